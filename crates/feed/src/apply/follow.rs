@@ -1,0 +1,32 @@
+//! Following and unfollowing.
+
+use crate::command::{Done, Effect, Outcome, Refusal, UserRef};
+use crate::facts::Txn;
+
+pub(super) fn set(
+    txn: &mut Txn<'_>,
+    user: &UserRef,
+    other: &UserRef,
+    stands: bool,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let user = super::resolve(txn, user)?;
+    let other = super::resolve(txn, other)?;
+    if user == other {
+        return Err(Refusal::SelfFollow);
+    }
+    if txn.facts().follows(user, other) != stands {
+        txn.put_follow(user, other, stands);
+        txn.count(user, |counts| step(&mut counts.following, stands));
+        txn.count(other, |counts| step(&mut counts.followers, stands));
+        txn.total(|totals| {
+            totals.follows = if stands { totals.follows + 1 } else { totals.follows - 1 };
+        });
+        effects.push(Effect::FollowingChanged { user });
+    }
+    Ok(if stands { Done::Followed } else { Done::Unfollowed })
+}
+
+fn step(count: &mut u32, up: bool) {
+    *count = if up { *count + 1 } else { *count - 1 };
+}

@@ -1,0 +1,56 @@
+//! The rules: one function a verb, each checking everything before it changes anything.
+
+mod follow;
+mod post;
+mod user;
+
+use crate::command::{Command, Effect, Entry, Outcome, Refusal, Reply, UserRef};
+use crate::facts::Txn;
+use crate::ids::UserId;
+
+/// Applies one stamped command: changes the facts behind `txn`, appends to `effects` what the views
+/// must hear, and tells what came of it. A refused command changes nothing.
+///
+/// A command whose idempotency key was seen before does nothing and answers as it did then.
+///
+/// # Panics
+/// If the stamp does not rise: the log would be out of order.
+pub fn apply(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Reply {
+    let last = txn.facts().totals().last_stamp;
+    assert!(last < Some(entry.stamp), "stamps rise along the log");
+    txn.total(|totals| totals.last_stamp = Some(entry.stamp));
+    let Some(idempotency) = &entry.idempotency else {
+        return Reply { outcome: run(txn, entry, effects), replayed: false };
+    };
+    match txn.facts().seen(idempotency, entry.stamp) {
+        Some((content, outcome)) if content == idempotency.content => {
+            Reply { outcome, replayed: true }
+        }
+        Some(_) => Reply { outcome: Err(Refusal::KeyReused), replayed: false },
+        None => {
+            let outcome = run(txn, entry, effects);
+            if outcome.is_ok() {
+                txn.remember(idempotency, entry.stamp, outcome);
+            }
+            Reply { outcome, replayed: false }
+        }
+    }
+}
+
+fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
+    let stamp = entry.stamp;
+    match &entry.command {
+        Command::Register { handle, name, bio } => user::register(txn, stamp, handle, name, bio),
+        Command::EditProfile { user, name, bio } => {
+            user::edit(txn, user, name.as_ref(), bio.as_ref(), effects)
+        }
+        Command::Follow { user, other } => follow::set(txn, user, other, true, effects),
+        Command::Unfollow { user, other } => follow::set(txn, user, other, false, effects),
+        Command::Post { author, text } => post::publish(txn, stamp, author, text, effects),
+        Command::DeletePost { post } => post::delete(txn, *post, effects),
+    }
+}
+
+fn resolve(txn: &Txn<'_>, user: &UserRef) -> Result<UserId, Refusal> {
+    txn.facts().resolve(user).ok_or(Refusal::UserNotFound)
+}

@@ -1,0 +1,234 @@
+//! The facts in the domain's words: typed reads over any rows, and the writer's changes.
+
+use std::ops::Deref;
+
+use crate::command::{Idempotency, Outcome, UserRef};
+use crate::ids::{PostId, Stamp, UserId};
+use crate::limits;
+use crate::records::{Counts, Post, Totals, User, decode, encode};
+use crate::rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
+use crate::text::Handle;
+
+/// Typed reads. Any thread may hold one.
+pub struct Facts<'a, R: Rows + ?Sized = dyn Rows + 'a> {
+    rows: &'a R,
+}
+
+impl<R: Rows + ?Sized> Clone for Facts<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Rows + ?Sized> Copy for Facts<'_, R> {}
+
+impl<'a, R: Rows + ?Sized> Facts<'a, R> {
+    /// Facts as `rows` hold them.
+    pub fn new(rows: &'a R) -> Self {
+        Self { rows }
+    }
+
+    /// How much there is.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.rows.totals()
+    }
+
+    /// Whether this person is registered. Costs no row: ids are dense and people stay.
+    #[must_use]
+    pub fn exists(&self, user: UserId) -> bool {
+        user.0 < self.rows.totals().users
+    }
+
+    /// A person's profile.
+    #[must_use]
+    pub fn user(&self, user: UserId) -> Option<User> {
+        self.rows.point(PointTable::User, u64::from(user.0)).map(|row| decode(&row))
+    }
+
+    /// A person's counts; zero for nobody.
+    #[must_use]
+    pub fn counts(&self, user: UserId) -> Counts {
+        let row = self.rows.point(PointTable::Counts, u64::from(user.0));
+        row.map_or_else(Counts::default, |row| Counts::decode(&row))
+    }
+
+    /// Who has this handle.
+    #[must_use]
+    pub fn by_handle(&self, handle: &Handle) -> Option<UserId> {
+        self.rows.name(NameTable::Handle, handle.as_str().as_bytes()).map(|row| decode(&row))
+    }
+
+    /// Who is meant, if they are registered.
+    #[must_use]
+    pub fn resolve(&self, user: &UserRef) -> Option<UserId> {
+        match user {
+            UserRef::Id(user) => self.exists(*user).then_some(*user),
+            UserRef::Handle(handle) => self.by_handle(handle),
+        }
+    }
+
+    /// Whether `user` follows `other` now.
+    #[must_use]
+    pub fn follows(&self, user: UserId, other: UserId) -> bool {
+        self.rows.member(SetTable::Following, user.0.into(), other.0.into()).is_some()
+    }
+
+    /// Everyone `user` follows, ascending.
+    #[must_use]
+    pub fn following_all(&self, user: UserId) -> Vec<UserId> {
+        self.people(SetTable::Following, user, Span::ALL)
+    }
+
+    /// People of `user` in `table` (following or followers) within `span` of ids.
+    #[must_use]
+    pub fn people(&self, table: SetTable, user: UserId, span: Span) -> Vec<UserId> {
+        let rows = self.rows.members(table, user.0.into(), span);
+        rows.into_iter().filter_map(|(item, _)| u32::try_from(item).ok().map(UserId)).collect()
+    }
+
+    /// A post that stands.
+    #[must_use]
+    pub fn post(&self, post: PostId) -> Option<Post> {
+        self.rows.point(PointTable::Post, post.0).map(|row| decode(&row))
+    }
+
+    /// Posts of `author` within `span` of post ids, each with the person it replies to.
+    #[must_use]
+    pub fn posts_by(&self, author: UserId, span: Span) -> Vec<(PostId, Option<UserId>)> {
+        let rows = self.rows.members(SetTable::AuthorPosts, author.0.into(), span);
+        rows.into_iter().map(|(post, reply)| (PostId(post), reply_of(reply))).collect()
+    }
+
+    /// Posts that mention `user`, within `span` of post ids.
+    #[must_use]
+    pub fn mentions_of(&self, user: UserId, span: Span) -> Vec<PostId> {
+        let rows = self.rows.members(SetTable::Mentions, user.0.into(), span);
+        rows.into_iter().map(|(post, _)| PostId(post)).collect()
+    }
+
+    /// What came of the command that carried this key, if it was seen within the days that keys
+    /// are kept.
+    #[must_use]
+    pub fn seen(&self, idempotency: &Idempotency, stamp: Stamp) -> Option<([u8; 8], Outcome)> {
+        let today = stamp.unix_day();
+        (today.saturating_sub(limits::IDEMPOTENCY_DAYS)..=today).rev().find_map(|day| {
+            let key = idempotency_key(day, &idempotency.key);
+            self.rows.name(NameTable::Idempotency, &key).map(|row| decode(&row))
+        })
+    }
+}
+
+/// The writer's hands on the facts: reads as [`Facts`] does, and changes.
+pub struct Txn<'a> {
+    rows: &'a mut dyn RowsMut,
+}
+
+impl<'a> Txn<'a> {
+    /// Changes to `rows`.
+    pub fn new(rows: &'a mut dyn RowsMut) -> Self {
+        Self { rows }
+    }
+
+    /// The facts as they stand, earlier changes of this transaction included.
+    #[must_use]
+    pub fn facts(&self) -> Facts<'_, dyn RowsMut + 'a> {
+        Facts::new(self.rows.deref())
+    }
+
+    /// Sets a person's profile.
+    pub fn put_user(&mut self, id: UserId, user: &User) {
+        self.rows.put_point(PointTable::User, id.0.into(), Some(encode(user)));
+    }
+
+    /// Gives a handle to a person.
+    pub fn put_handle(&mut self, handle: &Handle, id: UserId) {
+        self.rows.put_name(NameTable::Handle, handle.as_str().as_bytes(), Some(encode(&id)));
+    }
+
+    /// Changes a person's counts.
+    pub fn count(&mut self, user: UserId, change: impl FnOnce(&mut Counts)) {
+        let mut counts = self.facts().counts(user);
+        change(&mut counts);
+        self.rows.put_point(PointTable::Counts, user.0.into(), Some(counts.encode()));
+    }
+
+    /// Changes the totals.
+    pub fn total(&mut self, change: impl FnOnce(&mut Totals)) {
+        let mut totals = self.rows.totals();
+        change(&mut totals);
+        self.rows.put_totals(totals);
+    }
+
+    /// Makes `user` follow `other` (`stands`) or not, in both directions.
+    pub fn put_follow(&mut self, user: UserId, other: UserId, stands: bool) {
+        let value = stands.then_some(0);
+        self.rows.put_member(SetTable::Following, user.0.into(), other.0.into(), value);
+        self.rows.put_member(SetTable::Followers, other.0.into(), user.0.into(), value);
+    }
+
+    /// Writes a post into the post, author and mention tables.
+    pub fn put_post(&mut self, id: PostId, post: &Post) {
+        let reply = post.reply_to.map_or(0, |user| u64::from(user.0) + 1);
+        self.rows.put_point(PointTable::Post, id.0, Some(encode(post)));
+        self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, Some(reply));
+        for user in &post.mentions {
+            self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, Some(0));
+        }
+    }
+
+    /// Removes a post from all three.
+    pub fn remove_post(&mut self, id: PostId, post: &Post) {
+        self.rows.put_point(PointTable::Post, id.0, None);
+        self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, None);
+        for user in &post.mentions {
+            self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
+        }
+    }
+
+    /// Remembers what came of a key, and sweeps two keys whose days are over: the table stays
+    /// bounded without a pause and without a clock.
+    pub fn remember(&mut self, idempotency: &Idempotency, stamp: Stamp, outcome: Outcome) {
+        let key = idempotency_key(stamp.unix_day(), &idempotency.key);
+        let row = encode(&(idempotency.content, outcome));
+        self.rows.put_name(NameTable::Idempotency, &key, Some(row));
+        let keep_from = stamp.unix_day().saturating_sub(limits::IDEMPOTENCY_DAYS);
+        for _ in 0..2 {
+            if self.rows.totals().idempotency_day >= keep_from {
+                return;
+            }
+            let first = self.rows.first_name(NameTable::Idempotency, &[]);
+            match first.filter(|key| key.as_slice() < keep_from.to_be_bytes().as_slice()) {
+                Some(key) => self.rows.put_name(NameTable::Idempotency, &key, None),
+                None => self.total(|totals| totals.idempotency_day = keep_from),
+            }
+        }
+    }
+}
+
+/// Posts newest first, strictly older than `before`.
+#[must_use]
+pub fn older_than(before: Option<PostId>, limit: usize) -> Option<Span> {
+    let high = match before {
+        None => u64::MAX,
+        Some(PostId(before)) => before.checked_sub(1)?,
+    };
+    Some(Span { low: 0, high, limit, order: Order::Descending })
+}
+
+/// Posts oldest first, strictly newer than `after`.
+#[must_use]
+pub fn newer_than(PostId(after): PostId, limit: usize) -> Option<Span> {
+    let low = after.checked_add(1)?;
+    Some(Span { low, high: u64::MAX, limit, order: Order::Ascending })
+}
+
+fn reply_of(value: u64) -> Option<UserId> {
+    value.checked_sub(1).and_then(|user| u32::try_from(user).ok()).map(UserId)
+}
+
+fn idempotency_key(day: u32, key: &[u8; 16]) -> Value {
+    let mut bytes = Value::from_slice(&day.to_be_bytes());
+    bytes.extend_from_slice(key);
+    bytes
+}

@@ -1,0 +1,118 @@
+//! Identifiers: dense numbers for people, time-ordered 63-bit numbers for posts and stamps.
+
+use serde::{Deserialize, Serialize};
+
+/// A person: their place in the order of registration, from 0. Dense, so tables can be arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct UserId(pub u32);
+
+/// A post: the [`Stamp`] of the command that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PostId(pub u64);
+
+/// When and as which a command was accepted: 41 bits of milliseconds since [`EPOCH_MS`], 10 bits of
+/// node, 12 bits of sequence. Unique and never reused; fits a signed 64-bit number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Stamp(pub u64);
+
+/// 2024-01-01T00:00:00Z in milliseconds since 1970. The 41 bits last until 2093.
+pub const EPOCH_MS: u64 = 1_704_067_200_000;
+const NODE_BITS: u32 = 10;
+const SEQUENCE_BITS: u32 = 12;
+const TIME_SHIFT: u32 = NODE_BITS + SEQUENCE_BITS;
+/// Largest stamp: 63 bits.
+pub const STAMP_MAX: Stamp = Stamp(i64::MAX as u64);
+
+impl Stamp {
+    /// Milliseconds since 1970 at which the command was stamped.
+    #[must_use]
+    pub const fn unix_ms(self) -> u64 {
+        (self.0 >> TIME_SHIFT) + EPOCH_MS
+    }
+
+    /// Whole days since 1970.
+    #[must_use]
+    pub const fn unix_day(self) -> u32 {
+        (self.unix_ms() / 86_400_000) as u32
+    }
+}
+
+impl PostId {
+    /// Milliseconds since 1970 at which the post was accepted.
+    #[must_use]
+    pub const fn unix_ms(self) -> u64 {
+        Stamp(self.0).unix_ms()
+    }
+}
+
+/// Gives out stamps that only ever rise, whatever the clock does.
+///
+/// When the clock stands still or steps back the sequence counts on, and runs over into the next
+/// millisecond when it is used up: a stamp may then lie ahead of the clock, but never behind an
+/// earlier stamp.
+#[derive(Debug, Clone)]
+pub struct StampClock {
+    node: u64,
+    last: Stamp,
+}
+
+impl StampClock {
+    /// A clock of node `node` (0 to 1023) that continues behind `last`, the highest stamp in use.
+    #[must_use]
+    pub fn new(node: u16, last: Stamp) -> Self {
+        assert!(u32::from(node) < 1 << NODE_BITS, "a node number has 10 bits");
+        Self { node: u64::from(node), last }
+    }
+
+    /// The next stamp, `now_ms` being the clock's milliseconds since 1970.
+    pub fn next(&mut self, now_ms: u64) -> Stamp {
+        let last_time = self.last.0 >> TIME_SHIFT;
+        let last_sequence = self.last.0 & ((1 << SEQUENCE_BITS) - 1);
+        let now = now_ms.saturating_sub(EPOCH_MS);
+        let stamp = |time, sequence| {
+            Stamp(time << TIME_SHIFT | self.node << SEQUENCE_BITS | sequence)
+        };
+        // The last stamp may be another node's: then its sequence says nothing about ours.
+        let following = stamp(last_time, last_sequence + 1);
+        let next = if now > last_time {
+            stamp(now, 0)
+        } else if last_sequence + 1 < 1 << SEQUENCE_BITS && following > self.last {
+            following
+        } else {
+            stamp(last_time + 1, 0)
+        };
+        assert!(next > self.last && next <= STAMP_MAX, "stamps rise and fit 63 bits");
+        self.last = next;
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_rise_while_the_clock_steps_back_stands_still_and_leaps() {
+        let mut clock = StampClock::new(3, Stamp(0));
+        let mut last = Stamp(0);
+        for now in [5, 5, 4, 0, 9, 9, 1_000_000, 2].map(|ms| EPOCH_MS + ms) {
+            for _ in 0..5_000 {
+                let next = clock.next(now);
+                assert!(next > last);
+                last = next;
+            }
+        }
+    }
+
+    #[test]
+    fn a_stamp_tells_the_time_of_the_clock() {
+        let now = EPOCH_MS + 123_456_789;
+        assert_eq!(StampClock::new(0, Stamp(0)).next(now).unix_ms(), now);
+    }
+
+    #[test]
+    fn a_new_clock_continues_behind_the_last_stamp() {
+        let last = StampClock::new(1023, Stamp(0)).next(EPOCH_MS + 50);
+        assert!(StampClock::new(0, last).next(EPOCH_MS + 10) > last);
+    }
+}

@@ -1,0 +1,29 @@
+//! The rules of roost: what a command does to the facts, and what a home timeline is.
+//!
+//! Everything here is a plain sequential function of its arguments. There is no clock, no
+//! randomness, no I/O and no lock: time and new ids arrive in a [`Stamp`], rows are reached through
+//! the [`Rows`] trait. The same commands with the same stamps make the same facts, always.
+//!
+//! A command's way: an edge parses input into checked text types ([`text`]), builds a [`Command`],
+//! the writer stamps it and puts it into the log, and [`apply()`] changes the rows and tells what
+//! happened as an [`Outcome`] and a list of [`Effect`]s for the views.
+
+pub mod apply;
+pub mod command;
+pub mod facts;
+pub mod ids;
+pub mod limits;
+pub mod memory;
+pub mod records;
+pub mod rows;
+pub mod text;
+pub mod timeline;
+
+pub use apply::apply;
+pub use command::{Command, Done, Effect, Entry, Idempotency, Outcome, Refusal, Reply, UserRef};
+pub use facts::{Facts, Txn};
+pub use ids::{PostId, Stamp, StampClock, UserId};
+pub use records::{Counts, Post, Totals, User};
+pub use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
+pub use text::{Bio, Handle, Name, PostText};
+pub use timeline::{Cursor, Page, PageOf};

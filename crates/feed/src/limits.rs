@@ -1,0 +1,32 @@
+//! Every limit on input and pages, in one place. A limit is checked where text becomes a type of
+//! [`crate::text`] or where a page is asked for, and nowhere else.
+
+/// Most characters of a handle (ASCII, so also bytes).
+pub const HANDLE_CHARS_MAX: usize = 30;
+/// Most user-perceived characters (grapheme clusters) of a display name.
+pub const NAME_CHARS_MAX: usize = 50;
+/// Most bytes of a display name.
+pub const NAME_BYTES_MAX: usize = 400;
+/// Most user-perceived characters of a biography.
+pub const BIO_CHARS_MAX: usize = 500;
+/// Most bytes of a biography.
+pub const BIO_BYTES_MAX: usize = 4_000;
+/// Most user-perceived characters of a post, after trimming.
+pub const POST_CHARS_MAX: usize = 500;
+/// Most bytes of a post: a grapheme cluster may be long, so characters alone bound nothing.
+pub const POST_BYTES_MAX: usize = 8_000;
+/// Items on a page when the caller does not say.
+pub const PAGE_DEFAULT: usize = 20;
+/// Most items on a page.
+pub const PAGE_MAX: usize = 100;
+/// Most items on a page of mentions.
+pub const MENTIONS_PAGE_MAX: usize = 50;
+/// Most people: ids are 32 bits wide and the last one stays free as a sentinel.
+pub const USERS_MAX: u32 = u32::MAX - 1;
+/// A repeated idempotency key is recognised for at least this many whole days.
+pub const IDEMPOTENCY_DAYS: u32 = 1;
+/// Longest idempotency key, in bytes.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
+
+const _: () = assert!(PAGE_DEFAULT <= MENTIONS_PAGE_MAX && MENTIONS_PAGE_MAX <= PAGE_MAX);
+const _: () = assert!(POST_CHARS_MAX <= POST_BYTES_MAX && NAME_CHARS_MAX <= NAME_BYTES_MAX);

@@ -1,0 +1,75 @@
+//! The plainest possible rows: ordered maps in memory. What tests compare every other store with.
+
+use std::collections::BTreeMap;
+
+use crate::records::Totals;
+use crate::rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
+
+/// Rows in ordered maps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryRows {
+    points: BTreeMap<(PointTable, u64), Value>,
+    sets: BTreeMap<(SetTable, u64, u64), u64>,
+    names: BTreeMap<(NameTable, Vec<u8>), Value>,
+    totals: Totals,
+}
+
+impl Rows for MemoryRows {
+    fn point(&self, table: PointTable, key: u64) -> Option<Value> {
+        self.points.get(&(table, key)).cloned()
+    }
+
+    fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
+        self.sets.get(&(table, owner, item)).copied()
+    }
+
+    fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)> {
+        if span.low > span.high {
+            return Vec::new();
+        }
+        let range = self.sets.range((table, owner, span.low)..=(table, owner, span.high));
+        let items = range.map(|((_, _, item), value)| (*item, *value));
+        match span.order {
+            Order::Ascending => items.take(span.limit).collect(),
+            Order::Descending => items.rev().take(span.limit).collect(),
+        }
+    }
+
+    fn name(&self, table: NameTable, key: &[u8]) -> Option<Value> {
+        self.names.get(&(table, key.to_vec())).cloned()
+    }
+
+    fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>> {
+        let (found, _) = self.names.range((table, from.to_vec())..).next()?;
+        (found.0 == table).then(|| found.1.clone())
+    }
+
+    fn totals(&self) -> Totals {
+        self.totals
+    }
+}
+
+impl RowsMut for MemoryRows {
+    fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
+        put(&mut self.points, (table, key), value);
+    }
+
+    fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
+        put(&mut self.sets, (table, owner, item), value);
+    }
+
+    fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
+        put(&mut self.names, (table, key.to_vec()), value);
+    }
+
+    fn put_totals(&mut self, totals: Totals) {
+        self.totals = totals;
+    }
+}
+
+fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) {
+    match value {
+        Some(value) => map.insert(key, value),
+        None => map.remove(&key),
+    };
+}

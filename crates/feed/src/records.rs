@@ -1,0 +1,110 @@
+//! What the rows hold, and their bytes: postcard for records, fixed little-endian words for counts.
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::ids::{Stamp, UserId};
+use crate::rows::Value;
+use crate::text::{Bio, Handle, Name, PostText};
+
+/// A person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// Unique, for ever.
+    pub handle: Handle,
+    /// Shown beside posts.
+    pub name: Name,
+    /// Shown on the profile.
+    pub bio: Bio,
+    /// When they registered.
+    pub registered: Stamp,
+}
+
+/// A post. Its id tells when it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Post {
+    /// Who wrote it.
+    pub author: UserId,
+    /// What.
+    pub text: PostText,
+    /// Whom it replies to.
+    pub reply_to: Option<UserId>,
+    /// Everyone mentioned, each once, in order of first mention.
+    pub mentions: Vec<UserId>,
+}
+
+/// How many of what a person has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Posts that still stand.
+    pub posts: u32,
+    /// People who follow them.
+    pub followers: u32,
+    /// People they follow.
+    pub following: u32,
+}
+
+/// How much of everything there is; kept in memory and stored with each checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// People registered; also the next [`UserId`].
+    pub users: u32,
+    /// Posts that stand.
+    pub posts: u64,
+    /// Follows that stand.
+    pub follows: u64,
+    /// The highest stamp applied.
+    pub last_stamp: Option<Stamp>,
+    /// Idempotency keys of earlier days are swept.
+    pub idempotency_day: u32,
+}
+
+impl Counts {
+    /// 12 bytes: three little-endian words in the order of the fields.
+    #[must_use]
+    pub fn encode(self) -> Value {
+        let mut bytes = Value::new();
+        for word in [self.posts, self.followers, self.following] {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Reverses [`Counts::encode`].
+    ///
+    /// # Panics
+    /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Self {
+        let mut words = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
+        let (Some(posts), Some(followers), Some(following), None) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            panic!("a counts row has 12 bytes, not {}", bytes.len());
+        };
+        Self { posts, followers, following }
+    }
+}
+
+/// The bytes of a record.
+///
+/// # Panics
+/// Never for our records: they serialise into memory.
+#[must_use]
+pub fn encode<T: Serialize>(record: &T) -> Value {
+    match postcard::to_stdvec(record) {
+        Ok(bytes) => Value::from_vec(bytes),
+        Err(error) => panic!("a record serialises into memory: {error}"),
+    }
+}
+
+/// Reverses [`encode`].
+///
+/// # Panics
+/// If the bytes are not a `T`: rows are checked by the store, so this is a broken invariant.
+#[must_use]
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
+    match postcard::from_bytes(bytes) {
+        Ok(record) => record,
+        Err(error) => panic!("a stored {} reads back: {error}", std::any::type_name::<T>()),
+    }
+}

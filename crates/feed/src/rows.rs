@@ -1,0 +1,118 @@
+//! How facts lie in rows: three kinds of table, and the traits through which they are reached.
+//!
+//! Points map a number to bytes, sets map (owner, item) to a small number and are read as ranges of
+//! one owner's items, names map bytes to bytes in order. Everything the rules need fits one of them.
+//!
+//! Reads do not fail: a store that cannot read its rows stops the process, because an answer made
+//! of half the facts would be wrong, and the log can rebuild them.
+
+use smallvec::SmallVec;
+
+use crate::records::Totals;
+
+/// The bytes of one row; short ones (counts, ids) need no allocation.
+pub type Value = SmallVec<[u8; 24]>;
+
+/// Tables from a number to bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PointTable {
+    /// User id -> [`crate::User`].
+    User,
+    /// User id -> [`crate::Counts`].
+    Counts,
+    /// Post id -> [`crate::Post`].
+    Post,
+}
+
+/// Tables from (owner, item) to a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SetTable {
+    /// (follower, followed) -> 0.
+    Following,
+    /// (followed, follower) -> 0.
+    Followers,
+    /// (author, post) -> 0, or the user replied to plus 1.
+    AuthorPosts,
+    /// (mentioned, post) -> 0.
+    Mentions,
+}
+
+/// Tables from bytes to bytes, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NameTable {
+    /// Handle -> user id.
+    Handle,
+    /// Day and key digest -> content digest and outcome.
+    Idempotency,
+}
+
+impl PointTable {
+    /// All, in order.
+    pub const ALL: [Self; 3] = [Self::User, Self::Counts, Self::Post];
+}
+impl SetTable {
+    /// All, in order.
+    pub const ALL: [Self; 4] =
+        [Self::Following, Self::Followers, Self::AuthorPosts, Self::Mentions];
+}
+impl NameTable {
+    /// All, in order.
+    pub const ALL: [Self; 2] = [Self::Handle, Self::Idempotency];
+}
+
+/// Which way a range is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Smallest item first.
+    Ascending,
+    /// Largest item first.
+    Descending,
+}
+
+/// A range of one owner's items: `low..=high`, at most `limit` of them, from the end that `order`
+/// names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Smallest item wanted.
+    pub low: u64,
+    /// Largest item wanted.
+    pub high: u64,
+    /// At most so many.
+    pub limit: usize,
+    /// From which end.
+    pub order: Order,
+}
+
+impl Span {
+    /// All items, ascending.
+    pub const ALL: Self =
+        Self { low: 0, high: u64::MAX, limit: usize::MAX, order: Order::Ascending };
+}
+
+/// Reading rows.
+pub trait Rows {
+    /// The row `key` of `table`.
+    fn point(&self, table: PointTable, key: u64) -> Option<Value>;
+    /// The number beside `item` of `owner`, if it is a member.
+    fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64>;
+    /// Items of `owner` with their numbers, in the span's order.
+    fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)>;
+    /// The row `key` of `table`.
+    fn name(&self, table: NameTable, key: &[u8]) -> Option<Value>;
+    /// The first key of `table` that is not below `from`.
+    fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>>;
+    /// How much there is.
+    fn totals(&self) -> Totals;
+}
+
+/// Changing rows; `None` removes. Only the writer holds one.
+pub trait RowsMut: Rows {
+    /// Sets or removes a point.
+    fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>);
+    /// Sets or removes a member.
+    fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>);
+    /// Sets or removes a name.
+    fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>);
+    /// Sets the totals.
+    fn put_totals(&mut self, totals: Totals);
+}

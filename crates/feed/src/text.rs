@@ -1,0 +1,202 @@
+//! Text that has passed its checks. A value of these types is valid by construction, so neither the
+//! log nor the rules ever see unchecked input.
+
+use serde::{Deserialize, Serialize};
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::command::Refusal;
+use crate::limits;
+
+/// A handle: 1 to 30 of `a-z 0-9 _`, kept in lower case.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Handle(Box<str>);
+
+/// A display name, trimmed, possibly empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Name(Box<str>);
+
+/// A biography, trimmed, possibly empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bio(Box<str>);
+
+/// The text of a post: 1 to 500 user-perceived characters, trimmed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PostText(Box<str>);
+
+impl Handle {
+    /// Checks `text` and folds it to lower case.
+    ///
+    /// # Errors
+    /// [`Refusal::BadHandle`] if it is not 1 to 30 of `a-z A-Z 0-9 _`.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let right_length = (1..=limits::HANDLE_CHARS_MAX).contains(&text.len());
+        if right_length && text.bytes().all(is_handle_byte) {
+            Ok(Self(text.to_ascii_lowercase().into()))
+        } else {
+            Err(Refusal::BadHandle)
+        }
+    }
+}
+
+impl Name {
+    /// Trims and checks `text`.
+    ///
+    /// # Errors
+    /// [`Refusal::BadName`] if it is too long or holds control characters.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let text = text.trim();
+        let plain = !text.chars().any(char::is_control);
+        let fits = fits(text, limits::NAME_CHARS_MAX, limits::NAME_BYTES_MAX);
+        if plain && fits { Ok(Self(text.into())) } else { Err(Refusal::BadName) }
+    }
+}
+
+impl Bio {
+    /// Trims and checks `text`.
+    ///
+    /// # Errors
+    /// [`Refusal::BadBio`] if it is too long or holds control characters other than line breaks
+    /// and tabs.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let text = text.trim();
+        let fits = fits(text, limits::BIO_CHARS_MAX, limits::BIO_BYTES_MAX);
+        if fits && is_prose(text) { Ok(Self(text.into())) } else { Err(Refusal::BadBio) }
+    }
+}
+
+impl PostText {
+    /// Trims and checks `text`.
+    ///
+    /// # Errors
+    /// [`Refusal::BadText`] if nothing is left, it is too long, or it holds control characters
+    /// other than line breaks and tabs.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let text = text.trim();
+        let fits = fits(text, limits::POST_CHARS_MAX, limits::POST_BYTES_MAX);
+        if !text.is_empty() && fits && is_prose(text) {
+            Ok(Self(text.into()))
+        } else {
+            Err(Refusal::BadText)
+        }
+    }
+}
+
+macro_rules! as_str {
+    ($($type:ty),*) => {$(
+        impl $type {
+            /// The checked text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+    )*};
+}
+as_str!(Handle, Name, Bio, PostText);
+
+/// A mention found in a text: where it stands and whom it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MentionSpan {
+    /// Byte offset of the `@`.
+    pub start: usize,
+    /// The handle named, in lower case.
+    pub handle: Handle,
+}
+
+/// The `@handle`s in `text`, in order, repeated ones included. A mention begins at the start or
+/// behind a character that is neither letter, digit, `_` nor `@`, so addresses such as `a@b` are
+/// none; a run of more than 30 handle characters is none either.
+pub fn mentions(text: &str) -> impl Iterator<Item = MentionSpan> + '_ {
+    text.match_indices('@').filter_map(|(start, _)| {
+        let (before, rest) = (text.get(..start)?, text.get(start + 1..)?);
+        let joined = |c: char| c.is_alphanumeric() || c == '_' || c == '@';
+        if before.chars().next_back().is_some_and(joined) {
+            return None;
+        }
+        let length = rest.bytes().take_while(|byte| is_handle_byte(*byte)).count();
+        let handle = Handle::parse(rest.get(..length)?).ok()?;
+        Some(MentionSpan { start, handle })
+    })
+}
+
+fn is_handle_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+fn is_prose(text: &str) -> bool {
+    !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+}
+
+/// Bytes first: counting grapheme clusters of a huge text would cost what the limit forbids.
+fn fits(text: &str, chars_max: usize, bytes_max: usize) -> bool {
+    text.len() <= bytes_max
+        && (text.len() <= chars_max || text.graphemes(true).count() <= chars_max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_are_1_to_30_of_the_allowed_characters_in_any_case() {
+        let thirty = "a".repeat(30);
+        for (text, expect) in [
+            ("ada", Some("ada")),
+            ("Ada_99", Some("ada_99")),
+            (thirty.as_str(), Some(thirty.as_str())),
+            ("", None),
+            (&"a".repeat(31), None),
+            ("a b", None),
+            ("a-b", None),
+            ("\u{e4}da", None),
+            (" ada", None),
+        ] {
+            assert_eq!(Handle::parse(text).ok().as_ref().map(Handle::as_str), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn posts_count_perceived_characters_after_trimming() {
+        let family = "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}";
+        for (text, valid) in [
+            ("hello".to_owned(), true),
+            ("  hello \n".to_owned(), true),
+            (" \n\t ".to_owned(), false),
+            ("a".repeat(500), true),
+            ("a".repeat(501), false),
+            ("e\u{301}".repeat(500), true),
+            ("e\u{301}".repeat(501), false),
+            (family.repeat(400), true),
+            (family.repeat(500), false), // within 500 characters, beyond 8,000 bytes
+            ("a\u{0}b".to_owned(), false),
+            ("two\nlines\tand a tab".to_owned(), true),
+        ] {
+            assert_eq!(PostText::parse(&text).is_ok(), valid, "{} bytes", text.len());
+        }
+        assert_eq!(PostText::parse("  hello \n").unwrap().as_str(), "hello");
+    }
+
+    #[test]
+    fn names_hold_no_line_breaks_and_bios_may() {
+        assert!(Name::parse("Ada L.").is_ok() && Name::parse("").is_ok());
+        assert!(Name::parse("a\nb").is_err() && Name::parse(&"a".repeat(51)).is_err());
+        assert!(Bio::parse("a\nb").is_ok() && Bio::parse(&"a".repeat(501)).is_err());
+    }
+
+    fn check_mentions(text: &str, expect: &[(usize, &str)]) {
+        let found: Vec<_> = mentions(text).map(|m| (m.start, m.handle)).collect();
+        let found: Vec<_> = found.iter().map(|(at, h)| (*at, h.as_str())).collect();
+        assert_eq!(found, expect, "{text:?}");
+    }
+
+    #[test]
+    fn mentions_are_found_where_a_reader_would_see_them() {
+        check_mentions("@ada hi", &[(0, "ada")]);
+        check_mentions("hi @Ada, and @bob_2!", &[(3, "ada"), (13, "bob_2")]);
+        check_mentions("(@ada)", &[(1, "ada")]);
+        check_mentions("mail a@b or @@x or @", &[]);
+        check_mentions("\u{fc}@ada \u{fc} @ada", &[(10, "ada")]);
+        check_mentions(&format!("@{}", "a".repeat(31)), &[]);
+        check_mentions("@ada@bob", &[(0, "ada")]);
+    }
+}

@@ -1,0 +1,194 @@
+//! Gathering a page of a home timeline equals the definition, computed naively.
+
+use feed::memory::MemoryRows;
+use feed::timeline::gather;
+use feed::{
+    Bio, Command, Cursor, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText, Stamp,
+    StampClock, Txn, UserId, UserRef, apply,
+};
+use proptest::prelude::*;
+
+const PEOPLE: u32 = 5;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Follow(u32, u32, bool),
+    Post(u32, Option<u32>),
+    Delete(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let user = 0..PEOPLE;
+    prop_oneof![
+        3 => (user.clone(), user.clone(), prop::bool::weighted(0.8))
+            .prop_map(|(user, other, on)| Step::Follow(user, other, on)),
+        6 => (user.clone(), prop::option::of(user)).prop_map(|(author, to)| Step::Post(author, to)),
+        1 => any::<prop::sample::Index>().prop_map(|at| Step::Delete(at.index(1_000))),
+    ]
+}
+
+/// What happened, kept as plainly as possible.
+#[derive(Default)]
+struct History {
+    follows: Vec<(u32, u32)>,
+    /// Post, author, whom it replies to.
+    posts: Vec<(PostId, u32, Option<u32>)>,
+}
+
+impl History {
+    /// home(reader) by its definition, newest first.
+    fn home(&self, reader: u32) -> Vec<PostId> {
+        let follows = |other: u32| self.follows.contains(&(reader, other));
+        let mut home: Vec<PostId> = self
+            .posts
+            .iter()
+            .filter(|(_, author, _)| *author == reader || follows(*author))
+            .filter(|(_, author, to)| {
+                *author == reader || to.is_none_or(|to| to == reader || follows(to))
+            })
+            .map(|(post, _, _)| *post)
+            .collect();
+        home.sort_by(|one, other| other.cmp(one));
+        home
+    }
+
+    fn page(&self, reader: u32, page: &Page) -> PageOf<PostId> {
+        let home = self.home(reader);
+        let mut items: Vec<PostId> = match page.cursor {
+            Cursor::Newest => home,
+            Cursor::Before(before) => home.into_iter().filter(|post| *post < before).collect(),
+            Cursor::After(after) => {
+                home.into_iter().rev().filter(|post| *post > after).collect()
+            }
+        };
+        let more = items.len() > page.limit;
+        items.truncate(page.limit);
+        items.sort_by(|one, other| other.cmp(one));
+        PageOf { items, more }
+    }
+}
+
+fn build(steps: &[Step]) -> (MemoryRows, History) {
+    let (mut rows, mut history) = (MemoryRows::default(), History::default());
+    let mut clock = StampClock::new(0, Stamp(0));
+    let mut run = |command| {
+        let entry = Entry { stamp: clock.next(0), idempotency: None, command };
+        let reply = apply(&mut Txn::new(&mut rows), &entry, &mut Vec::new());
+        (PostId(entry.stamp.0), reply.outcome.is_ok())
+    };
+    let id = |user| UserRef::Id(UserId(user));
+    for user in 0..PEOPLE {
+        let handle = Handle::parse(&format!("u{user}")).unwrap();
+        run(Command::Register { handle, name: Name::default(), bio: Bio::default() });
+    }
+    for step in steps {
+        match *step {
+            Step::Follow(user, other, on) => {
+                let (user_ref, other_ref) = (id(user), id(other));
+                history.follows.retain(|follow| *follow != (user, other));
+                if on && user != other {
+                    history.follows.push((user, other));
+                }
+                run(if on {
+                    Command::Follow { user: user_ref, other: other_ref }
+                } else {
+                    Command::Unfollow { user: user_ref, other: other_ref }
+                });
+            }
+            Step::Post(author, to) => {
+                let text = to.map_or("plain".into(), |to| format!("@u{to} hello"));
+                let text = PostText::parse(&text).unwrap();
+                let (post, done) = run(Command::Post { author: id(author), text });
+                assert!(done);
+                history.posts.push((post, author, to));
+            }
+            Step::Delete(at) => {
+                if !history.posts.is_empty() {
+                    let (post, _, _) = history.posts.remove(at % history.posts.len());
+                    assert!(run(Command::DeletePost { post }).1);
+                }
+            }
+        }
+    }
+    (rows, history)
+}
+
+proptest! {
+    #[test]
+    fn a_gathered_page_is_what_the_definition_says(
+        steps in prop::collection::vec(step(), 0..200),
+        reader in 0..PEOPLE,
+        limit in 1usize..30,
+        pick in any::<prop::sample::Index>(),
+        offset in -1i64..=1,
+        which in 0..3,
+    ) {
+        let (rows, history) = build(&steps);
+        let around = if history.posts.is_empty() {
+            PostId(5)
+        } else {
+            let (post, _, _) = history.posts[pick.index(history.posts.len())];
+            PostId(post.0.saturating_add_signed(offset))
+        };
+        let cursor = match which {
+            0 => Cursor::Newest,
+            1 => Cursor::Before(around),
+            _ => Cursor::After(around),
+        };
+        let page = Page { cursor, limit };
+        let facts = Facts::new(&rows);
+        let following = facts.following_all(UserId(reader));
+        let gathered = gather(UserId(reader), &following, &page, |author, span| {
+            facts.posts_by(author, span)
+        });
+        prop_assert_eq!(gathered, history.page(reader, &page));
+    }
+
+    #[test]
+    fn following_the_cursors_visits_every_post_once_in_both_directions(
+        steps in prop::collection::vec(step(), 0..200),
+        limit in 1usize..20,
+    ) {
+        let (rows, history) = build(&steps);
+        let facts = Facts::new(&rows);
+        let following = facts.following_all(UserId(0));
+        let page = |cursor| {
+            gather(UserId(0), &following, &Page { cursor, limit }, |author, span| {
+                facts.posts_by(author, span)
+            })
+        };
+        let mut down: Vec<PostId> = Vec::new();
+        let mut cursor = Cursor::Newest;
+        loop {
+            let got = page(cursor);
+            down.extend(&got.items);
+            match got.items.last() {
+                Some(last) if got.more => cursor = Cursor::Before(*last),
+                _ => break,
+            }
+        }
+        prop_assert_eq!(&down, &history.home(0));
+        let mut up: Vec<PostId> = Vec::new();
+        let mut cursor = Cursor::After(PostId(0));
+        loop {
+            let got = page(cursor);
+            up.splice(0..0, got.items.iter().copied());
+            match got.items.first() {
+                Some(first) if got.more => cursor = Cursor::After(*first),
+                _ => break,
+            }
+        }
+        prop_assert_eq!(&up, &history.home(0));
+    }
+}
+
+#[test]
+fn the_edges_of_the_id_range_are_empty_pages_not_errors() {
+    let (rows, _) = build(&[Step::Post(0, None)]);
+    let facts = Facts::new(&rows);
+    for cursor in [Cursor::Before(PostId(0)), Cursor::After(PostId(u64::MAX))] {
+        let page = Page { cursor, limit: 5 };
+        let got = gather(UserId(0), &[], &page, |author, span| facts.posts_by(author, span));
+        assert_eq!(got, PageOf { items: vec![], more: false });
+    }
+}

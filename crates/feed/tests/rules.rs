@@ -1,0 +1,272 @@
+//! The rules as tables: what each command answers and leaves behind.
+
+use feed::memory::MemoryRows;
+use feed::{
+    Bio, Command, Counts, Done, Effect, Entry, Facts, Handle, Idempotency, Name, PostId, PostText,
+    Refusal, Reply, Rows, SetTable, Span, Stamp, StampClock, Txn, UserId, UserRef, apply,
+};
+
+/// A small world that commands are applied to, one millisecond apart.
+struct World {
+    rows: MemoryRows,
+    clock: StampClock,
+    now_ms: u64,
+    effects: Vec<Effect>,
+}
+
+const DAY_MS: u64 = 86_400_000;
+
+impl World {
+    /// People `ada` (0), `bob` (1) and `cy` (2).
+    fn new() -> Self {
+        let mut world = Self {
+            rows: MemoryRows::default(),
+            clock: StampClock::new(0, Stamp(0)),
+            now_ms: feed::ids::EPOCH_MS + 400 * DAY_MS,
+            effects: Vec::new(),
+        };
+        for (id, handle) in ["ada", "bob", "cy"].into_iter().enumerate() {
+            assert_eq!(world.run(register(handle)), Ok(Done::Registered(UserId(id as u32))));
+        }
+        world
+    }
+
+    fn apply(&mut self, command: Command, idempotency: Option<Idempotency>) -> Reply {
+        self.now_ms += 1;
+        let entry = Entry { stamp: self.clock.next(self.now_ms), idempotency, command };
+        self.effects.clear();
+        apply(&mut Txn::new(&mut self.rows), &entry, &mut self.effects)
+    }
+
+    fn run(&mut self, command: Command) -> feed::Outcome {
+        self.apply(command, None).outcome
+    }
+
+    fn post(&mut self, author: u32, text: &str) -> PostId {
+        match self.run(post(author, text)) {
+            Ok(Done::Posted(id)) => id,
+            other => panic!("{text:?}: {other:?}"),
+        }
+    }
+
+    fn facts(&self) -> Facts<'_, MemoryRows> {
+        Facts::new(&self.rows)
+    }
+
+    /// The rows without what every command changes.
+    fn snapshot(&self) -> MemoryRows {
+        use feed::RowsMut as _;
+        let mut rows = self.rows.clone();
+        let mut totals = rows.totals();
+        totals.last_stamp = None;
+        rows.put_totals(totals);
+        rows
+    }
+}
+
+fn id(user: u32) -> UserRef {
+    UserRef::Id(UserId(user))
+}
+
+fn handle(handle: &str) -> UserRef {
+    UserRef::Handle(Handle::parse(handle).unwrap())
+}
+
+fn register(handle: &str) -> Command {
+    let handle = Handle::parse(handle).unwrap();
+    Command::Register { handle, name: Name::default(), bio: Bio::default() }
+}
+
+fn post(author: u32, text: &str) -> Command {
+    Command::Post { author: id(author), text: PostText::parse(text).unwrap() }
+}
+
+fn follow(user: UserRef, other: UserRef) -> Command {
+    Command::Follow { user, other }
+}
+
+fn unfollow(user: UserRef, other: UserRef) -> Command {
+    Command::Unfollow { user, other }
+}
+
+#[test]
+fn a_refused_command_changes_nothing() {
+    let edit = |user| Command::EditProfile { user, name: None, bio: None };
+    for (command, refusal) in [
+        (register("ada"), Refusal::HandleTaken),
+        (register("ADA"), Refusal::HandleTaken),
+        (follow(id(0), id(0)), Refusal::SelfFollow),
+        (follow(id(0), handle("ada")), Refusal::SelfFollow),
+        (follow(id(0), id(3)), Refusal::UserNotFound),
+        (follow(id(3), id(0)), Refusal::UserNotFound),
+        (follow(handle("nobody"), id(0)), Refusal::UserNotFound),
+        (unfollow(id(0), id(0)), Refusal::SelfFollow),
+        (unfollow(id(0), id(9)), Refusal::UserNotFound),
+        (post(3, "hi"), Refusal::UserNotFound),
+        (edit(id(7)), Refusal::UserNotFound),
+        (Command::DeletePost { post: PostId(5) }, Refusal::PostNotFound),
+    ] {
+        let mut world = World::new();
+        let before = world.snapshot();
+        assert_eq!(world.run(command.clone()), Err(refusal), "{command:?}");
+        assert_eq!(world.snapshot(), before, "{command:?}");
+        assert_eq!(world.effects, [], "{command:?}");
+    }
+}
+
+#[test]
+fn following_counts_both_ways_once_and_unfollowing_undoes_it() {
+    let mut world = World::new();
+    for (command, done, following, followers, effects) in [
+        (follow(id(0), id(1)), Done::Followed, 1, 1, 1),
+        (follow(handle("ada"), handle("BOB")), Done::Followed, 1, 1, 0),
+        (unfollow(id(0), id(1)), Done::Unfollowed, 0, 0, 1),
+        (unfollow(id(0), id(1)), Done::Unfollowed, 0, 0, 0),
+    ] {
+        assert_eq!(world.run(command.clone()), Ok(done), "{command:?}");
+        assert_eq!(world.facts().counts(UserId(0)), Counts { following, ..Counts::default() });
+        assert_eq!(world.facts().counts(UserId(1)), Counts { followers, ..Counts::default() });
+        assert_eq!(world.rows.totals().follows, u64::from(following));
+        assert_eq!(world.effects.len(), effects, "{command:?}");
+        let follows = following == 1;
+        assert_eq!(world.facts().follows(UserId(0), UserId(1)), follows);
+        let followers = world.facts().people(SetTable::Followers, UserId(1), Span::ALL);
+        assert_eq!(followers.contains(&UserId(0)), follows);
+    }
+}
+
+#[test]
+fn a_post_replies_to_the_handle_that_opens_it_and_mentions_each_person_once() {
+    for (text, reply_to, mentions) in [
+        ("plain", None, vec![]),
+        ("@bob hello", Some(1), vec![1]),
+        ("@nobody @bob hello", None, vec![1]),
+        ("hello @bob and @cy and @BOB", None, vec![1, 2]),
+        ("@bob @cy", Some(1), vec![1, 2]),
+        ("@ada to myself", Some(0), vec![0]),
+        ("  @cy trimmed first", Some(2), vec![2]),
+        ("mail ada@bob", None, vec![]),
+    ] {
+        let mut world = World::new();
+        let id = world.post(0, text);
+        let post = world.facts().post(id).unwrap();
+        let mentions: Vec<_> = mentions.into_iter().map(UserId).collect();
+        assert_eq!((post.reply_to, &post.mentions), (reply_to.map(UserId), &mentions), "{text:?}");
+        for user in (0..3).map(UserId) {
+            let found = world.facts().mentions_of(user, Span::ALL);
+            assert_eq!(found.contains(&id), mentions.contains(&user), "{text:?}");
+        }
+        let posted = Effect::Posted { post: id, author: UserId(0), reply_to: post.reply_to };
+        assert_eq!(world.effects[0], posted);
+        assert_eq!(world.effects.len(), 1 + mentions.len());
+    }
+}
+
+#[test]
+fn deleting_a_post_removes_every_trace_of_it_once() {
+    let mut world = World::new();
+    let before = world.snapshot();
+    let id = world.post(0, "@bob and @cy");
+    let delete = Command::DeletePost { post: id };
+    assert_eq!(world.run(delete.clone()), Ok(Done::Deleted));
+    assert_eq!(world.effects, [Effect::PostDeleted { post: id, author: UserId(0) }]);
+    assert_eq!(world.run(delete), Err(Refusal::PostNotFound));
+    assert_eq!(world.rows.totals().posts, 0);
+    assert_eq!(world.facts().post(id), None);
+    assert_eq!(world.facts().posts_by(UserId(0), Span::ALL), []);
+    assert_eq!(world.facts().mentions_of(UserId(1), Span::ALL), []);
+    assert_eq!(world.facts().counts(UserId(0)), Counts::default());
+    // All that may differ is the author's count row, now zero.
+    assert_eq!(before.totals().users, world.rows.totals().users);
+}
+
+#[test]
+fn editing_changes_what_is_given_and_tells_the_views_of_names_only() {
+    let mut world = World::new();
+    let name = Name::parse("Ada L.").unwrap();
+    let bio = Bio::parse("counts").unwrap();
+    for (edit, expect, effects) in [
+        ((Some(name.clone()), None), ("Ada L.", ""), 1),
+        ((None, Some(bio)), ("Ada L.", "counts"), 0),
+        ((Some(name), None), ("Ada L.", "counts"), 0),
+        ((None, None), ("Ada L.", "counts"), 0),
+    ] {
+        let (name, bio) = edit;
+        world.run(Command::EditProfile { user: id(0), name, bio }).unwrap();
+        let user = world.facts().user(UserId(0)).unwrap();
+        assert_eq!((user.name.as_str(), user.bio.as_str()), expect);
+        assert_eq!(world.effects.len(), effects);
+    }
+}
+
+#[test]
+fn an_idempotency_key_happens_once_and_answers_as_the_first_time() {
+    let key = |key, content| Some(Idempotency { key: [key; 16], content: [content; 8] });
+    let mut world = World::new();
+    let first = world.apply(post(0, "once"), key(1, 1));
+    let again = world.apply(post(0, "once"), key(1, 1));
+    assert_eq!((first.replayed, again.replayed), (false, true));
+    assert_eq!(first.outcome, again.outcome);
+    assert_eq!(world.rows.totals().posts, 1);
+    let other = world.apply(post(0, "twice"), key(1, 2));
+    assert_eq!(other.outcome, Err(Refusal::KeyReused));
+    assert!(!world.apply(post(0, "once"), key(2, 1)).replayed);
+    assert_eq!(world.rows.totals().posts, 2);
+}
+
+#[test]
+fn a_refused_command_does_not_use_up_its_key() {
+    let key = Some(Idempotency { key: [7; 16], content: [7; 8] });
+    let mut world = World::new();
+    assert_eq!(world.apply(follow(id(0), id(3)), key).outcome, Err(Refusal::UserNotFound));
+    world.run(register("dot")).unwrap();
+    assert_eq!(world.apply(follow(id(0), id(3)), key).outcome, Ok(Done::Followed));
+}
+
+#[test]
+fn keys_are_kept_for_a_day_and_swept_afterwards() {
+    let key = |n: u32| {
+        let mut key = [0; 16];
+        key[..4].copy_from_slice(&n.to_be_bytes());
+        Some(Idempotency { key, content: [0; 8] })
+    };
+    let mut world = World::new();
+    for n in 0..10 {
+        world.apply(post(0, "x"), key(n));
+    }
+    world.now_ms += DAY_MS;
+    assert!(world.apply(post(0, "x"), key(3)).replayed, "a day later the key still counts");
+    world.now_ms += 2 * DAY_MS;
+    assert!(!world.apply(post(0, "x"), key(3)).replayed, "days later it does not");
+    for n in 100..110 {
+        world.apply(post(0, "x"), key(n));
+    }
+    let first = world.rows.first_name(feed::NameTable::Idempotency, &[]).unwrap();
+    let oldest = u32::from_be_bytes(first[..4].try_into().unwrap());
+    assert_eq!(oldest, (world.now_ms / DAY_MS) as u32, "only today's keys are left");
+}
+
+#[test]
+#[should_panic(expected = "stamps rise")]
+fn a_log_out_of_order_is_a_bug() {
+    let mut world = World::new();
+    let entry = Entry { stamp: Stamp(1), idempotency: None, command: register("late") };
+    apply(&mut Txn::new(&mut world.rows), &entry, &mut Vec::new());
+}
+
+#[test]
+fn entries_survive_their_bytes() {
+    for command in [
+        register("ada"),
+        Command::EditProfile { user: id(0), name: None, bio: Some(Bio::parse("b").unwrap()) },
+        follow(id(1), handle("ada")),
+        unfollow(handle("x"), id(u32::MAX)),
+        post(0, "text @ada"),
+        Command::DeletePost { post: PostId(u64::MAX >> 1) },
+    ] {
+        let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
+        let entry = Entry { stamp: Stamp(9), idempotency, command };
+        let bytes = postcard::to_stdvec(&entry).unwrap();
+        assert_eq!(postcard::from_bytes::<Entry>(&bytes).unwrap(), entry);
+    }
+}
