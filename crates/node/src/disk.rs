@@ -1,0 +1,152 @@
+//! The file layer under the local log: the few operations on directories and files that it needs, as
+//! traits, so that the tests can put a disk that loses power, fills up or fails its fsync in the place
+//! of the real one.
+//!
+//! State: none; the operating system owns it. What callers may rely on:
+//! - what was written is kept over a power loss once `sync_data` of that file returned;
+//! - a file that was created, renamed or removed stays so once `sync_dir` of its directory returned;
+//! - sectors of 512 bytes are written whole or not at all, and a write that stops early stops
+//!   between two sectors if it began at the start of one (Linux copies page by page).
+//!
+//! After a failed sync nothing is known about what was written since the last good one.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Directories and the files in them.
+pub trait Disk: Send + Sync {
+    /// Makes the directory and its missing parents, durably. One that exists is left as it is.
+    fn make_dir(&self, dir: &Path) -> io::Result<()>;
+    /// The names of the files in the directory, in any order; names that are not UTF-8 are left out.
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+    /// Opens a file that exists, to read and write.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
+    /// Opens an empty file, to read and write; one that exists is emptied.
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
+    /// Gives a file another name in the same directory; a file that has the name already is replaced.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file. Those who have it open can go on using it.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Waits until every name created, changed or removed in the directory is durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+}
+
+/// An open file. Several threads may use one at the same time.
+pub trait DiskFile: Send + Sync {
+    /// The length of the file in bytes.
+    fn bytes(&self) -> io::Result<u64>;
+    /// Reads up to `into.len()` bytes from `offset` on; 0 at the end of the file.
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes a first part of `bytes` at `offset`, lengthening the file if need be, and says how many.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+    /// Waits until everything written, and the length needed to read it, is durable.
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// Reads exactly `into.len()` bytes from `offset` on. The end of the file before that is an error.
+    fn read_exact_at(&self, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
+        while !into.is_empty() {
+            match self.read_at(into, offset) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => {
+                    let (_, rest) = into.split_at_mut(read);
+                    into = rest;
+                    offset += read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of `bytes` at `offset`. After an error any part of it may have been written.
+    fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.write_at(bytes, offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    let (_, rest) = bytes.split_at(written);
+                    bytes = rest;
+                    offset += written as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The disk of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn make_dir(&self, dir: &Path) -> io::Result<()> {
+        if dir.is_dir() {
+            return Ok(());
+        }
+        // A relative path of one name has the empty path as its parent: the current directory.
+        let parent = match dir.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        self.make_dir(parent)?;
+        fs::create_dir(dir)?;
+        self.sync_dir(parent)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                names.extend(entry.file_name().into_string());
+            }
+        }
+        Ok(names)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(Arc::new(OpenOptions::new().read(true).write(true).open(path)?))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true);
+        Ok(Arc::new(options.open(path)?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+}
+
+impl DiskFile for File {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(self, into, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        FileExt::write_at(self, bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        File::sync_data(self)
+    }
+}

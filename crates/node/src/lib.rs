@@ -1,0 +1,27 @@
+//! A roost node without its edges: one log, one writer, many readers.
+//!
+//! - [`log`] keeps groups of stamped commands; [`disk`] is the layer of files under it.
+//! - The writer thread takes what waits in the inbox, logs it, applies it to the store's rows by
+//!   the rules of `feed`, and publishes the effects.
+//! - The views (home timelines, rendered posts, newest posts by author) consume the effects.
+//! - Reads go to the views and to the store, never through the writer.
+//!
+//! **Invariant:** there is no second path to a change than [`Node::submit`] and its siblings.
+
+mod checkpoints;
+pub mod disk;
+mod fatal;
+mod inbox;
+pub mod log;
+mod metrics;
+mod node;
+mod reads;
+mod render;
+mod views;
+mod writer;
+
+pub use inbox::{Request, SubmitError};
+pub use metrics::Metrics;
+pub use node::{CloseError, Durability, Node, NodeOptions, OpenError, Sizes};
+pub use reads::{PageEnds, Watch};
+pub use views::ViewSizes;

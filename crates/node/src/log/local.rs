@@ -1,0 +1,214 @@
+//! The local log: groups in segment files of one directory, as [`super::format`] describes.
+//!
+//! State: the last segment, which alone is written to, the list of the older ones, and the thread that
+//! fills the next file with zeros. The directory belongs to one log at a time; who opens it sees to that.
+//! What always holds:
+//! - Appending is one write to a file that has its full length already, and syncing one fdatasync of it.
+//! - **Invariant:** everything in a segment is durable before its successor gets its name.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use super::format::{PAYLOAD_BYTES_MAX, SECTOR_BYTES, Sector, write_group};
+use super::recover::{Recovered, Replay, recover};
+use super::segment::{Blank, Segment, install, make_blank};
+use super::{Durability, Log, LogError, Position, SyncPoint, disk_error};
+use crate::disk::{Disk, DiskFile};
+
+/// The length of a segment file, unless a single group needs a longer one.
+pub const SEGMENT_BYTES: u64 = 16 << 20;
+/// What is kept, in sectors, of the buffer in which groups are put together: 1 MiB.
+const BUFFER_SECTORS: usize = (1 << 20) / SECTOR_BYTES;
+
+/// A log in the files of one directory.
+pub struct LocalLog {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    segment_bytes: u64,
+    closed: VecDeque<Segment>,
+    tail: Segment,
+    file: Arc<dyn DiskFile>,
+    /// Where the next group goes in `file`, in bytes.
+    end: u64,
+    last: u64,
+    durability: Arc<Durability>,
+    next: Option<JoinHandle<Result<Blank, LogError>>>,
+    buffer: Vec<Sector>,
+}
+
+impl LocalLog {
+    /// Opens the log in `dir`, which is made if there is none. Every group kept is checked, and those
+    /// after `from` are given to `replay`, in order. Groups that a power loss left incomplete, none of
+    /// which was durable, are cut; any other damage is an error, and so is a log that begins after the
+    /// group behind `from` or ends before `from`.
+    ///
+    /// Whatever makes a group's effects durable elsewhere, so that `from` counts it, must `sync` first.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        from: Position,
+        replay: Replay<'_>,
+    ) -> Result<LocalLog, LogError> {
+        LocalLog::open_with(disk, dir, SEGMENT_BYTES, from, replay)
+    }
+
+    /// Like `open`, with new segments of `segment_bytes`: a multiple of 512, at least 1,024. Segments of
+    /// another length in the directory remain as they are.
+    pub fn open_with(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        segment_bytes: u64,
+        from: Position,
+        replay: Replay<'_>,
+    ) -> Result<LocalLog, LogError> {
+        let Recovered { closed, tail, file, end, last } =
+            recover(&*disk, dir, segment_bytes, from, replay)?;
+        Ok(LocalLog {
+            disk,
+            dir: dir.to_owned(),
+            segment_bytes,
+            closed,
+            tail,
+            file,
+            end,
+            last,
+            durability: Arc::new(Durability::up_to(Position(last))),
+            next: None,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Does `act` unless the log is poisoned, and poisons it if that fails.
+    fn guarded<T>(
+        &mut self,
+        act: impl FnOnce(&mut LocalLog) -> Result<T, LogError>,
+    ) -> Result<T, LogError> {
+        self.durability.check()?;
+        let done = act(self);
+        if done.is_err() {
+            self.durability.poison();
+        }
+        done
+    }
+
+    fn write(&mut self, payload: &[u8]) -> Result<Position, LogError> {
+        let position = self.last + 1;
+        self.buffer.clear();
+        write_group(position, self.durability.last().0, payload, &mut self.buffer);
+        let bytes = (self.buffer.len() * SECTOR_BYTES) as u64;
+        if self.end + bytes > self.tail.bytes {
+            self.begin_segment(bytes)?;
+        }
+        self.file
+            .write_all_at(self.buffer.as_flattened(), self.end)
+            .map_err(disk_error("write to", &self.tail.path))?;
+        self.buffer.truncate(BUFFER_SECTORS);
+        self.buffer.shrink_to(BUFFER_SECTORS);
+        self.end += bytes;
+        self.last = position;
+        if self.next.is_none() && self.end > self.tail.bytes / 2 {
+            self.next = Some(self.make_next()?);
+        }
+        Ok(Position(position))
+    }
+
+    /// Goes on in a new segment with room for a group of so many bytes.
+    fn begin_segment(&mut self, group_bytes: u64) -> Result<(), LogError> {
+        self.sync()?;
+        let needed = SECTOR_BYTES as u64 + group_bytes;
+        let blank = if needed > self.segment_bytes {
+            make_blank(&*self.disk, &self.dir, "long", needed)?
+        } else if let Some(next) = self.next.take() {
+            joined(next)?
+        } else {
+            make_blank(&*self.disk, &self.dir, "now", self.segment_bytes)?
+        };
+        let (segment, file) = install(&*self.disk, &self.dir, blank, self.last + 1)?;
+        let full = std::mem::replace(&mut self.tail, segment);
+        // A segment without groups has just been replaced by a longer one of the same name.
+        if full.first != self.tail.first {
+            self.closed.push_back(full);
+        }
+        self.file = file;
+        self.end = SECTOR_BYTES as u64;
+        Ok(())
+    }
+
+    /// Begins to fill the next segment with zeros.
+    fn make_next(&self) -> Result<JoinHandle<Result<Blank, LogError>>, LogError> {
+        let (disk, dir, bytes) = (self.disk.clone(), self.dir.clone(), self.segment_bytes);
+        thread::Builder::new()
+            .name("log-next".into())
+            .spawn(move || make_blank(&*disk, &dir, "next", bytes))
+            .map_err(disk_error("start the thread that prepares", &self.dir))
+    }
+
+    fn remove_oldest(&mut self) -> Result<u64, LogError> {
+        let Some(oldest) = self.closed.pop_front() else {
+            return Ok(0);
+        };
+        self.disk.remove(&oldest.path).map_err(disk_error("remove", &oldest.path))?;
+        // One at a time: if the power fails, a younger segment must not be gone before an older one.
+        self.disk.sync_dir(&self.dir).map_err(disk_error("sync", &self.dir))?;
+        Ok(oldest.bytes)
+    }
+}
+
+impl Log for LocalLog {
+    fn append(&mut self, payload: &[u8]) -> Result<Position, LogError> {
+        let bytes = payload.len();
+        if !(1..=PAYLOAD_BYTES_MAX).contains(&bytes) {
+            return Err(LogError::Length { bytes });
+        }
+        self.guarded(|log| log.write(payload))
+    }
+
+    fn sync_point(&self) -> SyncPoint {
+        // Older segments are durable, so the last file is all there is to sync.
+        SyncPoint {
+            file: self.file.clone(),
+            path: self.tail.path.clone(),
+            last: self.last(),
+            durability: self.durability.clone(),
+        }
+    }
+
+    fn cut(&mut self, up_to: Position) -> Result<u64, LogError> {
+        self.guarded(|log| {
+            let mut freed = 0;
+            loop {
+                let behind_oldest = log.closed.get(1).unwrap_or(&log.tail).first;
+                if log.closed.is_empty() || behind_oldest > up_to.0.saturating_add(1) {
+                    return Ok(freed);
+                }
+                freed += log.remove_oldest()?;
+            }
+        })
+    }
+
+    fn last(&self) -> Position {
+        Position(self.last)
+    }
+
+    fn size(&self) -> u64 {
+        self.closed.iter().map(|segment| segment.bytes).sum::<u64>() + self.end
+    }
+}
+
+impl Drop for LocalLog {
+    fn drop(&mut self) {
+        // The directory may be opened again at once, and nobody else may be writing there then.
+        if let Some(next) = self.next.take() {
+            drop(next.join());
+        }
+    }
+}
+
+fn joined(next: JoinHandle<Result<Blank, LogError>>) -> Result<Blank, LogError> {
+    match next.join() {
+        Ok(made) => made,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}

@@ -1,0 +1,200 @@
+//! The log: an ordered sequence of groups, each a payload of bytes at a position. It is the truth from
+//! which everything else can be made again. It does not know what the payloads mean.
+//!
+//! State: each kind of log owns its own; `Durability` is what a log and its sync points share.
+//! What always holds:
+//! - **Invariant:** positions begin at 1 and have no gaps.
+//! - **Invariant:** a group whose position was synced is read again, unchanged, at every later opening,
+//!   or the opening fails and says where the damage is. The log never becomes shorter in silence.
+//! - **Invariant:** after an error from the disk the log does nothing more; only opening it again shows
+//!   what is left.
+
+mod format;
+mod local;
+mod recover;
+mod segment;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::disk::DiskFile;
+
+pub use format::PAYLOAD_BYTES_MAX;
+pub use local::{LocalLog, SEGMENT_BYTES};
+
+/// The place of a group in the log. The first group is at 1; 0 is before the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Position(pub u64);
+
+/// What the writer needs of a log.
+pub trait Log: Send {
+    /// Writes a group of 1 to [`PAYLOAD_BYTES_MAX`] bytes behind the last one and returns its position.
+    /// It survives the end of the process, but not yet a power loss. A payload of another length is
+    /// refused and changes nothing; any other error poisons the log.
+    fn append(&mut self, payload: &[u8]) -> Result<Position, LogError>;
+
+    /// Waits until every group appended so far survives a power loss. An error poisons the log.
+    fn sync(&mut self) -> Result<(), LogError> {
+        self.sync_point().sync()
+    }
+
+    /// What `sync` would do now, to be done on another thread while this one goes on appending.
+    fn sync_point(&self) -> SyncPoint;
+
+    /// Drops old groups, none of them after `up_to`: only whole segments, and never the last one.
+    /// Returns the bytes freed on the disk. An error poisons the log.
+    fn cut(&mut self, up_to: Position) -> Result<u64, LogError>;
+
+    /// The position of the last group appended; 0 if there has never been one.
+    fn last(&self) -> Position;
+
+    /// The bytes from the oldest group kept to the last one, with headers and padding.
+    fn size(&self) -> u64;
+}
+
+/// The error of whoever is given the groups at opening.
+pub type ReplayError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a log could not be opened, or did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// What stands in the file is neither a log nor what a power loss leaves of one.
+    #[error("the log is damaged: {} at byte {offset}, group {}: {what}", file.display(), position.0)]
+    Damaged {
+        /// The segment.
+        file: PathBuf,
+        /// Where in the file, in bytes.
+        offset: u64,
+        /// The group that is due there.
+        position: Position,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The file was written by another version of this program.
+    #[error("{} is in log format {found}, and this program reads format {known} only", file.display())]
+    Version {
+        /// The segment.
+        file: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The one format known here.
+        known: u32,
+    },
+    /// Groups that the caller has not seen are gone.
+    #[error("the log begins at group {}, but the groups behind {} are needed", first.0, from.0)]
+    Cut {
+        /// The oldest group in the log.
+        first: Position,
+        /// The last group that the caller has seen.
+        from: Position,
+    },
+    /// The caller has seen more groups than there are.
+    #[error("the log ends at group {}, but group {} has been applied already", last.0, from.0)]
+    Behind {
+        /// The last group in the log.
+        last: Position,
+        /// The last group that the caller has seen.
+        from: Position,
+    },
+    /// A payload is empty or longer than [`PAYLOAD_BYTES_MAX`].
+    #[error("a group has 1 to {PAYLOAD_BYTES_MAX} bytes, not {bytes}")]
+    Length {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The one who is given the groups at opening did not take this one.
+    #[error("group {} of the log cannot be replayed", position.0)]
+    Replay {
+        /// The group.
+        position: Position,
+        /// Why not.
+        source: ReplayError,
+    },
+    /// The operating system reports an error.
+    #[error("cannot {doing} {}", file.display())]
+    Disk {
+        /// A verb.
+        doing: &'static str,
+        /// The file or directory.
+        file: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
+    /// There was an error from the disk before; the log does nothing any more.
+    #[error("the log stopped at an earlier error from the disk")]
+    Poisoned,
+}
+
+/// Makes the closure that turns an I/O error into ours.
+fn disk_error(doing: &'static str, file: &Path) -> impl FnOnce(io::Error) -> LogError {
+    let file = file.to_owned();
+    move |source| LogError::Disk { doing, file, source }
+}
+
+/// Everything that had been appended at one moment, to be made durable on any thread.
+#[must_use = "nothing is durable before `sync`"]
+pub struct SyncPoint {
+    file: Arc<dyn DiskFile>,
+    path: Arc<Path>,
+    last: Position,
+    durability: Arc<Durability>,
+}
+
+impl SyncPoint {
+    /// The last group that `sync` makes durable.
+    pub fn last(&self) -> Position {
+        self.last
+    }
+
+    /// Waits until the groups up to `last` survive a power loss. An error poisons the log: groups that
+    /// were acknowledged may be lost, and asking the disk again would only hide it.
+    pub fn sync(&self) -> Result<(), LogError> {
+        self.durability.sync(self.last, &*self.file, &self.path)
+    }
+}
+
+/// How far the log is durable, and whether it still works.
+#[derive(Default)]
+struct Durability {
+    last: AtomicU64,
+    poisoned: AtomicBool,
+    /// One sync at a time: the kernel reports a failed write to one of those who sync a file, and the
+    /// other must see the poison before it believes its own success.
+    syncing: Mutex<()>,
+}
+
+impl Durability {
+    fn up_to(last: Position) -> Durability {
+        Durability { last: AtomicU64::new(last.0), ..Durability::default() }
+    }
+
+    fn last(&self) -> Position {
+        Position(self.last.load(Ordering::Acquire))
+    }
+
+    fn poison(&self) {
+        self.poisoned.store(true, Ordering::Release);
+    }
+
+    fn check(&self) -> Result<(), LogError> {
+        match self.poisoned.load(Ordering::Acquire) {
+            true => Err(LogError::Poisoned),
+            false => Ok(()),
+        }
+    }
+
+    fn sync(&self, up_to: Position, file: &dyn DiskFile, path: &Path) -> Result<(), LogError> {
+        let _turn = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check()?;
+        if self.last() < up_to {
+            file.sync_data().map_err(|error| {
+                self.poison();
+                disk_error("sync", path)(error)
+            })?;
+            self.last.fetch_max(up_to.0, Ordering::Release);
+        }
+        Ok(())
+    }
+}

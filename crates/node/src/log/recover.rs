@@ -1,0 +1,196 @@
+//! Opening a log: every group kept is read and checked, and what a power loss left of groups that were
+//! never durable is erased. Anything else that is not as it was written is refused.
+//!
+//! State: the files, until [`recover`] returns and the log owns what it found.
+//! What always holds:
+//! - **Invariant:** only the last segment may hold groups that are not durable, because a segment is
+//!   synced before its successor gets its name. So in all others nothing may be missing.
+//! - Groups behind the first one that is missing or torn are erased with it: they were appended later, so
+//!   they were not durable either. If one of them says that it was, the log is damaged.
+//! - What was found is durable before anyone acts on it.
+//!
+//! A file that is shorter than its header says is refused too: files have their full length before they
+//! are used, so no power loss shortens one. To accept the loss of what is missing, lengthen it with zeros
+//! (`truncate --size`).
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::format::{
+    Body, GroupHeader, SECTOR_BYTES, Sector, Start, group_sectors, is_unwritten, read_group,
+    read_start,
+};
+use super::segment::{Segment, install, make_blank, read_segment, survey, write_zeros};
+use super::{LogError, Position, ReplayError, disk_error};
+use crate::disk::{Disk, DiskFile};
+
+/// The one who is given the groups.
+pub(super) type Replay<'a> = &'a mut dyn FnMut(Position, &[u8]) -> Result<(), ReplayError>;
+
+/// A log as it was found: all of it durable.
+pub(super) struct Recovered {
+    /// All segments but the last, oldest first.
+    pub(super) closed: VecDeque<Segment>,
+    pub(super) tail: Segment,
+    pub(super) file: Arc<dyn DiskFile>,
+    /// Where the next group goes in the last segment, in bytes.
+    pub(super) end: u64,
+    pub(super) last: u64,
+}
+
+/// Reads the log in `dir`, which is made if there is none, and replays the groups after `from`.
+pub(super) fn recover(
+    disk: &dyn Disk,
+    dir: &Path,
+    segment_bytes: u64,
+    from: Position,
+    replay: Replay<'_>,
+) -> Result<Recovered, LogError> {
+    disk.make_dir(dir).map_err(disk_error("make", dir))?;
+    let mut firsts = survey(disk, dir)?.into_iter().peekable();
+    let mut due = match firsts.peek() {
+        Some(first) => *first,
+        None => 1,
+    };
+    if due > from.0.saturating_add(1) {
+        let first = Position(due);
+        return Err(LogError::Cut { first, from });
+    }
+    let mut closed = VecDeque::new();
+    let mut sectors = Vec::new();
+    let mut found = None;
+    while let Some(first) = firsts.next() {
+        let (segment, file) = read_segment(disk, dir, first, &mut sectors)?;
+        let mut scan = Scan { path: &segment.path, sectors: &sectors, at: 1, due };
+        if first != due {
+            return Err(scan.damaged(0, "groups are missing before this segment"));
+        }
+        scan.groups(from, replay)?;
+        due = scan.due;
+        let end = scan.offset(scan.at);
+        if firsts.peek().is_some() {
+            scan.check_rest_unwritten()?;
+            closed.push_back(segment);
+        } else {
+            if scan.check_rest_never_durable()? {
+                tracing::warn!(
+                    file = %segment.path.display(), offset = end, group = due,
+                    "the log ended in groups that were not durable when the power failed; they are cut"
+                );
+                write_zeros(&*file, &segment.path, end, segment.bytes)?;
+            }
+            // A process that was killed leaves groups that only the kernel has.
+            file.sync_data().map_err(disk_error("sync", &segment.path))?;
+            found = Some((segment, file, end));
+        }
+    }
+    let last = due - 1;
+    if last < from.0 {
+        let last = Position(last);
+        return Err(LogError::Behind { last, from });
+    }
+    let (tail, file, end) = match found {
+        Some(found) => found,
+        None => {
+            let blank = make_blank(disk, dir, "first", segment_bytes)?;
+            let (segment, file) = install(disk, dir, blank, due)?;
+            (segment, file, SECTOR_BYTES as u64)
+        }
+    };
+    Ok(Recovered { closed, tail, file, end, last })
+}
+
+/// A segment being read.
+struct Scan<'a> {
+    path: &'a Path,
+    sectors: &'a [Sector],
+    /// The sector that is looked at.
+    at: usize,
+    /// The position of the group that is due there.
+    due: u64,
+}
+
+impl Scan<'_> {
+    /// Takes sound groups until there is none. Leaves `at` and `due` at the first that is missing or torn.
+    fn groups(&mut self, from: Position, replay: Replay<'_>) -> Result<(), LogError> {
+        let mut payload = Vec::new();
+        while let Some(sector) = self.sectors.get(self.at) {
+            let header = match read_start(sector) {
+                Start::Unwritten => break,
+                Start::Damaged(what) => return Err(self.damaged(self.at, what)),
+                Start::Group(header) => header,
+            };
+            let end = self.at + group_sectors(header.payload_bytes);
+            match self.group(&header, end, &mut payload)? {
+                Body::Whole => {}
+                Body::Torn => break,
+                Body::Damaged(what) => return Err(self.damaged(self.at, what)),
+            }
+            let position = Position(header.position);
+            if position > from {
+                replay(position, &payload)
+                    .map_err(|source| LogError::Replay { position, source })?;
+            }
+            self.at = end;
+            self.due += 1;
+        }
+        Ok(())
+    }
+
+    fn group(
+        &self,
+        header: &GroupHeader,
+        end: usize,
+        payload: &mut Vec<u8>,
+    ) -> Result<Body, LogError> {
+        if header.position != self.due {
+            return Err(self.damaged(self.at, "another group is in its place"));
+        }
+        match self.sectors.get(self.at..end) {
+            Some(sectors) => Ok(read_group(header, sectors, payload)),
+            None => Err(self.damaged(self.at, "the group is longer than the file")),
+        }
+    }
+
+    /// For a segment that has a successor: everything in it was durable, so nothing may follow the
+    /// groups, not even a torn one.
+    fn check_rest_unwritten(&self) -> Result<(), LogError> {
+        match self.rest().find(|(_, sector)| !is_unwritten(sector)) {
+            Some((at, _)) => Err(self.damaged(at, "there is something behind the last group")),
+            None => Ok(()),
+        }
+    }
+
+    /// For the last segment: what follows the groups was never durable. Says whether there is anything.
+    fn check_rest_never_durable(&self) -> Result<bool, LogError> {
+        let mut any = false;
+        for (_, sector) in self.rest() {
+            any |= !is_unwritten(sector);
+            let Start::Group(header) = read_start(sector) else {
+                continue;
+            };
+            if header.durable >= self.due {
+                return Err(self.damaged(self.at, "a group that was durable is not there"));
+            }
+        }
+        Ok(any)
+    }
+
+    fn rest(&self) -> impl Iterator<Item = (usize, &Sector)> {
+        self.sectors.iter().enumerate().skip(self.at)
+    }
+
+    fn offset(&self, sector: usize) -> u64 {
+        (sector * SECTOR_BYTES) as u64
+    }
+
+    fn damaged(&self, sector: usize, what: &'static str) -> LogError {
+        LogError::Damaged {
+            file: self.path.to_owned(),
+            offset: self.offset(sector),
+            position: Position(self.due),
+            what,
+        }
+    }
+}

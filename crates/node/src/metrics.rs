@@ -1,0 +1,56 @@
+//! What a node measures of itself.
+
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+/// Counters and histograms of the write path. Sizes are read when asked: see [`crate::Sizes`].
+#[derive(Clone)]
+pub struct Metrics {
+    pub(crate) group_commands: Histogram,
+    pub(crate) fsync: Histogram,
+    pub(crate) checkpoint: Histogram,
+    pub(crate) commands: Counter,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            group_commands: Histogram::new(exponential_buckets(1.0, 2.0, 13)),
+            fsync: Histogram::new(exponential_buckets(50e-6, 2.0, 14)),
+            checkpoint: Histogram::new(exponential_buckets(1e-3, 2.0, 15)),
+            commands: Counter::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Adds them to `registry` under the prefix `roost`.
+    pub fn register(&self, registry: &mut Registry) {
+        let registry = registry.sub_registry_with_prefix("roost");
+        registry.register(
+            "group_commands",
+            "Commands that shared one write of the log",
+            self.group_commands.clone(),
+        );
+        registry.register_with_unit(
+            "log_fsync",
+            "Time that the log took to become durable",
+            Unit::Seconds,
+            self.fsync.clone(),
+        );
+        registry.register_with_unit(
+            "checkpoint",
+            "Time that a checkpoint took in the background",
+            Unit::Seconds,
+            self.checkpoint.clone(),
+        );
+        registry.register("commands", "Commands applied", self.commands.clone());
+    }
+
+    pub(crate) fn observe(histogram: &Histogram, time: Duration) {
+        histogram.observe(time.as_secs_f64());
+    }
+}

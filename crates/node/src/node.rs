@@ -1,0 +1,354 @@
+//! A node: the log, the writer, the store and the views, put together. Opening one recovers what
+//! was acknowledged; closing one leaves nothing to recover.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use feed::{Reply, Rows as _};
+use parking_lot::Mutex;
+use smallvec::{SmallVec, smallvec};
+use store::{Store, StoreOptions, StoreWriter};
+use tokio::sync::oneshot;
+
+use crate::checkpoints::Checkpoints;
+use crate::disk::RealDisk;
+use crate::inbox::{Inbox, Request, Submission, SubmitError};
+use crate::log::{LocalLog, LogError, Position};
+use crate::metrics::Metrics;
+use crate::views::{ViewSizes, Views};
+use crate::writer::{self, Writer};
+
+const MIB: usize = 1 << 20;
+
+/// When a change is on the disk rather than with the operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Before it is acknowledged: survives a power loss.
+    Always,
+    /// At most so long after: a power loss may lose that much, the end of the process nothing.
+    Interval(Duration),
+    /// When the operating system likes: the end of the process loses nothing.
+    Never,
+}
+
+/// How a node is set up. Sizes are bytes of memory.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    /// Directory of the log and the store; made if it is not there.
+    pub data: PathBuf,
+    /// See [`Durability`].
+    pub durability: Durability,
+    /// Budget of home timelines; beyond it those not read lately are dropped.
+    pub timeline_memory: usize,
+    /// Budget of rendered posts and of authors' newest posts.
+    pub post_memory: usize,
+    /// Cache of the store.
+    pub store_cache: usize,
+    /// Changes held before a checkpoint takes them to the store; up to four times as much while one
+    /// is under way and writing goes on.
+    pub overlay_memory: usize,
+    /// Commands that may wait for the writer; beyond it callers are told to come back.
+    pub queue_commands_max: usize,
+}
+
+impl NodeOptions {
+    /// Durable always, in about half a gigabyte at most.
+    #[must_use]
+    pub fn new(data: impl Into<PathBuf>) -> Self {
+        Self {
+            data: data.into(),
+            durability: Durability::Always,
+            timeline_memory: 512 * MIB,
+            post_memory: 128 * MIB,
+            store_cache: 64 * MIB,
+            overlay_memory: 64 * MIB,
+            queue_commands_max: 16_384,
+        }
+    }
+}
+
+/// Why a node did not open.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Somebody has the directory.
+    #[error("another roost uses {}; stop it or choose another --data", .0.display())]
+    InUse(PathBuf),
+    /// The operating system reports an error.
+    #[error("cannot use {}", .0.display())]
+    Directory(PathBuf, #[source] std::io::Error),
+    /// The log is damaged, newer than this program, or cannot be read.
+    #[error("the log cannot be used")]
+    Log(#[from] LogError),
+    /// The store is damaged, newer than this program, or cannot be read.
+    #[error("the store cannot be used")]
+    Store(#[from] store::StoreError),
+}
+
+/// Why a node did not close well.
+#[derive(Debug, thiserror::Error)]
+#[error("the writer ended by a panic; the log holds everything acknowledged")]
+pub struct CloseError;
+
+/// A running node. Clones are the same node.
+#[derive(Clone)]
+pub struct Node {
+    pub(crate) shared: Arc<Shared>,
+    threads: Arc<Mutex<Threads>>,
+}
+
+/// What the writer, the deliverer and the readers share.
+pub(crate) struct Shared {
+    pub(crate) inbox: Inbox,
+    pub(crate) views: Views,
+    pub(crate) store: Store,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) applied: AtomicU64,
+    pub(crate) log_bytes: AtomicU64,
+    pub(crate) overlay_bytes: AtomicU64,
+    pub(crate) delivery_due: AtomicBool,
+    pub(crate) handles: crate::reads::Handles,
+    stopped: AtomicU64,
+}
+
+struct Threads {
+    writer: Option<JoinHandle<()>>,
+    others: Vec<JoinHandle<()>>,
+    /// Held as long as the node may touch the directory.
+    lock: Option<File>,
+}
+
+/// How much a node holds now.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sizes {
+    /// People registered.
+    pub users: u64,
+    /// Posts that stand.
+    pub posts: u64,
+    /// Follows that stand.
+    pub follows: u64,
+    /// Bytes of the log that are kept.
+    pub log_bytes: u64,
+    /// Bytes of the store on disk.
+    pub store_bytes: u64,
+    /// Bytes of changes not yet in the store.
+    pub overlay_bytes: u64,
+    /// Commands that wait for the writer.
+    pub queued_commands: u64,
+    /// The views.
+    pub views: ViewSizes,
+}
+
+impl Node {
+    /// Opens the node in `options.data`, recovering everything that was acknowledged: the store as
+    /// of its last checkpoint, then the log behind it. Blocks.
+    ///
+    /// # Errors
+    /// See [`OpenError`]. Nothing is changed in a directory that is refused.
+    pub fn open(options: &NodeOptions) -> Result<Self, OpenError> {
+        let start = Instant::now();
+        let lock = lock(&options.data)?;
+        let (mut rows, applied) = Store::open(
+            &options.data.join("store"),
+            StoreOptions { cache_bytes: options.store_cache as u64 },
+        )?;
+        let mut replayed = 0;
+        let log = LocalLog::open(
+            Arc::new(RealDisk),
+            &options.data.join("log"),
+            Position(applied),
+            &mut |position, payload| {
+                replayed += writer::replay(&mut rows, payload)?;
+                bound_overlay(&mut rows, position, options.overlay_memory)?;
+                Ok(())
+            },
+        )?;
+        tracing::info!(replayed, applied, elapsed = ?start.elapsed(), "recovered");
+        Ok(Self::start(options, lock, rows, log, (Position(applied), replayed)))
+    }
+
+    fn start(
+        options: &NodeOptions,
+        lock: File,
+        rows: StoreWriter,
+        log: LocalLog,
+        (applied, replayed): (Position, usize),
+    ) -> Self {
+        let metrics = Arc::new(Metrics::default());
+        let shared = Arc::new(Shared {
+            inbox: Inbox::new(options.queue_commands_max),
+            views: Views::new(options.timeline_memory, options.post_memory),
+            store: rows.store(),
+            metrics: Arc::clone(&metrics),
+            applied: AtomicU64::new(crate::log::Log::last(&log).0),
+            log_bytes: AtomicU64::new(crate::log::Log::size(&log)),
+            overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
+            delivery_due: AtomicBool::new(false),
+            handles: crate::reads::Handles::default(),
+            stopped: AtomicU64::new(0),
+        });
+        let deliverer = spawn("deliverer", {
+            let shared = Arc::clone(&shared);
+            move || shared.deliver_until_stopped()
+        });
+        let mut others = Vec::new();
+        let sync_slot = Arc::new(Mutex::new(None));
+        if let Durability::Interval(interval) = options.durability {
+            let (slot, shared) = (Arc::clone(&sync_slot), Arc::clone(&shared));
+            others.push(spawn("log-sync", move || {
+                writer::sync_now_and_then(&slot, interval, &shared.stopped, &shared.metrics);
+            }));
+        }
+        let writer = Writer {
+            clock: writer::clock_behind(&rows),
+            checkpoints: Checkpoints::new(options.overlay_memory, applied, replayed, metrics),
+            shared: Arc::clone(&shared),
+            log,
+            rows,
+            durability: options.durability,
+            sync_slot,
+            deliverer: deliverer.thread().clone(),
+        };
+        let writer = Some(spawn("writer", move || writer.run()));
+        others.push(deliverer);
+        let threads = Threads { writer, others, lock: Some(lock) };
+        Self { shared, threads: Arc::new(Mutex::new(threads)) }
+    }
+
+    /// Submits one command and waits until it is durable, under the node's policy, and applied.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; the command has not happened then.
+    pub async fn submit(&self, request: Request) -> Result<Reply, SubmitError> {
+        let (submission, reply) = submission(smallvec![request]);
+        self.shared.inbox.put(submission).map_err(|(error, _)| error)?;
+        match reply.await.map(|replies| replies.first().copied()) {
+            Ok(Some(reply)) => Ok(reply),
+            _ => Err(SubmitError::Stopped),
+        }
+    }
+
+    /// Submits commands that are applied in this order with none of others' between them.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; none of the commands has happened then.
+    pub async fn submit_all(&self, requests: Vec<Request>) -> Result<Vec<Reply>, SubmitError> {
+        let (submission, reply) = submission(requests.into());
+        self.shared.inbox.put(submission).map_err(|(error, _)| error)?;
+        reply.await.map(SmallVec::into_vec).map_err(|_| SubmitError::Stopped)
+    }
+
+    /// As [`Node::submit_all`], but waits for room instead of reporting [`SubmitError::Busy`].
+    ///
+    /// # Errors
+    /// [`SubmitError::Stopped`]; none of the commands has happened then.
+    pub async fn submit_all_waiting(
+        &self,
+        requests: Vec<Request>,
+    ) -> Result<Vec<Reply>, SubmitError> {
+        let (submission, reply) = submission(requests.into());
+        self.shared.inbox.put_waiting(submission).await?;
+        reply.await.map(SmallVec::into_vec).map_err(|_| SubmitError::Stopped)
+    }
+
+    /// Takes no more commands, works off those that wait, takes a checkpoint and leaves the
+    /// directory. Blocks. Reads still work; closing again does nothing.
+    ///
+    /// # Errors
+    /// [`CloseError`].
+    pub fn close(&self) -> Result<(), CloseError> {
+        self.shared.inbox.close();
+        let mut threads = self.threads.lock();
+        let written = threads.writer.take().map_or(Ok(()), JoinHandle::join);
+        self.shared.stopped.store(1, Ordering::Release);
+        for thread in threads.others.drain(..) {
+            thread.thread().unpark();
+            drop(thread.join());
+        }
+        threads.lock = None;
+        written.map_err(|_| CloseError)
+    }
+
+    /// Counters and histograms of the write path.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    /// How much the node holds now. Looks at directories, so it may block.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        let totals = self.shared.store.totals();
+        Sizes {
+            users: totals.users.into(),
+            posts: totals.posts,
+            follows: totals.follows,
+            log_bytes: self.shared.log_bytes.load(Ordering::Relaxed),
+            store_bytes: self.shared.store.disk_bytes(),
+            overlay_bytes: self.shared.overlay_bytes.load(Ordering::Relaxed),
+            queued_commands: self.shared.inbox.len() as u64,
+            views: self.shared.views.sizes(),
+        }
+    }
+}
+
+impl Shared {
+    /// Brings the view shards up to date whenever the writer has published something, so that the
+    /// stream stays short and watchers hear of it though nobody reads.
+    fn deliver_until_stopped(&self) {
+        while self.stopped.load(Ordering::Acquire) == 0 {
+            if self.delivery_due.swap(false, Ordering::AcqRel) {
+                self.views.deliver();
+            } else {
+                std::thread::park();
+            }
+        }
+    }
+}
+
+fn submission(
+    requests: SmallVec<[Request; 1]>,
+) -> (Submission, oneshot::Receiver<SmallVec<[Reply; 1]>>) {
+    let (reply, answer) = oneshot::channel();
+    (Submission { requests, reply }, answer)
+}
+
+fn lock(data: &Path) -> Result<File, OpenError> {
+    let directory = |error| OpenError::Directory(data.to_owned(), error);
+    std::fs::create_dir_all(data).map_err(directory)?;
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(data.join("lock"))
+        .map_err(directory)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse(data.to_owned())),
+        Err(TryLockError::Error(error)) => Err(directory(error)),
+    }
+}
+
+/// Replaying a long log must not take more memory than writing it did.
+fn bound_overlay(
+    rows: &mut StoreWriter,
+    position: Position,
+    bytes_max: usize,
+) -> Result<(), store::StoreError> {
+    if rows.overlay_bytes() > bytes_max
+        && let Some(checkpoint) = rows.freeze(position.0)
+    {
+        checkpoint.run()?;
+    }
+    Ok(())
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    match std::thread::Builder::new().name(name.into()).spawn(work) {
+        Ok(thread) => thread,
+        Err(error) => crate::fatal::fatal("a thread could not be started", &error),
+    }
+}

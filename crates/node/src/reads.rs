@@ -1,0 +1,192 @@
+//! Reading from a node. `try_` functions look only at memory and never wait for a disk: an async
+//! worker may call them. The others may read the store and belong where blocking is allowed.
+
+use feed::{
+    Facts, Handle, Page, PageOf, PostId, Rows as _, SetTable, UserId, UserRef, timeline::Posted,
+};
+use quick_cache::sync::Cache;
+use store::Store;
+use tokio::sync::watch;
+
+use crate::node::Node;
+use crate::views::Views;
+
+/// Handles kept at hand.
+const HANDLES: usize = 65_536;
+
+/// Who has which handle. An entry never changes, so nothing is ever outdated.
+pub(crate) struct Handles(Cache<Handle, UserId>);
+
+impl Default for Handles {
+    fn default() -> Self {
+        Self(Cache::new(HANDLES))
+    }
+}
+
+/// Where a rendered page begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageEnds {
+    /// The newest post on it.
+    pub first: Option<PostId>,
+    /// The oldest post on it.
+    pub last: Option<PostId>,
+    /// Whether there are more in the direction of reading.
+    pub more: bool,
+}
+
+impl Node {
+    /// The facts. May block.
+    #[must_use]
+    pub fn facts(&self) -> Facts<'_, Store> {
+        Facts::new(&self.shared.store)
+    }
+
+    /// Who is meant: `Some(None)` if it is known that there is nobody, `None` if the facts must be
+    /// asked.
+    #[must_use]
+    pub fn try_resolve(&self, user: &UserRef) -> Option<Option<UserId>> {
+        match user {
+            UserRef::Id(id) => Some((id.0 < self.shared.store.totals().users).then_some(*id)),
+            UserRef::Handle(handle) => self.shared.handles.0.get(handle).map(Some),
+        }
+    }
+
+    /// Who is meant, if they are registered. May block.
+    #[must_use]
+    pub fn resolve(&self, user: &UserRef) -> Option<UserId> {
+        let id = self.facts().resolve(user)?;
+        if let UserRef::Handle(handle) = user {
+            self.shared.handles.0.insert(handle.clone(), id);
+        }
+        Some(id)
+    }
+
+    /// Appends a page of home(user) to `out`: posts as JSON objects joined by commas, newest
+    /// first. `None`, and nothing appended, if it is not all in memory.
+    pub fn try_home(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> Option<PageEnds> {
+        let mut ids = Vec::with_capacity(page.limit.min(feed::limits::PAGE_MAX));
+        let more = self.shared.views.try_home(user, page, &mut ids)?;
+        let start = out.len();
+        for (index, id) in ids.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            if !self.shared.views.rendered.try_append(*id, out) {
+                out.truncate(start);
+                return None;
+            }
+        }
+        Some(ends(&ids, more))
+    }
+
+    /// As [`Node::try_home`], reading what is not in memory; the person is active from now on. May
+    /// block.
+    pub fn home(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
+        self.append(&self.home_ids(user, page), out)
+    }
+
+    /// A page of posts that mention `user`, as [`Node::home`] does. May block.
+    pub fn mentions(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
+        self.append(&self.mention_ids(user, page), out)
+    }
+
+    /// A page of the posts by `user`, as [`Node::home`] does. May block.
+    pub fn posts_by(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
+        let posts: Vec<Posted> = match page.span(page.limit + 1) {
+            Some(span) => self.views().posts_by(self.facts(), user, span),
+            None => Vec::new(),
+        };
+        let ids = posts.into_iter().map(|(post, _)| post).collect();
+        self.append(&PageOf::from_scan(ids, page), out)
+    }
+
+    /// Appends a post as JSON: `Some(true)` if it was at hand, `None` if the facts must be asked.
+    pub fn try_post(&self, post: PostId, out: &mut Vec<u8>) -> Option<bool> {
+        self.views().rendered.try_append(post, out).then_some(true)
+    }
+
+    /// Appends a post as JSON; false if there is none. May block.
+    pub fn post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
+        self.views().rendered.append(self.facts(), post, out)
+    }
+
+    /// The ids on a page of home(user); the person is active from now on. May block.
+    #[must_use]
+    pub fn home_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
+        self.views().home(self.facts(), user, page)
+    }
+
+    /// The ids on a page of the posts that mention `user`. May block.
+    #[must_use]
+    pub fn mention_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
+        let scan = page.span(page.limit + 1).map(|span| self.facts().mentions_of(user, span));
+        PageOf::from_scan(scan.unwrap_or_default(), page)
+    }
+
+    /// A page of people in `table` (followers or following) of `user`. May block.
+    #[must_use]
+    pub fn people(&self, table: SetTable, user: UserId, span: feed::Span) -> Vec<UserId> {
+        self.facts().people(table, user, span)
+    }
+
+    /// Hears of new posts at home and new mentions of `user`.
+    #[must_use]
+    pub fn watch(&self, user: UserId) -> Watch {
+        let news = Some(self.views().watch(user));
+        Watch { node: self.clone(), user, news }
+    }
+
+    fn views(&self) -> &Views {
+        &self.shared.views
+    }
+
+    fn append(&self, page: &PageOf<PostId>, out: &mut Vec<u8>) -> PageEnds {
+        let start = out.len();
+        for id in &page.items {
+            let before = out.len();
+            if before > start {
+                out.push(b',');
+            }
+            // A post may have been deleted since its id was read: then it is left out.
+            if !self.views().rendered.append(self.facts(), *id, out) {
+                out.truncate(before);
+            }
+        }
+        ends(&page.items, page.more)
+    }
+}
+
+fn ends(newest_first: &[PostId], more: bool) -> PageEnds {
+    PageEnds { first: newest_first.first().copied(), last: newest_first.last().copied(), more }
+}
+
+/// Tells when there may be something new for a person. Ends when dropped.
+pub struct Watch {
+    node: Node,
+    user: UserId,
+    news: Option<watch::Receiver<()>>,
+}
+
+impl Watch {
+    /// Waits until something may be new at home or in the mentions since the last call, or since
+    /// the watch began. News that come while nobody waits are told once.
+    ///
+    /// The person's home timeline must be active for this: read it once after the watch began, and
+    /// again after every change.
+    pub async fn changed(&mut self) {
+        let closed = match &mut self.news {
+            Some(news) => news.changed().await.is_err(),
+            None => true,
+        };
+        if closed {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.news = None;
+        self.node.views().unwatch(self.user);
+    }
+}

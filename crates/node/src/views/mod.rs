@@ -1,0 +1,249 @@
+//! What is derived from the facts and kept in memory so that reads need not queue or touch a disk.
+//!
+//! **Invariant:** a view never holds what the facts could not rebuild; dropping any part of it
+//! costs time and changes no answer.
+
+mod posts;
+mod recent;
+mod shard;
+mod stream;
+mod timeline;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use feed::timeline::{Posted, gather, sees};
+use feed::{Cursor, Effect, Facts, Page, PageOf, PostId, Rows, Span, UserId};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+pub(crate) use posts::RenderedPosts;
+use recent::RecentPosts;
+use shard::Shard;
+use stream::Stream;
+use timeline::Timeline;
+
+/// Shards of the home timelines. More make the lock finer and the index larger: each author costs
+/// an entry in every shard that has an active follower of theirs.
+const SHARDS: usize = 16;
+/// Effects not yet consumed by every shard at which the writer lends a hand: bounds the stream.
+const BACKLOG_MAX: usize = 1 << 20;
+/// How often a timeline is gathered anew because the person's follows changed meanwhile, before a
+/// page is answered from the facts alone.
+const GATHER_ATTEMPTS: usize = 3;
+
+/// Home timelines of active people, rendered posts, and everybody's newest posts.
+pub(crate) struct Views {
+    stream: Stream,
+    shards: Vec<Mutex<Shard>>,
+    shard_bytes_max: usize,
+    recent: RecentPosts,
+    /// Posts as JSON.
+    pub(crate) rendered: RenderedPosts,
+    hits: AtomicU64,
+    rebuilds: AtomicU64,
+}
+
+/// What the views hold and did, for the metrics.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ViewSizes {
+    /// People whose home timeline is in memory.
+    pub active_timelines: u64,
+    /// Estimated bytes of those timelines.
+    pub timeline_bytes: u64,
+    /// Bytes of rendered posts.
+    pub rendered_bytes: u64,
+    /// Posts put into timelines since the start.
+    pub deliveries: u64,
+    /// Timelines dropped to stay within the budget since the start.
+    pub evictions: u64,
+    /// Home pages answered from memory since the start.
+    pub hits: u64,
+    /// Timelines gathered from the facts since the start.
+    pub rebuilds: u64,
+    /// Effects that wait for a slow shard, or are kept for gathering.
+    pub stream_effects: u64,
+}
+
+impl Views {
+    /// Empty views within these budgets, in bytes.
+    pub(crate) fn new(timeline_bytes: usize, post_bytes: usize) -> Self {
+        Self {
+            stream: Stream::default(),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            shard_bytes_max: timeline_bytes / SHARDS,
+            recent: RecentPosts::new(post_bytes / 4),
+            rendered: RenderedPosts::new(post_bytes - post_bytes / 4),
+            hits: AtomicU64::new(0),
+            rebuilds: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes in what a group of commands did. Writer only; the facts hold it already.
+    pub(crate) fn publish(&self, effects: &[Effect]) {
+        for effect in effects {
+            match *effect {
+                Effect::Posted { post, author, reply_to } => {
+                    self.recent.push(author, post, reply_to);
+                }
+                Effect::PostDeleted { author, .. } => {
+                    self.recent.forget(author);
+                    self.rendered.outdate(author);
+                }
+                Effect::ProfileChanged { user } => self.rendered.outdate(user),
+                Effect::FollowingChanged { .. } | Effect::Mentioned { .. } => {}
+            }
+        }
+        self.stream.publish(effects);
+        if self.stream.len() > BACKLOG_MAX {
+            self.deliver();
+        }
+    }
+
+    /// Brings every shard up to date. The deliverer's work; anybody may do it.
+    pub(crate) fn deliver(&self) {
+        let mut consumed = u64::MAX;
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            shard.catch_up(&self.stream);
+            consumed = consumed.min(shard.cursor());
+        }
+        self.stream.trim(consumed);
+    }
+
+    fn shard(&self, user: UserId) -> &Mutex<Shard> {
+        let Some(shard) = self.shards.get(user.0 as usize % SHARDS) else {
+            unreachable!("a remainder is within the shards");
+        };
+        shard
+    }
+
+    /// A page of home(user), newest first, appended to `out`, if it is in memory. Tells whether
+    /// there are more.
+    pub(crate) fn try_home(
+        &self,
+        user: UserId,
+        page: &Page,
+        out: &mut Vec<PostId>,
+    ) -> Option<bool> {
+        let more = {
+            let mut shard = self.shard(user).lock();
+            shard.catch_up(&self.stream);
+            shard.page(user, page, out)?
+        };
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Some(more)
+    }
+
+    /// A page of home(user); makes the person active. May read the facts.
+    pub(crate) fn home<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        user: UserId,
+        page: &Page,
+    ) -> PageOf<PostId> {
+        let mut items = Vec::new();
+        if let Some(more) = self.try_home(user, page, &mut items) {
+            return PageOf { items, more };
+        }
+        let mut following = Vec::new();
+        for _ in 0..GATHER_ATTEMPTS {
+            // First the position, then the facts: what the facts do not show yet is published
+            // behind the position.
+            let position = self.stream.head();
+            following = facts.following_all(user);
+            let newest = Page { cursor: Cursor::Newest, limit: timeline::KEPT };
+            let newest = self.gather(facts, user, &following, &newest);
+            if self.activate(user, &following, newest, position) {
+                if let Some(more) = self.try_home(user, page, &mut items) {
+                    return PageOf { items, more };
+                }
+                break;
+            }
+        }
+        self.gather(facts, user, &following, page)
+    }
+
+    fn gather<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        user: UserId,
+        following: &[UserId],
+        page: &Page,
+    ) -> PageOf<PostId> {
+        gather(user, following, page, |author, span| self.posts_by(facts, author, span))
+    }
+
+    /// Posts of one author within `span`. May read the facts.
+    pub(crate) fn posts_by<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        author: UserId,
+        span: Span,
+    ) -> Vec<Posted> {
+        self.recent.read(author, span, |span| facts.posts_by(author, span))
+    }
+
+    /// Puts a timeline gathered at `position` into its shard, brought up to date. False if it is
+    /// worth nothing because the person's follows changed since, or too much happened.
+    fn activate(
+        &self,
+        user: UserId,
+        following: &[UserId],
+        newest: PageOf<PostId>,
+        position: u64,
+    ) -> bool {
+        let mut timeline = Timeline::new(user, following.into(), newest);
+        let mut shard = self.shard(user).lock();
+        shard.catch_up(&self.stream);
+        let mut missed = Vec::new();
+        if self.stream.read(position, &mut missed).is_none() {
+            return false;
+        }
+        missed.truncate(usize::try_from(shard.cursor() - position).unwrap_or(usize::MAX));
+        for effect in missed {
+            match effect {
+                Effect::FollowingChanged { user: other } if other == user => return false,
+                Effect::Posted { post, author, reply_to }
+                    if (author == user || following.binary_search(&author).is_ok())
+                        && sees(user, following, author, reply_to) =>
+                {
+                    timeline.deliver(post, author, reply_to);
+                }
+                Effect::PostDeleted { post, .. } => timeline.remove(post),
+                _ => {}
+            }
+        }
+        shard.insert(timeline, self.shard_bytes_max);
+        self.rebuilds.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    /// Hears of anything new for `user`, at home or in mentions.
+    pub(crate) fn watch(&self, user: UserId) -> watch::Receiver<()> {
+        self.shard(user).lock().watch(user)
+    }
+
+    /// Ends a watch.
+    pub(crate) fn unwatch(&self, user: UserId) {
+        self.shard(user).lock().unwatch(user);
+    }
+
+    /// What is held now.
+    pub(crate) fn sizes(&self) -> ViewSizes {
+        let mut sizes = ViewSizes {
+            rendered_bytes: self.rendered.bytes(),
+            hits: self.hits.load(Ordering::Relaxed),
+            rebuilds: self.rebuilds.load(Ordering::Relaxed),
+            stream_effects: self.stream.len() as u64,
+            ..ViewSizes::default()
+        };
+        for shard in &self.shards {
+            let shard = shard.lock();
+            sizes.active_timelines += shard.active() as u64;
+            sizes.timeline_bytes += shard.bytes() as u64;
+            sizes.deliveries += shard.tally.deliveries;
+            sizes.evictions += shard.tally.evictions;
+        }
+        sizes
+    }
+}

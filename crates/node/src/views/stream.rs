@@ -1,0 +1,71 @@
+//! The stream of effects: what the writer publishes and every view shard consumes at its own pace.
+//!
+//! The writer owns the head; publishing costs one short lock, whatever the number of followers.
+//! Consumers keep a cursor each. Effects that everyone has consumed stay for a while
+//! ([`KEPT_MIN`]), so that a timeline gathered from the facts can be brought up to date.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use feed::Effect;
+use parking_lot::Mutex;
+
+/// Consumed effects that stay available: 2 MB, far more than pass by while a timeline is gathered.
+const KEPT_MIN: u64 = 65_536;
+
+/// Effects at consecutive positions from 0.
+#[derive(Default)]
+pub(super) struct Stream {
+    head: AtomicU64,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    first: u64,
+    effects: VecDeque<Effect>,
+}
+
+impl Stream {
+    /// Appends effects; they are visible to every consumer when this returns.
+    pub(super) fn publish(&self, effects: &[Effect]) {
+        let mut kept = self.kept.lock();
+        kept.effects.extend(effects);
+        self.head.store(kept.first + kept.effects.len() as u64, Ordering::Release);
+    }
+
+    /// The position behind the last effect.
+    pub(super) fn head(&self) -> u64 {
+        self.head.load(Ordering::Acquire)
+    }
+
+    /// Appends the effects from `cursor` on to `out`; returns the position behind them, or `None`
+    /// if some of them are gone.
+    pub(super) fn read(&self, cursor: u64, out: &mut Vec<Effect>) -> Option<u64> {
+        let kept = self.kept.lock();
+        let skip = usize::try_from(cursor.checked_sub(kept.first)?).ok()?;
+        out.extend(kept.effects.range(skip.min(kept.effects.len())..));
+        Some(kept.first + kept.effects.len() as u64)
+    }
+
+    /// Drops effects before `consumed`, except the newest [`KEPT_MIN`].
+    pub(super) fn trim(&self, consumed: u64) {
+        let mut kept = self.kept.lock();
+        let head = kept.first + kept.effects.len() as u64;
+        let first = consumed.min(head.saturating_sub(KEPT_MIN));
+        let gone = first.saturating_sub(kept.first);
+        if gone == 0 {
+            return;
+        }
+        kept.effects.drain(..gone as usize);
+        kept.first = first;
+        if kept.effects.capacity() > 4 * kept.effects.len().max(KEPT_MIN as usize) {
+            kept.effects.shrink_to(2 * KEPT_MIN as usize);
+        }
+    }
+
+    /// How many effects are kept.
+    pub(super) fn len(&self) -> usize {
+        self.kept.lock().effects.len()
+    }
+}

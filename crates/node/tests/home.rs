@@ -1,0 +1,304 @@
+//! home(u) as a node answers it equals its definition, page by page, whatever was evicted,
+//! restarted or written in between.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use feed::{
+    Bio, Command, Cursor, Done, Handle, Name, Page, PageOf, PostId, PostText, UserId, UserRef,
+};
+use node::{Durability, Node, NodeOptions, Request};
+use proptest::prelude::*;
+
+const PEOPLE: u32 = 6;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Follow(u32, u32, bool),
+    Post(u32, Option<u32>),
+    /// Many posts in a row, so that rings overflow.
+    Burst(u32, usize),
+    Delete(usize),
+    Rename(u32),
+    Read(u32, Page),
+    ReadAround(u32, usize, bool, usize),
+    Restart,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let user = 0..PEOPLE;
+    prop_oneof![
+        4 => (user.clone(), user.clone(), prop::bool::weighted(0.8))
+            .prop_map(|(user, other, on)| Step::Follow(user, other, on)),
+        6 => (user.clone(), prop::option::of(user.clone())).prop_map(|(a, to)| Step::Post(a, to)),
+        1 => (user.clone(), 1usize..70).prop_map(|(author, posts)| Step::Burst(author, posts)),
+        2 => (0usize..10_000).prop_map(Step::Delete),
+        1 => user.clone().prop_map(Step::Rename),
+        6 => (user.clone(), 1usize..=100)
+            .prop_map(|(user, limit)| Step::Read(user, Page { cursor: Cursor::Newest, limit })),
+        4 => (user, 0usize..10_000, any::<bool>(), 1usize..=100)
+            .prop_map(|(user, at, before, limit)| Step::ReadAround(user, at, before, limit)),
+        1 => Just(Step::Restart),
+    ]
+}
+
+/// What was acknowledged, kept as plainly as possible.
+#[derive(Default)]
+struct Model {
+    follows: Vec<(u32, u32)>,
+    posts: Vec<(PostId, u32, Option<u32>)>,
+    names: Vec<u32>,
+}
+
+impl Model {
+    fn page(&self, reader: u32, page: &Page) -> PageOf<PostId> {
+        let follows = |other: u32| other == reader || self.follows.contains(&(reader, other));
+        let seen = |(_, author, to): &&(PostId, u32, Option<u32>)| {
+            follows(*author) && (*author == reader || to.is_none_or(follows))
+        };
+        let mut home: Vec<PostId> = self.posts.iter().filter(seen).map(|(p, _, _)| *p).collect();
+        home.sort_by(|one, other| other.cmp(one));
+        match page.cursor {
+            Cursor::Newest => {}
+            Cursor::Before(before) => home.retain(|post| *post < before),
+            Cursor::After(after) => {
+                home.retain(|post| *post > after);
+                home.reverse();
+            }
+        }
+        let more = home.len() > page.limit;
+        home.truncate(page.limit);
+        home.sort_by(|one, other| other.cmp(one));
+        PageOf { items: home, more }
+    }
+}
+
+/// A node with budgets so small that everything overflows, in a directory that outlives it.
+struct Subject {
+    node: Node,
+    options: NodeOptions,
+    runtime: tokio::runtime::Runtime,
+    model: Model,
+    _data: tempfile::TempDir,
+}
+
+impl Subject {
+    fn new() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let mut options = NodeOptions::new(data.path());
+        options.durability = Durability::Never;
+        options.timeline_memory = 16 * 4_000;
+        options.post_memory = 64 * 1_024;
+        options.overlay_memory = 20_000;
+        let node = Node::open(&options).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let subject = Self { node, options, runtime, model: Model::default(), _data: data };
+        for user in 0..PEOPLE {
+            let handle = Handle::parse(&format!("u{user}")).unwrap();
+            subject.submit(Command::Register {
+                handle,
+                name: Name::default(),
+                bio: Bio::default(),
+            });
+        }
+        subject
+    }
+
+    fn submit(&self, command: Command) -> feed::Outcome {
+        self.runtime.block_on(self.node.submit(Request::from(command))).unwrap().outcome
+    }
+
+    fn post(&mut self, author: u32, to: Option<u32>) {
+        let text = to.map_or("plain".into(), |to| format!("@u{to} hello"));
+        let text = PostText::parse(&text).unwrap();
+        let Ok(Done::Posted(id)) = self.submit(Command::Post { author: id(author), text }) else {
+            panic!("a post is accepted");
+        };
+        self.model.posts.push((id, author, to));
+        assert_eq!(self.read(author, &newest(1)).items, [id], "one's own post is there at once");
+    }
+
+    fn read(&self, user: u32, page: &Page) -> PageOf<PostId> {
+        self.node.home_ids(UserId(user), page)
+    }
+
+    fn check(&self, user: u32, page: &Page) {
+        assert_eq!(self.read(user, page), self.model.page(user, page), "{user} {page:?}");
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Follow(user, other, on) => {
+                let (user_ref, other_ref) = (id(user), id(other));
+                self.model.follows.retain(|follow| *follow != (user, other));
+                if on && user != other {
+                    self.model.follows.push((user, other));
+                }
+                let _ = self.submit(if on {
+                    Command::Follow { user: user_ref, other: other_ref }
+                } else {
+                    Command::Unfollow { user: user_ref, other: other_ref }
+                });
+                self.check(user, &newest(20));
+            }
+            Step::Post(author, to) => self.post(author, to),
+            Step::Burst(author, posts) => (0..posts).for_each(|_| self.post(author, None)),
+            Step::Delete(at) => {
+                if !self.model.posts.is_empty() {
+                    let at = at % self.model.posts.len();
+                    let (post, author, _) = self.model.posts.remove(at);
+                    assert_eq!(self.submit(Command::DeletePost { post }), Ok(Done::Deleted));
+                    assert!(!self.node.post(post, &mut Vec::new()), "a deleted post is gone");
+                    self.check(author, &newest(100));
+                }
+            }
+            Step::Rename(user) => self.rename(user),
+            Step::Read(user, ref page) => self.check(user, page),
+            Step::ReadAround(user, at, before, limit) => {
+                let around = match self.model.posts.len() {
+                    0 => PostId(7),
+                    posts => self.model.posts[at % posts].0,
+                };
+                let cursor = if before { Cursor::Before(around) } else { Cursor::After(around) };
+                self.check(user, &Page { cursor, limit });
+            }
+            Step::Restart => {
+                self.node.close().unwrap();
+                self.node = Node::open(&self.options).unwrap();
+            }
+        }
+    }
+
+    /// A new name stands beside every post of the person from the acknowledgement on.
+    fn rename(&mut self, user: u32) {
+        self.model.names.push(user);
+        let name = format!("name {}", self.model.names.len());
+        let new = Some(Name::parse(&name).unwrap());
+        self.submit(Command::EditProfile { user: id(user), name: new, bio: None }).unwrap();
+        let mut json = Vec::new();
+        let ends = self.node.posts_by(UserId(user), &newest(100), &mut json);
+        let json = String::from_utf8(json).unwrap();
+        let shown = json.matches(&format!("\"name\":\"{name}\"")).count();
+        let posts = self.model.posts.iter().filter(|(_, author, _)| *author == user).count();
+        assert_eq!(shown, posts.min(100), "{ends:?}");
+    }
+}
+
+fn id(user: u32) -> UserRef {
+    UserRef::Id(UserId(user))
+}
+
+fn newest(limit: usize) -> Page {
+    Page { cursor: Cursor::Newest, limit }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #[test]
+    fn home_equals_its_definition_through_evictions_and_restarts(
+        steps in prop::collection::vec(step(), 1..120),
+    ) {
+        let mut subject = Subject::new();
+        for step in &steps {
+            subject.step(step);
+        }
+        for user in 0..PEOPLE {
+            subject.check(user, &newest(100));
+        }
+    }
+}
+
+#[test]
+fn readers_beside_a_busy_writer_never_see_less_than_was_acknowledged() {
+    let mut subject = Subject::new();
+    for reader in 1..PEOPLE {
+        subject.submit(Command::Follow { user: id(reader), other: id(0) }).unwrap();
+        subject.model.follows.push((reader, 0));
+    }
+    let done = AtomicBool::new(false);
+    let node = subject.node.clone();
+    std::thread::scope(|scope| {
+        for reader in 1..PEOPLE {
+            let (node, done) = (node.clone(), &done);
+            scope.spawn(move || {
+                let mut last = PostId(0);
+                while !done.load(Ordering::Acquire) {
+                    let page = node.home_ids(UserId(reader), &newest(10)).items;
+                    let newest = page.first().copied().unwrap_or(last);
+                    assert!(newest >= last, "a timeline never goes back");
+                    assert!(page.is_sorted_by(|one, other| one > other), "{page:?}");
+                    last = newest;
+                }
+            });
+        }
+        for _ in 0..400 {
+            let text = PostText::parse("news").unwrap();
+            let Ok(Done::Posted(post)) = subject.submit(Command::Post { author: id(0), text })
+            else {
+                panic!("a post is accepted");
+            };
+            subject.model.posts.push((post, 0, None));
+            for reader in 1..PEOPLE {
+                assert_eq!(subject.read(reader, &newest(1)).items, [post]);
+            }
+        }
+        done.store(true, Ordering::Release);
+    });
+    for user in 0..PEOPLE {
+        subject.check(user, &newest(100));
+    }
+}
+
+#[test]
+fn a_watch_tells_of_posts_mentions_and_follows_and_of_nothing_else() {
+    let subject = Subject::new();
+    subject.submit(Command::Follow { user: id(1), other: id(0) }).unwrap();
+    let mut watch = subject.node.watch(UserId(1));
+    let told = |watch: &mut node::Watch| {
+        subject.read(1, &newest(1));
+        let timed = async {
+            tokio::select! {
+                biased;
+                () = watch.changed() => true,
+                () = tokio::task::yield_now() => false,
+            }
+        };
+        subject.runtime.block_on(timed)
+    };
+    assert!(!told(&mut watch));
+    let post = |author, text| {
+        let text = PostText::parse(text).unwrap();
+        subject.submit(Command::Post { author: id(author), text }).unwrap();
+    };
+    post(0, "from a followee");
+    assert!(told(&mut watch) && !told(&mut watch));
+    post(2, "from a stranger");
+    assert!(!told(&mut watch));
+    post(2, "hi @u1");
+    assert!(told(&mut watch));
+    subject.submit(Command::Follow { user: id(1), other: id(2) }).unwrap();
+    assert!(told(&mut watch));
+    post(2, "from a new followee");
+    assert!(told(&mut watch));
+}
+
+#[test]
+fn a_second_node_in_the_same_directory_is_refused() {
+    let subject = Subject::new();
+    let refused = Node::open(&subject.options).err().unwrap();
+    assert!(matches!(refused, node::OpenError::InUse(_)), "{refused}");
+    subject.node.close().unwrap();
+    Node::open(&subject.options).unwrap().close().unwrap();
+}
+
+#[test]
+fn a_full_queue_refuses_and_a_closed_node_too() {
+    let subject = Subject::new();
+    let follow = || Request::from(Command::Follow { user: id(0), other: id(1) });
+    let too_many = vec![follow(); 40_000];
+    // More than the queue holds is taken when nothing else waits, and waits its turn otherwise.
+    let replies = subject.runtime.block_on(subject.node.submit_all(too_many)).unwrap();
+    assert_eq!(replies.len(), 40_000);
+    subject.node.close().unwrap();
+    let refused = subject.runtime.block_on(subject.node.submit(follow()));
+    assert_eq!(refused, Err(node::SubmitError::Stopped));
+}

@@ -1,0 +1,274 @@
+//! A small HTTP/1.1 client for load: kept-alive connections, one request at a time on each,
+//! requests as ready bytes, answers as slices of a buffer that is used again and again.
+//!
+//! A connection that has failed in any way is never used again, and what an answer may cost is
+//! bounded ([`HEAD_BYTES_MAX`], [`BODY_BYTES_MAX`]). Timeouts are the caller's: dropping the future
+//! of a request gives up its connection.
+
+mod chunked;
+mod head;
+mod requests;
+
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+pub(crate) use chunked::Chunked;
+pub use head::HEAD_BYTES_MAX;
+pub(crate) use head::{Framing, Head};
+pub use requests::Requests;
+
+/// The longest body that is accepted, in bytes.
+pub const BODY_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Room made for one read, in bytes.
+const READ_BYTES: usize = 16 * 1024;
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// The connection cannot be made or broke.
+    #[error("connection: {0}")]
+    Transport(#[from] io::Error),
+    /// The server closed the connection before the answer was over.
+    #[error("the server closed the connection before the answer was over")]
+    Closed,
+    /// What came is not an HTTP/1.1 answer.
+    #[error("malformed answer: {0}")]
+    Malformed(&'static str),
+    /// The body is longer than [`BODY_BYTES_MAX`].
+    #[error("the body of the answer is longer than {BODY_BYTES_MAX} bytes")]
+    TooLarge,
+}
+
+/// An answer; the body is valid until the next request on the same connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Response<'a> {
+    /// The status, 200 to 999.
+    pub status: u16,
+    /// The body, without its transfer coding.
+    pub body: &'a [u8],
+}
+
+impl Response<'_> {
+    /// Whether the status is one of success.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
+/// One connection to a server.
+#[derive(Debug)]
+pub struct Connection<S = TcpStream> {
+    stream: S,
+    incoming: Incoming,
+    /// Bodies that came in chunks, joined.
+    joined: Vec<u8>,
+    closing: bool,
+}
+
+impl Connection {
+    /// Connects to a server.
+    pub async fn connect(address: SocketAddr) -> Result<Connection, ClientError> {
+        Ok(Connection::over(address.dial().await?))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// Speaks over a stream that leads to a server.
+    pub fn over(stream: S) -> Connection<S> {
+        Connection { stream, incoming: Incoming::default(), joined: Vec::new(), closing: false }
+    }
+
+    /// Sends a request, which must be whole and well-formed, and waits for its answer. After an
+    /// error the connection is of no more use.
+    pub async fn send(&mut self, request: &[u8]) -> Result<Response<'_>, ClientError> {
+        let answer = self.exchange(request).await?;
+        Ok(self.response(&answer))
+    }
+
+    async fn exchange(&mut self, request: &[u8]) -> Result<Answer, ClientError> {
+        if self.closing {
+            return Err(ClientError::Closed);
+        }
+        // Until the answer is whole the connection must not be used for another one.
+        self.closing = true;
+        self.incoming.begin()?;
+        self.stream.write_all(request).await?;
+        let head = self.incoming.head(&mut self.stream).await?;
+        let body = match head.framing {
+            Framing::Length(length) => {
+                Body::Plain(self.incoming.body(length, &mut self.stream).await?)
+            }
+            Framing::Chunked => {
+                self.join_chunks().await?;
+                Body::Joined
+            }
+        };
+        self.closing = head.closes;
+        Ok(Answer { status: head.status, body })
+    }
+
+    async fn join_chunks(&mut self) -> Result<(), ClientError> {
+        self.joined.clear();
+        let mut chunked = Chunked::new();
+        while !chunked.is_over() {
+            let (taken, data) = chunked.take(self.incoming.unread())?;
+            if (self.joined.len() + data.len()) as u64 > BODY_BYTES_MAX {
+                return Err(ClientError::TooLarge);
+            }
+            self.joined.extend_from_slice(data);
+            self.incoming.consume(taken);
+            if taken == 0 {
+                self.incoming.fill(&mut self.stream).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn response(&self, answer: &Answer) -> Response<'_> {
+        let body = match &answer.body {
+            Body::Plain(range) => self.incoming.bytes.get(range.clone()).unwrap_or_default(),
+            Body::Joined => &self.joined,
+        };
+        Response { status: answer.status, body }
+    }
+}
+
+/// An answer that lies in the buffers of its connection.
+struct Answer {
+    status: u16,
+    body: Body,
+}
+
+enum Body {
+    Plain(Range<usize>),
+    Joined,
+}
+
+/// What has been read from a server and how much of it has been used.
+#[derive(Debug, Default)]
+pub(crate) struct Incoming {
+    bytes: Vec<u8>,
+    used: usize,
+}
+
+impl Incoming {
+    /// Makes ready for a new answer. Bytes that came without a question are an error.
+    fn begin(&mut self) -> Result<(), ClientError> {
+        if !self.unread().is_empty() {
+            return Err(ClientError::Malformed("bytes behind the answer"));
+        }
+        self.bytes.clear();
+        self.used = 0;
+        Ok(())
+    }
+
+    pub(crate) fn unread(&self) -> &[u8] {
+        self.bytes.get(self.used..).unwrap_or_default()
+    }
+
+    pub(crate) fn consume(&mut self, size: usize) {
+        self.used += size;
+        assert!(self.used <= self.bytes.len(), "more bytes used than read");
+    }
+
+    /// Reads some more bytes behind the unread ones.
+    pub(crate) async fn fill(
+        &mut self,
+        stream: &mut (impl AsyncRead + Unpin),
+    ) -> Result<(), ClientError> {
+        if self.unread().is_empty() {
+            self.bytes.clear();
+            self.used = 0;
+        }
+        if self.bytes.capacity() - self.bytes.len() < READ_BYTES / 4 {
+            self.bytes.reserve(READ_BYTES);
+        }
+        match stream.read_buf(&mut self.bytes).await? {
+            0 => Err(ClientError::Closed),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads a head and leaves what follows it unread.
+    pub(crate) async fn head(
+        &mut self,
+        stream: &mut (impl AsyncRead + Unpin),
+    ) -> Result<Head, ClientError> {
+        loop {
+            if let Some(head) = Head::parse(self.unread())? {
+                self.consume(head.size);
+                return Ok(head);
+            }
+            self.fill(stream).await?;
+        }
+    }
+
+    /// Reads a body of `length` bytes and tells where it lies.
+    async fn body(
+        &mut self,
+        length: u64,
+        stream: &mut (impl AsyncRead + Unpin),
+    ) -> Result<Range<usize>, ClientError> {
+        if length > BODY_BYTES_MAX {
+            return Err(ClientError::TooLarge);
+        }
+        let length = length as usize;
+        while self.unread().len() < length {
+            self.fill(stream).await?;
+        }
+        let start = self.used;
+        self.consume(length);
+        Ok(start..start + length)
+    }
+}
+
+/// Where connections come from: an address, or in a test a pipe.
+pub trait Dial {
+    /// What a connection is made of.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send;
+
+    /// Opens a way to the server.
+    fn dial(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+}
+
+impl Dial for SocketAddr {
+    type Stream = TcpStream;
+
+    async fn dial(&self) -> io::Result<TcpStream> {
+        let stream = TcpStream::connect(self).await?;
+        // A request leaves in one write and must not wait for company.
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+}
+
+/// A connection that is made when it is first needed and made anew after it has failed.
+#[derive(Debug)]
+pub struct Client<D: Dial> {
+    dial: D,
+    connection: Option<Connection<D::Stream>>,
+}
+
+impl<D: Dial> Client<D> {
+    /// A client without a connection yet.
+    pub fn new(dial: D) -> Client<D> {
+        Client { dial, connection: None }
+    }
+
+    /// Sends a request, over a new connection if need be, and waits for its answer. A request is
+    /// never sent twice.
+    pub async fn send(&mut self, request: &[u8]) -> Result<Response<'_>, ClientError> {
+        // Taken out until the answer is there: an error or a dropped future loses it.
+        let mut connection = match self.connection.take().filter(|connection| !connection.closing) {
+            Some(connection) => connection,
+            None => Connection::over(self.dial.dial().await?),
+        };
+        let answer = connection.exchange(request).await?;
+        Ok(self.connection.insert(connection).response(&answer))
+    }
+}

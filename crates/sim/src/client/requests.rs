@@ -1,0 +1,50 @@
+//! Requests as bytes, written into a buffer that is used again and again.
+
+/// What all requests to one server have in common.
+#[derive(Debug, Clone)]
+pub struct Requests {
+    /// The version, `Host` and, with a key, `Authorization`: from behind the path to the end of
+    /// the last common header.
+    common: String,
+}
+
+impl Requests {
+    /// Requests to `host` (name or address, with the port), with the key if there is one.
+    pub fn new(host: &str, key: Option<&str>) -> Requests {
+        let mut common = format!(" HTTP/1.1\r\nHost: {host}\r\n");
+        if let Some(key) = key {
+            common.push_str(&format!("Authorization: Bearer {key}\r\n"));
+        }
+        Requests { common }
+    }
+
+    /// Replaces `buffer` with a GET of `path`.
+    pub fn get(&self, path: &str, buffer: &mut Vec<u8>) {
+        self.begin("GET ", path, buffer);
+        buffer.extend_from_slice(b"\r\n");
+    }
+
+    /// Replaces `buffer` with a POST of a JSON `body` to `path`.
+    pub fn post(&self, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
+        self.begin("POST ", path, buffer);
+        buffer.extend_from_slice(b"Content-Type: application/json\r\nContent-Length: ");
+        buffer.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
+        buffer.extend_from_slice(b"\r\n\r\n");
+        buffer.extend_from_slice(body);
+    }
+
+    /// Replaces `buffer` with the head of a POST to `path` whose chunked NDJSON body is to follow.
+    pub(crate) fn post_stream(&self, path: &str, buffer: &mut Vec<u8>) {
+        self.begin("POST ", path, buffer);
+        buffer.extend_from_slice(
+            b"Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n",
+        );
+    }
+
+    fn begin(&self, method: &str, path: &str, buffer: &mut Vec<u8>) {
+        buffer.clear();
+        for part in [method, path, &self.common] {
+            buffer.extend_from_slice(part.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! A rehearsal for a feed server: a made population, the load it would put on the server, and a
+//! small HTTP client to carry it.
+//!
+//! Everything here is seeded: the same seed makes the same people, follows, actions and texts.
+//! The crate speaks HTTP only and knows nothing of the server's insides, so it can drive any
+//! server that answers the same routes.
+
+pub mod client;
+pub mod population;
+pub mod simulate;
+pub mod summary;
+pub mod texts;
+pub mod workload;
+
+mod load;
+mod progress;
+mod run;
+
+pub use population::Population;
+pub use simulate::{SimError, SimulateOptions, simulate};
+pub use summary::Summary;

@@ -1,0 +1,203 @@
+//! From a table to one count a person.
+//!
+//! Each row gets its exact share of the people, and inside a row the counts are the quantiles of a
+//! power law cut to the row, so the counts depend on the number of people alone; the seed decides
+//! only who gets which. One exponent a table says how low (large) or high (small, negative) the
+//! counts lie within their rows. The exponents are where the two tables are fitted to each other:
+//! every follow is one of somebody's followers and one of somebody's followees, so both tables must
+//! come to the same sum.
+
+use super::table::{FOLLOWERS, FOLLOWING, Row};
+
+/// The exponent at which the table of followers comes to 120 follows a person at 100,000 people.
+/// Its rows alone, each at its lowest count, make 96; so the counts must lie low.
+const FOLLOWERS_EXPONENT: f64 = 7.0;
+/// The first row holds four people in five. With the steep exponent of the others nearly all of
+/// them would have no follower at all, so it never gets steeper than this.
+const FIRST_ROW_EXPONENT_MAX: f64 = 1.5;
+/// The lowest that following counts may lie: spread evenly over orders of magnitude. Below that,
+/// most people of a small population would follow nobody.
+const FOLLOWING_EXPONENT_MAX: f64 = 1.0;
+/// Where exponents are searched; at either end the counts sit at the bounds of their rows.
+const EXPONENTS: (f64, f64) = (-30.0, 60.0);
+/// Points at which a row's mean is taken while an exponent is searched.
+const MEAN_POINTS: u32 = 128;
+
+/// Followers and following counts, in order of the rows, not yet given to people.
+#[derive(Debug)]
+pub(crate) struct Degrees {
+    pub(crate) followers: Vec<u32>,
+    pub(crate) following: Vec<u32>,
+}
+
+/// The counts of `people` people from both tables, equal in sum wherever the rows allow it.
+pub(crate) fn fitted(people: u32) -> Degrees {
+    let followers = Counts::new(FOLLOWERS, people);
+    let following = Counts::new(FOLLOWING, people);
+    let sum =
+        followers.estimate(FOLLOWERS_EXPONENT).max(following.estimate(FOLLOWING_EXPONENT_MAX));
+    let mut followers_made = followers.quantiles(followers.exponent_for(sum));
+    let mut following_made = following.quantiles(following.exponent_for(sum));
+    following.shift_to(total(&followers_made), &mut following_made);
+    followers.shift_to(total(&following_made), &mut followers_made);
+    Degrees { followers: followers_made, following: following_made }
+}
+
+fn total(counts: &[u32]) -> u64 {
+    counts.iter().map(|&count| u64::from(count)).sum()
+}
+
+/// A table cut to a number of people: the rows, and how many people each of them gets.
+struct Counts(Vec<(Row, u32)>);
+
+impl Counts {
+    fn new(table: &[Row], people: u32) -> Counts {
+        let most = people.saturating_sub(1);
+        let weights: Vec<f64> = table.iter().map(|row| row.percent).collect();
+        let shares = apportion(&weights, people);
+        Counts(table.iter().map(|row| row.cut_to(most)).zip(shares).collect())
+    }
+
+    /// About what the counts sum to at this exponent.
+    fn estimate(&self, exponent: f64) -> f64 {
+        let mut sum = 0.0;
+        for (at, &(row, people)) in self.0.iter().enumerate() {
+            let points = people.min(MEAN_POINTS);
+            let inside = row_exponent(at, exponent);
+            let made: f64 = (0..points).map(|i| f64::from(quantile(row, inside, i, points))).sum();
+            sum += made / f64::from(points.max(1)) * f64::from(people);
+        }
+        sum
+    }
+
+    /// The exponent at which the counts come nearest to `sum`. The estimate falls as the exponent
+    /// rises, so halving the interval finds it.
+    fn exponent_for(&self, sum: f64) -> f64 {
+        let (mut low, mut high) = EXPONENTS;
+        for _ in 0..40 {
+            let middle = f64::midpoint(low, high);
+            if self.estimate(middle) > sum {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        f64::midpoint(low, high)
+    }
+
+    fn quantiles(&self, exponent: f64) -> Vec<u32> {
+        let mut made = Vec::new();
+        for (at, &(row, people)) in self.0.iter().enumerate() {
+            let inside = row_exponent(at, exponent);
+            made.extend((0..people).map(|i| quantile(row, inside, i, people)));
+        }
+        made
+    }
+
+    /// Moves counts by one up or down inside their rows, the largest rows first, where it matters
+    /// least, round by round until they come to `sum` or no count can move.
+    fn shift_to(&self, sum: u64, counts: &mut [u32]) {
+        let by = sum.cast_signed() - total(counts).cast_signed();
+        let rows = self.0.iter().flat_map(|&(row, people)| (0..people).map(move |_| row));
+        let rows: Vec<Row> = rows.collect();
+        let step = by.signum();
+        let mut left = by.unsigned_abs();
+        let mut moved = true;
+        while left > 0 && moved {
+            moved = false;
+            for (count, row) in counts.iter_mut().zip(&rows).rev() {
+                let next = i64::from(*count) + step;
+                if left > 0 && (i64::from(row.low)..=i64::from(row.high)).contains(&next) {
+                    *count = next as u32;
+                    left -= 1;
+                    moved = true;
+                }
+            }
+        }
+    }
+}
+
+fn row_exponent(row: usize, exponent: f64) -> f64 {
+    if row == 0 { exponent.min(FIRST_ROW_EXPONENT_MAX) } else { exponent }
+}
+
+/// The count at the middle of the `i`-th of `of` equal parts of a power law cut to the row. The law
+/// is laid over `count + 1`, which lets a row begin at 0.
+fn quantile(row: Row, exponent: f64, i: u32, of: u32) -> u32 {
+    let part = (f64::from(i) + 0.5) / f64::from(of);
+    let (low, high) = (f64::from(row.low) + 1.0, f64::from(row.high) + 2.0);
+    let ratio = high / low;
+    let rest = 1.0 - exponent;
+    let value = if rest.abs() < 1e-9 {
+        low * ratio.powf(part)
+    } else {
+        low * (1.0 + part * (ratio.powf(rest) - 1.0)).powf(1.0 / rest)
+    };
+    // A float beyond the bounds (or no number, where the exponent is extreme) ends at a bound.
+    ((value - 1.0) as u32).clamp(row.low, row.high)
+}
+
+/// Shares `whole` out by weight, so that the parts are whole numbers and sum to `whole`: each part
+/// is rounded down, and what is left goes to the largest remainders.
+pub(crate) fn apportion(weights: &[f64], whole: u32) -> Vec<u32> {
+    let sum: f64 = weights.iter().sum();
+    let exact: Vec<f64> = weights.iter().map(|weight| weight / sum * f64::from(whole)).collect();
+    let mut parts: Vec<u32> = exact.iter().map(|part| part.floor() as u32).collect();
+    let mut by_remainder: Vec<(f64, &mut u32)> =
+        exact.iter().map(|part| part.fract()).zip(&mut parts).collect();
+    by_remainder.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let given: u32 = by_remainder.iter().map(|(_, part)| **part).sum();
+    let left = whole.saturating_sub(given) as usize;
+    for (_, part) in by_remainder.into_iter().take(left) {
+        *part += 1;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_whole_and_sum_to_the_whole() {
+        let check = |weights: &[f64], whole: u32, expect: &[u32]| {
+            assert_eq!(apportion(weights, whole), expect, "{weights:?} of {whole}");
+        };
+        check(&[1.0], 7, &[7]);
+        check(&[1.0, 1.0, 1.0], 10, &[4, 3, 3]);
+        check(&[80.0, 6.0, 14.0], 50, &[40, 3, 7]);
+        check(&[5.0, 14.25, 60.75, 20.0], 100, &[5, 14, 61, 20]);
+        check(&[0.2, 0.8], 0, &[0, 0]);
+    }
+
+    #[test]
+    fn both_tables_come_to_about_120_follows_a_person() {
+        let made = fitted(100_000);
+        assert_eq!(total(&made.followers), total(&made.following));
+        let mean = total(&made.followers) as f64 / 100_000.0;
+        assert!((118.0..122.0).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn sums_agree_and_counts_stay_below_the_number_of_people_at_every_size() {
+        for people in [1, 2, 3, 10, 57, 100, 500, 1_000, 3_000, 10_000] {
+            let made = fitted(people);
+            assert_eq!(total(&made.followers), total(&made.following), "{people} people");
+            for counts in [&made.followers, &made.following] {
+                assert_eq!(counts.len(), people as usize);
+                assert!(counts.iter().all(|&count| count < people), "{people} people");
+            }
+        }
+    }
+
+    #[test]
+    fn a_power_law_stays_in_its_row_at_any_exponent() {
+        let row = Row { low: 51, high: 100, percent: 1.0 };
+        for exponent in [-1_000.0, EXPONENTS.0, -1.0, 0.0, 1.0, 2.5, EXPONENTS.1, 1_000.0] {
+            let made: Vec<u32> = (0..1_000).map(|i| quantile(row, exponent, i, 1_000)).collect();
+            assert!(made.is_sorted(), "exponent {exponent}");
+            assert!(made.iter().all(|count| (51..=100).contains(count)), "exponent {exponent}");
+        }
+        assert_eq!((quantile(row, 1.0, 0, 1_000), quantile(row, 1.0, 999, 1_000)), (51, 100));
+    }
+}

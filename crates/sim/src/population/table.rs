@@ -1,0 +1,53 @@
+//! The two measured tables a population is made from: how many followers people have and how many
+//! they follow (Twitter, 2014, as the issue that asked for the simulator gives them).
+//!
+//! The shares of a table need not add up to 100: they are weights, and are always divided by their
+//! sum.
+
+/// One row of a table: the share of people whose count lies between two bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// The lowest count of the row.
+    pub low: u32,
+    /// The highest count of the row, itself included.
+    pub high: u32,
+    /// Share of all people, in percent.
+    pub percent: f64,
+}
+
+impl Row {
+    /// The row with both bounds cut to `most`, for populations too small for the row as it stands.
+    pub(crate) fn cut_to(self, most: u32) -> Row {
+        Row { low: self.low.min(most), high: self.high.min(most), ..self }
+    }
+}
+
+const fn row(low: u32, high: u32, percent: f64) -> Row {
+    Row { low, high, percent }
+}
+
+/// 76, 46, 8 and 8 people of 10^9 are given as counts; as a percentage one of them is this much.
+const ONE_IN_10_9: f64 = 1e-7;
+
+/// How many followers people have.
+pub const FOLLOWERS: &[Row] = &[
+    row(0, 50, 80.0),
+    row(51, 100, 6.0),
+    row(101, 500, 9.0),
+    row(501, 1_000, 1.95),
+    row(1_001, 5_000, 1.95),
+    row(5_001, 1_000_000, 1.097_24),
+    row(1_000_001, 10_000_000, 76.0 * ONE_IN_10_9),
+    row(10_000_001, 20_000_000, 46.0 * ONE_IN_10_9),
+    row(20_000_001, 30_000_000, 8.0 * ONE_IN_10_9),
+    row(30_000_001, 1_000_000_000, 8.0 * ONE_IN_10_9),
+];
+
+/// How many others people follow.
+pub const FOLLOWING: &[Row] = &[
+    row(0, 50, 74.0),
+    row(51, 100, 8.0),
+    row(101, 500, 14.0),
+    row(501, 1_000, 2.5),
+    row(1_001, 5_000, 1.5),
+];

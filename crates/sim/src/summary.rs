@@ -1,0 +1,147 @@
+//! What a rehearsal comes to, as a table and as JSON.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::population::Shares;
+use crate::workload::Load;
+
+/// Own lag at the 99th percentile above which the generator's word is not to be trusted, in
+/// milliseconds.
+const OWN_LAG_MS_MAX: f64 = 10.0;
+
+/// The outcome of a rehearsal. Latencies count from when an action was due.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// The seed of everything.
+    pub seed: u64,
+    /// How busy people were.
+    pub load: Load,
+    /// The number of people.
+    pub people: u32,
+    /// The number of follows.
+    pub follows: u64,
+    /// The population against the tables it was made from; none for a graph from a file.
+    pub shares: Option<Shares>,
+    /// Seconds that loading took.
+    pub load_s: f64,
+    /// Seconds that the run took, to its last answer.
+    pub run_s: f64,
+    /// Whether the run was cut short.
+    pub interrupted: bool,
+    /// Counts and latencies by kind of request.
+    pub kinds: Vec<KindSummary>,
+    /// The percentage of posts written by the twentieth of people who wrote most.
+    pub posts_by_top_twentieth: f64,
+    /// Failures by kind.
+    pub errors: Vec<ErrorCount>,
+    /// The first failures in full.
+    pub error_messages: Vec<String>,
+    /// How late the generator was.
+    pub lag: LagSummary,
+}
+
+/// Counts and latencies of one kind of request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KindSummary {
+    /// The kind: posts, home reads, mention reads.
+    pub kind: &'static str,
+    /// Requests answered with success.
+    pub count: u64,
+    /// The same a second.
+    pub per_second: f64,
+    /// Requests that failed.
+    pub errors: u64,
+    /// Half of the requests took at most this long, in milliseconds.
+    pub p50_ms: f64,
+    /// 90 % took at most this long.
+    pub p90_ms: f64,
+    /// 99 % took at most this long.
+    pub p99_ms: f64,
+    /// 99.9 % took at most this long.
+    pub p999_ms: f64,
+    /// The longest.
+    pub max_ms: f64,
+}
+
+/// Failures of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ErrorCount {
+    /// A status, `timeout`, `connection` or `not started`.
+    pub kind: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// How late actions started.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct LagSummary {
+    /// The 99th percentile of the generator's own lag (a connection stood ready), in milliseconds.
+    pub own_p99_ms: f64,
+    /// Actions that started more than 10 ms late, for whatever reason.
+    pub late_starts: u64,
+    /// Actions that had to wait for a free connection.
+    pub waited_for_connection: u64,
+}
+
+impl Summary {
+    /// The number of failures of all kinds.
+    pub fn error_count(&self) -> u64 {
+        self.errors.iter().map(|error| error.count).sum()
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Summary { people, follows, load_s, run_s, posts_by_top_twentieth, lag, .. } = self;
+        writeln!(
+            f,
+            "{people} people with {follows} follows, loaded in {load_s:.1} s, driven for {run_s:.1} s"
+        )?;
+        writeln!(
+            f,
+            "{:<14}{:>10}{:>10}{:>8}{:>10}{:>10}{:>10}{:>10}{:>10}",
+            "", "count", "per s", "errors", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms"
+        )?;
+        for kind in &self.kinds {
+            let KindSummary { kind: name, count, per_second, errors, p50_ms, p90_ms, .. } = kind;
+            write!(
+                f,
+                "{name:<14}{count:>10}{per_second:>10.1}{errors:>8}{p50_ms:>10.2}{p90_ms:>10.2}"
+            )?;
+            writeln!(f, "{:>10.2}{:>10.2}{:>10.2}", kind.p99_ms, kind.p999_ms, kind.max_ms)?;
+        }
+        writeln!(f, "the busiest 5 % of people wrote {posts_by_top_twentieth:.1} % of the posts")?;
+        writeln!(
+            f,
+            "generator: own lag p99 {:.2} ms, {} starts more than 10 ms late, {} waited for a connection",
+            lag.own_p99_ms, lag.late_starts, lag.waited_for_connection
+        )?;
+        if lag.own_p99_ms > OWN_LAG_MS_MAX {
+            writeln!(
+                f,
+                "WARNING: the generator itself was late; the latencies include its own delay"
+            )?;
+        }
+        if self.interrupted {
+            writeln!(f, "the run was cut short")?;
+        }
+        self.write_errors(f)
+    }
+}
+
+impl Summary {
+    fn write_errors(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.errors.is_empty() {
+            return writeln!(f, "no errors");
+        }
+        for ErrorCount { kind, count } in &self.errors {
+            writeln!(f, "errors: {count} x {kind}")?;
+        }
+        for message in &self.error_messages {
+            writeln!(f, "  {message}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,220 @@
+//! What people do and when: an endless, seeded sequence of actions in order of time.
+//!
+//! Each person would post and read at exponential intervals of their own. The actions of a class
+//! of `n` people who each act every `t` seconds, taken together, are such a sequence too, with a
+//! mean interval of `t / n`, each action by any of the `n` with equal chance. So a clock for each
+//! kind of action of each class is enough: the sequence is the same in law as with one clock a
+//! person, and costs seven clocks and the list of people however many there are.
+//!
+//! The times do not depend on the server: this is the open half of an open loop.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{RngExt, SeedableRng};
+use serde::Serialize;
+
+use crate::Population;
+use crate::population::apportion;
+
+/// How busy people are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Load {
+    /// An ordinary day.
+    Light,
+    /// Everybody who does anything does it more often.
+    Heavy,
+}
+
+/// What a post is about, `T` being how the mentioned person is told (a number, a handle).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PostKind<T> {
+    /// No mention.
+    Plain,
+    /// The mention begins the post, which makes it a reply.
+    MentionFirst(T),
+    /// The mention stands inside the post.
+    MentionWithin(T),
+}
+
+impl<T> PostKind<T> {
+    /// The same kind with the mentioned person told differently.
+    pub fn map<U>(self, tell: impl FnOnce(T) -> U) -> PostKind<U> {
+        match self {
+            PostKind::Plain => PostKind::Plain,
+            PostKind::MentionFirst(person) => PostKind::MentionFirst(tell(person)),
+            PostKind::MentionWithin(person) => PostKind::MentionWithin(tell(person)),
+        }
+    }
+}
+
+impl PostKind<String> {
+    /// The same kind with the mentioned person's handle borrowed.
+    pub fn as_deref(&self) -> PostKind<&str> {
+        match self {
+            PostKind::Plain => PostKind::Plain,
+            PostKind::MentionFirst(handle) => PostKind::MentionFirst(handle),
+            PostKind::MentionWithin(handle) => PostKind::MentionWithin(handle),
+        }
+    }
+}
+
+/// What somebody does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// Writes a post.
+    Post {
+        /// With or without a mention.
+        kind: PostKind<u32>,
+        /// The seed its text is made from.
+        text_seed: u64,
+    },
+    /// Reads the newest posts of their home timeline.
+    ReadHome,
+    /// Reads the newest posts that mention them.
+    ReadMentions,
+}
+
+/// One thing one person does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Action {
+    /// When it is due, from the start.
+    pub due: Duration,
+    /// Who does it.
+    pub person: u32,
+    /// What they do.
+    pub what: What,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Verb {
+    Post,
+    ReadHome,
+    ReadMentions,
+}
+
+/// Shares of people by activity, in percent; the last class does nothing. Only the first two
+/// write: with the habits below, the first 5 % write 76 % of the posts under light load and 89 %
+/// under heavy load.
+const CLASSES: [f64; 4] = [5.0, 14.25, 60.75, 20.0];
+
+/// Of which class, what, and every how many seconds each of its people does it (light, heavy).
+const HABITS: [(usize, Verb, f64, f64); 7] = [
+    (0, Verb::Post, 10.0, 2.0),
+    (0, Verb::ReadHome, 1_000.0, 500.0),
+    (1, Verb::Post, 90.0, 45.0),
+    (1, Verb::ReadHome, 40.0, 20.0),
+    (1, Verb::ReadMentions, 1_000.0, 1_000.0),
+    (2, Verb::ReadHome, 20.0, 20.0),
+    (2, Verb::ReadMentions, 2_000.0, 2_000.0),
+];
+
+/// The clock of one kind of action of one class.
+#[derive(Debug)]
+struct Clock {
+    verb: Verb,
+    /// Where the class stands in the list of people.
+    class: Range<usize>,
+    /// Mean seconds between two of these actions, by anybody of the class.
+    interval_s: f64,
+    /// When the next one is due, in seconds from the start.
+    next_s: f64,
+}
+
+/// The endless sequence of actions, in order of time. See the module.
+#[derive(Debug)]
+pub struct Workload {
+    population: Arc<Population>,
+    /// Everybody, shuffled; the classes are ranges of this list.
+    people: Vec<u32>,
+    clocks: Vec<Clock>,
+    rng: StdRng,
+}
+
+impl Workload {
+    /// The actions of a population. Who is how active is drawn here and has nothing to do with
+    /// how many followers or followees they have.
+    pub fn new(population: Arc<Population>, load: Load, seed: u64) -> Workload {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut people: Vec<u32> = (0..population.people()).collect();
+        people.shuffle(&mut rng);
+        let classes = classes(population.people());
+        let mut clocks = Vec::new();
+        for (class, verb, light_s, heavy_s) in HABITS {
+            let every_s = if load == Load::Light { light_s } else { heavy_s };
+            let Some(class) = classes.get(class).filter(|class| !class.is_empty()) else {
+                continue;
+            };
+            let interval_s = every_s / class.len() as f64;
+            let next_s = exponential(interval_s, &mut rng);
+            clocks.push(Clock { verb, class: class.clone(), interval_s, next_s });
+        }
+        Workload { population, people, clocks, rng }
+    }
+
+    fn what(&mut self, verb: Verb, person: u32) -> What {
+        match verb {
+            Verb::ReadHome => What::ReadHome,
+            Verb::ReadMentions => What::ReadMentions,
+            Verb::Post => What::Post { kind: self.post_kind(person), text_seed: self.rng.random() },
+        }
+    }
+
+    /// A third each; a mention is of somebody the author follows or, if they follow nobody, of
+    /// anybody else. With nobody else there is nobody to mention.
+    fn post_kind(&mut self, author: u32) -> PostKind<u32> {
+        let kind = match self.rng.random_range(0..3) {
+            0 => PostKind::Plain,
+            1 => PostKind::MentionFirst(()),
+            _ => PostKind::MentionWithin(()),
+        };
+        let followee = self.population.following(author).choose(&mut self.rng).copied();
+        match followee.or_else(|| self.anybody_but(author)) {
+            Some(mentioned) => kind.map(|()| mentioned),
+            None => PostKind::Plain,
+        }
+    }
+
+    fn anybody_but(&mut self, person: u32) -> Option<u32> {
+        let others = self.population.people().saturating_sub(1);
+        if others == 0 {
+            return None;
+        }
+        let drawn = self.rng.random_range(0..others);
+        Some(if drawn < person { drawn } else { drawn + 1 })
+    }
+}
+
+impl Iterator for Workload {
+    type Item = Action;
+
+    /// The next action; none only if nobody ever does anything.
+    fn next(&mut self) -> Option<Action> {
+        let clock = self.clocks.iter_mut().min_by(|a, b| a.next_s.total_cmp(&b.next_s))?;
+        let (verb, due_s) = (clock.verb, clock.next_s);
+        clock.next_s += exponential(clock.interval_s, &mut self.rng);
+        let person = *self.people.get(clock.class.clone())?.choose(&mut self.rng)?;
+        let what = self.what(verb, person);
+        Some(Action { due: Duration::from_secs_f64(due_s), person, what })
+    }
+}
+
+/// Where each class stands in a list of everybody.
+fn classes(people: u32) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let ranges = apportion(&CLASSES, people).into_iter().map(|size| {
+        let range = start..start + size as usize;
+        start = range.end;
+        range
+    });
+    ranges.collect()
+}
+
+fn exponential(mean: f64, rng: &mut StdRng) -> f64 {
+    // `random` is below 1, so the logarithm is of a number above 0.
+    -(1.0 - rng.random::<f64>()).ln() * mean
+}

@@ -1,0 +1,249 @@
+//! Whole rehearsals against a small server of our own that remembers what it was told.
+#![allow(clippy::indexing_slicing, reason = "JSON without a field gives null, which fails the test")]
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use axum::routing::{get, post};
+use futures_util::stream::unfold;
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use sim::simulate::LoadError;
+use sim::workload::Load;
+use sim::{Population, SimError, SimulateOptions, simulate};
+use tokio::sync::{mpsc, watch};
+
+const KEY: &str = "open sesame";
+
+#[derive(Default)]
+struct World {
+    handles: Vec<String>,
+    ids: HashMap<String, usize>,
+    follows: Vec<(u64, u64)>,
+    posts: Vec<(usize, String)>,
+    reads: usize,
+}
+
+type Shared = Arc<Mutex<World>>;
+
+fn lock(world: &Shared) -> MutexGuard<'_, World> {
+    world.lock().expect("no panic in the server")
+}
+
+impl World {
+    fn command(&mut self, line: &[u8]) -> Value {
+        let command: Value = serde_json::from_slice(line).expect("a command is JSON");
+        match command["op"].as_str().expect("a command has an op") {
+            "register" => {
+                let handle = command["handle"].as_str().expect("a handle").to_owned();
+                if self.ids.contains_key(&handle) {
+                    return json!({"ok": false, "error": "handle_taken", "message": "taken"});
+                }
+                self.ids.insert(handle.clone(), self.handles.len());
+                self.handles.push(handle);
+                json!({"ok": true, "id": (self.handles.len() - 1).to_string()})
+            }
+            "follow" => {
+                let [user, other] =
+                    ["user", "other"].map(|name| command[name].as_u64().expect("a number"));
+                if user.max(other) as usize >= self.handles.len() {
+                    return json!({"ok": false, "error": "user_not_found", "message": "who?"});
+                }
+                self.follows.push((user, other));
+                json!({"ok": true})
+            }
+            op => panic!("unexpected {op}"),
+        }
+    }
+}
+
+/// Answers line by line while the body is still coming.
+async fn batch(State(world): State<Shared>, body: Body) -> Response {
+    let (results, receiver) = mpsc::channel::<Bytes>(2);
+    tokio::spawn(async move {
+        let (mut body, mut begun) = (body, Vec::new());
+        while let Some(Ok(frame)) = body.frame().await {
+            begun.extend_from_slice(&frame.into_data().unwrap_or_default());
+            let whole = begun.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+            let rest = begun.split_off(whole);
+            let mut answers = Vec::new();
+            for line in begun.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+                answers.extend_from_slice(lock(&world).command(line).to_string().as_bytes());
+                answers.push(b'\n');
+            }
+            begun = rest;
+            if results.send(answers.into()).await.is_err() {
+                return;
+            }
+        }
+    });
+    let lines =
+        unfold(receiver, async |mut lines| Some((Ok::<_, String>(lines.recv().await?), lines)));
+    Response::new(Body::from_stream(lines))
+}
+
+async fn write_post(
+    State(world): State<Shared>,
+    Path(user): Path<usize>,
+    body: Bytes,
+) -> StatusCode {
+    let body: Value = serde_json::from_slice(&body).expect("a post is JSON");
+    let text = body["text"].as_str().expect("a text").to_owned();
+    lock(&world).posts.push((user, text));
+    StatusCode::CREATED
+}
+
+async fn read(State(world): State<Shared>) -> &'static str {
+    lock(&world).reads += 1;
+    r#"{"items":[]}"#
+}
+
+async fn wants_key(request: Request, next: Next) -> Result<Response, StatusCode> {
+    let key = request.headers().get("authorization").and_then(|value| value.to_str().ok());
+    if key == Some(&format!("Bearer {KEY}")) {
+        Ok(next.run(request).await)
+    } else {
+        Err(StatusCode::UNAUTHORIZED)
+    }
+}
+
+async fn serve() -> (SocketAddr, Shared) {
+    let world = Shared::default();
+    let app = Router::new()
+        .route("/v1/batch", post(batch))
+        .route("/v1/users/{user}/posts", post(write_post))
+        .route("/v1/users/{user}/timeline", get(read))
+        .route("/v1/users/{user}/mentions", get(read))
+        .layer(from_fn(wants_key))
+        .with_state(Arc::clone(&world));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("a bound socket");
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    (address, world)
+}
+
+fn options(target: SocketAddr) -> SimulateOptions {
+    SimulateOptions {
+        target,
+        key: Some(KEY.to_owned()),
+        users: 500,
+        load: Load::Heavy,
+        duration: Duration::from_millis(500),
+        seed: 4,
+        graph: None,
+        connections: 8,
+        json: None,
+    }
+}
+
+/// Rehearses, and gives what was printed too.
+async fn rehearse(options: SimulateOptions) -> (Result<sim::Summary, SimError>, String) {
+    let (_cancel, cancelled) = watch::channel(false);
+    let mut out = Vec::new();
+    let outcome = simulate(options, &mut out, cancelled).await;
+    (outcome, String::from_utf8(out).expect("text"))
+}
+
+#[tokio::test]
+async fn a_rehearsal_loads_everybody_and_drives_the_server() {
+    let (target, world) = serve().await;
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("summary.json");
+    let (summary, out) =
+        rehearse(SimulateOptions { json: Some(json.clone()), ..options(target) }).await;
+    let summary = summary.expect("a rehearsal without errors");
+    let mut world = world.lock().unwrap();
+
+    let population = Population::made(500, 4);
+    let mut follows: Vec<(u64, u64)> = (0..500)
+        .flat_map(|person| {
+            population.following(person).iter().map(move |&o| (person.into(), o.into()))
+        })
+        .collect();
+    follows.sort_unstable();
+    world.follows.sort_unstable();
+    assert_eq!(
+        world.handles,
+        (0..500).map(|number| sim::texts::handle(4, number)).collect::<Vec<_>>()
+    );
+    assert_eq!(world.follows, follows);
+
+    assert_eq!(summary.error_count(), 0, "{out}");
+    let counts: Vec<u64> = summary.kinds.iter().map(|kind| kind.count).collect();
+    assert!(counts[0] > 0 && counts[1] > 0, "{counts:?}");
+    assert_eq!(counts[0] as usize, world.posts.len());
+    assert_eq!((counts[1] + counts[2]) as usize, world.reads);
+    for (author, text) in &world.posts {
+        assert!(*author < 500);
+        for word in text.split('@').skip(1) {
+            let end =
+                word.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(word.len());
+            assert!(world.ids.contains_key(&word[..end]), "{text}");
+        }
+    }
+
+    assert!(out.contains("asked for   achieved") && out.contains("no errors"), "{out}");
+    let written: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert_eq!(written["people"], 500);
+    assert_eq!(written["follows"], population.follows());
+    assert_eq!(written["kinds"][0]["count"], counts[0]);
+}
+
+#[tokio::test]
+async fn a_graph_from_a_file_is_loaded_in_both_directions() {
+    let (target, world) = serve().await;
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    std::io::Write::write_all(&mut file, b"# three friends\n0 1\n1 2\n").unwrap();
+    let graph = Some(file.path().to_owned());
+    let (summary, _) = rehearse(SimulateOptions { graph, ..options(target) }).await;
+    assert_eq!(summary.expect("a rehearsal").people, 3);
+    let mut world = world.lock().unwrap();
+    world.follows.sort_unstable();
+    assert_eq!(world.follows, [(0, 1), (1, 0), (1, 2), (2, 1)]);
+}
+
+#[tokio::test]
+async fn what_prevents_a_rehearsal_is_told() {
+    let check = async |options: SimulateOptions, expect: &str| {
+        let error = rehearse(options).await.0.expect_err("no rehearsal").to_string();
+        assert!(error.contains(expect), "{error:?}");
+    };
+    let (target, _) = serve().await;
+    check(SimulateOptions { key: None, ..options(target) }, "refused the batch with status 401")
+        .await;
+    check(SimulateOptions { users: 1, ..options(target) }, "2 to 10000000 people, not 1").await;
+    check(SimulateOptions { connections: 0, ..options(target) }, "at least 1 connection").await;
+    check(
+        SimulateOptions { graph: Some("no/such/file".into()), ..options(target) },
+        "cannot read the graph",
+    )
+    .await;
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    check(options(closed), "loading failed: connection: ").await;
+}
+
+#[tokio::test]
+async fn a_server_with_users_is_refused_whatever_they_are_called() {
+    for seed in [4, 5] {
+        let (target, _) = serve().await;
+        rehearse(options(target)).await.0.expect("the first rehearsal");
+        let (second, _) = rehearse(SimulateOptions { seed, ..options(target) }).await;
+        assert!(matches!(second, Err(SimError::Load(LoadError::NotEmpty))), "{second:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_rehearsal_cancelled_before_its_run_says_so() {
+    let (target, _) = serve().await;
+    let (_cancel, cancelled) = watch::channel(true);
+    let outcome = simulate(options(target), &mut Vec::new(), cancelled).await;
+    assert!(matches!(outcome, Err(SimError::Interrupted)), "{outcome:?}");
+}

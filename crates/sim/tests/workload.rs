@@ -1,0 +1,114 @@
+//! The workload, counted over a long stretch: its rates and shares are those it was asked for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sim::Population;
+use sim::workload::{Action, Load, PostKind, What, Workload};
+
+const PEOPLE: u32 = 2_000;
+const STRETCH: Duration = Duration::from_secs(1_000);
+
+fn actions(load: Load, seed: u64) -> Vec<Action> {
+    let population = Arc::new(Population::made(PEOPLE, 1));
+    Workload::new(population, load, seed).take_while(|action| action.due < STRETCH).collect()
+}
+
+fn name(what: What) -> &'static str {
+    match what {
+        What::Post { .. } => "post",
+        What::ReadHome => "home",
+        What::ReadMentions => "mentions",
+    }
+}
+
+#[test]
+fn each_kind_comes_at_the_rate_its_classes_make() {
+    // 100, 285 and 1,215 people in the classes; each expectation is a sum of people / interval.
+    let check = |load: Load, expect: [(&str, f64); 3]| {
+        let mut counts = HashMap::new();
+        for action in actions(load, 5) {
+            *counts.entry(name(action.what)).or_insert(0_u32) += 1;
+        }
+        for (kind, per_second) in expect {
+            let expected = per_second * STRETCH.as_secs_f64();
+            let off = (f64::from(counts[kind]) - expected).abs();
+            assert!(
+                off < 4.5 * expected.sqrt(),
+                "{load:?} {kind}: {} for {expected}",
+                counts[kind]
+            );
+        }
+    };
+    let mentions = 285.0 / 1_000.0 + 1_215.0 / 2_000.0;
+    let light_home = 100.0 / 1_000.0 + 285.0 / 40.0 + 1_215.0 / 20.0;
+    let heavy_home = 100.0 / 500.0 + 285.0 / 20.0 + 1_215.0 / 20.0;
+    let light_post = 100.0 / 10.0 + 285.0 / 90.0;
+    let heavy_post = 100.0 / 2.0 + 285.0 / 45.0;
+    check(Load::Light, [("post", light_post), ("home", light_home), ("mentions", mentions)]);
+    check(Load::Heavy, [("post", heavy_post), ("home", heavy_home), ("mentions", mentions)]);
+}
+
+#[test]
+fn a_twentieth_of_people_write_most_posts_and_a_fifth_do_nothing() {
+    // By the rates: 76 % of posts under light load, 89 % under heavy load.
+    for (load, expect) in [(Load::Light, 75.9), (Load::Heavy, 88.8)] {
+        let mut posts = HashMap::new();
+        let mut seen = vec![false; PEOPLE as usize];
+        for action in actions(load, 6) {
+            seen[action.person as usize] = true;
+            if name(action.what) == "post" {
+                *posts.entry(action.person).or_insert(0_u32) += 1;
+            }
+        }
+        let mut counts: Vec<u32> = posts.values().copied().collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let top: u32 = counts.iter().take(PEOPLE as usize / 20).sum();
+        let percent = f64::from(top) * 100.0 / f64::from(counts.iter().sum::<u32>());
+        assert!((percent - expect).abs() < 1.5, "{load:?}: {percent:.1} %");
+        assert_eq!(seen.iter().filter(|seen| !**seen).count(), 400, "{load:?}");
+    }
+}
+
+#[test]
+fn posts_are_a_third_each_plain_and_mentioning_followees_first_or_within() {
+    let population = Population::made(PEOPLE, 1);
+    let mut kinds = [0_u32; 3];
+    for action in actions(Load::Heavy, 7) {
+        let What::Post { kind, .. } = action.what else { continue };
+        let (at, mentioned) = match kind {
+            PostKind::Plain => (0, None),
+            PostKind::MentionFirst(person) => (1, Some(person)),
+            PostKind::MentionWithin(person) => (2, Some(person)),
+        };
+        kinds[at] += 1;
+        let followees = population.following(action.person);
+        let fits =
+            |person| followees.contains(&person) || followees.is_empty() && person != action.person;
+        assert!(mentioned.is_none_or(fits), "{} mentions {mentioned:?}", action.person);
+    }
+    let all: u32 = kinds.iter().sum();
+    for count in kinds {
+        assert!((f64::from(count) / f64::from(all) - 1.0 / 3.0).abs() < 0.01, "{kinds:?}");
+    }
+}
+
+#[test]
+fn actions_come_in_order_of_time_and_the_same_for_the_same_seed() {
+    let (first, again) = (actions(Load::Light, 8), actions(Load::Light, 8));
+    assert!(first.is_sorted_by_key(|action| action.due));
+    assert_eq!(first, again);
+    assert_ne!(first, actions(Load::Light, 9));
+}
+
+#[test]
+fn nobody_alone_ever_mentions_themselves() {
+    let population = Arc::new(Population::made(1, 1));
+    assert!(Workload::new(population, Load::Heavy, 1).take(100).all(|action| {
+        !matches!(
+            action.what,
+            What::Post { kind: PostKind::MentionFirst(0) | PostKind::MentionWithin(0), .. }
+        )
+    }));
+}
