@@ -1,5 +1,8 @@
 //! Whole rehearsals against a small server of our own that remembers what it was told.
-#![allow(clippy::indexing_slicing, reason = "JSON without a field gives null, which fails the test")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "JSON without a field gives null, which fails the test"
+)]
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

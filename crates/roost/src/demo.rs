@@ -1,0 +1,86 @@
+//! `roost demo`: a server with a small population that lives, and what to try with it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use sim::workload::Load;
+use sim::{Population, SimulateOptions, simulate};
+
+use crate::logging::{self, LogFormat};
+use crate::rehearse::cancelled_by_signal;
+use crate::running::RunningServer;
+
+/// See it live: a server in open mode on a temporary directory, with a small population that
+/// posts. Ends with Ctrl-C and leaves nothing behind.
+#[derive(Args)]
+pub(crate) struct Demo {
+    /// Address to serve on; if it is in use, a free port is taken
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8998")]
+    listen: SocketAddr,
+    /// People to make
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(2..))]
+    users: u32,
+    /// How long to go on
+    #[arg(long, value_name = "TIME", default_value = "8h", value_parser = crate::settings::duration)]
+    duration: Duration,
+}
+
+const SEED: u64 = 1;
+
+impl Demo {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        logging::start(LogFormat::Auto);
+        let server = match RunningServer::start(self.listen).await {
+            Ok(server) => server,
+            Err(_) => {
+                let free = SocketAddr::new(self.listen.ip(), 0);
+                RunningServer::start(free).await.context("the demo cannot start a server")?
+            }
+        };
+        let population = Population::made(self.users, SEED);
+        explain(&format!("http://{}", server.address), reader(&population));
+        let options = SimulateOptions {
+            target: server.address,
+            key: None,
+            users: self.users,
+            load: Load::Heavy,
+            duration: self.duration,
+            seed: SEED,
+            graph: None,
+            connections: 4,
+            json: None,
+        };
+        simulate(options, &mut std::io::sink(), cancelled_by_signal()?).await?;
+        println!("\nThe demo is over; its data are gone.");
+        Ok(())
+    }
+}
+
+/// Somebody whose timeline is worth watching: the first who follows a tenth of the people.
+fn reader(population: &Population) -> u32 {
+    let lively = population.people() / 10;
+    (0..population.people())
+        .find(|person| population.following(*person).len() as u32 >= lively)
+        .unwrap_or(0)
+}
+
+fn explain(url: &str, reader: u32) {
+    println!(
+        "roost runs at {url} in open mode, with a small population that posts.
+
+Open {url}/docs to see and try the whole API. In another terminal:
+
+  # a home timeline; ask again and it has moved
+  curl '{url}/v1/users/{reader}/timeline?limit=3'
+
+  # the same, live: every new post and mention as it comes
+  curl -N {url}/v1/users/{reader}/events
+
+  # post something yourself
+  curl {url}/v1/users/{reader}/posts -H 'Content-Type: application/json' -d '{{\"text\":\"hello\"}}'
+
+Ctrl-C ends it."
+    );
+}

@@ -1,0 +1,32 @@
+//! Structured logs on standard error: text for people, JSON for machines.
+
+use std::io::IsTerminal as _;
+
+use clap::ValueEnum;
+use serde::Deserialize;
+use tracing_subscriber::EnvFilter;
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// Text on a terminal, JSON otherwise.
+    #[default]
+    Auto,
+    /// A line of text an event.
+    Text,
+    /// A JSON object an event.
+    Json,
+}
+
+/// Starts logging. `ROOST_LOG` chooses what (`info` if it says nothing).
+pub(crate) fn start(format: LogFormat) {
+    let filter = EnvFilter::try_from_env("ROOST_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let terminal = std::io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if format == LogFormat::Json || (format == LogFormat::Auto && !terminal) {
+        log.json().flatten_event(true).init();
+    } else {
+        log.with_ansi(terminal).with_target(false).init();
+    }
+}

@@ -1,0 +1,51 @@
+//! A server of our own in a process of its own, for rehearsals: what is measured then is what
+//! users run.
+
+use std::net::SocketAddr;
+use std::process::Stdio;
+
+use anyhow::Context as _;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+/// A `roost serve` in open mode on a temporary directory. Ends when dropped.
+pub(crate) struct RunningServer {
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+    _child: Child,
+    /// Removed with this value.
+    _data: tempfile::TempDir,
+}
+
+impl RunningServer {
+    /// Starts one on `listen` and waits until it serves.
+    ///
+    /// # Errors
+    /// If it cannot be started or does not say where it listens.
+    pub(crate) async fn start(listen: SocketAddr) -> anyhow::Result<Self> {
+        let data = tempfile::tempdir().context("no temporary directory")?;
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["serve", "--open", "--listen", &listen.to_string(), "--data"])
+            .arg(data.path())
+            // A rehearsal measures the defaults, whatever this shell sets for other servers.
+            .env_clear()
+            .envs(std::env::vars_os().filter(|(name, _)| {
+                !name.to_string_lossy().starts_with("ROOST_") || name == "ROOST_LOG"
+            }))
+            .env("ROOST_LOG", std::env::var("ROOST_LOG").unwrap_or_else(|_| "warn".into()))
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            // Ctrl-C is for the rehearsal, which then ends the server.
+            .process_group(0)
+            .spawn()
+            .context("cannot start a server")?;
+        let output = child.stdout.take().context("the server has no output")?;
+        let mut lines = BufReader::new(output).lines();
+        while let Some(line) = lines.next_line().await? {
+            if let Some(address) = line.strip_prefix("roost serves http://") {
+                return Ok(Self { address: address.parse()?, _child: child, _data: data });
+            }
+        }
+        anyhow::bail!("the server ended before it served: {}", child.wait().await?)
+    }
+}

@@ -1,0 +1,91 @@
+//! `roost serve`: opens the node, binds, serves, and closes in good order.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use node::Node;
+use server::{Access, ServerOptions};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::settings::Settings;
+use crate::{key, logging};
+
+/// Run the server.
+///
+/// Without any setting it serves http://127.0.0.1:8998 from ./roost-data, makes an application key
+/// at the first start and prints it once. Every request then needs `Authorization: Bearer KEY`.
+/// ROOST_KEY in the environment gives the key instead.
+///
+/// A flag goes before its environment variable, that before the configuration file (the same
+/// names, for example `fsync-interval = "1s"`), that before the default.
+#[derive(Args)]
+pub(crate) struct Serve {
+    /// Configuration file in TOML
+    #[arg(long, env = "ROOST_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl Serve {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let settings = match &self.config {
+            Some(file) => self.settings.completed_by(file)?,
+            None => self.settings,
+        };
+        logging::start(settings.log_format.unwrap_or_default());
+        let listen = settings.listen();
+        let open = settings.open.unwrap_or(false);
+        anyhow::ensure!(
+            !open || listen.ip().is_loopback(),
+            "--open asks for no key, so it serves loopback addresses only, not {listen}; \
+             listen on 127.0.0.1 or leave --open out"
+        );
+        let options = settings.node_options();
+        let node = {
+            let options = options.clone();
+            tokio::task::spawn_blocking(move || Node::open(&options)).await??
+        };
+        let access = if open {
+            Access::Open
+        } else {
+            let given = std::env::var("ROOST_KEY").ok();
+            let key = key::open(&options.data, given.as_deref())?;
+            if let Some(made) = &key.made {
+                println!("application key, shown this once: {made}");
+            }
+            Access::Key { sha256: key.sha256 }
+        };
+        let listener = TcpListener::bind(listen)
+            .await
+            .with_context(|| format!("cannot listen on {listen}; choose another --listen"))?;
+        println!("roost serves http://{}", listener.local_addr()?);
+        let mut server_options = ServerOptions::new(access);
+        if let Some(most) = settings.max_connections {
+            server_options.connections_max = most;
+        }
+        server::serve(listener, node.clone(), server_options, stop_signal()?).await?;
+        tracing::info!("taking a last checkpoint");
+        tokio::task::spawn_blocking(move || node.close()).await??;
+        tracing::info!("stopped");
+        Ok(())
+    }
+}
+
+/// Completes at the first SIGTERM or SIGINT. A second SIGINT ends the process at once.
+pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tokio::spawn(async move {
+            interrupt.recv().await;
+            std::process::exit(130);
+        });
+    })
+}

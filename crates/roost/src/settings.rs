@@ -1,0 +1,209 @@
+//! The settings of `roost serve`: a flag goes before an environment variable, that before the
+//! configuration file, that before the default.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bytesize::ByteSize;
+use clap::{Args, ValueEnum};
+use node::{Durability, NodeOptions};
+use serde::Deserialize;
+
+use crate::logging::LogFormat;
+
+/// What can be set. The field names are the flags, the keys of the file and, in capitals behind
+/// `ROOST_`, the environment variables.
+#[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Settings {
+    /// Directory of everything that is kept; made if it is not there [default: ./roost-data]
+    #[arg(long, env = "ROOST_DATA", value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Address to serve HTTP on [default: 127.0.0.1:8998]
+    #[arg(long, env = "ROOST_LISTEN", value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Ask for no key. For trying things out on this machine: only loopback addresses are served,
+    /// and pages of other sites in a browser are kept out [default: false]
+    #[arg(
+        long,
+        env = "ROOST_OPEN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_name = "true|false"
+    )]
+    pub(crate) open: Option<bool>,
+    /// When a change is on disk: before it is acknowledged (always), at most --fsync-interval
+    /// later (interval), or when the operating system likes (never). The end of the process alone
+    /// loses nothing under any of them [default: always]
+    #[arg(long, env = "ROOST_DURABILITY", value_name = "POLICY")]
+    pub(crate) durability: Option<Policy>,
+    /// How much a power loss may cost under --durability interval [default: 1s]
+    #[arg(long, env = "ROOST_FSYNC_INTERVAL", value_name = "TIME", value_parser = duration)]
+    #[serde(deserialize_with = "duration_in_file")]
+    pub(crate) fsync_interval: Option<Duration>,
+    /// Memory for home timelines of active people; those not read lately are dropped and gathered
+    /// again when they are [default: 512MiB]
+    #[arg(long, env = "ROOST_TIMELINE_MEMORY", value_name = "SIZE")]
+    pub(crate) timeline_memory: Option<ByteSize>,
+    /// Memory for posts ready to be sent [default: 128MiB]
+    #[arg(long, env = "ROOST_POST_MEMORY", value_name = "SIZE")]
+    pub(crate) post_memory: Option<ByteSize>,
+    /// Memory for the store's cache [default: 64MiB]
+    #[arg(long, env = "ROOST_STORE_CACHE", value_name = "SIZE")]
+    pub(crate) store_cache: Option<ByteSize>,
+    /// Memory for changes before a checkpoint puts them into the store; up to four times as much
+    /// under sustained writing [default: 64MiB]
+    #[arg(long, env = "ROOST_OVERLAY_MEMORY", value_name = "SIZE")]
+    pub(crate) overlay_memory: Option<ByteSize>,
+    /// Changes that may wait; beyond it clients get 503 and come back [default: 16384]
+    #[arg(long, env = "ROOST_QUEUE", value_name = "COMMANDS")]
+    pub(crate) queue: Option<usize>,
+    /// Connections at a time; further ones wait with the operating system [default: 16384]
+    #[arg(long, env = "ROOST_MAX_CONNECTIONS", value_name = "COUNT")]
+    pub(crate) max_connections: Option<u32>,
+    /// Form of the log on standard error: text, json, or auto, which is text on a terminal. What
+    /// it holds is chosen by ROOST_LOG, for example ROOST_LOG=debug [default: auto]
+    #[arg(long, env = "ROOST_LOG_FORMAT", value_name = "FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+}
+
+/// See [`Durability`].
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Policy {
+    /// Before it is acknowledged.
+    Always,
+    /// Every so often.
+    Interval,
+    /// When the operating system likes.
+    Never,
+}
+
+impl Settings {
+    /// These settings, completed by those of `file`.
+    ///
+    /// # Errors
+    /// If the file cannot be read or holds something else than settings.
+    pub(crate) fn completed_by(self, file: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(file)
+            .with_context(|| format!("cannot read the configuration file {}", file.display()))?;
+        let file: Self = toml::from_str(&text)
+            .with_context(|| format!("the configuration file {} is wrong", file.display()))?;
+        Ok(Self {
+            data: self.data.or(file.data),
+            listen: self.listen.or(file.listen),
+            open: self.open.or(file.open),
+            durability: self.durability.or(file.durability),
+            fsync_interval: self.fsync_interval.or(file.fsync_interval),
+            timeline_memory: self.timeline_memory.or(file.timeline_memory),
+            post_memory: self.post_memory.or(file.post_memory),
+            store_cache: self.store_cache.or(file.store_cache),
+            overlay_memory: self.overlay_memory.or(file.overlay_memory),
+            queue: self.queue.or(file.queue),
+            max_connections: self.max_connections.or(file.max_connections),
+            log_format: self.log_format.or(file.log_format),
+        })
+    }
+
+    /// The address to bind to.
+    pub(crate) fn listen(&self) -> SocketAddr {
+        self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8998)))
+    }
+
+    /// What the node needs of them.
+    pub(crate) fn node_options(&self) -> NodeOptions {
+        let data = self.data.clone().unwrap_or_else(|| PathBuf::from("roost-data"));
+        let mut options = NodeOptions::new(data);
+        let interval = self.fsync_interval.unwrap_or(Duration::from_secs(1));
+        options.durability = match self.durability.unwrap_or(Policy::Always) {
+            Policy::Always => Durability::Always,
+            Policy::Interval => Durability::Interval(interval),
+            Policy::Never => Durability::Never,
+        };
+        set(&mut options.timeline_memory, self.timeline_memory);
+        set(&mut options.post_memory, self.post_memory);
+        set(&mut options.store_cache, self.store_cache);
+        set(&mut options.overlay_memory, self.overlay_memory);
+        options.queue_commands_max = self.queue.unwrap_or(options.queue_commands_max);
+        options
+    }
+}
+
+fn set(bytes: &mut usize, size: Option<ByteSize>) {
+    if let Some(size) = size {
+        *bytes = usize::try_from(size.as_u64()).unwrap_or(usize::MAX);
+    }
+}
+
+/// A time such as `1s`, `500ms` or `2m`.
+pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
+    let duration: jiff::SignedDuration =
+        text.parse().map_err(|_| anyhow::anyhow!("a time looks like 1s, 500ms or 2m"))?;
+    let duration = Duration::try_from(duration).context("a time cannot be negative")?;
+    anyhow::ensure!(!duration.is_zero(), "a time must be longer than nothing");
+    Ok(duration)
+}
+
+fn duration_in_file<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    duration(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        settings: Settings,
+    }
+
+    #[test]
+    fn every_setting_has_a_flag_and_an_environment_variable_of_its_name() {
+        let line = Line::command();
+        for argument in line.get_arguments().filter(|argument| argument.get_id() != "help") {
+            let flag = argument.get_long().unwrap();
+            let variable = format!("ROOST_{}", flag.replace('-', "_").to_uppercase());
+            assert_eq!(argument.get_env().unwrap().to_str(), Some(variable.as_str()));
+            let help = argument.get_help().unwrap().to_string();
+            assert!(help.contains("[default: "), "--{flag} tells its default");
+        }
+    }
+
+    #[test]
+    fn a_flag_goes_before_the_file_and_the_file_before_the_default() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("roost.toml");
+        let text = "listen = \"127.0.0.1:1\"\nqueue = 7\ntimeline-memory = \"1MiB\"\n\
+                    fsync-interval = \"250ms\"\ndurability = \"interval\"\n";
+        std::fs::write(&file, text).unwrap();
+        let line = Line::parse_from(["roost", "--listen", "127.0.0.1:2"]);
+        let settings = line.settings.completed_by(&file).unwrap();
+        assert_eq!(settings.listen().port(), 2);
+        let options = settings.node_options();
+        assert_eq!((options.queue_commands_max, options.timeline_memory), (7, 1 << 20));
+        assert_eq!(options.durability, Durability::Interval(Duration::from_millis(250)));
+        assert_eq!(options.post_memory, NodeOptions::new("x").post_memory);
+        assert_eq!(Settings::default().listen().to_string(), "127.0.0.1:8998");
+    }
+
+    #[test]
+    fn a_wrong_file_is_refused_with_its_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("roost.toml");
+        for text in ["nonsense = 1", "queue = \"many\"", "durability = \"sometimes\"", "queue ="] {
+            std::fs::write(&file, text).unwrap();
+            let error = Settings::default().completed_by(&file).unwrap_err();
+            assert!(format!("{error:#}").contains("roost.toml"), "{error:#}");
+        }
+        assert!(Settings::default().completed_by(&directory.path().join("none")).is_err());
+    }
+}
