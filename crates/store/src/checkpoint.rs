@@ -1,0 +1,127 @@
+//! A checkpoint: a frozen overlay on its way to disk.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use feed::{NameTable, PointTable, SetTable, Totals, Value};
+
+use crate::disk::WriteRow;
+use crate::error::StoreError;
+use crate::keys;
+use crate::overlay::Overlay;
+use crate::store::{Layers, Shared, encode_head};
+
+/// Everything that changed up to one position of the log, frozen. Rows stay readable from memory
+/// until [`Checkpoint::run`] has put them on disk.
+///
+/// One that is dropped without a run leaves its rows readable, but no further checkpoint can be
+/// made: the process is expected to stop.
+#[must_use = "rows reach the disk only when the checkpoint runs"]
+pub struct Checkpoint {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) frozen: Arc<Overlay>,
+    pub(crate) applied: u64,
+    pub(crate) totals: Totals,
+}
+
+/// What a checkpoint did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointStats {
+    /// The position of the log up to which the rows on disk are applied now.
+    pub applied: u64,
+    /// Rows written.
+    pub put: u64,
+    /// Rows removed.
+    pub removed: u64,
+}
+
+impl Checkpoint {
+    /// Puts the rows on disk: when this returns, all of them are durable and readers no longer use
+    /// the frozen overlay. Blocks on the disk; meant for a background thread.
+    ///
+    /// # Errors
+    /// If the engine fails. The rows stay readable from memory and the store as it was, but no
+    /// further checkpoint can be made: the process is to stop and replay the log.
+    pub fn run(self) -> Result<CheckpointStats, StoreError> {
+        let Self { shared, frozen, applied, totals } = self;
+        let stats = shared.disk.ingest(|write| {
+            let mut rows = Ingest { write, put: 0, removed: 0 };
+            rows.put(&keys::HEAD, Some(&encode_head(applied, &totals)))?;
+            rows.owners(&shared, &frozen)?;
+            rows.facts(&frozen)?;
+            Ok(CheckpointStats { applied, put: rows.put, removed: rows.removed })
+        })?;
+        let active = Arc::clone(&shared.layers.load().active);
+        shared.layers.store(Arc::new(Layers { active, frozen: None }));
+        release(frozen);
+        Ok(stats)
+    }
+}
+
+/// Frees an overlay on this thread, for it takes a while. A reader that still holds it is about to
+/// let go; if one does not, it frees the overlay itself.
+fn release(overlay: Arc<Overlay>) {
+    for _ in 0..1_000 {
+        if Arc::strong_count(&overlay) == 1 {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    drop(overlay);
+}
+
+/// An ingestion that counts.
+struct Ingest<'a, 'b> {
+    write: &'a mut WriteRow<'b>,
+    put: u64,
+    removed: u64,
+}
+
+impl Ingest<'_, '_> {
+    fn put(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {
+        match value {
+            Some(_) => self.put += 1,
+            None => self.removed += 1,
+        }
+        (self.write)(key, value)
+    }
+
+    /// Notes the owners of all sets, in memory at once and on disk with the rows.
+    fn owners(&mut self, shared: &Shared, overlay: &Overlay) -> Result<(), StoreError> {
+        for table in SetTable::ALL {
+            let mut owners = Vec::new();
+            overlay.sorted_sets(table, |owner, _| -> Result<(), StoreError> {
+                owners.push(owner);
+                Ok(())
+            })?;
+            for (block, bytes) in shared.owners.note(table, &owners) {
+                self.put(&keys::owners(table, block), Some(&bytes))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn facts(&mut self, overlay: &Overlay) -> Result<(), StoreError> {
+        for table in PointTable::ALL {
+            overlay.sorted_points(table, |key, value| {
+                self.put(&keys::point(table, key), value.map(Value::as_slice))
+            })?;
+        }
+        for table in SetTable::ALL {
+            overlay.sorted_sets(table, |owner, items| {
+                items.iter().try_for_each(|(item, number)| {
+                    let number = number.map(u64::to_be_bytes);
+                    let bytes = number.as_ref().map(keys::encode_number);
+                    self.put(&keys::set(table, owner, item), bytes)
+                })
+            })?;
+        }
+        for table in NameTable::ALL {
+            overlay.sorted_names(table, |key, value| {
+                self.put(&keys::name(table, key), value.map(Value::as_slice))
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! The rows on disk: one fjall keyspace, changed by ingestion only.
+//!
+//! What fjall gives and this file relies on (tested by `tests/crash.rs`): the tables of an ingestion
+//! and the manifest that names them are synced before `finish` returns; the manifest is replaced by
+//! renaming, so a crash leaves all rows of an ingestion or none; a later ingestion hides the same
+//! keys of earlier ones, tombstones included.
+//!
+//! Nothing is written through fjall's journal, so it stays empty and reopening replays nothing.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+
+use feed::{Order, SetTable, Span};
+use fjall::compaction::Leveled;
+use fjall::config::{BloomConstructionPolicy, PinningPolicy};
+use fjall::config::{CompressionPolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy};
+use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use fjall::{Guard, Iter};
+
+use crate::error::{StoreError, fatal};
+use crate::keys;
+
+/// Where the keyspace lies in the store's directory.
+const FACTS: &str = "facts";
+/// Where a new one is prepared, before it takes its name.
+const FACTS_NEW: &str = "facts.new";
+const KEYSPACE: &str = "facts";
+const FILTER_BITS_PER_KEY: f32 = 10.0;
+/// So many tables of ingestions are merged into the level below. Fewer make reads cheaper and each
+/// checkpoint of a bulk load dearer; [`Disk::merge_all`] is for afterwards.
+const L0_TABLES: u8 = 4;
+
+/// Hands one row, or the removal of one, to an ingestion.
+pub(crate) type WriteRow<'a> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), StoreError> + 'a;
+
+/// The keyspace.
+pub(crate) struct Disk {
+    database: Database,
+    keyspace: Keyspace,
+}
+
+impl Disk {
+    /// Opens the keyspace below `dir`, or makes one whose only row is `head`.
+    ///
+    /// A new keyspace is made complete beside its place and then renamed, so a crash in between
+    /// leaves nothing that looks like a store. The caller keeps other processes away from `dir`.
+    pub(crate) fn open(dir: &Path, cache_bytes: u64, head: &[u8]) -> Result<Self, StoreError> {
+        let facts = dir.join(FACTS);
+        if !facts.exists() {
+            let new = dir.join(FACTS_NEW);
+            if new.exists() {
+                fs::remove_dir_all(&new).map_err(at(&new))?;
+            }
+            fs::create_dir_all(&new).map_err(at(&new))?;
+            let disk = Self::open_at(&new, cache_bytes)?;
+            disk.ingest(|write| write(&keys::HEAD, Some(head)))?;
+            drop(disk);
+            fs::rename(&new, &facts).map_err(at(&facts))?;
+            File::open(dir).and_then(|dir| dir.sync_all()).map_err(at(dir))?;
+        }
+        Self::open_at(&facts, cache_bytes)
+    }
+
+    fn open_at(path: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        // One worker: with more, fjall keeps one of them spinning while another compacts.
+        let database = Database::builder(path).cache_size(cache_bytes).worker_threads(1).open()?;
+        let keyspace = database.keyspace(KEYSPACE, options)?;
+        Ok(Self { database, keyspace })
+    }
+
+    /// The value of `key`.
+    pub(crate) fn point(&self, key: &[u8]) -> Option<fjall::Slice> {
+        self.keyspace.get(key).unwrap_or_else(|error| fatal("reading a row", &error))
+    }
+
+    /// The number beside a member.
+    pub(crate) fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
+        self.point(&keys::set(table, owner, item)).map(|number| keys::decode_number(&number))
+    }
+
+    /// Items of `owner` between `span.low` and `span.high` in the span's order, as they are asked
+    /// for; the span's limit is the caller's.
+    pub(crate) fn members(&self, table: SetTable, owner: u64, span: Span) -> DiskItems {
+        let low = keys::set(table, owner, span.low);
+        let rows = self.keyspace.range(low..=keys::set(table, owner, span.high));
+        DiskItems { rows, order: span.order }
+    }
+
+    /// The first key from `from` to before `end`.
+    pub(crate) fn first_key(&self, from: &[u8], end: &[u8]) -> Option<fjall::Slice> {
+        let row = self.keyspace.range(from..end).next()?;
+        Some(row.key().unwrap_or_else(|error| fatal("reading names", &error)))
+    }
+
+    /// All rows whose keys begin with `prefix`.
+    pub(crate) fn prefix(
+        &self,
+        prefix: &[u8],
+    ) -> impl Iterator<Item = Result<(fjall::Slice, fjall::Slice), StoreError>> {
+        self.keyspace.prefix(prefix).map(|row| Ok(row.into_inner()?))
+    }
+
+    /// Makes the rows that `rows` writes, in ascending order of keys, durable and visible, all at
+    /// once; a key without a value removes its row.
+    pub(crate) fn ingest<T>(
+        &self,
+        rows: impl FnOnce(&mut WriteRow<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut ingestion = self.keyspace.start_ingestion()?;
+        let done = rows(&mut |key, value| {
+            let written = match value {
+                Some(value) => ingestion.write(key, value),
+                None => ingestion.write_tombstone(key),
+            };
+            Ok(written?)
+        })?;
+        ingestion.finish()?;
+        // An ingestion does not notice that the compaction thread died; this does, and writes
+        // nothing.
+        self.database.persist(PersistMode::Buffer)?;
+        Ok(done)
+    }
+
+    /// Merges all tables into one sorted run.
+    pub(crate) fn merge_all(&self) -> Result<(), StoreError> {
+        Ok(self.keyspace.major_compact()?)
+    }
+
+    /// Bytes on disk, tables that wait for their removal not counted.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.database.disk_space().unwrap_or_else(|error| fatal("measuring the store", &error))
+    }
+}
+
+/// Items of one owner as they lie on disk.
+pub(crate) struct DiskItems {
+    rows: Iter,
+    order: Order,
+}
+
+impl Iterator for DiskItems {
+    type Item = (u64, Option<u64>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let row: Guard = match self.order {
+            Order::Ascending => self.rows.next()?,
+            Order::Descending => self.rows.next_back()?,
+        };
+        let (key, number) = row.into_inner().unwrap_or_else(|error| fatal("reading a set", &error));
+        let Some(item) = keys::item_of(&key) else {
+            fatal("reading a set", &StoreError::Damaged("the key of a set row has 17 bytes"))
+        };
+        Some((item, Some(keys::decode_number(&number))))
+    }
+}
+
+/// Filters and indexes are cut into 4 KiB blocks. fjall does not pin those of ingested tables, and
+/// a whole filter (several megabytes) does not fit a shard of the block cache, which has four shards
+/// a core: every read would fetch it again.
+fn options() -> KeyspaceCreateOptions {
+    let filter = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(FILTER_BITS_PER_KEY));
+    let compaction = Leveled::default().with_l0_threshold(L0_TABLES);
+    KeyspaceCreateOptions::default()
+        .filter_policy(FilterPolicy::all(filter))
+        .filter_block_partitioning_policy(PartitioningPolicy::all(true))
+        .index_block_partitioning_policy(PartitioningPolicy::all(true))
+        .filter_block_pinning_policy(PinningPolicy::all(true))
+        .index_block_pinning_policy(PinningPolicy::all(true))
+        .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
+        .compaction_strategy(Arc::new(compaction))
+}
+
+fn at(path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
+    move |source| StoreError::Io { path: path.to_owned(), source }
+}

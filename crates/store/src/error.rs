@@ -1,0 +1,40 @@
+//! What can go wrong with the store, and the one way out where nothing can be returned.
+
+use std::path::PathBuf;
+
+/// Why a store could not be opened or a checkpoint not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A directory could not be prepared.
+    #[error("{path}: {source}")]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The engine below failed or refused.
+    #[error("the storage engine: {0}")]
+    Engine(#[from] fjall::Error),
+    /// A later version of this program wrote the store.
+    #[error("the store has format version {found}, this program knows versions up to {known}")]
+    NewerFormat {
+        /// Version on disk.
+        found: u32,
+        /// Newest version known here.
+        known: u32,
+    },
+    /// The rows that describe the store are missing or malformed.
+    #[error("the store is damaged: {0}")]
+    Damaged(&'static str),
+}
+
+/// Stops the process because rows cannot be read.
+///
+/// Reads have no error to return: an answer made of half the facts would be wrong, and the log can
+/// rebuild them. So the cause is logged and the process aborts, without running destructors that
+/// might write.
+pub fn fatal(doing: &str, error: &dyn std::error::Error) -> ! {
+    tracing::error!(%error, doing, "the store cannot be read; stopping");
+    std::process::abort()
+}

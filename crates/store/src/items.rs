@@ -1,0 +1,161 @@
+//! One owner's dirty items in memory: an ordered map from item to `Option<u64>` (`None`: removed)
+//! that takes 8 bytes an item while every number is 0, which nearly all are.
+//!
+//! Items lie in sorted chunks of at most [`CHUNK`]. A chunk has a second vector for its numbers
+//! only once one of them is not 0. Appending in order fills chunks completely; inserting in random
+//! order keeps them about 70 % full.
+//!
+//! **Invariants:** chunks and the items in them ascend strictly; no chunk is empty; `low` is at most
+//! the chunk's first item and above every item of earlier chunks.
+
+use std::mem::size_of;
+
+use feed::{Order, Span};
+
+/// Most items in a chunk: an insertion moves 1 KiB on average, less than a cache miss costs.
+const CHUNK: usize = 256;
+/// What the allocator spends beside each allocation.
+const ALLOCATION: usize = 16;
+
+/// An ordered map of one owner's dirty items.
+#[derive(Default)]
+pub(crate) struct Items {
+    chunks: Vec<Chunk>,
+}
+
+struct Chunk {
+    low: u64,
+    items: Vec<u64>,
+    /// Empty while every item is present with number 0; otherwise beside each item 0 for removed,
+    /// or its number plus 1.
+    codes: Vec<u64>,
+}
+
+const PLAIN: u64 = 1;
+
+fn encode(state: Option<u64>) -> u64 {
+    state.map_or(0, |number| {
+        assert!(number < u64::MAX, "a set row's number leaves room for one more state");
+        number + 1
+    })
+}
+
+impl Chunk {
+    fn empty(low: u64) -> Self {
+        Self { low, items: Vec::new(), codes: Vec::new() }
+    }
+
+    fn state(&self, place: usize) -> Option<u64> {
+        self.codes.get(place).copied().unwrap_or(PLAIN).checked_sub(1)
+    }
+
+    fn put(&mut self, item: u64, code: u64) {
+        if code != PLAIN && self.codes.is_empty() {
+            self.codes = vec![PLAIN; self.items.len()];
+        }
+        match self.items.binary_search(&item) {
+            Ok(place) => {
+                if let Some(old) = self.codes.get_mut(place) {
+                    *old = code;
+                }
+            }
+            Err(place) => {
+                if code != PLAIN || !self.codes.is_empty() {
+                    self.codes.insert(place, code);
+                }
+                self.items.insert(place, item);
+                self.low = self.low.min(item);
+            }
+        }
+    }
+
+    /// Cuts off the upper half.
+    fn split(&mut self) -> Self {
+        let middle = self.items.len() / 2;
+        let items = self.items.split_off(middle);
+        let codes = self.codes.split_off(middle.min(self.codes.len()));
+        let low = items.first().copied().unwrap_or(self.low);
+        Self { low, items, codes }
+    }
+
+    fn bytes(&self) -> usize {
+        let vectors = usize::from(!self.items.is_empty()) + usize::from(!self.codes.is_empty());
+        (self.items.capacity() + self.codes.capacity()) * size_of::<u64>() + vectors * ALLOCATION
+    }
+}
+
+impl Items {
+    /// Index of the chunk where `item` is or would go.
+    fn chunk_of(&self, item: u64) -> usize {
+        self.chunks.partition_point(|chunk| chunk.low <= item).saturating_sub(1)
+    }
+
+    /// What is known about `item`: nothing, removed, or its number.
+    pub(crate) fn find(&self, item: u64) -> Option<Option<u64>> {
+        let chunk = self.chunks.get(self.chunk_of(item))?;
+        chunk.items.binary_search(&item).ok().map(|place| chunk.state(place))
+    }
+
+    /// Sets `item`; returns by how many bytes the memory held here grew.
+    pub(crate) fn put(&mut self, item: u64, state: Option<u64>) -> usize {
+        let list = self.chunks.capacity();
+        let (at, split_off) = self.room_for(item);
+        let Some(chunk) = self.chunks.get_mut(at) else { unreachable!("room was just made") };
+        let before = chunk.bytes();
+        chunk.put(item, encode(state));
+        let growth = chunk.bytes() - before;
+        let list_growth = (self.chunks.capacity() - list) * size_of::<Chunk>();
+        let first = if list == 0 { ALLOCATION } else { 0 };
+        growth + list_growth + first + split_off
+    }
+
+    /// The index of a chunk that holds `item` or has room for it, and the bytes of a chunk that was
+    /// split off to make room.
+    fn room_for(&mut self, item: u64) -> (usize, usize) {
+        let at = self.chunk_of(item);
+        let count = self.chunks.len();
+        let Some(chunk) = self.chunks.get_mut(at) else {
+            // Most owners never need a second chunk.
+            self.chunks.reserve_exact(1);
+            self.chunks.push(Chunk::empty(item));
+            return (0, 0);
+        };
+        if chunk.items.len() < CHUNK || chunk.items.binary_search(&item).is_ok() {
+            return (at, 0);
+        }
+        if at + 1 == count && chunk.items.last() < Some(&item) {
+            // In ascending order full chunks stay full.
+            self.chunks.push(Chunk::empty(item));
+            return (at + 1, 0);
+        }
+        let upper = chunk.split();
+        let (above, bytes) = (item >= upper.low, upper.bytes());
+        self.chunks.insert(at + 1, upper);
+        (at + usize::from(above), bytes)
+    }
+
+    /// Every item in order, removed ones included.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, Option<u64>)> {
+        self.between(0, u64::MAX)
+    }
+
+    /// Appends to `found` the items of `span`, removed ones included, in its order.
+    pub(crate) fn range(&self, span: Span, found: &mut Vec<(u64, Option<u64>)>) {
+        let items = self.between(span.low, span.high);
+        match span.order {
+            Order::Ascending => found.extend(items.take(span.limit)),
+            Order::Descending => found.extend(items.rev().take(span.limit)),
+        }
+    }
+
+    fn between(&self, low: u64, high: u64) -> impl DoubleEndedIterator<Item = (u64, Option<u64>)> {
+        let last = (self.chunk_of(high) + 1).min(self.chunks.len());
+        let chunks = self.chunks.get(self.chunk_of(low)..last).unwrap_or_default();
+        chunks.iter().flat_map(move |chunk| {
+            let from = chunk.items.partition_point(|item| *item < low);
+            let to = chunk.items.partition_point(|item| *item <= high);
+            let items = chunk.items.get(from..to).unwrap_or_default().iter().copied();
+            items.enumerate().map(move |(place, item)| (item, chunk.state(from + place)))
+        })
+    }
+}

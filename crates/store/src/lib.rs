@@ -1,0 +1,31 @@
+//! Facts on disk: a materialised view of the log, written behind.
+//!
+//! A change lands in an **overlay** in memory. A **checkpoint** freezes the overlay, sorts it and
+//! hands it to fjall as one ingestion into one keyspace: everything up to one position of the log
+//! becomes durable at once, or nothing does. Reads ask the active overlay, then the frozen one while
+//! a checkpoint is under way, then the disk, and never wait for a checkpoint to be prepared.
+//!
+//! The log owns the truth. Losing the overlay costs a replay from the position that
+//! [`Store::open`] returns, never data.
+//!
+//! **Invariants:** one [`StoreWriter`] changes rows; at most one [`Checkpoint`] exists; a row in a
+//! higher layer hides the same row below it; nothing is written through fjall's journal.
+
+mod checkpoint;
+mod disk;
+mod error;
+mod items;
+mod keys;
+mod merge;
+mod overlay;
+mod owners;
+mod store;
+mod writer;
+
+pub use checkpoint::{Checkpoint, CheckpointStats};
+pub use error::{StoreError, fatal};
+pub use store::{Store, StoreOptions};
+pub use writer::StoreWriter;
+
+/// The format that this code writes, and the newest it reads.
+pub const FORMAT_VERSION: u32 = 1;

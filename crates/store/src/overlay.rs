@@ -1,0 +1,204 @@
+//! Dirty rows in memory: what changed since the last freeze.
+//!
+//! The writer owns the changes; any thread may read meanwhile. Points and sets lie in hash maps
+//! behind 64 locks a table, so a reader and the writer rarely meet, and never for longer than one
+//! row or one run of a set takes. Names lie in order behind one lock a table.
+//!
+//! **Invariant:** once frozen, an overlay never changes.
+
+use std::collections::BTreeMap;
+use std::mem::size_of;
+use std::ops::Bound;
+
+use feed::{NameTable, PointTable, SetTable, Span, Value};
+use hashbrown::HashMap;
+use parking_lot::{RwLock, RwLockReadGuard};
+
+use crate::items::Items;
+
+const SHARD_BITS: u32 = 6;
+/// 2^64 divided by the golden ratio: spreads dense ids and ids with equal low bits alike.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// What the allocator spends beside each allocation.
+const ALLOCATION: usize = 16;
+
+/// What a layer knows about a row: nothing, that it was removed, or its value.
+pub(crate) type Known<T> = Option<Option<T>>;
+
+/// Hash maps by number behind 64 locks.
+struct Sharded<V> {
+    shards: Box<[RwLock<HashMap<u64, V>>]>,
+}
+
+impl<V> Default for Sharded<V> {
+    fn default() -> Self {
+        Self { shards: (0..1 << SHARD_BITS).map(|_| RwLock::default()).collect() }
+    }
+}
+
+impl<V> Sharded<V> {
+    fn shard(&self, key: u64) -> &RwLock<HashMap<u64, V>> {
+        let number = (key.wrapping_mul(SPREAD) >> (u64::BITS - SHARD_BITS)) as usize;
+        let Some(shard) = self.shards.get(number) else { unreachable!("six bits, 64 shards") };
+        shard
+    }
+
+    fn read_all(&self) -> Vec<RwLockReadGuard<'_, HashMap<u64, V>>> {
+        self.shards.iter().map(RwLock::read).collect()
+    }
+}
+
+type Points = Sharded<Option<Value>>;
+type Sets = Sharded<Items>;
+type Names = RwLock<BTreeMap<Box<[u8]>, Option<Value>>>;
+
+/// Rows that changed.
+#[derive(Default)]
+pub(crate) struct Overlay {
+    user: Points,
+    counts: Points,
+    post: Points,
+    following: Sets,
+    followers: Sets,
+    author_posts: Sets,
+    mentions: Sets,
+    handle: Names,
+    idempotency: Names,
+}
+
+impl Overlay {
+    fn points(&self, table: PointTable) -> &Points {
+        match table {
+            PointTable::User => &self.user,
+            PointTable::Counts => &self.counts,
+            PointTable::Post => &self.post,
+        }
+    }
+
+    fn sets(&self, table: SetTable) -> &Sets {
+        match table {
+            SetTable::Following => &self.following,
+            SetTable::Followers => &self.followers,
+            SetTable::AuthorPosts => &self.author_posts,
+            SetTable::Mentions => &self.mentions,
+        }
+    }
+
+    fn names(&self, table: NameTable) -> &Names {
+        match table {
+            NameTable::Handle => &self.handle,
+            NameTable::Idempotency => &self.idempotency,
+        }
+    }
+
+    pub(crate) fn point(&self, table: PointTable, key: u64) -> Known<Value> {
+        self.points(table).shard(key).read().get(&key).cloned()
+    }
+
+    pub(crate) fn member(&self, table: SetTable, owner: u64, item: u64) -> Known<u64> {
+        self.sets(table).shard(owner).read().get(&owner)?.find(item)
+    }
+
+    /// Appends to `found` the items of `span`, removed ones included, in its order.
+    pub(crate) fn members(
+        &self,
+        table: SetTable,
+        owner: u64,
+        span: Span,
+        found: &mut Vec<(u64, Option<u64>)>,
+    ) {
+        if let Some(items) = self.sets(table).shard(owner).read().get(&owner) {
+            items.range(span, found);
+        }
+    }
+
+    pub(crate) fn name(&self, table: NameTable, key: &[u8]) -> Known<Value> {
+        self.names(table).read().get(key).cloned()
+    }
+
+    /// The first key not below `from`, and whether it stands.
+    pub(crate) fn first_name(&self, table: NameTable, from: &[u8]) -> Option<(Vec<u8>, bool)> {
+        let names = self.names(table).read();
+        let bounds = (Bound::Included(from), Bound::Unbounded);
+        let (key, value) = names.range::<[u8], _>(bounds).next()?;
+        Some((key.to_vec(), value.is_some()))
+    }
+
+    /// Sets or removes a point; returns by how many bytes memory grew.
+    pub(crate) fn put_point(&self, table: PointTable, key: u64, value: Option<Value>) -> usize {
+        let heap = heap_bytes(value.as_ref());
+        let mut shard = self.points(table).shard(key).write();
+        let before = shard.allocation_size();
+        let replaced = shard.insert(key, value);
+        let freed = replaced.map_or(0, |old| heap_bytes(old.as_ref()));
+        (shard.allocation_size() - before + heap).saturating_sub(freed)
+    }
+
+    /// Sets or removes a member; returns by how many bytes memory grew.
+    pub(crate) fn put_member(
+        &self,
+        table: SetTable,
+        owner: u64,
+        item: u64,
+        value: Option<u64>,
+    ) -> usize {
+        let mut shard = self.sets(table).shard(owner).write();
+        if let Some(items) = shard.get_mut(&owner) {
+            return items.put(item, value);
+        }
+        let before = shard.allocation_size();
+        let grown = shard.entry(owner).or_default().put(item, value);
+        shard.allocation_size() - before + grown
+    }
+
+    /// Sets or removes a name; returns by how many bytes memory grew.
+    pub(crate) fn put_name(&self, table: NameTable, key: &[u8], value: Option<Value>) -> usize {
+        /// A B-tree's nodes are about 70 % full.
+        const ENTRY: usize = (size_of::<Box<[u8]>>() + size_of::<Option<Value>>()) * 10 / 7;
+        let heap = heap_bytes(value.as_ref());
+        match self.names(table).write().insert(key.into(), value) {
+            Some(replaced) => heap.saturating_sub(heap_bytes(replaced.as_ref())),
+            None => ENTRY + key.len() + ALLOCATION + heap,
+        }
+    }
+
+    /// Calls `each` with every point of `table` in order.
+    pub(crate) fn sorted_points<E>(
+        &self,
+        table: PointTable,
+        mut each: impl FnMut(u64, Option<&Value>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let shards = self.points(table).read_all();
+        let rows = shards.iter().flat_map(|shard| shard.iter());
+        let mut rows: Vec<_> = rows.map(|(key, value)| (*key, value)).collect();
+        rows.sort_unstable_by_key(|row| row.0);
+        rows.into_iter().try_for_each(|(key, value)| each(key, value.as_ref()))
+    }
+
+    /// Calls `each` with every owner of `table` and their items in order.
+    pub(crate) fn sorted_sets<E>(
+        &self,
+        table: SetTable,
+        mut each: impl FnMut(u64, &Items) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let shards = self.sets(table).read_all();
+        let rows = shards.iter().flat_map(|shard| shard.iter());
+        let mut rows: Vec<_> = rows.map(|(owner, items)| (*owner, items)).collect();
+        rows.sort_unstable_by_key(|row| row.0);
+        rows.into_iter().try_for_each(|(owner, items)| each(owner, items))
+    }
+
+    /// Calls `each` with every name of `table` in order.
+    pub(crate) fn sorted_names<E>(
+        &self,
+        table: NameTable,
+        mut each: impl FnMut(&[u8], Option<&Value>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let names = self.names(table).read();
+        names.iter().try_for_each(|(key, value)| each(key, value.as_ref()))
+    }
+}
+
+fn heap_bytes(value: Option<&Value>) -> usize {
+    value.filter(|value| value.spilled()).map_or(0, |value| value.capacity() + ALLOCATION)
+}

@@ -1,0 +1,130 @@
+//! The one writer: changes rows in the active overlay, reads its own writes, freezes.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use feed::{NameTable, PointTable, Rows, RowsMut, SetTable, Span, Totals, Value};
+
+use crate::checkpoint::Checkpoint;
+use crate::overlay::Overlay;
+use crate::store::{Layers, Store};
+
+/// The only hand that changes rows. Readers see a change as soon as the call returns.
+pub struct StoreWriter {
+    store: Store,
+    active: Arc<Overlay>,
+    overlay_bytes: usize,
+    applied: u64,
+    /// Below these no name of the two tables stands: whoever removes names one by one from the
+    /// beginning would otherwise step over every removed one each time.
+    handle_floor: RefCell<Vec<u8>>,
+    idempotency_floor: RefCell<Vec<u8>>,
+}
+
+impl StoreWriter {
+    pub(crate) fn new(store: Store, active: Arc<Overlay>, applied: u64) -> Self {
+        Self {
+            store,
+            active,
+            overlay_bytes: 0,
+            applied,
+            handle_floor: RefCell::default(),
+            idempotency_floor: RefCell::default(),
+        }
+    }
+
+    /// The store for readers.
+    #[must_use]
+    pub fn store(&self) -> Store {
+        self.store.clone()
+    }
+
+    /// About how many bytes of memory the changes since the last freeze hold.
+    #[must_use]
+    pub fn overlay_bytes(&self) -> usize {
+        self.overlay_bytes
+    }
+
+    /// Freezes everything written so far, which is what the log says up to position `applied`, and
+    /// goes on with an empty overlay. Returns the checkpoint that puts it on disk, or nothing while
+    /// an earlier one is under way. Costs a few microseconds.
+    ///
+    /// # Panics
+    /// If `applied` is below that of an earlier checkpoint: the log only grows.
+    pub fn freeze(&mut self, applied: u64) -> Option<Checkpoint> {
+        assert!(applied >= self.applied, "the log only grows");
+        let shared = self.store.shared();
+        if shared.layers.load().frozen.is_some() {
+            return None;
+        }
+        let active = Arc::<Overlay>::default();
+        let frozen = std::mem::replace(&mut self.active, Arc::clone(&active));
+        shared.layers.store(Arc::new(Layers { active, frozen: Some(Arc::clone(&frozen)) }));
+        self.applied = applied;
+        self.overlay_bytes = 0;
+        Some(Checkpoint { shared: Arc::clone(shared), frozen, applied, totals: self.totals() })
+    }
+
+    fn floor(&self, table: NameTable) -> &RefCell<Vec<u8>> {
+        match table {
+            NameTable::Handle => &self.handle_floor,
+            NameTable::Idempotency => &self.idempotency_floor,
+        }
+    }
+}
+
+impl Rows for StoreWriter {
+    fn point(&self, table: PointTable, key: u64) -> Option<Value> {
+        self.store.point(table, key)
+    }
+
+    fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
+        self.store.member(table, owner, item)
+    }
+
+    fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)> {
+        self.store.members(table, owner, span)
+    }
+
+    fn name(&self, table: NameTable, key: &[u8]) -> Option<Value> {
+        self.store.name(table, key)
+    }
+
+    fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>> {
+        let mut floor = self.floor(table).borrow_mut();
+        if from > floor.as_slice() {
+            return self.store.first_name(table, from);
+        }
+        let found = self.store.first_name(table, &floor);
+        if let Some(key) = &found {
+            floor.clone_from(key);
+        }
+        found
+    }
+
+    fn totals(&self) -> Totals {
+        self.store.totals()
+    }
+}
+
+impl RowsMut for StoreWriter {
+    fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
+        self.overlay_bytes += self.active.put_point(table, key, value);
+    }
+
+    fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
+        self.overlay_bytes += self.active.put_member(table, owner, item, value);
+    }
+
+    fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
+        let floor = self.floor(table);
+        if value.is_some() && key < floor.borrow().as_slice() {
+            floor.replace(key.to_vec());
+        }
+        self.overlay_bytes += self.active.put_name(table, key, value);
+    }
+
+    fn put_totals(&mut self, totals: Totals) {
+        *self.store.shared().totals.write() = totals;
+    }
+}

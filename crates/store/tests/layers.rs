@@ -1,0 +1,199 @@
+//! What holds while checkpoints come and go: visibility for concurrent readers, the estimate of
+//! memory, refusals.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use feed::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
+use store::{Store, StoreOptions, StoreWriter};
+
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20 };
+
+fn open(dir: &tempfile::TempDir) -> StoreWriter {
+    Store::open(dir.path(), OPTIONS).unwrap().0
+}
+
+fn number(bytes: &Value) -> u64 {
+    u64::from_le_bytes(bytes.as_slice().try_into().unwrap())
+}
+
+#[test]
+fn readers_see_every_finished_write_while_checkpoints_run() {
+    const ROUNDS: u64 = 20_000;
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(&dir);
+    let written = AtomicU64::new(0);
+    let span = Span { low: 0, high: u64::MAX, limit: 3, order: Order::Descending };
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            let (store, written) = (writer.store(), &written);
+            scope.spawn(move || {
+                loop {
+                    let before = written.load(Ordering::Acquire);
+                    let point = store.point(PointTable::Counts, 7).as_ref().map_or(0, number);
+                    let newest = store.members(SetTable::AuthorPosts, 7, span);
+                    let member = store.member(SetTable::AuthorPosts, 7, before);
+                    let first = store.first_name(NameTable::Idempotency, &[]);
+                    let after = written.load(Ordering::Acquire) + 1;
+                    assert!((before..=after).contains(&point), "{before} <= {point} <= {after}");
+                    let newest = newest.first().map_or(0, |row| row.0);
+                    assert!((before..=after).contains(&newest), "{before} <= {newest} <= {after}");
+                    assert_eq!(member.is_some(), before > 0, "item {before}");
+                    let first = first.map_or(0, |key| u64::from_be_bytes(key.try_into().unwrap()));
+                    assert!(before == 0 || (before..=after).contains(&first), "{before} {first}");
+                    if before == ROUNDS {
+                        break;
+                    }
+                }
+            });
+        }
+        let mut running: Option<thread::ScopedJoinHandle<'_, _>> = None;
+        for round in 1..=ROUNDS {
+            writer.put_point(PointTable::Counts, 7, Some(Value::from_slice(&round.to_le_bytes())));
+            writer.put_member(SetTable::AuthorPosts, 7, round, Some(0));
+            let name = round.to_be_bytes();
+            writer.put_name(NameTable::Idempotency, &name, Some(Value::new()));
+            writer.put_name(NameTable::Idempotency, &(round - 1).to_be_bytes(), None);
+            written.store(round, Ordering::Release);
+            if let Some(checkpoint) = writer.freeze(round) {
+                // The one before has published, so its thread has at most memory left to free.
+                if let Some(last) = running.replace(scope.spawn(|| checkpoint.run().unwrap())) {
+                    last.join().unwrap();
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_second_freeze_waits_for_the_first_checkpoint_and_failed_ones_keep_rows_readable() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(&dir);
+    writer.put_member(SetTable::Following, 1, 2, Some(0));
+    let first = writer.freeze(1).unwrap();
+    assert!(writer.freeze(2).is_none());
+    assert_eq!(first.run().unwrap().put, 3, "the head, a block of owners, the row");
+    writer.put_member(SetTable::Following, 1, 3, Some(0));
+    drop(writer.freeze(2).unwrap());
+    assert!(writer.freeze(3).is_none());
+    assert_eq!(writer.members(SetTable::Following, 1, Span::ALL), [(2, 0), (3, 0)]);
+}
+
+#[test]
+fn a_page_of_a_large_set_over_three_layers_is_merged_with_removals() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(&dir);
+    let put = |writer: &mut StoreWriter, items: std::ops::Range<u64>, value| {
+        for item in items {
+            writer.put_member(SetTable::Followers, 9, item * 0x9e37_79b9 % 100_003, value);
+        }
+    };
+    put(&mut writer, 0..60_000, Some(0));
+    writer.freeze(1).unwrap().run().unwrap();
+    put(&mut writer, 20_000..80_000, None);
+    let frozen = writer.freeze(2).unwrap();
+    put(&mut writer, 40_000..50_000, Some(5));
+    let present = (0..20_000).map(|item| (item, 0)).chain((40_000..50_000).map(|item| (item, 5)));
+    let mut expected: Vec<(u64, u64)> =
+        present.map(|(item, value)| (item * 0x9e37_79b9 % 100_003, value)).collect();
+    expected.sort_unstable();
+    assert_eq!(writer.members(SetTable::Followers, 9, Span::ALL), expected);
+    let page = Span { low: 0, high: 50_000, limit: 20, order: Order::Descending };
+    let below = expected.iter().rev().filter(|row| row.0 <= 50_000).take(20);
+    assert_eq!(writer.members(SetTable::Followers, 9, page), below.copied().collect::<Vec<_>>());
+    assert_eq!(frozen.run().unwrap().removed, 60_000);
+    assert_eq!(writer.members(SetTable::Followers, 9, Span::ALL), expected);
+}
+
+#[test]
+fn the_estimate_of_memory_grows_with_rows_and_starts_again_at_a_freeze() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(&dir);
+    assert_eq!(writer.overlay_bytes(), 0);
+    for item in 0..100_000u64 {
+        writer.put_member(SetTable::Followers, 1, item * 7_919 % 100_003, Some(0));
+    }
+    let set = writer.overlay_bytes();
+    assert!((800_000..2_000_000).contains(&set), "8 to 20 bytes an item, not {set} in all");
+    for item in 0..100_000u64 {
+        writer.put_member(SetTable::Followers, 1, item * 7_919 % 100_003, Some(0));
+    }
+    assert_eq!(writer.overlay_bytes(), set, "the same rows again take nothing");
+    writer.put_point(PointTable::Post, 1, Some(Value::from_slice(&[7; 500])));
+    assert!(writer.overlay_bytes() >= set + 500);
+    writer.freeze(1).unwrap().run().unwrap();
+    assert_eq!(writer.overlay_bytes(), 0);
+}
+
+#[test]
+fn one_directory_holds_one_open_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = open(&dir);
+    assert!(Store::open(dir.path(), OPTIONS).is_err());
+    drop(writer);
+    open(&dir);
+}
+
+#[test]
+fn a_store_whose_making_was_cut_short_is_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("facts.new/keyspaces")).unwrap();
+    std::fs::write(dir.path().join("facts.new/0.jnl"), b"half").unwrap();
+    let (mut writer, applied) = Store::open(dir.path(), OPTIONS).unwrap();
+    assert_eq!(applied, 0);
+    writer.freeze(3).unwrap().run().unwrap();
+    drop(writer);
+    assert_eq!(Store::open(dir.path(), OPTIONS).unwrap().1, 3);
+}
+
+/// Writes 1,000 posts of 100 bytes that do not compress.
+fn write_noise(writer: &mut StoreWriter, seed: u64) {
+    let mut noise = seed;
+    let mut byte = || {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (noise >> 56) as u8
+    };
+    for post in 0..1_000 {
+        let bytes = (0..100).map(|_| byte()).collect();
+        writer.put_point(PointTable::Post, post, Some(Value::from_vec(bytes)));
+    }
+}
+
+#[test]
+fn disk_bytes_tell_what_checkpoints_wrote() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(&dir);
+    let before = writer.store().disk_bytes();
+    write_noise(&mut writer, 1);
+    writer.freeze(1).unwrap().run().unwrap();
+    let grown = writer.store().disk_bytes() - before;
+    assert!((100_000..200_000).contains(&grown), "{grown} bytes for 100,000 of noise");
+}
+
+fn bytes_below(dir: &Path) -> u64 {
+    let bytes = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry.unwrap();
+        let metadata = entry.metadata().unwrap();
+        if metadata.is_dir() { bytes_below(&entry.path()) } else { metadata.len() }
+    };
+    std::fs::read_dir(dir).unwrap().map(bytes).sum()
+}
+
+#[test]
+fn superseded_rows_leave_the_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(&dir);
+    for round in 1..=30 {
+        write_noise(&mut writer, round);
+        writer.freeze(round).unwrap().run().unwrap();
+    }
+    writer.store().settle().unwrap();
+    assert!(writer.store().disk_bytes() < 200_000, "one copy, not 30");
+    drop(writer);
+    drop(open(&dir));
+    let bytes = bytes_below(dir.path());
+    assert!(bytes < 250_000, "{bytes} bytes in files for 100,000 of noise");
+}

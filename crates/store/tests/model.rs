@@ -1,0 +1,234 @@
+//! The store against ordered maps: whatever is written, frozen, run and reopened in whatever order,
+//! reads answer as plain maps in memory do, and reopening finds the state of the last checkpoint.
+
+#![allow(clippy::unwrap_used)]
+
+use feed::memory::MemoryRows;
+use feed::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
+use proptest::prelude::*;
+use store::{Checkpoint, Store, StoreOptions, StoreWriter};
+use tempfile::TempDir;
+
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20 };
+
+#[derive(Clone, Debug)]
+enum Step {
+    Point(PointTable, u64, Option<Vec<u8>>),
+    Member(SetTable, u64, u64, Option<u64>),
+    /// Many items at once, so that sets outgrow one chunk: owner, first, step, count, value.
+    Members(SetTable, u64, u64, u64, usize, Option<u64>),
+    Name(NameTable, Vec<u8>, Option<Vec<u8>>),
+    Totals(u32),
+    /// Removes the first names one by one, as a sweep does.
+    Sweep(NameTable, usize),
+    Freeze,
+    Run,
+    Settle,
+    Reopen,
+    ReadRow(u64, u64, Vec<u8>),
+    ReadSpan(SetTable, u64, Span),
+}
+
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![6 => 0..12u64, 1 => Just(u64::MAX), 1 => Just(u64::MAX - 1), 1 => Just(1u64 << 40)]
+}
+
+fn value() -> impl Strategy<Value = Option<Vec<u8>>> {
+    proptest::option::weighted(0.7, proptest::collection::vec(any::<u8>(), 0..60))
+}
+
+fn set_value() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![
+        4 => Just(Some(0)), 1 => (1..300u64).prop_map(Some), 1 => Just(Some(u64::MAX - 1)), 3 => Just(None)
+    ]
+}
+
+fn name() -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(prop_oneof![Just(0u8), Just(1), Just(b'a'), Just(255)], 0..4)
+}
+
+fn span() -> impl Strategy<Value = Span> {
+    let limit = prop_oneof![0..5usize, Just(20), Just(700), Just(usize::MAX)];
+    let bound = || prop_oneof![number(), 0..3_000u64];
+    let order = prop_oneof![Just(Order::Ascending), Just(Order::Descending)];
+    (bound(), bound(), limit, order, any::<bool>()).prop_map(|(a, b, limit, order, all)| {
+        let (low, high) = if all { (0, u64::MAX) } else { (a, b) };
+        Span { low, high, limit, order }
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let points = || proptest::sample::select(PointTable::ALL.to_vec());
+    let sets = || proptest::sample::select(SetTable::ALL.to_vec());
+    let names = || proptest::sample::select(NameTable::ALL.to_vec());
+    prop_oneof![
+        4 => (points(), number(), value()).prop_map(|(t, k, v)| Step::Point(t, k, v)),
+        8 => (sets(), number(), number(), set_value()).prop_map(|(t, o, i, v)| Step::Member(t, o, i, v)),
+        2 => (sets(), 0..3u64, 0..2_000u64, prop_oneof![Just(1), Just(7), Just(u64::MAX - 2)], 1..900usize, set_value())
+            .prop_map(|(t, o, first, by, count, v)| Step::Members(t, o, first, by, count, v)),
+        4 => (names(), name(), value()).prop_map(|(t, k, v)| Step::Name(t, k, v)),
+        1 => any::<u32>().prop_map(Step::Totals),
+        1 => (names(), 1..6usize).prop_map(|(t, n)| Step::Sweep(t, n)),
+        2 => Just(Step::Freeze),
+        2 => Just(Step::Run),
+        1 => Just(Step::Settle),
+        1 => Just(Step::Reopen),
+        4 => (number(), number(), name()).prop_map(|(a, b, n)| Step::ReadRow(a, b, n)),
+        6 => (sets(), prop_oneof![0..3u64, number()], span()).prop_map(|(t, o, s)| Step::ReadSpan(t, o, s)),
+    ]
+}
+
+struct World {
+    dir: TempDir,
+    /// Taken only while reopening.
+    writer: Option<StoreWriter>,
+    model: MemoryRows,
+    frozen: Option<(Checkpoint, u64, MemoryRows)>,
+    stored: (u64, MemoryRows),
+    position: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (writer, applied) = Store::open(dir.path(), OPTIONS).unwrap();
+        assert_eq!(applied, 0);
+        let (writer, model) = (Some(writer), MemoryRows::default());
+        Self { dir, writer, model, frozen: None, stored: Default::default(), position: 0 }
+    }
+
+    fn write(&mut self, change: impl Fn(&mut dyn RowsMut)) {
+        self.position += 1;
+        change(self.writer.as_mut().unwrap());
+        change(&mut self.model);
+    }
+
+    /// Asks both, the writer and a reader's store, what the model answers.
+    fn check<T: PartialEq + std::fmt::Debug>(&self, question: impl Fn(&dyn Rows) -> T) {
+        let writer = self.writer.as_ref().unwrap();
+        let expected = question(&self.model);
+        assert_eq!(question(&writer.store()), expected, "a reader's answer");
+        assert_eq!(question(writer), expected, "the writer's answer");
+    }
+
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Point(table, key, value) => {
+                self.write(|rows| rows.put_point(table, key, value.clone().map(Value::from_vec)));
+            }
+            Step::Member(table, owner, item, value) => {
+                self.write(|rows| rows.put_member(table, owner, item, value));
+            }
+            Step::Members(table, owner, first, by, count, value) => self.write(|rows| {
+                for place in 0..count as u64 {
+                    let item = first.wrapping_add(place.wrapping_mul(by));
+                    rows.put_member(table, owner, item, value);
+                }
+            }),
+            Step::Name(table, key, value) => {
+                self.write(|rows| rows.put_name(table, &key, value.clone().map(Value::from_vec)));
+            }
+            Step::Totals(users) => {
+                let last_stamp = Some(Stamp(u64::from(users)));
+                self.write(|rows| {
+                    rows.put_totals(Totals { users, last_stamp, ..Totals::default() });
+                });
+            }
+            Step::Sweep(table, count) => self.write(|rows| {
+                for _ in 0..count {
+                    if let Some(key) = rows.first_name(table, &[]) {
+                        rows.put_name(table, &key, None);
+                    }
+                }
+            }),
+            Step::Freeze => self.freeze(),
+            Step::Run => self.run(),
+            Step::Settle => self.writer.as_ref().unwrap().store().settle().unwrap(),
+            Step::Reopen => self.reopen(),
+            Step::ReadRow(a, b, name) => self.read_row(a, b, &name),
+            Step::ReadSpan(table, owner, span) => {
+                self.check(|rows| rows.members(table, owner, span));
+            }
+        }
+    }
+
+    fn freeze(&mut self) {
+        let checkpoint = self.writer.as_mut().unwrap().freeze(self.position);
+        assert_eq!(checkpoint.is_none(), self.frozen.is_some(), "one checkpoint at a time");
+        if let Some(checkpoint) = checkpoint {
+            self.frozen = Some((checkpoint, self.position, self.model.clone()));
+        }
+    }
+
+    fn run(&mut self) {
+        if let Some((checkpoint, position, model)) = self.frozen.take() {
+            assert_eq!(checkpoint.run().unwrap().applied, position);
+            self.stored = (position, model);
+        }
+    }
+
+    fn reopen(&mut self) {
+        self.frozen = None;
+        self.writer = None;
+        let (writer, applied) = Store::open(self.dir.path(), OPTIONS).unwrap();
+        assert_eq!(applied, self.stored.0);
+        self.writer = Some(writer);
+        self.position = applied;
+        self.model = self.stored.1.clone();
+        self.read_all();
+    }
+
+    fn read_row(&self, a: u64, b: u64, name: &[u8]) {
+        for table in PointTable::ALL {
+            self.check(|rows| rows.point(table, a));
+        }
+        for table in SetTable::ALL {
+            self.check(|rows| rows.member(table, a, b));
+        }
+        for table in NameTable::ALL {
+            self.check(|rows| rows.name(table, name));
+            self.check(|rows| rows.first_name(table, name));
+        }
+        self.check(|rows| rows.totals());
+    }
+
+    fn read_all(&self) {
+        for number in (0..12).chain([u64::MAX, u64::MAX - 1, 1 << 40]) {
+            self.read_row(number, number, &[]);
+            for table in SetTable::ALL {
+                self.check(|rows| rows.members(table, number, Span::ALL));
+            }
+        }
+        for table in NameTable::ALL {
+            self.check(|rows| {
+                let mut names = Vec::new();
+                let mut from = Vec::new();
+                while let Some(name) = rows.first_name(table, &from) {
+                    from = [&name[..], &[0]].concat();
+                    names.push((rows.name(table, &name), name));
+                }
+                names
+            });
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rows_read_as_plain_maps_do_across_layers_checkpoints_and_reopening(
+        steps in proptest::collection::vec(step(), 1..90)
+    ) {
+        let mut world = World::new();
+        for step in steps {
+            world.take(step);
+        }
+        world.read_all();
+        world.run();
+        world.read_all();
+        world.freeze();
+        world.run();
+        world.reopen();
+    }
+}
