@@ -23,6 +23,8 @@ use crate::views::{ViewSizes, Views};
 use crate::writer::{self, Writer};
 
 const MIB: usize = 1 << 20;
+/// How long effects wait at most for a shard that nobody reads from or watches.
+const DELIVERY_PAUSE: Duration = Duration::from_millis(50);
 
 /// When a change is on the disk rather than with the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -296,15 +298,14 @@ impl Node {
 }
 
 impl Shared {
-    /// Brings the view shards up to date whenever the writer has published something, so that the
-    /// stream stays short and watchers hear of it though nobody reads.
+    /// Brings the view shards up to date: at once when somebody watches, else now and then, so
+    /// that the stream stays short though nobody reads.
     fn deliver_until_stopped(&self) {
         while self.stopped.load(Ordering::Acquire) == 0 {
-            if self.delivery_due.swap(false, Ordering::AcqRel) {
-                self.views.deliver();
-            } else {
-                std::thread::park();
+            if !self.delivery_due.swap(false, Ordering::AcqRel) {
+                std::thread::park_timeout(DELIVERY_PAUSE);
             }
+            self.views.deliver();
         }
     }
 }

@@ -2,7 +2,8 @@
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
 use feed::{
-    Facts, Handle, Page, PageOf, PostId, Rows as _, SetTable, UserId, UserRef, timeline::Posted,
+    Facts, Handle, Page, PageOf, PointTable, PostId, Rows as _, SetTable, UserId, UserRef,
+    timeline::Posted,
 };
 use quick_cache::sync::Cache;
 use store::Store;
@@ -71,7 +72,7 @@ impl Node {
             if index > 0 {
                 out.push(b',');
             }
-            if !self.shared.views.rendered.try_append(*id, out) {
+            if !self.try_append(*id, out) {
                 out.truncate(start);
                 return None;
             }
@@ -102,7 +103,13 @@ impl Node {
 
     /// Appends a post as JSON: `Some(true)` if it was at hand, `None` if the facts must be asked.
     pub fn try_post(&self, post: PostId, out: &mut Vec<u8>) -> Option<bool> {
-        self.views().rendered.try_append(post, out).then_some(true)
+        self.try_append(post, out).then_some(true)
+    }
+
+    fn try_append(&self, post: PostId, out: &mut Vec<u8>) -> bool {
+        let row = |id: PostId| self.shared.store.point_in_memory(PointTable::Post, id.0);
+        let in_memory = |id| row(id).map(|row| feed::records::decode(&row));
+        self.views().rendered.try_append(in_memory, post, out)
     }
 
     /// Appends a post as JSON; false if there is none. May block.

@@ -1,29 +1,39 @@
 //! A post as JSON, the one form in which it leaves the node.
 
 use std::io::Write as _;
+use std::sync::Arc;
 
-use feed::{Facts, Post, PostId, Rows, UserId};
+use feed::{Handle, Name, Post, PostId, UserId};
 use jiff::Timestamp;
 
-/// Appends `post` as a JSON object. Of constant length for posts of equal text by one author:
-/// ids have 18 or 19 digits for decades, times always three decimals.
-pub(crate) fn post<R: Rows + ?Sized>(
-    facts: Facts<'_, R>,
+/// How a person is shown.
+pub(crate) type Person = Arc<(Handle, Name)>;
+
+/// Appends `post` as a JSON object; `None`, with an unfinished object in `out`, if `person` does
+/// not know somebody in it. Of constant length for posts of equal text by one author: ids have 18
+/// or 19 digits for decades, times always three decimals.
+pub(crate) fn post(
     id: PostId,
     post: &Post,
+    person: impl Fn(UserId) -> Option<Person>,
     out: &mut Vec<u8>,
-) {
+) -> Option<()> {
+    // Names change and handles do not, so only the author, by whose revision a rendering is
+    // judged, is shown with the name.
+    let author = person(post.author)?;
     out.extend_from_slice(b"{\"id\":\"");
     number(id.0, out);
     out.extend_from_slice(b"\",\"author\":");
-    person(facts, post.author, true, out);
-    out.extend_from_slice(b",\"text\":");
+    open_person(post.author, &author.0, out);
+    out.extend_from_slice(b",\"name\":");
+    string(author.1.as_str(), out);
+    out.extend_from_slice(b"},\"text\":");
     string(post.text.as_str(), out);
     out.extend_from_slice(b",\"created_at\":\"");
     time(id.unix_ms(), out);
     out.extend_from_slice(b"\",\"reply_to\":");
     match post.reply_to {
-        Some(user) => person(facts, user, false, out),
+        Some(user) => mentioned(user, &person(user)?.0, out),
         None => out.extend_from_slice(b"null"),
     }
     out.extend_from_slice(b",\"mentions\":[");
@@ -31,26 +41,22 @@ pub(crate) fn post<R: Rows + ?Sized>(
         if index > 0 {
             out.push(b',');
         }
-        person(facts, *user, false, out);
+        mentioned(*user, &person(*user)?.0, out);
     }
     out.extend_from_slice(b"]}");
+    Some(())
 }
 
-/// Names change and handles do not, so only the author, by whose revision a rendering is judged,
-/// is shown with the name.
-fn person<R: Rows + ?Sized>(facts: Facts<'_, R>, id: UserId, named: bool, out: &mut Vec<u8>) {
-    let Some(user) = facts.user(id) else {
-        unreachable!("whoever is in a post is registered");
-    };
+fn mentioned(id: UserId, handle: &Handle, out: &mut Vec<u8>) {
+    open_person(id, handle, out);
+    out.push(b'}');
+}
+
+fn open_person(id: UserId, handle: &Handle, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"id\":\"");
     number(id.0.into(), out);
     out.extend_from_slice(b"\",\"handle\":");
-    string(user.handle.as_str(), out);
-    if named {
-        out.extend_from_slice(b",\"name\":");
-        string(user.name.as_str(), out);
-    }
-    out.push(b'}');
+    string(handle.as_str(), out);
 }
 
 fn number(number: u64, out: &mut Vec<u8>) {

@@ -94,7 +94,11 @@ impl Writer {
         self.shared.applied.store(position.0, Ordering::Release);
         if !effects.is_empty() {
             self.shared.views.publish(&effects);
-            if !self.shared.delivery_due.swap(true, Ordering::AcqRel) {
+            // Waking a thread costs more than applying a command, so the deliverer is woken for
+            // watchers only, and comes by itself otherwise.
+            if self.shared.views.is_watched()
+                && !self.shared.delivery_due.swap(true, Ordering::AcqRel)
+            {
                 self.deliverer.unpark();
             }
         }

@@ -96,6 +96,13 @@ impl Store {
         self.shared.disk.merge_all()
     }
 
+    /// The row `key` of `table` if it is in memory, that is, was changed since the last checkpoint.
+    /// Never touches the disk; `None` says nothing about what is there.
+    #[must_use]
+    pub fn point_in_memory(&self, table: PointTable, key: u64) -> Option<Value> {
+        self.shared.layers.load().find(|layer| layer.point(table, key)).flatten()
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }

@@ -39,6 +39,7 @@ pub(crate) struct Views {
     recent: RecentPosts,
     /// Posts as JSON.
     pub(crate) rendered: RenderedPosts,
+    watches: AtomicU64,
     hits: AtomicU64,
     rebuilds: AtomicU64,
 }
@@ -73,6 +74,7 @@ impl Views {
             shard_bytes_max: timeline_bytes / SHARDS,
             recent: RecentPosts::new(post_bytes / 4),
             rendered: RenderedPosts::new(post_bytes - post_bytes / 4),
+            watches: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             rebuilds: AtomicU64::new(0),
         }
@@ -220,12 +222,20 @@ impl Views {
 
     /// Hears of anything new for `user`, at home or in mentions.
     pub(crate) fn watch(&self, user: UserId) -> watch::Receiver<()> {
+        self.watches.fetch_add(1, Ordering::Relaxed);
         self.shard(user).lock().watch(user)
     }
 
     /// Ends a watch.
     pub(crate) fn unwatch(&self, user: UserId) {
+        self.watches.fetch_sub(1, Ordering::Relaxed);
         self.shard(user).lock().unwatch(user);
+    }
+
+    /// Whether anybody waits to hear of news. If not, delivery is in no hurry: whoever reads
+    /// catches up first.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watches.load(Ordering::Relaxed) > 0
     }
 
     /// What is held now.

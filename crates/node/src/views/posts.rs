@@ -3,15 +3,16 @@
 //! An entry is good as long as its author's revision is the one it was rendered under. The writer
 //! raises the revision, after the facts have changed, when a name changes or a post is deleted; a
 //! reader notes the revision before it reads the facts. So what is found current never shows what
-//! an acknowledged command had changed before.
+//! an acknowledged command had changed before. The same goes for the names and handles that are
+//! kept for rendering.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use feed::{Facts, PostId, Rows, UserId};
-use quick_cache::{OptionsBuilder, Weighter, sync::Cache};
+use feed::{Facts, Post, PostId, Rows, UserId};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter, sync::Cache};
 
-use crate::render;
+use crate::render::{self, Person};
 
 /// Authors share revisions where their numbers are equal modulo this: a rare needless rendering in
 /// exchange for a table of fixed size.
@@ -20,10 +21,13 @@ const REVISIONS: usize = 65_536;
 const ENTRY_BYTES: usize = 96;
 /// A typical rendered post, for sizing the table.
 const TYPICAL_BYTES: usize = 256 + ENTRY_BYTES;
+/// People whose name and handle are kept at hand.
+const PEOPLE: usize = 32_768;
 
 /// Rendered posts within a budget.
 pub(crate) struct RenderedPosts {
     posts: Cache<PostId, Arc<Rendered>, Bytes>,
+    people: Cache<UserId, Arc<Known>>,
     revisions: Vec<AtomicU32>,
 }
 
@@ -31,6 +35,11 @@ struct Rendered {
     author: UserId,
     revision: u32,
     json: Box<[u8]>,
+}
+
+struct Known {
+    revision: u32,
+    person: Person,
 }
 
 #[derive(Clone)]
@@ -53,14 +62,19 @@ impl RenderedPosts {
         let posts = Cache::with_options(
             options,
             Bytes,
-            quick_cache::DefaultHashBuilder::default(),
+            DefaultHashBuilder::default(),
             quick_cache::sync::DefaultLifecycle::default(),
         );
-        Self { posts, revisions: (0..REVISIONS).map(|_| AtomicU32::new(0)).collect() }
+        let revisions = (0..REVISIONS).map(|_| AtomicU32::new(0)).collect();
+        Self { posts, people: Cache::new(PEOPLE), revisions }
     }
 
-    fn revision(&self, author: UserId) -> &AtomicU32 {
-        let Some(revision) = self.revisions.get(author.0 as usize % REVISIONS) else {
+    fn revision(&self, user: UserId) -> u32 {
+        self.revision_of(user).load(Ordering::Acquire)
+    }
+
+    fn revision_of(&self, user: UserId) -> &AtomicU32 {
+        let Some(revision) = self.revisions.get(user.0 as usize % REVISIONS) else {
             unreachable!("a remainder is within the table");
         };
         revision
@@ -68,17 +82,18 @@ impl RenderedPosts {
 
     /// Whatever was rendered of this author is not current any more.
     pub(crate) fn outdate(&self, author: UserId) {
-        self.revision(author).fetch_add(1, Ordering::Release);
+        self.revision_of(author).fetch_add(1, Ordering::Release);
     }
 
-    /// Appends a post if it is at hand; false if not.
-    pub(crate) fn try_append(&self, post: PostId, out: &mut Vec<u8>) -> bool {
-        let Some(rendered) = self.posts.get(&post) else { return false };
-        if rendered.revision != self.revision(rendered.author).load(Ordering::Acquire) {
-            return false;
-        }
-        out.extend_from_slice(&rendered.json);
-        true
+    /// Appends a post if it is at hand, or can be rendered from what is: `in_memory` gives a post
+    /// without touching a disk. False if not.
+    pub(crate) fn try_append(
+        &self,
+        in_memory: impl Fn(PostId) -> Option<Post>,
+        id: PostId,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        self.append_kept(id, out) || self.render(id, in_memory, |user| self.person(user), out)
     }
 
     /// Appends a post, rendered from the facts if need be; false if there is none.
@@ -88,19 +103,54 @@ impl RenderedPosts {
         id: PostId,
         out: &mut Vec<u8>,
     ) -> bool {
-        if self.try_append(id, out) {
-            return true;
+        let person = |user| self.person(user).or_else(|| self.meet(facts, user));
+        self.append_kept(id, out) || self.render(id, |id| facts.post(id), person, out)
+    }
+
+    fn append_kept(&self, id: PostId, out: &mut Vec<u8>) -> bool {
+        let Some(rendered) = self.posts.get(&id) else { return false };
+        let current = rendered.revision == self.revision(rendered.author);
+        if current {
+            out.extend_from_slice(&rendered.json);
         }
+        current
+    }
+
+    /// Renders, appends and keeps a post. False if `read` has no such post or `person` does not
+    /// know somebody in it.
+    fn render(
+        &self,
+        id: PostId,
+        read: impl Fn(PostId) -> Option<Post>,
+        person: impl Fn(UserId) -> Option<Arc<Known>>,
+        out: &mut Vec<u8>,
+    ) -> bool {
         // The author stands in the post, so it is read twice: once to know whose revision counts,
         // once under that revision.
-        let Some(author) = facts.post(id).map(|post| post.author) else { return false };
-        let revision = self.revision(author).load(Ordering::Acquire);
-        let Some(post) = facts.post(id) else { return false };
+        let Some(author) = read(id).map(|post| post.author) else { return false };
+        let revision = self.revision(author);
+        let Some(post) = read(id) else { return false };
         let start = out.len();
-        render::post(facts, id, &post, out);
+        let known = |user| person(user).map(|known| known.person.clone());
+        if render::post(id, &post, known, out).is_none() {
+            out.truncate(start);
+            return false;
+        }
         let json = out.get(start..).unwrap_or_default().into();
         self.posts.insert(id, Arc::new(Rendered { author, revision, json }));
         true
+    }
+
+    fn person(&self, user: UserId) -> Option<Arc<Known>> {
+        self.people.get(&user).filter(|known| known.revision == self.revision(user))
+    }
+
+    fn meet<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, user: UserId) -> Option<Arc<Known>> {
+        let revision = self.revision(user);
+        let person = facts.user(user).map(|user| (user.handle, user.name))?;
+        let known = Arc::new(Known { revision, person: Arc::new(person) });
+        self.people.insert(user, Arc::clone(&known));
+        Some(known)
     }
 
     /// Bytes held.

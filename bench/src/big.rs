@@ -1,0 +1,98 @@
+//! 100,000 people, 12 million follows, 1 million posts: how long they take to load, what they cost
+//! with everybody active, and how soon a killed server is back.
+
+use std::time::{Duration, Instant};
+
+use sim::workload::Load;
+use sim::{SimulateOptions, simulate};
+use tokio::task::JoinSet;
+
+use crate::Plan;
+use crate::report::{Report, Target};
+use crate::rig::{Server, post_line};
+
+const PEOPLE: u32 = 100_000;
+const POSTS: u64 = 1_000_000;
+
+pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
+    let data = tempfile::tempdir()?;
+    let roost = Server::roost(&plan.roost, data.path(), &[]).await?;
+    let options = SimulateOptions {
+        target: roost.address,
+        key: Some("key-of-the-benchmark".into()),
+        users: PEOPLE,
+        load: Load::Light,
+        duration: Duration::from_secs(1),
+        seed: 1,
+        graph: None,
+        connections: 64,
+        json: None,
+    };
+    let (_cancel, never) = tokio::sync::watch::channel(false);
+    let summary = simulate(options, &mut std::io::sink(), never).await?;
+    anyhow::ensure!(summary.error_count() == 0, "{} errors", summary.error_count());
+    let target = Some(Target::AtMost(60.0));
+    report.add("loading 100,000 people, 12 million follows", "s", vec![summary.load_s], target);
+    report.add("peak memory while loading", "MB", vec![roost.memory_mb()?.1], None);
+    let start = Instant::now();
+    roost.batch((0..POSTS).map(|n| post_line((n * 7 % u64::from(PEOPLE)) as u32, n))).await?;
+    report.add("1 million posts by batch", "s", vec![start.elapsed().as_secs_f64()], None);
+    let start = Instant::now();
+    read_everybody(&roost).await?;
+    report.add("first read by everybody", "s", vec![start.elapsed().as_secs_f64()], None);
+    let memory = roost.memory_mb()?.0;
+    let target = Some(Target::AtMost(1_000.0));
+    report.add("memory with everybody active", "MB", vec![memory], target);
+    let metrics = roost.ask(&roost.get("/metrics")).await?;
+    for line in String::from_utf8_lossy(&metrics).lines().filter(|line| line.contains("bytes")) {
+        println!("    {line}");
+    }
+    report.add("disk", "MB", vec![disk_mb(data.path())?], None);
+
+    let mut restarts = Vec::new();
+    let mut running = roost;
+    for _ in 0..plan.runs {
+        running.batch((0..20_000).map(|n| post_line(n as u32 % PEOPLE, n))).await?;
+        running.child.kill().await?;
+        let start = Instant::now();
+        running = Server::roost(&plan.roost, data.path(), &[]).await?;
+        running.ask(&running.get("/v1/users/5/timeline")).await?;
+        restarts.push(start.elapsed().as_secs_f64());
+    }
+    report.add("kill -9 to the first home read", "s", restarts, Some(Target::AtMost(3.0)));
+    Ok(())
+}
+
+async fn read_everybody(roost: &Server) -> anyhow::Result<()> {
+    let mut tasks = JoinSet::new();
+    for connection in 0..16 {
+        let address = roost.address;
+        let requests = roost.requests();
+        tasks.spawn(async move {
+            let mut connected = sim::client::Connection::connect(address).await?;
+            let mut request = Vec::new();
+            for user in (connection..PEOPLE).step_by(16) {
+                request.clear();
+                requests.get(&format!("/v1/users/{user}/timeline"), &mut request);
+                let response = connected.send(&request).await?;
+                anyhow::ensure!(response.is_success(), "{}", response.status);
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done??;
+    }
+    Ok(())
+}
+
+fn disk_mb(directory: &std::path::Path) -> anyhow::Result<f64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes +=
+            if metadata.is_dir() { (disk_mb(&entry.path())? * 1e6) as u64 } else { metadata.len() };
+    }
+    Ok(bytes as f64 / 1e6)
+}

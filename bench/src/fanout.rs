@@ -1,0 +1,147 @@
+//! One post to a million active followers, inside the server: the cost of a delivery, and what
+//! other people notice meanwhile.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use feed::{Bio, Command, Cursor, Handle, Name, Page, PostText, UserId, UserRef};
+use hdrhistogram::Histogram;
+use node::{Durability, Node, NodeOptions, Request};
+
+use crate::Plan;
+use crate::report::{Report, Target};
+
+const FOLLOWERS: u32 = 1_000_000;
+/// People beside them, who post and read while the post is delivered.
+const OTHERS: u32 = 1_000;
+
+pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
+    let data = tempfile::tempdir()?;
+    let mut options = NodeOptions::new(data.path());
+    options.durability = Durability::Never;
+    options.timeline_memory = 4 << 30;
+    let node = Node::open(&options)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    prepare(&node, &runtime)?;
+    let mut each_ns = Vec::new();
+    for _ in 0..plan.runs.max(5) {
+        each_ns.push(deliver(&node, &runtime)?);
+    }
+    report.add(
+        "delivery, one post to 1,000,000 active followers",
+        "ns each",
+        each_ns,
+        Some(Target::AtMost(60.0)),
+    );
+    let (mut posts, mut reads) = (Vec::new(), Vec::new());
+    for _ in 0..plan.runs {
+        let (post, read) = disturb(&node, &runtime, Duration::from_secs(plan.seconds))?;
+        posts.push(post);
+        reads.push(read);
+    }
+    let most = Some(Target::AtMost(10.0));
+    report.add("other people's posts meanwhile, p99", "ms", posts, most);
+    report.add("other people's home reads meanwhile, p99", "ms", reads, most);
+    node.close()?;
+    Ok(())
+}
+
+/// Person 0 with a million followers, all active, and others who follow each other.
+fn prepare(node: &Node, runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
+    let people = 1 + FOLLOWERS + OTHERS;
+    let register = |n: u32| Command::Register {
+        handle: Handle::parse(&format!("u{n}")).unwrap_or_else(|_| unreachable!("valid")),
+        name: Name::default(),
+        bio: Bio::default(),
+    };
+    let commands = (0..people).map(register);
+    let follows = (1..=FOLLOWERS).map(|user| follow(user, 0));
+    let among = (FOLLOWERS + 1..people)
+        .flat_map(|user| (1..20).map(move |step| follow(user, beside(user + step))));
+    let mut commands = commands.chain(follows).chain(among).map(Request::from).peekable();
+    while commands.peek().is_some() {
+        let piece: Vec<Request> = commands.by_ref().take(4_000).collect();
+        runtime.block_on(node.submit_all(piece))?;
+    }
+    for user in 0..people {
+        drop(node.home_ids(UserId(user), &newest()));
+    }
+    Ok(())
+}
+
+/// One of the others.
+fn beside(number: u32) -> u32 {
+    FOLLOWERS + 1 + number % OTHERS
+}
+
+fn follow(user: u32, other: u32) -> Command {
+    let id = |user| UserRef::Id(UserId(user));
+    let other = if other == user { user - 1 } else { other };
+    Command::Follow { user: id(user), other: id(other) }
+}
+
+fn newest() -> Page {
+    Page { cursor: Cursor::Newest, limit: 20 }
+}
+
+fn post(author: u32) -> Request {
+    let text = PostText::parse("To everyone").unwrap_or_else(|_| unreachable!("valid"));
+    Request::from(Command::Post { author: UserRef::Id(UserId(author)), text })
+}
+
+/// Nanoseconds a delivery, from the acknowledgement of a post until all of them are done.
+fn deliver(node: &Node, runtime: &tokio::runtime::Runtime) -> anyhow::Result<f64> {
+    let before = node.sizes().views.deliveries;
+    let start = Instant::now();
+    let reply = runtime.block_on(node.submit(post(0)))?;
+    anyhow::ensure!(reply.outcome.is_ok(), "{:?}", reply.outcome);
+    // Reading makes a shard catch up, so one reader of each shard waits for all of them.
+    for user in 1..=64 {
+        drop(node.home_ids(UserId(user), &newest()));
+    }
+    let took = start.elapsed();
+    let deliveries = node.sizes().views.deliveries - before;
+    anyhow::ensure!(deliveries > u64::from(FOLLOWERS), "{deliveries} deliveries");
+    Ok(took.as_nanos() as f64 / deliveries as f64)
+}
+
+/// Milliseconds, p99, of posts and reads by others while person 0 posts ten times a second.
+fn disturb(
+    node: &Node,
+    runtime: &tokio::runtime::Runtime,
+    time: Duration,
+) -> anyhow::Result<(f64, f64)> {
+    let done = AtomicBool::new(false);
+    let (mut posts, mut reads) = (Histogram::<u64>::new(3)?, Histogram::<u64>::new(3)?);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| -> anyhow::Result<()> {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+            runtime.block_on(async {
+                let mut every = tokio::time::interval(Duration::from_millis(100));
+                while !done.load(Ordering::Acquire) {
+                    every.tick().await;
+                    node.submit(post(0)).await?;
+                }
+                anyhow::Ok(())
+            })
+        });
+        let start = Instant::now();
+        let mut n = 0;
+        while start.elapsed() < time {
+            n += 1;
+            let at = Instant::now();
+            runtime.block_on(node.submit(post(beside(n))))?;
+            posts.record(at.elapsed().as_nanos() as u64)?;
+            let at = Instant::now();
+            drop(node.home_ids(UserId(beside(n * 7)), &newest()));
+            reads.record(at.elapsed().as_nanos() as u64)?;
+        }
+        done.store(true, Ordering::Release);
+        match other.join() {
+            Ok(result) => result,
+            Err(_) => anyhow::bail!("the celebrity panicked"),
+        }
+    })?;
+    let ms = |histogram: &Histogram<u64>| histogram.value_at_quantile(0.99) as f64 / 1e6;
+    Ok((ms(&posts), ms(&reads)))
+}

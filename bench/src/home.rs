@@ -1,0 +1,50 @@
+//! Home timeline reads: 20 posts, an active reader, 64 connections, against the control.
+
+use std::time::Duration;
+
+use crate::Plan;
+use crate::report::{Report, Target};
+use crate::rig::{Server, drive, follow_line, post_line, register_lines};
+
+const PEOPLE: u32 = 1_000;
+const FOLLOWING: u32 = 50;
+const CONNECTIONS: usize = 64;
+
+pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
+    let data = tempfile::tempdir()?;
+    let roost = Server::roost(&plan.roost, data.path(), &["--durability", "never"]).await?;
+    roost.batch(register_lines("u", PEOPLE)).await?;
+    let follows = (0..PEOPLE).flat_map(|user| {
+        (1..=FOLLOWING).map(move |step| follow_line(user, (user + step * 7) % PEOPLE))
+    });
+    roost.batch(follows).await?;
+    roost.batch((0..20_000).map(|n| post_line(n as u32 % PEOPLE, n))).await?;
+    let path = |user: usize| format!("/v1/users/{user}/timeline");
+    let body = roost.ask(&roost.get(&path(0))).await?;
+    let control = Server::control(body.len(), 1).await?;
+
+    // Each connection reads for several people, so that the requests are not one cached answer.
+    let readers = |connection: usize| {
+        (0..15).map(|turn| roost.get(&path((connection * 15 + turn) % PEOPLE as usize))).collect()
+    };
+    let constant = |_: usize| vec![control.get("/")];
+    let warm = Duration::from_secs(2);
+    drive(roost.address, CONNECTIONS, warm, readers).await?;
+    drive(control.address, CONNECTIONS, warm, constant).await?;
+    let time = Duration::from_secs(plan.seconds);
+    let (mut rates, mut control_rates, mut ratios, mut p99) = (vec![], vec![], vec![], vec![]);
+    for _ in 0..plan.runs {
+        let bare = drive(control.address, CONNECTIONS, time, constant).await?;
+        let home = drive(roost.address, CONNECTIONS, time, readers).await?;
+        control_rates.push(bare.per_second);
+        rates.push(home.per_second);
+        ratios.push(home.per_second / bare.per_second);
+        p99.push(home.latency.value_at_quantile(0.99) as f64 / 1e6);
+    }
+    let bytes = body.len();
+    report.add(format!("control: GET of {bytes} constant bytes"), "1/s", control_rates, None);
+    report.add("home timeline, 20 posts, 64 connections", "1/s", rates, None);
+    report.add("home timeline, p99", "ms", p99, None);
+    report.add("home timeline / control", "ratio", ratios, Some(Target::AtLeast(0.8)));
+    Ok(())
+}

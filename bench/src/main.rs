@@ -1,0 +1,115 @@
+//! Measures roost. Every figure is a ratio to a control, or has its bound measured, in the same
+//! run: see `--help`. The controls are bare axum handlers that send as many bytes, and the disk.
+
+mod big;
+mod cold;
+mod control;
+mod fanout;
+mod home;
+mod posts;
+mod report;
+mod rig;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::report::Report;
+
+/// As in the server, which the in-process measurements stand for.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Measures roost against controls in the same run.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// What to measure; everything if none is named
+    #[arg(value_enum)]
+    what: Vec<What>,
+    /// Interleaved runs of each measurement
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// Seconds of one run of a load
+    #[arg(long, default_value_t = 4)]
+    seconds: u64,
+    /// The roost binary to measure
+    #[arg(long, value_name = "FILE")]
+    roost: Option<PathBuf>,
+    /// Directory for the raw data and the summary
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The bare axum server that roost is compared with
+    Control(control::Control),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Home timeline reads at 64 connections against a constant answer of the same size
+    Home,
+    /// Posts to 100 active followers, by policy, against the control and the disk
+    Posts,
+    /// One post to a million active followers, inside the server
+    Fanout,
+    /// First read of an inactive person who follows 500
+    Cold,
+    /// 100,000 people: loading, memory, restart after kill -9
+    Big,
+}
+
+/// How measurements are taken.
+#[derive(Clone)]
+struct Plan {
+    runs: usize,
+    seconds: u64,
+    roost: PathBuf,
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    if let Some(Command::Control(control)) = arguments.command {
+        return control.run();
+    }
+    let beside = std::env::current_exe()?.with_file_name("roost");
+    let plan = Plan {
+        runs: arguments.runs.max(1),
+        seconds: arguments.seconds.max(1),
+        roost: arguments.roost.unwrap_or(beside),
+    };
+    anyhow::ensure!(plan.roost.exists(), "no roost binary at {}", plan.roost.display());
+    let mut report = Report::new(&plan);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let wanted = |what| arguments.what.is_empty() || arguments.what.contains(&what);
+    runtime.block_on(async {
+        if wanted(What::Home) {
+            home::measure(&plan, &mut report).await?;
+        }
+        if wanted(What::Posts) {
+            posts::measure(&plan, &mut report).await?;
+        }
+        anyhow::Ok(())
+    })?;
+    if wanted(What::Fanout) {
+        fanout::measure(&plan, &mut report)?;
+    }
+    runtime.block_on(async {
+        if wanted(What::Cold) {
+            cold::measure(&plan, &mut report).await?;
+        }
+        if wanted(What::Big) {
+            big::measure(&plan, &mut report).await?;
+        }
+        anyhow::Ok(())
+    })?;
+    println!("\n{report}");
+    if let Some(out) = arguments.out {
+        report.save(&out)?;
+        println!("raw data and summary: {}", out.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! Servers as child processes, and the closed loop that drives them.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use hdrhistogram::Histogram;
+use sim::client::{Connection, Requests};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::task::JoinSet;
+
+/// The key of every server that is measured: with a key is how roost is run.
+const KEY: &str = "key-of-the-benchmark";
+
+/// A server in a process of its own; killed when dropped.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) child: Child,
+}
+
+impl Server {
+    /// The control with these sizes of answers.
+    pub(crate) async fn control(get_bytes: usize, post_bytes: usize) -> anyhow::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("control").args(["--get-bytes", &get_bytes.to_string()]);
+        command.args(["--post-bytes", &post_bytes.to_string()]);
+        Self::start(command).await
+    }
+
+    /// roost with its default settings, but for `settings`.
+    pub(crate) async fn roost(
+        roost: &Path,
+        data: &Path,
+        settings: &[&str],
+    ) -> anyhow::Result<Self> {
+        let mut command = Command::new(roost);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data).args(settings);
+        command.env("ROOST_KEY", KEY).env("ROOST_LOG", "warn");
+        Self::start(command).await
+    }
+
+    async fn start(mut command: Command) -> anyhow::Result<Self> {
+        let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
+        let output = child.stdout.take().context("the server has no output")?;
+        let mut lines = BufReader::new(output).lines();
+        while let Some(line) = lines.next_line().await? {
+            if let Some((_, address)) = line.split_once("serves http://") {
+                return Ok(Self { address: address.parse()?, child });
+            }
+        }
+        anyhow::bail!("a server ended early: {}", child.wait().await?)
+    }
+
+    /// Writer of requests to this server.
+    pub(crate) fn requests(&self) -> Requests {
+        Requests::new(&self.address.to_string(), Some(KEY))
+    }
+
+    /// A GET request as bytes.
+    pub(crate) fn get(&self, path: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.requests().get(path, &mut bytes);
+        bytes
+    }
+
+    /// A POST request as bytes.
+    pub(crate) fn post(&self, path: &str, body: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.requests().post(path, body.as_bytes(), &mut bytes);
+        bytes
+    }
+
+    /// A request to the batch route as bytes.
+    fn ndjson(&self, body: &str) -> Vec<u8> {
+        let (address, length) = (self.address, body.len());
+        format!(
+            "POST /v1/batch HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {KEY}\r\n\
+             Content-Type: application/x-ndjson\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .into_bytes()
+    }
+
+    /// Sends one request; returns the body of a successful answer.
+    pub(crate) async fn ask(&self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
+        let mut connection = Connection::connect(self.address).await?;
+        let response = connection.send(request).await?;
+        let body = String::from_utf8_lossy(response.body);
+        anyhow::ensure!(response.is_success(), "{}: {body}", response.status);
+        Ok(response.body.to_vec())
+    }
+
+    /// Sends lines to the batch route in pieces; every line must be accepted.
+    pub(crate) async fn batch(
+        &self,
+        lines: impl IntoIterator<Item = String>,
+    ) -> anyhow::Result<()> {
+        let mut connection = Connection::connect(self.address).await?;
+        let mut lines = lines.into_iter().peekable();
+        while lines.peek().is_some() {
+            let body: String = lines.by_ref().take(10_000).collect();
+            let response = connection.send(&self.ndjson(&body)).await?;
+            let bad = response
+                .body
+                .split(|byte| *byte == b'\n')
+                .find(|line| !line.is_empty() && !line.starts_with(b"{\"ok\":true"));
+            if let Some(bad) = bad {
+                anyhow::bail!("a line was refused: {}", String::from_utf8_lossy(bad));
+            }
+        }
+        Ok(())
+    }
+
+    /// Resident and peak memory in MB.
+    pub(crate) fn memory_mb(&self) -> anyhow::Result<(f64, f64)> {
+        let pid = self.child.id().context("the server has ended")?;
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let kb = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok())
+        };
+        let (now, peak) = kb("VmRSS:").zip(kb("VmHWM:")).context("no memory figures")?;
+        Ok((now * 1_024.0 / 1e6, peak * 1_024.0 / 1e6))
+    }
+}
+
+/// What a closed loop came to.
+pub(crate) struct Driven {
+    pub(crate) per_second: f64,
+    /// In nanoseconds.
+    pub(crate) latency: Histogram<u64>,
+}
+
+/// Drives `address` over `connections` at once, each sending the next of its requests as soon as
+/// the one before is answered. Every answer must be a success.
+pub(crate) async fn drive(
+    address: SocketAddr,
+    connections: usize,
+    time: Duration,
+    requests: impl Fn(usize) -> Vec<Vec<u8>>,
+) -> anyhow::Result<Driven> {
+    let mut tasks = JoinSet::new();
+    let start = Instant::now();
+    for number in 0..connections {
+        let requests = requests(number);
+        tasks.spawn(async move {
+            let mut connection = Connection::connect(address).await?;
+            let mut latency = Histogram::<u64>::new(3)?;
+            for request in requests.iter().cycle() {
+                let sent = Instant::now();
+                if sent - start >= time {
+                    break;
+                }
+                let response = connection.send(request).await?;
+                if !response.is_success() {
+                    let body = String::from_utf8_lossy(response.body);
+                    anyhow::bail!("{}: {body}", response.status);
+                }
+                latency.record(sent.elapsed().as_nanos() as u64)?;
+            }
+            anyhow::Ok(latency)
+        });
+    }
+    let mut latency = Histogram::<u64>::new(3)?;
+    while let Some(done) = tasks.join_next().await {
+        latency.add(done??)?;
+    }
+    let per_second = latency.len() as f64 / start.elapsed().as_secs_f64();
+    Ok(Driven { per_second, latency })
+}
+
+/// Lines of the batch route that register `count` people named `prefix` and a number.
+pub(crate) fn register_lines(prefix: &str, count: u32) -> impl Iterator<Item = String> {
+    (0..count).map(move |n| format!("{{\"op\":\"register\",\"handle\":\"{prefix}{n}\"}}\n"))
+}
+
+/// A line of the batch route that makes `user` follow `other`.
+pub(crate) fn follow_line(user: u32, other: u32) -> String {
+    format!("{{\"op\":\"follow\",\"user\":{user},\"other\":{other}}}\n")
+}
+
+/// A line of the batch route with a post of usual length.
+pub(crate) fn post_line(user: u32, number: u64) -> String {
+    format!("{{\"op\":\"post\",\"user\":{user},\"text\":\"{}\"}}\n", text(number))
+}
+
+/// A text of usual length.
+pub(crate) fn text(number: u64) -> String {
+    format!("Number {number:07}: today the weather was kinder than the forecast, so we went out.")
+}

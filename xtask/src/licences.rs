@@ -1,0 +1,79 @@
+//! Every dependency may be used under a licence that goes with Apache-2.0.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::Value;
+
+const ALLOWED: [&str; 10] = [
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "MIT",
+    "Unicode-3.0",
+    "Zlib",
+];
+
+/// Checks all packages that the lock file names.
+///
+/// # Errors
+/// Lists those without an allowed licence.
+pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
+    println!("\n==> licences");
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .current_dir(root)
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let packages = metadata.get("packages").and_then(Value::as_array).context("no packages")?;
+    let mut faults = Vec::new();
+    for package in packages {
+        let text = |key: &str| package.get(key).and_then(Value::as_str).unwrap_or_default();
+        let licence = text("license");
+        if !is_allowed(licence) {
+            faults.push(format!("{} {}: {licence:?}", text("name"), text("version")));
+        }
+    }
+    if faults.is_empty() {
+        println!("{} packages", packages.len());
+        return Ok(());
+    }
+    bail!("not under an allowed licence:\n{}", faults.join("\n"))
+}
+
+/// Whether an SPDX expression can be met: one side of an `OR`, every side of an `AND`. Brackets
+/// are rare enough to be read as if the `AND`s were outermost.
+fn is_allowed(expression: &str) -> bool {
+    let expression = expression.replace(['(', ')'], "").replace('/', " OR ");
+    expression
+        .split(" AND ")
+        .all(|part| part.split(" OR ").any(|licence| ALLOWED.contains(&licence.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_is_allowed_if_it_can_be_met() {
+        for (expression, allowed) in [
+            ("MIT", true),
+            ("MIT OR Apache-2.0", true),
+            ("MIT/Apache-2.0", true),
+            ("GPL-3.0", false),
+            ("GPL-3.0 OR MIT", true),
+            ("MIT AND GPL-3.0", false),
+            ("(MIT OR Apache-2.0) AND Unicode-3.0", true),
+            ("Apache-2.0 WITH LLVM-exception", true),
+            ("", false),
+        ] {
+            assert_eq!(is_allowed(expression), allowed, "{expression}");
+        }
+    }
+}

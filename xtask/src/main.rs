@@ -1,0 +1,132 @@
+//! `cargo xtask test` checks everything the project can check by itself; `cargo xtask bench`
+//! measures it. Both run from anywhere inside the repository.
+
+mod licences;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, bail, ensure};
+
+const USAGE: &str = "cargo xtask test            format, lints, documents, tests, real clients
+cargo xtask tidy            only the quick checks of the sources
+cargo xtask bench [ARGS]    measure; --help tells what; raw data go to runs/DATE-bench";
+
+fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let root = root()?;
+    match arguments.next().as_deref() {
+        Some("test") => test(&root),
+        Some("tidy") => quick(&root),
+        Some("bench") => bench(&root, arguments.collect()),
+        _ => bail!("{USAGE}"),
+    }
+}
+
+fn root() -> anyhow::Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has a parent")?;
+    Ok(root.to_owned())
+}
+
+/// Cheap checks first. In CI nothing may be skipped.
+fn test(root: &Path) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let ci = std::env::var_os("CI").is_some();
+    let skipped = prepare(root);
+    for what in &skipped {
+        eprintln!("\nSKIPPED: {what}");
+    }
+    ensure!(!ci || skipped.is_empty(), "in CI nothing may be skipped");
+    quick(root)?;
+    let lints = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
+    step(cargo(root, &lints))?;
+    let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--quiet"]);
+    step(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
+    let mut tests = cargo(root, &["test", "--workspace", "--no-fail-fast"]);
+    if ci {
+        // A test that finds its means missing then fails instead of saying so.
+        tests.env("ROOST_NO_SKIP", "1");
+    }
+    step(&mut tests)?;
+    for what in &skipped {
+        eprintln!("SKIPPED: {what}");
+    }
+    let minutes = start.elapsed().as_secs_f64() / 60.0;
+    println!("\nall checks passed in {minutes:.1} minutes, {} skipped", skipped.len());
+    Ok(())
+}
+
+/// Formatting, the shape of the sources, licences: seconds.
+fn quick(root: &Path) -> anyhow::Result<()> {
+    step(cargo(root, &["fmt", "--all", "--check"]))?;
+    tidy::check(root)?;
+    licences::check(root)
+}
+
+/// Installs what the tests use beyond the Rust toolchain; returns what cannot be had.
+fn prepare(root: &Path) -> Vec<String> {
+    let mut skipped = Vec::new();
+    if !has("ab") {
+        let install = Command::new("sh")
+            .args([
+                "-c",
+                "apt-get install -y apache2-utils || \
+                          (apt-get update && apt-get install -y apache2-utils)",
+            ])
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        if !install.is_ok_and(|status| status.success()) || !has("ab") {
+            skipped.push(
+                "the old report's command lines with ab: install the package apache2-utils".into(),
+            );
+        }
+    }
+    let shared = std::env::var_os("ROOST_SHARED").map_or(root.join("../shared"), PathBuf::from);
+    if !shared.join("data/reed98/edges.txt").exists() {
+        skipped.push(
+            "the real friendship graph: set ROOST_SHARED to a folder with data/reed98/edges.txt"
+                .into(),
+        );
+    }
+    skipped
+}
+
+fn has(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|path| path.join(program).is_file())
+}
+
+fn bench(root: &Path, arguments: Vec<String>) -> anyhow::Result<()> {
+    step(cargo(root, &["build", "--release", "-p", "roost", "-p", "bench"]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    let mut bench = Command::new(target.join("release/bench"));
+    bench.current_dir(root).args(&arguments);
+    if !arguments.iter().any(|argument| argument == "--out" || argument == "--help") {
+        let date = Command::new("date").arg("+%Y-%m-%d").output()?.stdout;
+        let date = String::from_utf8(date)?;
+        bench.arg("--out").arg(format!("runs/{}-bench", date.trim()));
+    }
+    step(&mut bench)
+}
+
+fn cargo(root: &Path, arguments: &[&str]) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root).args(arguments);
+    cargo
+}
+
+/// Runs a command to its end, in sight.
+fn step(mut command: impl std::borrow::BorrowMut<Command>) -> anyhow::Result<()> {
+    let command = command.borrow_mut();
+    let words = command.get_args().map(|word| word.to_string_lossy()).collect::<Vec<_>>();
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default();
+    let line = format!("{} {}", program.to_string_lossy(), words.join(" "));
+    println!("\n==> {line}");
+    let status = command.status().with_context(|| format!("cannot run {line}"))?;
+    ensure!(status.success(), "failed: {line}");
+    Ok(())
+}

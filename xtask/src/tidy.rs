@@ -1,0 +1,97 @@
+//! The shape of the sources: crate edges, file lengths, and what every file begins with.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+/// Longest file of product code, in lines.
+const LINES_MAX: usize = 400;
+/// What each crate may use of ours. The edges are the architecture: ARCHITECTURE.md tells why.
+const EDGES: [(&str, &[&str]); 8] = [
+    ("feed", &[]),
+    ("store", &["feed"]),
+    ("node", &["feed", "store"]),
+    ("server", &["feed", "node"]),
+    ("sim", &[]),
+    ("roost", &["node", "server", "sim"]),
+    ("bench", &["feed", "node", "sim"]),
+    ("xtask", &[]),
+];
+
+/// Checks the tree at `root`.
+///
+/// # Errors
+/// Lists every violation.
+pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
+    println!("\n==> tidy");
+    let mut faults = Vec::new();
+    edges(root, &mut faults)?;
+    let mut files = Vec::new();
+    for folder in ["crates", "bench", "xtask"] {
+        rust_files(&root.join(folder), &mut files)?;
+    }
+    for file in &files {
+        let text = fs::read_to_string(file)?;
+        let name = file.strip_prefix(root).unwrap_or(file).display();
+        if !text.starts_with("//!") {
+            faults.push(format!("{name} does not open with //! and what it is"));
+        }
+        let lines = text.lines().count();
+        let is_test = file.components().any(|part| part.as_os_str() == "tests");
+        if lines > LINES_MAX && !is_test {
+            faults.push(format!("{name} has {lines} lines; {LINES_MAX} are the most"));
+        }
+    }
+    if faults.is_empty() {
+        println!("{} files, {} crates", files.len(), EDGES.len());
+        return Ok(());
+    }
+    bail!("{}", faults.join("\n"))
+}
+
+/// Compares what the manifests say with [`EDGES`]; dependencies of tests are free.
+fn edges(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
+    let ours: BTreeSet<&str> = EDGES.iter().map(|(name, _)| *name).collect();
+    for (name, allowed) in EDGES {
+        let folder = if ours_at_root(name) { root.to_owned() } else { root.join("crates") };
+        let manifest = folder.join(name).join("Cargo.toml");
+        let text = fs::read_to_string(&manifest)
+            .with_context(|| format!("cannot read {}", manifest.display()))?;
+        let mut section = "";
+        for line in text.lines() {
+            if line.starts_with('[') {
+                section = line;
+            }
+            let used = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            let forbidden = ours.contains(used) && !allowed.contains(&used);
+            if section == "[dependencies]" && forbidden {
+                faults.push(format!("{name} must not use {used}"));
+            }
+        }
+    }
+    for entry in fs::read_dir(root.join("crates"))? {
+        let name = entry?.file_name();
+        if !ours.contains(name.to_string_lossy().as_ref()) {
+            faults.push(format!("crate {} has no edges in xtask/src/tidy.rs", name.display()));
+        }
+    }
+    Ok(())
+}
+
+fn ours_at_root(name: &str) -> bool {
+    matches!(name, "bench" | "xtask")
+}
+
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            rust_files(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
