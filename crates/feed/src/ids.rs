@@ -69,9 +69,8 @@ impl StampClock {
         let last_time = self.last.0 >> TIME_SHIFT;
         let last_sequence = self.last.0 & ((1 << SEQUENCE_BITS) - 1);
         let now = now_ms.saturating_sub(EPOCH_MS);
-        let stamp = |time, sequence| {
-            Stamp(time << TIME_SHIFT | self.node << SEQUENCE_BITS | sequence)
-        };
+        let stamp =
+            |time, sequence| Stamp(time << TIME_SHIFT | self.node << SEQUENCE_BITS | sequence);
         // The last stamp may be another node's: then its sequence says nothing about ours.
         let following = stamp(last_time, last_sequence + 1);
         let next = if now > last_time {

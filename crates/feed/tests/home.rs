@@ -57,9 +57,7 @@ impl History {
         let mut items: Vec<PostId> = match page.cursor {
             Cursor::Newest => home,
             Cursor::Before(before) => home.into_iter().filter(|post| *post < before).collect(),
-            Cursor::After(after) => {
-                home.into_iter().rev().filter(|post| *post > after).collect()
-            }
+            Cursor::After(after) => home.into_iter().rev().filter(|post| *post > after).collect(),
         };
         let more = items.len() > page.limit;
         items.truncate(page.limit);

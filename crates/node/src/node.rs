@@ -108,7 +108,8 @@ pub(crate) struct Shared {
     pub(crate) views: Views,
     pub(crate) store: Store,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) applied: AtomicU64,
+    /// The highest stamp whose effects the views have been told of.
+    pub(crate) settled: AtomicU64,
     pub(crate) log_bytes: AtomicU64,
     pub(crate) overlay_bytes: AtomicU64,
     pub(crate) delivery_due: AtomicBool,
@@ -185,7 +186,7 @@ impl Node {
             views: Views::new(options.timeline_memory, options.post_memory),
             store: rows.store(),
             metrics: Arc::clone(&metrics),
-            applied: AtomicU64::new(crate::log::Log::last(&log).0),
+            settled: AtomicU64::new(rows.totals().last_stamp.map_or(0, |stamp| stamp.0)),
             log_bytes: AtomicU64::new(crate::log::Log::size(&log)),
             overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
             delivery_due: AtomicBool::new(false),

@@ -42,6 +42,13 @@ impl Node {
         Facts::new(&self.shared.store)
     }
 
+    /// Up to which stamp everything is in the facts and shown by the views: what is read from now
+    /// on misses nothing up to there. Later posts may show here and not yet there.
+    #[must_use]
+    pub fn settled(&self) -> feed::Stamp {
+        feed::Stamp(self.shared.settled.load(std::sync::atomic::Ordering::Acquire))
+    }
+
     /// Who is meant: `Some(None)` if it is known that there is nobody, `None` if the facts must be
     /// asked.
     #[must_use]

@@ -16,7 +16,7 @@ use store::StoreWriter;
 use crate::checkpoints::Checkpoints;
 use crate::fatal::fatal;
 use crate::inbox::{Submission, Taken};
-use crate::log::{LocalLog, Log, Position, SyncPoint};
+use crate::log::{LocalLog, Log, SyncPoint};
 use crate::metrics::Metrics;
 use crate::node::{Durability, Shared};
 
@@ -81,7 +81,7 @@ impl Writer {
             group.answer(&[]);
             return;
         }
-        let position = self.log(&group.payload);
+        self.log(&group.payload);
         let metrics = &self.shared.metrics;
         metrics.group_commands.observe(group.entries.len() as f64);
         metrics.commands.inc_by(group.entries.len() as u64);
@@ -91,7 +91,6 @@ impl Writer {
         for entry in &group.entries {
             outcomes.push(apply(&mut txn, entry, &mut effects));
         }
-        self.shared.applied.store(position.0, Ordering::Release);
         if !effects.is_empty() {
             self.shared.views.publish(&effects);
             // Waking a thread costs more than applying a command, so the deliverer is woken for
@@ -102,6 +101,10 @@ impl Writer {
                 self.deliverer.unpark();
             }
         }
+        // After the views have been told, before anybody is answered.
+        if let Some(last) = group.entries.last() {
+            self.shared.settled.store(last.stamp.0, Ordering::Release);
+        }
         group.answer(&outcomes);
         self.checkpoints.when_due(&mut self.rows, &mut self.log, group.entries.len());
         let overlay_bytes = self.rows.overlay_bytes() as u64;
@@ -109,11 +112,10 @@ impl Writer {
         group.clear();
     }
 
-    fn log(&mut self, payload: &[u8]) -> Position {
-        let position = match self.log.append(payload) {
-            Ok(position) => position,
-            Err(error) => fatal("the log could not be written", &error),
-        };
+    fn log(&mut self, payload: &[u8]) {
+        if let Err(error) = self.log.append(payload) {
+            fatal("the log could not be written", &error);
+        }
         match self.durability {
             Durability::Always => {
                 let start = Instant::now();
@@ -126,7 +128,6 @@ impl Writer {
             Durability::Never => {}
         }
         self.shared.log_bytes.store(self.log.size(), Ordering::Relaxed);
-        position
     }
 }
 

@@ -155,7 +155,7 @@ impl Views {
             following = facts.following_all(user);
             let newest = Page { cursor: Cursor::Newest, limit: timeline::KEPT };
             let newest = self.gather(facts, user, &following, &newest);
-            if self.activate(user, &following, newest, position) {
+            if self.activate(user, &following, &newest, position) {
                 if let Some(more) = self.try_home(user, page, &mut items) {
                     return PageOf { items, more };
                 }
@@ -191,7 +191,7 @@ impl Views {
         &self,
         user: UserId,
         following: &[UserId],
-        newest: PageOf<PostId>,
+        newest: &PageOf<PostId>,
         position: u64,
     ) -> bool {
         let mut timeline = Timeline::new(user, following.into(), newest);

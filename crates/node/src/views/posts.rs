@@ -2,12 +2,12 @@
 //!
 //! An entry is good as long as its author's revision is the one it was rendered under. The writer
 //! raises the revision, after the facts have changed, when a name changes or a post is deleted; a
-//! reader notes the revision before it reads the facts. So what is found current never shows what
-//! an acknowledged command had changed before. The same goes for the names and handles that are
-//! kept for rendering.
+//! reader keeps what it rendered only if no revision was raised since before it read the facts. So
+//! what is found current never shows what an acknowledged command had changed before. The same
+//! goes for the names and handles that are kept for rendering.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use feed::{Facts, Post, PostId, Rows, UserId};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter, sync::Cache};
@@ -29,6 +29,8 @@ pub(crate) struct RenderedPosts {
     posts: Cache<PostId, Arc<Rendered>, Bytes>,
     people: Cache<UserId, Arc<Known>>,
     revisions: Vec<AtomicU32>,
+    /// How often any revision was raised.
+    outdated: AtomicU64,
 }
 
 struct Rendered {
@@ -66,7 +68,7 @@ impl RenderedPosts {
             quick_cache::sync::DefaultLifecycle::default(),
         );
         let revisions = (0..REVISIONS).map(|_| AtomicU32::new(0)).collect();
-        Self { posts, people: Cache::new(PEOPLE), revisions }
+        Self { posts, people: Cache::new(PEOPLE), revisions, outdated: AtomicU64::new(0) }
     }
 
     fn revision(&self, user: UserId) -> u32 {
@@ -82,7 +84,8 @@ impl RenderedPosts {
 
     /// Whatever was rendered of this author is not current any more.
     pub(crate) fn outdate(&self, author: UserId) {
-        self.revision_of(author).fetch_add(1, Ordering::Release);
+        self.revision_of(author).fetch_add(1, Ordering::AcqRel);
+        self.outdated.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Appends a post if it is at hand, or can be rendered from what is: `in_memory` gives a post
@@ -125,19 +128,19 @@ impl RenderedPosts {
         person: impl Fn(UserId) -> Option<Arc<Known>>,
         out: &mut Vec<u8>,
     ) -> bool {
-        // The author stands in the post, so it is read twice: once to know whose revision counts,
-        // once under that revision.
-        let Some(author) = read(id).map(|post| post.author) else { return false };
-        let revision = self.revision(author);
+        let outdated = self.outdated.load(Ordering::Acquire);
         let Some(post) = read(id) else { return false };
+        let revision = self.revision(post.author);
         let start = out.len();
         let known = |user| person(user).map(|known| known.person.clone());
         if render::post(id, &post, known, out).is_none() {
             out.truncate(start);
             return false;
         }
-        let json = out.get(start..).unwrap_or_default().into();
-        self.posts.insert(id, Arc::new(Rendered { author, revision, json }));
+        if self.outdated.load(Ordering::Acquire) == outdated {
+            let json = out.get(start..).unwrap_or_default().into();
+            self.posts.insert(id, Arc::new(Rendered { author: post.author, revision, json }));
+        }
         true
     }
 

@@ -25,9 +25,11 @@ pub(super) struct Timeline {
 
 impl Timeline {
     /// A timeline as gathered: `newest` holds its newest posts, newest first.
-    pub(super) fn new(user: UserId, following: Box<[UserId]>, newest: PageOf<PostId>) -> Self {
-        let mut posts = newest.items;
-        posts.reverse();
+    pub(super) fn new(user: UserId, following: Box<[UserId]>, newest: &PageOf<PostId>) -> Self {
+        // A list of its own size: the gathered one has room for all that was considered.
+        let room = if newest.items.len() < KEPT { newest.items.len() } else { TRIM_AT };
+        let mut posts = Vec::with_capacity(room);
+        posts.extend(newest.items.iter().rev());
         Self { user, following, touched: true, posts, complete: !newest.more }
     }
 

@@ -1,0 +1,42 @@
+//! Deadlines without timers of their own.
+//!
+//! A connection has one for the head of each request, and nearly none is ever missed: putting it
+//! into the runtime's timer wheel and taking it out again would cost more than parsing the head.
+//! So it only compares clocks when it is polled, and whoever uses it sees to it that the task is
+//! polled every now and then. A missed deadline is noticed at the next such pulse.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use hyper::rt::{Sleep, Timer};
+
+/// Makes deadlines for hyper.
+pub(crate) struct PolledTimer;
+
+struct Deadline(Instant);
+
+impl Timer for PolledTimer {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
+        self.sleep_until(self.now() + duration)
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
+        Box::pin(Deadline(deadline))
+    }
+
+    fn now(&self) -> Instant {
+        tokio::time::Instant::now().into_std()
+    }
+}
+
+impl Future for Deadline {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        if PolledTimer.now() >= self.0 { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+impl Sleep for Deadline {}

@@ -1,0 +1,292 @@
+//! One line of a batch: a flat object whose `op` says which other fields belong to it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use feed::{Bio, Command, Handle, Name, PostText, UserRef};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Visitor};
+
+use crate::http::error::Problem;
+use crate::http::input::{
+    checked_key, decimal, given, idempotency, object, post_number, user, user_number,
+};
+
+/// All fields of all commands: telling commands apart first would buffer every line.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line<'a> {
+    op: Op,
+    #[serde(borrow, default, deserialize_with = "given")]
+    handle: Option<Text<'a>>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    name: Option<Text<'a>>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    bio: Option<Text<'a>>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    user: Option<Number<'a>>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    other: Option<Number<'a>>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    text: Option<Text<'a>>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    id: Option<Number<'a>>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    idempotency_key: Option<Text<'a>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Op {
+    Register,
+    Follow,
+    Unfollow,
+    Post,
+    DeletePost,
+}
+
+/// Text, borrowed from the line unless it holds escapes.
+struct Text<'a>(Cow<'a, str>);
+
+/// What names a person or a post: `12`, `"12"`, `"@handle"`.
+enum Number<'a> {
+    Plain(u64),
+    Text(Cow<'a, str>),
+}
+
+/// The command of a line.
+pub(super) fn parse(line: &[u8]) -> Result<node::Request, Problem> {
+    let line: Line<'_> = object(line)?;
+    let mut fields = Fields { op: line.op, used: 0 };
+    let given = line.given();
+    let mut key = None;
+    let command = match line.op {
+        Op::Register => Command::Register {
+            handle: Handle::parse(&fields.required("handle", line.handle)?.0)?,
+            name: Name::parse(fields.optional(line.name.as_ref()))?,
+            bio: Bio::parse(fields.optional(line.bio.as_ref()))?,
+        },
+        Op::Follow => Command::Follow {
+            user: fields.required("user", line.user)?.user()?,
+            other: fields.required("other", line.other)?.user()?,
+        },
+        Op::Unfollow => Command::Unfollow {
+            user: fields.required("user", line.user)?.user()?,
+            other: fields.required("other", line.other)?.user()?,
+        },
+        Op::Post => {
+            let author = fields.required("user", line.user)?;
+            let text = fields.required("text", line.text)?.0;
+            if line.idempotency_key.is_some() {
+                let of_line = fields.optional(line.idempotency_key.as_ref());
+                let of_line = checked_key(of_line.as_bytes())?;
+                let author = author.as_text();
+                let scope: [&[u8]; 3] = [b"batch post", author.as_bytes(), of_line];
+                key = Some(idempotency(&scope, text.as_bytes()));
+            }
+            Command::Post { author: author.user()?, text: PostText::parse(&text)? }
+        }
+        Op::DeletePost => {
+            let id = fields.required("id", line.id)?;
+            Command::DeletePost { post: post_number(id.number())? }
+        }
+    };
+    if fields.used < given {
+        let message = format!("a line of op {:?} has a field that does not belong to it", line.op);
+        return Err(Problem::bad_json(message));
+    }
+    Ok(node::Request { command, idempotency: key })
+}
+
+/// Counts the fields that a command makes use of.
+struct Fields {
+    op: Op,
+    used: usize,
+}
+
+impl Fields {
+    fn required<T>(&mut self, name: &str, field: Option<T>) -> Result<T, Problem> {
+        self.used += 1;
+        let op = self.op;
+        field.ok_or_else(|| Problem::bad_json(format!("a line of op {op:?} needs {name}")))
+    }
+
+    /// The text of a field, empty if it is absent.
+    fn optional<'a>(&mut self, field: Option<&'a Text<'_>>) -> &'a str {
+        self.used += usize::from(field.is_some());
+        field.map_or("", |text| &text.0)
+    }
+}
+
+impl Line<'_> {
+    fn given(&self) -> usize {
+        let given = [
+            self.handle.is_some(),
+            self.name.is_some(),
+            self.bio.is_some(),
+            self.user.is_some(),
+            self.other.is_some(),
+            self.text.is_some(),
+            self.id.is_some(),
+            self.idempotency_key.is_some(),
+        ];
+        given.into_iter().filter(|given| *given).count()
+    }
+}
+
+impl Number<'_> {
+    fn number(&self) -> Option<u64> {
+        match self {
+            Self::Plain(number) => Some(*number),
+            Self::Text(text) => decimal(text),
+        }
+    }
+
+    fn user(&self) -> Result<UserRef, Problem> {
+        match self {
+            Self::Plain(number) => user_number(Some(*number)),
+            Self::Text(text) => user(text),
+        }
+    }
+
+    fn as_text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Plain(number) => number.to_string().into(),
+            Self::Text(text) => Cow::Borrowed(text),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfText;
+        impl<'de> Visitor<'de> for OfText {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(OfText)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Number<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfNumber;
+        impl<'de> Visitor<'de> for OfNumber {
+            type Value = Number<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an id or @handle")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Number<'de>, E> {
+                Ok(Number::Plain(number))
+            }
+
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Number<'de>, E> {
+                Ok(Number::Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Number<'de>, E> {
+                Ok(Number::Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_any(OfNumber)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::{PostId, UserId};
+
+    use super::*;
+
+    fn check(line: &str, expect: impl Into<Result<Command, &'static str>>) {
+        let parsed = parse(line.as_bytes());
+        let expect = expect.into();
+        assert_eq!(parsed.map(|r| r.command).map_err(|problem| problem.code), expect, "{line}");
+    }
+
+    fn id(id: u32) -> UserRef {
+        UserRef::Id(UserId(id))
+    }
+
+    fn handle(text: &str) -> UserRef {
+        UserRef::Handle(Handle::parse(text).unwrap())
+    }
+
+    #[test]
+    fn lines_name_people_and_posts_as_numbers_strings_or_handles() {
+        let follow = |user, other| Ok(Command::Follow { user, other });
+        check(r#"{"op":"follow","user":1,"other":2}"#, follow(id(1), id(2)));
+        check(r#"{"op":"follow","user":"1","other":"@Bob"}"#, follow(id(1), handle("bob")));
+        check(r#"{"other":2,"user":"\u0031","op":"follow"}"#, follow(id(1), id(2)));
+        let unfollow = Command::Unfollow { user: id(1), other: id(2) };
+        check(r#"{"op":"unfollow","user":1,"other":2}"#, Ok(unfollow));
+        let delete = |post| Ok(Command::DeletePost { post: PostId(post) });
+        check(r#"{"op":"delete_post","id":7}"#, delete(7));
+        check(r#"{"op":"delete_post","id":"7"}"#, delete(7));
+        let text = PostText::parse("caf\u{e9} \"x\"").unwrap();
+        let post = Command::Post { author: handle("a"), text };
+        check(r#"{"op":"post","user":"@a","text":"caf\u00e9 \"x\""}"#, Ok(post));
+        let register = Command::Register {
+            handle: Handle::parse("a").unwrap(),
+            name: Name::parse("A").unwrap(),
+            bio: Bio::default(),
+        };
+        check(r#"{"op":"register","handle":"A","name":"A"}"#, Ok(register));
+    }
+
+    #[test]
+    fn lines_that_are_no_command_are_refused() {
+        for (line, code) in [
+            ("x", "bad_json"),
+            ("{", "bad_json"),
+            ("[]", "bad_json"),
+            (r#"["follow",null,null,null,1,2]"#, "bad_json"),
+            ("{}", "bad_json"),
+            (r#"{"op":"fly"}"#, "bad_json"),
+            (r#"{"op":"follow","user":1}"#, "bad_json"),
+            (r#"{"op":"follow","user":1,"other":null}"#, "bad_json"),
+            (r#"{"op":"follow","user":1,"other":2.5}"#, "bad_json"),
+            (r#"{"op":"follow","user":1,"other":2,"text":"x"}"#, "bad_json"),
+            (r#"{"op":"follow","user":1,"user":1,"other":2}"#, "bad_json"),
+            (r#"{"op":"follow","user":1,"other":2,"x":1}"#, "bad_json"),
+            (r#"{"op":"follow","user":1,"other":2} {}"#, "bad_json"),
+            (r#"{"op":"follow","user":-1,"other":2}"#, "bad_json"),
+            (r#"{"op":"follow","user":4294967296,"other":2}"#, "bad_request"),
+            (r#"{"op":"follow","user":"one","other":2}"#, "bad_request"),
+            (r#"{"op":"follow","user":"@b-b","other":2}"#, "bad_handle"),
+            (r#"{"op":"delete_post","id":"9223372036854775808"}"#, "bad_request"),
+            (r#"{"op":"delete_post","id":"@ada"}"#, "bad_request"),
+            (r#"{"op":"post","user":1,"text":" "}"#, "bad_text"),
+            (r#"{"op":"post","user":1,"text":"x","idempotency_key":""}"#, "bad_idempotency_key"),
+            (r#"{"op":"register","handle":"a","name":null}"#, "bad_json"),
+        ] {
+            check(line, Err(code));
+        }
+        assert!(parse(b"{\"op\":\"post\",\"user\":1,\"text\":\"\xff\"}").is_err());
+    }
+
+    #[test]
+    fn a_key_counts_for_its_user_and_content() {
+        let key = |line: &str| parse(line.as_bytes()).unwrap().idempotency.unwrap();
+        let first = key(r#"{"op":"post","user":1,"text":"x","idempotency_key":"k"}"#);
+        let same = key(r#"{"idempotency_key":"k","op":"post","user":"1","text":"x"}"#);
+        let other_text = key(r#"{"op":"post","user":1,"text":"y","idempotency_key":"k"}"#);
+        let other_user = key(r#"{"op":"post","user":2,"text":"x","idempotency_key":"k"}"#);
+        assert_eq!(first, same);
+        assert!(first.key == other_text.key && first.content != other_text.content);
+        assert_ne!(first.key, other_user.key);
+    }
+}

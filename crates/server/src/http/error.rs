@@ -1,0 +1,171 @@
+//! What goes wrong, as callers see it: the only place where a refusal becomes a status and JSON.
+//!
+//! **Invariant:** internal detail is logged here and never sent.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use feed::Refusal;
+use node::SubmitError;
+use serde::Serialize;
+
+/// Longest message in bytes: some quote input.
+const MESSAGE_BYTES_MAX: usize = 300;
+
+/// A request that is answered with an error.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) status: StatusCode,
+    pub(crate) code: &'static str,
+    pub(crate) message: Cow<'static, str>,
+}
+
+/// The body of every error.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(crate) struct ErrorBody<'a> {
+    /// Stable name of what went wrong.
+    #[schema(example = "user_not_found")]
+    pub(crate) error: &'a str,
+    /// The same as a sentence.
+    #[schema(example = "there is no such user")]
+    pub(crate) message: &'a str,
+}
+
+impl Problem {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        let mut message = message.into();
+        if message.len() > MESSAGE_BYTES_MAX {
+            let end = message.floor_char_boundary(MESSAGE_BYTES_MAX);
+            message.to_mut().truncate(end);
+        }
+        Self { status, code, message }
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        let message = "this needs the application's key: Authorization: Bearer KEY";
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+    }
+
+    pub(crate) fn forbidden_origin(message: &'static str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden_origin", message)
+    }
+
+    pub(crate) fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path")
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        let message = "this path does not know the method; see the Allow header";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
+    }
+
+    pub(crate) fn body_too_large(bytes_max: usize) -> Self {
+        let message = format!("a body is at most {bytes_max} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
+    }
+
+    pub(crate) fn unsupported_media_type(expected: &'static str) -> Self {
+        let message = format!("the Content-Type must be {expected}");
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message)
+    }
+
+    pub(crate) fn bad_json(why: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_json", why)
+    }
+
+    pub(crate) fn bad_cursor(why: &'static str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_cursor", why)
+    }
+
+    pub(crate) fn bad_request(why: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", why)
+    }
+
+    pub(crate) fn bad_idempotency_key(why: &'static str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_idempotency_key", why)
+    }
+
+    pub(crate) fn body_too_slow() -> Self {
+        let message = "the body did not arrive in time";
+        Self::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", message)
+    }
+
+    pub(crate) fn line_too_long(bytes_max: usize) -> Self {
+        let message = format!("a line is at most {bytes_max} bytes; nothing behind it was read");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "line_too_long", message)
+    }
+
+    pub(crate) fn overloaded() -> Self {
+        let message = "the server has too much to do; try again in a second";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
+    }
+
+    pub(crate) fn stopping() -> Self {
+        let message = "the server is shutting down; try again when it is back";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", message)
+    }
+
+    /// Something that must not happen: logged here, in full, and told without detail.
+    pub(crate) fn internal(error: &dyn Display) -> Self {
+        tracing::error!(%error, "a request failed inside the server");
+        let message = "the server failed at this request and has logged why";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
+    }
+
+    /// The error as JSON, without a line end.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        let body = ErrorBody { error: self.code, message: &self.message };
+        let Ok(json) = serde_json::to_vec(&body) else {
+            unreachable!("two strings serialise into memory");
+        };
+        json
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let status = match refusal {
+            Refusal::UserNotFound | Refusal::PostNotFound => StatusCode::NOT_FOUND,
+            Refusal::HandleTaken => StatusCode::CONFLICT,
+            Refusal::Full => StatusCode::INSUFFICIENT_STORAGE,
+            Refusal::BadHandle
+            | Refusal::BadName
+            | Refusal::BadBio
+            | Refusal::BadText
+            | Refusal::SelfFollow
+            | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+        };
+        Self::new(status, refusal.code(), refusal.to_string())
+    }
+}
+
+impl From<SubmitError> for Problem {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::Busy => Self::overloaded(),
+            SubmitError::Stopped => Self::stopping(),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.to_json().into_response();
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        match self.status {
+            StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            _ => {}
+        }
+        response
+    }
+}

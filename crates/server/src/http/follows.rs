@@ -1,0 +1,165 @@
+//! Who follows whom.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use feed::{Command, Refusal, SetTable, UserId, UserRef, limits};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::error::{ErrorBody, Problem};
+use crate::http::guard::Entry;
+use crate::http::input::{Once, OneUser, TwoUsers};
+use crate::http::page::{Asked, Ends, Reading};
+use crate::http::users::mark_replay;
+use crate::http::{Edge, Routes};
+
+type PeoplePage = Asked<{ limits::PAGE_MAX }>;
+
+pub(super) fn route(routes: &mut Routes<'_>) {
+    routes.on("PUT", "/v1/users/{user}/following/{other}", Entry::Plain, follow);
+    routes.on("DELETE", "/v1/users/{user}/following/{other}", Entry::Plain, unfollow);
+    routes.on("GET", "/v1/users/{user}/followers", Entry::Query, followers);
+    routes.on("GET", "/v1/users/{user}/following", Entry::Query, following);
+}
+
+/// A person in a list.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Person {
+    #[schema(example = "0")]
+    id: String,
+    #[schema(example = "ada")]
+    handle: String,
+    name: String,
+}
+
+/// A page of people.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+pub(crate) struct PersonPage {
+    items: Vec<Person>,
+    /// Path of the next page.
+    next: Option<String>,
+    /// Path of the page before.
+    prev: Option<String>,
+}
+
+/// Follow somebody
+///
+/// Following again changes nothing.
+#[utoipa::path(
+    put, path = "/v1/users/{user}/following/{other}", tag = "people",
+    params(
+        ("user" = String, Path, description = "who follows: number or @handle"),
+        ("other" = String, Path, description = "whom: number or @handle"),
+    ),
+    responses(
+        (status = 204),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`self_follow`", body = ErrorBody),
+    )
+)]
+pub(super) async fn follow(
+    State(edge): State<Arc<Edge>>,
+    TwoUsers(user, other): TwoUsers,
+    Once(key): Once,
+) -> Result<Response, Problem> {
+    let (_, replayed) = edge.submit(Command::Follow { user, other }, key).await?;
+    Ok(mark_replay(StatusCode::NO_CONTENT.into_response(), replayed))
+}
+
+/// Follow somebody no more
+#[utoipa::path(
+    delete, path = "/v1/users/{user}/following/{other}", tag = "people",
+    params(
+        ("user" = String, Path, description = "who follows: number or @handle"),
+        ("other" = String, Path, description = "whom: number or @handle"),
+    ),
+    responses(
+        (status = 204),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`self_follow`", body = ErrorBody),
+    )
+)]
+pub(super) async fn unfollow(
+    State(edge): State<Arc<Edge>>,
+    TwoUsers(user, other): TwoUsers,
+    Once(key): Once,
+) -> Result<Response, Problem> {
+    let (_, replayed) = edge.submit(Command::Unfollow { user, other }, key).await?;
+    Ok(mark_replay(StatusCode::NO_CONTENT.into_response(), replayed))
+}
+
+/// Who follows somebody
+#[utoipa::path(
+    get, path = "/v1/users/{user}/followers", tag = "people",
+    params(
+        ("user" = String, Path, description = "number or @handle"),
+        ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
+        ("after" = Option<String>, Query, description = "people behind this id"),
+        ("before" = Option<String>, Query, description = "people in front of this id"),
+    ),
+    responses((status = 200, body = PersonPage))
+)]
+pub(super) async fn followers(
+    State(edge): State<Arc<Edge>>,
+    OneUser(user): OneUser,
+    asked: PeoplePage,
+) -> Result<Response, Problem> {
+    people(&edge, SetTable::Followers, user, &asked).await
+}
+
+/// Whom somebody follows
+#[utoipa::path(
+    get, path = "/v1/users/{user}/following", tag = "people",
+    params(
+        ("user" = String, Path, description = "number or @handle"),
+        ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
+        ("after" = Option<String>, Query, description = "people behind this id"),
+        ("before" = Option<String>, Query, description = "people in front of this id"),
+    ),
+    responses((status = 200, body = PersonPage))
+)]
+pub(super) async fn following(
+    State(edge): State<Arc<Edge>>,
+    OneUser(user): OneUser,
+    asked: PeoplePage,
+) -> Result<Response, Problem> {
+    people(&edge, SetTable::Following, user, &asked).await
+}
+
+/// A page of people beside `user` in `table`.
+pub(super) async fn people(
+    edge: &Edge,
+    table: SetTable,
+    user: UserRef,
+    asked: &PeoplePage,
+) -> Result<Response, Problem> {
+    let span = asked.of_people();
+    let found = edge.read(move |node| {
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        let facts = node.facts();
+        let ids = span.map(|span| facts.people(table, user, span)).unwrap_or_default();
+        let person = |id: UserId| {
+            let user = facts.user(id)?;
+            let (handle, name) = (user.handle.as_str().to_owned(), user.name.as_str().to_owned());
+            Some((id, Person { id: id.0.to_string(), handle, name }))
+        };
+        Ok::<_, Refusal>(ids.into_iter().filter_map(person).collect::<Vec<_>>())
+    });
+    let (found, more) = asked.people_found(found.await??);
+    let id_of = |found: Option<&(UserId, Person)>| found.map(|(id, _)| u64::from(id.0));
+    let ends = Ends { first: id_of(found.first()), last: id_of(found.last()), more };
+    let mut out = b"{\"items\":[".to_vec();
+    for (index, (_, person)) in found.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        let Ok(()) = serde_json::to_writer(&mut out, person) else {
+            unreachable!("strings serialise into memory");
+        };
+    }
+    Ok(asked.answer(Reading::Up, ends, out))
+}

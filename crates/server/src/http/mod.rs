@@ -1,0 +1,132 @@
+//! The routes, and what all handlers share.
+
+mod auth;
+mod batch;
+mod docs;
+pub(crate) mod error;
+mod events;
+mod follows;
+mod guard;
+mod input;
+mod operations;
+mod page;
+mod posts;
+mod reports;
+mod timelines;
+mod users;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::routing::{MethodFilter, on};
+use feed::{Done, Idempotency};
+use node::{Node, Request};
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
+
+use crate::metrics::{HttpMetrics, Sampled};
+use crate::reads::BlockingReads;
+use crate::{Access, ServerOptions};
+use error::Problem;
+use guard::{Entry, Guarded};
+
+/// What all handlers share.
+pub(crate) struct Edge {
+    pub(crate) node: Node,
+    pub(crate) access: Access,
+    pub(crate) reads: BlockingReads,
+    pub(crate) registry: Registry,
+    /// True once the server shuts down.
+    pub(crate) closing: watch::Receiver<bool>,
+}
+
+impl Edge {
+    /// Reads from the node where blocking is allowed.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Node) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let node = self.node.clone();
+        self.reads.run(move || read(&node)).await
+    }
+
+    /// Submits a command; tells what it did and whether it had done so before.
+    pub(crate) async fn submit(
+        &self,
+        command: feed::Command,
+        idempotency: Option<Idempotency>,
+    ) -> Result<(Done, bool), Problem> {
+        let reply = self.node.submit(Request { command, idempotency }).await?;
+        Ok((reply.outcome?, reply.replayed))
+    }
+}
+
+/// All routes over `node`.
+pub(crate) fn routes(
+    node: Node,
+    options: &ServerOptions,
+    closing: watch::Receiver<bool>,
+) -> Router {
+    let metrics = Arc::new(HttpMetrics::default());
+    let mut registry = Registry::default();
+    node.metrics().register(&mut registry);
+    let sampled = Sampled { http: Arc::clone(&metrics), node: node.clone() };
+    registry.register_collector(Box::new(sampled));
+    let edge = Edge {
+        node,
+        access: options.access,
+        reads: BlockingReads::new(options.blocking_reads_max),
+        registry,
+        closing,
+    };
+    let mut routes = Routes { router: Router::new(), metrics: &metrics };
+    users::route(&mut routes);
+    follows::route(&mut routes);
+    posts::route(&mut routes);
+    timelines::route(&mut routes);
+    events::route(&mut routes);
+    batch::route(&mut routes);
+    operations::route(&mut routes);
+    docs::route(&mut routes);
+    if options.access == Access::Open {
+        reports::route(&mut routes);
+    }
+    routes.finish(edge)
+}
+
+/// Routes under construction.
+struct Routes<'a> {
+    router: Router<Arc<Edge>>,
+    metrics: &'a HttpMetrics,
+}
+
+impl Routes<'_> {
+    /// Adds a handler; `method` is a constant of [`Method`] in capitals.
+    fn on<H, T>(&mut self, method: &'static str, path: &'static str, entry: Entry, handler: H)
+    where
+        H: Handler<T, Arc<Edge>>,
+        T: 'static,
+    {
+        let known = Method::from_bytes(method.as_bytes()).map(MethodFilter::try_from);
+        let Ok(Ok(filter)) = known else { unreachable!("{method} is a method") };
+        let handler = Guarded::new(handler, entry, self.metrics.route(method, path));
+        let router = std::mem::take(&mut self.router);
+        self.router = router.route(path, on(filter, handler));
+    }
+
+    fn finish(self, edge: Edge) -> Router {
+        let guarded = |name| self.metrics.route("*", name);
+        let nothing = || async { Problem::not_found() };
+        let other = || async { Problem::method_not_allowed() };
+        self.router
+            .fallback(Guarded::new(nothing, Entry::Nowhere, guarded("unknown path")))
+            .method_not_allowed_fallback(Guarded::new(
+                other,
+                Entry::Nowhere,
+                guarded("unknown method"),
+            ))
+            .with_state(Arc::new(edge))
+    }
+}

@@ -1,0 +1,152 @@
+//! Pages of posts: home, a person's own, mentions.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use feed::{Page, Refusal, UserId, limits};
+use node::{Node, PageEnds};
+use utoipa::ToSchema;
+
+use crate::http::error::{ErrorBody, Problem};
+use crate::http::guard::Entry;
+use crate::http::input::OneUser;
+use crate::http::page::{Asked, Ends, Reading};
+use crate::http::posts::PostView;
+use crate::http::{Edge, Routes};
+
+/// How many bytes a post takes in an answer, roughly: sizes the buffer of a page.
+const POST_BYTES: usize = 256;
+
+pub(super) fn route(routes: &mut Routes<'_>) {
+    routes.on("GET", "/v1/users/{user}/timeline", Entry::Query, home);
+    routes.on("GET", "/v1/users/{user}/posts", Entry::Query, posts);
+    routes.on("GET", "/v1/users/{user}/mentions", Entry::Query, mentions);
+}
+
+/// A page of posts, newest first.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+pub(crate) struct PostPage {
+    items: Vec<PostView>,
+    /// Path of the page of older posts.
+    next: Option<String>,
+    /// Path of the page of newer posts.
+    prev: Option<String>,
+}
+
+/// A person's home timeline
+///
+/// The newest posts by the people they follow now and by themselves.
+#[utoipa::path(
+    get, path = "/v1/users/{user}/timeline", tag = "timelines",
+    params(
+        ("user" = String, Path, description = "number or @handle", example = "@ada"),
+        ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
+        ("before" = Option<String>, Query, description = "the newest posts older than this one"),
+        ("after" = Option<String>, Query, description = "the oldest posts newer than this one"),
+    ),
+    responses(
+        (status = 200, body = PostPage, headers(("Link" = String))),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+    )
+)]
+pub(super) async fn home(
+    State(edge): State<Arc<Edge>>,
+    OneUser(user): OneUser,
+    asked: Asked<{ limits::PAGE_MAX }>,
+) -> Result<Response, Problem> {
+    let (page, mut out) = (asked.of_posts(), opened(asked.limit));
+    // From memory if all of it is there, which is the rule for people who are active.
+    let at_hand = match edge.node.try_resolve(&user) {
+        Some(None) => return Err(Refusal::UserNotFound.into()),
+        Some(Some(user)) => edge.node.try_home(user, &page, &mut out),
+        None => None,
+    };
+    let (ends, out) = match at_hand {
+        Some(ends) => (ends, out),
+        None => {
+            let read = edge.read(move |node| {
+                let user = node.resolve(&user)?;
+                Some((node.home(user, &page, &mut out), out))
+            });
+            read.await?.ok_or(Refusal::UserNotFound)?
+        }
+    };
+    Ok(asked.answer(Reading::Down, of_posts(ends), out))
+}
+
+/// A person's posts
+#[utoipa::path(
+    get, path = "/v1/users/{user}/posts", tag = "timelines",
+    params(
+        ("user" = String, Path, description = "number or @handle", example = "@ada"),
+        ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
+        ("before" = Option<String>, Query, description = "the newest posts older than this one"),
+        ("after" = Option<String>, Query, description = "the oldest posts newer than this one"),
+    ),
+    responses(
+        (status = 200, body = PostPage, headers(("Link" = String))),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+    )
+)]
+pub(super) async fn posts(
+    State(edge): State<Arc<Edge>>,
+    OneUser(user): OneUser,
+    asked: Asked<{ limits::PAGE_MAX }>,
+) -> Result<Response, Problem> {
+    from_facts(&edge, user, &asked, Node::posts_by).await
+}
+
+/// Posts that mention a person
+#[utoipa::path(
+    get, path = "/v1/users/{user}/mentions", tag = "timelines",
+    params(
+        ("user" = String, Path, description = "number or @handle", example = "@ada"),
+        ("limit" = Option<u32>, Query, description = "1 to 50, by default 20"),
+        ("before" = Option<String>, Query, description = "the newest posts older than this one"),
+        ("after" = Option<String>, Query, description = "the oldest posts newer than this one"),
+    ),
+    responses(
+        (status = 200, body = PostPage, headers(("Link" = String))),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+    )
+)]
+pub(super) async fn mentions(
+    State(edge): State<Arc<Edge>>,
+    OneUser(user): OneUser,
+    asked: Asked<{ limits::MENTIONS_PAGE_MAX }>,
+) -> Result<Response, Problem> {
+    from_facts(&edge, user, &asked, Node::mentions).await
+}
+
+async fn from_facts<const MAX: usize>(
+    edge: &Edge,
+    user: feed::UserRef,
+    asked: &Asked<MAX>,
+    read: fn(&Node, UserId, &Page, &mut Vec<u8>) -> PageEnds,
+) -> Result<Response, Problem> {
+    let page = asked.of_posts();
+    let found = edge.read(move |node| {
+        let user = node.resolve(&user)?;
+        let mut out = opened(page.limit);
+        Some((read(node, user, &page, &mut out), out))
+    });
+    let (ends, out) = found.await?.ok_or(Refusal::UserNotFound)?;
+    Ok(asked.answer(Reading::Down, of_posts(ends), out))
+}
+
+/// A buffer that holds the beginning of a page.
+pub(super) fn opened(posts: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(POST_BYTES * (posts + 1));
+    out.extend_from_slice(b"{\"items\":[");
+    out
+}
+
+fn of_posts(ends: PageEnds) -> Ends {
+    Ends {
+        first: ends.first.map(|post| post.0),
+        last: ends.last.map(|post| post.0),
+        more: ends.more,
+    }
+}

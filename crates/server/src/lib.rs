@@ -1,0 +1,64 @@
+//! The HTTP edge: turns requests into commands and reads of a [`node::Node`], and outcomes into
+//! answers.
+//!
+//! - [`serve()`] accepts connections and ends them in good order; [`router`] is the same API without
+//!   a listener.
+//! - `http/<noun>.rs` holds the handlers of one noun; `http/error.rs` is the only place where a
+//!   refusal becomes a status; `http/guard.rs` runs before and after every handler.
+//!
+//! The edge owns no state of the feed. It holds its options, its counters, and the permits that
+//! bound connections and blocking reads. **Invariant:** nothing here grows with the number of
+//! requests that wait: beyond a bound they are refused with 503.
+
+mod deadline;
+mod http;
+mod metrics;
+mod process;
+mod reads;
+mod serve;
+mod stall;
+
+use axum::Router;
+use node::Node;
+
+pub use serve::serve;
+
+/// Who may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Anybody on this machine, but no page of a foreign origin in a browser. Bind to loopback
+    /// only; the old report URLs exist in this mode.
+    Open,
+    /// Whoever presents the key as `Authorization: Bearer KEY`.
+    Key {
+        /// SHA-256 of the key.
+        sha256: [u8; 32],
+    },
+}
+
+/// How the edge is set up.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Who may call.
+    pub access: Access,
+    /// Most connections at a time; further ones wait with the operating system. At least 1.
+    pub connections_max: u32,
+    /// Most reads that may touch a disk at a time; 16 times as many may wait, beyond that callers
+    /// are told to come back. At least 1.
+    pub blocking_reads_max: usize,
+}
+
+impl ServerOptions {
+    /// 16,384 connections and 64 blocking reads.
+    #[must_use]
+    pub const fn new(access: Access) -> Self {
+        Self { access, connections_max: 16_384, blocking_reads_max: 64 }
+    }
+}
+
+/// The whole API over `node`, to be served by the caller. Live streams of events do not end by
+/// themselves here, since nobody tells of a shutdown.
+pub fn router(node: Node, options: &ServerOptions) -> Router {
+    let (_, never_closing) = tokio::sync::watch::channel(false);
+    http::routes(node, options, never_closing)
+}

@@ -1,0 +1,15 @@
+//! The HTTP API through a real socket, over a real node. One file per noun of the URLs.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
+
+mod access;
+mod bad_input;
+mod batch;
+mod client;
+mod events;
+mod follows;
+mod operations;
+mod posts;
+mod reports;
+mod timelines;
+mod users;

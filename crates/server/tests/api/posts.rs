@@ -1,0 +1,86 @@
+//! `/v1/users/{user}/posts` and `/v1/posts/{id}`
+
+use serde_json::json;
+
+use crate::client::TestServer;
+
+#[test]
+fn a_post_is_answered_whole_and_stands_until_it_is_deleted() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob"]);
+    let created =
+        server.post("/v1/users/@ada/posts", &json!({"text": " @bob hi, @nobody \u{1F600} "}));
+    assert_eq!(created.status, 201);
+    let post = created.json();
+    let id = post["id"].as_str().unwrap();
+    assert_eq!(
+        post,
+        json!({"id": id, "author": {"id": "0", "handle": "ada", "name": ""},
+            "text": "@bob hi, @nobody \u{1F600}", "created_at": post["created_at"],
+            "reply_to": {"id": "1", "handle": "bob"}, "mentions": [{"id": "1", "handle": "bob"}]})
+    );
+    let path = format!("/v1/posts/{id}");
+    assert_eq!(created.header("location"), Some(path.as_str()));
+    assert_eq!(server.get(&path).json(), post);
+    assert_eq!(server.send("DELETE", &path, &[], b"").status, 204);
+    server.get(&path).assert_error(404, "post_not_found", "deleted");
+    server.send("DELETE", &path, &[], b"").assert_error(404, "post_not_found", "deleted again");
+    assert_eq!(server.totals(), (2, 0, 0));
+}
+
+#[test]
+fn a_repeated_key_posts_once_and_answers_the_same() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob"]);
+    let send = |user: &str, key: &str, text: &str| {
+        let path = format!("/v1/users/{user}/posts");
+        server.with_json("POST", &path, &[("Idempotency-Key", key)], &json!({"text": text}))
+    };
+    let first = send("@ada", "k1", "hello");
+    let again = send("@ada", "k1", "hello");
+    assert_eq!((first.status, again.status), (201, 201));
+    assert_eq!(first.body, again.body);
+    assert_eq!(first.header("idempotent-replayed"), None);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    send("@ada", "k1", "other").assert_error(422, "idempotency_key_reused", "other content");
+    for (user, key) in [("@ada", "k2"), ("@bob", "k1")] {
+        assert_eq!(send(user, key, "hello").header("idempotent-replayed"), None, "{user} {key}");
+    }
+    assert_eq!(server.totals().1, 3);
+    let id = first.json()["id"].as_str().unwrap().to_owned();
+    server.send("DELETE", &format!("/v1/posts/{id}"), &[], b"");
+    let gone = send("@ada", "k1", "hello");
+    gone.assert_error(404, "post_not_found", "deleted meanwhile");
+    assert_eq!(server.totals().1, 2, "a replay does not bring a deleted post back");
+}
+
+#[test]
+fn keys_work_on_every_change_and_a_refused_one_may_be_tried_again() {
+    let server = TestServer::open();
+    let key = [("Idempotency-Key", "k")];
+    let register = || server.with_json("POST", "/v1/users", &key, &json!({"handle": "ada"}));
+    assert_eq!(register().status, 201);
+    let again = register();
+    assert_eq!((again.status, again.header("idempotent-replayed")), (201, Some("true")));
+    let follow = || server.send("PUT", "/v1/users/0/following/1", &key, b"");
+    follow().assert_error(404, "user_not_found", "too early");
+    server.register(&["bob"]);
+    assert_eq!(follow().header("idempotent-replayed"), None);
+    assert_eq!(follow().header("idempotent-replayed"), Some("true"));
+}
+
+#[test]
+fn malformed_keys_are_refused() {
+    let server = TestServer::open();
+    server.register(&["ada"]);
+    let long = "k".repeat(256);
+    for key in ["", "a b", "caf\u{e9}", &long] {
+        let headers = [("Idempotency-Key", key)];
+        let answer = server.with_json("POST", "/v1/users/0/posts", &headers, &json!({"text": "x"}));
+        answer.assert_error(400, "bad_idempotency_key", key);
+    }
+    let headers = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")];
+    let answer = server.with_json("POST", "/v1/users/0/posts", &headers, &json!({"text": "x"}));
+    answer.assert_error(400, "bad_idempotency_key", "two keys");
+    assert_eq!(server.totals().1, 0);
+}

@@ -1,0 +1,90 @@
+//! `/v1/users/{user}/timeline`, `/posts` and `/mentions`
+
+use serde_json::Value;
+
+use crate::client::TestServer;
+
+fn texts(page: &Value) -> Vec<String> {
+    let items = page["items"].as_array().unwrap().iter();
+    items.map(|post| post["text"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Reads on by `relation` links from `path`, checking that header and body agree.
+fn read_by(server: &TestServer, relation: &str, path: &str) -> (Vec<Vec<String>>, String) {
+    let (mut pages, mut path) = (Vec::new(), path.to_owned());
+    loop {
+        let answer = server.get(&path);
+        let page = answer.json();
+        for relation in ["next", "prev"] {
+            let linked = page[relation].as_str().is_some_and(|url| {
+                let link = format!("<{url}>; rel=\"{relation}\"");
+                answer.header("link").is_some_and(|header| header.contains(&link))
+            });
+            assert_eq!(linked, page[relation].is_string(), "{path} {relation}");
+        }
+        pages.push(texts(&page));
+        match page[relation].as_str() {
+            Some(url) => path = url.to_owned(),
+            None => return (pages, path),
+        }
+    }
+}
+
+#[test]
+fn every_timeline_is_read_in_both_directions_by_its_links() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob", "cyd"]);
+    server.follow("ada", "bob");
+    for n in 0..25 {
+        server.publish("bob", &format!("post {n} for @cyd"));
+    }
+    let newest_first: Vec<String> = (0..25).rev().map(|n| format!("post {n} for @cyd")).collect();
+    let pages: Vec<Vec<String>> = newest_first.chunks(10).map(<[String]>::to_vec).collect();
+    for path in ["/v1/users/0/timeline", "/v1/users/@bob/posts", "/v1/users/@cyd/mentions"] {
+        let (onwards, last) = read_by(&server, "next", &format!("{path}?limit=10"));
+        assert_eq!(onwards, pages, "{path}");
+        // Adjacent pages backwards: the last ten, not the first of all newer ones.
+        let (backwards, _) = read_by(&server, "prev", &last);
+        let expect = [&newest_first[20..], &newest_first[10..20], &newest_first[..10]];
+        assert_eq!(backwards, expect, "{path}");
+        assert_eq!(server.texts(path), newest_first[..20], "{path}: 20 unless told otherwise");
+    }
+}
+
+#[test]
+fn home_shows_replies_to_those_who_follow_both_and_own_writes_at_once() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob", "cyd", "dan"]);
+    server.follow("ada", "bob");
+    server.follow("dan", "bob");
+    server.follow("dan", "cyd");
+    server.publish("bob", "@cyd a reply");
+    server.publish("bob", "about @cyd");
+    server.publish("ada", "mine");
+    for (user, expect) in [
+        ("ada", vec!["mine", "about @cyd"]),
+        ("bob", vec!["about @cyd", "@cyd a reply"]),
+        ("cyd", vec![]),
+        ("dan", vec!["about @cyd", "@cyd a reply"]),
+    ] {
+        assert_eq!(server.texts(&format!("/v1/users/@{user}/timeline")), expect, "{user}");
+    }
+    assert_eq!(server.texts("/v1/users/@cyd/mentions"), ["about @cyd", "@cyd a reply"]);
+    server.send("DELETE", "/v1/users/@dan/following/@bob", &[], b"");
+    assert_eq!(server.texts("/v1/users/@dan/timeline"), [""; 0]);
+    let id = server.publish("bob", "gone soon");
+    assert_eq!(server.texts("/v1/users/@ada/timeline").len(), 3);
+    server.send("DELETE", &format!("/v1/posts/{id}"), &[], b"");
+    assert_eq!(server.texts("/v1/users/@ada/timeline"), ["mine", "about @cyd"]);
+}
+
+#[test]
+fn timelines_of_nobody_are_not_found() {
+    let server = TestServer::open();
+    for noun in ["timeline", "posts", "mentions", "events"] {
+        for user in ["7", "@nobody"] {
+            let path = format!("/v1/users/{user}/{noun}");
+            server.get(&path).assert_error(404, "user_not_found", &path);
+        }
+    }
+}

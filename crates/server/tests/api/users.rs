@@ -1,0 +1,93 @@
+//! `/v1/users`
+
+use serde_json::json;
+
+use crate::client::TestServer;
+
+#[test]
+fn a_registered_person_is_answered_whole_and_found_by_number_and_handle() {
+    let server = TestServer::open();
+    let body = json!({"handle": "Ada", "name": " Ada L. ", "bio": "first\nof all"});
+    let created = server.post("/v1/users", &body);
+    assert_eq!((created.status, created.header("location")), (201, Some("/v1/users/0")));
+    let user = created.json();
+    let time = user["created_at"].as_str().unwrap();
+    assert!(time.len() == 24 && time.ends_with('Z') && time.as_bytes()[19] == b'.', "{time}");
+    assert_eq!(
+        user,
+        json!({"id": "0", "handle": "ada", "name": "Ada L.", "bio": "first\nof all",
+            "created_at": time, "posts": 0, "followers": 0, "following": 0})
+    );
+    for path in ["/v1/users/0", "/v1/users/@ada", "/v1/users/@ADA", "/v1/users/%40ada"] {
+        assert_eq!(server.get(path).json(), user, "{path}");
+    }
+    let one = json!({"items": [user], "next": null, "prev": null});
+    assert_eq!(server.get("/v1/users?handle=aDa").json(), one);
+    let nobody = json!({"items": [], "next": null, "prev": null});
+    assert_eq!(server.get("/v1/users?handle=nobody").json(), nobody);
+}
+
+#[test]
+fn a_handle_is_given_once_in_whatever_case() {
+    let server = TestServer::open();
+    server.register(&["ada"]);
+    let again = server.post("/v1/users", &json!({"handle": "ADA"}));
+    again.assert_error(409, "handle_taken", "again");
+    assert_eq!(server.totals(), (1, 0, 0));
+}
+
+#[test]
+fn a_change_of_profile_leaves_what_it_does_not_name() {
+    let server = TestServer::open();
+    server.post("/v1/users", &json!({"handle": "ada", "name": "Ada", "bio": "b"}));
+    for (change, name, bio) in [
+        (json!({"name": "Countess"}), "Countess", "b"),
+        (json!({"bio": ""}), "Countess", ""),
+        (json!({}), "Countess", ""),
+        (json!({"name": "A", "bio": "B"}), "A", "B"),
+    ] {
+        let answer = server.with_json("PATCH", "/v1/users/@ada", &[], &change);
+        assert_eq!(answer.status, 200, "{change}");
+        let user = answer.json();
+        assert_eq!((&user["name"], &user["bio"]), (&json!(name), &json!(bio)), "{change}");
+        assert_eq!(server.get("/v1/users/0").json(), user);
+    }
+}
+
+#[test]
+fn counts_follow_posts_and_follows() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob"]);
+    server.follow("ada", "bob");
+    server.publish("bob", "one");
+    let two = server.publish("bob", "two");
+    let counts = |handle: &str| {
+        let user = server.get(&format!("/v1/users/@{handle}")).json();
+        ["posts", "followers", "following"].map(|count| user[count].as_u64().unwrap())
+    };
+    assert_eq!((counts("ada"), counts("bob")), ([0, 0, 1], [2, 1, 0]));
+    server.send("DELETE", "/v1/users/0/following/1", &[], b"");
+    server.send("DELETE", &format!("/v1/posts/{two}"), &[], b"");
+    assert_eq!((counts("ada"), counts("bob")), ([0, 0, 0], [1, 0, 0]));
+}
+
+#[test]
+fn the_list_of_people_is_read_to_its_end_by_its_links() {
+    let server = TestServer::open();
+    let handles: Vec<String> = (0..45).map(|n| format!("user{n}")).collect();
+    server.register(&handles.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut read = Vec::new();
+    let mut next = Some(String::from("/v1/users"));
+    while let Some(path) = next {
+        let page = server.get(&path).json();
+        assert_eq!(page["prev"], json!(null));
+        let items = page["items"].as_array().unwrap();
+        read.extend(items.iter().map(|user| user["handle"].as_str().unwrap().to_owned()));
+        next = page["next"].as_str().map(str::to_owned);
+    }
+    assert_eq!(read, handles);
+    assert_eq!(
+        server.get("/v1/users?limit=2&after=43").json()["items"].as_array().unwrap().len(),
+        1
+    );
+}
