@@ -34,9 +34,11 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     let target = Some(Target::AtMost(60.0));
     report.add("loading 100,000 people, 12 million follows", "s", vec![summary.load_s], target);
     report.add("peak memory while loading", "MB", vec![roost.memory_mb()?.1], None);
+    report.add("memory after loading", "MB", vec![roost.memory_mb()?.0], None);
     let start = Instant::now();
     roost.batch((0..POSTS).map(|n| post_line((n * 7 % u64::from(PEOPLE)) as u32, n))).await?;
     report.add("1 million posts by batch", "s", vec![start.elapsed().as_secs_f64()], None);
+    report.add("memory before anybody reads", "MB", vec![roost.memory_mb()?.0], None);
     let start = Instant::now();
     read_everybody(&roost).await?;
     report.add("first read by everybody", "s", vec![start.elapsed().as_secs_f64()], None);

@@ -44,7 +44,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let most = Some(Target::AtMost(10.0));
     report.add("other people's posts meanwhile, p99", "ms", posts, most);
     report.add("other people's home reads meanwhile, p99", "ms", reads, most);
-    node.close()?;
+    node.close();
     Ok(())
 }
 

@@ -20,7 +20,7 @@ fn main() -> anyhow::Result<()> {
     match arguments.next().as_deref() {
         Some("test") => test(&root),
         Some("tidy") => quick(&root),
-        Some("bench") => bench(&root, arguments.collect()),
+        Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
         _ => bail!("{USAGE}"),
     }
 }
@@ -100,11 +100,11 @@ fn has(program: &str) -> bool {
     std::env::split_paths(&paths).any(|path| path.join(program).is_file())
 }
 
-fn bench(root: &Path, arguments: Vec<String>) -> anyhow::Result<()> {
+fn bench(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     step(cargo(root, &["build", "--release", "-p", "roost", "-p", "bench"]))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
     let mut bench = Command::new(target.join("release/bench"));
-    bench.current_dir(root).args(&arguments);
+    bench.current_dir(root).args(arguments);
     if !arguments.iter().any(|argument| argument == "--out" || argument == "--help") {
         let date = Command::new("date").arg("+%Y-%m-%d").output()?.stdout;
         let date = String::from_utf8(date)?;

@@ -22,6 +22,6 @@ mod writer;
 
 pub use inbox::{Request, SubmitError};
 pub use metrics::Metrics;
-pub use node::{CloseError, Durability, Node, NodeOptions, OpenError, Sizes};
+pub use node::{Durability, Node, NodeOptions, OpenError, SUBMISSION_COMMANDS_MAX, Sizes};
 pub use reads::{PageEnds, Watch};
 pub use views::ViewSizes;

@@ -23,6 +23,8 @@ use crate::views::{ViewSizes, Views};
 use crate::writer::{self, Writer};
 
 const MIB: usize = 1 << 20;
+/// Most commands that are submitted together.
+pub const SUBMISSION_COMMANDS_MAX: usize = writer::GROUP_COMMANDS_MAX;
 /// How long effects wait at most for a shard that nobody reads from or watches.
 const DELIVERY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -58,14 +60,14 @@ pub struct NodeOptions {
 }
 
 impl NodeOptions {
-    /// Durable always, in about half a gigabyte at most.
+    /// Durable always, within budgets of 800 MiB, and 192 MiB more while checkpoints lag behind.
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
             data: data.into(),
             durability: Durability::Always,
             timeline_memory: 512 * MIB,
-            post_memory: 128 * MIB,
+            post_memory: 160 * MIB,
             store_cache: 64 * MIB,
             overlay_memory: 64 * MIB,
             queue_commands_max: 16_384,
@@ -89,11 +91,6 @@ pub enum OpenError {
     #[error("the store cannot be used")]
     Store(#[from] store::StoreError),
 }
-
-/// Why a node did not close well.
-#[derive(Debug, thiserror::Error)]
-#[error("the writer ended by a panic; the log holds everything acknowledged")]
-pub struct CloseError;
 
 /// A running node. Clones are the same node.
 #[derive(Clone)]
@@ -120,8 +117,8 @@ pub(crate) struct Shared {
 struct Threads {
     writer: Option<JoinHandle<()>>,
     others: Vec<JoinHandle<()>>,
-    /// Held as long as the node may touch the directory.
-    lock: Option<File>,
+    /// Held as long as there is a clone of the node.
+    _lock: File,
 }
 
 /// How much a node holds now.
@@ -150,7 +147,7 @@ impl Node {
     /// of its last checkpoint, then the log behind it. Blocks.
     ///
     /// # Errors
-    /// See [`OpenError`]. Nothing is changed in a directory that is refused.
+    /// See [`OpenError`]. The log of a directory that is refused is not changed.
     pub fn open(options: &NodeOptions) -> Result<Self, OpenError> {
         let start = Instant::now();
         let lock = lock(&options.data)?;
@@ -217,7 +214,7 @@ impl Node {
         };
         let writer = Some(spawn("writer", move || writer.run()));
         others.push(deliverer);
-        let threads = Threads { writer, others, lock: Some(lock) };
+        let threads = Threads { writer, others, _lock: lock };
         Self { shared, threads: Arc::new(Mutex::new(threads)) }
     }
 
@@ -238,6 +235,9 @@ impl Node {
     ///
     /// # Errors
     /// [`SubmitError`]; none of the commands has happened then.
+    ///
+    /// # Panics
+    /// If there are more than [`SUBMISSION_COMMANDS_MAX`].
     pub async fn submit_all(&self, requests: Vec<Request>) -> Result<Vec<Reply>, SubmitError> {
         let (submission, reply) = submission(requests.into());
         self.shared.inbox.put(submission).map_err(|(error, _)| error)?;
@@ -248,6 +248,9 @@ impl Node {
     ///
     /// # Errors
     /// [`SubmitError::Stopped`]; none of the commands has happened then.
+    ///
+    /// # Panics
+    /// If there are more than [`SUBMISSION_COMMANDS_MAX`].
     pub async fn submit_all_waiting(
         &self,
         requests: Vec<Request>,
@@ -257,22 +260,21 @@ impl Node {
         reply.await.map(SmallVec::into_vec).map_err(|_| SubmitError::Stopped)
     }
 
-    /// Takes no more commands, works off those that wait, takes a checkpoint and leaves the
-    /// directory. Blocks. Reads still work; closing again does nothing.
-    ///
-    /// # Errors
-    /// [`CloseError`].
-    pub fn close(&self) -> Result<(), CloseError> {
+    /// Takes no more commands, works off those that wait and takes a last checkpoint. Blocks.
+    /// Reads still work, so the directory is free for another node only when the last clone of this
+    /// one is gone. Closing again does nothing.
+    pub fn close(&self) {
         self.shared.inbox.close();
         let mut threads = self.threads.lock();
-        let written = threads.writer.take().map_or(Ok(()), JoinHandle::join);
+        // None of them ends by a panic: that would have ended the process.
+        if let Some(writer) = threads.writer.take() {
+            drop(writer.join());
+        }
         self.shared.stopped.store(1, Ordering::Release);
         for thread in threads.others.drain(..) {
             thread.thread().unpark();
             drop(thread.join());
         }
-        threads.lock = None;
-        written.map_err(|_| CloseError)
     }
 
     /// Counters and histograms of the write path.
@@ -314,6 +316,7 @@ impl Shared {
 fn submission(
     requests: SmallVec<[Request; 1]>,
 ) -> (Submission, oneshot::Receiver<SmallVec<[Reply; 1]>>) {
+    assert!(requests.len() <= SUBMISSION_COMMANDS_MAX, "a submission fits one group of the log");
     let (reply, answer) = oneshot::channel();
     (Submission { requests, reply }, answer)
 }
@@ -321,6 +324,10 @@ fn submission(
 fn lock(data: &Path) -> Result<File, OpenError> {
     let directory = |error| OpenError::Directory(data.to_owned(), error);
     std::fs::create_dir_all(data).map_err(directory)?;
+    // The directory's own name must survive a power loss as well as what will be in it.
+    if let Some(parent) = data.canonicalize().map_err(directory)?.parent() {
+        File::open(parent).and_then(|parent| parent.sync_all()).map_err(directory)?;
+    }
     let file = File::options()
         .create(true)
         .truncate(false)
@@ -348,8 +355,24 @@ fn bound_overlay(
     Ok(())
 }
 
+/// Ends the process when its thread panics: a server whose writer is gone would look alive and
+/// never answer a change again.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
-    match std::thread::Builder::new().name(name.into()).spawn(work) {
+    let guarded = move || {
+        let _guard = AbortOnPanic;
+        work();
+    };
+    match std::thread::Builder::new().name(name.into()).spawn(guarded) {
         Ok(thread) => thread,
         Err(error) => crate::fatal::fatal("a thread could not be started", &error),
     }

@@ -2,8 +2,7 @@
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
 use feed::{
-    Facts, Handle, Page, PageOf, PointTable, PostId, Rows as _, SetTable, UserId, UserRef,
-    timeline::Posted,
+    Facts, Handle, Page, PageOf, PointTable, PostId, Rows as _, UserId, UserRef, timeline::Posted,
 };
 use quick_cache::sync::Cache;
 use store::Store;
@@ -79,7 +78,7 @@ impl Node {
             if index > 0 {
                 out.push(b',');
             }
-            if !self.try_append(*id, out) {
+            if !self.try_post(*id, out) {
                 out.truncate(start);
                 return None;
             }
@@ -108,12 +107,8 @@ impl Node {
         self.append(&PageOf::from_scan(ids, page), out)
     }
 
-    /// Appends a post as JSON: `Some(true)` if it was at hand, `None` if the facts must be asked.
-    pub fn try_post(&self, post: PostId, out: &mut Vec<u8>) -> Option<bool> {
-        self.try_append(post, out).then_some(true)
-    }
-
-    fn try_append(&self, post: PostId, out: &mut Vec<u8>) -> bool {
+    /// Appends a post as JSON if it is in memory; false says nothing about whether there is one.
+    pub fn try_post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
         let row = |id: PostId| self.shared.store.point_in_memory(PointTable::Post, id.0);
         let in_memory = |id| row(id).map(|row| feed::records::decode(&row));
         self.views().rendered.try_append(in_memory, post, out)
@@ -135,12 +130,6 @@ impl Node {
     pub fn mention_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
         let scan = page.span(page.limit + 1).map(|span| self.facts().mentions_of(user, span));
         PageOf::from_scan(scan.unwrap_or_default(), page)
-    }
-
-    /// A page of people in `table` (followers or following) of `user`. May block.
-    #[must_use]
-    pub fn people(&self, table: SetTable, user: UserId, span: feed::Span) -> Vec<UserId> {
-        self.facts().people(table, user, span)
     }
 
     /// Hears of new posts at home and new mentions of `user`.

@@ -16,12 +16,17 @@ use store::StoreWriter;
 use crate::checkpoints::Checkpoints;
 use crate::fatal::fatal;
 use crate::inbox::{Submission, Taken};
-use crate::log::{LocalLog, Log, SyncPoint};
+use crate::log::{LocalLog, Log, PAYLOAD_BYTES_MAX, SyncPoint};
 use crate::metrics::Metrics;
 use crate::node::{Durability, Shared};
 
 /// Commands in one group: bounds the memory of a group and the time until its first answer.
-const GROUP_COMMANDS_MAX: usize = 4_096;
+pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;
+/// What an entry takes in the log besides its longest text.
+const ENTRY_BYTES_MAX: usize = 1_024;
+const _: () = assert!(
+    GROUP_COMMANDS_MAX * (feed::limits::POST_BYTES_MAX + ENTRY_BYTES_MAX) <= PAYLOAD_BYTES_MAX
+);
 /// How long the writer sleeps at most before it looks whether a checkpoint is due.
 const PATIENCE: Duration = Duration::from_secs(5);
 

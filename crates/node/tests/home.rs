@@ -1,12 +1,13 @@
 //! home(u) as a node answers it equals its definition, page by page, whatever was evicted,
 //! restarted or written in between.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use feed::{
     Bio, Command, Cursor, Done, Handle, Name, Page, PageOf, PostId, PostText, UserId, UserRef,
 };
-use node::{Durability, Node, NodeOptions, Request};
+use node::{Durability, Node, NodeOptions, Request, SUBMISSION_COMMANDS_MAX};
 use proptest::prelude::*;
 
 const PEOPLE: u32 = 6;
@@ -74,7 +75,8 @@ impl Model {
 
 /// A node with budgets so small that everything overflows, in a directory that outlives it.
 struct Subject {
-    node: Node,
+    /// None only while it is restarted.
+    node: Option<Node>,
     options: NodeOptions,
     runtime: tokio::runtime::Runtime,
     model: Model,
@@ -91,10 +93,11 @@ impl Subject {
         options.overlay_memory = 20_000;
         let node = Node::open(&options).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let subject = Self { node, options, runtime, model: Model::default(), _data: data };
+        let subject =
+            Self { node: Some(node), options, runtime, model: Model::default(), _data: data };
         for user in 0..PEOPLE {
             let handle = Handle::parse(&format!("u{user}")).unwrap();
-            subject.submit(Command::Register {
+            let _ = subject.submit(Command::Register {
                 handle,
                 name: Name::default(),
                 bio: Bio::default(),
@@ -103,8 +106,12 @@ impl Subject {
         subject
     }
 
+    fn node(&self) -> &Node {
+        self.node.as_ref().unwrap()
+    }
+
     fn submit(&self, command: Command) -> feed::Outcome {
-        self.runtime.block_on(self.node.submit(Request::from(command))).unwrap().outcome
+        self.runtime.block_on(self.node().submit(Request::from(command))).unwrap().outcome
     }
 
     fn post(&mut self, author: u32, to: Option<u32>) {
@@ -118,7 +125,7 @@ impl Subject {
     }
 
     fn read(&self, user: u32, page: &Page) -> PageOf<PostId> {
-        self.node.home_ids(UserId(user), page)
+        self.node().home_ids(UserId(user), page)
     }
 
     fn check(&self, user: u32, page: &Page) {
@@ -147,7 +154,7 @@ impl Subject {
                     let at = at % self.model.posts.len();
                     let (post, author, _) = self.model.posts.remove(at);
                     assert_eq!(self.submit(Command::DeletePost { post }), Ok(Done::Deleted));
-                    assert!(!self.node.post(post, &mut Vec::new()), "a deleted post is gone");
+                    assert!(!self.node().post(post, &mut Vec::new()), "a deleted post is gone");
                     self.check(author, &newest(100));
                 }
             }
@@ -162,8 +169,8 @@ impl Subject {
                 self.check(user, &Page { cursor, limit });
             }
             Step::Restart => {
-                self.node.close().unwrap();
-                self.node = Node::open(&self.options).unwrap();
+                self.node.take().unwrap().close();
+                self.node = Some(Node::open(&self.options).unwrap());
             }
         }
     }
@@ -175,7 +182,7 @@ impl Subject {
         let new = Some(Name::parse(&name).unwrap());
         self.submit(Command::EditProfile { user: id(user), name: new, bio: None }).unwrap();
         let mut json = Vec::new();
-        let ends = self.node.posts_by(UserId(user), &newest(100), &mut json);
+        let ends = self.node().posts_by(UserId(user), &newest(100), &mut json);
         let json = String::from_utf8(json).unwrap();
         let shown = json.matches(&format!("\"name\":\"{name}\"")).count();
         let posts = self.model.posts.iter().filter(|(_, author, _)| *author == user).count();
@@ -215,7 +222,7 @@ fn readers_beside_a_busy_writer_never_see_less_than_was_acknowledged() {
         subject.model.follows.push((reader, 0));
     }
     let done = AtomicBool::new(false);
-    let node = subject.node.clone();
+    let node = subject.node().clone();
     std::thread::scope(|scope| {
         for reader in 1..PEOPLE {
             let (node, done) = (node.clone(), &done);
@@ -252,7 +259,7 @@ fn readers_beside_a_busy_writer_never_see_less_than_was_acknowledged() {
 fn a_watch_tells_of_posts_mentions_and_follows_and_of_nothing_else() {
     let subject = Subject::new();
     subject.submit(Command::Follow { user: id(1), other: id(0) }).unwrap();
-    let mut watch = subject.node.watch(UserId(1));
+    let mut watch = subject.node().watch(UserId(1));
     let told = |watch: &mut node::Watch| {
         subject.read(1, &newest(1));
         let timed = async {
@@ -283,22 +290,27 @@ fn a_watch_tells_of_posts_mentions_and_follows_and_of_nothing_else() {
 
 #[test]
 fn a_second_node_in_the_same_directory_is_refused() {
-    let subject = Subject::new();
+    let mut subject = Subject::new();
     let refused = Node::open(&subject.options).err().unwrap();
     assert!(matches!(refused, node::OpenError::InUse(_)), "{refused}");
-    subject.node.close().unwrap();
-    Node::open(&subject.options).unwrap().close().unwrap();
+    subject.node.take().unwrap().close();
+    Node::open(&subject.options).unwrap().close();
 }
 
 #[test]
-fn a_full_queue_refuses_and_a_closed_node_too() {
+fn commands_submitted_together_keep_their_order_and_a_closed_node_takes_none() {
     let subject = Subject::new();
     let follow = || Request::from(Command::Follow { user: id(0), other: id(1) });
-    let too_many = vec![follow(); 40_000];
-    // More than the queue holds is taken when nothing else waits, and waits its turn otherwise.
-    let replies = subject.runtime.block_on(subject.node.submit_all(too_many)).unwrap();
-    assert_eq!(replies.len(), 40_000);
-    subject.node.close().unwrap();
-    let refused = subject.runtime.block_on(subject.node.submit(follow()));
+    let unfollow = || Request::from(Command::Unfollow { user: id(0), other: id(1) });
+    let pairs = SUBMISSION_COMMANDS_MAX / 2;
+    let together = (0..pairs).flat_map(|_| [follow(), unfollow()]).collect();
+    let replies = subject.runtime.block_on(subject.node().submit_all(together)).unwrap();
+    for pair in replies.chunks(2) {
+        assert_eq!(pair[0].outcome, Ok(Done::Followed));
+        assert_eq!(pair[1].outcome, Ok(Done::Unfollowed));
+    }
+    assert_eq!(subject.node().sizes().follows, 0);
+    subject.node().close();
+    let refused = subject.runtime.block_on(subject.node().submit(follow()));
     assert_eq!(refused, Err(node::SubmitError::Stopped));
 }

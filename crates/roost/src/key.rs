@@ -74,7 +74,9 @@ fn write(file: &Path, sha256: &[u8; 32]) -> anyhow::Result<()> {
             open.create(true).truncate(true).write(true).mode(0o600).open(&temporary)?;
         writeln!(handle, "{}", hex(sha256))?;
         handle.sync_all()?;
-        fs::rename(&temporary, file)
+        fs::rename(&temporary, file)?;
+        // The name as well: a key is shown once.
+        fs::File::open(file.parent().unwrap_or(Path::new(".")))?.sync_all()
     })();
     written.with_context(|| format!("cannot write {}", file.display()))
 }

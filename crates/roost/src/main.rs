@@ -24,12 +24,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the server.
+    // What each does is told where its arguments are.
     Serve(serve::Serve),
-    /// See it live: a server in open mode on a temporary directory, with a small population that
-    /// posts.
     Demo(demo::Demo),
-    /// Rehearse a launch: make a population, load it into a server over HTTP and drive it.
     Simulate(rehearse::Simulate),
 }
 

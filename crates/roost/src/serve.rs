@@ -43,6 +43,8 @@ impl Serve {
             "--open asks for no key, so it serves loopback addresses only, not {listen}; \
              listen on 127.0.0.1 or leave --open out"
         );
+        // From here on a signal to stop is kept until the server can follow it.
+        let stop = stop_signal()?;
         let options = settings.node_options();
         let node = {
             let options = options.clone();
@@ -66,9 +68,9 @@ impl Serve {
         if let Some(most) = settings.max_connections {
             server_options.connections_max = most;
         }
-        server::serve(listener, node.clone(), server_options, stop_signal()?).await?;
+        server::serve(listener, node.clone(), server_options, stop).await?;
         tracing::info!("taking a last checkpoint");
-        tokio::task::spawn_blocking(move || node.close()).await??;
+        tokio::task::spawn_blocking(move || node.close()).await?;
         tracing::info!("stopped");
         Ok(())
     }

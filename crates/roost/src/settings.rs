@@ -48,7 +48,8 @@ pub(crate) struct Settings {
     /// again when they are [default: 512MiB]
     #[arg(long, env = "ROOST_TIMELINE_MEMORY", value_name = "SIZE")]
     pub(crate) timeline_memory: Option<ByteSize>,
-    /// Memory for posts ready to be sent [default: 128MiB]
+    /// Memory for posts ready to be sent, two thirds, and for who wrote what last, a third
+    /// [default: 160MiB]
     #[arg(long, env = "ROOST_POST_MEMORY", value_name = "SIZE")]
     pub(crate) post_memory: Option<ByteSize>,
     /// Memory for the store's cache [default: 64MiB]

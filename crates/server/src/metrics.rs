@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use node::Node;
+use node::{Node, Sizes};
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
@@ -134,15 +134,15 @@ impl Collector for Sampled {
         )?;
         routes.iter().try_for_each(|route| route.encode_latencies(&mut latencies))?;
         drop(routes);
-        self.encode_sizes(&mut encoder)?;
-        self.encode_views(&mut encoder)?;
+        let sizes = self.node.sizes();
+        Self::encode_sizes(&mut encoder, &sizes)?;
+        Self::encode_views(&mut encoder, &sizes)?;
         encode_process(&mut encoder)
     }
 }
 
 impl Sampled {
-    fn encode_sizes(&self, encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Result {
-        let sizes = self.node.sizes();
+    fn encode_sizes(encoder: &mut DescriptorEncoder<'_>, sizes: &Sizes) -> std::fmt::Result {
         for (name, help, size) in [
             ("roost_users", "People registered", sizes.users),
             ("roost_posts", "Posts that stand", sizes.posts),
@@ -156,8 +156,7 @@ impl Sampled {
         Ok(())
     }
 
-    fn encode_views(&self, encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Result {
-        let sizes = self.node.sizes();
+    fn encode_views(encoder: &mut DescriptorEncoder<'_>, sizes: &Sizes) -> std::fmt::Result {
         let views = sizes.views;
         for (name, help, size) in [
             ("roost_queued_commands", "Commands that wait for the writer", sizes.queued_commands),

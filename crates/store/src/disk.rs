@@ -155,9 +155,9 @@ impl Iterator for DiskItems {
     }
 }
 
-/// Filters and indexes are cut into 4 KiB blocks. fjall does not pin those of ingested tables, and
-/// a whole filter (several megabytes) does not fit a shard of the block cache, which has four shards
-/// a core: every read would fetch it again.
+/// Filters and indexes are cut into 4 KiB blocks. fjall pins those of compacted tables as asked, but
+/// not those of ingested ones, and a whole filter (several megabytes) does not fit a shard of the
+/// block cache, which has four shards a core: every read would fetch it again.
 fn options() -> KeyspaceCreateOptions {
     let filter = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(FILTER_BITS_PER_KEY));
     let compaction = Leveled::default().with_l0_threshold(L0_TABLES);

@@ -62,6 +62,11 @@ pub(super) fn recover(
     let mut found = None;
     while let Some(first) = firsts.next() {
         let (segment, file) = read_segment(disk, dir, first, &mut sectors)?;
+        if firsts.peek().is_none() {
+            // A process that was killed leaves groups that only the kernel has. What is replayed
+            // may go into a checkpoint, and a store must never be ahead of the log on disk.
+            file.sync_data().map_err(disk_error("sync", &segment.path))?;
+        }
         let mut scan = Scan { path: &segment.path, sectors: &sectors, at: 1, due };
         if first != due {
             return Err(scan.damaged(0, "groups are missing before this segment"));
@@ -79,9 +84,8 @@ pub(super) fn recover(
                     "the log ended in groups that were not durable when the power failed; they are cut"
                 );
                 write_zeros(&*file, &segment.path, end, segment.bytes)?;
+                file.sync_data().map_err(disk_error("sync", &segment.path))?;
             }
-            // A process that was killed leaves groups that only the kernel has.
-            file.sync_data().map_err(disk_error("sync", &segment.path))?;
             found = Some((segment, file, end));
         }
     }

@@ -72,8 +72,8 @@ impl Views {
             stream: Stream::default(),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             shard_bytes_max: timeline_bytes / SHARDS,
-            recent: RecentPosts::new(post_bytes / 4),
-            rendered: RenderedPosts::new(post_bytes - post_bytes / 4),
+            recent: RecentPosts::new(post_bytes / 3),
+            rendered: RenderedPosts::new(post_bytes - post_bytes / 3),
             watches: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             rebuilds: AtomicU64::new(0),
@@ -147,7 +147,11 @@ impl Views {
         if let Some(more) = self.try_home(user, page, &mut items) {
             return PageOf { items, more };
         }
-        let mut following = Vec::new();
+        let mut following = facts.following_all(user);
+        if page.cursor != Cursor::Newest && self.shard(user).lock().is_active(user) {
+            // Beyond what is kept of an active timeline: gathering it anew would not help.
+            return self.gather(facts, user, &following, page);
+        }
         for _ in 0..GATHER_ATTEMPTS {
             // First the position, then the facts: what the facts do not show yet is published
             // behind the position.
@@ -223,7 +227,10 @@ impl Views {
     /// Hears of anything new for `user`, at home or in mentions.
     pub(crate) fn watch(&self, user: UserId) -> watch::Receiver<()> {
         self.watches.fetch_add(1, Ordering::Relaxed);
-        self.shard(user).lock().watch(user)
+        let mut shard = self.shard(user).lock();
+        // What was published before is no news.
+        shard.catch_up(&self.stream);
+        shard.watch(user)
     }
 
     /// Ends a watch.

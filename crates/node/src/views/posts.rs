@@ -84,8 +84,10 @@ impl RenderedPosts {
 
     /// Whatever was rendered of this author is not current any more.
     pub(crate) fn outdate(&self, author: UserId) {
-        self.revision_of(author).fetch_add(1, Ordering::AcqRel);
+        // In this order: who reads the new revision then finds that something was outdated, and
+        // does not keep what it may have rendered from older facts.
         self.outdated.fetch_add(1, Ordering::AcqRel);
+        self.revision_of(author).fetch_add(1, Ordering::AcqRel);
     }
 
     /// Appends a post if it is at hand, or can be rendered from what is: `in_memory` gives a post

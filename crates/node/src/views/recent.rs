@@ -10,11 +10,12 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 const SHARDS: usize = 64;
-/// Posts kept of an author, at least, once they have that many.
-const KEPT: usize = 16;
-const TRIM_AT: usize = 2 * KEPT;
+/// Posts kept of an author, at least, once they have that many: what gathering asks for first, and
+/// a few more.
+const KEPT: usize = 10;
+const TRIM_AT: usize = 16;
 /// Bytes an author costs at most: the list, its entry in the table and slack.
-const AUTHOR_BYTES: usize = TRIM_AT * size_of::<Posted>() + 96;
+const AUTHOR_BYTES: usize = TRIM_AT * size_of::<Posted>() + 80;
 
 /// Newest posts by author, in shards.
 pub(super) struct RecentPosts {

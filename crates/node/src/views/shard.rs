@@ -115,6 +115,11 @@ impl Shard {
         }
     }
 
+    /// Whether the person's timeline is kept.
+    pub(super) fn is_active(&self, user: UserId) -> bool {
+        self.by_user.contains_key(&user)
+    }
+
     /// A page of an active person's timeline; see [`Timeline::page`].
     pub(super) fn page(
         &mut self,

@@ -6,7 +6,7 @@ use feed::{Cursor, Page, PageOf, PostId, UserId};
 /// Ids kept after trimming: a largest page and the one behind it that tells there are more.
 pub(super) const KEPT: usize = feed::limits::PAGE_MAX + 4;
 /// Ids at which the oldest are trimmed.
-const TRIM_AT: usize = KEPT + 40;
+const TRIM_AT: usize = KEPT + 8;
 
 /// A cached home timeline.
 ///

@@ -171,7 +171,8 @@ impl Subscription {
                 Ok(_) = self.closing.wait_for(|closing| *closing) => return None,
                 () = self.watch.changed() => self.caught_up = false,
                 () = tokio::time::sleep(KEEP_ALIVE) => {
-                    // Reading keeps the timeline active, without which there are no news.
+                    // Should the timeline not be active, reading makes it so: without it there
+                    // are no news.
                     self.caught_up = false;
                     return Some(Bytes::from_static(b": keep-alive\n\n"));
                 }
@@ -208,11 +209,11 @@ fn news(node: &Node, user: UserId, position: Position) -> News {
     for event in &due {
         write_event(node, *event, &mut events);
     }
-    News {
-        events,
-        position: due.last().copied().unwrap_or(position),
-        more: due.len() < read || home.more || mentions.more,
-    }
+    let more = due.len() < read || home.more || mentions.more;
+    let told = due.last().copied().unwrap_or(position);
+    // With nothing left, all up to `settled` is told: posts from before a later follow are no news.
+    let position = if more { told } else { told.max(Position { post: end, kind: Kind::Mention }) };
+    News { events, position, more }
 }
 
 /// Up to which post a page is complete, if it does not hold all there is.

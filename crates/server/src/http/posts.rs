@@ -90,14 +90,13 @@ pub(super) async fn publish(
     let (Done::Posted(post), replayed) = edge.submit(command, idempotency).await? else {
         unreachable!("posting posts");
     };
-    // Nothing to show means that it has been deleted since: then a replay says so too.
-    let mut response = match rendered(&edge, post).await? {
-        Some(post) => json(post),
-        None => Problem::from(Refusal::PostNotFound).into_response(),
+    let Some(body) = rendered(&edge, post).await? else {
+        // It has been deleted since; a replay says so too.
+        let gone = Problem::from(Refusal::PostNotFound).into_response();
+        return Ok(mark_replay(gone, replayed));
     };
-    if response.status() == StatusCode::OK {
-        *response.status_mut() = StatusCode::CREATED;
-    }
+    let mut response = json(body);
+    *response.status_mut() = StatusCode::CREATED;
     if let Ok(location) = HeaderValue::try_from(format!("/v1/posts/{}", post.0)) {
         response.headers_mut().insert(LOCATION, location);
     }
@@ -134,8 +133,8 @@ pub(super) async fn delete(
 /// A post as JSON, from memory if it is at hand.
 async fn rendered(edge: &Edge, post: PostId) -> Result<Option<Vec<u8>>, Problem> {
     let mut out = Vec::with_capacity(512);
-    match edge.node.try_post(post, &mut out) {
-        Some(stands) => Ok(stands.then_some(out)),
-        None => edge.read(move |node| node.post(post, &mut out).then_some(out)).await,
+    if edge.node.try_post(post, &mut out) {
+        return Ok(Some(out));
     }
+    edge.read(move |node| node.post(post, &mut out).then_some(out)).await
 }

@@ -192,7 +192,7 @@ impl Drop for TestServer {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.stop();
-            self.node.close().unwrap();
+            self.node.close();
         }
     }
 }

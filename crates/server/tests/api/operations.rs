@@ -147,7 +147,7 @@ fn a_request_under_way_at_shutdown_is_finished_and_the_connection_closed() {
 fn a_closed_node_refuses_changes_and_still_answers_reads() {
     let server = TestServer::open();
     server.register(&["ada"]);
-    server.node.close().unwrap();
+    server.node.close();
     let answer = server.post("/v1/users", &json!({"handle": "bob"}));
     answer.assert_error(503, "stopping", "closed");
     assert_eq!(answer.header("retry-after"), Some("1"));

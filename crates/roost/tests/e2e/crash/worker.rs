@@ -1,0 +1,296 @@
+//! A client of the crash test: changes what is its own, one change after the other, and knows the
+//! outcome of all of them but perhaps the last.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand::rngs::StdRng;
+use rand::seq::{IndexedRandom as _, IteratorRandom as _};
+use rand::{RngExt as _, SeedableRng as _};
+use serde_json::{Value, json};
+
+use super::{Directory, Round};
+use crate::support::http::{Answer, Client, number};
+use crate::support::world::{Person, Post, ids};
+
+/// A change that one worker makes.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    Register { handle: String },
+    Follow { user: u32, other: u32 },
+    Unfollow { user: u32, other: u32 },
+    Publish(Draft),
+    Delete { author: u32, post: u64 },
+}
+
+/// A post to be.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    author: u32,
+    text: String,
+    reply_to: Option<u32>,
+    mentions: Vec<u32>,
+    idempotency_key: Option<String>,
+}
+
+pub(super) struct Worker {
+    number: u32,
+    rng: StdRng,
+    /// Counts what must not be the same twice: handles, texts and keys.
+    serial: u32,
+    /// The people that this worker registered; nobody else changes them.
+    pub(super) people: BTreeMap<u32, Person>,
+    /// Every post there ever was, also those that were deleted.
+    pub(super) published: BTreeSet<u64>,
+    /// Acknowledged with a key, the last one.
+    keyed: Option<(Draft, u64)>,
+    /// Sent, not answered.
+    waiting: Option<Change>,
+}
+
+impl Worker {
+    pub(super) fn new(number: u32, seed: u64) -> Self {
+        let rng = StdRng::seed_from_u64(seed);
+        let (people, published) = (BTreeMap::new(), BTreeSet::new());
+        Self { number, rng, serial: 0, people, published, keyed: None, waiting: None }
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Makes changes until the round is over or the server is gone.
+    pub(super) fn work(&mut self, mut client: Client, directory: &Directory, round: &Round) {
+        loop {
+            let change = self.next(directory);
+            let Ok(answer) = send(&mut client, &change) else {
+                self.waiting = Some(change);
+                return;
+            };
+            self.acknowledged(change, &answer, directory);
+            if round.acknowledged() || self.look(&mut client).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// What no worker has said before.
+    fn unique(&mut self) -> String {
+        self.serial += 1;
+        format!("w{}_{}", self.number, self.serial)
+    }
+
+    fn person(&mut self, id: u32) -> &mut Person {
+        self.people.get_mut(&id).unwrap()
+    }
+
+    fn next(&mut self, directory: &Directory) -> Change {
+        let own: Vec<u32> = self.people.keys().copied().collect();
+        let Some(user) = own.choose(&mut self.rng).copied() else { return self.new_person() };
+        let dice = self.rng.random_range(0..100);
+        if dice < 2 {
+            return self.new_person();
+        }
+        if dice < 20 {
+            let directory = directory.lock().unwrap();
+            let (other, _) = directory.choose(&mut self.rng).unwrap();
+            if *other != user {
+                return Change::Follow { user, other: *other };
+            }
+        } else if dice < 27 {
+            if let Some(other) = self.people[&user].following.iter().choose(&mut self.rng) {
+                return Change::Unfollow { user, other: *other };
+            }
+        } else if dice < 37
+            && let Some(post) = self.people[&user].posts.choose(&mut self.rng)
+        {
+            return Change::Delete { author: user, post: post.id };
+        }
+        Change::Publish(self.draft(user, directory))
+    }
+
+    fn new_person(&mut self) -> Change {
+        Change::Register { handle: self.unique() }
+    }
+
+    fn draft(&mut self, author: u32, directory: &Directory) -> Draft {
+        let unique = self.unique();
+        let (other, handle) = {
+            let directory = directory.lock().unwrap();
+            directory.choose(&mut self.rng).unwrap().clone()
+        };
+        let (reply_to, mentions, mut text) = match self.rng.random_range(0..4) {
+            0 => (None, vec![], unique.clone()),
+            1 => (Some(other), vec![other], format!("@{handle} {unique}")),
+            2 => (None, vec![other], format!("{unique} by @{handle}, as I heard")),
+            _ => (None, vec![], format!("@nobody_has_this {unique}")),
+        };
+        if self.rng.random_bool(0.4) {
+            // 430 characters to a reader, 7,740 bytes to the log.
+            text.push(' ');
+            text.push_str(&"\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}".repeat(430));
+        }
+        let idempotency_key = self.rng.random_bool(0.5).then(|| format!("key-{unique}"));
+        Draft { author, text, reply_to, mentions, idempotency_key }
+    }
+
+    fn acknowledged(&mut self, change: Change, answer: &Answer, directory: &Directory) {
+        let expected = match change {
+            Change::Register { .. } | Change::Publish(_) => 201,
+            _ => 204,
+        };
+        assert_eq!(answer.status, expected, "{change:?}: {}", answer.text());
+        match change {
+            Change::Register { handle } => {
+                let id = number(&answer.json()["id"]) as u32;
+                self.registered(id, handle, directory);
+            }
+            Change::Publish(draft) => {
+                let id = self.check_published(&draft, &answer.json());
+                assert_eq!(answer.header("idempotent-replayed"), None, "{draft:?}");
+                self.publish(draft, id);
+            }
+            change => self.happened(&change),
+        }
+    }
+
+    fn registered(&mut self, id: u32, handle: String, directory: &Directory) {
+        directory.lock().unwrap().push((id, handle.clone()));
+        let person = Person { handle, ..Person::default() };
+        assert!(self.people.insert(id, person).is_none(), "{id} was given out twice");
+    }
+
+    /// Checks what an answer tells of a post; gives its id.
+    fn check_published(&self, draft: &Draft, answer: &Value) -> u64 {
+        let (author, post) = Post::read(answer);
+        assert_eq!((author, &post), (draft.author, &draft.post(post.id)));
+        post.id
+    }
+
+    fn publish(&mut self, draft: Draft, id: u64) {
+        assert!(self.published.insert(id), "{id} was given out twice");
+        let posts = &mut self.person(draft.author).posts;
+        assert!(posts.last().is_none_or(|last| last.id < id), "{id} is not the author's newest");
+        posts.push(draft.post(id));
+        if draft.idempotency_key.is_some() {
+            self.keyed = Some((draft, id));
+        }
+    }
+
+    /// Takes in a follow, an unfollow or a deletion.
+    fn happened(&mut self, change: &Change) {
+        match *change {
+            Change::Follow { user, other } => {
+                self.person(user).following.insert(other);
+            }
+            Change::Unfollow { user, other } => {
+                self.person(user).following.remove(&other);
+            }
+            Change::Delete { author, post } => {
+                self.person(author).posts.retain(|kept| kept.id != post);
+            }
+            Change::Register { .. } | Change::Publish(_) => unreachable!("they have ids"),
+        }
+    }
+
+    /// Looks at a home timeline now and then: it stays active, and shows one's own last post.
+    fn look(&mut self, client: &mut Client) -> std::io::Result<()> {
+        if self.rng.random_bool(0.8) {
+            return Ok(());
+        }
+        let Some((id, person)) = self.people.iter().choose(&mut self.rng) else { return Ok(()) };
+        let Some(last) = person.posts.last() else { return Ok(()) };
+        let before = last.id - 1;
+        let path = format!("/v1/users/{id}/timeline?limit=1&after={before}");
+        let page = client.send("GET", &path, &[], b"")?.expect(200).json();
+        assert_eq!(number(&page["items"][0]["id"]), last.id, "one's own post is at home: {page}");
+        Ok(())
+    }
+
+    /// After a restart: finds out what became of the change without an answer, and repeats the
+    /// last post that had a key, which must change nothing.
+    pub(super) fn settle(&mut self, client: &mut Client, directory: &Directory) {
+        if let Some((draft, id)) = self.keyed.take()
+            && self.people[&draft.author].posts.iter().any(|post| post.id == id)
+        {
+            let answer = send(client, &Change::Publish(draft.clone())).unwrap().expect(201);
+            assert_eq!(self.check_published(&draft, &answer.json()), id, "{draft:?}");
+            assert_eq!(answer.header("idempotent-replayed"), Some("true"), "{draft:?}");
+        }
+        match self.waiting.take() {
+            None => {}
+            Some(Change::Register { handle }) => {
+                let path = format!("/v1/users?handle={handle}");
+                if let [id] = ids(client, &path)[..] {
+                    self.registered(id as u32, handle, directory);
+                }
+            }
+            Some(Change::Publish(draft)) => self.settle_post(draft, client),
+            Some(change) if has_happened(&change, client) => self.happened(&change),
+            Some(_) => {}
+        }
+    }
+
+    fn settle_post(&mut self, draft: Draft, client: &mut Client) {
+        let path = format!("/v1/users/{}/posts?limit=1", draft.author);
+        let newest = client.get(&path).expect(200).json();
+        let newest = newest["items"].get(0).map(|post| Post::read(post).1);
+        let found = newest.filter(|post| post.text == draft.text).map(|post| post.id);
+        let id = match &draft.idempotency_key {
+            None => found,
+            Some(_) => {
+                let answer = send(client, &Change::Publish(draft.clone())).unwrap().expect(201);
+                let id = self.check_published(&draft, &answer.json());
+                let replayed = answer.header("idempotent-replayed") == Some("true");
+                assert_eq!(replayed.then_some(id), found, "{draft:?}");
+                Some(id)
+            }
+        };
+        if let Some(id) = id {
+            self.publish(draft, id);
+        }
+    }
+}
+
+impl Draft {
+    fn post(&self, id: u64) -> Post {
+        let Self { text, reply_to, mentions, .. } = self.clone();
+        Post { id, text, reply_to, mentions }
+    }
+}
+
+/// Whether a follow, an unfollow or a deletion has taken place.
+fn has_happened(change: &Change, client: &mut Client) -> bool {
+    match change {
+        Change::Follow { user, other } => follows(client, *user, *other),
+        Change::Unfollow { user, other } => !follows(client, *user, *other),
+        Change::Delete { post, .. } => client.get(&format!("/v1/posts/{post}")).status == 404,
+        Change::Register { .. } | Change::Publish(_) => unreachable!("these are looked for"),
+    }
+}
+
+fn follows(client: &mut Client, user: u32, other: u32) -> bool {
+    let following = ids(client, &format!("/v1/users/{user}/following?limit=100"));
+    following.contains(&u64::from(other))
+}
+
+fn send(client: &mut Client, change: &Change) -> std::io::Result<Answer> {
+    match change {
+        Change::Register { handle } => {
+            client.try_post("/v1/users", &[], &json!({"handle": handle}))
+        }
+        Change::Follow { user, other } => {
+            client.send("PUT", &format!("/v1/users/{user}/following/{other}"), &[], b"")
+        }
+        Change::Unfollow { user, other } => {
+            client.send("DELETE", &format!("/v1/users/{user}/following/{other}"), &[], b"")
+        }
+        Change::Publish(draft) => {
+            let key = draft.idempotency_key.as_deref().map(|key| ("Idempotency-Key", key));
+            let path = format!("/v1/users/{}/posts", draft.author);
+            client.try_post(&path, key.as_slice(), &json!({"text": draft.text}))
+        }
+        Change::Delete { post, .. } => {
+            client.send("DELETE", &format!("/v1/posts/{post}"), &[], b"")
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! A real friendship graph: everybody posts, and every home timeline and every mentions feed is
+//! compared with the naive answer, first gathered by fan-in, then as kept warm by fan-out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::support::http::{Client, number};
+use crate::support::process::{Server, run};
+use crate::support::world::{Person, Post, World};
+use crate::support::{shared, skipped};
+
+const PEOPLE: usize = 962;
+const FRIENDSHIPS: usize = 18_812;
+
+#[test]
+fn every_home_timeline_of_a_real_graph_is_what_a_naive_reader_finds() {
+    let Some(graph) = graph() else { return };
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::open(data.path(), &["--durability", "never"]);
+    load(&server, &graph);
+    let mut client = server.client();
+    let mut world = what_was_loaded(&mut client, &graph);
+
+    post_from_everyone(&mut client, &mut world, "first");
+    check_everybody(&server, &world);
+
+    // Now everybody is active: from here on their timelines are kept, not gathered.
+    post_from_everyone(&mut client, &mut world, "second");
+    change_minds(&mut client, &mut world);
+    check_everybody(&server, &world);
+    check_backwards(&mut client, &world);
+
+    server.stop();
+    let server = Server::open(data.path(), &[]);
+    check_everybody(&server, &world);
+}
+
+/// The edge list, or a loud word that it is not there.
+fn graph() -> Option<PathBuf> {
+    let file = shared().map(|shared| shared.join("data/reed98/edges.txt"));
+    let file = file.filter(|file| file.is_file());
+    if file.is_none() {
+        skipped(
+            "the home timelines of a real graph: there is no shared/data/reed98/edges.txt \
+             beside the repository; ROOST_SHARED names the folder that holds data/",
+        );
+    }
+    file
+}
+
+/// Loads the graph as an operator would, and lets it live for a second.
+fn load(server: &Server, graph: &Path) {
+    let target = format!("http://{}", server.address);
+    let arguments = ["simulate", "--graph", graph.to_str().unwrap(), "--target", &target];
+    let ended = run(arguments.into_iter().chain(["--duration", "1s", "--load", "heavy"]));
+    assert!(ended.status.success(), "{ended:#?}");
+}
+
+/// The follows from the file itself, the handles and the posts of that second from the server.
+fn what_was_loaded(client: &mut Client, graph: &Path) -> World {
+    let mut world = World::default();
+    let users = client.all("/v1/users?limit=100");
+    for user in &users {
+        let handle = user["handle"].as_str().unwrap().to_owned();
+        world.0.insert(number(&user["id"]) as u32, Person { handle, ..Person::default() });
+    }
+    let mut friendships = BTreeSet::new();
+    for line in std::fs::read_to_string(graph).unwrap().lines() {
+        let mut numbers = line.split_ascii_whitespace().map(|number| number.parse().unwrap());
+        let (one, other): (u32, u32) = (numbers.next().unwrap(), numbers.next().unwrap());
+        friendships.insert((one.min(other), one.max(other)));
+        world.0.get_mut(&one).unwrap().following.insert(other);
+        world.0.get_mut(&other).unwrap().following.insert(one);
+    }
+    assert_eq!((world.0.len(), friendships.len()), (PEOPLE, FRIENDSHIPS));
+    read_posts(client, &mut world);
+    world
+}
+
+/// Takes in everybody's posts, whose addressees are found anew in their texts.
+fn read_posts(client: &mut Client, world: &mut World) {
+    let numbers: BTreeMap<String, u32> =
+        world.0.iter().map(|(id, person)| (person.handle.clone(), *id)).collect();
+    for (id, person) in &mut world.0 {
+        let mut posts = client.all(&format!("/v1/users/{id}/posts?limit=100"));
+        posts.reverse();
+        for json in &posts {
+            let (author, post) = Post::read(json);
+            assert_eq!((author, &post), (*id, &addressed(post.id, &post.text, &numbers)));
+            person.posts.push(post);
+        }
+    }
+    let posts: usize = world.0.values().map(|person| person.posts.len()).sum();
+    assert!(posts > 0, "a second of heavy load brings posts");
+}
+
+/// The post with this text, by a plain reading of the rule: `@handle` is a mention, in front a
+/// reply.
+fn addressed(id: u64, text: &str, numbers: &BTreeMap<String, u32>) -> Post {
+    let of_handle = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = text.split(|c| !of_handle(c) && c != '@');
+    let mut mentions = Vec::new();
+    for word in words.filter_map(|word| word.strip_prefix('@')) {
+        mentions.extend(numbers.get(word).filter(|user| !mentions.contains(*user)).copied());
+    }
+    let reply_to = mentions.first().copied().filter(|_| text.starts_with('@'));
+    Post { id, text: text.to_owned(), reply_to, mentions }
+}
+
+/// Everybody posts three times: something plain, a reply to a friend or to somebody else, and a
+/// mention within.
+fn post_from_everyone(client: &mut Client, world: &mut World, round: &str) {
+    let handles: BTreeMap<u32, String> =
+        world.0.iter().map(|(id, person)| (*id, person.handle.clone())).collect();
+    let numbers = handles.iter().map(|(id, handle)| (handle.clone(), *id)).collect();
+    let mut drafts = Vec::new();
+    for (id, person) in &world.0 {
+        let stranger = (id * 7 + 3) % PEOPLE as u32;
+        let friend = person.following.iter().nth(person.following.len() / 2);
+        let other = if id % 3 == 0 { stranger } else { *friend.unwrap_or(&stranger) };
+        let handle = &handles[&other];
+        drafts.push((*id, format!("{round}: a plain word from {id}")));
+        drafts.push((*id, format!("@{handle} {round}: an answer from {id}")));
+        drafts.push((*id, format!("{round}: {id} thinks of @{handle}, not of @nobody_at_all")));
+    }
+    let post = |(user, text): &(u32, String)| json!({"op": "post", "user": user, "text": text});
+    let commands: Vec<_> = drafts.iter().map(post).collect();
+    let published = client.batch(&commands);
+    for ((author, text), id) in drafts.iter().zip(published) {
+        let post = addressed(id.unwrap(), text, &numbers);
+        world.0.get_mut(author).unwrap().posts.push(post);
+    }
+}
+
+/// Every seventh person takes a post back, and every fifth unfollows somebody and follows a
+/// stranger.
+fn change_minds(client: &mut Client, world: &mut World) {
+    let mut commands = Vec::new();
+    for (id, person) in &mut world.0 {
+        if id % 7 == 0 {
+            let post = person.posts.remove(person.posts.len() / 2);
+            commands.push(json!({"op": "delete_post", "id": post.id}));
+        }
+        if id % 5 == 0 {
+            let stranger = (id + PEOPLE as u32 / 2) % PEOPLE as u32;
+            if let Some(friend) = person.following.pop_first() {
+                commands.push(json!({"op": "unfollow", "user": id, "other": friend}));
+            }
+            person.following.insert(stranger);
+            commands.push(json!({"op": "follow", "user": id, "other": stranger}));
+        }
+    }
+    client.batch(&commands);
+}
+
+/// Every home timeline and every mentions feed, all pages of them.
+fn check_everybody(server: &Server, world: &World) {
+    std::thread::scope(|scope| {
+        for part in 0..2 {
+            let mut client = server.client();
+            scope.spawn(move || {
+                for reader in (part..PEOPLE as u32).step_by(2) {
+                    let limit = [17, 50, 100][reader as usize % 3];
+                    world.check_home(&mut client, reader, limit);
+                    world.check_mentions(&mut client, reader, limit.min(50));
+                }
+            });
+        }
+    });
+}
+
+/// Reading from the end to the beginning finds the same posts.
+fn check_backwards(client: &mut Client, world: &World) {
+    for reader in (0..PEOPLE as u32).step_by(40) {
+        let home = world.home(reader);
+        let Some(oldest) = home.last() else { continue };
+        let path = format!("/v1/users/{reader}/timeline?limit=30&after={}", oldest - 1);
+        let pages = client.walk(&path, "prev");
+        let found = pages.iter().rev().flatten().map(|post| number(&post["id"]));
+        assert!(found.eq(home), "the home timeline of {reader}, read backwards");
+    }
+}

@@ -1,0 +1,168 @@
+//! Live updates of the real binary: in order, once, across `kill -9`, and past a reader who has
+//! stopped reading.
+
+use serde_json::json;
+
+use crate::support::events::{Event, Events};
+use crate::support::http::Client;
+use crate::support::process::Server;
+
+/// People 0 to 3; 1 and 2 follow 0.
+fn people(client: &mut Client) {
+    for handle in ["ada", "bob", "eve", "dan"] {
+        client.register(handle);
+    }
+    client.follow(1, 0);
+    client.follow(2, 0);
+}
+
+fn told(events: &[Event]) -> Vec<(&str, &str)> {
+    events.iter().map(|event| (event.kind.as_str(), event.text.as_str())).collect()
+}
+
+/// Checks that of every post both were told: that it is at home, and that it mentions the reader.
+fn check_told_both(seen: &[Event], published: &[u64]) {
+    let seen: Vec<_> = seen.iter().map(|event| event.id.as_str()).collect();
+    let both = |post: &u64| [format!("{post}.p"), format!("{post}.m")];
+    let expect: Vec<String> = published.iter().flat_map(both).collect();
+    let wrong = expect.iter().zip(&seen).position(|(expect, seen)| expect != seen);
+    if let Some(at) = wrong {
+        panic!("event {at} should be {} and is {}", expect[at], seen[at]);
+    }
+    assert_eq!(seen.len(), expect.len());
+}
+
+#[test]
+fn posts_and_mentions_reach_their_readers_once_and_in_order() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::open(data.path(), &[]);
+    let mut client = server.client();
+    people(&mut client);
+    client.publish(0, "before anybody listens");
+    let mut bob = Events::open(server.address, 1, None);
+    let mut dan = Events::open(server.address, 3, None);
+    for (author, text) in [
+        (0, "for both followers"),
+        (0, "hello @bob"),
+        (3, "from one whom nobody follows"),
+        (0, "@dan a reply that only dan and ada see"),
+        (3, "@bob from a stranger"),
+        (1, "one's own"),
+        (0, "the last one, @dan"),
+    ] {
+        client.publish(author, text);
+    }
+    let expect = [
+        ("post", "for both followers"),
+        ("post", "hello @bob"),
+        ("mention", "hello @bob"),
+        ("mention", "@bob from a stranger"),
+        ("post", "one's own"),
+        ("post", "the last one, @dan"),
+    ];
+    assert_eq!(told(&bob.take(expect.len())), expect);
+    let expect = [
+        ("post", "from one whom nobody follows"),
+        ("mention", "@dan a reply that only dan and ada see"),
+        ("post", "@bob from a stranger"),
+        ("mention", "the last one, @dan"),
+    ];
+    assert_eq!(told(&dan.take(expect.len())), expect);
+
+    // A server that stops in good order ends its streams, and nothing more was on them.
+    server.stop();
+    assert!(bob.next().is_none() && dan.next().is_none());
+}
+
+#[test]
+fn a_reader_who_reads_along_misses_nothing_however_fast_posts_come() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::open(data.path(), &["--durability", "never"]);
+    let mut client = server.client();
+    people(&mut client);
+    client.follow(1, 2);
+    client.follow(1, 3);
+    let mut bob = Events::open(server.address, 1, None);
+    let (seen, mut published) = std::thread::scope(|scope| {
+        let reading = scope.spawn(move || bob.until_mention("the end for @bob"));
+        let author = |author| {
+            let mut client = server.client();
+            let post = move |number| client.publish(author, &format!("{number} for @bob"));
+            scope.spawn(|| (0..1_500).map(post).collect::<Vec<u64>>())
+        };
+        let published = [0, 2, 3].map(author).map(|author| author.join().unwrap());
+        let end = client.publish(0, "the end for @bob");
+        (reading.join().unwrap(), [published.concat(), vec![end]].concat())
+    });
+    published.sort_unstable();
+    check_told_both(&seen, &published);
+}
+
+#[test]
+fn a_reader_who_comes_back_after_kill_9_misses_nothing_and_sees_nothing_twice() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::open(data.path(), &["--overlay-memory", "64KiB"]);
+    let mut client = server.client();
+    people(&mut client);
+    let mut bob = Events::open(server.address, 1, None);
+    let mut eve = Events::open(server.address, 2, None);
+    let mut published = Vec::new();
+    let mut publish = |client: &mut Client, count: usize| {
+        for _ in 0..count {
+            let text = format!("{} for @bob", published.len());
+            published.push(client.publish(0, &text));
+        }
+    };
+    publish(&mut client, 40);
+    let mut seen_by_bob = bob.take(2 * 20 + 1);
+    let mut seen_by_eve = eve.take(1);
+    publish(&mut client, 10);
+    server.kill();
+
+    let server = Server::open(data.path(), &["--overlay-memory", "64KiB"]);
+    let mut client = server.client();
+    // More than a page behind, in part from before the kill, and in part from before coming back.
+    publish(&mut client, 150);
+    let mut bob = Events::open(server.address, 1, Some(&seen_by_bob.last().unwrap().id));
+    let mut eve = Events::open(server.address, 2, Some(&seen_by_eve.last().unwrap().id));
+    publish(&mut client, 10);
+    let end = format!("{} for @bob", published.len() - 1);
+    seen_by_bob.extend(bob.until_mention(&end));
+    seen_by_eve.extend(eve.take(published.len() - seen_by_eve.len()));
+    server.stop();
+    assert!(bob.next().is_none() && eve.next().is_none());
+
+    check_told_both(&seen_by_bob, &published);
+    let seen: Vec<_> = seen_by_eve.iter().map(|e| (e.kind.as_str(), e.post)).collect();
+    assert_eq!(seen, published.iter().map(|post| ("post", *post)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_reader_who_has_stopped_reading_delays_nobody() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::open(data.path(), &["--durability", "never"]);
+    let mut client = server.client();
+    people(&mut client);
+    let mut bob = Events::open(server.address, 1, None);
+    let mut eve = Events::open(server.address, 2, None);
+    // Together more than the system takes in for a reader who reads nothing: some 15 MB.
+    let family = "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}".repeat(430);
+    let post = |number| json!({"op": "post", "user": 0, "text": format!("{number} {family}")});
+    let mut published = Vec::new();
+    for start in (0..2_000).step_by(100) {
+        let commands: Vec<_> = (start..start + 100).map(post).collect();
+        published.extend(client.batch(&commands).into_iter().flatten());
+        // Eve reads along; bob does not.
+        let seen: Vec<u64> = eve.take(100).iter().map(|event| event.post).collect();
+        assert_eq!(seen, published[start..]);
+    }
+    let last = client.publish(0, "and others are served as ever");
+    assert_eq!(eve.next().unwrap().post, last);
+    published.push(last);
+
+    // If bob begins to read again he finds everything in order, or the end if he took too long.
+    let seen: Vec<u64> =
+        std::iter::from_fn(|| bob.next()).take(published.len()).map(|event| event.post).collect();
+    assert_eq!(seen, published[..seen.len()]);
+    assert!(!seen.is_empty());
+}

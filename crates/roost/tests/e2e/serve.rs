@@ -1,0 +1,235 @@
+//! `roost serve` as its operators meet it: settings, keys, starting, stopping, refusing.
+
+mod formats;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::http::Client;
+use crate::support::process::{Ended, Process, Server, roost, run, serve};
+use crate::support::world::{Post, ids};
+
+const KEY_LINE: &str = "application key, shown this once: ";
+
+/// The statuses of a read without a key and with each of these.
+fn statuses(server: &Server, keys: &[&str]) -> Vec<u16> {
+    let keys = std::iter::once(None).chain(keys.iter().map(|key| Some((*key).to_owned())));
+    let read = |key| Client::new(server.address, key).get("/v1/users").status;
+    keys.map(read).collect()
+}
+
+/// Checks that this text stands in no file below a directory, and not in the log.
+fn check_nowhere(directory: &Path, ended: &Ended, text: &str) {
+    assert!(!ended.err.contains(text), "{ended:#?}");
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            check_nowhere(&path, ended, text);
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            let holds = bytes.windows(text.len()).any(|window| window == text.as_bytes());
+            assert!(!holds, "{} holds the key", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_first_start_makes_a_key_shows_it_once_and_keeps_only_its_hash() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("not/there/yet");
+    let server = Server::start(&mut serve(&data, &[]));
+    let key = server.process.said(KEY_LINE).expect("the first start shows a key");
+    assert_eq!(statuses(&server, &[&key, "roost_wrong"]), [401, 200, 401]);
+    assert_eq!(Client::new(server.address, None).get("/healthz").status, 200);
+    let ended = server.stop();
+    assert_eq!(ended.out.matches(&key).count(), 1, "{}", ended.out);
+    check_nowhere(&data, &ended, &key);
+
+    let server = Server::start(&mut serve(&data, &[]));
+    assert_eq!(statuses(&server, &[&key]), [401, 200]);
+    let ended = server.stop();
+    assert!(!ended.out.contains("key"), "the second start shows none: {}", ended.out);
+
+    let given = "a-key-from-the-environment";
+    let server = Server::start(serve(&data, &[]).env("ROOST_KEY", given));
+    assert_eq!(statuses(&server, &[&key, given]), [401, 401, 200]);
+    let ended = server.stop();
+    assert!(!ended.out.contains("key"), "a given key is not shown: {}", ended.out);
+    check_nowhere(&data, &ended, given);
+    let server = Server::start(&mut serve(&data, &[]));
+    assert_eq!(statuses(&server, &[&key, given]), [401, 401, 200], "the last key remains");
+}
+
+#[test]
+fn open_mode_binds_to_loopback_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let file = directory.path().join("roost.toml");
+    std::fs::write(&file, "open = true\nlisten = \"0.0.0.0:0\"\n").unwrap();
+    let check = |command: &mut Command| {
+        let ended = Process::start(command).ended();
+        assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
+        assert!(ended.err.contains("loopback") && ended.out.is_empty(), "{ended:#?}");
+        assert!(!data.exists(), "nothing is made by a start that is refused");
+    };
+    check(&mut listening(&data, "0.0.0.0:0", &["--open"]));
+    check(&mut listening(&data, "[::]:0", &["--open"]));
+    check(listening(&data, "0.0.0.0:0", &[]).env("ROOST_OPEN", "true"));
+    let mut command = roost(["serve", "--data"]);
+    check(command.arg(&data).arg("--config").arg(&file));
+}
+
+fn listening(data: &Path, address: &str, more: &[&str]) -> Command {
+    let mut command = roost(["serve", "--listen", address, "--data"]);
+    command.arg(data).args(more);
+    command
+}
+
+#[test]
+fn a_flag_goes_before_the_environment_and_that_before_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let file = path("roost.toml");
+    let settings = json!({"data": path("by-file"), "listen": "127.0.0.1:0", "open": true});
+    let lines =
+        settings.as_object().unwrap().iter().map(|(key, value)| format!("{key} = {value}\n"));
+    std::fs::write(&file, lines.collect::<String>()).unwrap();
+    let made = |flag: bool, variable: bool| {
+        let mut command = roost(["serve"]);
+        command.env("ROOST_CONFIG", &file);
+        if flag {
+            command.arg("--data").arg(path("by-flag"));
+        }
+        if variable {
+            command.env("ROOST_DATA", path("by-variable"));
+        }
+        let server = Server::start(&mut command);
+        server.client().get("/healthz").expect(200);
+        server.stop();
+        let names = ["by-flag", "by-variable", "by-file"];
+        let made: Vec<&str> = names.into_iter().filter(|name| path(name).exists()).collect();
+        made.iter().for_each(|name| std::fs::remove_dir_all(path(name)).unwrap());
+        made
+    };
+    assert_eq!(made(true, true), ["by-flag"]);
+    assert_eq!(made(true, false), ["by-flag"]);
+    assert_eq!(made(false, true), ["by-variable"]);
+    assert_eq!(made(false, false), ["by-file"]);
+}
+
+#[test]
+fn a_second_server_on_the_same_data_refuses_to_start_and_says_why() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::open(data.path(), &[]);
+    let second = Process::start(&mut serve(data.path(), &[])).ended();
+    assert_eq!(second.status.code(), Some(1), "{second:#?}");
+    assert!(second.err.contains("another roost uses"), "{second:#?}");
+    assert!(second.err.contains(data.path().to_str().unwrap()), "{second:#?}");
+    assert!(second.out.is_empty(), "{second:#?}");
+    // The first is none the worse for it, and nothing is in the way once it has ended.
+    server.client().register("ada");
+    server.kill();
+    Server::open(data.path(), &[]).client().get("/v1/users/@ada").expect(200);
+}
+
+#[test]
+fn sigterm_under_load_loses_nothing_and_the_next_start_has_nothing_to_replay() {
+    const AUTHORS: u32 = 4;
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::open(data.path(), &[]);
+    for author in 0..AUTHORS {
+        server.client().register(&format!("author{author}"));
+    }
+    let acks = AtomicU32::new(0);
+    let acknowledged: BTreeMap<u32, Vec<u64>> = std::thread::scope(|scope| {
+        let (server, acks) = (&server, &acks);
+        let post = move |author| {
+            let mut client = server.client();
+            let path = format!("/v1/users/{author}/posts");
+            let mut posts = Vec::new();
+            while let Ok(answer) = client.try_post(&path, &[], &json!({"text": "on and on"})) {
+                posts.push(Post::read(&answer.expect(201).json()).1.id);
+                if acks.fetch_add(1, Ordering::Relaxed) == 200 {
+                    server.process.signal(Signal::TERM);
+                }
+            }
+            posts
+        };
+        let authors: Vec<_> =
+            (0..AUTHORS).map(|author| (author, scope.spawn(move || post(author)))).collect();
+        authors.into_iter().map(|(author, posts)| (author, posts.join().unwrap())).collect()
+    });
+    let ended = server.process.ended();
+    assert_eq!(ended.status.code(), Some(0), "{ended:#?}");
+
+    let server = Server::open(data.path(), &[]);
+    let line = server.process.logged("recovered").expect("a start tells what it recovered");
+    let line: Value = serde_json::from_str(&line).expect("a log that nobody watches is JSON");
+    assert_eq!((&line["replayed"], &line["level"]), (&0.into(), &"INFO".into()), "{line}");
+    let mut client = server.client();
+    for (author, mut posts) in acknowledged {
+        posts.reverse();
+        assert_eq!(ids(&mut client, &format!("/v1/users/{author}/posts?limit=100")), posts);
+    }
+}
+
+#[test]
+fn sigterm_as_soon_as_the_server_serves_is_an_end_in_good_order() {
+    let data = tempfile::tempdir().unwrap();
+    for _ in 0..10 {
+        Server::open(data.path(), &[]).stop();
+    }
+}
+
+#[test]
+fn help_names_every_setting_and_every_setting_is_known_here() {
+    let check = |command: &str, expect: &[&str]| {
+        let ended = run([command, "--help"]);
+        assert!(ended.status.success(), "{ended:#?}");
+        let mut flags: Vec<&str> = ended
+            .out
+            .lines()
+            .map(str::trim_start)
+            .filter(|line| line.starts_with('-'))
+            .filter_map(|line| line.split(['[', ' ']).find_map(|word| word.strip_prefix("--")))
+            .collect();
+        flags.retain(|flag| *flag != "help");
+        assert_eq!(flags, expect, "{}", ended.out);
+        ended.out
+    };
+    let settings = [
+        "config",
+        "data",
+        "listen",
+        "open",
+        "durability",
+        "fsync-interval",
+        "timeline-memory",
+        "post-memory",
+        "store-cache",
+        "overlay-memory",
+        "queue",
+        "max-connections",
+        "log-format",
+    ];
+    let help = check("serve", &settings);
+    for setting in settings {
+        let variable = format!("[env: ROOST_{}=]", setting.replace('-', "_").to_uppercase());
+        assert!(help.contains(&variable), "{variable}? {help}");
+    }
+    for word in ["ROOST_KEY", "ROOST_LOG", "127.0.0.1:8998", "./roost-data", "always", "never"] {
+        assert!(help.contains(word), "{word}? {help}");
+    }
+    let flags = ["target", "users", "load", "duration", "seed", "graph", "connections", "json"];
+    check("simulate", &flags);
+    check("demo", &["listen", "users", "duration"]);
+    let help = run(["--help"]).out;
+    for command in ["serve", "demo", "simulate"] {
+        assert!(help.contains(&format!("\n  {command} ")), "{command}? {help}");
+    }
+}

@@ -1,0 +1,71 @@
+//! `roost simulate` and `roost demo` as their users start them.
+
+use serde_json::Value;
+
+use crate::support::process::{Process, Server, roost, run};
+
+#[test]
+fn a_rehearsal_tells_its_tables_and_writes_them_as_json() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("summary.json");
+    let arguments = ["simulate", "--users", "300", "--load", "heavy", "--duration", "1s", "--json"];
+    let ended = Process::start(roost(arguments).arg(&file)).ended();
+    assert!(ended.status.success(), "{ended:#?}");
+    for part in ["300 people with ", "followers", "following", "101-500", "loaded in ", "p99 ms"] {
+        assert!(ended.out.contains(part), "{part}? {}", ended.out);
+    }
+    assert!(ended.out.contains("no errors"), "{}", ended.out);
+
+    let summary: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!((&summary["people"], &summary["seed"]), (&300.into(), &1.into()));
+    assert_eq!(summary["load"], "heavy");
+    assert_eq!(summary["errors"].as_array().unwrap().len(), 0);
+    for name in ["follows", "load_s", "run_s", "posts_by_top_twentieth"] {
+        assert!(summary[name].is_number(), "{name}: {summary:#}");
+    }
+    for name in ["shares", "lag"] {
+        assert!(summary[name].is_object(), "{name}: {summary:#}");
+    }
+    let kinds = summary["kinds"].as_array().unwrap();
+    let names: Vec<_> = kinds.iter().filter_map(|kind| kind["kind"].as_str()).collect();
+    assert_eq!(names, ["posts", "home reads", "mention reads"]);
+    assert!(kinds[0]["count"].as_u64() > Some(0), "people posted: {summary:#}");
+    for name in ["count", "per_second", "errors", "p50_ms", "p90_ms", "p99_ms", "max_ms"] {
+        assert!(kinds.iter().all(|kind| kind[name].is_number()), "{name}: {summary:#}");
+    }
+}
+
+#[test]
+fn a_rehearsal_without_its_server_says_what_is_wrong() {
+    let check = |target: &str, expect: &str| {
+        let ended = run(["simulate", "--users", "10", "--duration", "1s", "--target", target]);
+        assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
+        assert!(ended.err.contains(expect), "{target}: {ended:#?}");
+    };
+    check("127.0.0.1:8998", "a target looks like http://");
+    // A port that was free a moment ago.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    check(&format!("http://{free}"), "refused");
+
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::open(&data.path().join("open"), &[]);
+    server.client().register("somebody");
+    check(&format!("http://{}", server.address), "empty");
+    let mut keyed = crate::support::process::serve(&data.path().join("keyed"), &[]);
+    let server = Server::start(&mut keyed);
+    check(&format!("http://{}", server.address), "401");
+}
+
+#[test]
+fn the_demo_prints_what_to_open_and_ends_by_itself() {
+    let process =
+        Process::start(&mut roost(["demo", "--duration", "1s", "--listen", "127.0.0.1:0"]));
+    let line = process.said("roost runs at ").expect("the demo says where it runs");
+    let ended = process.ended();
+    assert!(ended.status.success(), "{ended:#?}");
+    let url = line.split(' ').next().unwrap();
+    assert!(url.starts_with("http://127.0.0.1:") && !url.ends_with(":0"), "{line}");
+    for part in [format!("{url}/docs"), format!("curl '{url}/"), format!("curl -N {url}/")] {
+        assert!(ended.out.contains(&part), "{part}? {}", ended.out);
+    }
+}

@@ -1,0 +1,29 @@
+//! What the tests share: the processes, the client, the streams of events, and the naive answers.
+
+pub(crate) mod events;
+pub(crate) mod http;
+pub(crate) mod process;
+pub(crate) mod world;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Nothing takes this long unless it hangs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The folder of shared data, or `None` if it is not on this machine: `ROOST_SHARED`, or beside
+/// the repository.
+pub(crate) fn shared() -> Option<PathBuf> {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let named = std::env::var_os("ROOST_SHARED").map(PathBuf::from);
+    let near = ["../shared", "../../../shared"].map(|path| here.join(path));
+    named.into_iter().chain(near).find(|path| path.is_dir())
+}
+
+/// Says out loud that something was not tested, and why. The macros would be quiet: what they
+/// print of a test that passes is not shown. In CI, which sets `ROOST_NO_SKIP`, it is a failure.
+pub(crate) fn skipped(what: &str) {
+    assert!(std::env::var_os("ROOST_NO_SKIP").is_none(), "nothing may be skipped here: {what}");
+    std::io::stderr().write_all(format!("SKIPPED: {what}\n").as_bytes()).unwrap();
+}

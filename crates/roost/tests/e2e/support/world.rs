@@ -1,0 +1,93 @@
+//! The naive answers: what everybody should see, from a plain list of everything that happened.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::http::{Client, number};
+
+/// A post that stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Post {
+    pub(crate) id: u64,
+    pub(crate) text: String,
+    pub(crate) reply_to: Option<u32>,
+    pub(crate) mentions: Vec<u32>,
+}
+
+/// A person with what is theirs to change.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Person {
+    pub(crate) handle: String,
+    pub(crate) following: BTreeSet<u32>,
+    /// In order of publishing.
+    pub(crate) posts: Vec<Post>,
+}
+
+/// Everybody, by number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct World(pub(crate) BTreeMap<u32, Person>);
+
+impl Post {
+    /// A post as JSON tells it, and the number of its author.
+    pub(crate) fn read(json: &Value) -> (u32, Self) {
+        let person = |person: &Value| number(&person["id"]) as u32;
+        let post = Self {
+            id: number(&json["id"]),
+            text: json["text"].as_str().unwrap().to_owned(),
+            reply_to: Some(&json["reply_to"]).filter(|person| !person.is_null()).map(person),
+            mentions: json["mentions"].as_array().unwrap().iter().map(person).collect(),
+        };
+        (person(&json["author"]), post)
+    }
+}
+
+impl World {
+    pub(crate) fn followers(&self, user: u32) -> Vec<u32> {
+        let follows =
+            |(id, person): (&u32, &Person)| person.following.contains(&user).then_some(*id);
+        self.0.iter().filter_map(follows).collect()
+    }
+
+    /// The posts a person finds at home, newest first.
+    pub(crate) fn home(&self, reader: u32) -> Vec<u64> {
+        let following = &self.0[&reader].following;
+        let mut home: Vec<u64> = self.0[&reader].posts.iter().map(|post| post.id).collect();
+        for author in following {
+            let seen = |post: &&Post| match post.reply_to {
+                Some(other) => other == reader || following.contains(&other),
+                None => true,
+            };
+            home.extend(self.0[author].posts.iter().filter(seen).map(|post| post.id));
+        }
+        newest_first(home)
+    }
+
+    /// The posts that mention a person, newest first.
+    pub(crate) fn mentions(&self, reader: u32) -> Vec<u64> {
+        let posts = self.0.values().flat_map(|person| &person.posts);
+        newest_first(posts.filter(|post| post.mentions.contains(&reader)).map(|p| p.id).collect())
+    }
+
+    /// Checks that the server shows a person this home, on pages of this size.
+    pub(crate) fn check_home(&self, client: &mut Client, reader: u32, limit: usize) {
+        let home = ids(client, &format!("/v1/users/{reader}/timeline?limit={limit}"));
+        assert_eq!(home, self.home(reader), "the home timeline of {reader}");
+    }
+
+    /// Checks that the server shows a person these mentions, on pages of this size.
+    pub(crate) fn check_mentions(&self, client: &mut Client, reader: u32, limit: usize) {
+        let mentions = ids(client, &format!("/v1/users/{reader}/mentions?limit={limit}"));
+        assert_eq!(mentions, self.mentions(reader), "the mentions of {reader}");
+    }
+}
+
+/// The ids of everything in a list, page after page.
+pub(crate) fn ids(client: &mut Client, path: &str) -> Vec<u64> {
+    client.all(path).iter().map(|item| number(&item["id"])).collect()
+}
+
+fn newest_first(mut ids: Vec<u64>) -> Vec<u64> {
+    ids.sort_unstable_by(|a, b| b.cmp(a));
+    ids
+}
