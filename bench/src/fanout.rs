@@ -65,6 +65,10 @@ fn prepare(node: &Node, runtime: &tokio::runtime::Runtime) -> anyhow::Result<()>
         let piece: Vec<Request> = commands.by_ref().take(4_000).collect();
         runtime.block_on(node.submit_all(piece))?;
     }
+    // Full timelines, as those of people who have followed anybody for a while are.
+    for _ in 0..120 {
+        runtime.block_on(node.submit(post(0)))?;
+    }
     for user in 0..people {
         drop(node.home_ids(UserId(user), &newest()));
     }

@@ -12,6 +12,10 @@ pub(crate) fn fatal(what: &str, error: &(dyn std::error::Error + 'static)) -> ! 
         causes.push_str(&error.to_string());
         cause = error.source();
     }
-    tracing::error!("{what}{causes}; stopping, because going on could lose acknowledged changes");
+    let reason = format!("{what}{causes}; stopping: going on could lose acknowledged changes");
+    tracing::error!("{reason}");
+    if !tracing::dispatcher::has_been_set() {
+        eprintln!("{reason}");
+    }
     std::process::abort();
 }

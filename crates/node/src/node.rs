@@ -25,8 +25,10 @@ use crate::writer::{self, Writer};
 const MIB: usize = 1 << 20;
 /// Most commands that are submitted together.
 pub const SUBMISSION_COMMANDS_MAX: usize = writer::GROUP_COMMANDS_MAX;
-/// How long effects wait at most for a shard that nobody reads from or watches.
-const DELIVERY_PAUSE: Duration = Duration::from_millis(50);
+/// How long the deliverer rests while there is something to deliver, and while there is nothing:
+/// so long a post may wait for timelines that nobody reads or watches.
+const DELIVERY_PAUSE: Duration = Duration::from_millis(2);
+const DELIVERY_REST: Duration = Duration::from_millis(50);
 
 /// When a change is on the disk rather than with the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +117,7 @@ pub(crate) struct Shared {
 }
 
 struct Threads {
+    shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
     others: Vec<JoinHandle<()>>,
     /// Held as long as there is a clone of the node.
@@ -214,7 +217,7 @@ impl Node {
         };
         let writer = Some(spawn("writer", move || writer.run()));
         others.push(deliverer);
-        let threads = Threads { writer, others, _lock: lock };
+        let threads = Threads { shared: Arc::clone(&shared), writer, others, _lock: lock };
         Self { shared, threads: Arc::new(Mutex::new(threads)) }
     }
 
@@ -264,17 +267,7 @@ impl Node {
     /// Reads still work, so the directory is free for another node only when the last clone of this
     /// one is gone. Closing again does nothing.
     pub fn close(&self) {
-        self.shared.inbox.close();
-        let mut threads = self.threads.lock();
-        // None of them ends by a panic: that would have ended the process.
-        if let Some(writer) = threads.writer.take() {
-            drop(writer.join());
-        }
-        self.shared.stopped.store(1, Ordering::Release);
-        for thread in threads.others.drain(..) {
-            thread.thread().unpark();
-            drop(thread.join());
-        }
+        self.threads.lock().end();
     }
 
     /// Counters and histograms of the write path.
@@ -300,15 +293,38 @@ impl Node {
     }
 }
 
+impl Threads {
+    /// Ends all of them in good order. None ends by a panic: that would have ended the process.
+    fn end(&mut self) {
+        self.shared.inbox.close();
+        if let Some(writer) = self.writer.take() {
+            drop(writer.join());
+        }
+        self.shared.stopped.store(1, Ordering::Release);
+        for thread in self.others.drain(..) {
+            thread.thread().unpark();
+            drop(thread.join());
+        }
+    }
+}
+
+/// A node that is dropped without being closed is closed then.
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 impl Shared {
     /// Brings the view shards up to date: at once when somebody watches, else now and then, so
     /// that the stream stays short though nobody reads.
     fn deliver_until_stopped(&self) {
+        let mut pause = DELIVERY_REST;
         while self.stopped.load(Ordering::Acquire) == 0 {
             if !self.delivery_due.swap(false, Ordering::AcqRel) {
-                std::thread::park_timeout(DELIVERY_PAUSE);
+                std::thread::park_timeout(pause);
             }
-            self.views.deliver();
+            pause = if self.views.deliver() { DELIVERY_PAUSE } else { DELIVERY_REST };
         }
     }
 }

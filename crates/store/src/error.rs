@@ -36,5 +36,8 @@ pub enum StoreError {
 /// might write.
 pub fn fatal(doing: &str, error: &dyn std::error::Error) -> ! {
     tracing::error!(%error, doing, "the store cannot be read; stopping");
+    if !tracing::dispatcher::has_been_set() {
+        eprintln!("{doing}: {error}; the store cannot be read; stopping");
+    }
     std::process::abort()
 }

@@ -101,15 +101,19 @@ impl Views {
         }
     }
 
-    /// Brings every shard up to date. The deliverer's work; anybody may do it.
-    pub(crate) fn deliver(&self) {
-        let mut consumed = u64::MAX;
+    /// Brings every shard up to date; tells whether there was anything new. The deliverer's work;
+    /// anybody may do it.
+    pub(crate) fn deliver(&self) -> bool {
+        let (mut consumed, mut news) = (u64::MAX, false);
         for shard in &self.shards {
             let mut shard = shard.lock();
+            let before = shard.cursor();
             shard.catch_up(&self.stream);
+            news |= shard.cursor() > before;
             consumed = consumed.min(shard.cursor());
         }
         self.stream.trim(consumed);
+        news
     }
 
     fn shard(&self, user: UserId) -> &Mutex<Shard> {

@@ -1,12 +1,12 @@
 //! One active person's home timeline: the newest post ids, contiguous to the newest of all.
 
+use std::collections::VecDeque;
+
 use feed::timeline::sees;
 use feed::{Cursor, Page, PageOf, PostId, UserId};
 
 /// Ids kept after trimming: a largest page and the one behind it that tells there are more.
 pub(super) const KEPT: usize = feed::limits::PAGE_MAX + 4;
-/// Ids at which the oldest are trimmed.
-const TRIM_AT: usize = KEPT + 8;
 
 /// A cached home timeline.
 ///
@@ -19,7 +19,7 @@ pub(super) struct Timeline {
     pub(super) following: Box<[UserId]>,
     /// Whether it was read since the eviction hand came by.
     pub(super) touched: bool,
-    posts: Vec<PostId>,
+    posts: VecDeque<PostId>,
     complete: bool,
 }
 
@@ -27,8 +27,7 @@ impl Timeline {
     /// A timeline as gathered: `newest` holds its newest posts, newest first.
     pub(super) fn new(user: UserId, following: Box<[UserId]>, newest: &PageOf<PostId>) -> Self {
         // A list of its own size: the gathered one has room for all that was considered.
-        let room = if newest.items.len() < KEPT { newest.items.len() } else { TRIM_AT };
-        let mut posts = Vec::with_capacity(room);
+        let mut posts = VecDeque::with_capacity(newest.items.len());
         posts.extend(newest.items.iter().rev());
         Self { user, following, touched: true, posts, complete: !newest.more }
     }
@@ -43,21 +42,29 @@ impl Timeline {
         if reply_to.is_some() && !sees(self.user, &self.following, author, reply_to) {
             return false;
         }
-        match self.posts.last() {
+        match self.posts.back() {
             Some(last) if *last >= post => {
                 if let Err(at) = self.posts.binary_search(&post)
                     && (at > 0 || self.complete)
                 {
                     self.posts.insert(at, post);
+                    self.trim(KEPT);
                 }
             }
-            _ => self.posts.push(post),
-        }
-        if self.posts.len() >= TRIM_AT {
-            self.posts.drain(..self.posts.len() - KEPT);
-            self.complete = false;
+            _ => {
+                // First make room: a full ring then never grows.
+                self.trim(KEPT - 1);
+                self.posts.push_back(post);
+            }
         }
         true
+    }
+
+    fn trim(&mut self, kept: usize) {
+        if self.posts.len() > kept {
+            self.posts.pop_front();
+            self.complete = false;
+        }
     }
 
     /// Takes out a post.
@@ -75,9 +82,9 @@ impl Timeline {
             if from == 0 && !self.complete {
                 return None;
             }
-            let newer = self.posts.get(from..)?;
-            out.extend(newer.iter().take(page.limit).rev());
-            return Some(newer.len() > page.limit);
+            let to = self.posts.len().min(from + page.limit);
+            out.extend(self.posts.range(from..to).rev());
+            return Some(self.posts.len() > to);
         }
         let end = match page.cursor {
             Cursor::Before(before) => self.posts.partition_point(|post| *post < before),
@@ -86,14 +93,14 @@ impl Timeline {
         if end <= page.limit && !self.complete {
             return None;
         }
-        let older = self.posts.get(..end)?;
-        out.extend(older.iter().rev().take(page.limit));
-        Some(older.len() > page.limit)
+        let from = end.saturating_sub(page.limit);
+        out.extend(self.posts.range(from..end).rev());
+        Some(from > 0)
     }
 
     /// Bytes held, with those of the index entries that point here.
     pub(super) fn bytes(&self) -> usize {
         const INDEX_ENTRY_BYTES: usize = 12;
-        size_of::<Self>() + TRIM_AT * 8 + (self.following.len() + 1) * (4 + INDEX_ENTRY_BYTES)
+        size_of::<Self>() + KEPT * 8 + (self.following.len() + 1) * (4 + INDEX_ENTRY_BYTES)
     }
 }
