@@ -206,16 +206,10 @@ impl Worker {
         Ok(())
     }
 
-    /// After a restart: finds out what became of the change without an answer, and repeats the
+    /// After a restart: finds out what became of the change without an answer, then repeats the
     /// last post that had a key, which must change nothing.
     pub(super) fn settle(&mut self, client: &mut Client, directory: &Directory) {
-        if let Some((draft, id)) = self.keyed.take()
-            && self.people[&draft.author].posts.iter().any(|post| post.id == id)
-        {
-            let answer = send(client, &Change::Publish(draft.clone())).unwrap().expect(201);
-            assert_eq!(self.check_published(&draft, &answer.json()), id, "{draft:?}");
-            assert_eq!(answer.header("idempotent-replayed"), Some("true"), "{draft:?}");
-        }
+        let keyed = self.keyed.take();
         match self.waiting.take() {
             None => {}
             Some(Change::Register { handle }) => {
@@ -227,6 +221,14 @@ impl Worker {
             Some(Change::Publish(draft)) => self.settle_post(draft, client),
             Some(change) if has_happened(&change, client) => self.happened(&change),
             Some(_) => {}
+        }
+        // The change without an answer may have deleted that very post.
+        if let Some((draft, id)) = keyed
+            && self.people[&draft.author].posts.iter().any(|post| post.id == id)
+        {
+            let answer = send(client, &Change::Publish(draft.clone())).unwrap().expect(201);
+            assert_eq!(self.check_published(&draft, &answer.json()), id, "{draft:?}");
+            assert_eq!(answer.header("idempotent-replayed"), Some("true"), "{draft:?}");
         }
     }
 
