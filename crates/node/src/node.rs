@@ -113,7 +113,7 @@ pub(crate) struct Shared {
     pub(crate) overlay_bytes: AtomicU64,
     pub(crate) delivery_due: AtomicBool,
     pub(crate) handles: crate::reads::Handles,
-    stopped: AtomicU64,
+    stopped: AtomicBool,
 }
 
 struct Threads {
@@ -191,7 +191,7 @@ impl Node {
             overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
             delivery_due: AtomicBool::new(false),
             handles: crate::reads::Handles::default(),
-            stopped: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
         });
         let deliverer = spawn("deliverer", {
             let shared = Arc::clone(&shared);
@@ -300,7 +300,7 @@ impl Threads {
         if let Some(writer) = self.writer.take() {
             drop(writer.join());
         }
-        self.shared.stopped.store(1, Ordering::Release);
+        self.shared.stopped.store(true, Ordering::Release);
         for thread in self.others.drain(..) {
             thread.thread().unpark();
             drop(thread.join());
@@ -320,7 +320,7 @@ impl Shared {
     /// that the stream stays short though nobody reads.
     fn deliver_until_stopped(&self) {
         let mut pause = DELIVERY_REST;
-        while self.stopped.load(Ordering::Acquire) == 0 {
+        while !self.stopped.load(Ordering::Acquire) {
             if !self.delivery_due.swap(false, Ordering::AcqRel) {
                 std::thread::park_timeout(pause);
             }

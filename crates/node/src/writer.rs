@@ -5,7 +5,7 @@
 //! `always`) and applied.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use feed::{Effect, Entry, Reply, Rows, StampClock, Txn, apply};
@@ -199,10 +199,10 @@ fn unix_ms() -> u64 {
 pub(crate) fn sync_now_and_then(
     slot: &SyncSlot,
     interval: Duration,
-    stopped: &AtomicU64,
+    stopped: &AtomicBool,
     metrics: &Metrics,
 ) {
-    while stopped.load(Ordering::Acquire) == 0 {
+    while !stopped.load(Ordering::Acquire) {
         std::thread::park_timeout(interval);
         let Some(point) = slot.lock().take() else { continue };
         let start = Instant::now();

@@ -134,15 +134,14 @@ impl Collector for Sampled {
         )?;
         routes.iter().try_for_each(|route| route.encode_latencies(&mut latencies))?;
         drop(routes);
-        let sizes = self.node.sizes();
-        Self::encode_sizes(&mut encoder, &sizes)?;
-        Self::encode_views(&mut encoder, &sizes)?;
+        Self::encode_sizes(&mut encoder, &self.node.sizes())?;
         encode_process(&mut encoder)
     }
 }
 
 impl Sampled {
     fn encode_sizes(encoder: &mut DescriptorEncoder<'_>, sizes: &Sizes) -> std::fmt::Result {
+        let views = sizes.views;
         for (name, help, size) in [
             ("roost_users", "People registered", sizes.users),
             ("roost_posts", "Posts that stand", sizes.posts),
@@ -150,15 +149,6 @@ impl Sampled {
             ("roost_log_bytes", "Bytes of the log that are kept", sizes.log_bytes),
             ("roost_store_bytes", "Bytes of the store on disk", sizes.store_bytes),
             ("roost_overlay_bytes", "Bytes of changes not yet in the store", sizes.overlay_bytes),
-        ] {
-            gauge(encoder, name, help, size)?;
-        }
-        Ok(())
-    }
-
-    fn encode_views(encoder: &mut DescriptorEncoder<'_>, sizes: &Sizes) -> std::fmt::Result {
-        let views = sizes.views;
-        for (name, help, size) in [
             ("roost_queued_commands", "Commands that wait for the writer", sizes.queued_commands),
             ("roost_active_timelines", "People whose home is in memory", views.active_timelines),
             ("roost_timeline_bytes", "Estimated bytes of those homes", views.timeline_bytes),
