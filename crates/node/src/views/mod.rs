@@ -7,13 +7,15 @@ mod posts;
 mod recent;
 mod shard;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod timeline;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use feed::timeline::{Posted, gather, sees};
+use feed::timeline::{Posted, gather};
 use feed::{Cursor, Effect, Facts, Page, PageOf, PostId, Rows, Span, UserId};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 pub(crate) use posts::RenderedPosts;
@@ -27,6 +29,10 @@ use timeline::Timeline;
 const SHARDS: usize = 16;
 /// Effects not yet consumed by every shard at which the writer lends a hand: bounds the stream.
 const BACKLOG_MAX: usize = 1 << 20;
+/// Steps of catching up that the deliverer does before it lets others have the shard: about 0.1 ms.
+const DELIVERER_STEPS: usize = 4_096;
+/// Steps with which a reader lends a hand: a few tens of microseconds at most.
+const READER_STEPS: usize = 512;
 /// How often a timeline is gathered anew because the person's follows changed meanwhile, before a
 /// page is answered from the facts alone.
 const GATHER_ATTEMPTS: usize = 3;
@@ -106,11 +112,18 @@ impl Views {
     pub(crate) fn deliver(&self) -> bool {
         let (mut consumed, mut news) = (u64::MAX, false);
         for shard in &self.shards {
-            let mut shard = shard.lock();
-            let before = shard.cursor();
-            shard.catch_up(&self.stream);
-            news |= shard.cursor() > before;
-            consumed = consumed.min(shard.cursor());
+            loop {
+                let mut shard = shard.lock();
+                let before = shard.cursor();
+                let done = shard.catch_up(&self.stream, DELIVERER_STEPS);
+                news |= !done || shard.cursor() > before;
+                if done {
+                    consumed = consumed.min(shard.cursor());
+                    break;
+                }
+                // Readers who wait for the shard come first.
+                MutexGuard::unlock_fair(shard);
+            }
         }
         self.stream.trim(consumed);
         news
@@ -133,8 +146,8 @@ impl Views {
     ) -> Option<bool> {
         let more = {
             let mut shard = self.shard(user).lock();
-            shard.catch_up(&self.stream);
-            shard.page(user, page, out)?
+            shard.catch_up(&self.stream, READER_STEPS);
+            shard.page(&self.stream, user, page, out)?
         };
         self.hits.fetch_add(1, Ordering::Relaxed);
         Some(more)
@@ -163,7 +176,11 @@ impl Views {
             following = facts.following_all(user);
             let newest = Page { cursor: Cursor::Newest, limit: timeline::KEPT };
             let newest = self.gather(facts, user, &following, &newest);
-            if self.activate(user, &following, &newest, position) {
+            let timeline = Timeline::new(user, following.as_slice().into(), &newest, position);
+            let mut shard = self.shard(user).lock();
+            if shard.insert(&self.stream, timeline, self.shard_bytes_max) {
+                drop(shard);
+                self.rebuilds.fetch_add(1, Ordering::Relaxed);
                 if let Some(more) = self.try_home(user, page, &mut items) {
                     return PageOf { items, more };
                 }
@@ -193,48 +210,10 @@ impl Views {
         self.recent.read(author, span, |span| facts.posts_by(author, span))
     }
 
-    /// Puts a timeline gathered at `position` into its shard, brought up to date. False if it is
-    /// worth nothing because the person's follows changed since, or too much happened.
-    fn activate(
-        &self,
-        user: UserId,
-        following: &[UserId],
-        newest: &PageOf<PostId>,
-        position: u64,
-    ) -> bool {
-        let mut timeline = Timeline::new(user, following.into(), newest);
-        let mut shard = self.shard(user).lock();
-        shard.catch_up(&self.stream);
-        let mut missed = Vec::new();
-        if self.stream.read(position, &mut missed).is_none() {
-            return false;
-        }
-        missed.truncate(usize::try_from(shard.cursor() - position).unwrap_or(usize::MAX));
-        for effect in missed {
-            match effect {
-                Effect::FollowingChanged { user: other } if other == user => return false,
-                Effect::Posted { post, author, reply_to }
-                    if (author == user || following.binary_search(&author).is_ok())
-                        && sees(user, following, author, reply_to) =>
-                {
-                    timeline.deliver(post, author, reply_to);
-                }
-                Effect::PostDeleted { post, .. } => timeline.remove(post),
-                _ => {}
-            }
-        }
-        shard.insert(timeline, self.shard_bytes_max);
-        self.rebuilds.fetch_add(1, Ordering::Relaxed);
-        true
-    }
-
     /// Hears of anything new for `user`, at home or in mentions.
     pub(crate) fn watch(&self, user: UserId) -> watch::Receiver<()> {
         self.watches.fetch_add(1, Ordering::Relaxed);
-        let mut shard = self.shard(user).lock();
-        // What was published before is no news.
-        shard.catch_up(&self.stream);
-        shard.watch(user)
+        self.shard(user).lock().watch(user)
     }
 
     /// Ends a watch.

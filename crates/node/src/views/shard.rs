@@ -1,9 +1,14 @@
 //! One shard of the home timelines: the active people whose number falls to it, and who among them
 //! follows whom.
 //!
-//! A shard is a function of the effect stream up to its cursor. It catches up when somebody reads
-//! from it and when the deliverer comes by, whoever is first; so a post by somebody with a million
-//! followers costs the writer nothing, and a read never sees less than was published.
+//! A shard is a function of the effect stream up to its cursor. The deliverer makes it catch up, a
+//! bounded number of steps at a time, and readers lend a hand with a few; so a post by somebody with
+//! a million followers costs the writer nothing and nobody has to wait until it has reached them all.
+//! A read still sees all that was published: the timeline it asks for takes in by itself what the
+//! shard has not got to yet.
+//!
+//! **Invariant:** a timeline has taken in everything before the higher of the shard's cursor and its
+//! own position, and nothing behind it except, while a post is on its way, that post.
 
 use feed::{Effect, Page, PostId, UserId};
 use hashbrown::HashMap;
@@ -29,6 +34,10 @@ pub(super) struct Tally {
 #[derive(Default)]
 pub(super) struct Shard {
     cursor: u64,
+    /// Of the effect at the cursor, if it is on its way: how many followers it has yet to reach, the
+    /// first ones in their list. One that leaves the list there is replaced by the last one, who is
+    /// reached twice then, which changes nothing.
+    left: Option<usize>,
     slots: Vec<Option<Timeline>>,
     free: Vec<Slot>,
     by_user: HashMap<UserId, Slot>,
@@ -38,7 +47,6 @@ pub(super) struct Shard {
     bytes: usize,
     hand: usize,
     pub(super) tally: Tally,
-    effects: Vec<Effect>,
 }
 
 impl Shard {
@@ -57,48 +65,64 @@ impl Shard {
         self.bytes
     }
 
-    /// Takes in all published effects.
-    pub(super) fn catch_up(&mut self, stream: &Stream) {
-        if self.cursor == stream.head() {
-            return;
+    /// Takes in published effects until there are none left or `steps` are done: an effect is one
+    /// step, and so is each timeline that it reaches. True if none are left.
+    pub(super) fn catch_up(&mut self, stream: &Stream, mut steps: usize) -> bool {
+        while self.cursor != stream.head() {
+            let Some(piece) = stream.read(self.cursor) else {
+                unreachable!("effects stay until every shard has consumed them");
+            };
+            for effect in piece {
+                if steps == 0 || !self.take_in(effect, &mut steps) {
+                    return false;
+                }
+                self.cursor += 1;
+                steps = steps.saturating_sub(1);
+            }
         }
-        let mut effects = std::mem::take(&mut self.effects);
-        let Some(head) = stream.read(self.cursor, &mut effects) else {
-            unreachable!("effects stay until every shard has consumed them");
-        };
-        for effect in effects.drain(..) {
-            self.take_in(effect);
-        }
-        // One huge burst must not hold its memory for ever.
-        effects.shrink_to(4_096);
-        self.effects = effects;
-        self.cursor = head;
+        true
     }
 
-    fn take_in(&mut self, effect: Effect) {
+    /// False if the steps did not suffice.
+    fn take_in(&mut self, effect: Effect, steps: &mut usize) -> bool {
         match effect {
-            Effect::Posted { post, author, reply_to } => self.deliver(post, author, reply_to),
+            Effect::Posted { post, author, reply_to } => {
+                return self
+                    .spread(author, steps, |timeline| timeline.deliver(post, author, reply_to));
+            }
             Effect::PostDeleted { post, author } => {
-                for slot in self.followers.get(&author).into_iter().flatten() {
-                    if let Some(Some(timeline)) = self.slots.get_mut(*slot as usize) {
-                        timeline.remove(post);
-                    }
-                }
+                return self.spread(author, steps, |timeline| {
+                    timeline.remove(post);
+                    false
+                });
             }
             Effect::FollowingChanged { user } => {
-                self.drop_timeline(user);
+                if self.timeline(user).is_some_and(|timeline| timeline.current <= self.cursor) {
+                    self.drop_timeline(user);
+                }
                 self.notify(user);
             }
             Effect::Mentioned { user, .. } => self.notify(user),
             Effect::ProfileChanged { .. } => {}
         }
+        true
     }
 
-    fn deliver(&mut self, post: PostId, author: UserId, reply_to: Option<UserId>) {
-        let Some(followers) = self.followers.get(&author) else { return };
-        for slot in followers {
+    /// Does `deliver` with the timelines of those who follow `author`; false if the steps did not
+    /// suffice. `deliver` tells whether that is news.
+    fn spread(
+        &mut self,
+        author: UserId,
+        steps: &mut usize,
+        deliver: impl Fn(&mut Timeline) -> bool,
+    ) -> bool {
+        let followers = self.followers.get(&author).map(SmallVec::as_slice).unwrap_or_default();
+        let end = self.left.take().unwrap_or(usize::MAX).min(followers.len());
+        let start = end.saturating_sub(*steps);
+        *steps -= end - start;
+        for slot in followers.get(start..end).unwrap_or_default() {
             let Some(Some(timeline)) = self.slots.get_mut(*slot as usize) else { continue };
-            if timeline.deliver(post, author, reply_to) {
+            if timeline.current <= self.cursor && deliver(timeline) {
                 self.tally.deliveries += 1;
                 if !self.watchers.is_empty()
                     && let Some(watcher) = self.watchers.get(&timeline.user)
@@ -107,6 +131,8 @@ impl Shard {
                 }
             }
         }
+        self.left = (start > 0).then_some(start);
+        start == 0
     }
 
     fn notify(&self, user: UserId) {
@@ -120,22 +146,46 @@ impl Shard {
         self.by_user.contains_key(&user)
     }
 
-    /// A page of an active person's timeline; see [`Timeline::page`].
+    fn timeline(&self, user: UserId) -> Option<&Timeline> {
+        self.slots.get(*self.by_user.get(&user)? as usize)?.as_ref()
+    }
+
+    /// A page of an active person's timeline with all that was published; see [`Timeline::page`].
     pub(super) fn page(
         &mut self,
+        stream: &Stream,
         user: UserId,
         page: &Page,
         out: &mut Vec<PostId>,
     ) -> Option<bool> {
         let slot = *self.by_user.get(&user)?;
         let timeline = self.slots.get_mut(slot as usize)?.as_mut()?;
+        let from = timeline.current.max(self.cursor);
+        let Some(delivered) = timeline.catch_up(stream, from) else {
+            self.drop_timeline(user);
+            return None;
+        };
         timeline.touched = true;
-        timeline.page(page, out)
+        let more = timeline.page(page, out);
+        if delivered > 0 {
+            self.tally.deliveries += delivered;
+            self.notify(user);
+        }
+        more
     }
 
     /// Puts a timeline in, in place of the person's earlier one, and evicts others while the shard
-    /// holds more than `bytes_max`.
-    pub(super) fn insert(&mut self, timeline: Timeline, bytes_max: usize) {
+    /// holds more than `bytes_max`. False, and nothing put in, if it is out of date in a way that
+    /// only gathering it anew mends.
+    pub(super) fn insert(
+        &mut self,
+        stream: &Stream,
+        mut timeline: Timeline,
+        bytes_max: usize,
+    ) -> bool {
+        if timeline.catch_up(stream, timeline.current).is_none() {
+            return false;
+        }
         self.drop_timeline(timeline.user);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -151,6 +201,7 @@ impl Shard {
             *place = Some(timeline);
         }
         self.evict(user, bytes_max);
+        true
     }
 
     fn drop_timeline(&mut self, user: UserId) {

@@ -9,9 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use feed::Effect;
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 /// Consumed effects that stay available: 2 MB, far more than pass by while a timeline is gathered.
 const KEPT_MIN: u64 = 65_536;
+/// Effects read at once: few enough to lie on the stack and not to keep the writer waiting.
+const PIECE: usize = 64;
+
+/// Consecutive effects.
+pub(super) type Piece = SmallVec<[Effect; PIECE]>;
 
 /// Effects at consecutive positions from 0.
 #[derive(Default)]
@@ -39,13 +45,11 @@ impl Stream {
         self.head.load(Ordering::Acquire)
     }
 
-    /// Appends the effects from `cursor` on to `out`; returns the position behind them, or `None`
-    /// if some of them are gone.
-    pub(super) fn read(&self, cursor: u64, out: &mut Vec<Effect>) -> Option<u64> {
+    /// The next effects from `cursor` on: some, unless it is the head. `None` if they are gone.
+    pub(super) fn read(&self, cursor: u64) -> Option<Piece> {
         let kept = self.kept.lock();
         let skip = usize::try_from(cursor.checked_sub(kept.first)?).ok()?;
-        out.extend(kept.effects.range(skip.min(kept.effects.len())..));
-        Some(kept.first + kept.effects.len() as u64)
+        Some(kept.effects.range(skip.min(kept.effects.len())..).take(PIECE).copied().collect())
     }
 
     /// Drops effects before `consumed`, except the newest [`KEPT_MIN`].

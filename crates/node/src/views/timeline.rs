@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use feed::timeline::sees;
-use feed::{Cursor, Page, PageOf, PostId, UserId};
+use feed::{Cursor, Effect, Page, PageOf, PostId, UserId};
+
+use super::stream::Stream;
 
 /// Ids kept after trimming: a largest page and the one behind it that tells there are more.
 pub(super) const KEPT: usize = feed::limits::PAGE_MAX + 4;
@@ -19,17 +21,25 @@ pub(super) struct Timeline {
     pub(super) following: Box<[UserId]>,
     /// Whether it was read since the eviction hand came by.
     pub(super) touched: bool,
+    /// The position in the stream before which it has taken in everything, by itself or by being
+    /// gathered; its shard may be further.
+    pub(super) current: u64,
     posts: VecDeque<PostId>,
     complete: bool,
 }
 
 impl Timeline {
-    /// A timeline as gathered: `newest` holds its newest posts, newest first.
-    pub(super) fn new(user: UserId, following: Box<[UserId]>, newest: &PageOf<PostId>) -> Self {
+    /// A timeline as gathered at `current`: `newest` holds its newest posts, newest first.
+    pub(super) fn new(
+        user: UserId,
+        following: Box<[UserId]>,
+        newest: &PageOf<PostId>,
+        current: u64,
+    ) -> Self {
         // A list of its own size: the gathered one has room for all that was considered.
         let mut posts = VecDeque::with_capacity(newest.items.len());
         posts.extend(newest.items.iter().rev());
-        Self { user, following, touched: true, posts, complete: !newest.more }
+        Self { user, following, touched: true, current, posts, complete: !newest.more }
     }
 
     /// Takes in a post by `author`, whom the user follows or is; false if they do not see it.
@@ -58,6 +68,32 @@ impl Timeline {
             }
         }
         true
+    }
+
+    /// Takes in, for this timeline alone, everything from `from` on, and tells how many posts came.
+    /// What it has already may come again: that changes nothing. `None` if it must be gathered anew.
+    pub(super) fn catch_up(&mut self, stream: &Stream, mut from: u64) -> Option<u64> {
+        let mut delivered = 0;
+        while from != stream.head() {
+            let piece = stream.read(from)?;
+            from += piece.len() as u64;
+            for effect in piece {
+                match effect {
+                    Effect::FollowingChanged { user } if user == self.user => return None,
+                    Effect::Posted { post, author, reply_to } if self.follows(author) => {
+                        delivered += u64::from(self.deliver(post, author, reply_to));
+                    }
+                    Effect::PostDeleted { post, .. } => self.remove(post),
+                    _ => {}
+                }
+            }
+        }
+        self.current = from;
+        Some(delivered)
+    }
+
+    fn follows(&self, author: UserId) -> bool {
+        author == self.user || self.following.binary_search(&author).is_ok()
     }
 
     fn trim(&mut self, kept: usize) {
