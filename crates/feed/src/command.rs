@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{PostId, Stamp, UserId};
+use crate::ids::{PostId, Stamp, StoryId, UserId};
+use crate::lifetime::Lifetime;
 use crate::limits;
 use crate::text::{Bio, Handle, Name, PostText};
 
@@ -67,6 +68,43 @@ pub enum Command {
         /// Which.
         post: PostId,
     },
+    /// `user` and `other` are friends from now on.
+    Befriend {
+        /// One.
+        user: UserRef,
+        /// The other.
+        other: UserRef,
+    },
+    /// `user` and `other` are friends no more.
+    Unfriend {
+        /// One.
+        user: UserRef,
+        /// The other.
+        other: UserRef,
+    },
+    /// Tell friends a story that vanishes.
+    TellStory {
+        /// Who tells.
+        author: UserRef,
+        /// What.
+        text: PostText,
+        /// For how long.
+        life: Lifetime,
+    },
+    /// Take a live story back.
+    DeleteStory {
+        /// Which.
+        story: StoryId,
+    },
+    /// `viewer` looks at a live story.
+    ViewStory {
+        /// Which.
+        story: StoryId,
+        /// Who.
+        viewer: UserRef,
+    },
+    /// Remove rows of stories that expired or were deleted. The node asks, not a person.
+    SweepStories,
 }
 
 /// A key under which a command happens at most once.
@@ -116,6 +154,28 @@ pub enum Done {
     Posted(PostId),
     /// A post was taken back.
     Deleted,
+    /// The friendship stands, newly or already.
+    Befriended,
+    /// The friendship does not stand, any more or ever.
+    Unfriended,
+    /// A story was told.
+    StoryTold {
+        /// Which.
+        story: StoryId,
+        /// When it vanishes, in milliseconds since 1970: from then on nobody sees it.
+        expires_ms: u64,
+    },
+    /// A story was taken back.
+    StoryDeleted,
+    /// The story was seen, newly or already.
+    StoryViewed,
+    /// Rows of stories were removed.
+    Swept {
+        /// Stories whose last row is gone now.
+        stories: u32,
+        /// Whether more waits: ask again soon.
+        more: bool,
+    },
 }
 
 /// Why a command changed nothing. Not an error of the system: the caller can put it right.
@@ -130,9 +190,9 @@ pub enum Refusal {
     /// The biography is malformed.
     #[error("a bio is at most {} characters without control characters", limits::BIO_CHARS_MAX)]
     BadBio,
-    /// The text of a post is malformed.
+    /// The text of a post or story is malformed.
     #[error(
-        "a post is 1 to {} characters (at most {} bytes) without control characters",
+        "a text is 1 to {} characters (at most {} bytes) without control characters",
         limits::POST_CHARS_MAX,
         limits::POST_BYTES_MAX
     )]
@@ -155,6 +215,15 @@ pub enum Refusal {
     /// Ids are used up.
     #[error("this server cannot hold more users")]
     Full,
+    /// Befriending oneself.
+    #[error("nobody can be a friend of themselves")]
+    SelfFriend,
+    /// No such story, no more, or not for these eyes.
+    #[error("there is no such story")]
+    StoryNotFound,
+    /// The life of a story is too short or too long.
+    #[error("a story lives {} to {} seconds", limits::STORY_SECS_MIN, limits::STORY_SECS_MAX)]
+    BadLifetime,
 }
 
 impl Refusal {
@@ -172,6 +241,9 @@ impl Refusal {
             Self::SelfFollow => "self_follow",
             Self::KeyReused => "idempotency_key_reused",
             Self::Full => "full",
+            Self::SelfFriend => "self_friend",
+            Self::StoryNotFound => "story_not_found",
+            Self::BadLifetime => "bad_lifetime",
         }
     }
 }
@@ -211,5 +283,35 @@ pub enum Effect {
     ProfileChanged {
         /// Who.
         user: UserId,
+    },
+    /// `user` and `other` became friends, or ceased to be.
+    FriendsChanged {
+        /// One.
+        user: UserId,
+        /// The other.
+        other: UserId,
+    },
+    /// A story appeared.
+    StoryTold {
+        /// Which.
+        story: StoryId,
+        /// By whom.
+        author: UserId,
+        /// When it vanishes, in milliseconds since 1970.
+        expires_ms: u64,
+    },
+    /// A story was deleted, or swept behind its expiry; told once.
+    StoryGone {
+        /// Which.
+        story: StoryId,
+        /// By whom it was.
+        author: UserId,
+    },
+    /// A friend saw a story for the first time.
+    StoryViewed {
+        /// Which.
+        story: StoryId,
+        /// Who.
+        viewer: UserId,
     },
 }

@@ -1,12 +1,14 @@
 //! The facts in the domain's words: typed reads over any rows, and the writer's changes.
 
+mod stories;
+
 use std::ops::Deref;
 
 use crate::command::{Idempotency, Outcome, UserRef};
 use crate::ids::{PostId, Stamp, UserId};
 use crate::limits;
 use crate::records::{Counts, Post, Totals, User, decode, encode};
-use crate::rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
+use crate::rows::{NameTable, PointTable, Rows, RowsMut, SetTable, Span, Value};
 use crate::text::Handle;
 
 /// Typed reads. Any thread may hold one.
@@ -80,11 +82,11 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         self.people(SetTable::Following, user, Span::ALL)
     }
 
-    /// People of `user` in `table` (following or followers) within `span` of ids.
+    /// People of `user` in `table` (following, followers or friends) within `span` of ids.
     #[must_use]
     pub fn people(&self, table: SetTable, user: UserId, span: Span) -> Vec<UserId> {
         let rows = self.rows.members(table, user.0.into(), span);
-        rows.into_iter().filter_map(|(item, _)| u32::try_from(item).ok().map(UserId)).collect()
+        rows.into_iter().filter_map(|(item, _)| person(item)).collect()
     }
 
     /// A post that stands.
@@ -110,7 +112,11 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     /// What came of the command that carried this key, if it was seen within the days that keys
     /// are kept.
     #[must_use]
-    pub fn seen(&self, idempotency: &Idempotency, stamp: Stamp) -> Option<([u8; 8], Outcome)> {
+    pub fn remembered(
+        &self,
+        idempotency: &Idempotency,
+        stamp: Stamp,
+    ) -> Option<([u8; 8], Outcome)> {
         let today = stamp.unix_day();
         (today.saturating_sub(limits::IDEMPOTENCY_DAYS)..=today).rev().find_map(|day| {
             let key = idempotency_key(day, &idempotency.key);
@@ -209,22 +215,15 @@ impl<'a> Txn<'a> {
 /// Posts newest first, strictly older than `before`.
 #[must_use]
 pub fn older_than(before: Option<PostId>, limit: usize) -> Option<Span> {
-    let high = match before {
-        None => u64::MAX,
-        Some(PostId(before)) => before.checked_sub(1)?,
-    };
-    Some(Span { low: 0, high, limit, order: Order::Descending })
+    Span::below(before.map(u64::from), limit)
 }
 
-/// Posts oldest first, strictly newer than `after`.
-#[must_use]
-pub fn newer_than(PostId(after): PostId, limit: usize) -> Option<Span> {
-    let low = after.checked_add(1)?;
-    Some(Span { low, high: u64::MAX, limit, order: Order::Ascending })
+fn person(number: u64) -> Option<UserId> {
+    u32::try_from(number).ok().map(UserId)
 }
 
 fn reply_of(value: u64) -> Option<UserId> {
-    value.checked_sub(1).and_then(|user| u32::try_from(user).ok()).map(UserId)
+    value.checked_sub(1).and_then(person)
 }
 
 fn idempotency_key(day: u32, key: &[u8; 16]) -> Value {

@@ -1,4 +1,4 @@
-//! Identifiers: dense numbers for people, time-ordered 63-bit numbers for posts and stamps.
+//! Identifiers: dense numbers for people, time-ordered 63-bit numbers for posts, stories and stamps.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +9,10 @@ pub struct UserId(pub u32);
 /// A post: the [`Stamp`] of the command that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PostId(pub u64);
+
+/// A story: the [`Stamp`] of the command that told it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct StoryId(pub u64);
 
 /// When and as which a command was accepted: 41 bits of milliseconds since [`EPOCH_MS`], 10 bits of
 /// node, 12 bits of sequence. Unique and never reused; fits a signed 64-bit number.
@@ -35,6 +39,12 @@ impl Stamp {
     pub const fn unix_day(self) -> u32 {
         (self.unix_ms() / 86_400_000) as u32
     }
+
+    /// Whole seconds since 1970.
+    #[must_use]
+    pub const fn unix_second(self) -> u64 {
+        self.unix_ms() / 1_000
+    }
 }
 
 impl PostId {
@@ -42,6 +52,26 @@ impl PostId {
     #[must_use]
     pub const fn unix_ms(self) -> u64 {
         Stamp(self.0).unix_ms()
+    }
+}
+
+impl StoryId {
+    /// Milliseconds since 1970 at which the story was told.
+    #[must_use]
+    pub const fn unix_ms(self) -> u64 {
+        Stamp(self.0).unix_ms()
+    }
+}
+
+impl From<PostId> for u64 {
+    fn from(PostId(number): PostId) -> Self {
+        number
+    }
+}
+
+impl From<StoryId> for u64 {
+    fn from(StoryId(number): StoryId) -> Self {
+        number
     }
 }
 

@@ -1,4 +1,4 @@
-//! The rules of roost: what a command does to the facts, and what a home timeline is.
+//! The rules of roost: what a command does to the facts, and what the homes of posts and stories are.
 //!
 //! Everything here is a plain sequential function of its arguments. There is no clock, no
 //! randomness, no I/O and no lock: time and new ids arrive in a [`Stamp`], rows are reached through
@@ -11,19 +11,23 @@
 pub mod apply;
 pub mod command;
 pub mod facts;
+mod gather;
 pub mod ids;
+pub mod lifetime;
 pub mod limits;
 pub mod memory;
 pub mod records;
 pub mod rows;
+pub mod stories;
 pub mod text;
 pub mod timeline;
 
 pub use apply::apply;
 pub use command::{Command, Done, Effect, Entry, Idempotency, Outcome, Refusal, Reply, UserRef};
 pub use facts::{Facts, Txn};
-pub use ids::{PostId, Stamp, StampClock, UserId};
-pub use records::{Counts, Post, Totals, User};
+pub use ids::{PostId, Stamp, StampClock, StoryId, UserId};
+pub use lifetime::Lifetime;
+pub use records::{Counts, Post, Story, Totals, User};
 pub use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
 pub use text::{Bio, Handle, Name, PostText};
 pub use timeline::{Cursor, Page, PageOf};

@@ -11,10 +11,16 @@ pub const NAME_BYTES_MAX: usize = 400;
 pub const BIO_CHARS_MAX: usize = 500;
 /// Most bytes of a biography.
 pub const BIO_BYTES_MAX: usize = 4_000;
-/// Most user-perceived characters of a post, after trimming.
+/// Most user-perceived characters of the text of a post or story, after trimming.
 pub const POST_CHARS_MAX: usize = 500;
-/// Most bytes of a post: a grapheme cluster may be long, so characters alone bound nothing.
+/// Most bytes of such a text: a grapheme cluster may be long, so characters alone bound nothing.
 pub const POST_BYTES_MAX: usize = 8_000;
+/// Shortest life of a story, in seconds.
+pub const STORY_SECS_MIN: u64 = 1;
+/// Longest life of a story, in seconds: 7 days.
+pub const STORY_SECS_MAX: u64 = 604_800;
+/// Life of a story when the caller does not say, in seconds: 24 hours.
+pub const STORY_SECS_DEFAULT: u64 = 86_400;
 /// Items on a page when the caller does not say.
 pub const PAGE_DEFAULT: usize = 20;
 /// Most items on a page.
@@ -27,6 +33,13 @@ pub const USERS_MAX: u32 = u32::MAX - 1;
 pub const IDEMPOTENCY_DAYS: u32 = 1;
 /// Longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
+/// Most rows that one sweep removes: the command is applied within about a millisecond, and the
+/// next one does not wait.
+pub const SWEEP_ROWS_MAX: u32 = 2_048;
+/// Most seconds of expiry that one sweep walks, nearly all of them empty after a long stop.
+pub const SWEEP_SECONDS_MAX: u64 = 4_096;
 
 const _: () = assert!(PAGE_DEFAULT <= MENTIONS_PAGE_MAX && MENTIONS_PAGE_MAX <= PAGE_MAX);
+const _: () = assert!(0 < STORY_SECS_MIN && STORY_SECS_MIN <= STORY_SECS_DEFAULT);
+const _: () = assert!(STORY_SECS_DEFAULT <= STORY_SECS_MAX);
 const _: () = assert!(POST_CHARS_MAX <= POST_BYTES_MAX && NAME_CHARS_MAX <= NAME_BYTES_MAX);

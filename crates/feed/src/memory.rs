@@ -14,6 +14,21 @@ pub struct MemoryRows {
     totals: Totals,
 }
 
+impl MemoryRows {
+    /// These rows, but the fleeting ones of `ahead`: what a crash may leave.
+    #[must_use]
+    pub fn with_fleeting_of(&self, ahead: &Self) -> Self {
+        let mut mixed = self.clone();
+        mixed.points.retain(|(table, _), _| !table.is_fleeting());
+        mixed.sets.retain(|(table, _, _), _| !table.is_fleeting());
+        let points = ahead.points.iter().filter(|((table, _), _)| table.is_fleeting());
+        mixed.points.extend(points.map(|(key, value)| (*key, value.clone())));
+        let sets = ahead.sets.iter().filter(|((table, _, _), _)| table.is_fleeting());
+        mixed.sets.extend(sets.map(|(key, value)| (*key, *value)));
+        mixed
+    }
+}
+
 impl Rows for MemoryRows {
     fn point(&self, table: PointTable, key: u64) -> Option<Value> {
         self.points.get(&(table, key)).cloned()

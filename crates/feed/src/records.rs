@@ -32,6 +32,19 @@ pub struct Post {
     pub mentions: Vec<UserId>,
 }
 
+/// A story that was told and not swept yet. Its id tells when it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Story {
+    /// Who told it.
+    pub author: UserId,
+    /// From when on nobody sees it, in milliseconds since 1970; 0 once it is deleted.
+    pub expires_ms: u64,
+    /// How often friends looked at it and it was not swept yet: at least as many as it has view
+    /// rows, more if somebody looked twice. The view rows are fleeting and must not decide how many
+    /// commands a sweep takes; this number does.
+    pub looks: u32,
+}
+
 /// How many of what a person has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -41,6 +54,8 @@ pub struct Counts {
     pub followers: u32,
     /// People they follow.
     pub following: u32,
+    /// Their friends.
+    pub friends: u32,
 }
 
 /// How much of everything there is; kept in memory and stored with each checkpoint.
@@ -56,32 +71,46 @@ pub struct Totals {
     pub last_stamp: Option<Stamp>,
     /// Idempotency keys of earlier days are swept.
     pub idempotency_day: u32,
+    /// Friendships that stand; each counts once.
+    pub friendships: u64,
+    /// Stories whose rows stand: live ones, and dead ones that are not swept yet.
+    pub stories: u64,
+    /// No row of a story that died before this second since 1970 is left.
+    pub sweep_second: u64,
 }
 
 impl Counts {
-    /// 12 bytes: three little-endian words in the order of the fields.
+    /// 16 bytes: four little-endian words in the order of the fields.
     #[must_use]
     pub fn encode(self) -> Value {
         let mut bytes = Value::new();
-        for word in [self.posts, self.followers, self.following] {
+        for word in [self.posts, self.followers, self.following, self.friends] {
             bytes.extend_from_slice(&word.to_le_bytes());
         }
         bytes
     }
 
-    /// Reverses [`Counts::encode`].
+    /// Reverses [`Counts::encode`]. Rows from before there were friends have 12 bytes.
     ///
     /// # Panics
     /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Self {
         let mut words = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
-        let (Some(posts), Some(followers), Some(following), None) =
-            (words.next(), words.next(), words.next(), words.next())
+        let (Some(posts), Some(followers), Some(following), friends, None) =
+            (words.next(), words.next(), words.next(), words.next(), words.next())
         else {
-            panic!("a counts row has 12 bytes, not {}", bytes.len());
+            panic!("a counts row has 12 or 16 bytes, not {}", bytes.len());
         };
-        Self { posts, followers, following }
+        Self { posts, followers, following, friends: friends.unwrap_or(0) }
+    }
+}
+
+impl Story {
+    /// Whether it can be seen at `now_ms`, in milliseconds since 1970.
+    #[must_use]
+    pub const fn is_live(&self, now_ms: u64) -> bool {
+        now_ms < self.expires_ms
     }
 }
 

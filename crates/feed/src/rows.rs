@@ -3,6 +3,11 @@
 //! Points map a number to bytes, sets map (owner, item) to a small number and are read as ranges of
 //! one owner's items, names map bytes to bytes in order. Everything the rules need fits one of them.
 //!
+//! Some tables are **fleeting**: what they hold is to leave every disk soon after it is removed, so
+//! a store keeps them apart and may, after a crash, have applied more of the log to them than to the
+//! others. **Invariant:** the outcome of a command, the totals and the rows of other tables never
+//! depend on fleeting rows.
+//!
 //! Reads do not fail: a store that cannot read its rows stops the process, because an answer made
 //! of half the facts would be wrong, and the log can rebuild them.
 
@@ -22,6 +27,10 @@ pub enum PointTable {
     Counts,
     /// Post id -> [`crate::Post`].
     Post,
+    /// Story id -> [`crate::Story`].
+    Story,
+    /// Story id -> text. Fleeting.
+    StoryText,
 }
 
 /// Tables from (owner, item) to a number.
@@ -35,6 +44,16 @@ pub enum SetTable {
     AuthorPosts,
     /// (mentioned, post) -> 0.
     Mentions,
+    /// (person, friend) -> 0, both ways.
+    Friends,
+    /// (author, story) -> when it expires, in milliseconds since 1970.
+    AuthorStories,
+    /// (whole second since 1970 in which it expires or was deleted, story) -> author.
+    Expiring,
+    /// (story, viewer) -> when they first saw it, in milliseconds since 1970. Fleeting.
+    StoryViews,
+    /// (viewer, story) -> 0. Fleeting.
+    Seen,
 }
 
 /// Tables from bytes to bytes, in order.
@@ -48,13 +67,42 @@ pub enum NameTable {
 
 impl PointTable {
     /// All, in order.
-    pub const ALL: [Self; 3] = [Self::User, Self::Counts, Self::Post];
+    pub const ALL: [Self; 5] = [Self::User, Self::Counts, Self::Post, Self::Story, Self::StoryText];
+
+    /// Whether rows of this table may be ahead of the others after a crash.
+    #[must_use]
+    pub const fn is_fleeting(self) -> bool {
+        matches!(self, Self::StoryText)
+    }
 }
+
 impl SetTable {
     /// All, in order.
-    pub const ALL: [Self; 4] =
-        [Self::Following, Self::Followers, Self::AuthorPosts, Self::Mentions];
+    pub const ALL: [Self; 9] = [
+        Self::Following,
+        Self::Followers,
+        Self::AuthorPosts,
+        Self::Mentions,
+        Self::Friends,
+        Self::AuthorStories,
+        Self::Expiring,
+        Self::StoryViews,
+        Self::Seen,
+    ];
+
+    /// Whether rows of this table may be ahead of the others after a crash.
+    #[must_use]
+    pub const fn is_fleeting(self) -> bool {
+        matches!(self, Self::StoryViews | Self::Seen)
+    }
+
+    /// Whether owners are people, numbered without gaps, so that a bitmap of them stays small.
+    #[must_use]
+    pub const fn has_dense_owners(self) -> bool {
+        !matches!(self, Self::Expiring | Self::StoryViews)
+    }
 }
+
 impl NameTable {
     /// All, in order.
     pub const ALL: [Self; 2] = [Self::Handle, Self::Idempotency];
@@ -87,6 +135,34 @@ impl Span {
     /// All items, ascending.
     pub const ALL: Self =
         Self { low: 0, high: u64::MAX, limit: usize::MAX, order: Order::Ascending };
+
+    /// The largest items, strictly below `before`, largest first.
+    #[must_use]
+    pub fn below(before: Option<u64>, limit: usize) -> Option<Self> {
+        let high = match before {
+            None => u64::MAX,
+            Some(before) => before.checked_sub(1)?,
+        };
+        Some(Self { low: 0, high, limit, order: Order::Descending })
+    }
+
+    /// The smallest items, strictly above `after`, smallest first.
+    #[must_use]
+    pub fn above(after: u64, limit: usize) -> Option<Self> {
+        let low = after.checked_add(1)?;
+        Some(Self { low, high: u64::MAX, limit, order: Order::Ascending })
+    }
+
+    /// What follows `last`, the last item read: at most `limit` items in the same order, up to the
+    /// same end.
+    #[must_use]
+    pub fn beyond(self, last: u64, limit: usize) -> Option<Self> {
+        let rest = match self.order {
+            Order::Descending => Self { high: last.checked_sub(1)?, limit, ..self },
+            Order::Ascending => Self { low: last.checked_add(1)?, limit, ..self },
+        };
+        (rest.low <= rest.high).then_some(rest)
+    }
 }
 
 /// Reading rows.

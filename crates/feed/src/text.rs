@@ -19,7 +19,7 @@ pub struct Name(Box<str>);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bio(Box<str>);
 
-/// The text of a post: 1 to 500 user-perceived characters, trimmed.
+/// The text of a post or a story: 1 to 500 user-perceived characters, trimmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PostText(Box<str>);
 

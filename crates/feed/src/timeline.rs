@@ -4,43 +4,43 @@
 //! without replies to people u does not follow. [`gather`] computes a page of exactly that; every
 //! cached timeline must equal it.
 
-use crate::facts::{newer_than, older_than};
+use crate::gather;
 use crate::ids::{PostId, UserId};
-use crate::rows::{Order, Span};
+use crate::rows::Span;
 
-/// Where a page lies.
+/// Where a page of posts (or of stories, with their ids) lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cursor {
+pub enum Cursor<I = PostId> {
     /// The newest.
     Newest,
-    /// The newest that are older than this post.
-    Before(PostId),
-    /// The oldest that are newer than this post: the adjacent page, so that paging up skips none.
-    After(PostId),
+    /// The newest that are older than this one, which need not exist any more.
+    Before(I),
+    /// The oldest that are newer than this one: the adjacent page, so that paging up skips none.
+    After(I),
 }
 
 /// Which part of a timeline is wanted. Pages are newest first whatever the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct Page<I = PostId> {
     /// Where.
-    pub cursor: Cursor,
-    /// At most so many posts; at least 1.
+    pub cursor: Cursor<I>,
+    /// At most so many items; at least 1.
     pub limit: usize,
 }
 
-impl Page {
-    /// The ids a scan for `limit` posts of this page must cover; `None` if there can be none.
+impl<I: Copy + Into<u64>> Page<I> {
+    /// The ids a scan for `limit` items of this page must cover; `None` if there can be none.
     #[must_use]
     pub fn span(&self, limit: usize) -> Option<Span> {
         match self.cursor {
-            Cursor::Newest => older_than(None, limit),
-            Cursor::Before(post) => older_than(Some(post), limit),
-            Cursor::After(post) => newer_than(post, limit),
+            Cursor::Newest => Span::below(None, limit),
+            Cursor::Before(id) => Span::below(Some(id.into()), limit),
+            Cursor::After(id) => Span::above(id.into(), limit),
         }
     }
 }
 
-/// Posts of a page with what lies beyond them.
+/// Items of a page with what lies beyond them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageOf<T> {
     /// Newest first.
@@ -53,7 +53,7 @@ pub struct PageOf<T> {
 impl<T> PageOf<T> {
     /// Makes a page from up to `limit + 1` items in scan order.
     #[must_use]
-    pub fn from_scan(mut items: Vec<T>, page: &Page) -> Self {
+    pub fn from_scan<I>(mut items: Vec<T>, page: &Page<I>) -> Self {
         let more = items.len() > page.limit;
         items.truncate(page.limit);
         if matches!(page.cursor, Cursor::After(_)) {
@@ -95,64 +95,12 @@ pub fn gather(
     page: &Page,
     mut posts_by: impl FnMut(UserId, Span) -> Vec<Posted>,
 ) -> PageOf<PostId> {
-    let wanted = page.limit + 1;
-    let Some(span) = page.span(FIRST_READ.min(wanted)) else {
-        return PageOf { items: Vec::new(), more: false };
-    };
-    let mut pending: Vec<(UserId, Span)> = Vec::with_capacity(following.len() + 1);
-    pending.extend(following.iter().map(|author| (*author, span)));
-    if following.binary_search(&reader).is_err() {
-        pending.push((reader, span));
-    }
-    let mut best: Vec<PostId> = Vec::new();
-    while !pending.is_empty() {
-        let mut unfinished = Vec::new();
-        for (author, span) in pending {
-            let posts = posts_by(author, span);
-            let visible = posts.iter().filter(|(_, reply)| sees(reader, following, author, *reply));
-            best.extend(visible.map(|(post, _)| *post));
-            if let Some((last, _)) = posts.last().filter(|_| posts.len() >= span.limit) {
-                unfinished.push((author, beyond(*last, span.order, wanted), *last));
-            }
-        }
-        keep_first(&mut best, span.order, wanted);
-        // An author goes on only where the last post read would still be within the page.
-        let cut = best.get(wanted - 1).copied();
-        pending = unfinished
-            .into_iter()
-            .filter(|(_, _, last)| cut.is_none_or(|cut| comes_first(span.order, *last, cut)))
-            .filter_map(|(author, span, _)| span.map(|span| (author, span)))
-            .collect();
-    }
-    PageOf::from_scan(best, page)
-}
-
-/// Posts asked of each author at first: enough for most, little for 500 authors.
-const FIRST_READ: usize = 8;
-
-fn beyond(last: PostId, order: Order, limit: usize) -> Option<Span> {
-    match order {
-        Order::Descending => older_than(Some(last), limit),
-        Order::Ascending => newer_than(last, limit),
-    }
-}
-
-fn comes_first(order: Order, one: PostId, other: PostId) -> bool {
-    match order {
-        Order::Descending => one > other,
-        Order::Ascending => one < other,
-    }
-}
-
-/// Sorts in scan order and drops all but the first `wanted`.
-fn keep_first(posts: &mut Vec<PostId>, order: Order, wanted: usize) {
-    let key = |post: &PostId| match order {
-        Order::Descending => u64::MAX - post.0,
-        Order::Ascending => post.0,
-    };
-    if posts.len() > wanted {
-        posts.select_nth_unstable_by_key(wanted, key);
-        posts.truncate(wanted);
-    }
-    posts.sort_unstable_by_key(key);
+    let oneself = following.binary_search(&reader).is_err().then_some(reader);
+    let authors = following.iter().copied().chain(oneself);
+    gather::gather(authors, page, |author, span, found| {
+        let posts = posts_by(author, span);
+        let visible = posts.iter().filter(|(_, reply)| sees(reader, following, author, *reply));
+        found.extend(visible.map(|(post, _)| *post));
+        posts.last().filter(|_| posts.len() >= span.limit).map(|(last, _)| last.0)
+    })
 }

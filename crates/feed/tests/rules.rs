@@ -1,94 +1,15 @@
 //! The rules as tables: what each command answers and leaves behind.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use feed::memory::MemoryRows;
+mod support;
+
 use feed::{
-    Bio, Command, Counts, Done, Effect, Entry, Facts, Handle, Idempotency, Name, PostId, PostText,
-    Refusal, Reply, Rows, SetTable, Span, Stamp, StampClock, Txn, UserId, UserRef, apply,
+    Bio, Command, Counts, Done, Effect, Entry, Idempotency, Lifetime, Name, PostId, PostText,
+    Refusal, Rows, SetTable, Span, Stamp, StoryId, Txn, UserId, apply,
 };
-
-/// A small world that commands are applied to, one millisecond apart.
-struct World {
-    rows: MemoryRows,
-    clock: StampClock,
-    now_ms: u64,
-    effects: Vec<Effect>,
-}
-
-const DAY_MS: u64 = 86_400_000;
-
-impl World {
-    /// People `ada` (0), `bob` (1) and `cy` (2).
-    fn new() -> Self {
-        let mut world = Self {
-            rows: MemoryRows::default(),
-            clock: StampClock::new(0, Stamp(0)),
-            now_ms: feed::ids::EPOCH_MS + 400 * DAY_MS,
-            effects: Vec::new(),
-        };
-        for (id, handle) in ["ada", "bob", "cy"].into_iter().enumerate() {
-            assert_eq!(world.run(register(handle)), Ok(Done::Registered(UserId(id as u32))));
-        }
-        world
-    }
-
-    fn apply(&mut self, command: Command, idempotency: Option<Idempotency>) -> Reply {
-        self.now_ms += 1;
-        let entry = Entry { stamp: self.clock.next(self.now_ms), idempotency, command };
-        self.effects.clear();
-        apply(&mut Txn::new(&mut self.rows), &entry, &mut self.effects)
-    }
-
-    fn run(&mut self, command: Command) -> feed::Outcome {
-        self.apply(command, None).outcome
-    }
-
-    fn post(&mut self, author: u32, text: &str) -> PostId {
-        match self.run(post(author, text)) {
-            Ok(Done::Posted(id)) => id,
-            other => panic!("{text:?}: {other:?}"),
-        }
-    }
-
-    fn facts(&self) -> Facts<'_, MemoryRows> {
-        Facts::new(&self.rows)
-    }
-
-    /// The rows without what every command changes.
-    fn snapshot(&self) -> MemoryRows {
-        use feed::RowsMut as _;
-        let mut rows = self.rows.clone();
-        let mut totals = rows.totals();
-        totals.last_stamp = None;
-        rows.put_totals(totals);
-        rows
-    }
-}
-
-fn id(user: u32) -> UserRef {
-    UserRef::Id(UserId(user))
-}
-
-fn handle(handle: &str) -> UserRef {
-    UserRef::Handle(Handle::parse(handle).unwrap())
-}
-
-fn register(handle: &str) -> Command {
-    let handle = Handle::parse(handle).unwrap();
-    Command::Register { handle, name: Name::default(), bio: Bio::default() }
-}
-
-fn post(author: u32, text: &str) -> Command {
-    Command::Post { author: id(author), text: PostText::parse(text).unwrap() }
-}
-
-fn follow(user: UserRef, other: UserRef) -> Command {
-    Command::Follow { user, other }
-}
-
-fn unfollow(user: UserRef, other: UserRef) -> Command {
-    Command::Unfollow { user, other }
-}
+use support::{
+    DAY_MS, World, befriend, follow, handle, id, post, register, tell, unfollow, unfriend, view,
+};
 
 #[test]
 fn a_refused_command_changes_nothing() {
@@ -106,6 +27,16 @@ fn a_refused_command_changes_nothing() {
         (post(3, "hi"), Refusal::UserNotFound),
         (edit(id(7)), Refusal::UserNotFound),
         (Command::DeletePost { post: PostId(5) }, Refusal::PostNotFound),
+        (befriend(id(0), id(0)), Refusal::SelfFriend),
+        (befriend(handle("ada"), id(0)), Refusal::SelfFriend),
+        (befriend(id(0), id(3)), Refusal::UserNotFound),
+        (befriend(handle("nobody"), id(0)), Refusal::UserNotFound),
+        (unfriend(id(0), id(0)), Refusal::SelfFriend),
+        (unfriend(id(9), id(0)), Refusal::UserNotFound),
+        (tell(3, "hi", 10), Refusal::UserNotFound),
+        (Command::DeleteStory { story: StoryId(5) }, Refusal::StoryNotFound),
+        (view(StoryId(5), 0), Refusal::StoryNotFound),
+        (view(StoryId(5), 3), Refusal::UserNotFound),
     ] {
         let mut world = World::new();
         let before = world.snapshot();
@@ -134,6 +65,35 @@ fn following_counts_both_ways_once_and_unfollowing_undoes_it() {
         let followers = world.facts().people(SetTable::Followers, UserId(1), Span::ALL);
         assert_eq!(followers.contains(&UserId(0)), follows);
     }
+}
+
+#[test]
+fn befriending_counts_on_both_sides_once_and_unfriending_undoes_it() {
+    let mut world = World::new();
+    for (command, done, friends, effects) in [
+        (befriend(id(0), id(1)), Done::Befriended, 1, 1),
+        (befriend(handle("bob"), handle("ADA")), Done::Befriended, 1, 0),
+        (unfriend(id(1), id(0)), Done::Unfriended, 0, 1),
+        (unfriend(id(0), id(1)), Done::Unfriended, 0, 0),
+    ] {
+        assert_eq!(world.run(command.clone()), Ok(done), "{command:?}");
+        assert_eq!(world.rows.totals().friendships, u64::from(friends));
+        assert_eq!(world.effects.len(), effects, "{command:?}");
+        for (user, other) in [(UserId(0), UserId(1)), (UserId(1), UserId(0))] {
+            assert_eq!(world.facts().counts(user), Counts { friends, ..Counts::default() });
+            assert_eq!(world.facts().are_friends(user, other), friends == 1, "{command:?}");
+            let all = world.facts().friends_all(user);
+            assert_eq!(all, if friends == 1 { vec![other] } else { vec![] }, "{command:?}");
+        }
+    }
+}
+
+#[test]
+fn counts_from_before_there_were_friends_read_with_none() {
+    let counts = Counts { posts: 1, followers: 2, following: 3, friends: 4 };
+    let bytes = counts.encode();
+    assert_eq!(Counts::decode(&bytes), counts);
+    assert_eq!(Counts::decode(&bytes[..12]), Counts { friends: 0, ..counts });
 }
 
 #[test]
@@ -264,6 +224,16 @@ fn entries_survive_their_bytes() {
         unfollow(handle("x"), id(u32::MAX)),
         post(0, "text @ada"),
         Command::DeletePost { post: PostId(u64::MAX >> 1) },
+        befriend(id(1), handle("ada")),
+        unfriend(handle("x"), id(2)),
+        Command::TellStory {
+            author: id(1),
+            text: PostText::parse("text").unwrap(),
+            life: Lifetime::from_secs(604_800).unwrap(),
+        },
+        Command::DeleteStory { story: StoryId(1) },
+        view(StoryId(u64::MAX >> 1), 7),
+        Command::SweepStories,
     ] {
         let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
         let entry = Entry { stamp: Stamp(9), idempotency, command };

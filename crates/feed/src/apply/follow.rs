@@ -17,16 +17,12 @@ pub(super) fn set(
     }
     if txn.facts().follows(user, other) != stands {
         txn.put_follow(user, other, stands);
-        txn.count(user, |counts| step(&mut counts.following, stands));
-        txn.count(other, |counts| step(&mut counts.followers, stands));
+        txn.count(user, |counts| super::step(&mut counts.following, stands));
+        txn.count(other, |counts| super::step(&mut counts.followers, stands));
         txn.total(|totals| {
             totals.follows = if stands { totals.follows + 1 } else { totals.follows - 1 };
         });
         effects.push(Effect::FollowingChanged { user });
     }
     Ok(if stands { Done::Followed } else { Done::Unfollowed })
-}
-
-fn step(count: &mut u32, up: bool) {
-    *count = if up { *count + 1 } else { *count - 1 };
 }

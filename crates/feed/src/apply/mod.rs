@@ -1,7 +1,10 @@
 //! The rules: one function a verb, each checking everything before it changes anything.
 
 mod follow;
+mod friend;
 mod post;
+mod story;
+mod sweep;
 mod user;
 
 use crate::command::{Command, Effect, Entry, Outcome, Refusal, Reply, UserRef};
@@ -22,7 +25,7 @@ pub fn apply(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Rep
     let Some(idempotency) = &entry.idempotency else {
         return Reply { outcome: run(txn, entry, effects), replayed: false };
     };
-    match txn.facts().seen(idempotency, entry.stamp) {
+    match txn.facts().remembered(idempotency, entry.stamp) {
         Some((content, outcome)) if content == idempotency.content => {
             Reply { outcome, replayed: true }
         }
@@ -48,9 +51,21 @@ fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
         Command::Unfollow { user, other } => follow::set(txn, user, other, false, effects),
         Command::Post { author, text } => post::publish(txn, stamp, author, text, effects),
         Command::DeletePost { post } => post::delete(txn, *post, effects),
+        Command::Befriend { user, other } => friend::set(txn, user, other, true, effects),
+        Command::Unfriend { user, other } => friend::set(txn, user, other, false, effects),
+        Command::TellStory { author, text, life } => {
+            story::tell(txn, stamp, author, text, *life, effects)
+        }
+        Command::DeleteStory { story } => story::delete(txn, stamp, *story, effects),
+        Command::ViewStory { story, viewer } => story::view(txn, stamp, *story, viewer, effects),
+        Command::SweepStories => Ok(sweep::sweep(txn, stamp, effects)),
     }
 }
 
 fn resolve(txn: &Txn<'_>, user: &UserRef) -> Result<UserId, Refusal> {
     txn.facts().resolve(user).ok_or(Refusal::UserNotFound)
+}
+
+fn step(count: &mut u32, up: bool) {
+    *count = if up { *count + 1 } else { *count - 1 };
 }

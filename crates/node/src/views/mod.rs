@@ -99,6 +99,10 @@ impl Views {
                 }
                 Effect::ProfileChanged { user } => self.rendered.outdate(user),
                 Effect::FollowingChanged { .. } | Effect::Mentioned { .. } => {}
+                Effect::FriendsChanged { .. }
+                | Effect::StoryTold { .. }
+                | Effect::StoryGone { .. }
+                | Effect::StoryViewed { .. } => {}
             }
         }
         self.stream.publish(effects);

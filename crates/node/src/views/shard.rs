@@ -104,6 +104,10 @@ impl Shard {
             }
             Effect::Mentioned { user, .. } => self.notify(user),
             Effect::ProfileChanged { .. } => {}
+            Effect::FriendsChanged { .. }
+            | Effect::StoryTold { .. }
+            | Effect::StoryGone { .. }
+            | Effect::StoryViewed { .. } => {}
         }
         true
     }

@@ -1,0 +1,73 @@
+//! Telling, deleting and seeing stories.
+//!
+//! A story is dead from the millisecond it expires or the command that deletes it. To every command
+//! a dead story is as one that never was; its rows wait for the sweep.
+
+use crate::command::{Done, Effect, Outcome, Refusal, UserRef};
+use crate::facts::Txn;
+use crate::ids::{Stamp, StoryId};
+use crate::lifetime::Lifetime;
+use crate::records::Story;
+use crate::text::PostText;
+
+pub(super) fn tell(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    author: &UserRef,
+    text: &PostText,
+    life: Lifetime,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let author = super::resolve(txn, author)?;
+    let story = StoryId(stamp.0);
+    let expires_ms = stamp.unix_ms() + life.ms();
+    txn.put_story(story, &Story { author, expires_ms, looks: 0 }, text);
+    txn.total(|totals| {
+        if totals.stories == 0 {
+            // Nothing waits for the sweep: it need not walk the seconds before.
+            totals.sweep_second = stamp.unix_second();
+        }
+        totals.stories += 1;
+    });
+    effects.push(Effect::StoryTold { story, author, expires_ms });
+    Ok(Done::StoryTold { story, expires_ms })
+}
+
+pub(super) fn delete(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    id: StoryId,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let story = live(txn, stamp, id)?;
+    txn.hide_story(id, &story, stamp.unix_second());
+    effects.push(Effect::StoryGone { story: id, author: story.author });
+    Ok(Done::StoryDeleted)
+}
+
+pub(super) fn view(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    id: StoryId,
+    viewer: &UserRef,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let viewer = super::resolve(txn, viewer)?;
+    let story = live(txn, stamp, id)?;
+    if viewer == story.author {
+        return Ok(Done::StoryViewed);
+    }
+    if !txn.facts().are_friends(story.author, viewer) {
+        return Err(Refusal::StoryNotFound);
+    }
+    // The view is a fleeting row, so it may decide about an effect but not about the outcome.
+    if txn.put_look(id, &story, viewer, stamp.unix_ms()) {
+        effects.push(Effect::StoryViewed { story: id, viewer });
+    }
+    Ok(Done::StoryViewed)
+}
+
+fn live(txn: &Txn<'_>, stamp: Stamp, id: StoryId) -> Result<Story, Refusal> {
+    let story = txn.facts().story(id).filter(|story| story.is_live(stamp.unix_ms()));
+    story.ok_or(Refusal::StoryNotFound)
+}

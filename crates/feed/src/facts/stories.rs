@@ -1,0 +1,167 @@
+//! Friends and stories among the facts.
+//!
+//! Fleeting rows (texts and views) may be ahead of the rest after a crash; replay then meets rows of
+//! a future it has not reached. It ends in the same rows all the same: a story's id is never used
+//! again, its text is put once, by the command that tells it; a view is put once, unless it is there
+//! already, by a command whose stamp is the value; and once a story is dead nothing is put any more
+//! and the sweep removes all there is. So a row that is there too early is the row that would be
+//! put, and one that is gone too early is put again and removed again.
+
+use super::{Facts, Txn, person};
+use crate::ids::{StoryId, UserId};
+use crate::records::{Story, decode, encode};
+use crate::rows::{PointTable, Rows, SetTable, Span};
+use crate::stories::Told;
+use crate::text::PostText;
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// Whether the two are friends now.
+    #[must_use]
+    pub fn are_friends(&self, user: UserId, other: UserId) -> bool {
+        self.rows.member(SetTable::Friends, user.0.into(), other.0.into()).is_some()
+    }
+
+    /// Everyone who is a friend of `user`, ascending.
+    #[must_use]
+    pub fn friends_all(&self, user: UserId) -> Vec<UserId> {
+        self.people(SetTable::Friends, user, Span::ALL)
+    }
+
+    /// A story that was neither deleted nor swept. It may have expired: see [`Story::is_live`].
+    #[must_use]
+    pub fn story(&self, story: StoryId) -> Option<Story> {
+        self.standing_story(story).filter(|story| story.expires_ms > 0)
+    }
+
+    /// A story that was not swept, deleted ones included.
+    pub(crate) fn standing_story(&self, story: StoryId) -> Option<Story> {
+        self.rows.point(PointTable::Story, story.0).map(|row| decode(&row))
+    }
+
+    /// The text of a story; nothing from the moment it is deleted or swept. Whether it is live is
+    /// the caller's to ask.
+    #[must_use]
+    pub fn story_text(&self, story: StoryId) -> Option<PostText> {
+        self.rows.point(PointTable::StoryText, story.0).map(|row| decode(&row))
+    }
+
+    /// Stories of `author` within `span` of story ids, each with when it expires in milliseconds
+    /// since 1970. Expired ones stand until they are swept, deleted ones do not.
+    #[must_use]
+    pub fn stories_by(&self, author: UserId, span: Span) -> Vec<(StoryId, u64)> {
+        let rows = self.rows.members(SetTable::AuthorStories, author.0.into(), span);
+        rows.into_iter().map(|(story, expires_ms)| (StoryId(story), expires_ms)).collect()
+    }
+
+    /// The stories of `author` within `span` of story ids that are live at `now_ms`, in its order:
+    /// fewer than its limit only if there are no more.
+    #[must_use]
+    pub fn live_stories_by(&self, author: UserId, now_ms: u64, span: Span) -> Vec<Told> {
+        let mut found = Vec::new();
+        let mut rest = Some(span);
+        while let Some(span) = rest.filter(|span| span.limit > 0) {
+            let stories = self.stories_by(author, span);
+            let last = stories.last().filter(|_| stories.len() >= span.limit).map(|last| last.0.0);
+            let live = stories.into_iter().filter(|(_, expires_ms)| now_ms < *expires_ms);
+            let before = found.len();
+            found.extend(live.map(|(story, expires_ms)| Told { story, author, expires_ms }));
+            let missing = span.limit - (found.len() - before);
+            rest = last.and_then(|last| span.beyond(last, missing));
+        }
+        found
+    }
+
+    /// Stories that expire, or were deleted, within this whole second since 1970, with their
+    /// authors.
+    #[must_use]
+    pub fn expiring(&self, second: u64, span: Span) -> Vec<(StoryId, UserId)> {
+        let rows = self.rows.members(SetTable::Expiring, second, span);
+        rows.into_iter()
+            .filter_map(|(story, author)| Some((StoryId(story), person(author)?)))
+            .collect()
+    }
+
+    /// Who has seen a story, within `span` of user ids, with when they first did in milliseconds
+    /// since 1970.
+    #[must_use]
+    pub fn story_views(&self, story: StoryId, span: Span) -> Vec<(UserId, u64)> {
+        let rows = self.rows.members(SetTable::StoryViews, story.0, span);
+        rows.into_iter().filter_map(|(viewer, at_ms)| Some((person(viewer)?, at_ms))).collect()
+    }
+
+    /// Whether `viewer` has seen a story that is not swept.
+    #[must_use]
+    pub fn seen(&self, viewer: UserId, story: StoryId) -> bool {
+        self.rows.member(SetTable::Seen, viewer.0.into(), story.0).is_some()
+    }
+
+    /// The stories that `viewer` has seen, within `span` of story ids.
+    #[must_use]
+    pub fn seen_by(&self, viewer: UserId, span: Span) -> Vec<StoryId> {
+        let rows = self.rows.members(SetTable::Seen, viewer.0.into(), span);
+        rows.into_iter().map(|(story, _)| StoryId(story)).collect()
+    }
+}
+
+impl Txn<'_> {
+    /// Makes the two friends (`stands`) or not, in both directions.
+    pub fn put_friends(&mut self, user: UserId, other: UserId, stands: bool) {
+        let value = stands.then_some(0);
+        self.rows.put_member(SetTable::Friends, user.0.into(), other.0.into(), value);
+        self.rows.put_member(SetTable::Friends, other.0.into(), user.0.into(), value);
+    }
+
+    /// Writes a story into the story, text, author and expiry tables.
+    pub fn put_story(&mut self, id: StoryId, story: &Story, text: &PostText) {
+        let (author, expires_ms) = (story.author.0.into(), story.expires_ms);
+        self.rows.put_point(PointTable::Story, id.0, Some(encode(story)));
+        self.rows.put_point(PointTable::StoryText, id.0, Some(encode(text)));
+        self.rows.put_member(SetTable::AuthorStories, author, id.0, Some(expires_ms));
+        self.rows.put_member(SetTable::Expiring, expires_ms / 1_000, id.0, Some(author));
+    }
+
+    /// Hides a story that stands from every read, whatever the reader's clock, and leaves what it
+    /// has of views to the sweep of `second`.
+    pub fn hide_story(&mut self, id: StoryId, story: &Story, second: u64) {
+        let author = story.author.0.into();
+        let hidden = Story { expires_ms: 0, ..*story };
+        self.rows.put_point(PointTable::Story, id.0, Some(encode(&hidden)));
+        self.rows.put_point(PointTable::StoryText, id.0, None);
+        self.rows.put_member(SetTable::AuthorStories, author, id.0, None);
+        self.rows.put_member(SetTable::Expiring, story.expires_ms / 1_000, id.0, None);
+        self.rows.put_member(SetTable::Expiring, second, id.0, Some(author));
+    }
+
+    /// Counts a look of `viewer` at a live story and records it if it is the first; returns whether
+    /// it is.
+    pub fn put_look(&mut self, id: StoryId, story: &Story, viewer: UserId, at_ms: u64) -> bool {
+        let looked = Story { looks: story.looks.saturating_add(1), ..*story };
+        self.rows.put_point(PointTable::Story, id.0, Some(encode(&looked)));
+        let viewer = viewer.0.into();
+        let first = self.rows.member(SetTable::StoryViews, id.0, viewer).is_none();
+        if first {
+            self.rows.put_member(SetTable::StoryViews, id.0, viewer, Some(at_ms));
+            self.rows.put_member(SetTable::Seen, viewer, id.0, Some(0));
+        }
+        first
+    }
+
+    /// Takes `looks` looks back from a dead story, and as many of its views as there are among them.
+    pub fn remove_looks(&mut self, id: StoryId, story: &mut Story, looks: u32) {
+        let span = Span { limit: looks as usize, ..Span::ALL };
+        for (viewer, _) in self.facts().story_views(id, span) {
+            self.rows.put_member(SetTable::StoryViews, id.0, viewer.0.into(), None);
+            self.rows.put_member(SetTable::Seen, viewer.0.into(), id.0, None);
+        }
+        story.looks -= looks;
+        self.rows.put_point(PointTable::Story, id.0, Some(encode(story)));
+    }
+
+    /// Removes a dead story without looks, which expires in `second`, from all tables.
+    pub fn remove_story(&mut self, id: StoryId, story: &Story, second: u64) {
+        self.rows.put_point(PointTable::Story, id.0, None);
+        self.rows.put_point(PointTable::StoryText, id.0, None);
+        self.rows.put_member(SetTable::AuthorStories, story.author.0.into(), id.0, None);
+        self.rows.put_member(SetTable::Expiring, second, id.0, None);
+    }
+}

@@ -1,0 +1,71 @@
+//! A page out of the lists of many people, reading of each list hardly more than ends up on the
+//! page.
+//!
+//! Lists are in the order of ids. Each is asked for a few items first, and again only while what it
+//! has not told yet could still be among the page: the cost is one short read a list and grows with
+//! the page, not with how long the lists are.
+
+use crate::ids::UserId;
+use crate::rows::{Order, Span};
+use crate::timeline::{Page, PageOf};
+
+/// Items asked of each list at first: enough for most, little for 500 of them.
+const FIRST_READ: usize = 8;
+
+/// Gathers the page. `read` appends what is visible of a person's list within a span, in its order;
+/// if the span's limit cut the list short it returns the id at which.
+pub(crate) fn gather<I, T>(
+    people: impl Iterator<Item = UserId>,
+    page: &Page<I>,
+    mut read: impl FnMut(UserId, Span, &mut Vec<T>) -> Option<u64>,
+) -> PageOf<T>
+where
+    I: Copy + Into<u64>,
+    T: Copy + Into<u64>,
+{
+    let wanted = page.limit + 1;
+    let Some(first) = page.span(FIRST_READ.min(wanted)) else {
+        return PageOf { items: Vec::new(), more: false };
+    };
+    let mut best: Vec<T> = Vec::new();
+    let mut unfinished = Vec::new();
+    for person in people {
+        if let Some(last) = read(person, first, &mut best) {
+            unfinished.push((person, last));
+        }
+    }
+    loop {
+        keep_first(&mut best, first.order, wanted);
+        // A list goes on only where the last item read would still be within the page.
+        let cut = best.get(wanted - 1).map(|item| rank(*item, first.order));
+        unfinished.retain(|(_, last)| cut.is_none_or(|cut| rank(*last, first.order) < cut));
+        if unfinished.is_empty() {
+            return PageOf::from_scan(best, page);
+        }
+        unfinished = unfinished
+            .into_iter()
+            .filter_map(|(person, last)| {
+                let last = read(person, first.beyond(last, wanted)?, &mut best)?;
+                Some((person, last))
+            })
+            .collect();
+    }
+}
+
+/// Where an item stands in scan order.
+fn rank(id: impl Into<u64>, order: Order) -> u64 {
+    match order {
+        Order::Descending => u64::MAX - id.into(),
+        Order::Ascending => id.into(),
+    }
+}
+
+/// Sorts in scan order and drops all but the first `wanted`.
+fn keep_first<T: Copy + Into<u64>>(items: &mut Vec<T>, order: Order, wanted: usize) {
+    let key = |item: &T| rank(*item, order);
+    if items.len() > wanted {
+        items.select_nth_unstable_by_key(wanted, key);
+        items.truncate(wanted);
+    }
+    items.sort_unstable_by_key(key);
+}

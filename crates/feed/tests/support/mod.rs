@@ -1,0 +1,141 @@
+//! A small world that commands are applied to.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use feed::memory::MemoryRows;
+use feed::{
+    Bio, Command, Done, Effect, Entry, Facts, Handle, Idempotency, Lifetime, Name, PostId,
+    PostText, Reply, Rows, Stamp, StampClock, StoryId, Txn, UserId, UserRef, apply,
+};
+
+/// A small world that commands are applied to, one millisecond apart.
+pub(crate) struct World {
+    pub(crate) rows: MemoryRows,
+    clock: StampClock,
+    /// Everything applied so far.
+    pub(crate) log: Vec<Entry>,
+    /// The clock, which a command moves on by a millisecond.
+    pub(crate) now_ms: u64,
+    /// Those of the last command.
+    pub(crate) effects: Vec<Effect>,
+}
+
+pub(crate) const DAY_MS: u64 = 86_400_000;
+
+impl World {
+    /// People `ada` (0), `bob` (1) and `cy` (2).
+    pub(crate) fn new() -> Self {
+        let mut world = Self {
+            rows: MemoryRows::default(),
+            clock: StampClock::new(0, Stamp(0)),
+            now_ms: feed::ids::EPOCH_MS + 400 * DAY_MS,
+            effects: Vec::new(),
+            log: Vec::new(),
+        };
+        for (id, handle) in ["ada", "bob", "cy"].into_iter().enumerate() {
+            assert_eq!(world.run(register(handle)), Ok(Done::Registered(UserId(id as u32))));
+        }
+        world
+    }
+
+    pub(crate) fn apply(&mut self, command: Command, idempotency: Option<Idempotency>) -> Reply {
+        self.now_ms += 1;
+        let entry = Entry { stamp: self.clock.next(self.now_ms), idempotency, command };
+        self.log.push(entry.clone());
+        self.effects.clear();
+        apply(&mut Txn::new(&mut self.rows), &entry, &mut self.effects)
+    }
+
+    pub(crate) fn run(&mut self, command: Command) -> feed::Outcome {
+        self.apply(command, None).outcome
+    }
+
+    pub(crate) fn post(&mut self, author: u32, text: &str) -> PostId {
+        match self.run(post(author, text)) {
+            Ok(Done::Posted(id)) => id,
+            other => panic!("{text:?}: {other:?}"),
+        }
+    }
+
+    pub(crate) fn tell(&mut self, author: u32, secs: u64) -> StoryId {
+        match self.run(tell(author, "a story", secs)) {
+            Ok(Done::StoryTold { story, expires_ms }) => {
+                assert_eq!(
+                    (story.unix_ms(), expires_ms),
+                    (self.now_ms, self.now_ms + secs * 1_000)
+                );
+                story
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Sweeps until nothing is left to sweep now; returns what each sweep answered.
+    pub(crate) fn sweep(&mut self) -> Vec<(u32, bool)> {
+        let mut swept = Vec::new();
+        loop {
+            match self.run(Command::SweepStories) {
+                Ok(Done::Swept { stories, more }) => swept.push((stories, more)),
+                other => panic!("{other:?}"),
+            }
+            if !swept[swept.len() - 1].1 {
+                return swept;
+            }
+        }
+    }
+
+    pub(crate) fn facts(&self) -> Facts<'_, MemoryRows> {
+        Facts::new(&self.rows)
+    }
+
+    /// The rows without what every command changes.
+    pub(crate) fn snapshot(&self) -> MemoryRows {
+        use feed::RowsMut as _;
+        let mut rows = self.rows.clone();
+        let mut totals = rows.totals();
+        totals.last_stamp = None;
+        rows.put_totals(totals);
+        rows
+    }
+}
+
+pub(crate) fn id(user: u32) -> UserRef {
+    UserRef::Id(UserId(user))
+}
+
+pub(crate) fn handle(handle: &str) -> UserRef {
+    UserRef::Handle(Handle::parse(handle).unwrap())
+}
+
+pub(crate) fn register(handle: &str) -> Command {
+    let handle = Handle::parse(handle).unwrap();
+    Command::Register { handle, name: Name::default(), bio: Bio::default() }
+}
+
+pub(crate) fn post(author: u32, text: &str) -> Command {
+    Command::Post { author: id(author), text: PostText::parse(text).unwrap() }
+}
+
+pub(crate) fn follow(user: UserRef, other: UserRef) -> Command {
+    Command::Follow { user, other }
+}
+
+pub(crate) fn unfollow(user: UserRef, other: UserRef) -> Command {
+    Command::Unfollow { user, other }
+}
+
+pub(crate) fn befriend(user: UserRef, other: UserRef) -> Command {
+    Command::Befriend { user, other }
+}
+
+pub(crate) fn unfriend(user: UserRef, other: UserRef) -> Command {
+    Command::Unfriend { user, other }
+}
+
+pub(crate) fn tell(author: u32, text: &str, secs: u64) -> Command {
+    let (text, life) = (PostText::parse(text).unwrap(), Lifetime::from_secs(secs).unwrap());
+    Command::TellStory { author: id(author), text, life }
+}
+
+pub(crate) fn view(story: StoryId, viewer: u32) -> Command {
+    Command::ViewStory { story, viewer: id(viewer) }
+}
