@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use feed::{NameTable, PointTable, SetTable, Totals, Value};
 
-use crate::disk::WriteRow;
+use crate::disk::{Part, WriteRow};
 use crate::error::StoreError;
 use crate::keys;
 use crate::overlay::Overlay;
@@ -45,13 +45,25 @@ impl Checkpoint {
     /// further checkpoint can be made: the process is to stop and replay the log.
     pub fn run(self) -> Result<CheckpointStats, StoreError> {
         let Self { shared, frozen, applied, totals } = self;
-        let stats = shared.disk.ingest(|write| {
-            let mut rows = Ingest { write, put: 0, removed: 0 };
-            rows.put(&keys::HEAD, Some(&encode_head(applied, &totals)))?;
-            rows.owners(&shared, &frozen)?;
-            rows.facts(&frozen)?;
-            Ok(CheckpointStats { applied, put: rows.put, removed: rows.removed })
-        })?;
+        let ingest = |part, head: &[u8]| {
+            shared.disk.ingest(part, |write| {
+                let mut rows = Ingest { part, write, put: 0, removed: 0 };
+                rows.put(&keys::HEAD, Some(head))?;
+                rows.owners(&shared, &frozen)?;
+                rows.rows(&frozen)?;
+                Ok((rows.put, rows.removed))
+            })
+        };
+        // A crash in between leaves fleeting rows ahead of the facts, which the rules allow for; the
+        // other way round rows would be missing.
+        let fleeting = if frozen.has_fleeting() {
+            ingest(Part::Fleeting, &applied.to_le_bytes())?
+        } else {
+            (0, 0)
+        };
+        let facts = ingest(Part::Facts, &encode_head(applied, &totals))?;
+        let (put, removed) = (fleeting.0 + facts.0, fleeting.1 + facts.1);
+        let stats = CheckpointStats { applied, put, removed };
         let active = Arc::clone(&shared.layers.load().active);
         shared.layers.store(Arc::new(Layers { active, frozen: None }));
         release(frozen);
@@ -73,6 +85,7 @@ fn release(overlay: Arc<Overlay>) {
 
 /// An ingestion that counts.
 struct Ingest<'a, 'b> {
+    part: Part,
     write: &'a mut WriteRow<'b>,
     put: u64,
     removed: u64,
@@ -87,9 +100,14 @@ impl Ingest<'_, '_> {
         (self.write)(key, value)
     }
 
-    /// Notes the owners of all sets, in memory at once and on disk with the rows.
+    fn sets(&self) -> impl Iterator<Item = SetTable> + use<> {
+        let part = self.part;
+        SetTable::ALL.into_iter().filter(move |table| Part::of_set(*table) == part)
+    }
+
+    /// Notes the owners of the sets, in memory at once and on disk with the rows.
     fn owners(&mut self, shared: &Shared, overlay: &Overlay) -> Result<(), StoreError> {
-        for table in SetTable::ALL {
+        for table in self.sets().filter(|table| table.has_dense_owners()) {
             let mut owners = Vec::new();
             overlay.sorted_sets(table, |owner, _| -> Result<(), StoreError> {
                 owners.push(owner);
@@ -102,13 +120,14 @@ impl Ingest<'_, '_> {
         Ok(())
     }
 
-    fn facts(&mut self, overlay: &Overlay) -> Result<(), StoreError> {
-        for table in PointTable::ALL {
+    fn rows(&mut self, overlay: &Overlay) -> Result<(), StoreError> {
+        let part = self.part;
+        for table in PointTable::ALL.into_iter().filter(|table| Part::of_point(*table) == part) {
             overlay.sorted_points(table, |key, value| {
                 self.put(&keys::point(table, key), value.map(Value::as_slice))
             })?;
         }
-        for table in SetTable::ALL {
+        for table in self.sets() {
             overlay.sorted_sets(table, |owner, items| {
                 items.iter().try_for_each(|(item, number)| {
                     let number = number.map(u64::to_be_bytes);
@@ -117,7 +136,8 @@ impl Ingest<'_, '_> {
                 })
             })?;
         }
-        for table in NameTable::ALL {
+        let names = NameTable::ALL.into_iter().filter(|_| part == Part::Facts);
+        for table in names {
             overlay.sorted_names(table, |key, value| {
                 self.put(&keys::name(table, key), value.map(Value::as_slice))
             })?;

@@ -1,31 +1,48 @@
-//! The rows on disk: one fjall keyspace, changed by ingestion only.
+//! The rows on disk: two fjall keyspaces of one database, changed by ingestion only. One holds the
+//! rows of fleeting tables, so that these can be rewritten without the removed ones at little cost;
+//! the other holds all the rest.
 //!
 //! What fjall gives and this file relies on (tested by `tests/crash.rs`): the tables of an ingestion
 //! and the manifest that names them are synced before `finish` returns; the manifest is replaced by
 //! renaming, so a crash leaves all rows of an ingestion or none; a later ingestion hides the same
-//! keys of earlier ones, tombstones included.
+//! keys of earlier ones, tombstones included. Each keyspace has a manifest of its own, so an ingestion
+//! into one says nothing about the other.
+//!
+//! Every read takes the newest version of a row: nothing here ever reads an older snapshot.
 //!
 //! Nothing is written through fjall's journal, so it stays empty and reopening replays nothing.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
-use feed::{Order, SetTable, Span};
+use feed::{Order, PointTable, SetTable, Span};
 use fjall::compaction::Leveled;
 use fjall::config::{BloomConstructionPolicy, PinningPolicy};
 use fjall::config::{CompressionPolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy};
-use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use fjall::{
+    AbstractTree as _, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode,
+};
 use fjall::{Guard, Iter};
+use parking_lot::Mutex;
 
 use crate::error::{StoreError, fatal};
 use crate::keys;
 
-/// Where the keyspace lies in the store's directory.
+/// Where the database lies in the store's directory.
 const FACTS: &str = "facts";
 /// Where a new one is prepared, before it takes its name.
 const FACTS_NEW: &str = "facts.new";
 const KEYSPACE: &str = "facts";
+const KEYSPACE_FLEETING: &str = "fleeting";
+/// Target size of the tables that an erasure writes, as fjall's own merges have it.
+const TABLE_BYTES: u64 = 64_000_000;
+/// How long an erasure waits for reads that began before it; they take milliseconds.
+const ERASE_WAIT_MS: u32 = 10_000;
 const FILTER_BITS_PER_KEY: f32 = 10.0;
 /// So many tables of ingestions are merged into the level below. Fewer make reads cheaper and each
 /// checkpoint of a bulk load dearer; [`Disk::merge_all`] is for afterwards.
@@ -34,16 +51,41 @@ const L0_TABLES: u8 = 4;
 /// Hands one row, or the removal of one, to an ingestion.
 pub(crate) type WriteRow<'a> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), StoreError> + 'a;
 
-/// The keyspace.
+/// One of the two keyspaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Everything that is not fleeting.
+    Facts,
+    /// The rows of fleeting tables.
+    Fleeting,
+}
+
+impl Part {
+    /// Where rows of `table` lie.
+    pub(crate) fn of_point(table: PointTable) -> Self {
+        if table.is_fleeting() { Self::Fleeting } else { Self::Facts }
+    }
+
+    /// Where rows of `table` and the bits of its owners lie.
+    pub(crate) fn of_set(table: SetTable) -> Self {
+        if table.is_fleeting() { Self::Fleeting } else { Self::Facts }
+    }
+}
+
+/// The keyspaces.
 pub(crate) struct Disk {
     database: Database,
-    keyspace: Keyspace,
+    facts: Keyspace,
+    fleeting: Keyspace,
+    /// Held while fleeting rows are ingested: until then their tables are files of no version.
+    ingesting: Mutex<()>,
 }
 
 impl Disk {
-    /// Opens the keyspace below `dir`, or makes one whose only row is `head`.
+    /// Opens the keyspaces below `dir`, or makes them with `head` as the only row. The fleeting one is
+    /// added to a store from before there was one.
     ///
-    /// A new keyspace is made complete beside its place and then renamed, so a crash in between
+    /// A new database is made complete beside its place and then renamed, so a crash in between
     /// leaves nothing that looks like a store. The caller keeps other processes away from `dir`.
     pub(crate) fn open(dir: &Path, cache_bytes: u64, head: &[u8]) -> Result<Self, StoreError> {
         let facts = dir.join(FACTS);
@@ -54,7 +96,7 @@ impl Disk {
             }
             fs::create_dir_all(&new).map_err(at(&new))?;
             let disk = Self::open_at(&new, cache_bytes)?;
-            disk.ingest(|write| write(&keys::HEAD, Some(head)))?;
+            disk.ingest(Part::Facts, |write| write(&keys::HEAD, Some(head)))?;
             drop(disk);
             fs::rename(&new, &facts).map_err(at(&facts))?;
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(at(dir))?;
@@ -65,49 +107,62 @@ impl Disk {
     fn open_at(path: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
         // One worker: with more, fjall keeps one of them spinning while another compacts.
         let database = Database::builder(path).cache_size(cache_bytes).worker_threads(1).open()?;
-        let keyspace = database.keyspace(KEYSPACE, options)?;
-        Ok(Self { database, keyspace })
+        let facts = database.keyspace(KEYSPACE, options)?;
+        let fleeting = database.keyspace(KEYSPACE_FLEETING, options)?;
+        Ok(Self { database, facts, fleeting, ingesting: Mutex::new(()) })
+    }
+
+    fn keyspace(&self, part: Part) -> &Keyspace {
+        match part {
+            Part::Facts => &self.facts,
+            Part::Fleeting => &self.fleeting,
+        }
     }
 
     /// The value of `key`.
-    pub(crate) fn point(&self, key: &[u8]) -> Option<fjall::Slice> {
-        self.keyspace.get(key).unwrap_or_else(|error| fatal("reading a row", &error))
+    pub(crate) fn point(&self, part: Part, key: &[u8]) -> Option<fjall::Slice> {
+        self.keyspace(part).get(key).unwrap_or_else(|error| fatal("reading a row", &error))
     }
 
     /// The number beside a member.
     pub(crate) fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
-        self.point(&keys::set(table, owner, item)).map(|number| keys::decode_number(&number))
+        let row = self.point(Part::of_set(table), &keys::set(table, owner, item));
+        row.map(|number| keys::decode_number(&number))
     }
 
     /// Items of `owner` between `span.low` and `span.high` in the span's order, as they are asked
     /// for; the span's limit is the caller's.
     pub(crate) fn members(&self, table: SetTable, owner: u64, span: Span) -> DiskItems {
         let low = keys::set(table, owner, span.low);
-        let rows = self.keyspace.range(low..=keys::set(table, owner, span.high));
+        let keyspace = self.keyspace(Part::of_set(table));
+        let rows = keyspace.range(low..=keys::set(table, owner, span.high));
         DiskItems { rows, order: span.order }
     }
 
-    /// The first key from `from` to before `end`.
+    /// The first key of the facts from `from` to before `end`.
     pub(crate) fn first_key(&self, from: &[u8], end: &[u8]) -> Option<fjall::Slice> {
-        let row = self.keyspace.range(from..end).next()?;
+        let row = self.facts.range(from..end).next()?;
         Some(row.key().unwrap_or_else(|error| fatal("reading names", &error)))
     }
 
     /// All rows whose keys begin with `prefix`.
     pub(crate) fn prefix(
         &self,
+        part: Part,
         prefix: &[u8],
     ) -> impl Iterator<Item = Result<(fjall::Slice, fjall::Slice), StoreError>> {
-        self.keyspace.prefix(prefix).map(|row| Ok(row.into_inner()?))
+        self.keyspace(part).prefix(prefix).map(|row| Ok(row.into_inner()?))
     }
 
     /// Makes the rows that `rows` writes, in ascending order of keys, durable and visible, all at
     /// once; a key without a value removes its row.
     pub(crate) fn ingest<T>(
         &self,
+        part: Part,
         rows: impl FnOnce(&mut WriteRow<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut ingestion = self.keyspace.start_ingestion()?;
+        let _whole = (part == Part::Fleeting).then(|| self.ingesting.lock());
+        let mut ingestion = self.keyspace(part).start_ingestion()?;
         let done = rows(&mut |key, value| {
             let written = match value {
                 Some(value) => ingestion.write(key, value),
@@ -122,9 +177,33 @@ impl Disk {
         Ok(done)
     }
 
-    /// Merges all tables into one sorted run.
+    /// Merges all tables of each keyspace into one sorted run.
     pub(crate) fn merge_all(&self) -> Result<(), StoreError> {
-        Ok(self.keyspace.major_compact()?)
+        self.facts.major_compact()?;
+        Ok(self.fleeting.major_compact()?)
+    }
+
+    /// Rewrites the fleeting rows without those that were removed, and returns when no file holds
+    /// them any more.
+    ///
+    /// fjall's own merge keeps what its idea of open snapshots might still need, and with it the old
+    /// tables, until some later merge. As no snapshots are read here, this one keeps nothing but the
+    /// newest version; a table's file goes with the last read that began before.
+    pub(crate) fn erase(&self) -> Result<(), StoreError> {
+        let tables = self.fleeting.path().join("tables");
+        let before = {
+            let _whole = self.ingesting.lock();
+            files(&tables)?
+        };
+        self.fleeting.tree.major_compact(TABLE_BYTES, u64::MAX).map_err(fjall::Error::from)?;
+        for _ in 0..ERASE_WAIT_MS {
+            let left = files(&tables)?;
+            if !before.iter().any(|file| left.contains(file)) {
+                return File::open(&tables).and_then(|dir| dir.sync_all()).map_err(at(&tables));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Err(StoreError::StillRead)
     }
 
     /// Bytes on disk, tables that wait for their removal not counted.
@@ -169,6 +248,12 @@ fn options() -> KeyspaceCreateOptions {
         .index_block_pinning_policy(PinningPolicy::all(true))
         .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
         .compaction_strategy(Arc::new(compaction))
+}
+
+/// The names of the files in `dir`.
+fn files(dir: &Path) -> Result<BTreeSet<OsString>, StoreError> {
+    let entries = fs::read_dir(dir).map_err(at(dir))?;
+    entries.map(|entry| Ok(entry.map_err(at(dir))?.file_name())).collect()
 }
 
 fn at(path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {

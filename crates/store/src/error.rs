@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Why a store could not be opened or a checkpoint not be made.
+/// Why a store could not be opened, or a checkpoint or an erasure not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A directory could not be prepared.
@@ -24,6 +24,9 @@ pub enum StoreError {
         /// Newest version known here.
         known: u32,
     },
+    /// Reads that began before an erasure have not ended.
+    #[error("removed rows are still being read; erase again later")]
+    StillRead,
     /// The rows that describe the store are missing or malformed.
     #[error("the store is damaged: {0}")]
     Damaged(&'static str),

@@ -5,7 +5,8 @@
 
 use feed::{NameTable, PointTable, SetTable};
 
-/// The row that describes the store: format version, applied position, totals.
+/// Among the facts the row that describes the store: format version, applied position, totals. Among
+/// the fleeting rows the applied position alone; nothing reads it, but it always stands.
 pub(crate) const HEAD: [u8; 1] = [0x00];
 
 /// Blocks of the bitmaps that tell which owners have set rows (see `owners`).
@@ -21,6 +22,8 @@ fn point_tag(table: PointTable) -> u8 {
         PointTable::User => 0x10,
         PointTable::Counts => 0x11,
         PointTable::Post => 0x12,
+        PointTable::Story => 0x13,
+        PointTable::StoryText => 0x14,
     }
 }
 
@@ -30,6 +33,11 @@ fn set_tag(table: SetTable) -> u8 {
         SetTable::Followers => 0x21,
         SetTable::AuthorPosts => 0x22,
         SetTable::Mentions => 0x23,
+        SetTable::Friends => 0x24,
+        SetTable::AuthorStories => 0x25,
+        SetTable::Expiring => 0x26,
+        SetTable::StoryViews => 0x27,
+        SetTable::Seen => 0x28,
     }
 }
 

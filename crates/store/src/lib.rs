@@ -2,7 +2,9 @@
 //!
 //! A change lands in an **overlay** in memory. A **checkpoint** freezes the overlay, sorts it and
 //! hands it to fjall as one ingestion into one keyspace: everything up to one position of the log
-//! becomes durable at once, or nothing does. Reads ask the active overlay, then the frozen one while
+//! becomes durable at once, or nothing does. Rows of fleeting tables go into a keyspace of their own
+//! just before, so that [`Store::erase`] can rid the disk of removed ones; after a crash they may be
+//! ahead of the facts by one checkpoint, which the rules allow for. Reads ask the active overlay, then the frozen one while
 //! a checkpoint is under way, then the disk, and never wait for a checkpoint to be prepared.
 //!
 //! The log owns the truth. Losing the overlay costs a replay from the position that
@@ -28,4 +30,7 @@ pub use store::{Store, StoreOptions};
 pub use writer::StoreWriter;
 
 /// The format that this code writes, and the newest it reads.
-pub const FORMAT_VERSION: u32 = 1;
+///
+/// Version 1 knew no friends and no stories: it has no fleeting rows, its totals end before theirs,
+/// and counts have 12 bytes.
+pub const FORMAT_VERSION: u32 = 2;

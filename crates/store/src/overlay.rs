@@ -43,6 +43,10 @@ impl<V> Sharded<V> {
         shard
     }
 
+    fn is_empty(&self) -> bool {
+        self.shards.iter().all(|shard| shard.read().is_empty())
+    }
+
     fn read_all(&self) -> Vec<RwLockReadGuard<'_, HashMap<u64, V>>> {
         self.shards.iter().map(RwLock::read).collect()
     }
@@ -58,10 +62,17 @@ pub(crate) struct Overlay {
     user: Points,
     counts: Points,
     post: Points,
+    story: Points,
+    story_text: Points,
     following: Sets,
     followers: Sets,
     author_posts: Sets,
     mentions: Sets,
+    friends: Sets,
+    author_stories: Sets,
+    expiring: Sets,
+    story_views: Sets,
+    seen: Sets,
     handle: Names,
     idempotency: Names,
 }
@@ -72,6 +83,8 @@ impl Overlay {
             PointTable::User => &self.user,
             PointTable::Counts => &self.counts,
             PointTable::Post => &self.post,
+            PointTable::Story => &self.story,
+            PointTable::StoryText => &self.story_text,
         }
     }
 
@@ -81,6 +94,11 @@ impl Overlay {
             SetTable::Followers => &self.followers,
             SetTable::AuthorPosts => &self.author_posts,
             SetTable::Mentions => &self.mentions,
+            SetTable::Friends => &self.friends,
+            SetTable::AuthorStories => &self.author_stories,
+            SetTable::Expiring => &self.expiring,
+            SetTable::StoryViews => &self.story_views,
+            SetTable::Seen => &self.seen,
         }
     }
 
@@ -89,6 +107,14 @@ impl Overlay {
             NameTable::Handle => &self.handle,
             NameTable::Idempotency => &self.idempotency,
         }
+    }
+
+    /// Whether any row of a fleeting table changed.
+    pub(crate) fn has_fleeting(&self) -> bool {
+        let mut points = PointTable::ALL.into_iter().filter(|table| table.is_fleeting());
+        let mut sets = SetTable::ALL.into_iter().filter(|table| table.is_fleeting());
+        points.any(|table| !self.points(table).is_empty())
+            || sets.any(|table| !self.sets(table).is_empty())
     }
 
     pub(crate) fn point(&self, table: PointTable, key: u64) -> Known<Value> {

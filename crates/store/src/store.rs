@@ -9,7 +9,7 @@ use feed::{NameTable, PointTable, Rows, SetTable, Span, Totals, Value};
 use parking_lot::RwLock;
 
 use crate::FORMAT_VERSION;
-use crate::disk::Disk;
+use crate::disk::{Disk, Part};
 use crate::error::StoreError;
 use crate::keys;
 use crate::merge::{self, FirstName, OverlayItems};
@@ -67,7 +67,7 @@ impl Store {
     /// guard.
     pub fn open(dir: &Path, options: StoreOptions) -> Result<(StoreWriter, u64), StoreError> {
         let disk = Disk::open(dir, options.cache_bytes, &encode_head(0, &Totals::default()))?;
-        let (applied, totals) = match disk.point(&keys::HEAD) {
+        let (applied, totals) = match disk.point(Part::Facts, &keys::HEAD) {
             Some(head) => decode_head(&head)?,
             None => return Err(StoreError::Damaged("the row that describes it is missing")),
         };
@@ -96,6 +96,17 @@ impl Store {
         self.shared.disk.merge_all()
     }
 
+    /// Rids every file of the store of the fleeting rows (texts and views of stories) whose removal
+    /// the last checkpoint has put on disk. Rewrites those that stand, blocking the caller: for a
+    /// background thread. Reads, writes and checkpoints go on meanwhile.
+    ///
+    /// # Errors
+    /// If the engine fails, or if a read that began before does not end within ten seconds: then
+    /// the files go when it does. The rows that stand are as they were.
+    pub fn erase(&self) -> Result<(), StoreError> {
+        self.shared.disk.erase()
+    }
+
     /// The row `key` of `table` if it is in memory, that is, was changed since the last checkpoint.
     /// Never touches the disk; `None` says nothing about what is there.
     #[must_use]
@@ -114,7 +125,8 @@ impl Rows for Store {
         if let Some(known) = layers.find(|layer| layer.point(table, key)) {
             return known;
         }
-        self.shared.disk.point(&keys::point(table, key)).map(|row| Value::from_slice(&row))
+        let row = self.shared.disk.point(Part::of_point(table), &keys::point(table, key));
+        row.map(|row| Value::from_slice(&row))
     }
 
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
@@ -148,7 +160,8 @@ impl Rows for Store {
         if let Some(known) = layers.find(|layer| layer.name(table, key)) {
             return known;
         }
-        self.shared.disk.point(&keys::name(table, key)).map(|row| Value::from_slice(&row))
+        let row = self.shared.disk.point(Part::Facts, &keys::name(table, key));
+        row.map(|row| Value::from_slice(&row))
     }
 
     fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>> {
@@ -185,14 +198,19 @@ fn decode_head(bytes: &[u8]) -> Result<(u64, Totals), StoreError> {
         return Err(StoreError::NewerFormat { found, known: FORMAT_VERSION });
     }
     let Some((applied, totals)) = rest.split_first_chunk() else { return Err(malformed) };
-    Ok((u64::from_le_bytes(*applied), decode(totals)))
+    let mut totals = totals.to_vec();
+    if found == 1 {
+        // Friendships, stories and the second of the sweep: a zero takes one byte.
+        totals.extend([0; 3]);
+    }
+    Ok((u64::from_le_bytes(*applied), decode(&totals)))
 }
 
 fn read_owners(disk: &Disk) -> Result<Owners, StoreError> {
     let owners = Owners::default();
     for table in SetTable::ALL {
         let prefix = keys::owners_prefix(table);
-        for row in disk.prefix(&prefix) {
+        for row in disk.prefix(Part::of_set(table), &prefix) {
             let (key, bytes) = row?;
             let block = key.last_chunk().map(|block| u64::from_be_bytes(*block));
             if !block.is_some_and(|block| owners.restore(table, block, &bytes)) {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use feed::{NameTable, PointTable, Rows, RowsMut, SetTable, Span, Totals, Value};
+use feed::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Totals, Value};
 
 use crate::checkpoint::Checkpoint;
 use crate::overlay::Overlay;
@@ -19,6 +19,15 @@ pub struct StoreWriter {
     /// beginning would otherwise step over every removed one each time.
     handle_floor: RefCell<Vec<u8>>,
     idempotency_floor: RefCell<Vec<u8>>,
+    /// The same for one owner of each set table, the last one read from the beginning.
+    set_floors: RefCell<[Floor; SetTable::ALL.len()]>,
+}
+
+/// No item of `owner` below `low` stands.
+#[derive(Clone, Copy, Default)]
+struct Floor {
+    owner: u64,
+    low: u64,
 }
 
 impl StoreWriter {
@@ -30,6 +39,7 @@ impl StoreWriter {
             applied,
             handle_floor: RefCell::default(),
             idempotency_floor: RefCell::default(),
+            set_floors: RefCell::default(),
         }
     }
 
@@ -65,6 +75,18 @@ impl StoreWriter {
         Some(Checkpoint { shared: Arc::clone(shared), frozen, applied, totals: self.totals() })
     }
 
+    fn set_floor(&self, table: SetTable) -> Floor {
+        let floor = self.set_floors.borrow().get(table as usize).copied();
+        let Some(floor) = floor else { unreachable!("every set table has a floor") };
+        floor
+    }
+
+    fn put_set_floor(&self, table: SetTable, floor: Floor) {
+        if let Some(old) = self.set_floors.borrow_mut().get_mut(table as usize) {
+            *old = floor;
+        }
+    }
+
     fn floor(&self, table: NameTable) -> &RefCell<Vec<u8>> {
         match table {
             NameTable::Handle => &self.handle_floor,
@@ -83,7 +105,16 @@ impl Rows for StoreWriter {
     }
 
     fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)> {
-        self.store.members(table, owner, span)
+        let floor = self.set_floor(table);
+        let low = if floor.owner == owner { floor.low } else { 0 };
+        if span.order == Order::Descending || span.low > low {
+            return self.store.members(table, owner, span);
+        }
+        let found = self.store.members(table, owner, Span { low, ..span });
+        if let Some((first, _)) = found.first() {
+            self.put_set_floor(table, Floor { owner, low: *first });
+        }
+        found
     }
 
     fn name(&self, table: NameTable, key: &[u8]) -> Option<Value> {
@@ -113,6 +144,10 @@ impl RowsMut for StoreWriter {
     }
 
     fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
+        let floor = self.set_floor(table);
+        if value.is_some() && owner == floor.owner && item < floor.low {
+            self.put_set_floor(table, Floor { owner, low: item });
+        }
         self.overlay_bytes += self.active.put_member(table, owner, item, value);
     }
 

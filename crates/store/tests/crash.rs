@@ -1,14 +1,19 @@
 //! A process that makes checkpoints is killed at random moments, again and again. Whatever the
 //! moment, reopening finds exactly the rows of one checkpoint: the last that finished, or the one
-//! that was under way.
+//! that was under way. Fleeting rows are those of the same checkpoint or of the one under way.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use feed::{NameTable, PointTable, Rows, RowsMut, SetTable, Span, Totals, Value};
+use feed::memory::MemoryRows;
+use feed::{
+    Bio, Command as Asked, Done, Entry, Handle, Lifetime, Name, NameTable, Outcome, PointTable,
+    PostText, Rows, RowsMut, SetTable, Span, Stamp, StampClock, StoryId, Totals, Txn, UserId,
+    UserRef, Value, apply,
+};
 use store::{Store, StoreOptions};
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20 };
@@ -24,7 +29,16 @@ fn write(rows: &mut impl RowsMut, generation: u64) {
         rows.put_point(PointTable::Post, row << 20, Some(value.clone()));
         rows.put_member(SetTable::Followers, row % 50, 2 * row + generation % 2, Some(generation));
         rows.put_member(SetTable::Followers, row % 50, 2 * row + (generation + 1) % 2, None);
-        rows.put_name(NameTable::Handle, &row.to_be_bytes(), Some(value));
+        rows.put_name(NameTable::Handle, &row.to_be_bytes(), Some(value.clone()));
+        rows.put_point(PointTable::StoryText, row << 20, Some(value));
+        rows.put_member(SetTable::Seen, row % 50, 2 * row + generation % 2, Some(generation));
+        rows.put_member(SetTable::Seen, row % 50, 2 * row + (generation + 1) % 2, None);
+        // Owners that are new in each generation.
+        let owner = |generation: u64| (generation << 32) | (row % 50);
+        rows.put_member(SetTable::StoryViews, owner(generation), row, Some(generation));
+        rows.put_member(SetTable::StoryViews, owner(generation - 1), row, None);
+        rows.put_member(SetTable::Expiring, owner(generation), row, Some(generation));
+        rows.put_member(SetTable::Expiring, owner(generation - 1), row, None);
     }
     rows.put_totals(Totals { posts: generation, ..Totals::default() });
 }
@@ -37,11 +51,41 @@ fn check(rows: &impl Rows, generation: u64) {
         assert_eq!(rows.point(PointTable::Post, row << 20), value);
         assert_eq!(rows.name(NameTable::Handle, &row.to_be_bytes()), value);
     }
+    check_dense(rows, SetTable::Followers, generation);
+    check_sparse(rows, SetTable::Expiring, generation);
+}
+
+/// All fleeting rows have one generation, which is returned, none is missing, none is left over.
+fn check_fleeting(rows: &impl Rows) -> u64 {
+    let first = rows.point(PointTable::StoryText, 0);
+    let generation =
+        first.as_ref().map_or(0, |value| u64::from_le_bytes(value[..].try_into().unwrap()));
+    for row in 0..ROWS {
+        assert_eq!(rows.point(PointTable::StoryText, row << 20), first);
+    }
+    check_dense(rows, SetTable::Seen, generation);
+    check_sparse(rows, SetTable::StoryViews, generation);
+    generation
+}
+
+fn check_dense(rows: &impl Rows, table: SetTable, generation: u64) {
     for owner in 0..50 {
-        let found = rows.members(SetTable::Followers, owner, Span::ALL);
+        let found = rows.members(table, owner, Span::ALL);
         let all = (0..ROWS).filter(|row| row % 50 == owner && generation > 0);
         let all = all.map(|row| (2 * row + generation % 2, generation));
         assert_eq!(found, all.collect::<Vec<_>>());
+    }
+}
+
+/// The owners of `generation` have their rows, those of the ones around it have none.
+fn check_sparse(rows: &impl Rows, table: SetTable, generation: u64) {
+    for other in generation.saturating_sub(1)..=generation + 1 {
+        for owner in 0..50 {
+            let found = rows.members(table, (other << 32) | owner, Span::ALL);
+            let present = other == generation && generation > 0;
+            let all = (0..ROWS).filter(|row| present && row % 50 == owner);
+            assert_eq!(found, all.map(|row| (row, generation)).collect::<Vec<_>>());
+        }
     }
 }
 
@@ -109,7 +153,7 @@ fn run_and_kill(dir: &Path, nth: u64, spin: u64) -> (u64, u64) {
 fn a_process_killed_at_any_moment_leaves_the_rows_of_exactly_one_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
     let mut noise = 0x2545_f491_4f6c_dd1du64;
-    let mut at_last = 0;
+    let (mut at_last, mut fleeting_at_last) = (0, 0);
     for round in 0..KILLS {
         noise ^= noise << 13;
         noise ^= noise >> 7;
@@ -121,7 +165,108 @@ fn a_process_killed_at_any_moment_leaves_the_rows_of_exactly_one_checkpoint() {
             "round {round}: began {began}, ended {ended}, found {applied}, before {at_last}"
         );
         check(&writer, applied);
-        at_last = applied;
+        let fleeting = check_fleeting(&writer);
+        // They may be ahead since an earlier kill.
+        assert!(
+            (applied..=began.max(applied).max(fleeting_at_last)).contains(&fleeting),
+            "round {round}: began {began}, applied {applied}, fleeting rows of {fleeting}"
+        );
+        (at_last, fleeting_at_last) = (applied, fleeting);
     }
     assert!(at_last > KILLS / 2, "the child got work done between kills: {at_last}");
+}
+
+/// Two friends tell, see and delete stories, which expire and are swept.
+fn history() -> Vec<Entry> {
+    let mut clock = StampClock::new(0, Stamp(0));
+    let mut now_ms = feed::ids::EPOCH_MS;
+    let mut log: Vec<Entry> = Vec::new();
+    let mut ask = |wait_ms: u64, command| {
+        now_ms += 1 + wait_ms;
+        log.push(Entry { stamp: clock.next(now_ms), idempotency: None, command });
+        StoryId(log[log.len() - 1].stamp.0)
+    };
+    let id = |user| UserRef::Id(UserId(user));
+    for handle in ["ada", "bob"] {
+        let handle = Handle::parse(handle).unwrap();
+        ask(0, Asked::Register { handle, name: Name::default(), bio: Bio::default() });
+    }
+    ask(0, Asked::Befriend { user: id(0), other: id(1) });
+    for round in 0..4 {
+        let stories = [1, 2, 60].map(|secs| {
+            let text = PostText::parse(&format!("{secs} s in round {round}")).unwrap();
+            let life = Lifetime::from_secs(secs).unwrap();
+            ask(0, Asked::TellStory { author: id(0), text, life })
+        });
+        for story in stories {
+            ask(0, Asked::ViewStory { story, viewer: id(1) });
+            ask(0, Asked::ViewStory { story, viewer: id(1) });
+        }
+        ask(500, Asked::DeleteStory { story: stories[round % 3] });
+        ask(2_000, Asked::SweepStories);
+    }
+    ask(2_000, Asked::SweepStories);
+    log
+}
+
+fn apply_all(rows: &mut dyn RowsMut, entries: &[Entry]) -> Vec<Outcome> {
+    let apply = |entry| apply(&mut Txn::new(rows), entry, &mut Vec::new()).outcome;
+    entries.iter().map(apply).collect()
+}
+
+fn check_equal(found: &impl Rows, expected: &impl Rows, log: &[Entry]) {
+    assert_eq!(found.totals(), expected.totals());
+    let seconds = log.iter().map(|entry| entry.stamp.unix_second() + 60);
+    let stamps = log.iter().map(|entry| entry.stamp.0);
+    let seconds = seconds.flat_map(|end| end - 60..=end);
+    for key in (0..2).chain(stamps).chain(seconds) {
+        for table in PointTable::ALL {
+            assert_eq!(found.point(table, key), expected.point(table, key), "{table:?} {key}");
+        }
+        for table in SetTable::ALL {
+            let [found, expected] =
+                [found as &dyn Rows, expected].map(|rows| rows.members(table, key, Span::ALL));
+            assert_eq!(found, expected, "{table:?} {key}");
+        }
+    }
+}
+
+/// Checkpoints `log` up to `applied`, then one up to `ahead` that fails between the fleeting rows
+/// and the facts; reopens and replays the rest.
+fn check_cut_between(log: &[Entry], applied: usize, ahead: usize) {
+    let mut straight = MemoryRows::default();
+    let outcomes = apply_all(&mut straight, log);
+    let dir = tempfile::tempdir().unwrap();
+    let (mut writer, _) = Store::open(dir.path(), OPTIONS).unwrap();
+    apply_all(&mut writer, &log[..applied]);
+    writer.freeze(applied as u64).unwrap().run().unwrap();
+    apply_all(&mut writer, &log[applied..ahead]);
+    let facts = dir.path().join("facts/keyspaces/1/tables");
+    let away = dir.path().join("facts/keyspaces/1/tables.away");
+    std::fs::rename(&facts, &away).unwrap();
+    assert!(writer.freeze(ahead as u64).unwrap().run().is_err());
+    drop(writer);
+    std::fs::rename(&away, &facts).unwrap();
+    let (mut writer, found) = Store::open(dir.path(), OPTIONS).unwrap();
+    assert_eq!(found, applied as u64);
+    assert_eq!(apply_all(&mut writer, &log[applied..]), outcomes[applied..]);
+    check_equal(&writer, &straight, log);
+    writer.freeze(log.len() as u64).unwrap().run().unwrap();
+    check_equal(&writer, &straight, log);
+}
+
+#[test]
+fn a_checkpoint_cut_between_fleeting_rows_and_facts_is_replayed_to_the_same_rows() {
+    let log = history();
+    let mut swept = MemoryRows::default();
+    let swept = apply_all(&mut swept, &log);
+    assert!(
+        swept.iter().filter(|done| matches!(done, Ok(Done::Swept { stories: 1.., .. }))).count()
+            > 3
+    );
+    for applied in (1..log.len()).step_by(9) {
+        for ahead in (applied + 1..=log.len()).step_by(11) {
+            check_cut_between(&log, applied, ahead);
+        }
+    }
 }

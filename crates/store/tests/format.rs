@@ -1,26 +1,35 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v1` was written by `make_the_fixture_of_version_1`; it is never written again
-//! once version 1 is released.
+//! `fixtures/store-v2` was written by `make_the_fixture_of_version_2`, `fixtures/store-v1` by the same
+//! function when it did not write stories yet. A fixture is never written again once its version is
+//! released.
 
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use feed::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
-use store::{FORMAT_VERSION, Store, StoreError, StoreOptions};
+use feed::memory::MemoryRows;
+use feed::{
+    Facts, NameTable, Order, PointTable, PostText, Rows, RowsMut, SetTable, Span, Stamp, Story,
+    StoryId, Totals, Txn, UserId, Value,
+};
+use store::{FORMAT_VERSION, Store, StoreError, StoreOptions, StoreWriter};
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20 };
 const APPLIED: u64 = 4_711;
 
-fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/store-v1")
+const STORY: StoryId = StoryId(98 << 22);
+const STORY_EXPIRES_MS: u64 = 1_704_153_600_098;
+
+fn fixture(version: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/store-v{version}"))
 }
 
 fn totals() -> Totals {
     let last_stamp = Some(Stamp(99 << 22));
-    Totals { users: 40, posts: 30, follows: 39, last_stamp, idempotency_day: 19_900 }
+    let old = Totals { users: 40, posts: 30, follows: 39, last_stamp, ..Totals::default() };
+    Totals { idempotency_day: 19_900, ..old }
 }
 
 fn write(rows: &mut impl RowsMut) {
@@ -44,6 +53,35 @@ fn remove(rows: &mut impl RowsMut) {
     rows.put_name(NameTable::Idempotency, b"day and key", Some(Value::from_slice(b"outcome")));
 }
 
+/// What version 2 added: friends, and a story that one of them has seen.
+fn write_stories(rows: &mut dyn RowsMut) {
+    let story = Story { author: UserId(1), expires_ms: STORY_EXPIRES_MS, looks: 0 };
+    let totals = Totals { friendships: 2, stories: 1, sweep_second: 1_704_067_200, ..totals() };
+    let mut txn = Txn::new(rows);
+    txn.put_friends(UserId(1), UserId(2), true);
+    txn.put_friends(UserId(1), UserId(39), true);
+    txn.put_story(STORY, &story, &PostText::parse("vanishing soon").unwrap());
+    txn.put_look(STORY, &story, UserId(39), 1_704_067_300_000);
+    txn.count(UserId(2), |counts| counts.friends = 1);
+    txn.total(|old| *old = totals);
+}
+
+fn check_stories(rows: &impl Rows) {
+    let facts = Facts::new(rows);
+    assert_eq!(facts.friends_all(UserId(1)), [UserId(2), UserId(39)]);
+    assert!(facts.are_friends(UserId(39), UserId(1)) && !facts.are_friends(UserId(2), UserId(39)));
+    assert_eq!(facts.counts(UserId(2)).friends, 1);
+    let story = Story { author: UserId(1), expires_ms: STORY_EXPIRES_MS, looks: 1 };
+    assert_eq!(facts.story(STORY), Some(story));
+    assert_eq!(facts.story_text(STORY).unwrap().as_str(), "vanishing soon");
+    assert_eq!(facts.stories_by(UserId(1), Span::ALL), [(STORY, STORY_EXPIRES_MS)]);
+    let expiring = facts.expiring(STORY_EXPIRES_MS / 1_000, Span::ALL);
+    assert_eq!(expiring, [(STORY, UserId(1))]);
+    let views = facts.story_views(STORY, Span::ALL);
+    assert_eq!(views, [(UserId(39), 1_704_067_300_000)]);
+    assert_eq!(facts.seen_by(UserId(39), Span::ALL), [STORY]);
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -58,41 +96,71 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 #[ignore = "writes the checked-in fixture"]
-fn make_the_fixture_of_version_1() {
-    assert_eq!(FORMAT_VERSION, 1, "a later version has a fixture of its own");
-    fs::remove_dir_all(fixture()).ok();
-    fs::create_dir_all(fixture()).unwrap();
-    let (mut writer, _) = Store::open(&fixture(), OPTIONS).unwrap();
+fn make_the_fixture_of_version_2() {
+    assert_eq!(FORMAT_VERSION, 2, "a later version has a fixture of its own");
+    let fixture = fixture(FORMAT_VERSION);
+    fs::remove_dir_all(&fixture).ok();
+    fs::create_dir_all(&fixture).unwrap();
+    let (mut writer, _) = Store::open(&fixture, OPTIONS).unwrap();
     write(&mut writer);
     writer.freeze(1).unwrap().run().unwrap();
     remove(&mut writer);
+    write_stories(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
-    Store::open(&fixture(), OPTIONS).unwrap();
+    Store::open(&fixture, OPTIONS).unwrap();
 }
 
 #[test]
 fn a_store_of_version_1_opens_with_its_rows() {
     let dir = tempfile::tempdir().unwrap();
-    copy(&fixture(), dir.path());
+    copy(&fixture(1), dir.path());
     let (mut writer, applied) = Store::open(dir.path(), OPTIONS).unwrap();
-    let mut expected = feed::memory::MemoryRows::default();
+    let mut expected = MemoryRows::default();
     write(&mut expected);
     remove(&mut expected);
     assert_eq!((applied, writer.totals()), (APPLIED, totals()));
+    check_rows(&writer, &expected);
+    // It takes the rows of version 2 from now on, and keeps its own.
+    write_stories(&mut writer);
+    write_stories(&mut expected);
+    writer.freeze(APPLIED + 1).unwrap().run().unwrap();
+    drop(writer);
+    let (writer, applied) = Store::open(dir.path(), OPTIONS).unwrap();
+    assert_eq!((applied, writer.totals()), (APPLIED + 1, expected.totals()));
+    check_rows(&writer, &expected);
+    check_stories(&writer);
+}
+
+#[test]
+fn a_store_of_version_2_opens_with_its_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    copy(&fixture(2), dir.path());
+    let (mut writer, applied) = Store::open(dir.path(), OPTIONS).unwrap();
+    let mut expected = MemoryRows::default();
+    write(&mut expected);
+    remove(&mut expected);
+    write_stories(&mut expected);
+    assert_eq!((applied, writer.totals()), (APPLIED, expected.totals()));
+    check_rows(&writer, &expected);
+    check_stories(&writer);
+    assert!(writer.freeze(APPLIED + 1).unwrap().run().is_ok());
+}
+
+/// All rows of people are as expected.
+fn check_rows(writer: &StoreWriter, expected: &MemoryRows) {
+    let orders = [Order::Ascending, Order::Descending];
     for owner in 0..41 {
         for table in PointTable::ALL {
             assert_eq!(writer.point(table, owner), expected.point(table, owner));
         }
-        for (table, order) in
-            SetTable::ALL.into_iter().zip([Order::Ascending, Order::Descending].repeat(2))
-        {
+        for (table, order) in SetTable::ALL.into_iter().zip(orders.into_iter().cycle()) {
             let span = Span { order, ..Span::ALL };
             assert_eq!(writer.members(table, owner, span), expected.members(table, owner, span));
         }
         let handle = format!("user_{owner}");
-        let [found, wanted] = [&writer as &dyn Rows, &expected]
+        let [found, wanted] = [writer as &dyn Rows, expected]
             .map(|rows| rows.name(NameTable::Handle, handle.as_bytes()));
         assert_eq!(found, wanted);
     }
@@ -100,7 +168,6 @@ fn a_store_of_version_1_opens_with_its_rows() {
         writer.first_name(NameTable::Idempotency, &[]).as_deref(),
         Some(&b"day and key"[..])
     );
-    assert!(writer.freeze(APPLIED + 1).unwrap().run().is_ok());
 }
 
 /// Overwrites the row that describes the store, as another version of this program would.
@@ -118,9 +185,9 @@ fn a_store_of_a_later_version_is_refused_and_both_versions_are_named() {
     let dir = tempfile::tempdir().unwrap();
     describe(dir.path(), &[7, 0, 0, 0, 1, 2, 3]);
     let error = Store::open(dir.path(), OPTIONS).map(|_| ()).unwrap_err();
-    assert!(matches!(error, StoreError::NewerFormat { found: 7, known: 1 }));
+    assert!(matches!(error, StoreError::NewerFormat { found: 7, known: 2 }));
     let text = error.to_string();
-    assert!(text.contains("version 7") && text.contains("up to 1"), "{text}");
+    assert!(text.contains("version 7") && text.contains("up to 2"), "{text}");
 }
 
 #[test]
