@@ -109,6 +109,32 @@ fn a_page_of_a_large_set_over_three_layers_is_merged_with_removals() {
 }
 
 #[test]
+fn the_writer_reads_what_was_put_below_items_it_removed_from_the_beginning() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(&dir);
+    let views = |writer: &StoreWriter, owner, limit| {
+        let rows = writer.members(SetTable::StoryViews, owner, Span { limit, ..Span::ALL });
+        rows.into_iter().map(|row| row.0).collect::<Vec<u64>>()
+    };
+    for item in 10..20 {
+        writer.put_member(SetTable::StoryViews, 1, item, Some(9));
+        writer.put_member(SetTable::StoryViews, 2, item, Some(9));
+    }
+    writer.freeze(1).unwrap().run().unwrap();
+    for first in (10..18).step_by(2) {
+        assert_eq!(views(&writer, 1, 2), [first, first + 1]);
+        writer.put_member(SetTable::StoryViews, 1, first, None);
+        writer.put_member(SetTable::StoryViews, 1, first + 1, None);
+    }
+    assert_eq!(views(&writer, 1, 1), [18]);
+    writer.put_member(SetTable::StoryViews, 1, 12, Some(9));
+    writer.put_member(SetTable::StoryViews, 2, 3, Some(9));
+    assert_eq!(views(&writer, 1, 9), [12, 18, 19]);
+    assert_eq!(views(&writer, 2, 2), [3, 10]);
+    assert_eq!(views(&writer, 1, 2), [12, 18]);
+}
+
+#[test]
 fn the_estimate_of_memory_grows_with_rows_and_starts_again_at_a_freeze() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = open(&dir);
