@@ -4,11 +4,13 @@
 //! - The writer thread takes what waits in the inbox, logs it, applies it to the store's rows by
 //!   the rules of `feed`, and publishes the effects.
 //! - The views (home timelines, rendered posts, newest posts by author) consume the effects.
+//! - The sweeper has dead stories removed, and erased from the disk.
 //! - Reads go to the views and to the store, never through the writer.
 //!
 //! **Invariant:** there is no second path to a change than [`Node::submit`] and its siblings.
 
 mod checkpoints;
+mod clock;
 pub mod disk;
 mod fatal;
 mod inbox;
@@ -17,9 +19,13 @@ mod metrics;
 mod node;
 mod reads;
 mod render;
+mod stories;
+mod sweeper;
+mod threads;
 mod views;
 mod writer;
 
+pub use clock::Clock;
 pub use inbox::{Request, SubmitError};
 pub use metrics::Metrics;
 pub use node::{Durability, Node, NodeOptions, OpenError, SUBMISSION_COMMANDS_MAX, Sizes};

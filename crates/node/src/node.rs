@@ -15,10 +15,13 @@ use store::{Store, StoreOptions, StoreWriter};
 use tokio::sync::oneshot;
 
 use crate::checkpoints::Checkpoints;
+use crate::clock::{Clock, Time};
 use crate::disk::RealDisk;
 use crate::inbox::{Inbox, Request, Submission, SubmitError};
 use crate::log::{LocalLog, LogError, Position};
 use crate::metrics::Metrics;
+use crate::sweeper::Sweeper;
+use crate::threads::spawn;
 use crate::views::{ViewSizes, Views};
 use crate::writer::{self, Writer};
 
@@ -59,6 +62,11 @@ pub struct NodeOptions {
     pub overlay_memory: usize,
     /// Commands that may wait for the writer; beyond it callers are told to come back.
     pub queue_commands_max: usize,
+    /// Texts and views of stories are gone from every file so long after the story has expired or
+    /// was deleted, while the node runs.
+    pub erase_within: Duration,
+    /// Where the time comes from.
+    pub clock: Clock,
 }
 
 impl NodeOptions {
@@ -73,6 +81,8 @@ impl NodeOptions {
             store_cache: 64 * MIB,
             overlay_memory: 64 * MIB,
             queue_commands_max: 16_384,
+            erase_within: Duration::from_secs(3_600),
+            clock: Clock::system(),
         }
     }
 }
@@ -113,7 +123,11 @@ pub(crate) struct Shared {
     pub(crate) overlay_bytes: AtomicU64,
     pub(crate) delivery_due: AtomicBool,
     pub(crate) handles: crate::reads::Handles,
-    stopped: AtomicBool,
+    pub(crate) time: Time,
+    /// Before this second since 1970 the sweeper has found nothing left to sweep.
+    pub(crate) sweep_from: AtomicU64,
+    pub(crate) erasure_due: AtomicBool,
+    pub(crate) stopped: AtomicBool,
 }
 
 struct Threads {
@@ -191,6 +205,12 @@ impl Node {
             overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
             delivery_due: AtomicBool::new(false),
             handles: crate::reads::Handles::default(),
+            time: Time::new(
+                options.clock.clone(),
+                rows.totals().last_stamp.map_or(0, feed::Stamp::unix_ms),
+            ),
+            sweep_from: AtomicU64::new(0),
+            erasure_due: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
         });
         let deliverer = spawn("deliverer", {
@@ -198,6 +218,10 @@ impl Node {
             move || shared.deliver_until_stopped()
         });
         let mut others = Vec::new();
+        others.push(spawn("sweeper", {
+            let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
+            move || sweeper.run()
+        }));
         let sync_slot = Arc::new(Mutex::new(None));
         if let Durability::Interval(interval) = options.durability {
             let (slot, shared) = (Arc::clone(&sync_slot), Arc::clone(&shared));
@@ -329,7 +353,7 @@ impl Shared {
     }
 }
 
-fn submission(
+pub(crate) fn submission(
     requests: SmallVec<[Request; 1]>,
 ) -> (Submission, oneshot::Receiver<SmallVec<[Reply; 1]>>) {
     assert!(requests.len() <= SUBMISSION_COMMANDS_MAX, "a submission fits one group of the log");
@@ -369,27 +393,4 @@ fn bound_overlay(
         checkpoint.run()?;
     }
     Ok(())
-}
-
-/// Ends the process when its thread panics: a server whose writer is gone would look alive and
-/// never answer a change again.
-struct AbortOnPanic;
-
-impl Drop for AbortOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            std::process::abort();
-        }
-    }
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
-    let guarded = move || {
-        let _guard = AbortOnPanic;
-        work();
-    };
-    match std::thread::Builder::new().name(name.into()).spawn(guarded) {
-        Ok(thread) => thread,
-        Err(error) => crate::fatal::fatal("a thread could not be started", &error),
-    }
 }

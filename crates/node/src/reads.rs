@@ -25,11 +25,11 @@ impl Default for Handles {
 
 /// Where a rendered page begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageEnds {
-    /// The newest post on it.
-    pub first: Option<PostId>,
-    /// The oldest post on it.
-    pub last: Option<PostId>,
+pub struct PageEnds<I = PostId> {
+    /// The newest item on it.
+    pub first: Option<I>,
+    /// The oldest item on it.
+    pub last: Option<I>,
     /// Whether there are more in the direction of reading.
     pub more: bool,
 }
@@ -159,7 +159,7 @@ impl Node {
     }
 }
 
-fn ends(newest_first: &[PostId], more: bool) -> PageEnds {
+pub(crate) fn ends<I: Copy>(newest_first: &[I], more: bool) -> PageEnds<I> {
     PageEnds { first: newest_first.first().copied(), last: newest_first.last().copied(), more }
 }
 

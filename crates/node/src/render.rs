@@ -1,4 +1,4 @@
-//! A post as JSON, the one form in which it leaves the node.
+//! Posts and the parts of stories as JSON, the one form in which they leave the node.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -24,10 +24,8 @@ pub(crate) fn post(
     out.extend_from_slice(b"{\"id\":\"");
     number(id.0, out);
     out.extend_from_slice(b"\",\"author\":");
-    open_person(post.author, &author.0, out);
-    out.extend_from_slice(b",\"name\":");
-    string(author.1.as_str(), out);
-    out.extend_from_slice(b"},\"text\":");
+    self::author(post.author, &author.0, &author.1, out);
+    out.extend_from_slice(b",\"text\":");
     string(post.text.as_str(), out);
     out.extend_from_slice(b",\"created_at\":\"");
     time(id.unix_ms(), out);
@@ -47,6 +45,14 @@ pub(crate) fn post(
     Some(())
 }
 
+/// Appends whoever wrote something.
+pub(crate) fn author(id: UserId, handle: &Handle, name: &Name, out: &mut Vec<u8>) {
+    open_person(id, handle, out);
+    out.extend_from_slice(b",\"name\":");
+    string(name.as_str(), out);
+    out.push(b'}');
+}
+
 fn mentioned(id: UserId, handle: &Handle, out: &mut Vec<u8>) {
     open_person(id, handle, out);
     out.push(b'}');
@@ -59,16 +65,18 @@ fn open_person(id: UserId, handle: &Handle, out: &mut Vec<u8>) {
     string(handle.as_str(), out);
 }
 
-fn number(number: u64, out: &mut Vec<u8>) {
+/// Appends a number.
+pub(crate) fn number(number: u64, out: &mut Vec<u8>) {
     let Ok(()) = write!(out, "{number}") else { unreachable!("memory takes bytes") };
 }
 
-fn string(text: &str, out: &mut Vec<u8>) {
+/// Appends a text as a JSON string.
+pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
     let Ok(()) = serde_json::to_writer(out, text) else { unreachable!("memory takes bytes") };
 }
 
-/// RFC 3339 with milliseconds, from milliseconds since 1970.
-fn time(unix_ms: u64, out: &mut Vec<u8>) {
+/// Appends a time as RFC 3339 with milliseconds, from milliseconds since 1970.
+pub(crate) fn time(unix_ms: u64, out: &mut Vec<u8>) {
     let time = i64::try_from(unix_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     let Some(time) = time else { unreachable!("41 bits of milliseconds are a time") };
     let Ok(()) = write!(out, "{time:.3}") else { unreachable!("memory takes bytes") };

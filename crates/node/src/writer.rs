@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use feed::{Effect, Entry, Reply, Rows, StampClock, Txn, apply};
 use parking_lot::Mutex;
@@ -55,6 +55,9 @@ impl Writer {
                 Taken::Idle => self.checkpoints.when_idle(&mut self.rows, &mut self.log),
                 Taken::Closed => break,
             }
+            if self.shared.erasure_due.swap(false, Ordering::AcqRel) {
+                self.checkpoints.want_erasure();
+            }
         }
         if let Err(error) = self.log.sync() {
             fatal("the log could not be made durable at shutdown", &error);
@@ -72,7 +75,8 @@ impl Writer {
             }
             group.replies.push((submission.reply, commands));
             for request in submission.requests {
-                let stamp = self.clock.next(unix_ms());
+                let stamp = self.clock.next(self.shared.time.now_ms());
+                self.shared.time.at_least(stamp.unix_ms());
                 let entry =
                     Entry { stamp, idempotency: request.idempotency, command: request.command };
                 group.add(entry);
@@ -97,6 +101,7 @@ impl Writer {
             outcomes.push(apply(&mut txn, entry, &mut effects));
         }
         if !effects.is_empty() {
+            self.note_dead_stories(group, &effects);
             self.shared.views.publish(&effects);
             // Waking a thread costs more than applying a command, so the deliverer is woken for
             // watchers only, and comes by itself otherwise.
@@ -115,6 +120,15 @@ impl Writer {
         let overlay_bytes = self.rows.overlay_bytes() as u64;
         self.shared.overlay_bytes.store(overlay_bytes, Ordering::Relaxed);
         group.clear();
+    }
+
+    /// A deleted story waits for the sweep at the second of its deletion, where the sweeper may have
+    /// looked before.
+    fn note_dead_stories(&self, group: &Group, effects: &[Effect]) {
+        let gone = effects.iter().any(|effect| matches!(effect, Effect::StoryGone { .. }));
+        if let Some(first) = group.entries.first().filter(|_| gone) {
+            self.shared.sweep_from.fetch_min(first.stamp.unix_second(), Ordering::AcqRel);
+        }
     }
 
     fn log(&mut self, payload: &[u8]) {
@@ -188,11 +202,6 @@ pub(crate) fn replay(rows: &mut StoreWriter, mut payload: &[u8]) -> Result<usize
 /// A clock that continues where the facts end.
 pub(crate) fn clock_behind(rows: &StoreWriter) -> StampClock {
     StampClock::new(0, rows.totals().last_stamp.unwrap_or(feed::Stamp(0)))
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Makes the log durable every `interval` until `stop` says so.

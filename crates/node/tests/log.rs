@@ -551,6 +551,26 @@ fn a_cut_removes_the_segments_that_are_covered_and_no_other() {
 }
 
 #[test]
+fn a_renewed_log_can_be_cut_up_to_its_last_group_and_goes_on_behind_it() {
+    let disk = three_segments(true);
+    let (mut log, _) = open(&disk, 0).unwrap();
+    while !log.renew().unwrap() {
+        std::thread::yield_now();
+    }
+    assert!(log.is_renewed() && log.renew().unwrap(), "renewing again changes nothing");
+    log.cut(Position(6)).unwrap();
+    assert_eq!(segments(&disk), [segment(7)]);
+    drop(log);
+    assert!(matches!(open(&disk, 5), Err(LogError::Cut { .. })), "group 6 is gone");
+    let (mut log, groups) = open(&disk, 6).unwrap();
+    assert!(groups.is_empty() && log.is_renewed());
+    assert_eq!(log.append(b"on").unwrap(), Position(7));
+    log.sync().unwrap();
+    drop(log);
+    assert_eq!(open(&disk, 6).unwrap().1.len(), 1);
+}
+
+#[test]
 fn a_log_that_ends_before_what_was_applied_is_refused() {
     for (disk, last) in [(three_segments(true), 6), (FaultyDisk::default(), 0)] {
         let text = open(&disk, 9).map(|_| ()).unwrap_err().to_string();

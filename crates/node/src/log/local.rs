@@ -188,6 +188,26 @@ impl Log for LocalLog {
         })
     }
 
+    fn renew(&mut self) -> Result<bool, LogError> {
+        self.guarded(|log| {
+            if log.is_renewed() {
+                return Ok(true);
+            }
+            let Some(next) = &log.next else {
+                log.next = Some(log.make_next()?);
+                return Ok(false);
+            };
+            if next.is_finished() {
+                log.begin_segment(0)?;
+            }
+            Ok(log.is_renewed())
+        })
+    }
+
+    fn is_renewed(&self) -> bool {
+        self.end == SECTOR_BYTES as u64
+    }
+
     fn last(&self) -> Position {
         Position(self.last)
     }

@@ -47,6 +47,13 @@ pub trait Log: Send {
     /// Returns the bytes freed on the disk. An error poisons the log.
     fn cut(&mut self, up_to: Position) -> Result<u64, LogError>;
 
+    /// Makes the next group begin a new segment, so that [`Log::cut`] can drop all that came before.
+    /// False if the segment is still being prepared: ask again later. An error poisons the log.
+    fn renew(&mut self) -> Result<bool, LogError>;
+
+    /// Whether the last segment has no groups yet.
+    fn is_renewed(&self) -> bool;
+
     /// The position of the last group appended; 0 if there has never been one.
     fn last(&self) -> Position;
 

@@ -1,0 +1,92 @@
+//! The sweeper: has the rows of dead stories removed within seconds, and what they said erased from
+//! every file in time.
+//!
+//! Nobody who reads depends on it: a story is in no answer from its expiry on, swept or not. It
+//! looks into the seconds of expiry that have passed and submits [`Command::SweepStories`] only if
+//! it finds something, so a node without dead stories writes nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use feed::{Command, Done, Facts, Order, Rows as _, Span};
+
+use crate::inbox::Request;
+use crate::node::{Shared, submission};
+
+/// How often it looks.
+const PACE: Duration = Duration::from_secs(1);
+/// What an earlier process swept, or deleted and did not sweep, is erased this long after the start
+/// at the latest.
+const FIRST_ERASURE: Duration = Duration::from_secs(60);
+
+/// State of the sweeper's thread.
+pub(crate) struct Sweeper {
+    shared: Arc<Shared>,
+    erase_within: Duration,
+    /// When something removed is to be erased, if anything is.
+    erase_at: Option<Instant>,
+}
+
+impl Sweeper {
+    /// Erasure begins after half of `erase_within`, which leaves the other half for its work.
+    pub(crate) fn new(shared: Arc<Shared>, erase_within: Duration) -> Self {
+        let had_stories = shared.store.totals().sweep_second > 0;
+        let erase_at = had_stories.then(|| Instant::now() + FIRST_ERASURE.min(erase_within / 2));
+        Self { shared, erase_within, erase_at }
+    }
+
+    /// Works until the node stops.
+    pub(crate) fn run(mut self) {
+        while !self.shared.stopped.load(Ordering::Acquire) {
+            if self.shared.sweep() {
+                self.erase_at.get_or_insert_with(|| Instant::now() + self.erase_within / 2);
+            }
+            if self.erase_at.is_some_and(|at| at <= Instant::now()) {
+                self.erase_at = None;
+                self.shared.erasure_due.store(true, Ordering::Release);
+            }
+            std::thread::park_timeout(PACE);
+        }
+    }
+}
+
+impl Shared {
+    /// Has everything swept that is due; tells whether there was anything. Blocks.
+    pub(crate) fn sweep(&self) -> bool {
+        let now = self.time.now_ms() / 1_000;
+        // First the mark, then the look: a deletion that is applied meanwhile sets the mark back.
+        let from = self.sweep_from.swap(now, Ordering::AcqRel).min(now);
+        if !self.has_dead_stories(from, now) {
+            return false;
+        }
+        let mut swept = 0;
+        loop {
+            let (submission, reply) =
+                submission(smallvec::smallvec![Request::from(Command::SweepStories)]);
+            let outcome = match self.inbox.put(submission) {
+                Ok(()) => {
+                    reply.blocking_recv().ok().and_then(|replies| replies.first()?.outcome.ok())
+                }
+                Err(_) => None,
+            };
+            let Some(Done::Swept { stories, more }) = outcome else {
+                // The inbox is full, or the node closes: the next look finds the rest.
+                self.sweep_from.fetch_min(from, Ordering::AcqRel);
+                return swept > 0;
+            };
+            swept += stories;
+            if !more {
+                return swept > 0;
+            }
+        }
+    }
+
+    fn has_dead_stories(&self, from: u64, now: u64) -> bool {
+        let facts = Facts::new(&self.store);
+        let one = Span { low: 0, high: u64::MAX, limit: 1, order: Order::Ascending };
+        facts.totals().stories > 0
+            && (from.max(facts.totals().sweep_second)..now)
+                .any(|second| !facts.expiring(second, one).is_empty())
+    }
+}

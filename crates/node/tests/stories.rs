@@ -1,0 +1,384 @@
+//! Stories as a node answers them: exactly as long as they live, whatever the clock, the sweeper, a
+//! restart and the checkpoints do meanwhile, and gone from the disk afterwards.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use feed::{
+    Bio, Command, Cursor, Done, Handle, Lifetime, Name, Outcome, Page, PostText, Refusal, Span,
+    StoryId, UserId, UserRef,
+};
+use node::{Clock, Durability, Node, NodeOptions, Request};
+use proptest::prelude::*;
+
+const PEOPLE: u32 = 5;
+const START_MS: u64 = 1_800_000_000_000;
+
+/// A node whose clock the test turns, in a directory that outlives it.
+struct Subject {
+    /// None only while it is restarted.
+    node: Option<Node>,
+    options: NodeOptions,
+    clock: Arc<AtomicU64>,
+    runtime: tokio::runtime::Runtime,
+    data: tempfile::TempDir,
+}
+
+impl Subject {
+    fn new() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let clock = Arc::new(AtomicU64::new(START_MS));
+        let mut options = NodeOptions::new(data.path());
+        options.durability = Durability::Never;
+        options.overlay_memory = 20_000;
+        options.clock = Clock::from_fn({
+            let clock = Arc::clone(&clock);
+            move || clock.load(Ordering::Acquire)
+        });
+        let node = Some(Node::open(&options).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let subject = Self { node, options, clock, runtime, data };
+        for user in 0..PEOPLE {
+            let handle = Handle::parse(&format!("u{user}")).unwrap();
+            let (name, bio) = (Name::default(), Bio::default());
+            subject.submit(Command::Register { handle, name, bio }).unwrap();
+        }
+        subject
+    }
+
+    fn node(&self) -> &Node {
+        self.node.as_ref().unwrap()
+    }
+
+    fn submit(&self, command: Command) -> Outcome {
+        self.runtime.block_on(self.node().submit(Request::from(command))).unwrap().outcome
+    }
+
+    fn befriend(&self, user: u32, other: u32, stands: bool) -> Outcome {
+        let (user, other) = (id(user), id(other));
+        self.submit(match stands {
+            true => Command::Befriend { user, other },
+            false => Command::Unfriend { user, other },
+        })
+    }
+
+    fn tell(&self, author: u32, secs: u64, text: &str) -> (StoryId, u64) {
+        let (text, life) = (PostText::parse(text).unwrap(), Lifetime::from_secs(secs).unwrap());
+        match self.submit(Command::TellStory { author: id(author), text, life }) {
+            Ok(Done::StoryTold { story, expires_ms }) => (story, expires_ms),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn view(&self, story: StoryId, viewer: u32) -> Outcome {
+        self.submit(Command::ViewStory { story, viewer: id(viewer) })
+    }
+
+    fn home(&self, user: u32, page: &Page<StoryId>) -> (Vec<StoryId>, bool) {
+        let mut out = Vec::new();
+        let ends = self.node().stories_home(UserId(user), page, &mut out);
+        (ids(&out), ends.more)
+    }
+
+    fn newest_home(&self, user: u32) -> Vec<StoryId> {
+        self.home(user, &newest(100)).0
+    }
+
+    fn by(&self, author: u32, reader: Option<u32>) -> Vec<StoryId> {
+        let mut out = Vec::new();
+        self.node().stories_by(UserId(author), reader.map(UserId), &newest(100), &mut out);
+        ids(&out)
+    }
+
+    fn shows(&self, story: StoryId, reader: u32) -> bool {
+        self.node().story(story, Some(UserId(reader)), &mut Vec::new())
+    }
+
+    fn set_clock(&self, ms: u64) {
+        self.clock.store(ms, Ordering::Release);
+    }
+
+    fn restart(&mut self) {
+        self.node.take().unwrap().close();
+        self.node = Some(Node::open(&self.options).unwrap());
+    }
+}
+
+fn id(user: u32) -> UserRef {
+    UserRef::Id(UserId(user))
+}
+
+fn newest(limit: usize) -> Page<StoryId> {
+    Page { cursor: Cursor::Newest, limit }
+}
+
+fn ids(items: &[u8]) -> Vec<StoryId> {
+    let list = [b"[", items, b"]"].concat();
+    let list: Vec<serde_json::Value> = serde_json::from_slice(&list).unwrap();
+    list.iter().map(|story| StoryId(story["id"].as_str().unwrap().parse().unwrap())).collect()
+}
+
+#[test]
+fn a_story_is_gone_from_every_answer_at_the_instant_it_expires() {
+    let subject = Subject::new();
+    subject.befriend(0, 1, true).unwrap();
+    let (story, expires_ms) = subject.tell(0, 10, "soon gone");
+    for (at_ms, live) in [(START_MS, true), (expires_ms - 1, true), (expires_ms, false)] {
+        subject.set_clock(at_ms);
+        let expected: Vec<StoryId> = live.then_some(story).into_iter().collect();
+        assert_eq!(subject.newest_home(1), expected, "home at {at_ms}");
+        assert_eq!(subject.by(0, Some(1)), expected, "the author's own at {at_ms}");
+        assert_eq!(subject.by(0, None), expected, "all that the application sees at {at_ms}");
+        assert_eq!(subject.shows(story, 1), live, "by id at {at_ms}");
+        let views = subject.node().story_views(story, UserId(0), Span::ALL);
+        assert_eq!(views.is_some(), live, "views at {at_ms}");
+        let seen = subject.view(story, 1);
+        assert_eq!(seen.is_ok(), live, "{seen:?} at {at_ms}");
+    }
+}
+
+#[test]
+fn an_expired_story_stays_gone_when_the_clock_steps_back_and_over_a_restart() {
+    let mut subject = Subject::new();
+    subject.befriend(0, 1, true).unwrap();
+    let (_, expires_ms) = subject.tell(0, 10, "short");
+    let (long, _) = subject.tell(0, 1_000, "long");
+    subject.set_clock(expires_ms + 1_000);
+    assert_eq!(subject.newest_home(1), [long]);
+    assert!(subject.node().sweep_stories());
+    subject.set_clock(START_MS);
+    assert_eq!(subject.newest_home(1), [long], "after a step back");
+    subject.restart();
+    assert_eq!(subject.newest_home(1), [long], "after a step back while the node was down");
+    assert!(subject.node().now_ms() > expires_ms);
+    subject.set_clock(START_MS + 2_000_000);
+    subject.restart();
+    assert!(subject.newest_home(1).is_empty(), "after a leap while the node was down");
+}
+
+#[test]
+fn stories_are_for_friends_as_long_as_they_are_friends() {
+    let subject = Subject::new();
+    let (story, _) = subject.tell(0, 10, "for friends");
+    let sees = |reader| {
+        let by = subject.by(0, Some(reader)) == [story];
+        assert_eq!(subject.shows(story, reader), by, "by id and in the list: {reader}");
+        if reader != 0 {
+            assert_eq!(subject.newest_home(reader) == [story], by, "at home: {reader}");
+        }
+        by
+    };
+    assert!(sees(0) && !sees(1));
+    assert_eq!(subject.view(story, 1), Err(Refusal::StoryNotFound));
+    subject.befriend(1, 0, true).unwrap();
+    assert!(sees(1) && !sees(2));
+    assert_eq!(subject.view(story, 1), Ok(Done::StoryViewed));
+    subject.befriend(0, 1, false).unwrap();
+    assert!(!sees(1) && sees(0));
+    assert_eq!(subject.view(story, 1), Err(Refusal::StoryNotFound));
+    assert_eq!(subject.by(0, None), [story], "the application sees everything");
+}
+
+#[test]
+fn only_the_author_learns_who_saw_a_story_and_the_home_marks_it() {
+    let subject = Subject::new();
+    subject.befriend(0, 1, true).unwrap();
+    let (story, _) = subject.tell(0, 10, "seen?");
+    let marks = |out: &mut Vec<u8>| {
+        out.clear();
+        subject.node().stories_home(UserId(1), &newest(1), out);
+        String::from_utf8(out.clone()).unwrap()
+    };
+    let mut out = Vec::new();
+    assert!(marks(&mut out).contains("\"seen\":false"));
+    subject.set_clock(START_MS + 5);
+    subject.view(story, 1).unwrap();
+    subject.set_clock(START_MS + 9);
+    subject.view(story, 1).unwrap();
+    subject.view(story, 0).unwrap();
+    assert!(marks(&mut out).contains("\"seen\":true"));
+    let views = |author| subject.node().story_views(story, UserId(author), Span::ALL);
+    assert_eq!(views(0), Some(vec![(UserId(1), START_MS + 5)]), "once, when it was first seen");
+    assert_eq!((views(1), views(2)), (None, None));
+}
+
+/// Every file below `dir` in which `needle` stands.
+fn files_with(dir: &Path, needle: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_with(&path, needle));
+        } else if std::fs::read(&path)
+            .is_ok_and(|bytes| bytes.windows(needle.len()).any(|window| window == needle))
+        {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+#[test]
+fn what_a_dead_story_said_is_erased_from_every_file() {
+    let mut subject = Subject::new();
+    subject.befriend(0, 1, true).unwrap();
+    let (_, expires_ms) = subject.tell(0, 10, "perishable-4711");
+    let (deleted, _) = subject.tell(0, 9_000, "withdrawn-4712");
+    let (kept, _) = subject.tell(0, 9_000, "lasting-4713");
+    subject.restart();
+    let files = |text: &str| files_with(subject.data.path(), text.as_bytes());
+    assert!(files("perishable-4711").len() > 1, "it is in the log and in the store");
+    subject.submit(Command::DeleteStory { story: deleted }).unwrap();
+    subject.set_clock(expires_ms + 2_000);
+    assert!(subject.node().sweep_stories());
+    assert!(!subject.node().sweep_stories(), "once is enough");
+    subject.node().erase_stories();
+    // What the node does on its own threads ends when it does; any change makes it look.
+    while !files("perishable-4711").is_empty() || !files("withdrawn-4712").is_empty() {
+        subject.submit(Command::EditProfile { user: id(0), name: None, bio: None }).unwrap();
+        std::thread::yield_now();
+    }
+    assert!(!files("lasting-4713").is_empty());
+    subject.restart();
+    assert_eq!(subject.newest_home(1), [kept]);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Friends(u32, u32, bool),
+    Tell(u32, u64),
+    Delete(usize),
+    View(usize, u32),
+    Advance(u64),
+    Rewind(u64),
+    Home(u32, usize),
+    Sweep,
+    Erase,
+    Restart,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let user = 0..PEOPLE;
+    prop_oneof![
+        4 => (user.clone(), user.clone(), prop::bool::weighted(0.75))
+            .prop_map(|(a, b, on)| Step::Friends(a, b, on)),
+        8 => (user.clone(), 1u64..20).prop_map(|(author, secs)| Step::Tell(author, secs)),
+        2 => (0usize..1_000).prop_map(Step::Delete),
+        4 => (0usize..1_000, user.clone()).prop_map(|(story, viewer)| Step::View(story, viewer)),
+        4 => (1u64..8_000).prop_map(Step::Advance),
+        1 => (1u64..5_000).prop_map(Step::Rewind),
+        6 => (user, 1usize..12).prop_map(|(user, limit)| Step::Home(user, limit)),
+        1 => Just(Step::Sweep),
+        1 => Just(Step::Erase),
+        1 => Just(Step::Restart),
+    ]
+}
+
+/// What was acknowledged, kept as plainly as possible.
+#[derive(Default)]
+struct Model {
+    friends: Vec<(u32, u32)>,
+    /// Id, author, expiry, viewers.
+    stories: Vec<(StoryId, u32, u64, Vec<u32>)>,
+}
+
+impl Model {
+    fn are_friends(&self, one: u32, other: u32) -> bool {
+        self.friends.contains(&(one, other)) || self.friends.contains(&(other, one))
+    }
+
+    fn home(&self, user: u32, now_ms: u64) -> Vec<StoryId> {
+        let seen = |(_, author, expires_ms, _): &&(StoryId, u32, u64, Vec<u32>)| {
+            self.are_friends(user, *author) && now_ms < *expires_ms
+        };
+        self.stories.iter().rev().filter(seen).map(|(story, ..)| *story).collect()
+    }
+}
+
+fn check_home(subject: &Subject, model: &Model, user: u32, limit: usize) {
+    let expected = model.home(user, subject.node().now_ms());
+    // Page by page.
+    let (mut cursor, mut found) = (Cursor::Newest, Vec::new());
+    loop {
+        let (page, more) = subject.home(user, &Page { cursor, limit });
+        assert!(page.len() <= limit, "{page:?}");
+        found.extend(page);
+        match found.last().filter(|_| more) {
+            Some(last) => cursor = Cursor::Before(*last),
+            None => break,
+        }
+    }
+    assert_eq!(found, expected, "stories home of {user}");
+}
+
+fn take(subject: &mut Subject, model: &mut Model, step: &Step) {
+    match *step {
+        Step::Friends(a, b, on) => {
+            let outcome = subject.befriend(a, b, on);
+            assert_eq!(outcome.is_ok(), a != b);
+            model.friends.retain(|pair| *pair != (a, b) && *pair != (b, a));
+            if on && a != b {
+                model.friends.push((a, b));
+            }
+        }
+        Step::Tell(author, secs) => {
+            let (story, expires_ms) = subject.tell(author, secs, "told");
+            model.stories.push((story, author, expires_ms, Vec::new()));
+        }
+        Step::Delete(at) if !model.stories.is_empty() => {
+            let (story, _, expires_ms, _) = model.stories.remove(at % model.stories.len());
+            let outcome = subject.submit(Command::DeleteStory { story });
+            assert_eq!(outcome.is_ok(), subject.node().now_ms() < expires_ms, "{outcome:?}");
+        }
+        Step::View(at, viewer) if !model.stories.is_empty() => {
+            let at = at % model.stories.len();
+            let (story, author, expires_ms) =
+                (model.stories[at].0, model.stories[at].1, model.stories[at].2);
+            let outcome = subject.view(story, viewer);
+            let may = author == viewer || model.are_friends(author, viewer);
+            assert_eq!(outcome.is_ok(), may && subject.node().now_ms() < expires_ms);
+            let viewers = &mut model.stories[at].3;
+            if outcome.is_ok() && viewer != author && !viewers.contains(&viewer) {
+                viewers.push(viewer);
+                viewers.sort_unstable();
+            }
+        }
+        Step::Delete(_) | Step::View(..) => {}
+        Step::Advance(ms) => subject.set_clock(subject.node().now_ms() + ms),
+        Step::Rewind(ms) => subject.set_clock(subject.node().now_ms() - ms),
+        Step::Home(user, limit) => check_home(subject, model, user, limit),
+        Step::Sweep => {
+            subject.node().sweep_stories();
+        }
+        Step::Erase => subject.node().erase_stories(),
+        Step::Restart => {
+            // What an answer has shown as expired is durable once it is swept.
+            subject.node().sweep_stories();
+            subject.restart();
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #[test]
+    fn stories_equal_their_definition_through_clocks_sweeps_and_restarts(
+        steps in prop::collection::vec(step(), 1..80),
+    ) {
+        let (mut subject, mut model) = (Subject::new(), Model::default());
+        for step in &steps {
+            take(&mut subject, &mut model, step);
+        }
+        let now_ms = subject.node().now_ms();
+        for user in 0..PEOPLE {
+            check_home(&subject, &model, user, 3);
+        }
+        for (story, author, expires_ms, viewers) in &model.stories {
+            let views = subject.node().story_views(*story, UserId(*author), Span::ALL);
+            let views = views.map(|views| views.into_iter().map(|(user, _)| user.0).collect());
+            prop_assert_eq!(views, (now_ms < *expires_ms).then_some(viewers.clone()));
+        }
+    }
+}
