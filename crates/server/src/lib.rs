@@ -19,8 +19,10 @@ mod serve;
 mod stall;
 
 use axum::Router;
+use feed::limits;
 use node::Node;
 
+pub use feed::Lifetime;
 pub use serve::serve;
 
 /// Who may call.
@@ -46,13 +48,18 @@ pub struct ServerOptions {
     /// Most reads that may touch a disk at a time; 16 times as many may wait, beyond that callers
     /// are told to come back. At least 1.
     pub blocking_reads_max: usize,
+    /// How long a story lives if its author does not say.
+    pub story_life: Lifetime,
 }
 
 impl ServerOptions {
-    /// 16,384 connections and 64 blocking reads.
+    /// 16,384 connections, 64 blocking reads, and stories of 24 hours.
     #[must_use]
-    pub const fn new(access: Access) -> Self {
-        Self { access, connections_max: 16_384, blocking_reads_max: 64 }
+    pub fn new(access: Access) -> Self {
+        let Ok(story_life) = Lifetime::from_secs(limits::STORY_SECS_DEFAULT) else {
+            unreachable!("the default is within the limits");
+        };
+        Self { access, connections_max: 16_384, blocking_reads_max: 64, story_life }
     }
 }
 

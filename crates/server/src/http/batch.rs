@@ -19,7 +19,7 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use bytes::Bytes;
-use feed::{Done, Reply};
+use feed::{Done, Lifetime, Reply};
 use futures_util::Stream;
 use hyper::body::Body as _;
 use node::{Node, SubmitError};
@@ -46,8 +46,10 @@ pub(super) fn route(routes: &mut Routes<'_>) {
 /// One JSON object a line: `{"op":"register","handle":"ada"}` (and `name`, `bio`),
 /// `{"op":"follow","user":0,"other":"@bob"}`, `{"op":"unfollow","user":0,"other":1}`,
 /// `{"op":"post","user":"@ada","text":"hello"}` (and `idempotency_key`),
-/// `{"op":"delete_post","id":"123"}`. One result a line, in order: `{"ok":true}`, with `id` for
-/// `register` and `post`, or `{"ok":false,"error":...,"message":...}`, with `line` if the line
+/// `{"op":"delete_post","id":"123"}`, `{"op":"befriend","user":0,"other":"@bob"}`,
+/// `{"op":"unfriend","user":0,"other":1}`, `{"op":"tell_story","user":"@ada","text":"hello"}` (and
+/// `ttl_s`), `{"op":"delete_story","id":"123"}`, `{"op":"view_story","id":"123","user":"@bob"}`.
+/// One result a line, in order: `{"ok":true}`, with `id` for `register`, `post` and `tell_story`, or `{"ok":false,"error":...,"message":...}`, with `line` if the line
 /// itself is wrong. Later lines see what earlier ones did. Read results while sending.
 #[utoipa::path(
     post, path = "/v1/batch", tag = "batch",
@@ -65,7 +67,7 @@ pub(super) async fn batch(
     if idempotency_key(request.headers())?.is_some() {
         return Err(Problem::bad_idempotency_key("the lines of a batch carry their own keys"));
     }
-    let results = Results::new(edge.node.clone(), request.into_body());
+    let results = Results::new(edge.node.clone(), edge.story_life, request.into_body());
     let mut response = Response::new(Body::from_stream(results));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(NDJSON));
     Ok(response)
@@ -74,6 +76,7 @@ pub(super) async fn batch(
 /// The results of a batch as they come.
 struct Results {
     node: Node,
+    story_life: Lifetime,
     /// Commands to come; `None` when there are no more.
     body: Option<Body>,
     /// What has arrived and is not parsed yet.
@@ -92,9 +95,10 @@ struct Submitted {
 }
 
 impl Results {
-    fn new(node: Node, body: Body) -> Self {
+    fn new(node: Node, story_life: Lifetime, body: Body) -> Self {
         Self {
             node,
+            story_life,
             body: Some(body),
             input: Input::default(),
             chunk: Chunk::default(),
@@ -106,7 +110,7 @@ impl Results {
     /// Parses what is there, until the chunk is full or the client has sent no more.
     fn fill(&mut self, cx: &mut Context<'_>) {
         while !self.chunk.is_full() {
-            if !self.input.parse_into(&mut self.chunk) {
+            if !self.input.parse_into(&mut self.chunk, self.story_life) {
                 self.body = None;
             }
             if self.chunk.is_full() {
@@ -123,7 +127,7 @@ impl Results {
                 // A body that breaks off ends the batch like one that ends.
                 Poll::Ready(None | Some(Err(_))) => {
                     self.body = None;
-                    self.input.parse_last(&mut self.chunk);
+                    self.input.parse_last(&mut self.chunk, self.story_life);
                 }
             }
         }
@@ -181,7 +185,7 @@ struct Input {
 
 impl Input {
     /// Parses whole lines until the chunk is full. False if a line is too long to go on.
-    fn parse_into(&mut self, chunk: &mut Chunk) -> bool {
+    fn parse_into(&mut self, chunk: &mut Chunk, story_life: Lifetime) -> bool {
         let mut rest = self.arrived.get(self.at..).unwrap_or_default();
         while !chunk.is_full() && !rest.is_empty() {
             let end = memchr::memchr(b'\n', rest);
@@ -198,10 +202,10 @@ impl Input {
             }
             self.lines += 1;
             if self.begun.is_empty() {
-                chunk.take(line, self.lines);
+                chunk.take(line, self.lines, story_life);
             } else {
                 self.begun.extend_from_slice(line);
-                chunk.take(&self.begun, self.lines);
+                chunk.take(&self.begun, self.lines, story_life);
                 self.begun.clear();
             }
         }
@@ -210,8 +214,8 @@ impl Input {
     }
 
     /// Parses the last line if it lacks its end.
-    fn parse_last(&mut self, chunk: &mut Chunk) {
-        chunk.take(&self.begun, self.lines + 1);
+    fn parse_last(&mut self, chunk: &mut Chunk, story_life: Lifetime) {
+        chunk.take(&self.begun, self.lines + 1, story_life);
         self.begun.clear();
     }
 }
@@ -239,13 +243,13 @@ impl Chunk {
     }
 
     /// Takes in a line; an empty one is nothing.
-    fn take(&mut self, line: &[u8], number: u64) {
+    fn take(&mut self, line: &[u8], number: u64, story_life: Lifetime) {
         let line = line.trim_ascii();
         if line.is_empty() {
             return;
         }
         self.bytes += line.len();
-        match line::parse(line) {
+        match line::parse(line, story_life) {
             Ok(request) => self.requests.push(request),
             Err(problem) => self.fail(problem, number),
         }
@@ -286,6 +290,7 @@ fn write_reply(replies: &mut Result<std::vec::IntoIter<Reply>, SubmitError>, out
     match reply.outcome {
         Ok(Done::Registered(user)) => write_id(user.0.into(), out),
         Ok(Done::Posted(post)) => write_id(post.0, out),
+        Ok(Done::StoryTold { story, .. }) => write_id(story.0, out),
         Ok(_) => out.extend_from_slice(b"{\"ok\":true}\n"),
         Err(refusal) => write_failure(&refusal.into(), None, out),
     }

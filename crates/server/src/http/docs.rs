@@ -17,7 +17,7 @@ use crate::http::Routes;
 use crate::http::error::Problem;
 use crate::http::guard::Entry;
 use crate::http::input::path;
-use crate::http::{batch, events, follows, operations, posts, timelines, users};
+use crate::http::{batch, events, follows, friends, operations, posts, stories, timelines, users};
 
 const OPENAPI: &str = "/v1/openapi.json";
 
@@ -32,15 +32,19 @@ pub(super) fn route(routes: &mut Routes<'_>) {
 #[openapi(
     info(
         title = "roost",
-        description = "Social feeds: people, follows, posts and home timelines. Ids are decimal \
+        description = "Social feeds: people, follows, posts and home timelines; friends and their \
+            stories, which vanish. Ids are decimal \
             strings. Every error is `{error, message}`. Too much at a time is answered with 503 \
             and Retry-After."
     ),
     paths(
         users::register, users::list, users::profile, users::edit,
         follows::follow, follows::unfollow, follows::followers, follows::following,
+        friends::befriend, friends::unfriend, friends::friends,
         posts::publish, posts::show, posts::delete,
         timelines::home, timelines::posts, timelines::mentions,
+        stories::tell, stories::show, stories::delete, stories::stories, stories::home,
+        stories::view, stories::views,
         events::events, batch::batch,
         operations::health, operations::readiness, operations::metrics,
     ),

@@ -128,14 +128,18 @@ impl Problem {
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let status = match refusal {
-            Refusal::UserNotFound | Refusal::PostNotFound => StatusCode::NOT_FOUND,
+            Refusal::UserNotFound | Refusal::PostNotFound | Refusal::StoryNotFound => {
+                StatusCode::NOT_FOUND
+            }
             Refusal::HandleTaken => StatusCode::CONFLICT,
             Refusal::Full => StatusCode::INSUFFICIENT_STORAGE,
             Refusal::BadHandle
             | Refusal::BadName
             | Refusal::BadBio
             | Refusal::BadText
+            | Refusal::BadLifetime
             | Refusal::SelfFollow
+            | Refusal::SelfFriend
             | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         };
         Self::new(status, refusal.code(), refusal.to_string())

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
-use feed::{Command, Refusal, SetTable, UserId, UserRef, limits};
+use axum::response::Response;
+use feed::{Command, Facts, Refusal, Rows, SetTable, UserId, UserRef, limits};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -13,10 +12,9 @@ use crate::http::error::{ErrorBody, Problem};
 use crate::http::guard::Entry;
 use crate::http::input::{Once, OneUser, TwoUsers};
 use crate::http::page::{Asked, Ends, Reading};
-use crate::http::users::mark_replay;
 use crate::http::{Edge, Routes};
 
-type PeoplePage = Asked<{ limits::PAGE_MAX }>;
+pub(super) type PeoplePage = Asked<{ limits::PAGE_MAX }>;
 
 pub(super) fn route(routes: &mut Routes<'_>) {
     routes.on("PUT", "/v1/users/{user}/following/{other}", Entry::Plain, follow);
@@ -33,6 +31,15 @@ pub(crate) struct Person {
     #[schema(example = "ada")]
     handle: String,
     name: String,
+}
+
+impl Person {
+    /// Reads a person. May block.
+    pub(super) fn read<R: Rows + ?Sized>(facts: Facts<'_, R>, id: UserId) -> Option<Self> {
+        let user = facts.user(id)?;
+        let (handle, name) = (user.handle.as_str().to_owned(), user.name.as_str().to_owned());
+        Some(Self { id: id.0.to_string(), handle, name })
+    }
 }
 
 /// A page of people.
@@ -66,8 +73,7 @@ pub(super) async fn follow(
     TwoUsers(user, other): TwoUsers,
     Once(key): Once,
 ) -> Result<Response, Problem> {
-    let (_, replayed) = edge.submit(Command::Follow { user, other }, key).await?;
-    Ok(mark_replay(StatusCode::NO_CONTENT.into_response(), replayed))
+    edge.carry_out(Command::Follow { user, other }, key).await
 }
 
 /// Follow somebody no more
@@ -88,8 +94,7 @@ pub(super) async fn unfollow(
     TwoUsers(user, other): TwoUsers,
     Once(key): Once,
 ) -> Result<Response, Problem> {
-    let (_, replayed) = edge.submit(Command::Unfollow { user, other }, key).await?;
-    Ok(mark_replay(StatusCode::NO_CONTENT.into_response(), replayed))
+    edge.carry_out(Command::Unfollow { user, other }, key).await
 }
 
 /// Who follows somebody
@@ -142,15 +147,19 @@ pub(super) async fn people(
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let facts = node.facts();
         let ids = span.map(|span| facts.people(table, user, span)).unwrap_or_default();
-        let person = |id: UserId| {
-            let user = facts.user(id)?;
-            let (handle, name) = (user.handle.as_str().to_owned(), user.name.as_str().to_owned());
-            Some((id, Person { id: id.0.to_string(), handle, name }))
-        };
+        let person = |id| Some((id, Person::read(facts, id)?));
         Ok::<_, Refusal>(ids.into_iter().filter_map(person).collect::<Vec<_>>())
     });
-    let (found, more) = asked.people_found(found.await??);
-    let id_of = |found: Option<&(UserId, Person)>| found.map(|(id, _)| u64::from(id.0));
+    Ok(page_of_people(asked, found.await??))
+}
+
+/// The answer with those `found` by a scan of [`Asked::of_people`], each with their id.
+pub(super) fn page_of_people<T: Serialize>(
+    asked: &PeoplePage,
+    found: Vec<(UserId, T)>,
+) -> Response {
+    let (found, more) = asked.people_found(found);
+    let id_of = |found: Option<&(UserId, T)>| found.map(|(id, _)| u64::from(id.0));
     let ends = Ends { first: id_of(found.first()), last: id_of(found.last()), more };
     let mut out = b"{\"items\":[".to_vec();
     for (index, (_, person)) in found.iter().enumerate() {
@@ -161,5 +170,5 @@ pub(super) async fn people(
             unreachable!("strings serialise into memory");
         };
     }
-    Ok(asked.answer(Reading::Up, ends, out))
+    asked.answer(Reading::Up, ends, out)
 }

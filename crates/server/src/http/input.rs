@@ -1,4 +1,4 @@
-//! What handlers take from a request: people and posts named in paths, JSON bodies, idempotency
+//! What handlers take from a request: people, posts and stories named in paths, JSON bodies, idempotency
 //! keys. Everything is checked here, so that a handler that runs has valid input.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri};
 use bytes::Bytes;
-use feed::{Handle, Idempotency, PostId, UserId, UserRef, ids, limits};
+use feed::{Handle, Idempotency, PostId, StoryId, UserId, UserRef, ids, limits};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
@@ -53,6 +53,12 @@ pub(crate) fn post_number(number: Option<u64>) -> Result<PostId, Problem> {
     id.map(PostId).ok_or_else(|| Problem::bad_request("a post is a number of at most 63 bits"))
 }
 
+/// A story's number, if it can be one.
+pub(crate) fn story_number(number: Option<u64>) -> Result<StoryId, Problem> {
+    let id = number.filter(|id| *id <= ids::STAMP_MAX.0);
+    id.map(StoryId).ok_or_else(|| Problem::bad_request("a story is a number of at most 63 bits"))
+}
+
 /// The person in the path.
 pub(crate) struct OneUser(pub(crate) UserRef);
 
@@ -61,6 +67,9 @@ pub(crate) struct TwoUsers(pub(crate) UserRef, pub(crate) UserRef);
 
 /// The post in the path.
 pub(crate) struct OnePost(pub(crate) PostId);
+
+/// The story in the path.
+pub(crate) struct OneStory(pub(crate) StoryId);
 
 impl<S: Send + Sync> FromRequestParts<S> for OneUser {
     type Rejection = Problem;
@@ -84,6 +93,14 @@ impl<S: Send + Sync> FromRequestParts<S> for OnePost {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         Ok(Self(path::<Param<PostId>>(parts).await?.0?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for OneStory {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        Ok(Self(path::<Param<StoryId>>(parts).await?.0?))
     }
 }
 
@@ -111,6 +128,12 @@ impl FromParam for UserRef {
 impl FromParam for PostId {
     fn from_param(text: &str) -> Result<Self, Problem> {
         post_number(decimal(text))
+    }
+}
+
+impl FromParam for StoryId {
+    fn from_param(text: &str) -> Result<Self, Problem> {
+        story_number(decimal(text))
     }
 }
 
@@ -151,7 +174,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Input<T> {
     }
 }
 
-/// The idempotency key of a change that has no body.
+/// The idempotency key of a change that has no body: what it is about is in the path and the query.
 pub(crate) struct Once(pub(crate) Option<Idempotency>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Once {
@@ -159,7 +182,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Once {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let key = idempotency_key(&parts.headers)?;
-        Ok(Self(key.map(|key| digest(&parts.method, &parts.uri, key, b""))))
+        let about = parts.uri.query().unwrap_or("");
+        Ok(Self(key.map(|key| digest(&parts.method, &parts.uri, key, about.as_bytes()))))
     }
 }
 

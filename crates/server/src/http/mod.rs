@@ -6,12 +6,14 @@ mod docs;
 pub(crate) mod error;
 mod events;
 mod follows;
+mod friends;
 mod guard;
 mod input;
 mod operations;
 mod page;
 mod posts;
 mod reports;
+mod stories;
 mod timelines;
 mod users;
 
@@ -19,9 +21,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::handler::Handler;
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, on};
-use feed::{Done, Idempotency};
+use feed::{Command, Done, Idempotency, Lifetime};
 use node::{Node, Request};
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -31,11 +34,14 @@ use crate::reads::BlockingReads;
 use crate::{Access, ServerOptions};
 use error::Problem;
 use guard::{Entry, Guarded};
+use users::mark_replay;
 
 /// What all handlers share.
 pub(crate) struct Edge {
     pub(crate) node: Node,
     pub(crate) access: Access,
+    /// How long a story lives if the caller does not say.
+    pub(crate) story_life: Lifetime,
     pub(crate) reads: BlockingReads,
     pub(crate) registry: Registry,
     /// True once the server shuts down.
@@ -55,11 +61,21 @@ impl Edge {
     /// Submits a command; tells what it did and whether it had done so before.
     pub(crate) async fn submit(
         &self,
-        command: feed::Command,
+        command: Command,
         idempotency: Option<Idempotency>,
     ) -> Result<(Done, bool), Problem> {
         let reply = self.node.submit(Request { command, idempotency }).await?;
         Ok((reply.outcome?, reply.replayed))
+    }
+
+    /// Submits a command that has nothing to tell but that it is done.
+    pub(crate) async fn carry_out(
+        &self,
+        command: Command,
+        idempotency: Option<Idempotency>,
+    ) -> Result<Response, Problem> {
+        let (_, replayed) = self.submit(command, idempotency).await?;
+        Ok(mark_replay(StatusCode::NO_CONTENT.into_response(), replayed))
     }
 }
 
@@ -77,6 +93,7 @@ pub(crate) fn routes(
     let edge = Edge {
         node,
         access: options.access,
+        story_life: options.story_life,
         reads: BlockingReads::new(options.blocking_reads_max),
         registry,
         closing,
@@ -84,8 +101,10 @@ pub(crate) fn routes(
     let mut routes = Routes { router: Router::new(), metrics: &metrics };
     users::route(&mut routes);
     follows::route(&mut routes);
+    friends::route(&mut routes);
     posts::route(&mut routes);
     timelines::route(&mut routes);
+    stories::route(&mut routes);
     events::route(&mut routes);
     batch::route(&mut routes);
     operations::route(&mut routes);

@@ -1,8 +1,8 @@
 //! Pages: `limit`, `before` and `after` in the query, and the links to the neighbouring pages in
-//! the body and in the `Link` header.
+//! the body and in the `Link` header. Some are read in somebody's name: `as`, which links keep.
 //!
-//! Posts are read newest first, people by ascending id. In both, `before` and `after` compare ids,
-//! so reading on means `before` for posts and `after` for people.
+//! Posts and stories are read newest first, people by ascending id. In both, `before` and `after`
+//! compare ids, so reading on means `before` for posts and `after` for people.
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
@@ -10,10 +10,11 @@ use axum::http::header::{CONTENT_TYPE, LINK};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
-use feed::{Cursor, Order, Page, PostId, Span, ids, limits};
+use feed::{Cursor, Order, Page, Span, UserRef, ids, limits};
+use node::PageEnds;
 
 use crate::http::error::Problem;
-use crate::http::input::decimal;
+use crate::http::input::{decimal, user};
 
 /// Where a page lies among ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub(crate) enum Place {
 /// In which direction a list is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// From the highest id down: posts.
+    /// From the highest id down: posts and stories.
     Down,
     /// From the lowest id up: people.
     Up,
@@ -44,23 +45,82 @@ pub(crate) struct Ends {
     pub(crate) more: bool,
 }
 
-/// A page as asked for, of at most `MAX` items.
-pub(crate) struct Asked<const MAX: usize> {
-    pub(crate) place: Place,
-    pub(crate) limit: usize,
-    uri: Uri,
-}
-
-impl<const MAX: usize, S: Send + Sync> FromRequestParts<S> for Asked<MAX> {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let (place, limit) = parse(parts.uri.query().unwrap_or(""), MAX)?;
-        Ok(Self { place, limit, uri: parts.uri.clone() })
+impl<I: Into<u64>> From<PageEnds<I>> for Ends {
+    fn from(ends: PageEnds<I>) -> Self {
+        let PageEnds { first, last, more } = ends;
+        Self { first: first.map(Into::into), last: last.map(Into::into), more }
     }
 }
 
-fn parse(query: &str, limit_max: usize) -> Result<(Place, usize), Problem> {
+/// A page as asked for, of at most `MAX` items and of `DEFAULT` unless the caller says.
+pub(crate) struct Asked<const MAX: usize, const DEFAULT: usize = { limits::PAGE_DEFAULT }> {
+    pub(crate) place: Place,
+    pub(crate) limit: usize,
+    /// In whose name, if the endpoint is one that can be asked so and was.
+    pub(crate) reader: Option<UserRef>,
+    uri: Uri,
+}
+
+impl<const MAX: usize, const DEFAULT: usize, S: Send + Sync> FromRequestParts<S>
+    for Asked<MAX, DEFAULT>
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let (place, limit) = parse(parts.uri.query().unwrap_or(""), MAX, DEFAULT)?;
+        Ok(Self { place, limit, reader: None, uri: parts.uri.clone() })
+    }
+}
+
+/// A page that may be asked for in somebody's name.
+pub(crate) struct AskedAs<const MAX: usize>(pub(crate) Asked<MAX>);
+
+impl<const MAX: usize, S: Send + Sync> FromRequestParts<S> for AskedAs<MAX> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let (reader, rest) = split_reader(parts.uri.query().unwrap_or(""))?;
+        let (place, limit) = parse(&rest, MAX, limits::PAGE_DEFAULT)?;
+        Ok(Self(Asked { place, limit, reader, uri: parts.uri.clone() }))
+    }
+}
+
+/// In whose name something is asked that is no page.
+pub(crate) struct As(pub(crate) Option<UserRef>);
+
+impl As {
+    /// # Errors
+    /// Bad request if nobody is named.
+    pub(crate) fn required(reader: Option<UserRef>) -> Result<UserRef, Problem> {
+        reader.ok_or_else(|| Problem::bad_request("say in whose name: as=USER in the query"))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for As {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        match split_reader(parts.uri.query().unwrap_or(""))? {
+            (reader, rest) if rest.is_empty() => Ok(Self(reader)),
+            _ => Err(Problem::bad_request("the only parameter is as")),
+        }
+    }
+}
+
+/// Takes `as` out of a query: who it names, and the query without it.
+fn split_reader(query: &str) -> Result<(Option<UserRef>, String), Problem> {
+    let (mut reader, mut rest) = (None, form_urlencoded::Serializer::new(String::new()));
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        if name != "as" {
+            rest.append_pair(&name, &value);
+        } else if reader.replace(user(&value)?).is_some() {
+            return Err(Problem::bad_request("a query parameter is given twice"));
+        }
+    }
+    Ok((reader, rest.finish()))
+}
+
+fn parse(query: &str, limit_max: usize, limit_default: usize) -> Result<(Place, usize), Problem> {
     let (mut limit, mut before, mut after) = (None, None, None);
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let slot = match &*name {
@@ -74,7 +134,7 @@ fn parse(query: &str, limit_max: usize) -> Result<(Place, usize), Problem> {
         }
     }
     let limit = match limit {
-        None => limits::PAGE_DEFAULT,
+        None => limit_default,
         Some(limit) => limit
             .and_then(|limit| usize::try_from(limit).ok())
             .filter(|limit| (1..=limit_max).contains(limit))
@@ -94,13 +154,13 @@ fn cursor(id: Option<u64>) -> Result<u64, Problem> {
         .ok_or_else(|| Problem::bad_cursor("a cursor is an id as this server gave it out"))
 }
 
-impl<const MAX: usize> Asked<MAX> {
-    /// The page of a timeline.
-    pub(crate) fn of_posts(&self) -> Page {
+impl<const MAX: usize, const DEFAULT: usize> Asked<MAX, DEFAULT> {
+    /// The page of a list that is read down; `id` makes ids of its items.
+    pub(crate) fn of<I>(&self, id: fn(u64) -> I) -> Page<I> {
         let cursor = match self.place {
             Place::Start => Cursor::Newest,
-            Place::Before(id) => Cursor::Before(PostId(id)),
-            Place::After(id) => Cursor::After(PostId(id)),
+            Place::Before(before) => Cursor::Before(id(before)),
+            Place::After(after) => Cursor::After(id(after)),
         };
         Page { cursor, limit: self.limit }
     }
@@ -163,6 +223,17 @@ impl<const MAX: usize> Asked<MAX> {
         body.extend_from_slice(self.uri.path().as_bytes());
         body.extend_from_slice(b"?limit=");
         push_number(self.limit as u64, body);
+        match &self.reader {
+            None => {}
+            Some(UserRef::Id(reader)) => {
+                body.extend_from_slice(b"&as=");
+                push_number(reader.0.into(), body);
+            }
+            Some(UserRef::Handle(reader)) => {
+                body.extend_from_slice(b"&as=@");
+                body.extend_from_slice(reader.as_str().as_bytes());
+            }
+        }
         let (name, id) = match place {
             Place::Start => ("", None),
             Place::Before(id) => ("&before=", Some(id)),
@@ -221,7 +292,7 @@ mod tests {
     use super::*;
 
     fn check(query: &str, expect: Result<(Place, usize), &str>) {
-        let parsed = parse(query, 100).map_err(|problem| problem.code);
+        let parsed = parse(query, 100, 20).map_err(|problem| problem.code);
         assert_eq!(parsed, expect, "{query:?}");
     }
 
@@ -238,6 +309,23 @@ mod tests {
         for query in ["before=1&after=2", "before=", "after=-1", "after=9223372036854775808"] {
             check(query, Err("bad_cursor"));
         }
+    }
+
+    #[test]
+    fn the_name_in_which_a_page_is_asked_for_is_taken_out_of_its_query() {
+        let check = |query: &str, expect: Result<(Option<UserRef>, &str), &str>| {
+            let expect = expect.map(|(reader, rest)| (reader, rest.to_owned()));
+            assert_eq!(split_reader(query).map_err(|problem| problem.code), expect, "{query:?}");
+        };
+        let id = Some(UserRef::Id(feed::UserId(7)));
+        let ada = feed::Handle::parse("ada").unwrap();
+        check("", Ok((None, "")));
+        check("as=7", Ok((id.clone(), "")));
+        check("limit=1&as=7&x=%26as", Ok((id, "limit=1&x=%26as")));
+        check("as=%40Ada", Ok((Some(UserRef::Handle(ada)), "")));
+        check("as=", Err("bad_request"));
+        check("as=7&as=7", Err("bad_request"));
+        check("as=@a-b", Err("bad_handle"));
     }
 
     #[test]

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header::LOCATION;
-use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use feed::{Command, Done, PostId, PostText, Refusal};
 use serde::Deserialize;
@@ -14,7 +12,7 @@ use crate::http::error::{ErrorBody, Problem};
 use crate::http::guard::Entry;
 use crate::http::input::{Input, Once, OnePost, OneUser};
 use crate::http::page::json;
-use crate::http::users::mark_replay;
+use crate::http::users::{created, mark_replay};
 use crate::http::{Edge, Routes};
 
 pub(super) fn route(routes: &mut Routes<'_>) {
@@ -95,12 +93,7 @@ pub(super) async fn publish(
         let gone = Problem::from(Refusal::PostNotFound).into_response();
         return Ok(mark_replay(gone, replayed));
     };
-    let mut response = json(body);
-    *response.status_mut() = StatusCode::CREATED;
-    if let Ok(location) = HeaderValue::try_from(format!("/v1/posts/{}", post.0)) {
-        response.headers_mut().insert(LOCATION, location);
-    }
-    Ok(mark_replay(response, replayed))
+    Ok(created(json(body), format!("/v1/posts/{}", post.0), replayed))
 }
 
 /// A post
@@ -126,8 +119,7 @@ pub(super) async fn delete(
     OnePost(post): OnePost,
     Once(key): Once,
 ) -> Result<Response, Problem> {
-    let (_, replayed) = edge.submit(Command::DeletePost { post }, key).await?;
-    Ok(mark_replay(StatusCode::NO_CONTENT.into_response(), replayed))
+    edge.carry_out(Command::DeletePost { post }, key).await
 }
 
 /// A post as JSON, from memory if it is at hand.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Page, Refusal, UserId, limits};
+use feed::{Page, PostId, Refusal, UserId, UserRef, limits};
 use node::{Node, PageEnds};
 use utoipa::ToSchema;
 
 use crate::http::error::{ErrorBody, Problem};
 use crate::http::guard::Entry;
 use crate::http::input::OneUser;
-use crate::http::page::{Asked, Ends, Reading};
+use crate::http::page::{Asked, Reading};
 use crate::http::posts::PostView;
 use crate::http::{Edge, Routes};
 
@@ -56,24 +56,17 @@ pub(super) async fn home(
     OneUser(user): OneUser,
     asked: Asked<{ limits::PAGE_MAX }>,
 ) -> Result<Response, Problem> {
-    let (page, mut out) = (asked.of_posts(), opened(asked.limit));
+    let (page, mut out) = (asked.of(PostId), opened(asked.limit));
     // From memory if all of it is there, which is the rule for people who are active.
     let at_hand = match edge.node.try_resolve(&user) {
         Some(None) => return Err(Refusal::UserNotFound.into()),
         Some(Some(user)) => edge.node.try_home(user, &page, &mut out),
         None => None,
     };
-    let (ends, out) = match at_hand {
-        Some(ends) => (ends, out),
-        None => {
-            let read = edge.read(move |node| {
-                let user = node.resolve(&user)?;
-                Some((node.home(user, &page, &mut out), out))
-            });
-            read.await?.ok_or(Refusal::UserNotFound)?
-        }
-    };
-    Ok(asked.answer(Reading::Down, of_posts(ends), out))
+    match at_hand {
+        Some(ends) => Ok(asked.answer(Reading::Down, ends.into(), out)),
+        None => from_facts(&edge, user, &asked, Node::home).await,
+    }
 }
 
 /// A person's posts
@@ -122,18 +115,29 @@ pub(super) async fn mentions(
 
 async fn from_facts<const MAX: usize>(
     edge: &Edge,
-    user: feed::UserRef,
+    user: UserRef,
     asked: &Asked<MAX>,
     read: fn(&Node, UserId, &Page, &mut Vec<u8>) -> PageEnds,
 ) -> Result<Response, Problem> {
-    let page = asked.of_posts();
-    let found = edge.read(move |node| {
-        let user = node.resolve(&user)?;
-        let mut out = opened(page.limit);
-        Some((read(node, user, &page, &mut out), out))
-    });
+    let page = asked.of(PostId);
+    read_page(edge, asked, move |node, out| Some(read(node, node.resolve(&user)?, &page, out)))
+        .await
+}
+
+/// Answers the page that `read` appends where blocking is allowed; `None` if somebody who is named
+/// does not exist.
+pub(super) async fn read_page<I, const MAX: usize, const DEFAULT: usize>(
+    edge: &Edge,
+    asked: &Asked<MAX, DEFAULT>,
+    read: impl FnOnce(&Node, &mut Vec<u8>) -> Option<PageEnds<I>> + Send + 'static,
+) -> Result<Response, Problem>
+where
+    I: Into<u64> + Send + 'static,
+{
+    let mut out = opened(asked.limit);
+    let found = edge.read(move |node| Some((read(node, &mut out)?, out)));
     let (ends, out) = found.await?.ok_or(Refusal::UserNotFound)?;
-    Ok(asked.answer(Reading::Down, of_posts(ends), out))
+    Ok(asked.answer(Reading::Down, ends.into(), out))
 }
 
 /// A buffer that holds the beginning of a page.
@@ -141,12 +145,4 @@ pub(super) fn opened(posts: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(POST_BYTES * (posts + 1));
     out.extend_from_slice(b"{\"items\":[");
     out
-}
-
-fn of_posts(ends: PageEnds) -> Ends {
-    Ends {
-        first: ends.first.map(|post| post.0),
-        last: ends.last.map(|post| post.0),
-        more: ends.more,
-    }
 }

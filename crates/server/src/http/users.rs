@@ -71,6 +71,7 @@ pub(crate) struct Profile {
     posts: u32,
     followers: u32,
     following: u32,
+    friends: u32,
 }
 
 /// A page of profiles.
@@ -95,6 +96,7 @@ impl Profile {
             posts: counts.posts,
             followers: counts.followers,
             following: counts.following,
+            friends: counts.friends,
         }
     }
 
@@ -111,7 +113,8 @@ impl Profile {
     }
 }
 
-fn rfc3339(unix_ms: u64) -> String {
+/// A time as answers tell it.
+pub(super) fn rfc3339(unix_ms: u64) -> String {
     let time = i64::try_from(unix_ms).ok();
     let time = time.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     let Some(time) = time else { unreachable!("41 bits of milliseconds are a time") };
@@ -140,12 +143,16 @@ pub(super) async fn register(
     let (Done::Registered(id), replayed) = edge.submit(command, idempotency).await? else {
         unreachable!("registering registers");
     };
-    let mut response = profile_of(&edge, id).await?;
+    Ok(created(profile_of(&edge, id).await?, format!("/v1/users/{}", id.0), replayed))
+}
+
+/// Makes of an answer that of something new at `path`.
+pub(crate) fn created(mut response: Response, path: String, replayed: bool) -> Response {
     *response.status_mut() = StatusCode::CREATED;
-    if let Ok(location) = HeaderValue::try_from(format!("/v1/users/{}", id.0)) {
+    if let Ok(location) = HeaderValue::try_from(path) {
         response.headers_mut().insert(LOCATION, location);
     }
-    Ok(mark_replay(response, replayed))
+    mark_replay(response, replayed)
 }
 
 /// Marks an answer that repeats an earlier outcome.

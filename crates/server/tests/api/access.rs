@@ -1,7 +1,5 @@
 //! Who is let in.
 
-use server::Access;
-
 use crate::client::{KEY, TestServer};
 
 #[test]
@@ -74,7 +72,7 @@ fn with_a_key_the_host_and_the_origin_do_not_matter() {
 
 #[test]
 fn open_mode_lets_in_this_machine_and_no_foreign_page() {
-    let server = TestServer::start(Access::Open, |_| ());
+    let server = TestServer::open();
     let mut cases = vec![
         (vec![("Host", "localhost:8998")], true),
         (vec![("Host", "127.0.0.1")], true),

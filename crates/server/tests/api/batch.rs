@@ -132,7 +132,7 @@ fn keys_of_lines_make_posts_happen_once_and_a_key_for_the_whole_batch_is_refused
 
 #[test]
 fn a_batch_larger_than_the_queue_waits_for_room() {
-    let server = TestServer::start(server::Access::Open, |node| node.queue_commands_max = 8);
+    let server = TestServer::start(server::Access::Open, |node, _| node.queue_commands_max = 8);
     let lines: String =
         (0..5_000).map(|n| format!("{{\"op\":\"register\",\"handle\":\"u{n}\"}}\n")).collect();
     let results = server.batch(&lines).lines();

@@ -35,19 +35,23 @@ pub(crate) struct Answer {
 impl TestServer {
     /// A server in open mode.
     pub(crate) fn open() -> Self {
-        Self::start(Access::Open, |_| ())
+        Self::start(Access::Open, |_, _| ())
     }
 
     /// A server that needs [`KEY`].
     pub(crate) fn with_key() -> Self {
-        Self::start(Access::Key { sha256: Sha256::digest(KEY).into() }, |_| ())
+        Self::start(Access::Key { sha256: Sha256::digest(KEY).into() }, |_, _| ())
     }
 
-    pub(crate) fn start(access: Access, set: impl FnOnce(&mut NodeOptions)) -> Self {
+    pub(crate) fn start(
+        access: Access,
+        set: impl FnOnce(&mut NodeOptions, &mut ServerOptions),
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut options = NodeOptions::new(directory.path().join("data"));
         options.durability = Durability::Never;
-        set(&mut options);
+        let mut server_options = ServerOptions::new(access);
+        set(&mut options, &mut server_options);
         let node = Node::open(&options).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -57,8 +61,7 @@ impl TestServer {
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let options = ServerOptions::new(access);
-        let serving = runtime.spawn(server::serve(listener, node.clone(), options, stopped));
+        let serving = runtime.spawn(server::serve(listener, node.clone(), server_options, stopped));
         Self { address, node, runtime, serving: Some((stop, serving)), _directory: directory }
     }
 
@@ -134,6 +137,19 @@ impl TestServer {
     pub(crate) fn follow(&self, user: &str, other: &str) {
         let path = format!("/v1/users/@{user}/following/@{other}");
         assert_eq!(self.send("PUT", &path, &[], b"").status, 204);
+    }
+
+    pub(crate) fn befriend(&self, user: &str, other: &str) {
+        let path = format!("/v1/users/@{user}/friends/@{other}");
+        assert_eq!(self.send("PUT", &path, &[], b"").status, 204);
+    }
+
+    /// Tells a story; gives its id.
+    pub(crate) fn tell(&self, user: &str, text: &str, ttl_s: u64) -> String {
+        let path = format!("/v1/users/@{user}/stories");
+        let answer = self.post(&path, &serde_json::json!({"text": text, "ttl_s": ttl_s}));
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.json()["id"].as_str().unwrap().to_owned()
     }
 
     /// Publishes a post; gives its id.

@@ -51,14 +51,20 @@ fn the_description_names_every_path_and_the_page_loads_it() {
             "/readyz",
             "/v1/batch",
             "/v1/posts/{id}",
+            "/v1/stories/{id}",
+            "/v1/stories/{id}/views",
             "/v1/users",
             "/v1/users/{user}",
             "/v1/users/{user}/events",
             "/v1/users/{user}/followers",
             "/v1/users/{user}/following",
             "/v1/users/{user}/following/{other}",
+            "/v1/users/{user}/friends",
+            "/v1/users/{user}/friends/{other}",
             "/v1/users/{user}/mentions",
             "/v1/users/{user}/posts",
+            "/v1/users/{user}/stories",
+            "/v1/users/{user}/stories/home",
             "/v1/users/{user}/timeline",
         ]
     );
@@ -75,7 +81,7 @@ fn the_description_names_every_path_and_the_page_loads_it() {
 
 #[test]
 fn too_many_changes_at_a_time_are_answered_with_503_and_taken_again_afterwards() {
-    let server = TestServer::start(server::Access::Open, |node| {
+    let server = TestServer::start(server::Access::Open, |node, _| {
         node.queue_commands_max = 1;
         node.durability = node::Durability::Always;
     });

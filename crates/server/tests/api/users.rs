@@ -16,7 +16,8 @@ fn a_registered_person_is_answered_whole_and_found_by_number_and_handle() {
     assert_eq!(
         user,
         json!({"id": "0", "handle": "ada", "name": "Ada L.", "bio": "first\nof all",
-            "created_at": time, "posts": 0, "followers": 0, "following": 0})
+            "created_at": time, "posts": 0, "followers": 0, "following": 0,
+            "friends": 0})
     );
     for path in ["/v1/users/0", "/v1/users/@ada", "/v1/users/@ADA", "/v1/users/%40ada"] {
         assert_eq!(server.get(path).json(), user, "{path}");

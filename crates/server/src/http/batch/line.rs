@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use feed::{Bio, Command, Handle, Name, PostText, UserRef};
+use feed::{Bio, Command, Handle, Lifetime, Name, PostText, UserRef};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
 use crate::http::error::Problem;
 use crate::http::input::{
-    checked_key, decimal, given, idempotency, object, post_number, user, user_number,
+    checked_key, decimal, given, idempotency, object, post_number, story_number, user, user_number,
 };
 
 /// All fields of all commands: telling commands apart first would buffer every line.
@@ -33,6 +33,8 @@ struct Line<'a> {
     id: Option<Number<'a>>,
     #[serde(borrow, default, deserialize_with = "given")]
     idempotency_key: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "given")]
+    ttl_s: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -43,19 +45,24 @@ enum Op {
     Unfollow,
     Post,
     DeletePost,
+    Befriend,
+    Unfriend,
+    TellStory,
+    DeleteStory,
+    ViewStory,
 }
 
 /// Text, borrowed from the line unless it holds escapes.
 struct Text<'a>(Cow<'a, str>);
 
-/// What names a person or a post: `12`, `"12"`, `"@handle"`.
+/// What names a person, a post or a story: `12`, `"12"`, `"@handle"`.
 enum Number<'a> {
     Plain(u64),
     Text(Cow<'a, str>),
 }
 
-/// The command of a line.
-pub(super) fn parse(line: &[u8]) -> Result<node::Request, Problem> {
+/// The command of a line. A story lives for `story_life` if the line does not say.
+pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<node::Request, Problem> {
     let line: Line<'_> = object(line)?;
     let mut fields = Fields { op: line.op, used: 0 };
     let given = line.given();
@@ -66,14 +73,14 @@ pub(super) fn parse(line: &[u8]) -> Result<node::Request, Problem> {
             name: Name::parse(fields.optional(line.name.as_ref()))?,
             bio: Bio::parse(fields.optional(line.bio.as_ref()))?,
         },
-        Op::Follow => Command::Follow {
-            user: fields.required("user", line.user)?.user()?,
-            other: fields.required("other", line.other)?.user()?,
-        },
-        Op::Unfollow => Command::Unfollow {
-            user: fields.required("user", line.user)?.user()?,
-            other: fields.required("other", line.other)?.user()?,
-        },
+        Op::Follow => {
+            let (user, other) = fields.two_users(line.user, line.other)?;
+            Command::Follow { user, other }
+        }
+        Op::Unfollow => {
+            let (user, other) = fields.two_users(line.user, line.other)?;
+            Command::Unfollow { user, other }
+        }
         Op::Post => {
             let author = fields.required("user", line.user)?;
             let text = fields.required("text", line.text)?.0;
@@ -90,6 +97,27 @@ pub(super) fn parse(line: &[u8]) -> Result<node::Request, Problem> {
             let id = fields.required("id", line.id)?;
             Command::DeletePost { post: post_number(id.number())? }
         }
+        Op::Befriend => {
+            let (user, other) = fields.two_users(line.user, line.other)?;
+            Command::Befriend { user, other }
+        }
+        Op::Unfriend => {
+            let (user, other) = fields.two_users(line.user, line.other)?;
+            Command::Unfriend { user, other }
+        }
+        Op::TellStory => Command::TellStory {
+            author: fields.required("user", line.user)?.user()?,
+            text: PostText::parse(&fields.required("text", line.text)?.0)?,
+            life: fields.life(line.ttl_s)?.unwrap_or(story_life),
+        },
+        Op::DeleteStory => {
+            let id = fields.required("id", line.id)?;
+            Command::DeleteStory { story: story_number(id.number())? }
+        }
+        Op::ViewStory => Command::ViewStory {
+            story: story_number(fields.required("id", line.id)?.number())?,
+            viewer: fields.required("user", line.user)?.user()?,
+        },
     };
     if fields.used < given {
         let message = format!("a line of op {:?} has a field that does not belong to it", line.op);
@@ -111,6 +139,19 @@ impl Fields {
         field.ok_or_else(|| Problem::bad_json(format!("a line of op {op:?} needs {name}")))
     }
 
+    fn two_users(
+        &mut self,
+        user: Option<Number<'_>>,
+        other: Option<Number<'_>>,
+    ) -> Result<(UserRef, UserRef), Problem> {
+        Ok((self.required("user", user)?.user()?, self.required("other", other)?.user()?))
+    }
+
+    fn life(&mut self, secs: Option<u64>) -> Result<Option<Lifetime>, Problem> {
+        self.used += usize::from(secs.is_some());
+        Ok(secs.map(Lifetime::from_secs).transpose()?)
+    }
+
     /// The text of a field, empty if it is absent.
     fn optional<'a>(&mut self, field: Option<&'a Text<'_>>) -> &'a str {
         self.used += usize::from(field.is_some());
@@ -129,6 +170,7 @@ impl Line<'_> {
             self.text.is_some(),
             self.id.is_some(),
             self.idempotency_key.is_some(),
+            self.ttl_s.is_some(),
         ];
         given.into_iter().filter(|given| *given).count()
     }
@@ -207,9 +249,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Number<'a> {
 
 #[cfg(test)]
 mod tests {
-    use feed::{PostId, UserId};
+    use feed::{PostId, StoryId, UserId};
 
     use super::*;
+
+    fn parse(line: &[u8]) -> Result<node::Request, Problem> {
+        super::parse(line, Lifetime::from_secs(60).unwrap())
+    }
 
     fn check(line: &str, expect: impl Into<Result<Command, &'static str>>) {
         let parsed = parse(line.as_bytes());
@@ -248,6 +294,26 @@ mod tests {
     }
 
     #[test]
+    fn lines_tell_of_friends_and_stories() {
+        let (user, other) = (id(1), handle("bob"));
+        let line = |op: &str| format!(r#"{{"op":"{op}","user":1,"other":"@bob"}}"#);
+        let befriend = Command::Befriend { user: user.clone(), other: other.clone() };
+        check(&line("befriend"), Ok(befriend));
+        check(&line("unfriend"), Ok(Command::Unfriend { user, other }));
+        let tell = |secs| Command::TellStory {
+            author: id(1),
+            text: PostText::parse("x").unwrap(),
+            life: Lifetime::from_secs(secs).unwrap(),
+        };
+        check(r#"{"op":"tell_story","user":1,"text":"x"}"#, Ok(tell(60)));
+        check(r#"{"op":"tell_story","user":1,"text":"x","ttl_s":5}"#, Ok(tell(5)));
+        let story = StoryId(7);
+        check(r#"{"op":"delete_story","id":"7"}"#, Ok(Command::DeleteStory { story }));
+        let view = Command::ViewStory { story, viewer: id(1) };
+        check(r#"{"op":"view_story","id":7,"user":1}"#, Ok(view));
+    }
+
+    #[test]
     fn lines_that_are_no_command_are_refused() {
         for (line, code) in [
             ("x", "bad_json"),
@@ -272,6 +338,15 @@ mod tests {
             (r#"{"op":"post","user":1,"text":" "}"#, "bad_text"),
             (r#"{"op":"post","user":1,"text":"x","idempotency_key":""}"#, "bad_idempotency_key"),
             (r#"{"op":"register","handle":"a","name":null}"#, "bad_json"),
+            (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":0}"#, "bad_lifetime"),
+            (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":604801}"#, "bad_lifetime"),
+            (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":null}"#, "bad_json"),
+            (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":"5"}"#, "bad_json"),
+            (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":-1}"#, "bad_json"),
+            (r#"{"op":"tell_story","user":1,"text":""}"#, "bad_text"),
+            (r#"{"op":"post","user":1,"text":"x","ttl_s":5}"#, "bad_json"),
+            (r#"{"op":"delete_story","id":"9223372036854775808"}"#, "bad_request"),
+            (r#"{"op":"view_story","id":7}"#, "bad_json"),
         ] {
             check(line, Err(code));
         }
