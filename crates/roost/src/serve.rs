@@ -68,6 +68,9 @@ impl Serve {
         if let Some(most) = settings.max_connections {
             server_options.connections_max = most;
         }
+        if let Some(life) = settings.story_life {
+            server_options.story_life = life;
+        }
         server::serve(listener, node.clone(), server_options, stop).await?;
         tracing::info!("taking a last checkpoint");
         tokio::task::spawn_blocking(move || node.close()).await?;

@@ -10,6 +10,7 @@ use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use node::{Durability, NodeOptions};
 use serde::Deserialize;
+use server::Lifetime;
 
 use crate::logging::LogFormat;
 
@@ -65,6 +66,16 @@ pub(crate) struct Settings {
     /// Connections at a time; further ones wait with the operating system [default: 16384]
     #[arg(long, env = "ROOST_MAX_CONNECTIONS", value_name = "COUNT")]
     pub(crate) max_connections: Option<u32>,
+    /// How many seconds a story lives if its author does not say, 1 to 604800 [default: 86400]
+    #[arg(long, env = "ROOST_STORY_LIFE", value_name = "SECS", value_parser = life)]
+    #[serde(deserialize_with = "life_in_file")]
+    pub(crate) story_life: Option<Lifetime>,
+    /// Within this time the texts and views of stories that expired or were deleted are gone from
+    /// every file of the data directory. Until then they are in no answer, but on the disk
+    /// [default: 1h]
+    #[arg(long, env = "ROOST_ERASE_WITHIN", value_name = "TIME", value_parser = duration)]
+    #[serde(deserialize_with = "duration_in_file")]
+    pub(crate) erase_within: Option<Duration>,
     /// Form of the log on standard error: text, json, or auto, which is text on a terminal. What
     /// it holds is chosen by ROOST_LOG, for example ROOST_LOG=debug [default: auto]
     #[arg(long, env = "ROOST_LOG_FORMAT", value_name = "FORMAT")]
@@ -105,6 +116,8 @@ impl Settings {
             overlay_memory: self.overlay_memory.or(file.overlay_memory),
             queue: self.queue.or(file.queue),
             max_connections: self.max_connections.or(file.max_connections),
+            story_life: self.story_life.or(file.story_life),
+            erase_within: self.erase_within.or(file.erase_within),
             log_format: self.log_format.or(file.log_format),
         })
     }
@@ -129,6 +142,7 @@ impl Settings {
         set(&mut options.store_cache, self.store_cache);
         set(&mut options.overlay_memory, self.overlay_memory);
         options.queue_commands_max = self.queue.unwrap_or(options.queue_commands_max);
+        options.erase_within = self.erase_within.unwrap_or(options.erase_within);
         options
     }
 }
@@ -153,6 +167,19 @@ fn duration_in_file<'de, D: serde::Deserializer<'de>>(
 ) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
     duration(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
+/// A number of seconds that a story may live.
+fn life(text: &str) -> anyhow::Result<Lifetime> {
+    let secs = text.parse().context("a life is a number of seconds")?;
+    Ok(Lifetime::from_secs(secs)?)
+}
+
+fn life_in_file<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Lifetime>, D::Error> {
+    let secs = u64::deserialize(deserializer)?;
+    Lifetime::from_secs(secs).map(Some).map_err(serde::de::Error::custom)
 }
 
 #[cfg(test)]
@@ -184,7 +211,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("roost.toml");
         let text = "listen = \"127.0.0.1:1\"\nqueue = 7\ntimeline-memory = \"1MiB\"\n\
-                    fsync-interval = \"250ms\"\ndurability = \"interval\"\n";
+                    fsync-interval = \"250ms\"\ndurability = \"interval\"\n\
+                    story-life = 60\nerase-within = \"10m\"\n";
         std::fs::write(&file, text).unwrap();
         let line = Line::parse_from(["roost", "--listen", "127.0.0.1:2"]);
         let settings = line.settings.completed_by(&file).unwrap();
@@ -192,15 +220,35 @@ mod tests {
         let options = settings.node_options();
         assert_eq!((options.queue_commands_max, options.timeline_memory), (7, 1 << 20));
         assert_eq!(options.durability, Durability::Interval(Duration::from_millis(250)));
+        assert_eq!(options.erase_within, Duration::from_secs(600));
+        assert_eq!(settings.story_life, Some(Lifetime::from_secs(60).unwrap()));
+        let by_default = Settings::default().node_options();
+        assert_eq!(by_default.erase_within, Duration::from_secs(3_600));
         assert_eq!(options.post_memory, NodeOptions::new("x").post_memory);
         assert_eq!(Settings::default().listen().to_string(), "127.0.0.1:8998");
+    }
+
+    #[test]
+    fn a_story_lives_a_second_to_seven_days() {
+        for (secs, right) in
+            [("1", true), ("604800", true), ("0", false), ("604801", false), ("1h", false)]
+        {
+            let line = Line::try_parse_from(["roost", "--story-life", secs]);
+            assert_eq!(line.is_ok(), right, "{secs}");
+        }
     }
 
     #[test]
     fn a_wrong_file_is_refused_with_its_name() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("roost.toml");
-        for text in ["nonsense = 1", "queue = \"many\"", "durability = \"sometimes\"", "queue ="] {
+        for text in [
+            "nonsense = 1",
+            "queue = \"many\"",
+            "durability = \"sometimes\"",
+            "queue =",
+            "story-life = 0",
+        ] {
             std::fs::write(&file, text).unwrap();
             let error = Settings::default().completed_by(&file).unwrap_err();
             assert!(format!("{error:#}").contains("roost.toml"), "{error:#}");

@@ -215,6 +215,8 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
         "overlay-memory",
         "queue",
         "max-connections",
+        "story-life",
+        "erase-within",
         "log-format",
     ];
     let help = check("serve", &settings);
