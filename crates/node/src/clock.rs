@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where the time comes from: milliseconds since 1970. It may step back; a [`Time`] does not.
+/// Where the time comes from: milliseconds since 1970. It may step back; what the node makes of it
+/// does not.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
 
