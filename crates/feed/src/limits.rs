@@ -37,7 +37,7 @@ pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 /// next one does not wait.
 pub const SWEEP_ROWS_MAX: u32 = 2_048;
 /// Most seconds of expiry that one sweep walks, nearly all of them empty after a long stop.
-pub const SWEEP_SECONDS_MAX: u64 = 1_024;
+pub const SWEEP_SECONDS_MAX: u64 = 4_096;
 
 const _: () = assert!(PAGE_DEFAULT <= MENTIONS_PAGE_MAX && MENTIONS_PAGE_MAX <= PAGE_MAX);
 const _: () = assert!(0 < STORY_SECS_MIN && STORY_SECS_MIN <= STORY_SECS_DEFAULT);
