@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use feed::{Command, Done, Facts, Order, Rows as _, Span};
+use feed::{Command, Done, Facts, Rows as _, Span};
+use smallvec::smallvec;
 
 use crate::inbox::Request;
 use crate::node::{Shared, submission};
@@ -62,15 +63,7 @@ impl Shared {
         }
         let mut swept = 0;
         loop {
-            let (submission, reply) =
-                submission(smallvec::smallvec![Request::from(Command::SweepStories)]);
-            let outcome = match self.inbox.put(submission) {
-                Ok(()) => {
-                    reply.blocking_recv().ok().and_then(|replies| replies.first()?.outcome.ok())
-                }
-                Err(_) => None,
-            };
-            let Some(Done::Swept { stories, more }) = outcome else {
+            let Some(Done::Swept { stories, more }) = self.submit_sweep() else {
                 // The inbox is full, or the node closes: the next look finds the rest.
                 self.sweep_from.fetch_min(from, Ordering::AcqRel);
                 return swept > 0;
@@ -82,9 +75,16 @@ impl Shared {
         }
     }
 
+    /// What one sweep did; `None` if the inbox does not take it.
+    fn submit_sweep(&self) -> Option<Done> {
+        let (submission, reply) = submission(smallvec![Request::from(Command::SweepStories)]);
+        self.inbox.put(submission).ok()?;
+        reply.blocking_recv().ok()?.first()?.outcome.ok()
+    }
+
     fn has_dead_stories(&self, from: u64, now: u64) -> bool {
         let facts = Facts::new(&self.store);
-        let one = Span { low: 0, high: u64::MAX, limit: 1, order: Order::Ascending };
+        let one = Span { limit: 1, ..Span::ALL };
         facts.totals().stories > 0
             && (from.max(facts.totals().sweep_second)..now)
                 .any(|second| !facts.expiring(second, one).is_empty())

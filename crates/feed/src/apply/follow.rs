@@ -10,11 +10,7 @@ pub(super) fn set(
     stands: bool,
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let user = super::resolve(txn, user)?;
-    let other = super::resolve(txn, other)?;
-    if user == other {
-        return Err(Refusal::SelfFollow);
-    }
+    let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfFollow)?;
     if txn.facts().follows(user, other) != stands {
         txn.put_follow(user, other, stands);
         txn.count(user, |counts| super::step(&mut counts.following, stands));

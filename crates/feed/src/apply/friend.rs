@@ -10,11 +10,7 @@ pub(super) fn set(
     stands: bool,
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let user = super::resolve(txn, user)?;
-    let other = super::resolve(txn, other)?;
-    if user == other {
-        return Err(Refusal::SelfFriend);
-    }
+    let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfFriend)?;
     if txn.facts().are_friends(user, other) != stands {
         txn.put_friends(user, other, stands);
         txn.count(user, |counts| super::step(&mut counts.friends, stands));

@@ -62,6 +62,17 @@ fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
     }
 }
 
+/// Two people who are not the same, else refuses with `same`.
+fn resolve_two(
+    txn: &Txn<'_>,
+    user: &UserRef,
+    other: &UserRef,
+    same: Refusal,
+) -> Result<(UserId, UserId), Refusal> {
+    let (user, other) = (resolve(txn, user)?, resolve(txn, other)?);
+    if user == other { Err(same) } else { Ok((user, other)) }
+}
+
 fn resolve(txn: &Txn<'_>, user: &UserRef) -> Result<UserId, Refusal> {
     txn.facts().resolve(user).ok_or(Refusal::UserNotFound)
 }

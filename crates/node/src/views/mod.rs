@@ -98,8 +98,9 @@ impl Views {
                     self.rendered.outdate(author);
                 }
                 Effect::ProfileChanged { user } => self.rendered.outdate(user),
-                Effect::FollowingChanged { .. } | Effect::Mentioned { .. } => {}
-                Effect::FriendsChanged { .. }
+                Effect::FollowingChanged { .. }
+                | Effect::Mentioned { .. }
+                | Effect::FriendsChanged { .. }
                 | Effect::StoryTold { .. }
                 | Effect::StoryGone { .. }
                 | Effect::StoryViewed { .. } => {}

@@ -103,8 +103,8 @@ impl Shard {
                 self.notify(user);
             }
             Effect::Mentioned { user, .. } => self.notify(user),
-            Effect::ProfileChanged { .. } => {}
-            Effect::FriendsChanged { .. }
+            Effect::ProfileChanged { .. }
+            | Effect::FriendsChanged { .. }
             | Effect::StoryTold { .. }
             | Effect::StoryGone { .. }
             | Effect::StoryViewed { .. } => {}
