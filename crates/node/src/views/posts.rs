@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use feed::{Facts, Post, PostId, Rows, UserId};
-use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter, sync::Cache};
+use parking_lot::Mutex;
+use quick_cache::{OptionsBuilder, Weighter, sync::Cache, unsync};
 
 use crate::render::{self, Person};
 
@@ -21,12 +22,15 @@ const REVISIONS: usize = 65_536;
 const ENTRY_BYTES: usize = 96;
 /// A typical rendered post, for sizing the table.
 const TYPICAL_BYTES: usize = 256 + ENTRY_BYTES;
+/// Parts of the table, each with a lock that is held while a post is copied out: a page of posts pays
+/// for no reference counts.
+const SHARDS: usize = 64;
 /// People whose name and handle are kept at hand.
 const PEOPLE: usize = 32_768;
 
 /// Rendered posts within a budget.
 pub(crate) struct RenderedPosts {
-    posts: Cache<PostId, Rendered, Bytes>,
+    posts: Vec<Mutex<unsync::Cache<PostId, Rendered, Bytes>>>,
     people: Cache<UserId, Arc<Known>>,
     revisions: Vec<AtomicU32>,
     /// How often any revision was raised.
@@ -35,7 +39,7 @@ pub(crate) struct RenderedPosts {
 
 /// A post as JSON behind its author and the revision, four bytes each: one allocation, since each
 /// step from one to the next costs a page of posts a microsecond.
-type Rendered = Arc<[u8]>;
+type Rendered = Box<[u8]>;
 const HEAD_BYTES: usize = 8;
 
 struct Known {
@@ -55,19 +59,27 @@ impl Weighter<PostId, Rendered> for Bytes {
 impl RenderedPosts {
     /// Keeps at most `bytes`.
     pub(crate) fn new(bytes: usize) -> Self {
-        let options = OptionsBuilder::new()
-            .estimated_items_capacity((bytes / TYPICAL_BYTES).max(16))
-            .weight_capacity(bytes as u64)
-            .build();
-        let Ok(options) = options else { unreachable!("capacities are set") };
-        let posts = Cache::with_options(
-            options,
-            Bytes,
-            DefaultHashBuilder::default(),
-            quick_cache::sync::DefaultLifecycle::default(),
-        );
+        let bytes = bytes / SHARDS;
+        let shard = |_| {
+            let options = OptionsBuilder::new()
+                .estimated_items_capacity((bytes / TYPICAL_BYTES).max(16))
+                .weight_capacity(bytes as u64)
+                .build();
+            let Ok(options) = options else { unreachable!("capacities are set") };
+            let (hasher, lifecycle) = Default::default();
+            Mutex::new(unsync::Cache::with_options(options, Bytes, hasher, lifecycle))
+        };
+        let posts = (0..SHARDS).map(shard).collect();
         let revisions = (0..REVISIONS).map(|_| AtomicU32::new(0)).collect();
         Self { posts, people: Cache::new(PEOPLE), revisions, outdated: AtomicU64::new(0) }
+    }
+
+    fn shard(&self, id: PostId) -> &Mutex<unsync::Cache<PostId, Rendered, Bytes>> {
+        let spread = id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let Some(shard) = self.posts.get(spread as usize % SHARDS) else {
+            unreachable!("a remainder is within the shards");
+        };
+        shard
     }
 
     fn revision(&self, user: UserId) -> u32 {
@@ -112,7 +124,8 @@ impl RenderedPosts {
     }
 
     fn append_kept(&self, id: PostId, out: &mut Vec<u8>) -> bool {
-        let Some(rendered) = self.posts.get(&id) else { return false };
+        let posts = self.shard(id).lock();
+        let Some(rendered) = posts.get(&id) else { return false };
         let Some((author, rest)) = rendered.split_first_chunk() else { return false };
         let Some((revision, json)) = rest.split_first_chunk() else { return false };
         let author = UserId(u32::from_le_bytes(*author));
@@ -147,7 +160,7 @@ impl RenderedPosts {
             rendered.extend_from_slice(&post.author.0.to_le_bytes());
             rendered.extend_from_slice(&revision.to_le_bytes());
             rendered.extend_from_slice(json);
-            self.posts.insert(id, rendered.into());
+            self.shard(id).lock().insert(id, rendered.into());
         }
         true
     }
@@ -166,6 +179,6 @@ impl RenderedPosts {
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> u64 {
-        self.posts.weight()
+        self.posts.iter().map(|shard| shard.lock().weight()).sum()
     }
 }
