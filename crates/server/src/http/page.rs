@@ -16,6 +16,9 @@ use node::PageEnds;
 use crate::http::error::Problem;
 use crate::http::input::{decimal, user};
 
+/// Room for both links of a page, roughly.
+const LINK_BYTES: usize = 192;
+
 /// Where a page lies among ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -191,7 +194,7 @@ impl<const MAX: usize, const DEFAULT: usize> Asked<MAX, DEFAULT> {
     /// Completes the answer: `out` holds `{"items":[` and the items.
     pub(crate) fn answer(&self, reading: Reading, ends: Ends, mut out: Vec<u8>) -> Response {
         let (next, prev) = neighbours(reading, self.place, ends);
-        let mut link = Vec::new();
+        let mut link = Vec::with_capacity(LINK_BYTES);
         out.extend_from_slice(b"],\"next\":");
         self.write_neighbour(next, "next", &mut out, &mut link);
         out.extend_from_slice(b",\"prev\":");
