@@ -111,12 +111,12 @@ impl Node {
     pub fn try_post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
         let row = |id: PostId| self.shared.store.point_in_memory(PointTable::Post, id.0);
         let in_memory = |id| row(id).map(|row| feed::records::decode(&row));
-        self.views().rendered.try_append(in_memory, post, out)
+        self.views().rendered.try_post(in_memory, post, out)
     }
 
     /// Appends a post as JSON; false if there is none. May block.
     pub fn post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
-        self.views().rendered.append(self.facts(), post, out)
+        self.views().rendered.post(self.facts(), post, out)
     }
 
     /// The ids on a page of home(user); the person is active from now on. May block.
@@ -139,7 +139,7 @@ impl Node {
         Watch { node: self.clone(), user, news }
     }
 
-    fn views(&self) -> &Views {
+    pub(crate) fn views(&self) -> &Views {
         &self.shared.views
     }
 
@@ -151,7 +151,7 @@ impl Node {
                 out.push(b',');
             }
             // A post may have been deleted since its id was read: then it is left out.
-            if !self.views().rendered.append(self.facts(), *id, out) {
+            if !self.views().rendered.post(self.facts(), *id, out) {
                 out.truncate(before);
             }
         }

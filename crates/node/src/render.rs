@@ -1,9 +1,10 @@
-//! Posts and the parts of stories as JSON, the one form in which they leave the node.
+//! Posts and stories as JSON, the one form in which they leave the node.
 
 use std::io::Write as _;
 use std::sync::Arc;
 
-use feed::{Handle, Name, Post, PostId, UserId};
+use feed::stories::Told;
+use feed::{Handle, Name, Post, PostId, PostText, UserId};
 use jiff::Timestamp;
 
 /// How a person is shown.
@@ -45,8 +46,31 @@ pub(crate) fn post(
     Some(())
 }
 
-/// Appends whoever wrote something.
-pub(crate) fn author(id: UserId, handle: &Handle, name: &Name, out: &mut Vec<u8>) {
+/// Appends a story as a JSON object, but for its end: whether the reader has seen it, and the brace.
+pub(crate) fn story(told: Told, author: &(Handle, Name), text: &PostText, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"id\":\"");
+    number(told.story.0, out);
+    out.extend_from_slice(b"\",\"author\":");
+    self::author(told.author, &author.0, &author.1, out);
+    out.extend_from_slice(b",\"text\":");
+    string(text.as_str(), out);
+    out.extend_from_slice(b",\"created_at\":\"");
+    time(told.story.unix_ms(), out);
+    out.extend_from_slice(b"\",\"expires_at\":\"");
+    time(told.expires_ms, out);
+    out.push(b'"');
+}
+
+/// Appends the end of a story; `seen` tells whether the reader has seen it, if there is a reader.
+pub(crate) fn story_end(seen: Option<bool>, out: &mut Vec<u8>) {
+    out.extend_from_slice(match seen {
+        None => b"}",
+        Some(true) => b",\"seen\":true}",
+        Some(false) => b",\"seen\":false}",
+    });
+}
+
+fn author(id: UserId, handle: &Handle, name: &Name, out: &mut Vec<u8>) {
     open_person(id, handle, out);
     out.extend_from_slice(b",\"name\":");
     string(name.as_str(), out);
@@ -66,17 +90,17 @@ fn open_person(id: UserId, handle: &Handle, out: &mut Vec<u8>) {
 }
 
 /// Appends a number.
-pub(crate) fn number(number: u64, out: &mut Vec<u8>) {
+fn number(number: u64, out: &mut Vec<u8>) {
     let Ok(()) = write!(out, "{number}") else { unreachable!("memory takes bytes") };
 }
 
 /// Appends a text as a JSON string.
-pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
+fn string(text: &str, out: &mut Vec<u8>) {
     let Ok(()) = serde_json::to_writer(out, text) else { unreachable!("memory takes bytes") };
 }
 
 /// Appends a time as RFC 3339 with milliseconds, from milliseconds since 1970.
-pub(crate) fn time(unix_ms: u64, out: &mut Vec<u8>) {
+fn time(unix_ms: u64, out: &mut Vec<u8>) {
     let time = i64::try_from(unix_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     let Some(time) = time else { unreachable!("41 bits of milliseconds are a time") };
     let Ok(()) = write!(out, "{time:.3}") else { unreachable!("memory takes bytes") };

@@ -1,14 +1,13 @@
 //! Reading stories from a node. Whether a story is live is asked at the moment of the read, with a
 //! time that never goes back; the sweep has no say in it.
 
-use std::io::Write as _;
 use std::sync::atomic::Ordering;
 
-use feed::stories::{Told, gather};
-use feed::{Facts, Page, PageOf, Rows, Span, Story, StoryId, UserId};
+use feed::stories::Told;
+use feed::{Cursor, Facts, Page, PageOf, PointTable, Rows, Span, Story, StoryId, UserId};
 
 use crate::node::Node;
-use crate::reads::{PageEnds, ends};
+use crate::reads::PageEnds;
 use crate::render;
 
 impl Node {
@@ -27,7 +26,8 @@ impl Node {
             return false;
         };
         let Story { author, expires_ms, .. } = story;
-        append(facts, Told { story: id, author, expires_ms }, reader, out)
+        let seen = reader.map(|reader| reader == author || facts.seen(reader, id));
+        self.append_story(Told { story: id, author, expires_ms }, seen, out)
     }
 
     /// A page of the live stories of `author` that `reader` may see, as JSON objects joined by
@@ -40,24 +40,56 @@ impl Node {
         out: &mut Vec<u8>,
     ) -> PageEnds<StoryId> {
         let (facts, now) = (self.facts(), self.now_ms());
+        let mut found = Vec::new();
         let span = page.span(page.limit + 1).filter(|_| shown_to(facts, reader, author));
-        let scan = span.map(|span| facts.live_stories_by(author, now, span));
-        append_all(facts, &PageOf::from_scan(scan.unwrap_or_default(), page), reader, out)
+        if let Some(span) = span {
+            self.views().stories.by(facts, author, now, span, &mut found);
+        }
+        let seen = |story| Some(reader? == author || facts.seen(reader?, story));
+        self.append_stories(&PageOf::from_scan(found, page), seen, out)
     }
 
-    /// A page of the live stories of all friends of `user`, as [`Node::stories_by`] does. May block.
+    /// Appends a page of the live stories of all friends of `user` to `out`, as
+    /// [`Node::stories_by`] does. `None`, and nothing appended, if it is not all in memory.
+    pub fn try_stories_home(
+        &self,
+        user: UserId,
+        page: &Page<StoryId>,
+        out: &mut Vec<u8>,
+    ) -> Option<PageEnds<StoryId>> {
+        let (reader, page) = self.views().stories.try_home(user, self.now_ms(), page)?;
+        let start = out.len();
+        let row = |id: StoryId| self.shared.store.point_in_memory(PointTable::StoryText, id.0);
+        let in_memory = |id| row(id).map(|row| feed::records::decode(&row));
+        for told in &page.items {
+            if out.len() > start {
+                out.push(b',');
+            }
+            if !self.views().rendered.try_story(in_memory, *told, out) {
+                out.truncate(start);
+                return None;
+            }
+            render::story_end(Some(reader.has_seen(told.story)), out);
+        }
+        Some(ends(&page))
+    }
+
+    /// As [`Node::try_stories_home`], reading what is not in memory. May block.
     pub fn stories_home(
         &self,
         user: UserId,
         page: &Page<StoryId>,
         out: &mut Vec<u8>,
     ) -> PageEnds<StoryId> {
-        let (facts, now) = (self.facts(), self.now_ms());
-        let friends = facts.friends_all(user);
-        let page = gather(&friends, page, |friend, span, found| {
-            found.extend(facts.live_stories_by(friend, now, span));
-        });
-        append_all(facts, &page, Some(user), out)
+        let (reader, page) = self.views().stories.home(self.facts(), user, self.now_ms(), page);
+        self.append_stories(&page, |story| Some(reader.has_seen(story)), out)
+    }
+
+    /// The newest live stories of all friends of `user`, newest first. May block.
+    #[must_use]
+    pub fn stories_of_friends(&self, user: UserId, limit: usize) -> Vec<Told> {
+        let page = Page { cursor: Cursor::Newest, limit };
+        self.views().stories.home(self.facts(), user, self.now_ms(), &page).1.items
     }
 
     /// Who has seen a live story of `author`, within `span` of user ids, with when they first did in
@@ -88,56 +120,42 @@ impl Node {
     }
 }
 
+impl Node {
+    fn append_stories(
+        &self,
+        page: &PageOf<Told>,
+        seen: impl Fn(StoryId) -> Option<bool>,
+        out: &mut Vec<u8>,
+    ) -> PageEnds<StoryId> {
+        let start = out.len();
+        for told in &page.items {
+            let before = out.len();
+            if before > start {
+                out.push(b',');
+            }
+            // It may have been deleted since its id was read: then it is left out.
+            if !self.append_story(*told, seen(told.story), out) {
+                out.truncate(before);
+            }
+        }
+        ends(page)
+    }
+
+    fn append_story(&self, told: Told, seen: Option<bool>, out: &mut Vec<u8>) -> bool {
+        let rendered = self.views().rendered.story(self.facts(), told, out);
+        if rendered {
+            render::story_end(seen, out);
+        }
+        rendered
+    }
+}
+
 /// Stories are for their author and the author's friends; the application itself sees all.
 fn shown_to<R: Rows + ?Sized>(facts: Facts<'_, R>, reader: Option<UserId>, author: UserId) -> bool {
     reader.is_none_or(|reader| reader == author || facts.are_friends(reader, author))
 }
 
-fn append_all<R: Rows + ?Sized>(
-    facts: Facts<'_, R>,
-    page: &PageOf<Told>,
-    reader: Option<UserId>,
-    out: &mut Vec<u8>,
-) -> PageEnds<StoryId> {
-    let start = out.len();
-    for told in &page.items {
-        let before = out.len();
-        if before > start {
-            out.push(b',');
-        }
-        // It may have been deleted since its id was read: then it is left out.
-        if !append(facts, *told, reader, out) {
-            out.truncate(before);
-        }
-    }
-    let ids: Vec<StoryId> = page.items.iter().map(|told| told.story).collect();
-    ends(&ids, page.more)
-}
-
-/// Appends a story as a JSON object, with whether `reader` has seen it.
-fn append<R: Rows + ?Sized>(
-    facts: Facts<'_, R>,
-    told: Told,
-    reader: Option<UserId>,
-    out: &mut Vec<u8>,
-) -> bool {
-    let Some(text) = facts.story_text(told.story) else { return false };
-    let Some(author) = facts.user(told.author) else { return false };
-    out.extend_from_slice(b"{\"id\":\"");
-    render::number(told.story.0, out);
-    out.extend_from_slice(b"\",\"author\":");
-    render::author(told.author, &author.handle, &author.name, out);
-    out.extend_from_slice(b",\"text\":");
-    render::string(text.as_str(), out);
-    out.extend_from_slice(b",\"created_at\":\"");
-    render::time(told.story.unix_ms(), out);
-    out.extend_from_slice(b"\",\"expires_at\":\"");
-    render::time(told.expires_ms, out);
-    out.push(b'"');
-    if let Some(reader) = reader {
-        let seen = reader == told.author || facts.seen(reader, told.story);
-        let Ok(()) = write!(out, ",\"seen\":{seen}") else { unreachable!("memory takes bytes") };
-    }
-    out.push(b'}');
-    true
+fn ends(page: &PageOf<Told>) -> PageEnds<StoryId> {
+    let [first, last] = [page.items.first(), page.items.last()].map(|told| Some(told?.story));
+    PageEnds { first, last, more: page.more }
 }

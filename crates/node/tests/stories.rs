@@ -76,20 +76,31 @@ impl Subject {
         self.submit(Command::ViewStory { story, viewer: id(viewer) })
     }
 
-    fn home(&self, user: u32, page: &Page<StoryId>) -> (Vec<StoryId>, bool) {
-        let mut out = Vec::new();
-        let ends = self.node().stories_home(UserId(user), page, &mut out);
-        (ids(&out), ends.more)
+    /// A page of a home, which must be the same from memory, before and after the facts were read.
+    fn home(&self, user: u32, page: &Page<StoryId>) -> (Vec<Shown>, bool) {
+        let (node, user) = (self.node(), UserId(user));
+        let (mut out, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        let ends_before = node.try_stories_home(user, page, &mut before);
+        let ends = node.stories_home(user, page, &mut out);
+        for (from_memory, bytes) in
+            [(ends_before, before), (node.try_stories_home(user, page, &mut after), after)]
+        {
+            match from_memory {
+                Some(from_memory) => assert_eq!((from_memory, &bytes), (ends, &out)),
+                None => assert_eq!(bytes, b""),
+            }
+        }
+        (shown(&out), ends.more)
     }
 
     fn newest_home(&self, user: u32) -> Vec<StoryId> {
-        self.home(user, &newest(100)).0
+        self.home(user, &newest(100)).0.iter().map(|(story, _)| *story).collect()
     }
 
     fn by(&self, author: u32, reader: Option<u32>) -> Vec<StoryId> {
         let mut out = Vec::new();
         self.node().stories_by(UserId(author), reader.map(UserId), &newest(100), &mut out);
-        ids(&out)
+        shown(&out).iter().map(|(story, _)| *story).collect()
     }
 
     fn shows(&self, story: StoryId, reader: u32) -> bool {
@@ -114,10 +125,14 @@ fn newest(limit: usize) -> Page<StoryId> {
     Page { cursor: Cursor::Newest, limit }
 }
 
-fn ids(items: &[u8]) -> Vec<StoryId> {
+/// A story in an answer, and whether it is marked as seen.
+type Shown = (StoryId, bool);
+
+fn shown(items: &[u8]) -> Vec<Shown> {
     let list = [b"[", items, b"]"].concat();
     let list: Vec<serde_json::Value> = serde_json::from_slice(&list).unwrap();
-    list.iter().map(|story| StoryId(story["id"].as_str().unwrap().parse().unwrap())).collect()
+    let id = |story: &serde_json::Value| StoryId(story["id"].as_str().unwrap().parse().unwrap());
+    list.iter().map(|story| (id(story), story["seen"] == true)).collect()
 }
 
 #[test]
@@ -248,7 +263,8 @@ fn what_a_dead_story_said_is_erased_from_every_file() {
 #[derive(Clone, Debug)]
 enum Step {
     Friends(u32, u32, bool),
-    Tell(u32, u64),
+    /// Stories of these lives.
+    Tell(u32, Vec<u64>),
     Delete(usize),
     View(usize, u32),
     Advance(u64),
@@ -264,7 +280,10 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (user.clone(), user.clone(), prop::bool::weighted(0.75))
             .prop_map(|(a, b, on)| Step::Friends(a, b, on)),
-        8 => (user.clone(), 1u64..20).prop_map(|(author, secs)| Step::Tell(author, secs)),
+        8 => (user.clone(), prop::collection::vec(1u64..20, 1..2))
+            .prop_map(|(author, lives)| Step::Tell(author, lives)),
+        1 => (user.clone(), prop::collection::vec(1u64..20, 8..20))
+            .prop_map(|(author, lives)| Step::Tell(author, lives)),
         2 => (0usize..1_000).prop_map(Step::Delete),
         4 => (0usize..1_000, user.clone()).prop_map(|(story, viewer)| Step::View(story, viewer)),
         4 => (1u64..8_000).prop_map(Step::Advance),
@@ -289,28 +308,40 @@ impl Model {
         self.friends.contains(&(one, other)) || self.friends.contains(&(other, one))
     }
 
-    fn home(&self, user: u32, now_ms: u64) -> Vec<StoryId> {
-        let seen = |(_, author, expires_ms, _): &&(StoryId, u32, u64, Vec<u32>)| {
-            self.are_friends(user, *author) && now_ms < *expires_ms
+    /// Newest first.
+    fn home(&self, user: u32, now_ms: u64) -> Vec<Shown> {
+        let shown = |(story, author, expires_ms, viewers): &(StoryId, u32, u64, Vec<u32>)| {
+            let visible = self.are_friends(user, *author) && now_ms < *expires_ms;
+            visible.then_some((*story, viewers.contains(&user)))
         };
-        self.stories.iter().rev().filter(seen).map(|(story, ..)| *story).collect()
+        self.stories.iter().rev().filter_map(shown).collect()
     }
 }
 
+/// Reads a home page by page, downwards and upwards.
 fn check_home(subject: &Subject, model: &Model, user: u32, limit: usize) {
     let expected = model.home(user, subject.node().now_ms());
-    // Page by page.
     let (mut cursor, mut found) = (Cursor::Newest, Vec::new());
     loop {
         let (page, more) = subject.home(user, &Page { cursor, limit });
         assert!(page.len() <= limit, "{page:?}");
         found.extend(page);
         match found.last().filter(|_| more) {
-            Some(last) => cursor = Cursor::Before(*last),
+            Some((last, _)) => cursor = Cursor::Before(*last),
             None => break,
         }
     }
     assert_eq!(found, expected, "stories home of {user}");
+    let (mut cursor, mut found) = (Cursor::After(StoryId(0)), Vec::new());
+    loop {
+        let (page, more) = subject.home(user, &Page { cursor, limit });
+        found.splice(0..0, page);
+        match found.first().filter(|_| more) {
+            Some((first, _)) => cursor = Cursor::After(*first),
+            None => break,
+        }
+    }
+    assert_eq!(found, expected, "stories home of {user}, from the oldest up");
 }
 
 fn take(subject: &mut Subject, model: &mut Model, step: &Step) {
@@ -323,9 +354,11 @@ fn take(subject: &mut Subject, model: &mut Model, step: &Step) {
                 model.friends.push((a, b));
             }
         }
-        Step::Tell(author, secs) => {
-            let (story, expires_ms) = subject.tell(author, secs, "told");
-            model.stories.push((story, author, expires_ms, Vec::new()));
+        Step::Tell(author, ref lives) => {
+            for secs in lives {
+                let (story, expires_ms) = subject.tell(author, *secs, "told");
+                model.stories.push((story, author, expires_ms, Vec::new()));
+            }
         }
         Step::Delete(at) if !model.stories.is_empty() => {
             let (story, _, expires_ms, _) = model.stories.remove(at % model.stories.len());

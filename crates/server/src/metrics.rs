@@ -152,7 +152,8 @@ impl Sampled {
             ("roost_queued_commands", "Commands that wait for the writer", sizes.queued_commands),
             ("roost_active_timelines", "People whose home is in memory", views.active_timelines),
             ("roost_timeline_bytes", "Estimated bytes of those homes", views.timeline_bytes),
-            ("roost_rendered_bytes", "Bytes of posts ready to be sent", views.rendered_bytes),
+            ("roost_rendered_bytes", "Bytes of posts and stories as JSON", views.rendered_bytes),
+            ("roost_recent_bytes", "Bytes of lists of authors' newest", views.recent_bytes),
             ("roost_stream_effects", "Effects kept for the views", views.stream_effects),
         ] {
             gauge(encoder, name, help, size)?;

@@ -3,9 +3,11 @@
 //! **Invariant:** a view never holds what the facts could not rebuild; dropping any part of it
 //! costs time and changes no answer.
 
-mod posts;
+mod known;
 mod recent;
+mod rendered;
 mod shard;
+mod stories;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -18,9 +20,11 @@ use feed::{Cursor, Effect, Facts, Page, PageOf, PostId, Rows, Span, UserId};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
-pub(crate) use posts::RenderedPosts;
-use recent::RecentPosts;
+use known::Known;
+use recent::Recent;
+pub(crate) use rendered::Rendered;
 use shard::Shard;
+pub(crate) use stories::Stories;
 use stream::Stream;
 use timeline::Timeline;
 
@@ -37,14 +41,16 @@ const READER_STEPS: usize = 512;
 /// page is answered from the facts alone.
 const GATHER_ATTEMPTS: usize = 3;
 
-/// Home timelines of active people, rendered posts, and everybody's newest posts.
+/// Home timelines of active people, everybody's newest posts and stories, and both as JSON.
 pub(crate) struct Views {
     stream: Stream,
     shards: Vec<Mutex<Shard>>,
     shard_bytes_max: usize,
-    recent: RecentPosts,
-    /// Posts as JSON.
-    pub(crate) rendered: RenderedPosts,
+    recent: Known<Recent<Posted>>,
+    /// What stories homes are gathered from.
+    pub(crate) stories: Stories,
+    /// Posts and stories as JSON.
+    pub(crate) rendered: Rendered,
     watches: AtomicU64,
     hits: AtomicU64,
     rebuilds: AtomicU64,
@@ -57,8 +63,10 @@ pub struct ViewSizes {
     pub active_timelines: u64,
     /// Estimated bytes of those timelines.
     pub timeline_bytes: u64,
-    /// Bytes of rendered posts.
+    /// Bytes of rendered posts and stories.
     pub rendered_bytes: u64,
+    /// Estimated bytes of authors' newest posts and stories, and of what readers of stories saw.
+    pub recent_bytes: u64,
     /// Posts put into timelines since the start.
     pub deliveries: u64,
     /// Timelines dropped to stay within the budget since the start.
@@ -74,12 +82,14 @@ pub struct ViewSizes {
 impl Views {
     /// Empty views within these budgets, in bytes.
     pub(crate) fn new(timeline_bytes: usize, post_bytes: usize) -> Self {
+        let quarter = post_bytes / 4;
         Self {
             stream: Stream::default(),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             shard_bytes_max: timeline_bytes / SHARDS,
-            recent: RecentPosts::new(post_bytes / 3),
-            rendered: RenderedPosts::new(post_bytes - post_bytes / 3),
+            recent: Known::new(quarter),
+            stories: Stories::new(quarter),
+            rendered: Rendered::new(2 * quarter),
             watches: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             rebuilds: AtomicU64::new(0),
@@ -90,20 +100,23 @@ impl Views {
     pub(crate) fn publish(&self, effects: &[Effect]) {
         for effect in effects {
             match *effect {
-                Effect::Posted { post, author, reply_to } => {
-                    self.recent.push(author, post, reply_to);
-                }
-                Effect::PostDeleted { author, .. } => {
-                    self.recent.forget(author);
+                Effect::Posted { post, author, reply_to } => self.recent.change(author, |recent| {
+                    recent.push((post, reply_to));
+                    true
+                }),
+                Effect::PostDeleted { post, author } => {
+                    self.recent.change(author, |recent| recent.remove(post.0));
                     self.rendered.outdate(author);
                 }
                 Effect::ProfileChanged { user } => self.rendered.outdate(user),
-                Effect::FollowingChanged { .. }
-                | Effect::Mentioned { .. }
-                | Effect::FriendsChanged { .. }
+                Effect::FollowingChanged { .. } | Effect::Mentioned { .. } => {}
+                Effect::FriendsChanged { .. }
                 | Effect::StoryTold { .. }
-                | Effect::StoryGone { .. }
-                | Effect::StoryViewed { .. } => {}
+                | Effect::StoryViewed { .. } => self.stories.take_in(*effect),
+                Effect::StoryGone { story, .. } => {
+                    self.stories.take_in(*effect);
+                    self.rendered.forget(story);
+                }
             }
         }
         self.stream.publish(effects);
@@ -212,7 +225,15 @@ impl Views {
         author: UserId,
         span: Span,
     ) -> Vec<Posted> {
-        self.recent.read(author, span, |span| facts.posts_by(author, span))
+        let mut found = Vec::new();
+        let read = |recent: &Recent<Posted>| recent.read(span, |_| true, &mut found);
+        let newest = || Recent::scanned(facts.posts_by(author, Recent::<Posted>::NEWEST));
+        // Where somebody reads further down, what is newest is not asked for.
+        let known = match span.high {
+            u64::MAX => self.recent.look_or_read(author, newest, read),
+            _ => self.recent.look(author, read).unwrap_or(false),
+        };
+        if known { found } else { facts.posts_by(author, span) }
     }
 
     /// Hears of anything new for `user`, at home or in mentions.
@@ -246,6 +267,7 @@ impl Views {
             let shard = shard.lock();
             sizes.active_timelines += shard.active() as u64;
             sizes.timeline_bytes += shard.bytes() as u64;
+            recent_bytes: (self.recent.bytes() + self.stories.bytes()) as u64,
             sizes.deliveries += shard.tally.deliveries;
             sizes.evictions += shard.tally.evictions;
         }

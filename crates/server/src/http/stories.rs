@@ -18,7 +18,7 @@ use crate::http::guard::Entry;
 use crate::http::input::{Input, Once, OneStory, OneUser, given};
 use crate::http::page::{As, Asked, AskedAs, json};
 use crate::http::posts::Author;
-use crate::http::timelines::read_page;
+use crate::http::timelines::{read_home, read_page};
 use crate::http::users::{created, mark_replay, rfc3339};
 use crate::http::{Edge, Routes};
 
@@ -217,10 +217,7 @@ pub(super) async fn home(
     asked: Asked<{ limits::PAGE_MAX }, HOME_DEFAULT>,
 ) -> Result<Response, Problem> {
     let page = asked.of(StoryId);
-    let read = move |node: &Node, out: &mut Vec<u8>| {
-        Some(node.stories_home(node.resolve(&user)?, &page, out))
-    };
-    read_page(&edge, &asked, read).await
+    read_home(&edge, user, &asked, page, Node::try_stories_home, Node::stories_home).await
 }
 
 /// Look at a live story

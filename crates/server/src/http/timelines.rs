@@ -56,17 +56,7 @@ pub(super) async fn home(
     OneUser(user): OneUser,
     asked: Asked<{ limits::PAGE_MAX }>,
 ) -> Result<Response, Problem> {
-    let (page, mut out) = (asked.of(PostId), opened(asked.limit));
-    // From memory if all of it is there, which is the rule for people who are active.
-    let at_hand = match edge.node.try_resolve(&user) {
-        Some(None) => return Err(Refusal::UserNotFound.into()),
-        Some(Some(user)) => edge.node.try_home(user, &page, &mut out),
-        None => None,
-    };
-    match at_hand {
-        Some(ends) => Ok(asked.answer(Reading::Down, ends.into(), out)),
-        None => from_facts(&edge, user, &asked, Node::home).await,
-    }
+    read_home(&edge, user, &asked, asked.of(PostId), Node::try_home, Node::home).await
 }
 
 /// A person's posts
@@ -122,6 +112,36 @@ async fn from_facts<const MAX: usize>(
     let page = asked.of(PostId);
     read_page(edge, asked, move |node, out| Some(read(node, node.resolve(&user)?, &page, out)))
         .await
+}
+
+/// Answers a page of a person's home by `try_read` if all of it is in memory, which is the rule for
+/// people who are active, else by `read`.
+pub(super) async fn read_home<I, const MAX: usize, const DEFAULT: usize>(
+    edge: &Edge,
+    user: UserRef,
+    asked: &Asked<MAX, DEFAULT>,
+    page: Page<I>,
+    try_read: impl FnOnce(&Node, UserId, &Page<I>, &mut Vec<u8>) -> Option<PageEnds<I>>,
+    read: fn(&Node, UserId, &Page<I>, &mut Vec<u8>) -> PageEnds<I>,
+) -> Result<Response, Problem>
+where
+    I: Into<u64> + Send + 'static,
+{
+    let mut out = opened(asked.limit);
+    let at_hand = match edge.node.try_resolve(&user) {
+        Some(None) => return Err(Refusal::UserNotFound.into()),
+        Some(Some(user)) => try_read(&edge.node, user, &page, &mut out),
+        None => None,
+    };
+    match at_hand {
+        Some(ends) => Ok(asked.answer(Reading::Down, ends.into(), out)),
+        None => {
+            let read = move |node: &Node, out: &mut Vec<u8>| {
+                Some(read(node, node.resolve(&user)?, &page, out))
+            };
+            read_page(edge, asked, read).await
+        }
+    }
 }
 
 /// Answers the page that `read` appends where blocking is allowed; `None` if somebody who is named

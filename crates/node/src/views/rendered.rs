@@ -1,4 +1,4 @@
-//! Posts as JSON, rendered once and kept as bytes: a page is a concatenation.
+//! Posts and stories as JSON, rendered once and kept as bytes: a page is a concatenation.
 //!
 //! An entry is good as long as its author's revision is the one it was rendered under. The writer
 //! raises the revision, after the facts have changed, when a name changes or a post is deleted; a
@@ -9,7 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use feed::{Facts, Post, PostId, Rows, UserId};
+use feed::stories::Told;
+use feed::{Facts, Post, PostId, PostText, Rows, StoryId, UserId};
 use parking_lot::Mutex;
 use quick_cache::{OptionsBuilder, Weighter, sync::Cache, unsync};
 
@@ -28,18 +29,19 @@ const SHARDS: usize = 64;
 /// People whose name and handle are kept at hand.
 const PEOPLE: usize = 32_768;
 
-/// Rendered posts within a budget.
-pub(crate) struct RenderedPosts {
-    posts: Vec<Mutex<unsync::Cache<PostId, Rendered, Bytes>>>,
+/// Rendered posts and stories within a budget.
+pub(crate) struct Rendered {
+    /// By id: posts and stories share the numbers.
+    items: Vec<Mutex<unsync::Cache<u64, Kept, Bytes>>>,
     people: Cache<UserId, Arc<Known>>,
     revisions: Vec<AtomicU32>,
     /// How often any revision was raised.
     outdated: AtomicU64,
 }
 
-/// A post as JSON behind its author and the revision, four bytes each: one allocation, since each
+/// A post or story as JSON behind its author and the revision, four bytes each: one allocation, since each
 /// step from one to the next costs a page of posts a microsecond.
-type Rendered = Box<[u8]>;
+type Kept = Box<[u8]>;
 const HEAD_BYTES: usize = 8;
 
 struct Known {
@@ -50,13 +52,13 @@ struct Known {
 #[derive(Clone)]
 struct Bytes;
 
-impl Weighter<PostId, Rendered> for Bytes {
-    fn weight(&self, _: &PostId, rendered: &Rendered) -> u64 {
+impl Weighter<u64, Kept> for Bytes {
+    fn weight(&self, _: &u64, rendered: &Kept) -> u64 {
         (rendered.len() + ENTRY_BYTES) as u64
     }
 }
 
-impl RenderedPosts {
+impl Rendered {
     /// Keeps at most `bytes`.
     pub(crate) fn new(bytes: usize) -> Self {
         let bytes = bytes / SHARDS;
@@ -69,14 +71,14 @@ impl RenderedPosts {
             let (hasher, lifecycle) = Default::default();
             Mutex::new(unsync::Cache::with_options(options, Bytes, hasher, lifecycle))
         };
-        let posts = (0..SHARDS).map(shard).collect();
+        let items = (0..SHARDS).map(shard).collect();
         let revisions = (0..REVISIONS).map(|_| AtomicU32::new(0)).collect();
-        Self { posts, people: Cache::new(PEOPLE), revisions, outdated: AtomicU64::new(0) }
+        Self { items, people: Cache::new(PEOPLE), revisions, outdated: AtomicU64::new(0) }
     }
 
-    fn shard(&self, id: PostId) -> &Mutex<unsync::Cache<PostId, Rendered, Bytes>> {
-        let spread = id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let Some(shard) = self.posts.get(spread as usize % SHARDS) else {
+    fn shard(&self, id: u64) -> &Mutex<unsync::Cache<u64, Kept, Bytes>> {
+        let spread = id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let Some(shard) = self.items.get(spread as usize % SHARDS) else {
             unreachable!("a remainder is within the shards");
         };
         shard
@@ -103,30 +105,85 @@ impl RenderedPosts {
 
     /// Appends a post if it is at hand, or can be rendered from what is: `in_memory` gives a post
     /// without touching a disk. False if not.
-    pub(crate) fn try_append(
+    pub(crate) fn try_post(
         &self,
         in_memory: impl Fn(PostId) -> Option<Post>,
         id: PostId,
         out: &mut Vec<u8>,
     ) -> bool {
-        self.append_kept(id, out) || self.render(id, in_memory, |user| self.person(user), out)
+        self.kept(id.0, out) || self.render_post(id, in_memory, |user| self.person(user), out)
     }
 
     /// Appends a post, rendered from the facts if need be; false if there is none.
-    pub(crate) fn append<R: Rows + ?Sized>(
+    pub(crate) fn post<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
         id: PostId,
         out: &mut Vec<u8>,
     ) -> bool {
         let person = |user| self.person(user).or_else(|| self.meet(facts, user));
-        self.append_kept(id, out) || self.render(id, |id| facts.post(id), person, out)
+        self.kept(id.0, out) || self.render_post(id, |id| facts.post(id), person, out)
     }
 
-    fn append_kept(&self, id: PostId, out: &mut Vec<u8>) -> bool {
-        let posts = self.shard(id).lock();
-        let Some(rendered) = posts.get(&id) else { return false };
-        let Some((author, rest)) = rendered.split_first_chunk() else { return false };
+    fn render_post(
+        &self,
+        id: PostId,
+        read: impl Fn(PostId) -> Option<Post>,
+        person: impl Fn(UserId) -> Option<Arc<Known>>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let known = |user| person(user).map(|known| known.person.clone());
+        let write = |post: &Post, out: &mut Vec<u8>| render::post(id, post, known, out);
+        self.render(id.0, || read(id), |post| post.author, write, out)
+    }
+
+    /// Appends a story, but for its end, as [`Rendered::try_post`] does. The story is live: what is
+    /// kept of one outlasts it.
+    pub(crate) fn try_story(
+        &self,
+        in_memory: impl Fn(StoryId) -> Option<PostText>,
+        told: Told,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        self.kept(told.story.0, out)
+            || self.render_story(told, in_memory, |user| self.person(user), out)
+    }
+
+    /// Appends a story, but for its end, as [`Rendered::post`] does. The story is live.
+    pub(crate) fn story<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        told: Told,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let person = |user| self.person(user).or_else(|| self.meet(facts, user));
+        self.kept(told.story.0, out)
+            || self.render_story(told, |story| facts.story_text(story), person, out)
+    }
+
+    fn render_story(
+        &self,
+        told: Told,
+        read: impl Fn(StoryId) -> Option<PostText>,
+        person: impl Fn(UserId) -> Option<Arc<Known>>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let write = |text: &PostText, out: &mut Vec<u8>| {
+            render::story(told, &person(told.author)?.person, text, out);
+            Some(())
+        };
+        self.render(told.story.0, || read(told.story), |_| told.author, write, out)
+    }
+
+    /// Forgets a story that is gone.
+    pub(super) fn forget(&self, story: StoryId) {
+        self.shard(story.0).lock().remove(&story.0);
+    }
+
+    fn kept(&self, id: u64, out: &mut Vec<u8>) -> bool {
+        let items = self.shard(id).lock();
+        let Some(kept) = items.get(&id) else { return false };
+        let Some((author, rest)) = kept.split_first_chunk() else { return false };
         let Some((revision, json)) = rest.split_first_chunk() else { return false };
         let author = UserId(u32::from_le_bytes(*author));
         let current = u32::from_le_bytes(*revision) == self.revision(author);
@@ -136,31 +193,32 @@ impl RenderedPosts {
         current
     }
 
-    /// Renders, appends and keeps a post. False if `read` has no such post or `person` does not
-    /// know somebody in it.
-    fn render(
+    /// Renders, appends and keeps something. False if `read` finds nothing or `write` does not know
+    /// somebody in it.
+    fn render<T>(
         &self,
-        id: PostId,
-        read: impl Fn(PostId) -> Option<Post>,
-        person: impl Fn(UserId) -> Option<Arc<Known>>,
+        id: u64,
+        read: impl FnOnce() -> Option<T>,
+        author: impl FnOnce(&T) -> UserId,
+        write: impl FnOnce(&T, &mut Vec<u8>) -> Option<()>,
         out: &mut Vec<u8>,
     ) -> bool {
         let outdated = self.outdated.load(Ordering::Acquire);
-        let Some(post) = read(id) else { return false };
-        let revision = self.revision(post.author);
+        let Some(item) = read() else { return false };
+        let author = author(&item);
+        let revision = self.revision(author);
         let start = out.len();
-        let known = |user| person(user).map(|known| known.person.clone());
-        if render::post(id, &post, known, out).is_none() {
+        if write(&item, out).is_none() {
             out.truncate(start);
             return false;
         }
         if self.outdated.load(Ordering::Acquire) == outdated {
             let json = out.get(start..).unwrap_or_default();
-            let mut rendered = Vec::with_capacity(HEAD_BYTES + json.len());
-            rendered.extend_from_slice(&post.author.0.to_le_bytes());
-            rendered.extend_from_slice(&revision.to_le_bytes());
-            rendered.extend_from_slice(json);
-            self.shard(id).lock().insert(id, rendered.into());
+            let mut kept = Vec::with_capacity(HEAD_BYTES + json.len());
+            kept.extend_from_slice(&author.0.to_le_bytes());
+            kept.extend_from_slice(&revision.to_le_bytes());
+            kept.extend_from_slice(json);
+            self.shard(id).lock().insert(id, kept.into());
         }
         true
     }
@@ -179,6 +237,6 @@ impl RenderedPosts {
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> u64 {
-        self.posts.iter().map(|shard| shard.lock().weight()).sum()
+        self.items.iter().map(|shard| shard.lock().weight()).sum()
     }
 }
