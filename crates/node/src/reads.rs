@@ -132,10 +132,10 @@ impl Node {
         PageOf::from_scan(scan.unwrap_or_default(), page)
     }
 
-    /// Hears of new posts at home and new mentions of `user`.
+    /// Hears of new posts at home, new mentions, and stories of friends that come or go. May block.
     #[must_use]
     pub fn watch(&self, user: UserId) -> Watch {
-        let news = Some(self.views().watch(user));
+        let news = Some(self.views().watch(self.facts(), user));
         Watch { node: self.clone(), user, news }
     }
 

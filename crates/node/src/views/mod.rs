@@ -236,10 +236,19 @@ impl Views {
         if known { found } else { facts.posts_by(author, span) }
     }
 
-    /// Hears of anything new for `user`, at home or in mentions.
-    pub(crate) fn watch(&self, user: UserId) -> watch::Receiver<()> {
+    /// Hears of anything new for `user`: at home, in mentions, and among the stories of friends. May
+    /// read the facts.
+    pub(crate) fn watch<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        user: UserId,
+    ) -> watch::Receiver<()> {
         self.watches.fetch_add(1, Ordering::Relaxed);
-        self.shard(user).lock().watch(user)
+        let news = self.shard(user).lock().watch(user);
+        // Read after the watch began: whoever becomes a friend meanwhile is heard of.
+        let friends = facts.friends_all(user);
+        self.shard(user).lock().watch_stories(user, &friends);
+        news
     }
 
     /// Ends a watch.
@@ -258,6 +267,7 @@ impl Views {
     pub(crate) fn sizes(&self) -> ViewSizes {
         let mut sizes = ViewSizes {
             rendered_bytes: self.rendered.bytes(),
+            recent_bytes: (self.recent.bytes() + self.stories.bytes()) as u64,
             hits: self.hits.load(Ordering::Relaxed),
             rebuilds: self.rebuilds.load(Ordering::Relaxed),
             stream_effects: self.stream.len() as u64,
@@ -267,7 +277,6 @@ impl Views {
             let shard = shard.lock();
             sizes.active_timelines += shard.active() as u64;
             sizes.timeline_bytes += shard.bytes() as u64;
-            recent_bytes: (self.recent.bytes() + self.stories.bytes()) as u64,
             sizes.deliveries += shard.tally.deliveries;
             sizes.evictions += shard.tally.evictions;
         }

@@ -30,6 +30,13 @@ pub(super) struct Tally {
     pub(super) evictions: u64,
 }
 
+/// Those who wait for news of one person.
+struct Watcher {
+    news: watch::Sender<()>,
+    /// Where this person is in the index of story watchers.
+    friends: Vec<UserId>,
+}
+
 /// Timelines of some people.
 #[derive(Default)]
 pub(super) struct Shard {
@@ -43,7 +50,9 @@ pub(super) struct Shard {
     by_user: HashMap<UserId, Slot>,
     /// Author -> slots of the active people who follow them, and the author's own.
     followers: HashMap<UserId, SmallVec<[Slot; 4]>>,
-    watchers: HashMap<UserId, watch::Sender<()>>,
+    watchers: HashMap<UserId, Watcher>,
+    /// Person -> watchers who are their friends, or were when the watch began or since.
+    story_watchers: HashMap<UserId, SmallVec<[UserId; 2]>>,
     bytes: usize,
     hand: usize,
     pub(super) tally: Tally,
@@ -103,11 +112,18 @@ impl Shard {
                 self.notify(user);
             }
             Effect::Mentioned { user, .. } => self.notify(user),
-            Effect::ProfileChanged { .. }
-            | Effect::FriendsChanged { .. }
-            | Effect::StoryTold { .. }
-            | Effect::StoryGone { .. }
-            | Effect::StoryViewed { .. } => {}
+            Effect::FriendsChanged { user, other } => {
+                for (user, other) in [(user, other), (other, user)] {
+                    self.watch_stories(user, &[other]);
+                    self.notify(user);
+                }
+            }
+            Effect::StoryTold { author, .. } | Effect::StoryGone { author, .. } => {
+                for user in self.story_watchers.get(&author).into_iter().flatten() {
+                    self.notify(*user);
+                }
+            }
+            Effect::ProfileChanged { .. } | Effect::StoryViewed { .. } => {}
         }
         true
     }
@@ -131,7 +147,7 @@ impl Shard {
                 if !self.watchers.is_empty()
                     && let Some(watcher) = self.watchers.get(&timeline.user)
                 {
-                    watcher.send_replace(());
+                    watcher.news.send_replace(());
                 }
             }
         }
@@ -141,7 +157,7 @@ impl Shard {
 
     fn notify(&self, user: UserId) {
         if let Some(watcher) = self.watchers.get(&user) {
-            watcher.send_replace(());
+            watcher.news.send_replace(());
         }
     }
 
@@ -248,13 +264,34 @@ impl Shard {
 
     /// Hears of anything new for `user`.
     pub(super) fn watch(&mut self, user: UserId) -> watch::Receiver<()> {
-        self.watchers.entry(user).or_insert_with(|| watch::Sender::new(())).subscribe()
+        let watcher = || Watcher { news: watch::Sender::new(()), friends: Vec::new() };
+        self.watchers.entry(user).or_insert_with(watcher).news.subscribe()
+    }
+
+    /// Has `user`, if anybody waits for their news, hear of the stories of these people too.
+    pub(super) fn watch_stories(&mut self, user: UserId, friends: &[UserId]) {
+        let Some(watcher) = self.watchers.get_mut(&user) else { return };
+        for friend in friends {
+            let heard_by = self.story_watchers.entry(*friend).or_default();
+            if !heard_by.contains(&user) {
+                heard_by.push(user);
+                watcher.friends.push(*friend);
+            }
+        }
     }
 
     /// Forgets the channel of `user` if nobody listens any more.
     pub(super) fn unwatch(&mut self, user: UserId) {
-        if self.watchers.get(&user).is_some_and(|watcher| watcher.receiver_count() == 0) {
-            self.watchers.remove(&user);
+        if self.watchers.get(&user).is_none_or(|watcher| watcher.news.receiver_count() > 0) {
+            return;
+        }
+        let friends = self.watchers.remove(&user).map(|watcher| watcher.friends);
+        for friend in friends.unwrap_or_default() {
+            let Some(heard_by) = self.story_watchers.get_mut(&friend) else { continue };
+            heard_by.retain(|watcher| *watcher != user);
+            if heard_by.is_empty() {
+                self.story_watchers.remove(&friend);
+            }
         }
     }
 }

@@ -109,6 +109,53 @@ fn a_stream_under_load_tells_every_post_once_and_in_order() {
 }
 
 #[test]
+fn stories_of_friends_come_and_go() {
+    let server = prepared();
+    server.befriend("ada", "bob");
+    server.tell("bob", "before", 600);
+    let mut events = server.events(PATH, None);
+    let start = events.last_id.clone();
+    server.tell("cyd", "a stranger's", 600);
+    server.tell("ada", "mine", 600);
+    let told = server.tell("bob", "told", 600);
+    expect(&mut events, &[("story", "told")]);
+    server.publish("bob", "posted");
+    expect(&mut events, &[("post", "posted")]);
+    let behind_both = events.last_id.clone();
+    server.send("DELETE", &format!("/v1/stories/{told}"), &[], b"");
+    expect(&mut events, &[("story_expired", &told)]);
+
+    server.befriend("cyd", "ada");
+    let later = server.tell("cyd", "a friend's", 600);
+    expect(&mut events, &[("story", "a friend's")]);
+    let mut resumed = server.events(PATH, Some(&start));
+    expect(&mut resumed, &[("story", "a stranger's"), ("post", "posted"), ("story", "a friend's")]);
+    let mut resumed = server.events(PATH, Some(&behind_both));
+    expect(&mut resumed, &[("story", "a friend's")]);
+
+    server.send("DELETE", "/v1/users/@ada/friends/@cyd", &[], b"");
+    let ends = [events.next().unwrap(), events.next().unwrap()];
+    assert!(ends.iter().all(|(kind, _)| kind == "story_expired"), "{ends:?}");
+    assert!(ends.iter().any(|(_, id)| *id == later), "{ends:?}");
+    server.tell("cyd", "nobody's", 600);
+    server.publish("bob", "last");
+    expect(&mut events, &[("post", "last")]);
+}
+
+#[test]
+fn a_story_is_told_to_be_gone_when_it_expires_and_not_before() {
+    let server = prepared();
+    server.befriend("ada", "bob");
+    let mut events = server.events(PATH, None);
+    let story = server.tell("bob", "a second", 1);
+    let expires = server.get(&format!("/v1/stories/{story}")).json()["expires_at"].clone();
+    let expires: jiff::Timestamp = expires.as_str().unwrap().parse().unwrap();
+    expect(&mut events, &[("story", "a second"), ("story_expired", &story)]);
+    assert!(jiff::Timestamp::now() >= expires);
+    assert_eq!(server.texts("/v1/users/@ada/stories/home"), [""; 0]);
+}
+
+#[test]
 fn shutting_down_ends_streams() {
     let mut server = prepared();
     let mut events = server.events(PATH, None);
