@@ -1,16 +1,18 @@
 //! A page out of the lists of many people, reading of each list hardly more than ends up on the
 //! page.
 //!
-//! Lists are in the order of ids. Each is asked for a few items first, and again only while what it
-//! has not told yet could still be among the page: the cost is one short read a list and grows with
-//! the page, not with how long the lists are.
+//! Lists are in the order of ids. Each is asked for a few items first, and for twice as many again
+//! only while what it has not told yet could still be among the page: the cost is one short read a
+//! list and grows with the page, not with how long the lists are.
 
 use crate::ids::UserId;
 use crate::rows::{Order, Span};
 use crate::timeline::{Page, PageOf};
 
-/// Items asked of each list at first: enough for most, little for 500 of them.
-const FIRST_READ: usize = 8;
+/// Items asked of each list at first, at most: what lies on the page of one list of many is less.
+const FIRST_READ_MAX: usize = 8;
+/// Items for which there is room from the start.
+const ROOM: usize = 512;
 
 /// Gathers the page. `read` appends what is visible of a person's list within a span, in its order;
 /// if the span's limit cut the list short it returns the id at which.
@@ -24,10 +26,14 @@ where
     T: Copy + Into<u64>,
 {
     let wanted = page.limit + 1;
-    let Some(first) = page.span(FIRST_READ.min(wanted)) else {
+    // Twice what each contributes on average, and one to tell whether it goes on.
+    let lists = people.size_hint().0;
+    let share = 2 * wanted / lists.max(1) + 2;
+    let mut limit = share.min(FIRST_READ_MAX).min(wanted);
+    let Some(first) = page.span(limit) else {
         return PageOf { items: Vec::new(), more: false };
     };
-    let mut best: Vec<T> = Vec::new();
+    let mut best: Vec<T> = Vec::with_capacity((limit * lists).min(ROOM));
     let mut unfinished = Vec::new();
     for person in people {
         if let Some(last) = read(person, first, &mut best) {
@@ -42,10 +48,11 @@ where
         if unfinished.is_empty() {
             return PageOf::from_scan(best, page);
         }
+        limit = (2 * limit).min(wanted);
         unfinished = unfinished
             .into_iter()
             .filter_map(|(person, last)| {
-                let last = read(person, first.beyond(last, wanted)?, &mut best)?;
+                let last = read(person, first.beyond(last, limit)?, &mut best)?;
                 Some((person, last))
             })
             .collect();
