@@ -9,6 +9,7 @@ use feed::{Cursor, Facts, Page, PageOf, PointTable, Rows, Span, Story, StoryId, 
 use crate::node::Node;
 use crate::reads::PageEnds;
 use crate::render;
+use crate::views::Shown;
 
 impl Node {
     /// Milliseconds since 1970; never behind an earlier answer nor any acknowledged change.
@@ -46,7 +47,9 @@ impl Node {
             self.views().stories.by(facts, author, now, span, &mut found);
         }
         let seen = |story| Some(reader? == author || facts.seen(reader?, story));
-        self.append_stories(&PageOf::from_scan(found, page), seen, out)
+        let page = PageOf::from_scan(found, page);
+        self.append_stories(page.items.iter().map(|told| (*told, seen(told.story))), out);
+        ends(&page, |told| *told)
     }
 
     /// Appends a page of the live stories of all friends of `user` to `out`, as
@@ -57,11 +60,11 @@ impl Node {
         page: &Page<StoryId>,
         out: &mut Vec<u8>,
     ) -> Option<PageEnds<StoryId>> {
-        let (reader, page) = self.views().stories.try_home(user, self.now_ms(), page)?;
+        let page = self.views().stories.try_home(user, self.now_ms(), page)?;
         let start = out.len();
         let row = |id: StoryId| self.shared.store.point_in_memory(PointTable::StoryText, id.0);
         let in_memory = |id| row(id).map(|row| feed::records::decode(&row));
-        for told in &page.items {
+        for Shown { told, seen } in &page.items {
             if out.len() > start {
                 out.push(b',');
             }
@@ -69,9 +72,9 @@ impl Node {
                 out.truncate(start);
                 return None;
             }
-            render::story_end(Some(reader.has_seen(told.story)), out);
+            render::story_end(Some(*seen), out);
         }
-        Some(ends(&page))
+        Some(ends(&page, |shown| shown.told))
     }
 
     /// As [`Node::try_stories_home`], reading what is not in memory. May block.
@@ -81,15 +84,17 @@ impl Node {
         page: &Page<StoryId>,
         out: &mut Vec<u8>,
     ) -> PageEnds<StoryId> {
-        let (reader, page) = self.views().stories.home(self.facts(), user, self.now_ms(), page);
-        self.append_stories(&page, |story| Some(reader.has_seen(story)), out)
+        let page = self.views().stories.home(self.facts(), user, self.now_ms(), page);
+        self.append_stories(page.items.iter().map(|shown| (shown.told, Some(shown.seen))), out);
+        ends(&page, |shown| shown.told)
     }
 
     /// The newest live stories of all friends of `user`, newest first. May block.
     #[must_use]
     pub fn stories_of_friends(&self, user: UserId, limit: usize) -> Vec<Told> {
         let page = Page { cursor: Cursor::Newest, limit };
-        self.views().stories.home(self.facts(), user, self.now_ms(), &page).1.items
+        let page = self.views().stories.home(self.facts(), user, self.now_ms(), &page);
+        page.items.into_iter().map(|shown| shown.told).collect()
     }
 
     /// Who has seen a live story of `author`, within `span` of user ids, with when they first did in
@@ -123,22 +128,20 @@ impl Node {
 impl Node {
     fn append_stories(
         &self,
-        page: &PageOf<Told>,
-        seen: impl Fn(StoryId) -> Option<bool>,
+        stories: impl Iterator<Item = (Told, Option<bool>)>,
         out: &mut Vec<u8>,
-    ) -> PageEnds<StoryId> {
+    ) {
         let start = out.len();
-        for told in &page.items {
+        for (told, seen) in stories {
             let before = out.len();
             if before > start {
                 out.push(b',');
             }
             // It may have been deleted since its id was read: then it is left out.
-            if !self.append_story(*told, seen(told.story), out) {
+            if !self.append_story(told, seen, out) {
                 out.truncate(before);
             }
         }
-        ends(page)
     }
 
     fn append_story(&self, told: Told, seen: Option<bool>, out: &mut Vec<u8>) -> bool {
@@ -155,7 +158,7 @@ fn shown_to<R: Rows + ?Sized>(facts: Facts<'_, R>, reader: Option<UserId>, autho
     reader.is_none_or(|reader| reader == author || facts.are_friends(reader, author))
 }
 
-fn ends(page: &PageOf<Told>) -> PageEnds<StoryId> {
-    let [first, last] = [page.items.first(), page.items.last()].map(|told| Some(told?.story));
-    PageEnds { first, last, more: page.more }
+fn ends<T>(page: &PageOf<T>, told: impl Fn(&T) -> Told) -> PageEnds<StoryId> {
+    let end = |item: Option<&T>| item.map(|item| told(item).story);
+    PageEnds { first: end(page.items.first()), last: end(page.items.last()), more: page.more }
 }

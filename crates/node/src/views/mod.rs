@@ -24,7 +24,7 @@ use known::Known;
 use recent::Recent;
 pub(crate) use rendered::Rendered;
 use shard::Shard;
-pub(crate) use stories::Stories;
+pub(crate) use stories::{Shown, Stories};
 use stream::Stream;
 use timeline::Timeline;
 
@@ -100,12 +100,11 @@ impl Views {
     pub(crate) fn publish(&self, effects: &[Effect]) {
         for effect in effects {
             match *effect {
-                Effect::Posted { post, author, reply_to } => self.recent.change(author, |recent| {
-                    recent.push((post, reply_to));
-                    true
-                }),
+                Effect::Posted { post, author, reply_to } => {
+                    self.recent.change(author, |recent| Some(recent.with((post, reply_to))));
+                }
                 Effect::PostDeleted { post, author } => {
-                    self.recent.change(author, |recent| recent.remove(post.0));
+                    self.recent.change(author, |recent| recent.without(post.0));
                     self.rendered.outdate(author);
                 }
                 Effect::ProfileChanged { user } => self.rendered.outdate(user),
@@ -226,12 +225,12 @@ impl Views {
         span: Span,
     ) -> Vec<Posted> {
         let mut found = Vec::new();
-        let read = |recent: &Recent<Posted>| recent.read(span, |_| true, &mut found);
+        let read = |recent: &Recent<Posted>| recent.read(span, |post| Some(*post), &mut found);
         let newest = || Recent::scanned(facts.posts_by(author, Recent::<Posted>::NEWEST));
         // Where somebody reads further down, what is newest is not asked for.
         let known = match span.high {
             u64::MAX => self.recent.look_or_read(author, newest, read),
-            _ => self.recent.look(author, read).unwrap_or(false),
+            _ => self.recent.look().get(&author).is_some_and(read),
         };
         if known { found } else { facts.posts_by(author, span) }
     }

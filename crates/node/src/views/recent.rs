@@ -1,7 +1,8 @@
 //! The newest of what somebody wrote, so that gathering a home asks the store for little of it.
 
 use feed::timeline::Posted;
-use feed::{Order, Span, stories::Told};
+use feed::{Order, Span, StoryId};
+use smallvec::SmallVec;
 
 use super::known::Held;
 
@@ -24,19 +25,21 @@ impl Listed for Posted {
     }
 }
 
-impl Listed for Told {
+/// A story and when it expires, in milliseconds since 1970.
+impl Listed for (StoryId, u64) {
     fn id(&self) -> u64 {
-        self.story.0
+        self.0.0
     }
 }
 
 /// An author's newest items.
 ///
-/// **Invariant:** the items ascend, and hold all of the author's that stand and are not older than
-/// the first one; if `complete`, all that stand.
+/// **Invariant:** the items descend, and hold all of the author's that stand and are not older than
+/// the last one; if `complete`, all that stand.
 pub(super) struct Recent<T> {
-    items: Vec<T>,
     complete: bool,
+    /// In place, not behind a pointer: finding the list fetches its beginning.
+    items: SmallVec<[T; TRIM_AT]>,
 }
 
 impl<T: Listed> Recent<T> {
@@ -45,60 +48,77 @@ impl<T: Listed> Recent<T> {
         Span { low: 0, high: u64::MAX, limit: KEPT, order: Order::Descending };
 
     /// Of what a scan of [`Recent::NEWEST`] found.
-    pub(super) fn scanned(mut newest_first: Vec<T>) -> Self {
-        newest_first.reverse();
-        let complete = newest_first.len() < KEPT;
-        Self { items: newest_first, complete }
+    pub(super) fn scanned(newest_first: impl IntoIterator<Item = T>) -> Self {
+        let items: SmallVec<_> = newest_first.into_iter().collect();
+        Self { complete: items.len() < KEPT, items }
     }
 
-    /// Takes in a new item, which may be there already.
-    pub(super) fn push(&mut self, item: T) {
-        if self.items.last().is_none_or(|last| last.id() < item.id()) {
-            self.items.push(item);
+    /// The list with a new item, which may be there already.
+    pub(super) fn with(&self, item: T) -> Self {
+        let known = self.items.first().is_some_and(|first| first.id() >= item.id());
+        let new = (!known).then_some(item);
+        let mut items: SmallVec<_> = new.into_iter().chain(self.items.iter().copied()).collect();
+        let full = items.len() >= TRIM_AT;
+        if full {
+            items.truncate(KEPT);
         }
-        if self.items.len() >= TRIM_AT {
-            self.items.drain(..self.items.len() - KEPT);
-            self.complete = false;
-        }
+        Self { complete: self.complete && !full, items }
     }
 
-    /// Takes out an item that stands no more; tells whether what is left is of use.
-    pub(super) fn remove(&mut self, id: u64) -> bool {
-        if let Ok(at) = self.items.binary_search_by_key(&id, Listed::id) {
-            self.items.remove(at);
-        }
-        self.complete || self.items.len() >= USEFUL
+    /// The list without an item that stands no more, if what is left is of use.
+    pub(super) fn without(&self, id: u64) -> Option<Self> {
+        let items: SmallVec<_> =
+            self.items.iter().copied().filter(|item| item.id() != id).collect();
+        let useful = self.complete || items.len() >= USEFUL;
+        useful.then_some(Self { complete: self.complete, items })
     }
 
-    /// Appends the wanted items within `span`, in its order and up to its limit. False, and nothing
-    /// appended, if there may be more of them than are kept.
-    pub(super) fn read(&self, span: Span, wanted: impl Fn(&T) -> bool, out: &mut Vec<T>) -> bool {
-        let from = self.items.partition_point(|item| item.id() < span.low);
-        let to = self.items.partition_point(|item| item.id() <= span.high).max(from);
-        let within = self.items.get(from..to).unwrap_or_default();
-        let reaches_back = from > 0 || self.complete;
+    /// Appends what `wanted` makes of the items within `span`, in its order and up to its limit.
+    /// False, and nothing appended, if there may be more of them than are kept.
+    pub(super) fn read<U>(
+        &self,
+        span: Span,
+        wanted: impl Fn(&T) -> Option<U>,
+        out: &mut Vec<U>,
+    ) -> bool {
+        // The newest are asked for most: that touches no more of the list than it answers.
+        let newer = match span.high {
+            u64::MAX => 0,
+            high => self.items.partition_point(|item| item.id() > high),
+        };
+        let rest = self.items.get(newer..).unwrap_or_default();
+        let mut within = rest.iter().take_while(|item| item.id() >= span.low);
         let before = out.len();
-        let wanted = |item: &&T| wanted(item);
         match span.order {
             Order::Descending => {
-                out.extend(within.iter().rev().filter(wanted).take(span.limit));
-                if !reaches_back && out.len() - before < span.limit {
-                    out.truncate(before);
-                    return false;
+                out.extend(within.by_ref().filter_map(wanted).take(span.limit));
+                let all = out.len() - before == span.limit;
+                if all || self.reaches_below(span.low) {
+                    return true;
                 }
+                out.truncate(before);
+                false
             }
-            Order::Ascending if reaches_back => {
-                out.extend(within.iter().filter(wanted).take(span.limit));
+            Order::Ascending if self.reaches_below(span.low) => {
+                let count = within.count();
+                let within = rest.get(..count).unwrap_or_default();
+                out.extend(within.iter().rev().filter_map(wanted).take(span.limit));
+                true
             }
-            Order::Ascending => return false,
+            Order::Ascending => false,
         }
-        true
+    }
+
+    /// Whether everything that stands from `low` on is here.
+    fn reaches_below(&self, low: u64) -> bool {
+        self.complete || self.items.last().is_some_and(|last| last.id() < low)
     }
 }
 
-impl<T> Held for Recent<T> {
+impl<T: Listed> Held for Recent<T> {
     fn bytes(&self) -> usize {
-        self.items.capacity().max(TRIM_AT) * size_of::<T>()
+        // What came of a list that was cut is in place again.
+        if self.items.spilled() { self.items.capacity() * size_of::<T>() } else { 0 }
     }
 }
 
@@ -114,29 +134,33 @@ mod tests {
 
     #[test]
     fn a_list_is_of_use_while_it_is_whole_or_long_enough() {
-        let mut whole = Recent::scanned(vec![posted(2), posted(1)]);
-        assert!(whole.remove(1) && whole.remove(2), "an empty list is whole");
-        let mut cut = Recent::scanned((1..=KEPT as u64).rev().map(posted).collect());
-        let useful = (1..=KEPT as u64).map(|id| cut.remove(id)).filter(|useful| *useful).count();
-        assert_eq!(useful, KEPT - USEFUL);
+        let whole = Recent::scanned([posted(2), posted(1)]);
+        let whole = whole.without(1).and_then(|whole| whole.without(2));
+        assert!(whole.is_some(), "an empty list is whole");
+        let mut cut = Some(Recent::scanned((1..=KEPT as u64).rev().map(posted)));
+        let mut useful = 0;
+        while let Some(list) = cut {
+            useful += 1;
+            cut = list.without(useful);
+        }
+        assert_eq!(useful as usize, KEPT - USEFUL + 1);
     }
 
     #[test]
     fn a_long_list_keeps_the_newest_and_knows_that_it_is_cut() {
-        let mut list = Recent::scanned(Vec::new());
+        let mut list = Recent::scanned([]);
         let below = |limit| Span { limit, ..Recent::<Posted>::NEWEST };
         for id in 1..TRIM_AT as u64 {
-            list.push(posted(id));
-            list.push(posted(id));
+            list = list.with(posted(id)).with(posted(id));
             let mut found = Vec::new();
-            assert!(list.read(below(100), |_| true, &mut found));
+            assert!(list.read(below(100), |post| Some(*post), &mut found));
             assert_eq!(found, (1..=id).rev().map(posted).collect::<Vec<_>>());
         }
-        list.push(posted(TRIM_AT as u64));
+        list = list.with(posted(TRIM_AT as u64));
         let mut found = vec![posted(99)];
-        assert!(!list.read(below(KEPT + 1), |_| true, &mut found));
+        assert!(!list.read(below(KEPT + 1), |post| Some(*post), &mut found));
         assert_eq!(found, [posted(99)], "nothing is appended");
-        assert!(list.read(below(KEPT), |_| true, &mut found));
+        assert!(list.read(below(KEPT), |post| Some(*post), &mut found));
         assert_eq!(found.len(), 1 + KEPT);
     }
 }
