@@ -9,6 +9,7 @@ mod home;
 mod posts;
 mod report;
 mod rig;
+mod stories;
 
 use std::path::PathBuf;
 
@@ -56,6 +57,8 @@ enum What {
     Posts,
     /// One post to a million active followers, inside the server
     Fanout,
+    /// Stories homes against a constant answer of the same size, and inside the server
+    Stories,
     /// First read of an inactive person who follows 500
     Cold,
     /// 100,000 people: loading, memory, restart after kill -9
@@ -92,8 +95,14 @@ fn main() -> anyhow::Result<()> {
         if wanted(What::Posts) {
             posts::measure(&plan, &mut report).await?;
         }
+        if wanted(What::Stories) {
+            stories::measure(&plan, &mut report).await?;
+        }
         anyhow::Ok(())
     })?;
+    if wanted(What::Stories) {
+        stories::measure_inside(&plan, &mut report)?;
+    }
     if wanted(What::Fanout) {
         fanout::measure(&plan, &mut report)?;
     }
