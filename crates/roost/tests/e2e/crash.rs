@@ -5,7 +5,7 @@
 //! acknowledgements is reached, at which the worker that received it kills the server. So every
 //! other worker has at most one change whose outcome nobody knows. After the restart these are
 //! settled by looking, and everything is compared with the plain list of what happened. The
-//! overlay is kept tiny, so that checkpoints are under way all the time, and many posts are long, so
+//! overlay is kept tiny, so that checkpoints are under way all the time, and many texts are long, so
 //! that the log goes from segment to segment and is cut.
 
 mod check;

@@ -10,14 +10,14 @@ use serde_json::Value;
 use super::worker::Worker;
 use crate::support::http::{Client, number};
 use crate::support::process::Server;
-use crate::support::world::{Post, World, ids};
+use crate::support::world::{Form, Post, World, ids};
 
 /// Readers that are enough after a restart.
 const READERS: usize = 16;
 /// Connections that read at the same time.
 const CONNECTIONS: usize = 3;
 
-/// Whose home timelines and mentions are compared.
+/// Whose home timelines, stories homes and mentions are compared.
 pub(super) enum Readers<'a> {
     /// Those of [`READERS`] people.
     Some(&'a mut StdRng),
@@ -25,7 +25,8 @@ pub(super) enum Readers<'a> {
     All,
 }
 
-/// Compares profiles, follows in both directions, posts, home timelines and mentions.
+/// Compares profiles, follows in both directions, friends, posts, stories, both kinds of homes and
+/// mentions.
 pub(super) fn check_everything(server: &Server, workers: &[Worker], readers: Readers<'_>) {
     let mut world = World::default();
     for worker in workers {
@@ -48,6 +49,7 @@ pub(super) fn check_everything(server: &Server, workers: &[Worker], readers: Rea
                     if readers.contains(user) {
                         world.check_home(&mut client, *user, 100);
                         world.check_mentions(&mut client, *user, 50);
+                        world.check_stories_home(&mut client, *user, 100);
                     }
                 }
             });
@@ -58,56 +60,62 @@ pub(super) fn check_everything(server: &Server, workers: &[Worker], readers: Rea
     }
 }
 
-/// No id stands for two posts, and no text stands twice.
+/// No id stands for two posts or stories, and no text stands twice.
 fn check_ids_and_texts(world: &World, workers: &[Worker]) {
     let mut given = HashSet::new();
-    let all = workers.iter().flat_map(|worker| &worker.published);
+    let all = workers.iter().flat_map(|worker| worker.published.keys());
     assert!(all.copied().all(|id| given.insert(id)), "an id was given out twice");
     let mut texts = HashSet::new();
-    let posts = world.0.values().flat_map(|person| &person.posts);
-    assert!(posts.into_iter().all(|post| texts.insert(&post.text)), "a post is there twice");
+    let written = world.0.values().flat_map(|person| person.posts.iter().chain(&person.stories));
+    assert!(written.into_iter().all(|post| texts.insert(&post.text)), "a text is there twice");
 }
 
 /// Everybody is registered, nobody else is, and what profiles count is right.
 fn check_profiles(client: &mut Client, world: &World) {
     let shown: Vec<_> = client.all("/v1/users?limit=100").iter().map(profile).collect();
     let expected = world.0.iter().map(|(id, person)| {
-        let followers = world.followers(*id).len();
-        let counts = [person.posts.len(), followers, person.following.len()].map(|n| n as u64);
-        (u64::from(*id), person.handle.clone(), counts)
+        let (followers, friends) = (world.followers(*id).len(), world.friends(*id).len());
+        let counts = [person.posts.len(), followers, person.following.len(), friends];
+        (u64::from(*id), person.handle.clone(), counts.map(|n| n as u64))
     });
     assert_eq!(shown, expected.collect::<Vec<_>>());
     let numbers = world.0.keys().copied();
     assert!(numbers.eq(0..world.0.len() as u32), "numbers are given out without gaps");
 }
 
-fn profile(user: &Value) -> (u64, String, [u64; 3]) {
-    let counts = ["posts", "followers", "following"].map(|name| user[name].as_u64().unwrap());
+fn profile(user: &Value) -> (u64, String, [u64; 4]) {
+    let counts =
+        ["posts", "followers", "following", "friends"].map(|name| user[name].as_u64().unwrap());
     (number(&user["id"]), user["handle"].as_str().unwrap().to_owned(), counts)
 }
 
-/// A person's posts in the order of their acknowledgement, and their follows in both directions.
+/// What a person wrote in the order of its acknowledgement, and their follows in both directions and
+/// friends.
 fn check_person(client: &mut Client, world: &World, user: u32) {
     let person = &world.0[&user];
-    let shown = client.all(&format!("/v1/users/{user}/posts?limit=100"));
-    let mut shown: Vec<Post> = shown.iter().map(|post| Post::read(post).1).collect();
-    shown.reverse();
-    assert_eq!(shown, person.posts, "the posts of {user}");
-    let following = ids(client, &format!("/v1/users/{user}/following?limit=100"));
-    let expected = person.following.iter().copied().map(u64::from);
-    assert_eq!(following, expected.collect::<Vec<_>>(), "whom {user} follows");
-    let followers = ids(client, &format!("/v1/users/{user}/followers?limit=100"));
-    let expected = world.followers(user).into_iter().map(u64::from);
-    assert_eq!(followers, expected.collect::<Vec<_>>(), "who follows {user}");
+    for form in [Form::Post, Form::Story] {
+        let shown = client.all(&format!("/v1/users/{user}/{}?limit=100", form.noun()));
+        let mut shown: Vec<Post> = shown.iter().map(|post| Post::read(post).1).collect();
+        shown.reverse();
+        assert_eq!(shown, *person.written(form), "the {} of {user}", form.noun());
+    }
+    let mut check = |noun: &str, expected: Vec<u32>| {
+        let shown = ids(client, &format!("/v1/users/{user}/{noun}?limit=100"));
+        let expected = expected.into_iter().map(u64::from);
+        assert_eq!(shown, expected.collect::<Vec<_>>(), "the {noun} of {user}");
+    };
+    check("following", person.following.iter().copied().collect());
+    check("followers", world.followers(user));
+    check("friends", world.friends(user).into_iter().collect());
 }
 
 /// What was deleted is gone.
 fn check_deleted(client: &mut Client, world: &World, workers: &[Worker]) {
-    let standing: HashSet<u64> =
-        world.0.values().flat_map(|person| &person.posts).map(|post| post.id).collect();
-    for id in workers.iter().flat_map(|worker| &worker.published) {
+    let written = world.0.values().flat_map(|person| person.posts.iter().chain(&person.stories));
+    let standing: HashSet<u64> = written.map(|post| post.id).collect();
+    for (id, form) in workers.iter().flat_map(|worker| &worker.published) {
         if !standing.contains(id) {
-            client.get(&format!("/v1/posts/{id}")).expect(404);
+            client.get(&format!("/v1/{}/{id}", form.noun())).expect(404);
         }
     }
 }

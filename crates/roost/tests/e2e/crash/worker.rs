@@ -10,21 +10,33 @@ use serde_json::{Value, json};
 
 use super::{Directory, Round};
 use crate::support::http::{Answer, Client, number};
-use crate::support::world::{Person, Post, ids};
+use crate::support::world::{Form, Person, Post, ids};
+
+/// Seconds that a story lives: the longest there is, so that none expires in a test.
+const STORY_SECS: u64 = 604_800;
 
 /// A change that one worker makes.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Register { handle: String },
-    Follow { user: u32, other: u32 },
-    Unfollow { user: u32, other: u32 },
+    Tie { tie: Tie, user: u32, other: u32 },
+    Untie { tie: Tie, user: u32, other: u32 },
     Publish(Draft),
-    Delete { author: u32, post: u64 },
+    Delete { form: Form, author: u32, id: u64 },
 }
 
-/// A post to be.
+/// What joins two people.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tie {
+    Follow,
+    /// Of a person and one with a higher number: so it is the first one's to change.
+    Friendship,
+}
+
+/// A post or a story to be.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
+    form: Form,
     author: u32,
     text: String,
     reply_to: Option<u32>,
@@ -39,8 +51,8 @@ pub(super) struct Worker {
     serial: u32,
     /// The people that this worker registered; nobody else changes them.
     pub(super) people: BTreeMap<u32, Person>,
-    /// Every post there ever was, also those that were deleted.
-    pub(super) published: BTreeSet<u64>,
+    /// Every post and story there ever was, also those that were deleted.
+    pub(super) published: BTreeMap<u64, Form>,
     /// Acknowledged with a key, the last one.
     keyed: Option<(Draft, u64)>,
     /// Sent, not answered.
@@ -50,7 +62,7 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(number: u32, seed: u64) -> Self {
         let rng = StdRng::seed_from_u64(seed);
-        let (people, published) = (BTreeMap::new(), BTreeSet::new());
+        let (people, published) = (BTreeMap::new(), BTreeMap::new());
         Self { number, rng, serial: 0, people, published, keyed: None, waiting: None }
     }
 
@@ -86,51 +98,57 @@ impl Worker {
     fn next(&mut self, directory: &Directory) -> Change {
         let own: Vec<u32> = self.people.keys().copied().collect();
         let Some(user) = own.choose(&mut self.rng).copied() else { return self.new_person() };
+        let tie = if self.rng.random() { Tie::Follow } else { Tie::Friendship };
+        let form = if self.rng.random_bool(0.6) { Form::Post } else { Form::Story };
         let dice = self.rng.random_range(0..100);
         if dice < 2 {
             return self.new_person();
         }
-        if dice < 20 {
+        if dice < 28 {
             let directory = directory.lock().unwrap();
-            let (other, _) = directory.choose(&mut self.rng).unwrap();
-            if *other != user {
-                return Change::Follow { user, other: *other };
+            let (other, _) = *directory.choose(&mut self.rng).unwrap();
+            if tie.may_join(user, other) {
+                return Change::Tie { tie, user, other };
             }
-        } else if dice < 27 {
-            if let Some(other) = self.people[&user].following.iter().choose(&mut self.rng) {
-                return Change::Unfollow { user, other: *other };
+        } else if dice < 38 {
+            let others = tie.of(self.people.get_mut(&user).unwrap());
+            if let Some(&other) = others.iter().choose(&mut self.rng) {
+                return Change::Untie { tie, user, other };
             }
-        } else if dice < 37
-            && let Some(post) = self.people[&user].posts.choose(&mut self.rng)
+        } else if dice < 50
+            && let Some(post) = self.people[&user].written(form).choose(&mut self.rng)
         {
-            return Change::Delete { author: user, post: post.id };
+            return Change::Delete { form, author: user, id: post.id };
         }
-        Change::Publish(self.draft(user, directory))
+        Change::Publish(self.draft(form, user, directory))
     }
 
     fn new_person(&mut self) -> Change {
         Change::Register { handle: self.unique() }
     }
 
-    fn draft(&mut self, author: u32, directory: &Directory) -> Draft {
+    fn draft(&mut self, form: Form, author: u32, directory: &Directory) -> Draft {
         let unique = self.unique();
         let (other, handle) = {
             let directory = directory.lock().unwrap();
             directory.choose(&mut self.rng).unwrap().clone()
         };
-        let (reply_to, mentions, mut text) = match self.rng.random_range(0..4) {
+        let (mut reply_to, mut mentions, mut text) = match self.rng.random_range(0..4) {
             0 => (None, vec![], unique.clone()),
             1 => (Some(other), vec![other], format!("@{handle} {unique}")),
             2 => (None, vec![other], format!("{unique} by @{handle}, as I heard")),
             _ => (None, vec![], format!("@nobody_has_this {unique}")),
         };
+        if form == Form::Story {
+            (reply_to, mentions) = (None, vec![]);
+        }
         if self.rng.random_bool(0.4) {
             // 430 characters to a reader, 7,740 bytes to the log.
             text.push(' ');
             text.push_str(&"\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}".repeat(430));
         }
         let idempotency_key = self.rng.random_bool(0.5).then(|| format!("key-{unique}"));
-        Draft { author, text, reply_to, mentions, idempotency_key }
+        Draft { form, author, text, reply_to, mentions, idempotency_key }
     }
 
     fn acknowledged(&mut self, change: Change, answer: &Answer, directory: &Directory) {
@@ -159,7 +177,7 @@ impl Worker {
         assert!(self.people.insert(id, person).is_none(), "{id} was given out twice");
     }
 
-    /// Checks what an answer tells of a post; gives its id.
+    /// Checks what an answer tells of a post or a story; gives its id.
     fn check_published(&self, draft: &Draft, answer: &Value) -> u64 {
         let (author, post) = Post::read(answer);
         assert_eq!((author, &post), (draft.author, &draft.post(post.id)));
@@ -167,8 +185,8 @@ impl Worker {
     }
 
     fn publish(&mut self, draft: Draft, id: u64) {
-        assert!(self.published.insert(id), "{id} was given out twice");
-        let posts = &mut self.person(draft.author).posts;
+        assert!(self.published.insert(id, draft.form).is_none(), "{id} was given out twice");
+        let posts = self.person(draft.author).written_mut(draft.form);
         assert!(posts.last().is_none_or(|last| last.id < id), "{id} is not the author's newest");
         posts.push(draft.post(id));
         if draft.idempotency_key.is_some() {
@@ -176,17 +194,17 @@ impl Worker {
         }
     }
 
-    /// Takes in a follow, an unfollow or a deletion.
+    /// Takes in a tie, the end of one, or a deletion.
     fn happened(&mut self, change: &Change) {
         match *change {
-            Change::Follow { user, other } => {
-                self.person(user).following.insert(other);
+            Change::Tie { tie, user, other } => {
+                tie.of(self.person(user)).insert(other);
             }
-            Change::Unfollow { user, other } => {
-                self.person(user).following.remove(&other);
+            Change::Untie { tie, user, other } => {
+                tie.of(self.person(user)).remove(&other);
             }
-            Change::Delete { author, post } => {
-                self.person(author).posts.retain(|kept| kept.id != post);
+            Change::Delete { form, author, id } => {
+                self.person(author).written_mut(form).retain(|kept| kept.id != id);
             }
             Change::Register { .. } | Change::Publish(_) => unreachable!("they have ids"),
         }
@@ -207,7 +225,7 @@ impl Worker {
     }
 
     /// After a restart: finds out what became of the change without an answer, then repeats the
-    /// last post that had a key, which must change nothing.
+    /// last post or story that had a key, which must change nothing.
     pub(super) fn settle(&mut self, client: &mut Client, directory: &Directory) {
         let keyed = self.keyed.take();
         match self.waiting.take() {
@@ -222,9 +240,9 @@ impl Worker {
             Some(change) if has_happened(&change, client) => self.happened(&change),
             Some(_) => {}
         }
-        // The change without an answer may have deleted that very post.
+        // The change without an answer may have deleted that very one.
         if let Some((draft, id)) = keyed
-            && self.people[&draft.author].posts.iter().any(|post| post.id == id)
+            && self.people[&draft.author].written(draft.form).iter().any(|post| post.id == id)
         {
             let answer = send(client, &Change::Publish(draft.clone())).unwrap().expect(201);
             assert_eq!(self.check_published(&draft, &answer.json()), id, "{draft:?}");
@@ -233,7 +251,7 @@ impl Worker {
     }
 
     fn settle_post(&mut self, draft: Draft, client: &mut Client) {
-        let path = format!("/v1/users/{}/posts?limit=1", draft.author);
+        let path = format!("/v1/users/{}/{}?limit=1", draft.author, draft.form.noun());
         let newest = client.get(&path).expect(200).json();
         let newest = newest["items"].get(0).map(|post| Post::read(post).1);
         let found = newest.filter(|post| post.text == draft.text).map(|post| post.id);
@@ -260,19 +278,45 @@ impl Draft {
     }
 }
 
-/// Whether a follow, an unfollow or a deletion has taken place.
+impl Tie {
+    /// The noun in the URLs.
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Follow => "following",
+            Self::Friendship => "friends",
+        }
+    }
+
+    fn may_join(self, user: u32, other: u32) -> bool {
+        match self {
+            Self::Follow => user != other,
+            Self::Friendship => user < other,
+        }
+    }
+
+    fn of(self, person: &mut Person) -> &mut BTreeSet<u32> {
+        match self {
+            Self::Follow => &mut person.following,
+            Self::Friendship => &mut person.befriended,
+        }
+    }
+}
+
+/// Whether a tie, the end of one, or a deletion has taken place.
 fn has_happened(change: &Change, client: &mut Client) -> bool {
     match change {
-        Change::Follow { user, other } => follows(client, *user, *other),
-        Change::Unfollow { user, other } => !follows(client, *user, *other),
-        Change::Delete { post, .. } => client.get(&format!("/v1/posts/{post}")).status == 404,
+        Change::Tie { tie, user, other } => are_joined(client, *tie, *user, *other),
+        Change::Untie { tie, user, other } => !are_joined(client, *tie, *user, *other),
+        Change::Delete { form, id, .. } => {
+            client.get(&format!("/v1/{}/{id}", form.noun())).status == 404
+        }
         Change::Register { .. } | Change::Publish(_) => unreachable!("these are looked for"),
     }
 }
 
-fn follows(client: &mut Client, user: u32, other: u32) -> bool {
-    let following = ids(client, &format!("/v1/users/{user}/following?limit=100"));
-    following.contains(&u64::from(other))
+fn are_joined(client: &mut Client, tie: Tie, user: u32, other: u32) -> bool {
+    let others = ids(client, &format!("/v1/users/{user}/{}?limit=100", tie.noun()));
+    others.contains(&u64::from(other))
 }
 
 fn send(client: &mut Client, change: &Change) -> std::io::Result<Answer> {
@@ -280,19 +324,23 @@ fn send(client: &mut Client, change: &Change) -> std::io::Result<Answer> {
         Change::Register { handle } => {
             client.try_post("/v1/users", &[], &json!({"handle": handle}))
         }
-        Change::Follow { user, other } => {
-            client.send("PUT", &format!("/v1/users/{user}/following/{other}"), &[], b"")
+        Change::Tie { tie, user, other } => {
+            client.send("PUT", &format!("/v1/users/{user}/{}/{other}", tie.noun()), &[], b"")
         }
-        Change::Unfollow { user, other } => {
-            client.send("DELETE", &format!("/v1/users/{user}/following/{other}"), &[], b"")
+        Change::Untie { tie, user, other } => {
+            client.send("DELETE", &format!("/v1/users/{user}/{}/{other}", tie.noun()), &[], b"")
         }
         Change::Publish(draft) => {
             let key = draft.idempotency_key.as_deref().map(|key| ("Idempotency-Key", key));
-            let path = format!("/v1/users/{}/posts", draft.author);
-            client.try_post(&path, key.as_slice(), &json!({"text": draft.text}))
+            let path = format!("/v1/users/{}/{}", draft.author, draft.form.noun());
+            let mut body = json!({"text": draft.text});
+            if draft.form == Form::Story {
+                body["ttl_s"] = STORY_SECS.into();
+            }
+            client.try_post(&path, key.as_slice(), &body)
         }
-        Change::Delete { post, .. } => {
-            client.send("DELETE", &format!("/v1/posts/{post}"), &[], b"")
+        Change::Delete { form, id, .. } => {
+            client.send("DELETE", &format!("/v1/{}/{id}", form.noun()), &[], b"")
         }
     }
 }

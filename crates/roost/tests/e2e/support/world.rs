@@ -6,7 +6,24 @@ use serde_json::Value;
 
 use super::http::{Client, number};
 
-/// A post that stands.
+/// What people write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Post,
+    Story,
+}
+
+impl Form {
+    /// The noun in the URLs.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Post => "posts",
+            Self::Story => "stories",
+        }
+    }
+}
+
+/// A post or a story that stands. A story addresses nobody, whatever it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Post {
     pub(crate) id: u64,
@@ -20,8 +37,28 @@ pub(crate) struct Post {
 pub(crate) struct Person {
     pub(crate) handle: String,
     pub(crate) following: BTreeSet<u32>,
+    /// Their friends with higher numbers: each friendship stands with one of its two.
+    pub(crate) befriended: BTreeSet<u32>,
     /// In order of publishing.
     pub(crate) posts: Vec<Post>,
+    /// In order of publishing. They outlive every test.
+    pub(crate) stories: Vec<Post>,
+}
+
+impl Person {
+    pub(crate) fn written(&self, form: Form) -> &Vec<Post> {
+        match form {
+            Form::Post => &self.posts,
+            Form::Story => &self.stories,
+        }
+    }
+
+    pub(crate) fn written_mut(&mut self, form: Form) -> &mut Vec<Post> {
+        match form {
+            Form::Post => &mut self.posts,
+            Form::Story => &mut self.stories,
+        }
+    }
 }
 
 /// Everybody, by number.
@@ -29,14 +66,14 @@ pub(crate) struct Person {
 pub(crate) struct World(pub(crate) BTreeMap<u32, Person>);
 
 impl Post {
-    /// A post as JSON tells it, and the number of its author.
+    /// A post or a story as JSON tells it, and the number of its author.
     pub(crate) fn read(json: &Value) -> (u32, Self) {
         let person = |person: &Value| number(&person["id"]) as u32;
         let post = Self {
             id: number(&json["id"]),
             text: json["text"].as_str().unwrap().to_owned(),
             reply_to: Some(&json["reply_to"]).filter(|person| !person.is_null()).map(person),
-            mentions: json["mentions"].as_array().unwrap().iter().map(person).collect(),
+            mentions: json["mentions"].as_array().into_iter().flatten().map(person).collect(),
         };
         (person(&json["author"]), post)
     }
@@ -47,6 +84,20 @@ impl World {
         let follows =
             |(id, person): (&u32, &Person)| person.following.contains(&user).then_some(*id);
         self.0.iter().filter_map(follows).collect()
+    }
+
+    pub(crate) fn friends(&self, user: u32) -> BTreeSet<u32> {
+        let befriends =
+            |(id, person): (&u32, &Person)| person.befriended.contains(&user).then_some(*id);
+        let befriended = self.0[&user].befriended.iter().copied();
+        self.0.iter().filter_map(befriends).chain(befriended).collect()
+    }
+
+    /// The stories a person's friends have told, newest first.
+    fn stories_home(&self, reader: u32) -> Vec<u64> {
+        let friends = self.friends(reader);
+        let stories = friends.iter().flat_map(|friend| &self.0[friend].stories);
+        newest_first(stories.map(|story| story.id).collect())
     }
 
     /// The posts a person finds at home, newest first.
@@ -73,6 +124,12 @@ impl World {
     pub(crate) fn check_home(&self, client: &mut Client, reader: u32, limit: usize) {
         let home = ids(client, &format!("/v1/users/{reader}/timeline?limit={limit}"));
         assert_eq!(home, self.home(reader), "the home timeline of {reader}");
+    }
+
+    /// Checks that the server shows a person this stories home, on pages of this size.
+    pub(crate) fn check_stories_home(&self, client: &mut Client, reader: u32, limit: usize) {
+        let home = ids(client, &format!("/v1/users/{reader}/stories/home?limit={limit}"));
+        assert_eq!(home, self.stories_home(reader), "the stories home of {reader}");
     }
 
     /// Checks that the server shows a person these mentions, on pages of this size.
