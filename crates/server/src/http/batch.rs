@@ -48,9 +48,11 @@ pub(super) fn route(routes: &mut Routes<'_>) {
 /// `{"op":"post","user":"@ada","text":"hello"}` (and `idempotency_key`),
 /// `{"op":"delete_post","id":"123"}`, `{"op":"befriend","user":0,"other":"@bob"}`,
 /// `{"op":"unfriend","user":0,"other":1}`, `{"op":"tell_story","user":"@ada","text":"hello"}` (and
-/// `ttl_s`), `{"op":"delete_story","id":"123"}`, `{"op":"view_story","id":"123","user":"@bob"}`.
-/// One result a line, in order: `{"ok":true}`, with `id` for `register`, `post` and `tell_story`, or `{"ok":false,"error":...,"message":...}`, with `line` if the line
-/// itself is wrong. Later lines see what earlier ones did. Read results while sending.
+/// `ttl_s`, `idempotency_key`), `{"op":"delete_story","id":"123"}`,
+/// `{"op":"view_story","id":"123","user":"@bob"}`. One result a line, in order: `{"ok":true}`, with
+/// `id` for `register`, `post` and `tell_story`, or `{"ok":false,"error":...,"message":...}`, with
+/// `line` if the line itself is wrong. Later lines see what earlier ones did. Read results while
+/// sending.
 #[utoipa::path(
     post, path = "/v1/batch", tag = "batch",
     request_body(content = String, content_type = "application/x-ndjson"),

@@ -118,15 +118,22 @@ fn a_last_line_without_an_end_counts_and_an_empty_batch_is_answered_with_nothing
 }
 
 #[test]
-fn keys_of_lines_make_posts_happen_once_and_a_key_for_the_whole_batch_is_refused() {
+fn keys_of_lines_make_them_happen_once_and_a_key_for_the_whole_batch_is_refused() {
     let server = TestServer::open();
     server.register(&["ada"]);
-    let line = "{\"op\":\"post\",\"user\":\"@ada\",\"text\":\"x\",\"idempotency_key\":\"k\"}\n";
-    let results = server.batch(&line.repeat(3)).lines();
-    assert!(results.len() == 3 && results.iter().all(|result| *result == results[0]));
+    let line = |op: &str| {
+        format!("{{\"op\":\"{op}\",\"user\":\"@ada\",\"text\":\"x\",\"idempotency_key\":\"k\"}}\n")
+    };
+    for op in ["post", "tell_story"] {
+        let results = server.batch(&line(op).repeat(3)).lines();
+        assert!(results.len() == 3 && results.iter().all(|result| *result == results[0]), "{op}");
+    }
     assert_eq!(server.totals().1, 1);
+    assert_eq!(server.texts("/v1/users/@ada/stories"), ["x"]);
+    let other = line("tell_story").replace("\"x\"", "\"y\"");
+    assert_eq!(server.batch(&other).lines()[0]["error"], "idempotency_key_reused");
     let headers = [("Content-Type", "application/x-ndjson"), ("Idempotency-Key", "k")];
-    let answer = server.send("POST", "/v1/batch", &headers, line.as_bytes());
+    let answer = server.send("POST", "/v1/batch", &headers, line("post").as_bytes());
     answer.assert_error(400, "bad_idempotency_key", "whole batch");
 }
 

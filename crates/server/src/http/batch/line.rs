@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use feed::{Bio, Command, Handle, Lifetime, Name, PostText, UserRef};
+use feed::{Bio, Command, Handle, Idempotency, Lifetime, Name, PostText, UserRef};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
@@ -84,13 +84,7 @@ pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<node::Request, 
         Op::Post => {
             let author = fields.required("user", line.user)?;
             let text = fields.required("text", line.text)?.0;
-            if line.idempotency_key.is_some() {
-                let of_line = fields.optional(line.idempotency_key.as_ref());
-                let of_line = checked_key(of_line.as_bytes())?;
-                let author = author.as_text();
-                let scope: [&[u8]; 3] = [b"batch post", author.as_bytes(), of_line];
-                key = Some(idempotency(&scope, text.as_bytes()));
-            }
+            key = fields.key(line.idempotency_key.as_ref(), "post", &author, &[text.as_bytes()])?;
             Command::Post { author: author.user()?, text: PostText::parse(&text)? }
         }
         Op::DeletePost => {
@@ -105,11 +99,16 @@ pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<node::Request, 
             let (user, other) = fields.two_users(line.user, line.other)?;
             Command::Unfriend { user, other }
         }
-        Op::TellStory => Command::TellStory {
-            author: fields.required("user", line.user)?.user()?,
-            text: PostText::parse(&fields.required("text", line.text)?.0)?,
-            life: fields.life(line.ttl_s)?.unwrap_or(story_life),
-        },
+        Op::TellStory => {
+            let author = fields.required("user", line.user)?;
+            let text = fields.required("text", line.text)?.0;
+            // A life that is not given is the same word, whatever the server is set to.
+            let life = line.ttl_s.unwrap_or(0).to_be_bytes();
+            let content = [&life, text.as_bytes()];
+            key = fields.key(line.idempotency_key.as_ref(), "tell_story", &author, &content)?;
+            let life = fields.life(line.ttl_s)?.unwrap_or(story_life);
+            Command::TellStory { author: author.user()?, text: PostText::parse(&text)?, life }
+        }
         Op::DeleteStory => {
             let id = fields.required("id", line.id)?;
             Command::DeleteStory { story: story_number(id.number())? }
@@ -145,6 +144,21 @@ impl Fields {
         other: Option<Number<'_>>,
     ) -> Result<(UserRef, UserRef), Problem> {
         Ok((self.required("user", user)?.user()?, self.required("other", other)?.user()?))
+    }
+
+    /// The key of a line, if it has one: for its op, for whom it names and for what it says.
+    fn key(
+        &mut self,
+        key: Option<&Text<'_>>,
+        op: &str,
+        user: &Number<'_>,
+        content: &[&[u8]],
+    ) -> Result<Option<Idempotency>, Problem> {
+        let Some(key) = key else { return Ok(None) };
+        self.used += 1;
+        let (op, user) = (format!("batch {op}"), user.as_text());
+        let scope = [op.as_bytes(), user.as_bytes(), checked_key(key.0.as_bytes())?];
+        Ok(Some(idempotency(&scope, &content.concat())))
     }
 
     fn life(&mut self, secs: Option<u64>) -> Result<Option<Lifetime>, Problem> {
@@ -344,6 +358,11 @@ mod tests {
             (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":"5"}"#, "bad_json"),
             (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":-1}"#, "bad_json"),
             (r#"{"op":"tell_story","user":1,"text":""}"#, "bad_text"),
+            (
+                r#"{"op":"tell_story","user":1,"text":"x","idempotency_key":""}"#,
+                "bad_idempotency_key",
+            ),
+            (r#"{"op":"follow","user":1,"other":2,"idempotency_key":"k"}"#, "bad_json"),
             (r#"{"op":"post","user":1,"text":"x","ttl_s":5}"#, "bad_json"),
             (r#"{"op":"delete_story","id":"9223372036854775808"}"#, "bad_request"),
             (r#"{"op":"view_story","id":7}"#, "bad_json"),
@@ -363,5 +382,13 @@ mod tests {
         assert_eq!(first, same);
         assert!(first.key == other_text.key && first.content != other_text.content);
         assert_ne!(first.key, other_user.key);
+
+        let tell = |more: &str| {
+            let common = r#"{"op":"tell_story","user":1,"idempotency_key":"k","text":"x""#;
+            key(&format!("{common}{more}}}"))
+        };
+        let (story, living_5_s) = (tell(""), tell(r#","ttl_s":5"#));
+        assert!(story.key == living_5_s.key && story.content != living_5_s.content);
+        assert_ne!(story.key, first.key, "a post and a story are two things");
     }
 }
