@@ -14,6 +14,10 @@ use server::Lifetime;
 
 use crate::logging::LogFormat;
 
+/// Shortest time within which what dead stories said can be erased. Half of it passes before an
+/// erasure begins.
+const ERASE_WITHIN_MIN: Duration = Duration::from_secs(10);
+
 /// What can be set. The field names are the flags, the keys of the file and, in capitals behind
 /// `ROOST_`, the environment variables.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
@@ -71,10 +75,10 @@ pub(crate) struct Settings {
     #[serde(deserialize_with = "life_in_file")]
     pub(crate) story_life: Option<Lifetime>,
     /// Within this time the texts and views of stories that expired or were deleted are gone from
-    /// every file of the data directory. Until then they are in no answer, but on the disk
-    /// [default: 1h]
-    #[arg(long, env = "ROOST_ERASE_WITHIN", value_name = "TIME", value_parser = duration)]
-    #[serde(deserialize_with = "duration_in_file")]
+    /// every file of the data directory; 10s at least. Until then they are in no answer, but on the
+    /// disk [default: 1h]
+    #[arg(long, env = "ROOST_ERASE_WITHIN", value_name = "TIME", value_parser = erase_within)]
+    #[serde(deserialize_with = "erase_within_in_file")]
     pub(crate) erase_within: Option<Duration>,
     /// Form of the log on standard error: text, json, or auto, which is text on a terminal. What
     /// it holds is chosen by ROOST_LOG, for example ROOST_LOG=debug [default: auto]
@@ -169,6 +173,20 @@ fn duration_in_file<'de, D: serde::Deserializer<'de>>(
     duration(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
+/// A time that is enough to erase: each erasure rewrites the texts of all stories.
+fn erase_within(text: &str) -> anyhow::Result<Duration> {
+    let time = duration(text)?;
+    anyhow::ensure!(time >= ERASE_WITHIN_MIN, "10s is the least: an erasure rewrites files");
+    Ok(time)
+}
+
+fn erase_within_in_file<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    erase_within(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
 /// A number of seconds that a story may live.
 fn life(text: &str) -> anyhow::Result<Lifetime> {
     let secs = text.parse().context("a life is a number of seconds")?;
@@ -229,13 +247,21 @@ mod tests {
     }
 
     #[test]
-    fn a_story_lives_a_second_to_seven_days() {
-        for (secs, right) in
-            [("1", true), ("604800", true), ("0", false), ("604801", false), ("1h", false)]
-        {
-            let line = Line::try_parse_from(["roost", "--story-life", secs]);
-            assert_eq!(line.is_ok(), right, "{secs}");
-        }
+    fn lives_and_the_time_to_erase_have_bounds() {
+        let check = |setting: &str, values: &[&str], right: bool| {
+            for value in values {
+                let line = Line::try_parse_from(["roost", &format!("--{setting}"), value]);
+                assert_eq!(line.is_ok(), right, "--{setting} {value}");
+                let number = value.parse::<u64>().is_ok();
+                let file = if number { (*value).to_owned() } else { format!("{value:?}") };
+                let read = toml::from_str::<Settings>(&format!("{setting} = {file}"));
+                assert_eq!(read.is_ok(), right, "{setting} = {file}");
+            }
+        };
+        check("story-life", &["1", "604800"], true);
+        check("story-life", &["0", "604801", "1h"], false);
+        check("erase-within", &["10s", "1000h"], true);
+        check("erase-within", &["9s", "9999ms", "0s", "10"], false);
     }
 
     #[test]
