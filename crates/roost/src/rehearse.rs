@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use sim::workload::Load;
-use sim::{SimulateOptions, simulate};
+use sim::{SimulateOptions, Storytelling, simulate};
 use tokio::sync::watch;
 
 use crate::logging::{self, LogFormat};
@@ -17,8 +17,9 @@ use crate::settings::duration;
 
 /// Rehearse a launch: make a population, load it into a server over HTTP and drive it.
 ///
-/// The people, whom they follow and how often they do what come from measured statistics of a
-/// large network; --seed makes the same again. Actions are due at random times whatever the server
+/// The people of --profile feed, whom they follow and how often they do what come from measured
+/// statistics of a large network. Those of --profile stories have friends at random, tell each of
+/// their stories again when its life ends, and read. --seed makes the same again. Actions are due at random times whatever the server
 /// does, and latency counts from when an action was due. Without --target a server of its own is
 /// started on a free port and a temporary directory, with the default settings.
 #[derive(Args)]
@@ -27,19 +28,35 @@ pub(crate) struct Simulate {
     /// read from ROOST_KEY
     #[arg(long, value_name = "URL")]
     target: Option<String>,
+    /// What people do
+    #[arg(long, value_enum, default_value_t = Profile::Feed)]
+    profile: Profile,
     /// People to make
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     users: u32,
-    /// How busy they are
-    #[arg(long, value_enum, default_value_t = Busy::Light)]
-    load: Busy,
+    /// feed: How busy they are [default: light]
+    #[arg(long, value_enum)]
+    load: Option<Busy>,
+    /// stories: Friends of each, about [default: 10]
+    #[arg(long, value_name = "N")]
+    friends: Option<u32>,
+    /// stories: Stories of each that live at a time [default: 10]
+    #[arg(long, value_name = "N")]
+    stories: Option<u32>,
+    /// stories: How many seconds a story lives [default: 300]
+    #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u32).range(1..=604_800))]
+    life: Option<u32>,
+    /// stories: Reads of stories homes a second by all together, and half as many of one friend's
+    /// stories [default: one for 20 people]
+    #[arg(long, value_name = "N")]
+    home_reads: Option<u32>,
     /// How long to drive the server once everybody is loaded
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     duration: Duration,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Take people and follows from an edge list instead: two numbers a line, mutual
+    /// Take people and follows or friendships from an edge list instead: two numbers a line, mutual
     #[arg(long, value_name = "FILE")]
     graph: Option<PathBuf>,
     /// Connections that carry the load
@@ -48,6 +65,15 @@ pub(crate) struct Simulate {
     /// Write the summary as JSON to this file as well
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+/// The parts of the server that can be rehearsed.
+#[derive(Clone, Copy, ValueEnum)]
+enum Profile {
+    /// People follow, post and read home timelines.
+    Feed,
+    /// Friends tell stories that vanish, and read them.
+    Stories,
 }
 
 /// The two loads of the old report.
@@ -62,6 +88,7 @@ enum Busy {
 impl Simulate {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         logging::start(LogFormat::Auto);
+        let (feed, stories) = self.parts()?;
         let (server, target) = match &self.target {
             Some(url) => (None, address(url)?),
             None => {
@@ -74,10 +101,8 @@ impl Simulate {
             target,
             key: std::env::var("ROOST_KEY").ok().filter(|_| server.is_none()),
             users: self.users,
-            load: match self.load {
-                Busy::Light => Load::Light,
-                Busy::Heavy => Load::Heavy,
-            },
+            feed,
+            stories,
             duration: self.duration,
             seed: self.seed,
             graph: self.graph,
@@ -88,6 +113,34 @@ impl Simulate {
         drop(server);
         anyhow::ensure!(summary.error_count() == 0, "{} requests failed", summary.error_count());
         Ok(())
+    }
+
+    /// What is rehearsed of the two parts.
+    fn parts(&self) -> anyhow::Result<(Option<Load>, Option<Storytelling>)> {
+        match self.profile {
+            Profile::Feed => {
+                let others = [self.friends, self.stories, self.life, self.home_reads];
+                anyhow::ensure!(
+                    others.iter().all(Option::is_none),
+                    "--friends, --stories, --life and --home-reads belong to --profile stories"
+                );
+                let load = match self.load {
+                    None | Some(Busy::Light) => Load::Light,
+                    Some(Busy::Heavy) => Load::Heavy,
+                };
+                Ok((Some(load), None))
+            }
+            Profile::Stories => {
+                anyhow::ensure!(self.load.is_none(), "--load belongs to --profile feed");
+                let stories = Storytelling {
+                    friends: self.friends.unwrap_or(10),
+                    stories: self.stories.unwrap_or(10),
+                    life_s: self.life.unwrap_or(300),
+                    homes_per_second: self.home_reads.unwrap_or(self.users.div_ceil(20)),
+                };
+                Ok((None, Some(stories)))
+            }
+        }
     }
 }
 
@@ -119,7 +172,35 @@ fn address(url: &str) -> anyhow::Result<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        simulate: Simulate,
+    }
+
+    #[test]
+    fn a_profile_takes_the_settings_that_belong_to_it() {
+        let check = |line: &str, right: bool| {
+            let line = ["simulate"].into_iter().chain(line.split_whitespace());
+            let parts = Line::try_parse_from(line.clone()).map(|line| line.simulate.parts());
+            let both = matches!(parts, Ok(Ok((Some(_), None) | (None, Some(_)))));
+            assert_eq!(both, right, "{:?}", line.collect::<Vec<_>>());
+        };
+        check("", true);
+        check("--load heavy", true);
+        check("--profile stories", true);
+        check("--profile stories --friends 5 --stories 2 --life 1 --home-reads 0", true);
+        check("--profile stories --load light", false);
+        for wrong in ["--friends 5", "--stories 5", "--life 5", "--home-reads 5"] {
+            check(wrong, false);
+        }
+        check("--profile stories --life 0", false);
+        check("--profile stories --life 604801", false);
+    }
 
     #[test]
     fn a_target_is_an_http_url_of_a_host() {

@@ -12,6 +12,8 @@ pub mod summary;
 pub mod texts;
 pub mod workload;
 
+mod cast;
+mod lines;
 mod load;
 mod progress;
 mod run;
@@ -19,3 +21,4 @@ mod run;
 pub use population::Population;
 pub use simulate::{SimError, SimulateOptions, simulate};
 pub use summary::Summary;
+pub use workload::Storytelling;

@@ -1,5 +1,6 @@
-//! Loads a population into an empty server: everybody registers, in order, on one connection, so
-//! that the server's ids are our numbers; then the follows go over several connections.
+//! Loads everybody into an empty server: they register, in order, on one connection, so that the
+//! server's ids are our numbers; then follows and friendships go over several connections; and at
+//! last the stories are told that live when the run begins.
 
 mod batch;
 
@@ -11,17 +12,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
 use tokio::task::JoinSet;
 
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
 use crate::Population;
+use crate::cast::{Cast, Feed, Stories};
 use crate::client::{ClientError, Requests};
-use crate::progress;
-use crate::texts;
+use crate::workload::{PostKind, Tellings};
+use crate::{lines, progress, texts};
 use batch::batch;
+pub(crate) use batch::parse_result;
 
-/// Connections that carry follows. The server puts all changes in one order anyway: more
+/// Connections that carry follows and friendships. The server puts all changes in one order anyway: more
 /// connections only keep it fed.
-const FOLLOW_CONNECTIONS: u32 = 4;
+const TIE_CONNECTIONS: u32 = 4;
 
-/// Why a population could not be loaded.
+/// Why not everybody could be loaded.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// The connection or the answer broke.
@@ -64,32 +70,44 @@ pub enum LoadError {
     },
 }
 
-/// Everything needed to load a population.
+/// Everything needed to load everybody.
 pub(crate) struct Loading {
     pub(crate) target: SocketAddr,
     pub(crate) requests: Requests,
-    pub(crate) population: Arc<Population>,
-    /// Seed of the names.
-    pub(crate) seed: u64,
+    pub(crate) cast: Arc<Cast>,
+}
+
+/// What joins two people.
+#[derive(Clone, Copy)]
+enum Tie {
+    Follow,
+    Friendship,
 }
 
 impl Loading {
-    /// Registers everybody and lets them follow whom they follow.
+    /// Registers everybody, joins them, and has the first stories told.
     pub(crate) async fn load(self: Arc<Loading>) -> Result<(), LoadError> {
         let done = AtomicU64::new(0);
-        with_progress("people", u64::from(self.population.people()), &done, self.register(&done))
-            .await?;
-        let done = Arc::new(AtomicU64::new(0));
-        let follows = Arc::clone(&self).follow(Arc::clone(&done));
-        with_progress("follows", self.population.follows(), &done, follows).await
+        let people = self.cast.people.into();
+        with_progress("people", people, &done, self.register(&done)).await?;
+        if let Some(Feed { follows, .. }) = &self.cast.feed {
+            self.join(Tie::Follow, follows).await?;
+        }
+        if let Some(Stories { friends, tellings, .. }) = &self.cast.stories {
+            self.join(Tie::Friendship, friends).await?;
+            let done = AtomicU64::new(0);
+            let telling = self.tell(tellings, &done);
+            with_progress("stories", tellings.stories(), &done, telling).await?;
+        }
+        Ok(())
     }
 
     async fn register(&self, done: &AtomicU64) -> Result<(), LoadError> {
-        let people = self.population.people();
+        let people = self.cast.people;
         let mut numbers = 0..people;
         let next = |lines: &mut Vec<u8>| {
             let Some(number) = numbers.next() else { return false };
-            write_register(self.seed, number, lines);
+            lines::register(self.cast.seed, number, lines);
             true
         };
         let check = |number: u64, id: Option<u64>| {
@@ -106,38 +124,37 @@ impl Loading {
         })
     }
 
-    async fn follow(self: Arc<Loading>, done: Arc<AtomicU64>) -> Result<(), LoadError> {
+    async fn join(
+        self: &Arc<Loading>,
+        tie: Tie,
+        population: &Arc<Population>,
+    ) -> Result<(), LoadError> {
+        let done = Arc::new(AtomicU64::new(0));
         let mut parts = JoinSet::new();
-        for followers in split(&self.population, FOLLOW_CONNECTIONS) {
-            parts.spawn(Arc::clone(&self).follow_part(followers, Arc::clone(&done)));
+        for people in split(population, TIE_CONNECTIONS) {
+            let (population, done) = (Arc::clone(population), Arc::clone(&done));
+            parts.spawn(Arc::clone(self).join_part(tie, population, people, done));
         }
-        while let Some(part) = parts.join_next().await {
-            match part {
-                Ok(outcome) => outcome?,
-                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-            }
-        }
-        Ok(())
+        let (what, total) = match tie {
+            Tie::Follow => ("follows", population.follows()),
+            Tie::Friendship => ("friendships", population.follows() / 2),
+        };
+        with_progress(what, total, &done, all(parts)).await
     }
 
-    async fn follow_part(
+    async fn join_part(
         self: Arc<Loading>,
-        followers: Range<u32>,
+        tie: Tie,
+        population: Arc<Population>,
+        people: Range<u32>,
         done: Arc<AtomicU64>,
     ) -> Result<(), LoadError> {
-        let population = &self.population;
-        let total = followers.clone().map(|person| population.following(person).len() as u64).sum();
-        let (mut person, mut told) = (followers.start, 0);
+        let total = tie.pairs(&population, people.clone()).count() as u64;
+        let mut pairs = tie.pairs(&population, people);
         let next = |lines: &mut Vec<u8>| {
-            while person < followers.end {
-                if let Some(&other) = population.following(person).get(told) {
-                    write_follow(person, other, lines);
-                    told += 1;
-                    return true;
-                }
-                (person, told) = (person + 1, 0);
-            }
-            false
+            let Some((person, other)) = pairs.next() else { return false };
+            lines::join(tie.op(), person, other, lines);
+            true
         };
         let check = |_, _: Option<u64>| {
             done.fetch_add(1, Ordering::Relaxed);
@@ -145,6 +162,55 @@ impl Loading {
         };
         batch(self.target, &self.requests, total, next, check).await
     }
+
+    async fn tell(&self, tellings: &Tellings, done: &AtomicU64) -> Result<(), LoadError> {
+        let mut rng = StdRng::seed_from_u64(self.cast.seed);
+        let mut standing = tellings.standing();
+        let next = |lines: &mut Vec<u8>| {
+            let Some((person, left_s)) = standing.next() else { return false };
+            let text = texts::post_text(&mut rng, PostKind::Plain);
+            lines::tell(person, &text, left_s, lines);
+            true
+        };
+        let check = |_, _: Option<u64>| {
+            done.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        };
+        batch(self.target, &self.requests, tellings.stories(), next, check).await
+    }
+}
+
+impl Tie {
+    /// The command that makes it.
+    fn op(self) -> &'static str {
+        match self {
+            Tie::Follow => "follow",
+            Tie::Friendship => "befriend",
+        }
+    }
+
+    /// The ties of these people to others. A friendship is of both: the lower number has it made.
+    fn pairs(
+        self,
+        population: &Population,
+        people: Range<u32>,
+    ) -> impl Iterator<Item = (u32, u32)> + Send {
+        let of = |person| population.following(person).iter().map(move |&other| (person, other));
+        people.flat_map(of).filter(move |(person, other)| match self {
+            Tie::Follow => true,
+            Tie::Friendship => person < other,
+        })
+    }
+}
+
+async fn all(mut parts: JoinSet<Result<(), LoadError>>) -> Result<(), LoadError> {
+    while let Some(part) = parts.join_next().await {
+        match part {
+            Ok(outcome) => outcome?,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        }
+    }
+    Ok(())
 }
 
 async fn with_progress(
@@ -157,21 +223,6 @@ async fn with_progress(
         outcome = work => outcome,
         () = progress::show(what, total, done) => unreachable!("shown until the work is done"),
     }
-}
-
-fn write_register(seed: u64, number: u32, lines: &mut Vec<u8>) {
-    let (handle, name) = (texts::handle(seed, number), texts::display_name(seed, number));
-    for part in [r#"{"op":"register","handle":""#, &handle, r#"","name":""#, &name, "\"}\n"] {
-        lines.extend_from_slice(part.as_bytes());
-    }
-}
-
-fn write_follow(person: u32, other: u32, lines: &mut Vec<u8>) {
-    lines.extend_from_slice(br#"{"op":"follow","user":"#);
-    lines.extend_from_slice(itoa::Buffer::new().format(person).as_bytes());
-    lines.extend_from_slice(br#","other":"#);
-    lines.extend_from_slice(itoa::Buffer::new().format(other).as_bytes());
-    lines.extend_from_slice(b"}\n");
 }
 
 /// Ranges of followers with about the same number of follows each; none is empty.

@@ -7,6 +7,7 @@
 mod deal;
 mod degrees;
 mod edges;
+mod friends;
 mod shares;
 pub mod table;
 
@@ -47,6 +48,17 @@ impl Population {
         degrees.followers.shuffle(&mut rng);
         degrees.following.shuffle(&mut rng);
         deal::deal(&degrees.followers, &degrees.following, &mut rng).into()
+    }
+
+    /// Makes a population of `people` people in which everybody follows about `each` others at
+    /// random, who follow them back: friends. Nobody has more, but for one person if both numbers
+    /// are odd.
+    pub fn friends(people: u32, each: u32, seed: u64) -> Population {
+        assert!(
+            u32::try_from(u64::from(people) * u64::from(each)).is_ok(),
+            "{people} people with {each} friends each are more than a population may have"
+        );
+        friends::deal(people, each, &mut StdRng::seed_from_u64(seed)).into()
     }
 
     /// Reads a population from an edge list: two numbers a line, each line a mutual friendship.

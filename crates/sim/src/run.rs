@@ -9,6 +9,7 @@
 //! up to one tick early, and then its latency counts from its start.
 
 mod meter;
+mod script;
 #[cfg(test)]
 mod tests;
 
@@ -21,10 +22,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval_at, sleep_until, timeout_at};
 
-use crate::client::{Client, ClientError, Dial, Requests, Response};
-use crate::texts;
-use crate::workload::{Action, What};
+use crate::client::{Client, ClientError, Dial, Response};
+use crate::workload::Action;
 pub(crate) use meter::{Failure, Kind, Meter, Start};
+pub(crate) use script::Script;
+use script::{count_of, done_in, first_refusal, kind_of};
 
 /// The resolution of timers.
 const TICK: Duration = Duration::from_millis(1);
@@ -34,44 +36,6 @@ const ANSWER: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(5);
 /// Time between two lines about the run.
 const REPORT_EVERY: Duration = Duration::from_secs(3);
-/// How many posts or mentions are read at once.
-const PAGE: u32 = 20;
-
-/// How to turn actions into requests.
-pub(crate) struct Script {
-    pub(crate) requests: Requests,
-    /// Seed of the handles.
-    pub(crate) seed: u64,
-}
-
-impl Script {
-    /// Replaces `request` with the action's request.
-    fn write(&self, action: &Action, request: &mut Vec<u8>) {
-        let person = action.person;
-        match action.what {
-            What::ReadHome => {
-                self.requests.get(&format!("/v1/users/{person}/timeline?limit={PAGE}"), request);
-            }
-            What::ReadMentions => {
-                self.requests.get(&format!("/v1/users/{person}/mentions?limit={PAGE}"), request);
-            }
-            What::Post { kind, text_seed } => {
-                let kind = kind.map(|mentioned| texts::handle(self.seed, mentioned));
-                let text = texts::seeded_post_text(text_seed, kind.as_deref());
-                let body = format!("{{\"text\":\"{text}\"}}");
-                self.requests.post(&format!("/v1/users/{person}/posts"), body.as_bytes(), request);
-            }
-        }
-    }
-}
-
-fn kind_of(what: What) -> Kind {
-    match what {
-        What::Post { .. } => Kind::Post,
-        What::ReadHome => Kind::Home,
-        What::ReadMentions => Kind::Mentions,
-    }
-}
 
 /// A run under way, shared by its connections.
 struct Run<I> {
@@ -109,7 +73,7 @@ where
     I: Iterator<Item = Action> + Send + 'static,
 {
     let start = Instant::now();
-    let (actions, meter) = (Mutex::new(actions), Mutex::new(Meter::new()));
+    let (actions, meter) = (Mutex::new(actions), Mutex::new(Meter::new(&script.kinds)));
     let run = Arc::new(Run { script, start, end, actions, meter });
     let mut workers = JoinSet::new();
     for _ in 0..connections {
@@ -133,7 +97,7 @@ where
     if !interrupted {
         run.count_unstarted();
     }
-    let meter = std::mem::replace(&mut *lock(&run.meter), Meter::new());
+    let meter = std::mem::replace(&mut *lock(&run.meter), Meter::new(&[]));
     Ok(Finished { meter, took, interrupted })
 }
 
@@ -174,23 +138,21 @@ impl<I: Iterator<Item = Action> + Send> Run<I> {
         latency: Duration,
         outcome: Option<Result<Response<'_>, ClientError>>,
     ) {
-        let kind = kind_of(action.what);
-        let (failure, waited) = match outcome {
-            Some(Ok(response)) if response.is_success() => {
-                lock(&self.meter).answered(kind, action.person, latency);
-                return;
-            }
-            Some(Ok(response)) => {
-                let body = String::from_utf8_lossy(response.body);
-                let body: String = body.chars().take(200).collect();
-                ((format!("status {}", response.status), body), None)
-            }
-            Some(Err(error)) => (("connection".to_owned(), error.to_string()), None),
-            None => (("timeout".to_owned(), format!("no answer in {latency:.1?}")), Some(latency)),
+        let (kind, count) = (kind_of(action.what), count_of(action.what));
+        let done = match &outcome {
+            Some(Ok(response)) => done_in(response, count),
+            _ => 0,
         };
-        let (what, detail) = failure;
-        let message = format!("{} of person {}: {what}: {detail}", kind.name(), action.person);
-        lock(&self.meter).failed(kind, Failure { kind: what, message }, waited);
+        let waited = outcome.is_none().then_some(latency);
+        let mut meter = lock(&self.meter);
+        if done > 0 {
+            meter.answered(kind, action.person, latency, done);
+        }
+        if done < count {
+            let (what, detail) = why(outcome, latency);
+            let message = format!("{} of person {}: {what}: {detail}", kind.name(), action.person);
+            meter.failed(kind, Failure { kind: what, message, count: count - done }, waited);
+        }
     }
 
     /// Actions that were due but found no free connection to the last have failed too.
@@ -200,6 +162,7 @@ impl<I: Iterator<Item = Action> + Send> Run<I> {
             let failure = Failure {
                 kind: "not started".to_owned(),
                 message: format!("an action due after {:.1?} found no free connection", action.due),
+                count: count_of(action.what),
             };
             let waited = elapsed.saturating_sub(action.due);
             lock(&self.meter).failed(kind_of(action.what), failure, Some(waited));
@@ -207,16 +170,29 @@ impl<I: Iterator<Item = Action> + Send> Run<I> {
     }
 }
 
+/// Why something in a request is not done: the kind of failure, and what there is to say about it.
+fn why(outcome: Option<Result<Response<'_>, ClientError>>, latency: Duration) -> (String, String) {
+    let beginning = |body| String::from_utf8_lossy(body).chars().take(200).collect();
+    match outcome {
+        Some(Ok(response)) if response.is_success() => {
+            ("refused line".to_owned(), first_refusal(response.body))
+        }
+        Some(Ok(response)) => (format!("status {}", response.status), beginning(response.body)),
+        Some(Err(error)) => ("connection".to_owned(), error.to_string()),
+        None => ("timeout".to_owned(), format!("no answer in {latency:.1?}")),
+    }
+}
+
 fn report_window<I>(run: &Run<I>, out: &mut (dyn Write + Send)) -> io::Result<()> {
     let mut meter = lock(&run.meter);
     write!(out, "{:>5.0} s", run.start.elapsed().as_secs_f64())?;
     let mut errors = 0;
-    for (kind, window) in Kind::ALL.into_iter().zip(&meter.window) {
+    for window in &meter.window {
         errors += window.errors;
         write!(
             out,
             "  {} {} ({:.0}/s, p50 {:.2} p99 {:.2} ms)",
-            kind.name(),
+            window.kind.name(),
             window.answered,
             window.answered as f64 / REPORT_EVERY.as_secs_f64(),
             window.quantile_ms(0.5),

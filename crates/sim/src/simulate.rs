@@ -1,4 +1,4 @@
-//! A whole rehearsal: make the population, load it, drive it, sum up.
+//! A whole rehearsal: make the people, load them, drive the server, sum up.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,14 +11,20 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use crate::Population;
+use crate::cast::{Cast, Feed, Stories};
 use crate::client::Requests;
 pub use crate::load::LoadError;
 use crate::load::Loading;
 use crate::population::{GraphError, PEOPLE_MAX};
 use crate::run::{Finished, Kind, Script, cancelled, run};
-use crate::summary::{LagSummary, Summary};
-use crate::workload::{Load, Workload};
+use crate::summary::{FeedSummary, LagSummary, StoriesSummary, Summary};
+use crate::workload::{Load, Storytelling};
+
+/// Most friends of each person: all of a population still fit 32-bit positions.
+const FRIENDS_MAX: u32 = 400;
+const _: () = assert!(PEOPLE_MAX <= u32::MAX / FRIENDS_MAX);
+/// Most stories that may live at a time, which bounds what is kept about them here.
+const STORIES_MAX: u64 = 100_000_000;
 
 /// What to rehearse, and where.
 #[derive(Debug, Clone)]
@@ -29,13 +35,15 @@ pub struct SimulateOptions {
     pub key: Option<String>,
     /// How many people to make, at least 2; a graph brings its own.
     pub users: u32,
-    /// How busy they are.
-    pub load: Load,
+    /// How busy they are with posts and home timelines, if these are rehearsed.
+    pub feed: Option<Load>,
+    /// How they live with friends and stories, if these are rehearsed.
+    pub stories: Option<Storytelling>,
     /// How long to drive the server, after loading.
     pub duration: Duration,
     /// The seed of the population, the names, the actions and the texts.
     pub seed: u64,
-    /// An edge list to take the population from instead of making one.
+    /// An edge list to take follows and friendships from instead of making them.
     pub graph: Option<PathBuf>,
     /// How many connections carry the load, at least 1.
     pub connections: usize,
@@ -52,7 +60,7 @@ pub enum SimError {
     /// The graph cannot be read.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// The population cannot be loaded into the server.
+    /// The people cannot be loaded into the server.
     #[error("loading failed: {0}")]
     Load(#[from] LoadError),
     /// The rehearsal was cut short before there was anything to sum up.
@@ -72,20 +80,16 @@ pub async fn simulate(
 ) -> Result<Summary, SimError> {
     check(&options)?;
     let requests = Requests::new(&options.target.to_string(), options.key.as_deref());
-    let population = tokio::select! {
-        population = populate(&options) => Arc::new(population?),
+    let cast = tokio::select! {
+        cast = make(&options) => Arc::new(cast?),
         () = cancelled(&mut cancel) => return Err(SimError::Interrupted),
     };
-    let mut summary = beginning(&options, &population);
+    let mut summary = beginning(&cast, options.graph.is_none());
     describe(&summary, out)?;
 
     let loading = Instant::now();
-    let load = Loading {
-        target: options.target,
-        requests: requests.clone(),
-        population: Arc::clone(&population),
-        seed: options.seed,
-    };
+    let load =
+        Loading { target: options.target, requests: requests.clone(), cast: Arc::clone(&cast) };
     tokio::select! {
         loaded = Arc::new(load).load() => loaded?,
         () = cancelled(&mut cancel) => return Err(SimError::Interrupted),
@@ -93,10 +97,9 @@ pub async fn simulate(
     summary.load_s = loading.elapsed().as_secs_f64();
     writeln!(out, "loaded in {:.1} s", summary.load_s)?;
 
-    let actions = Workload::new(population, options.load, options.seed);
-    let script = Script { requests, seed: options.seed };
+    let script = Script { requests, seed: options.seed, kinds: kinds(&cast) };
     let (target, end, connections) = (&options.target, options.duration, options.connections);
-    let finished = run(target, script, actions, end, connections, out, &mut cancel).await?;
+    let finished = run(target, script, cast.actions(), end, connections, out, &mut cancel).await?;
     finish(&mut summary, &finished);
     write!(out, "{summary}")?;
     if let Some(path) = &options.json {
@@ -114,34 +117,62 @@ fn check(options: &SimulateOptions) -> Result<(), SimError> {
     if options.connections == 0 {
         return bad("a rehearsal needs at least 1 connection".to_owned());
     }
+    if let Some(Storytelling { friends, stories, life_s, .. }) = options.stories {
+        let friends_max = FRIENDS_MAX.min(options.users - 1);
+        if options.graph.is_none() && !(1..=friends_max).contains(&friends) {
+            return bad(format!("everybody can have 1 to {friends_max} friends, not {friends}"));
+        }
+        if stories == 0 || u64::from(options.users) * u64::from(stories) > STORIES_MAX {
+            let people = options.users;
+            return bad(format!("{people} people cannot have {stories} stories each"));
+        }
+        if life_s == 0 {
+            return bad("a story lives at least 1 s".to_owned());
+        }
+    }
     Ok(())
 }
 
-async fn populate(options: &SimulateOptions) -> Result<Population, SimError> {
-    let (users, seed, graph) = (options.users, options.seed, options.graph.clone());
-    let made = spawn_blocking(move || match graph {
-        Some(path) => Population::from_edges(&path),
-        None => Ok(Population::made(users, seed)),
-    });
-    match made.await {
-        Ok(population) => Ok(population?),
+async fn make(options: &SimulateOptions) -> Result<Cast, SimError> {
+    let options = options.clone();
+    match spawn_blocking(move || Cast::new(&options)).await {
+        Ok(cast) => Ok(cast?),
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     }
 }
 
-/// The summary before anything has happened.
-fn beginning(options: &SimulateOptions, population: &Population) -> Summary {
+/// The kinds of requests that these people make.
+fn kinds(cast: &Cast) -> Vec<Kind> {
+    let feed = cast.feed.iter().flat_map(|_| Kind::FEED);
+    feed.chain(cast.stories.iter().flat_map(|_| Kind::STORIES)).collect()
+}
+
+/// The summary before anything has happened; `made` tells that no graph was read.
+fn beginning(cast: &Cast, made: bool) -> Summary {
+    let feed = cast.feed.as_ref().map(|Feed { follows, load }| FeedSummary {
+        load: *load,
+        follows: follows.follows(),
+        shares: made.then(|| follows.shares()),
+        posts_by_top_twentieth: 0.0,
+    });
+    let stories = |Stories { friends, tellings, telling }: &Stories| StoriesSummary {
+        friendships: friends.follows() / 2,
+        stories_each: telling.stories,
+        story_life_s: telling.life_s,
+        stories_per_request: tellings.per_request(),
+        stories_due_per_second: tellings.per_second(),
+        homes_due_per_second: telling.homes_per_second.into(),
+        story_reads_due_per_second: telling.story_reads_per_second(),
+    };
     Summary {
-        seed: options.seed,
-        load: options.load,
-        people: population.people(),
-        follows: population.follows(),
-        shares: options.graph.is_none().then(|| population.shares()),
+        seed: cast.seed,
+        people: cast.people,
+        feed,
+        stories: cast.stories.as_ref().map(stories),
         load_s: 0.0,
         run_s: 0.0,
         interrupted: false,
         kinds: Vec::new(),
-        posts_by_top_twentieth: 0.0,
         errors: Vec::new(),
         error_messages: Vec::new(),
         lag: LagSummary::default(),
@@ -149,10 +180,12 @@ fn beginning(options: &SimulateOptions, population: &Population) -> Summary {
 }
 
 fn describe(summary: &Summary, out: &mut (dyn Write + Send)) -> io::Result<()> {
-    let Summary { seed, people, follows, .. } = summary;
-    writeln!(out, "{people} people with {follows} follows (seed {seed})")?;
-    if let Some(shares) = &summary.shares {
+    writeln!(out, "{} (seed {})", summary.cast(), summary.seed)?;
+    if let Some(FeedSummary { shares: Some(shares), .. }) = &summary.feed {
         write!(out, "{shares}")?;
+    }
+    if let Some(stories) = &summary.stories {
+        write!(out, "{stories}")?;
     }
     out.flush()
 }
@@ -161,9 +194,10 @@ fn finish(summary: &mut Summary, finished: &Finished) {
     let meter = &finished.meter;
     summary.run_s = finished.took.as_secs_f64();
     summary.interrupted = finished.interrupted;
-    let kinds = Kind::ALL.into_iter().zip(&meter.whole);
-    summary.kinds = kinds.map(|(kind, measured)| measured.summary(kind, summary.run_s)).collect();
-    summary.posts_by_top_twentieth = meter.posts_by_top(summary.people.div_ceil(20) as usize);
+    summary.kinds = meter.whole.iter().map(|measured| measured.summary(summary.run_s)).collect();
+    if let Some(feed) = &mut summary.feed {
+        feed.posts_by_top_twentieth = meter.posts_by_top(summary.people.div_ceil(20) as usize);
+    }
     summary.errors = meter.errors();
     summary.error_messages = meter.messages();
     summary.lag = meter.lag();

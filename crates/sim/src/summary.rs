@@ -16,14 +16,14 @@ const OWN_LAG_MS_MAX: f64 = 10.0;
 pub struct Summary {
     /// The seed of everything.
     pub seed: u64,
-    /// How busy people were.
-    pub load: Load,
     /// The number of people.
     pub people: u32,
-    /// The number of follows.
-    pub follows: u64,
-    /// The population against the tables it was made from; none for a graph from a file.
-    pub shares: Option<Shares>,
+    /// What there is to say of posts and home timelines, if they were rehearsed.
+    #[serde(flatten)]
+    pub feed: Option<FeedSummary>,
+    /// What there is to say of friends and stories, if they were rehearsed.
+    #[serde(flatten)]
+    pub stories: Option<StoriesSummary>,
     /// Seconds that loading took.
     pub load_s: f64,
     /// Seconds that the run took, to its last answer.
@@ -32,14 +32,45 @@ pub struct Summary {
     pub interrupted: bool,
     /// Counts and latencies by kind of request.
     pub kinds: Vec<KindSummary>,
-    /// The percentage of posts written by the twentieth of people who wrote most.
-    pub posts_by_top_twentieth: f64,
     /// Failures by kind.
     pub errors: Vec<ErrorCount>,
     /// The first failures in full.
     pub error_messages: Vec<String>,
     /// How late the generator was.
     pub lag: LagSummary,
+}
+
+/// People who follow and post.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FeedSummary {
+    /// How busy they were.
+    pub load: Load,
+    /// The number of follows.
+    pub follows: u64,
+    /// The population against the tables it was made from; none for a graph from a file.
+    pub shares: Option<Shares>,
+    /// The percentage of posts written by the twentieth of people who wrote most.
+    pub posts_by_top_twentieth: f64,
+}
+
+/// Friends who tell stories. What was due is what the rates ask for; what was reached stands among
+/// the kinds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StoriesSummary {
+    /// The number of friendships.
+    pub friendships: u64,
+    /// Stories of each person that live at a time.
+    pub stories_each: u32,
+    /// How long each lives, in seconds.
+    pub story_life_s: u32,
+    /// Most stories told in one request.
+    pub stories_per_request: u32,
+    /// Stories to be told a second, so that each is told again when its life ends.
+    pub stories_due_per_second: f64,
+    /// Reads of stories homes to be done a second.
+    pub homes_due_per_second: f64,
+    /// Reads of one friend's stories to be done a second.
+    pub story_reads_due_per_second: f64,
 }
 
 /// Counts and latencies of one kind of request.
@@ -90,15 +121,32 @@ impl Summary {
     pub fn error_count(&self) -> u64 {
         self.errors.iter().map(|error| error.count).sum()
     }
+
+    /// Who took part, as half a sentence.
+    pub(crate) fn cast(&self) -> String {
+        let follows = self.feed.iter().map(|feed| format!("{} follows", feed.follows));
+        let friends = |stories: &StoriesSummary| format!("{} friendships", stories.friendships);
+        let ties: Vec<String> = follows.chain(self.stories.iter().map(friends)).collect();
+        format!("{} people with {}", self.people, ties.join(" and "))
+    }
+}
+
+impl fmt::Display for StoriesSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StoriesSummary { stories_each, story_life_s, stories_per_request, .. } = self;
+        writeln!(
+            f,
+            "{stories_each} stories each that live {story_life_s} s; due a second: {:.1} stories \
+             ({stories_per_request} a request), {:.1} stories homes, {:.1} story reads",
+            self.stories_due_per_second, self.homes_due_per_second, self.story_reads_due_per_second
+        )
+    }
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { people, follows, load_s, run_s, posts_by_top_twentieth, lag, .. } = self;
-        writeln!(
-            f,
-            "{people} people with {follows} follows, loaded in {load_s:.1} s, driven for {run_s:.1} s"
-        )?;
+        let Summary { load_s, run_s, lag, .. } = self;
+        writeln!(f, "{}, loaded in {load_s:.1} s, driven for {run_s:.1} s", self.cast())?;
         writeln!(
             f,
             "{:<14}{:>10}{:>10}{:>8}{:>10}{:>10}{:>10}{:>10}{:>10}",
@@ -112,7 +160,15 @@ impl fmt::Display for Summary {
             )?;
             writeln!(f, "{:>10.2}{:>10.2}{:>10.2}", kind.p99_ms, kind.p999_ms, kind.max_ms)?;
         }
-        writeln!(f, "the busiest 5 % of people wrote {posts_by_top_twentieth:.1} % of the posts")?;
+        if let Some(FeedSummary { posts_by_top_twentieth, .. }) = &self.feed {
+            writeln!(
+                f,
+                "the busiest 5 % of people wrote {posts_by_top_twentieth:.1} % of the posts"
+            )?;
+        }
+        if let Some(stories) = &self.stories {
+            write!(f, "{stories}")?;
+        }
         writeln!(
             f,
             "generator: own lag p99 {:.2} ms, {} starts more than 10 ms late, {} waited for a connection",

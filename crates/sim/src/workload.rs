@@ -8,6 +8,9 @@
 //!
 //! The times do not depend on the server: this is the open half of an open loop.
 
+mod stories;
+
+use std::iter::Peekable;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +22,8 @@ use serde::Serialize;
 
 use crate::Population;
 use crate::population::apportion;
+pub use stories::Storytelling;
+pub(crate) use stories::{Tellings, read_friends, read_homes, tell};
 
 /// How busy people are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -77,6 +82,19 @@ pub enum What {
     ReadHome,
     /// Reads the newest posts that mention them.
     ReadMentions,
+    /// Tells a story, and so do those with the numbers behind theirs, in one request.
+    TellStories {
+        /// How many people tell one each, at least 1.
+        stories: u32,
+        /// How long the stories live, in seconds.
+        life_s: u32,
+        /// The seed their texts are made from.
+        text_seed: u64,
+    },
+    /// Reads the newest stories of their friends.
+    ReadStoriesHome,
+    /// Reads the stories of this friend.
+    ReadStories(u32),
 }
 
 /// One thing one person does.
@@ -88,6 +106,32 @@ pub struct Action {
     pub person: u32,
     /// What they do.
     pub what: What,
+}
+
+/// Several sequences of actions, each in order of time, as one in order of time.
+pub(crate) struct Merged(Vec<Peekable<Box<dyn Iterator<Item = Action> + Send>>>);
+
+impl Merged {
+    /// No actions yet.
+    pub(crate) fn new() -> Merged {
+        Merged(Vec::new())
+    }
+
+    /// Takes in a sequence.
+    pub(crate) fn add(&mut self, actions: impl Iterator<Item = Action> + Send + 'static) {
+        let actions: Box<dyn Iterator<Item = Action> + Send> = Box::new(actions);
+        self.0.push(actions.peekable());
+    }
+}
+
+impl Iterator for Merged {
+    type Item = Action;
+
+    fn next(&mut self) -> Option<Action> {
+        let due = |actions: &mut Peekable<_>| actions.peek().map(|action: &Action| action.due);
+        let waiting = self.0.iter_mut().filter_map(|actions| Some((due(actions)?, actions)));
+        waiting.min_by_key(|(due, _)| *due)?.1.next()
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

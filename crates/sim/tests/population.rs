@@ -108,6 +108,29 @@ fn a_real_graph_reads_as_mutual_follows() {
 }
 
 #[test]
+fn friends_are_mutual_and_everybody_has_about_as_many() {
+    for (people, each) in [(2, 1), (3, 1), (3, 2), (20, 19), (1_000, 10), (1_000, 7), (999, 7)] {
+        let population = Population::friends(people, each, 5);
+        assert_eq!(population.people(), people);
+        check_invariants(&population);
+        let counts = (0..people).map(|person| population.following(person).len() as u32);
+        let more = counts.clone().filter(|&friends| friends > each).count() as u32;
+        assert!(more <= people * each % 2, "{more} of {people} have more than {each} friends");
+        assert!(counts.min() > Some(each / 3), "somebody has hardly any of {each} friends");
+        for person in 0..people {
+            let friends = population.following(person);
+            let mutual = |friend: &u32| population.following(*friend).contains(&person);
+            assert!(friends.iter().all(mutual), "{person}: {friends:?}");
+        }
+        if people >= 999 {
+            let asked = u64::from(people * each);
+            assert!(population.follows() * 100 > asked * 98, "{} of {asked}", population.follows());
+        }
+    }
+    assert_ne!(Population::friends(50, 4, 1), Population::friends(50, 4, 2));
+}
+
+#[test]
 fn a_missing_graph_is_an_error() {
     let error = Population::from_edges(std::path::Path::new("no/such/graph")).expect_err("no file");
     assert!(error.to_string().starts_with("cannot read the graph: "), "{error}");

@@ -21,7 +21,7 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use sim::simulate::LoadError;
 use sim::workload::Load;
-use sim::{Population, SimError, SimulateOptions, simulate};
+use sim::{Population, SimError, SimulateOptions, Storytelling, simulate};
 use tokio::sync::{mpsc, watch};
 
 const KEY: &str = "open sesame";
@@ -31,6 +31,9 @@ struct World {
     handles: Vec<String>,
     ids: HashMap<String, usize>,
     follows: Vec<(u64, u64)>,
+    friendships: Vec<(u64, u64)>,
+    /// Who told a story, for how many seconds.
+    stories: Vec<(u64, u64)>,
     posts: Vec<(usize, String)>,
     reads: usize,
 }
@@ -54,17 +57,28 @@ impl World {
                 self.handles.push(handle);
                 json!({"ok": true, "id": (self.handles.len() - 1).to_string()})
             }
-            "follow" => {
+            op @ ("follow" | "befriend") => {
                 let [user, other] =
                     ["user", "other"].map(|name| command[name].as_u64().expect("a number"));
                 if user.max(other) as usize >= self.handles.len() {
                     return json!({"ok": false, "error": "user_not_found", "message": "who?"});
                 }
-                self.follows.push((user, other));
+                let joined = if op == "follow" { &mut self.follows } else { &mut self.friendships };
+                joined.push((user, other));
                 json!({"ok": true})
+            }
+            "tell_story" => {
+                let user = command["user"].as_u64().expect("a number");
+                self.tell(user, &command);
+                json!({"ok": true, "id": "7"})
             }
             op => panic!("unexpected {op}"),
         }
+    }
+
+    fn tell(&mut self, user: u64, story: &Value) {
+        assert!(story["text"].as_str().is_some_and(|text| !text.is_empty()), "{story}");
+        self.stories.push((user, story["ttl_s"].as_u64().expect("a life")));
     }
 }
 
@@ -104,6 +118,11 @@ async fn write_post(
     StatusCode::CREATED
 }
 
+async fn tell_story(State(world): State<Shared>, Path(user): Path<u64>, body: Bytes) -> StatusCode {
+    lock(&world).tell(user, &serde_json::from_slice(&body).expect("a story is JSON"));
+    StatusCode::CREATED
+}
+
 async fn read(State(world): State<Shared>) -> &'static str {
     lock(&world).reads += 1;
     r#"{"items":[]}"#
@@ -125,6 +144,8 @@ async fn serve() -> (SocketAddr, Shared) {
         .route("/v1/users/{user}/posts", post(write_post))
         .route("/v1/users/{user}/timeline", get(read))
         .route("/v1/users/{user}/mentions", get(read))
+        .route("/v1/users/{user}/stories", get(read).post(tell_story))
+        .route("/v1/users/{user}/stories/home", get(read))
         .layer(from_fn(wants_key))
         .with_state(Arc::clone(&world));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -138,13 +159,19 @@ fn options(target: SocketAddr) -> SimulateOptions {
         target,
         key: Some(KEY.to_owned()),
         users: 500,
-        load: Load::Heavy,
+        feed: Some(Load::Heavy),
+        stories: None,
         duration: Duration::from_millis(500),
         seed: 4,
         graph: None,
         connections: 8,
         json: None,
     }
+}
+
+/// Of 300 stories 300 are due a second: told one by one.
+fn stories() -> Storytelling {
+    Storytelling { friends: 4, stories: 3, life_s: 1, homes_per_second: 200 }
 }
 
 /// Rehearses, and gives what was printed too.
@@ -201,6 +228,54 @@ async fn a_rehearsal_loads_everybody_and_drives_the_server() {
 }
 
 #[tokio::test]
+async fn a_rehearsal_of_stories_makes_friends_and_tells_again_what_vanishes() {
+    let (target, world) = serve().await;
+    let options =
+        SimulateOptions { users: 100, feed: None, stories: Some(stories()), ..options(target) };
+    let (summary, out) = rehearse(options).await;
+    let summary = summary.expect("a rehearsal");
+    assert_eq!(summary.error_count(), 0, "{out}");
+    let mut world = world.lock().unwrap();
+
+    let friends = Population::friends(100, 4, 4);
+    let mut expected: Vec<(u64, u64)> = (0..100)
+        .flat_map(|person| {
+            friends.following(person).iter().map(move |&o| (person.into(), o.into()))
+        })
+        .filter(|(person, other)| person < other)
+        .collect();
+    expected.sort_unstable();
+    world.friendships.sort_unstable();
+    assert_eq!(world.friendships, expected);
+    assert!(world.follows.is_empty() && world.posts.is_empty());
+
+    let names: Vec<_> = summary.kinds.iter().map(|kind| kind.kind).collect();
+    assert_eq!(names, ["stories told", "stories homes", "story reads"]);
+    let counts: Vec<u64> = summary.kinds.iter().map(|kind| kind.count).collect();
+    assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
+    assert_eq!(world.stories.len() as u64, 300 + counts[0], "all stand, and are told again");
+    assert_eq!((counts[1] + counts[2]) as usize, world.reads);
+    assert!(world.stories.iter().all(|&(user, life_s)| user < 100 && life_s == 1));
+    assert!(
+        out.contains("due a second: 300.0 stories (1 a request), 200.0 stories homes"),
+        "{out}"
+    );
+}
+
+#[tokio::test]
+async fn both_parts_are_rehearsed_together_and_many_stories_go_in_one_request() {
+    let (target, world) = serve().await;
+    let telling = Storytelling { stories: 10, ..stories() };
+    let (summary, out) =
+        rehearse(SimulateOptions { stories: Some(telling), ..options(target) }).await;
+    let summary = summary.expect("a rehearsal");
+    assert_eq!((summary.error_count(), summary.kinds.len()), (0, 6), "{out}");
+    let told = summary.kinds.iter().find(|kind| kind.kind == "stories told").unwrap();
+    assert!(told.count > 0 && told.count % 10 == 0, "ten a request: {}", told.count);
+    assert_eq!(world.lock().unwrap().stories.len() as u64, 5_000 + told.count);
+}
+
+#[tokio::test]
 async fn a_graph_from_a_file_is_loaded_in_both_directions() {
     let (target, world) = serve().await;
     let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -223,6 +298,13 @@ async fn what_prevents_a_rehearsal_is_told() {
     check(SimulateOptions { key: None, ..options(target) }, "refused the batch with status 401")
         .await;
     check(SimulateOptions { users: 1, ..options(target) }, "2 to 10000000 people, not 1").await;
+    let telling = |telling| SimulateOptions { stories: Some(telling), ..options(target) };
+    let friends = "1 to 400 friends, not 401";
+    check(telling(Storytelling { friends: 401, ..stories() }), friends).await;
+    check(telling(Storytelling { friends: 0, ..stories() }), "friends, not 0").await;
+    check(telling(Storytelling { stories: 0, ..stories() }), "cannot have 0 stories").await;
+    check(telling(Storytelling { stories: 200_001, ..stories() }), "cannot have").await;
+    check(telling(Storytelling { life_s: 0, ..stories() }), "at least 1 s").await;
     check(SimulateOptions { connections: 0, ..options(target) }, "at least 1 connection").await;
     check(
         SimulateOptions { graph: Some("no/such/file".into()), ..options(target) },

@@ -20,6 +20,7 @@ fn name(what: What) -> &'static str {
         What::Post { .. } => "post",
         What::ReadHome => "home",
         What::ReadMentions => "mentions",
+        other => panic!("not of the feed: {other:?}"),
     }
 }
 

@@ -227,8 +227,9 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
     for word in ["ROOST_KEY", "ROOST_LOG", "127.0.0.1:8998", "./roost-data", "always", "never"] {
         assert!(help.contains(word), "{word}? {help}");
     }
-    let flags = ["target", "users", "load", "duration", "seed", "graph", "connections", "json"];
-    check("simulate", &flags);
+    let common = ["duration", "seed", "graph", "connections", "json"];
+    let flags = ["target", "profile", "users", "load", "friends", "stories", "life", "home-reads"];
+    check("simulate", &[&flags[..], &common[..]].concat());
     check("demo", &["listen", "users", "duration"]);
     let help = run(["--help"]).out;
     for command in ["serve", "demo", "simulate"] {

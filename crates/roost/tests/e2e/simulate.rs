@@ -36,6 +36,28 @@ fn a_rehearsal_tells_its_tables_and_writes_them_as_json() {
 }
 
 #[test]
+fn a_rehearsal_of_stories_tells_reads_and_sums_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("summary.json");
+    let small = ["--users", "60", "--friends", "4", "--stories", "2", "--life", "1"];
+    let more = ["--home-reads", "50", "--duration", "2s", "--json"];
+    let arguments = ["simulate", "--profile", "stories"].into_iter().chain(small).chain(more);
+    let ended = Process::start(roost(arguments).arg(&file)).ended();
+    assert!(ended.status.success(), "{ended:#?}");
+    for part in ["60 people with ", " friendships", "120.0 stories (1 a request)", "no errors"] {
+        assert!(ended.out.contains(part), "{part}? {}", ended.out);
+    }
+    let summary: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!((&summary["story_life_s"], &summary["stories_each"]), (&1.into(), &2.into()));
+    assert_eq!(summary["stories_due_per_second"], 120.0);
+    assert_eq!(summary["follows"], Value::Null, "nothing of the feed: {summary:#}");
+    let kinds = summary["kinds"].as_array().unwrap();
+    let names: Vec<_> = kinds.iter().filter_map(|kind| kind["kind"].as_str()).collect();
+    assert_eq!(names, ["stories told", "stories homes", "story reads"]);
+    assert!(kinds.iter().all(|kind| kind["count"].as_u64() > Some(0)), "{summary:#}");
+}
+
+#[test]
 fn a_rehearsal_without_its_server_says_what_is_wrong() {
     let check = |target: &str, expect: &str| {
         let ended = run(["simulate", "--users", "10", "--duration", "1s", "--target", target]);

@@ -26,10 +26,21 @@ impl Requests {
 
     /// Replaces `buffer` with a POST of a JSON `body` to `path`.
     pub fn post(&self, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
+        self.post_as("application/json", path, body, buffer);
+    }
+
+    /// Replaces `buffer` with a POST of NDJSON `lines` to `path`.
+    pub(crate) fn post_lines(&self, path: &str, lines: &[u8], buffer: &mut Vec<u8>) {
+        self.post_as("application/x-ndjson", path, lines, buffer);
+    }
+
+    fn post_as(&self, media: &str, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
         self.begin("POST ", path, buffer);
-        buffer.extend_from_slice(b"Content-Type: application/json\r\nContent-Length: ");
-        buffer.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
-        buffer.extend_from_slice(b"\r\n\r\n");
+        let mut digits = itoa::Buffer::new();
+        let length = digits.format(body.len());
+        for part in ["Content-Type: ", media, "\r\nContent-Length: ", length, "\r\n\r\n"] {
+            buffer.extend_from_slice(part.as_bytes());
+        }
         buffer.extend_from_slice(body);
     }
 

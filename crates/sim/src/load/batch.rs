@@ -184,7 +184,7 @@ struct CommandResult {
 
 /// The id that a successful result tells, if any; results come in their millions, so the two
 /// usual shapes are known by sight and only others are parsed.
-fn parse_result(line: &[u8], number: u64) -> Result<Option<u64>, LoadError> {
+pub(crate) fn parse_result(line: &[u8], number: u64) -> Result<Option<u64>, LoadError> {
     match line.strip_prefix(br#"{"ok":true"#) {
         Some(b"}") => return Ok(None),
         Some(rest) => {

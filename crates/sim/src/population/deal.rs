@@ -27,6 +27,24 @@ pub(crate) struct Dealt {
     pub(crate) targets: Vec<u32>,
 }
 
+impl Dealt {
+    /// Everybody follows those they are paired with and is followed by them; a pair that is there
+    /// twice counts once.
+    pub(crate) fn joining(people: u32, pairs: &[(u32, u32)]) -> Dealt {
+        let mut follows: Vec<(u32, u32)> =
+            pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
+        follows.sort_unstable();
+        follows.dedup();
+        let mut start = 0;
+        let spans = (0..people).map(|person| {
+            let end = follows.partition_point(|&(follower, _)| follower <= person) as u32;
+            std::mem::replace(&mut start, end)..end
+        });
+        let spans = spans.collect();
+        Dealt { spans, targets: follows.into_iter().map(|(_, followed)| followed).collect() }
+    }
+}
+
 /// Deals follows so that person `p` follows `following[p]` people and is followed by
 /// `followers[p]`, or by fewer where the pool ran out of people new to the last followers.
 pub(crate) fn deal(followers: &[u32], following: &[u32], rng: &mut StdRng) -> Dealt {

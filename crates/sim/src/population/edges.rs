@@ -38,27 +38,14 @@ pub(crate) fn read(path: &Path) -> Result<Dealt, GraphError> {
 }
 
 fn parse(lines: impl BufRead) -> Result<Dealt, GraphError> {
-    let mut follows = Vec::new();
+    let mut pairs = Vec::new();
     for (number, line) in (1..).zip(lines.lines()) {
         let edge =
             parse_line(&line?).map_err(|problem| GraphError::Line { line: number, problem })?;
-        if let Some((a, b)) = edge {
-            follows.extend([(a, b), (b, a)]);
-        }
+        pairs.extend(edge);
     }
-    follows.sort_unstable();
-    follows.dedup();
-    // Every edge is there in both directions, so the last follower has the highest number.
-    let Some(&(last, _)) = follows.last() else { return Err(GraphError::Empty) };
-
-    let mut spans = Vec::with_capacity(last as usize + 1);
-    let mut start = 0;
-    for person in 0..=last {
-        let end = follows.partition_point(|&(follower, _)| follower <= person) as u32;
-        spans.push(start..end);
-        start = end;
-    }
-    Ok(Dealt { spans, targets: follows.into_iter().map(|(_, followed)| followed).collect() })
+    let last = pairs.iter().map(|&(a, b)| a.max(b)).max().ok_or(GraphError::Empty)?;
+    Ok(Dealt::joining(last + 1, &pairs))
 }
 
 fn parse_line(line: &str) -> Result<Option<(u32, u32)>, String> {

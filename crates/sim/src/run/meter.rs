@@ -20,16 +20,25 @@ pub(crate) enum Kind {
     Post,
     Home,
     Mentions,
+    TellStory,
+    StoriesHome,
+    Stories,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 3] = [Kind::Post, Kind::Home, Kind::Mentions];
+    /// Those of people who follow and post.
+    pub(crate) const FEED: [Kind; 3] = [Kind::Post, Kind::Home, Kind::Mentions];
+    /// Those of friends who tell stories.
+    pub(crate) const STORIES: [Kind; 3] = [Kind::TellStory, Kind::StoriesHome, Kind::Stories];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Post => "posts",
             Kind::Home => "home reads",
             Kind::Mentions => "mention reads",
+            Kind::TellStory => "stories told",
+            Kind::StoriesHome => "stories homes",
+            Kind::Stories => "story reads",
         }
     }
 }
@@ -41,6 +50,8 @@ pub(crate) struct Failure {
     pub(crate) kind: String,
     /// What happened, in full.
     pub(crate) message: String,
+    /// How many were in the request.
+    pub(crate) count: u64,
 }
 
 /// When an action started, against when it was due.
@@ -52,17 +63,18 @@ pub(crate) struct Start {
     pub(crate) ready: bool,
 }
 
-/// Answers and failures of one kind of request.
+/// Answers and failures of one kind of request. Of stories told several to a request each counts.
 #[derive(Debug)]
 pub(crate) struct KindMeter {
+    pub(crate) kind: Kind,
     pub(crate) latency_us: Histogram<u64>,
     pub(crate) answered: u64,
     pub(crate) errors: u64,
 }
 
 impl KindMeter {
-    fn new() -> KindMeter {
-        KindMeter { latency_us: histogram(), answered: 0, errors: 0 }
+    fn new(kind: Kind) -> KindMeter {
+        KindMeter { kind, latency_us: histogram(), answered: 0, errors: 0 }
     }
 
     fn clear(&mut self) {
@@ -75,9 +87,9 @@ impl KindMeter {
         self.latency_us.value_at_quantile(quantile) as f64 / 1_000.0
     }
 
-    pub(crate) fn summary(&self, kind: Kind, seconds: f64) -> KindSummary {
+    pub(crate) fn summary(&self, seconds: f64) -> KindSummary {
         KindSummary {
-            kind: kind.name(),
+            kind: self.kind.name(),
             count: self.answered,
             per_second: if seconds > 0.0 { self.answered as f64 / seconds } else { 0.0 },
             errors: self.errors,
@@ -90,25 +102,20 @@ impl KindMeter {
     }
 }
 
-/// All kinds, in the order of [`Kind::ALL`].
-pub(crate) type Kinds = [KindMeter; 3];
-
-fn of(kinds: &mut Kinds, kind: Kind) -> &mut KindMeter {
-    let [post, home, mentions] = kinds;
-    match kind {
-        Kind::Post => post,
-        Kind::Home => home,
-        Kind::Mentions => mentions,
-    }
+fn of(meters: &mut [KindMeter], kind: Kind) -> &mut KindMeter {
+    let Some(meter) = meters.iter_mut().find(|meter| meter.kind == kind) else {
+        unreachable!("a run measures every kind of its actions");
+    };
+    meter
 }
 
 /// Everything measured in a run.
 #[derive(Debug)]
 pub(crate) struct Meter {
     /// Since the last look.
-    pub(crate) window: Kinds,
+    pub(crate) window: Vec<KindMeter>,
     /// Since the start.
-    pub(crate) whole: Kinds,
+    pub(crate) whole: Vec<KindMeter>,
     own_lag_us: Histogram<u64>,
     late: u64,
     waited: u64,
@@ -118,10 +125,11 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new() -> Meter {
+    pub(crate) fn new(kinds: &[Kind]) -> Meter {
+        let meters = || kinds.iter().copied().map(KindMeter::new).collect();
         Meter {
-            window: Kind::ALL.map(|_| KindMeter::new()),
-            whole: Kind::ALL.map(|_| KindMeter::new()),
+            window: meters(),
+            whole: meters(),
             own_lag_us: histogram(),
             late: 0,
             waited: 0,
@@ -141,29 +149,31 @@ impl Meter {
         }
     }
 
-    /// An action was answered as it should be; `latency` is from when it was due.
-    pub(crate) fn answered(&mut self, kind: Kind, person: u32, latency: Duration) {
-        for kinds in [&mut self.window, &mut self.whole] {
-            let meter = of(kinds, kind);
-            meter.answered += 1;
-            meter.latency_us.saturating_record(micros(latency));
+    /// An action, or `count` done in one request, was answered as it should be; `latency` is from
+    /// when it was due.
+    pub(crate) fn answered(&mut self, kind: Kind, person: u32, latency: Duration, count: u64) {
+        for meters in [&mut self.window, &mut self.whole] {
+            let meter = of(meters, kind);
+            meter.answered += count;
+            meter.latency_us.saturating_record_n(micros(latency), count);
         }
         if kind == Kind::Post {
             *self.posts_by.entry(person).or_default() += 1;
         }
     }
 
-    /// An action failed. If it did so by taking too long, `waited` is how long it has been due,
-    /// and counts as a latency: a stalled server must not look better than a slow one.
+    /// An action, or `failure.count` of one request, failed. If it did so by taking too long,
+    /// `waited` is how long it has been due, and counts as a latency: a stalled server must not look
+    /// better than a slow one.
     pub(crate) fn failed(&mut self, kind: Kind, failure: Failure, waited: Option<Duration>) {
-        for kinds in [&mut self.window, &mut self.whole] {
-            let meter = of(kinds, kind);
-            meter.errors += 1;
+        for meters in [&mut self.window, &mut self.whole] {
+            let meter = of(meters, kind);
+            meter.errors += failure.count;
             if let Some(waited) = waited {
-                meter.latency_us.saturating_record(micros(waited));
+                meter.latency_us.saturating_record_n(micros(waited), failure.count);
             }
         }
-        *self.failures.entry(failure.kind).or_default() += 1;
+        *self.failures.entry(failure.kind).or_default() += failure.count;
         if self.messages.len() < MESSAGES_MAX {
             self.messages.push(failure.message);
         }

@@ -6,7 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::sleep;
 
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
 use super::*;
+use crate::client::Requests;
+use crate::workload::{PostKind, What};
+use crate::{lines, texts};
+
+/// Every answer's body: to a batch of two, that one was done.
+const BODY: &str = "{\"ok\":true}\n{\"ok\":false}\n";
 
 /// What the server does with a request that comes at a time (from the start).
 #[derive(Clone, Copy)]
@@ -43,7 +52,8 @@ impl TestServer {
                     200
                 }
             };
-            let answer = format!("HTTP/1.1 {status} x\r\nContent-Length: 4\r\n\r\nbody");
+            let length = BODY.len();
+            let answer = format!("HTTP/1.1 {status} x\r\nContent-Length: {length}\r\n\r\n{BODY}");
             if stream.write_all(answer.as_bytes()).await.is_ok() {
                 self.answered.fetch_add(1, Ordering::Relaxed);
             }
@@ -69,6 +79,11 @@ fn ten_a_second() -> impl Iterator<Item = Action> + Send + 'static {
     (1..).map(|i| Action { due: Duration::from_millis(i * 100), person: 0, what: What::ReadHome })
 }
 
+fn script(host: &str, key: Option<&str>) -> Script {
+    let kinds = Kind::FEED.into_iter().chain(Kind::STORIES).collect();
+    Script { requests: Requests::new(host, key), seed: 1, kinds }
+}
+
 struct Outcome {
     finished: Finished,
     lines: String,
@@ -82,9 +97,19 @@ async fn drive(
     connections: usize,
     cut: Option<Duration>,
 ) -> Outcome {
+    drive_with(ten_a_second(), answering, seconds, connections, cut).await
+}
+
+async fn drive_with(
+    actions: impl Iterator<Item = Action> + Send + 'static,
+    answering: Answering,
+    seconds: u64,
+    connections: usize,
+    cut: Option<Duration>,
+) -> Outcome {
     let answered = Arc::new(AtomicUsize::new(0));
     let server = TestServer { start: Instant::now(), answering, answered: Arc::clone(&answered) };
-    let script = Script { requests: Requests::new("test", None), seed: 1 };
+    let script = script("test", None);
     let (cancel, mut cancelled) = watch::channel(false);
     if let Some(after) = cut {
         tokio::spawn(async move {
@@ -94,17 +119,19 @@ async fn drive(
     }
     let mut lines = Vec::new();
     let end = Duration::from_secs(seconds);
-    let finished =
-        run(&server, script, ten_a_second(), end, connections, &mut lines, &mut cancelled)
-            .await
-            .expect("a vector takes every line");
+    let finished = run(&server, script, actions, end, connections, &mut lines, &mut cancelled)
+        .await
+        .expect("a vector takes every line");
     let lines = String::from_utf8(lines).expect("lines are text");
     Outcome { finished, lines, answered: answered.load(Ordering::Relaxed) }
 }
 
 fn home(outcome: &Outcome) -> &meter::KindMeter {
-    let [_, home, _] = &outcome.finished.meter.whole;
-    home
+    of(outcome, Kind::Home)
+}
+
+fn of(outcome: &Outcome, kind: Kind) -> &meter::KindMeter {
+    outcome.finished.meter.whole.iter().find(|meter| meter.kind == kind).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,9 +213,30 @@ async fn a_run_that_is_cut_short_keeps_what_it_has() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn each_story_of_a_request_counts_done_or_not() {
+    // Four requests of two stories each, over one connection, in 10 s and the grace of 5 s.
+    let check = async |answering: Answering, answered: u64, errors: &[(&str, u64)]| {
+        let actions = (0..4).map(|i| Action {
+            due: Duration::from_secs(i),
+            person: 0,
+            what: What::TellStories { stories: 2, life_s: 1, text_seed: i },
+        });
+        let outcome = drive_with(actions, answering, 10, 1, None).await;
+        let measured = of(&outcome, Kind::TellStory);
+        assert_eq!((measured.answered, measured.errors), (answered, 8 - answered));
+        let told = outcome.finished.meter.errors();
+        let told: Vec<_> = told.iter().map(|error| (error.kind.as_str(), error.count)).collect();
+        assert_eq!(told, errors);
+    };
+    check(Answering::With(200), 4, &[("refused line", 4)]).await;
+    check(Answering::With(503), 0, &[("status 503", 8)]).await;
+    check(Answering::Never, 0, &[("not started", 4), ("timeout", 4)]).await;
+}
+
 #[test]
 fn actions_become_the_requests_of_the_api() {
-    let script = Script { requests: Requests::new("localhost:1", Some("k")), seed: 1 };
+    let script = script("localhost:1", Some("k"));
     let check = |what: What, expect: &str| {
         let mut request = Vec::new();
         script.write(&Action { due: Duration::ZERO, person: 7, what }, &mut request);
@@ -198,15 +246,33 @@ fn actions_become_the_requests_of_the_api() {
     let head = "HTTP/1.1\nHost: localhost:1\nAuthorization: Bearer k\n";
     check(What::ReadHome, &format!("GET /v1/users/7/timeline?limit=20 {head}\n"));
     check(What::ReadMentions, &format!("GET /v1/users/7/mentions?limit=20 {head}\n"));
-    let kind = crate::workload::PostKind::MentionFirst(3);
+    let home = format!("GET /v1/users/7/stories/home?limit=10 {head}\n");
+    check(What::ReadStoriesHome, &home);
+    check(What::ReadStories(3), &format!("GET /v1/users/3/stories?as=7&limit=20 {head}\n"));
+    let check_body = |what: What, path: &str, media: &str, body: &str| {
+        let length = body.len();
+        let more = format!("Content-Type: application/{media}\nContent-Length: {length}\n\n");
+        // The lines of a body end as they are.
+        let expect = format!("POST {path} {head}{more}").replace('\n', "\r\n") + body;
+        let mut request = Vec::new();
+        script.write(&Action { due: Duration::ZERO, person: 7, what }, &mut request);
+        assert_eq!(String::from_utf8(request).unwrap(), expect);
+    };
+    let kind = PostKind::MentionFirst(3);
     let mentioned = texts::handle(1, 3);
-    let text = texts::seeded_post_text(5, crate::workload::PostKind::MentionFirst(&mentioned));
+    let text = texts::seeded_post_text(5, PostKind::MentionFirst(&mentioned));
     let body = format!("{{\"text\":\"{text}\"}}");
-    let length = body.len();
-    check(
-        What::Post { kind, text_seed: 5 },
-        &format!(
-            "POST /v1/users/7/posts {head}Content-Type: application/json\nContent-Length: {length}\n\n{body}"
-        ),
-    );
+    check_body(What::Post { kind, text_seed: 5 }, "/v1/users/7/posts", "json", &body);
+    let tell = |stories| What::TellStories { stories, life_s: 60, text_seed: 5 };
+    let text = texts::seeded_post_text(5, PostKind::Plain);
+    let body = format!("{{\"text\":\"{text}\",\"ttl_s\":60}}");
+    check_body(tell(1), "/v1/users/7/stories", "json", &body);
+    let (mut body, mut rng) = (Vec::new(), StdRng::seed_from_u64(5));
+    for person in [7, 8] {
+        lines::tell(person, &texts::post_text(&mut rng, PostKind::Plain), 60, &mut body);
+    }
+    let body = String::from_utf8(body).unwrap();
+    let line = format!("{{\"op\":\"tell_story\",\"user\":7,\"text\":\"{text}\",\"ttl_s\":60}}\n");
+    assert!(body.starts_with(&line), "{body}");
+    check_body(tell(2), "/v1/batch", "x-ndjson", &body);
 }

@@ -1,0 +1,240 @@
+//! Friends who tell stories and read each other's.
+//!
+//! Everybody keeps the same number of stories alive: each is told again when its life ends, at a
+//! time of its own within each life. Reads come at exponential intervals, by anybody with equal
+//! chance.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+use super::{Action, What, exponential};
+use crate::Population;
+
+/// Most requests a second that tell stories. Where more stories are due, so many go in one request
+/// that the generator does not take the machine from the server.
+const REQUESTS_PER_SECOND_MAX: f64 = 500.0;
+/// Reads of one friend's stories for each read of a stories home.
+const STORY_READS_PER_HOME: f64 = 0.5;
+
+/// How people live with stories.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Storytelling {
+    /// Friends of each person, about; at least 1.
+    pub friends: u32,
+    /// Stories of each person that live at a time, at least 1.
+    pub stories: u32,
+    /// How long a story lives, in seconds, at least 1.
+    pub life_s: u32,
+    /// Reads of stories homes a second by all people together; half as many are of the stories of
+    /// one friend.
+    pub homes_per_second: u32,
+}
+
+impl Storytelling {
+    /// Reads of the stories of one friend a second by all people together.
+    pub(crate) fn story_reads_per_second(&self) -> f64 {
+        f64::from(self.homes_per_second) * STORY_READS_PER_HOME
+    }
+}
+
+/// Which stories are told together, and when.
+#[derive(Debug)]
+pub(crate) struct Tellings {
+    life_s: u32,
+    /// In order of time.
+    groups: Vec<Group>,
+    stories: u64,
+    group_stories_max: u32,
+}
+
+/// A story of each of some people whose numbers follow each other.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    /// When they are told first, from the start, within the first life; then once in each life.
+    first_due: Duration,
+    /// The first of the people.
+    person: u32,
+    stories: u32,
+}
+
+impl Tellings {
+    /// The stories of `people` people.
+    pub(crate) fn new(people: u32, telling: &Storytelling, seed: u64) -> Tellings {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let stories = u64::from(people) * u64::from(telling.stories);
+        let per_second = stories as f64 / f64::from(telling.life_s);
+        let group = (per_second / REQUESTS_PER_SECOND_MAX).ceil().max(1.0) as u32;
+        let life = f64::from(telling.life_s);
+        let mut groups = Vec::new();
+        for _ in 0..telling.stories {
+            for person in (0..people).step_by(group as usize) {
+                let first_due = Duration::from_secs_f64(rng.random::<f64>() * life);
+                groups.push(Group { first_due, person, stories: group.min(people - person) });
+            }
+        }
+        groups.sort_by_key(|group| group.first_due);
+        Tellings { life_s: telling.life_s, groups, stories, group_stories_max: group.min(people) }
+    }
+
+    /// Stories that live at a time.
+    pub(crate) fn stories(&self) -> u64 {
+        self.stories
+    }
+
+    /// Stories to be told a second.
+    pub(crate) fn per_second(&self) -> f64 {
+        self.stories as f64 / f64::from(self.life_s)
+    }
+
+    /// Most stories in one request.
+    pub(crate) fn per_request(&self) -> u32 {
+        self.group_stories_max
+    }
+
+    /// What is told before the start, so that everybody's stories live then: who tells, and for how
+    /// many seconds, which is until the story is due for the first time, rounded up.
+    pub(crate) fn standing(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.groups.iter().flat_map(|group| {
+            let left_s = (group.first_due.as_secs() + 1).min(self.life_s.into());
+            (group.person..group.person + group.stories).map(move |person| (person, left_s))
+        })
+    }
+}
+
+/// Every story, told again each time its life ends.
+pub(crate) fn tell(tellings: Arc<Tellings>, seed: u64) -> impl Iterator<Item = Action> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let (mut life, mut at) = (Duration::ZERO, 0);
+    std::iter::from_fn(move || {
+        if at == tellings.groups.len() {
+            at = 0;
+            life += Duration::from_secs(tellings.life_s.into());
+        }
+        let Group { first_due, person, stories } = *tellings.groups.get(at)?;
+        at += 1;
+        let what = What::TellStories { stories, life_s: tellings.life_s, text_seed: rng.random() };
+        Some(Action { due: life + first_due, person, what })
+    })
+}
+
+/// Reads of stories homes.
+pub(crate) fn read_homes(people: u32, per_second: f64, seed: u64) -> impl Iterator<Item = Action> {
+    now_and_then(people, per_second, seed, |_, _| What::ReadStoriesHome)
+}
+
+/// Reads of the stories of one friend.
+pub(crate) fn read_friends(
+    friends: Arc<Population>,
+    per_second: f64,
+    seed: u64,
+) -> impl Iterator<Item = Action> {
+    now_and_then(friends.people(), per_second, seed, move |reader, rng| {
+        // Who has no friends looks at their own.
+        What::ReadStories(friends.following(reader).choose(rng).copied().unwrap_or(reader))
+    })
+}
+
+fn now_and_then(
+    people: u32,
+    per_second: f64,
+    seed: u64,
+    mut what: impl FnMut(u32, &mut StdRng) -> What,
+) -> impl Iterator<Item = Action> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut due_s = 0.0;
+    std::iter::from_fn(move || {
+        if per_second <= 0.0 {
+            return None;
+        }
+        due_s += exponential(1.0 / per_second, &mut rng);
+        let person = rng.random_range(0..people);
+        let what = what(person, &mut rng);
+        Some(Action { due: Duration::from_secs_f64(due_s), person, what })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn tellings(people: u32, stories: u32, life_s: u32) -> Arc<Tellings> {
+        let telling = Storytelling { friends: 2, stories, life_s, homes_per_second: 0 };
+        Arc::new(Tellings::new(people, &telling, 3))
+    }
+
+    fn told_before(tellings: &Arc<Tellings>, end_s: u64) -> Vec<Action> {
+        let end = Duration::from_secs(end_s);
+        tell(Arc::clone(tellings), 5).take_while(|action| action.due < end).collect()
+    }
+
+    #[test]
+    fn everybody_tells_each_story_once_in_each_life() {
+        let check = |people, stories, life_s: u32, per_request| {
+            let tellings = tellings(people, stories, life_s);
+            assert_eq!(tellings.per_request(), per_request, "{people} x {stories} / {life_s} s");
+            let actions = told_before(&tellings, u64::from(life_s) * 3);
+            assert!(actions.is_sorted_by_key(|action| action.due));
+            let mut by_person_and_life = HashMap::new();
+            for Action { due, person, what } in actions {
+                let What::TellStories { stories, life_s: told_s, .. } = what else {
+                    panic!("nothing else is told: {what:?}");
+                };
+                assert!(told_s == life_s && (1..=per_request).contains(&stories));
+                for person in person..person + stories {
+                    let life = due.as_secs() / u64::from(life_s);
+                    *by_person_and_life.entry((person, life)).or_insert(0) += 1;
+                }
+            }
+            assert_eq!(by_person_and_life.len(), people as usize * 3);
+            assert!(by_person_and_life.values().all(|&told| told == stories));
+        };
+        check(1, 1, 1, 1);
+        check(50, 10, 7, 1);
+        check(500, 10, 1, 10);
+        check(510, 10, 1, 11);
+        // More than there are people in one request is never needed.
+        check(3, 1_000, 1, 3);
+    }
+
+    #[test]
+    fn stories_that_stand_at_the_start_live_until_they_are_told_again() {
+        let tellings = tellings(40, 5, 9);
+        let standing: Vec<(u32, u64)> = tellings.standing().collect();
+        assert_eq!(standing.len() as u64, tellings.stories());
+        let told = told_before(&tellings, 9);
+        for ((person, left_s), action) in standing.into_iter().zip(&told) {
+            assert_eq!(person, action.person);
+            assert_eq!(left_s, action.due.as_secs() + 1);
+        }
+        assert!(told.iter().any(|action| action.due.as_secs() == 8), "lives end all the time");
+    }
+
+    #[test]
+    fn reads_come_at_the_rate_asked_for_by_anybody_and_of_their_friends() {
+        let friends = Arc::new(Population::friends(200, 4, 1));
+        let in_1_000_s = |actions: &mut dyn Iterator<Item = Action>| -> Vec<Action> {
+            actions.take_while(|action| action.due.as_secs() < 1_000).collect()
+        };
+        let homes = in_1_000_s(&mut read_homes(200, 20.0, 1));
+        let reads = in_1_000_s(&mut read_friends(Arc::clone(&friends), 10.0, 2));
+        for (actions, expected) in [(&homes, 20_000.0_f64), (&reads, 10_000.0)] {
+            let off = (actions.len() as f64 - expected).abs();
+            assert!(off < 4.5 * expected.sqrt(), "{} for {expected}", actions.len());
+            let mut readers: Vec<u32> = actions.iter().map(|action| action.person).collect();
+            readers.sort_unstable();
+            readers.dedup();
+            assert_eq!(readers.len(), 200);
+        }
+        for Action { person, what, .. } in reads {
+            let What::ReadStories(friend) = what else { panic!("{what:?}") };
+            assert!(friends.following(person).contains(&friend));
+        }
+        assert_eq!(read_homes(200, 0.0, 1).next(), None);
+    }
+}
