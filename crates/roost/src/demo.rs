@@ -6,14 +6,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use sim::workload::Load;
-use sim::{Population, SimulateOptions, simulate};
+use sim::{Population, SimulateOptions, Storytelling, simulate};
 
 use crate::logging::{self, LogFormat};
 use crate::rehearse::cancelled_by_signal;
 use crate::running::RunningServer;
 
 /// See it live: a server in open mode on a temporary directory, with a small population that
-/// posts. Ends with Ctrl-C and leaves nothing behind.
+/// posts and tells stories. Ends with Ctrl-C and leaves nothing behind.
 #[derive(Args)]
 pub(crate) struct Demo {
     /// Address to serve on; if it is in use, a free port is taken
@@ -28,6 +28,9 @@ pub(crate) struct Demo {
 }
 
 const SEED: u64 = 1;
+/// Short lives, so that one sees stories come and vanish.
+const STORIES: Storytelling =
+    Storytelling { friends: 8, stories: 1, life_s: 20, homes_per_second: 2 };
 
 impl Demo {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
@@ -46,7 +49,7 @@ impl Demo {
             key: None,
             users: self.users,
             feed: Some(Load::Heavy),
-            stories: None,
+            stories: Some(Storytelling { friends: STORIES.friends.min(self.users - 1), ..STORIES }),
             duration: self.duration,
             seed: SEED,
             graph: None,
@@ -68,8 +71,9 @@ fn reader(population: &Population) -> u32 {
 }
 
 fn explain(url: &str, reader: u32) {
+    let life_s = STORIES.life_s;
     println!(
-        "roost runs at {url} in open mode, with a small population that posts.
+        "roost runs at {url} in open mode, with a small population that posts and tells stories.
 
 Open {url}/docs to see and try the whole API. In another terminal:
 
@@ -78,6 +82,9 @@ Open {url}/docs to see and try the whole API. In another terminal:
 
   # the same, live: every new post and mention as it comes
   curl -N {url}/v1/users/{reader}/events
+
+  # stories of friends; each vanishes after {life_s} s
+  curl '{url}/v1/users/{reader}/stories/home?limit=3'
 
   # post something yourself
   curl {url}/v1/users/{reader}/posts -H 'Content-Type: application/json' -d '{{\"text\":\"hello\"}}'
