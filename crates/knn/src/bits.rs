@@ -1,0 +1,158 @@
+//! One vector of 1,024 bits, which as a drawing is 32 rows of 32 pixels.
+//!
+//! Bit 0 is the first pixel of the first row. It is the most significant bit of the first byte and of
+//! the first word, so that a string of 0 and 1, the hexadecimal digits and the bytes of a vector
+//! all show it in the same order.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Bits of a vector.
+pub const BITS: usize = 1024;
+/// Pixels along each side of a drawing.
+pub const SIDE: usize = 32;
+/// Bytes of a vector.
+pub const BYTES: usize = BITS / 8;
+/// Words of a vector.
+pub(crate) const WORDS: usize = BITS / WORD_BITS;
+const WORD_BITS: usize = 64;
+const HEX_DIGITS: usize = BITS / 4;
+
+const _: () = assert!(SIDE * SIDE == BITS);
+
+/// A vector of [`BITS`] bits.
+///
+/// Parsing takes 1,024 digits 0 and 1 or 256 hexadecimal digits; white space between them is ignored.
+/// `{:x}` writes the hexadecimal digits, and `{}` the drawing: [`SIDE`] lines of `#` and `.`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C, align(64))]
+pub struct Bits([u64; WORDS]);
+
+/// Why a text is not a vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BitsError {
+    /// Neither of the two lengths.
+    #[error(
+        "{found} digits; a vector is {BITS} digits 0 and 1, or {HEX_DIGITS} hexadecimal digits"
+    )]
+    Length {
+        /// Characters that are not white space.
+        found: usize,
+    },
+    /// A character that is no digit in a text of the right length.
+    #[error("{found:?} is not a digit; {BITS} digits are 0 or 1, and {HEX_DIGITS} hexadecimal")]
+    Digit {
+        /// The first such character.
+        found: char,
+    },
+}
+
+impl Bits {
+    /// The vector whose bits are all 0.
+    pub const ZERO: Self = Self([0; WORDS]);
+
+    /// The vector whose bit `index` is `bit(index)`, for 0 to [`BITS`] - 1.
+    #[must_use]
+    pub fn from_fn(mut bit: impl FnMut(usize) -> bool) -> Self {
+        let mut indices = 0..BITS;
+        let mut next_word = || {
+            let bits = indices.by_ref().take(WORD_BITS);
+            bits.fold(0, |word, index| word << 1 | u64::from(bit(index)))
+        };
+        Self([(); WORDS].map(|()| next_word()))
+    }
+
+    /// The vector of these bytes, the first bit being the most significant of the first byte.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; BYTES]) -> Self {
+        let (words, _) = bytes.as_chunks();
+        let mut bits = Self::ZERO;
+        for (word, bytes) in bits.0.iter_mut().zip(words) {
+            *word = u64::from_be_bytes(*bytes);
+        }
+        bits
+    }
+
+    /// The bytes that [`Bits::from_bytes`] takes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        let (words, _) = bytes.as_chunks_mut();
+        for (bytes, word) in words.iter_mut().zip(self.0) {
+            *bytes = word.to_be_bytes();
+        }
+        bytes
+    }
+
+    /// Whether bit `index` is 1. There is no bit at or after [`BITS`].
+    #[must_use]
+    pub fn bit(&self, index: usize) -> bool {
+        let word = self.0.get(index / WORD_BITS);
+        word.is_some_and(|word| word >> (WORD_BITS - 1 - index % WORD_BITS) & 1 == 1)
+    }
+
+    /// How many bits are 1.
+    #[must_use]
+    pub fn ones(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// How many bits differ: the Hamming distance, 0 to [`BITS`].
+    #[must_use]
+    pub fn distance(&self, other: &Self) -> u32 {
+        self.0.iter().zip(&other.0).map(|(a, b)| (a ^ b).count_ones()).sum()
+    }
+
+    pub(crate) const fn from_words(words: [u64; WORDS]) -> Self {
+        Self(words)
+    }
+
+    pub(crate) const fn words(&self) -> &[u64; WORDS] {
+        &self.0
+    }
+}
+
+impl FromStr for Bits {
+    type Err = BitsError;
+
+    fn from_str(text: &str) -> Result<Self, BitsError> {
+        let mut digits = text.chars().filter(|digit| !digit.is_whitespace());
+        let digit_bits = match digits.clone().count() {
+            BITS => 1,
+            HEX_DIGITS => 4,
+            found => return Err(BitsError::Length { found }),
+        };
+        let mut bits = Self::ZERO;
+        for word in &mut bits.0 {
+            for found in digits.by_ref().take(WORD_BITS / digit_bits) {
+                let digit = found.to_digit(1 << digit_bits).ok_or(BitsError::Digit { found })?;
+                *word = *word << digit_bits | u64::from(digit);
+            }
+        }
+        Ok(bits)
+    }
+}
+
+impl fmt::Display for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in 0..SIDE {
+            for column in 0..SIDE {
+                f.write_str(if self.bit(row * SIDE + column) { "#" } else { "." })?;
+            }
+            f.write_str("\n")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::LowerHex for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|word| write!(f, "{word:016x}"))
+    }
+}
+
+impl fmt::Debug for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Bits({self:x})")
+    }
+}

@@ -1,0 +1,31 @@
+//! Nearest neighbours of 1,024-bit vectors: an exact scan by Hamming distance, the K nearest, and
+//! their vote.
+//!
+//! [`Bits`] is a vector; a 32 x 32 drawing in black and white is one. [`Samples`] holds labelled
+//! vectors and finds those nearest to a query, and [`Samples::vote`] counts their labels. There is no
+//! I/O, no clock and no thread here: the caller owns the samples and shares them as it likes.
+//!
+//! ```
+//! use knn::{Bits, K, Samples};
+//!
+//! let mut samples = Samples::new();
+//! samples.push(1, "left", &Bits::from_fn(|index| index % 32 < 16));
+//! samples.push(2, "right", &Bits::from_fn(|index| index % 32 >= 16));
+//!
+//! let mut nearest = Vec::new();
+//! samples.nearest(&Bits::from_fn(|index| index % 32 < 15), K::DEFAULT, &mut nearest);
+//! assert_eq!((nearest[0].id, nearest[0].distance), (1, 32));
+//! assert_eq!(samples.name(samples.vote(&nearest)[0].label), "left");
+//! ```
+
+mod bits;
+mod nearest;
+mod samples;
+mod scan;
+mod vote;
+
+pub use bits::{BITS, BYTES, Bits, BitsError, SIDE};
+pub use nearest::{K, Neighbour};
+pub use samples::{Label, Samples};
+pub use scan::{InstructionSet, Unavailable};
+pub use vote::Tally;

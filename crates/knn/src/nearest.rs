@@ -1,0 +1,138 @@
+//! The K nearest so far, and how a scan keeps most distances away from them.
+//!
+//! **Invariant:** a list of neighbours is sorted by distance, then by id, and has at most K of them.
+
+use crate::bits::BITS;
+use crate::samples::Label;
+
+/// Distances that are looked at together: if none is near enough, none is looked at alone.
+pub(crate) const STRIDE: usize = 32;
+/// The distance of what is not there.
+pub(crate) const FAR: u16 = u16::MAX;
+/// Groups in which the first distances compete. More than [`K::MAX`], so that the K-th best winner
+/// bounds the K nearest.
+const GROUPS: usize = 128;
+
+const _: () = assert!(GROUPS > K::MAX.0);
+
+/// How many neighbours are asked for: 1 to 100.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct K(usize);
+
+impl K {
+    /// What fits handwritten digits.
+    pub const DEFAULT: Self = Self(15);
+    /// The most.
+    pub const MAX: Self = Self(100);
+
+    /// `count` neighbours; `None` unless it is 1 to 100.
+    #[must_use]
+    pub const fn new(count: usize) -> Option<Self> {
+        if count >= 1 && count <= Self::MAX.0 { Some(Self(count)) } else { None }
+    }
+
+    /// As a number.
+    #[must_use]
+    pub const fn count(self) -> usize {
+        self.0
+    }
+}
+
+/// A sample that is near a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// The sample.
+    pub id: u64,
+    /// Its label, of the samples it is among.
+    pub label: Label,
+    /// Bits in which it differs from the query.
+    pub distance: u32,
+}
+
+impl Neighbour {
+    fn rank(&self) -> (u32, u64) {
+        (self.distance, self.id)
+    }
+}
+
+/// Puts into `found` those samples that are among the `k` nearest seen so far. `ids` and `labels` are of
+/// the samples whose `distances` are below [`FAR`], in the same order. Allocates only if `found` has
+/// no room for `k`.
+pub(crate) fn select(
+    distances: &[[u16; STRIDE]],
+    ids: &[u64],
+    labels: &[Label],
+    k: K,
+    found: &mut Vec<Neighbour>,
+) {
+    found.reserve(k.0.saturating_sub(found.len()));
+    let mut bound = reach(found, k).unwrap_or_else(|| first_bound(distances, k));
+    for (stride, distances) in distances.iter().enumerate() {
+        // No early exit, so that the processor compares them all at once.
+        if !distances.iter().fold(false, |any, distance| any | (*distance <= bound)) {
+            continue;
+        }
+        for (at, distance) in distances.iter().enumerate() {
+            if *distance <= bound {
+                let at = stride * STRIDE + at;
+                let (Some(id), Some(label)) = (ids.get(at), labels.get(at)) else { break };
+                insert(
+                    Neighbour { id: *id, label: *label, distance: u32::from(*distance) },
+                    k,
+                    found,
+                );
+                bound = reach(found, k).map_or(bound, |reach| reach.min(bound));
+            }
+        }
+    }
+}
+
+/// The distance beyond which nothing can enter `found` any more; `None` while it is not full.
+fn reach(found: &[Neighbour], k: K) -> Option<u16> {
+    let last = found.get(k.0 - 1)?;
+    u16::try_from(last.distance).ok()
+}
+
+fn insert(neighbour: Neighbour, k: K, found: &mut Vec<Neighbour>) {
+    if found.len() == k.0 {
+        if found.last().is_some_and(|last| last.rank() < neighbour.rank()) {
+            return;
+        }
+        found.pop();
+    }
+    // Counted to the end rather than searched, so that there is no branch to guess.
+    let at = found.iter().filter(|other| other.rank() < neighbour.rank()).count();
+    found.insert(at, neighbour);
+}
+
+/// A distance that at least `k` of `distances` do not exceed, close to the k-th smallest.
+///
+/// Without it the first samples enter the list whatever their distance, and four times as many have to be
+/// put into order. The smallest of each of [`GROUPS`] groups is found by comparing whole rows; the
+/// k-th smallest of these has k distances at or below it. With too few distances, it is below [`FAR`] only.
+fn first_bound(distances: &[[u16; STRIDE]], k: K) -> u16 {
+    let mut winners = [[FAR; STRIDE]; GROUPS / STRIDE];
+    for row in distances.chunks(GROUPS / STRIDE) {
+        for (winners, distances) in winners.iter_mut().zip(row) {
+            for (winner, distance) in winners.iter_mut().zip(distances) {
+                *winner = (*winner).min(*distance);
+            }
+        }
+    }
+    let winners = winners.as_flattened();
+    let within = |bound: u16| winners.iter().map(|winner| u16::from(*winner <= bound)).sum::<u16>();
+    let enough = |bound| usize::from(within(bound)) >= k.0;
+    let (mut low, mut high) = (0, BITS as u16);
+    if !enough(high) {
+        return FAR - 1;
+    }
+    while low < high {
+        let middle = low.midpoint(high);
+        if enough(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    high
+}

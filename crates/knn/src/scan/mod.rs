@@ -1,0 +1,184 @@
+//! Distances of one query to many vectors, with the best instructions the processor has.
+//!
+//! Eight vectors lie together in a [`Block`], word by word: the first words of all eight, then the
+//! second words. An instruction then works on as many vectors as it has lanes, and at the end each lane
+//! holds a whole distance. Nothing is added across lanes.
+//!
+//! The processor is asked once, when a [`Scan`] is made. **Invariant:** a [`Scan`] holds only
+//! instructions that this processor has.
+
+use std::fmt;
+
+use crate::bits::{Bits, WORDS};
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+/// Vectors in a block.
+pub(crate) const LANES: usize = 8;
+
+/// Eight vectors: a row for each of their words, a column for each vector.
+#[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
+pub(crate) struct Block([[u64; LANES]; WORDS]);
+
+impl Block {
+    pub(crate) fn put(&mut self, lane: usize, bits: &Bits) {
+        for (row, word) in self.0.iter_mut().zip(bits.words()) {
+            let Some(place) = row.get_mut(lane) else { unreachable!("a lane is below LANES") };
+            *place = *word;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn take(&self, lane: usize) -> Bits {
+        let mut words = [0; WORDS];
+        for (word, row) in words.iter_mut().zip(&self.0) {
+            let Some(place) = row.get(lane) else { unreachable!("a lane is below LANES") };
+            *word = *place;
+        }
+        Bits::from_words(words)
+    }
+}
+
+/// What a scan is done with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstructionSet {
+    /// What every processor has that the program was built for.
+    Plain,
+    /// x86-64 with `POPCNT`, which counts the ones of a 64-bit word.
+    Popcnt,
+    /// x86-64 with 256-bit vectors.
+    Avx2,
+    /// x86-64 with 512-bit vectors and `VPOPCNTDQ`, which counts the ones of eight words.
+    Avx512,
+}
+
+impl InstructionSet {
+    /// All of them, the slowest first.
+    pub const ALL: [Self; 4] = [Self::Plain, Self::Popcnt, Self::Avx2, Self::Avx512];
+
+    /// Whether this processor has them.
+    #[must_use]
+    pub fn is_available(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        match self {
+            Self::Plain => true,
+            Self::Popcnt => is_x86_feature_detected!("popcnt"),
+            Self::Avx2 => is_x86_feature_detected!("avx2"),
+            Self::Avx512 => {
+                is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq")
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            self == Self::Plain
+        }
+    }
+}
+
+impl fmt::Display for InstructionSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "plain",
+            Self::Popcnt => "popcnt",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+        })
+    }
+}
+
+/// This processor does not have the instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this processor has no {0} instructions")]
+pub struct Unavailable(pub InstructionSet);
+
+/// A way to scan that works on this processor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scan(InstructionSet);
+
+impl Scan {
+    pub(crate) fn best() -> Self {
+        let best = InstructionSet::ALL.into_iter().rfind(|set| set.is_available());
+        Self(best.unwrap_or(InstructionSet::Plain))
+    }
+
+    pub(crate) fn with(instructions: InstructionSet) -> Result<Self, Unavailable> {
+        if instructions.is_available() {
+            Ok(Self(instructions))
+        } else {
+            Err(Unavailable(instructions))
+        }
+    }
+
+    pub(crate) fn instructions(self) -> InstructionSet {
+        self.0
+    }
+
+    /// Writes the distance of `query` to every vector of `blocks`, as far as `out` goes.
+    #[cfg(target_arch = "x86_64")]
+    #[expect(unsafe_code, reason = "calls functions that need instructions")]
+    pub(crate) fn distances(self, query: &Bits, blocks: &[Block], out: &mut [[u16; LANES]]) {
+        match self.0 {
+            InstructionSet::Plain => count(query, blocks, out),
+            // SAFETY: a `Scan` is only made with what `is_available` found in this processor, and it
+            // asks for exactly the features these functions are built with.
+            InstructionSet::Popcnt => unsafe { count_with_popcnt(query, blocks, out) },
+            // SAFETY: as above.
+            InstructionSet::Avx2 => unsafe { avx2::distances(query, blocks, out) },
+            // SAFETY: as above.
+            InstructionSet::Avx512 => unsafe { avx512::distances(query, blocks, out) },
+        }
+    }
+
+    /// Writes the distance of `query` to every vector of `blocks`, as far as `out` goes.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn distances(self, query: &Bits, blocks: &[Block], out: &mut [[u16; LANES]]) {
+        count(query, blocks, out);
+    }
+}
+
+/// Counts vector by vector. Inlined, so that [`count_with_popcnt`] is built with that instruction.
+#[inline(always)]
+fn count(query: &Bits, blocks: &[Block], out: &mut [[u16; LANES]]) {
+    for (block, out) in blocks.iter().zip(out) {
+        for (lane, out) in out.iter_mut().enumerate() {
+            let mut differing = *query.words();
+            for (word, other) in differing.iter_mut().zip(block.take(lane).words()) {
+                *word ^= other;
+            }
+            *out = differing.iter().map(|word| word.count_ones()).sum::<u32>() as u16;
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "popcnt")]
+fn count_with_popcnt(query: &Bits, blocks: &[Block], out: &mut [[u16; LANES]]) {
+    count(query, blocks, out);
+}
+
+/// Adds 16 words bit by bit so that only five are left to count: two whose ones count 1, then one each
+/// whose ones count 2, 4 and 8.
+///
+/// `full_add` adds three bits in every place and gives the sums and the carries. It costs less than
+/// the count of ones it saves (Harley and Seal; Mula, Kurz and Lemire, "Faster population counts using AVX2
+/// instructions", 2018).
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn carry_save<V: Copy>(x: &[V; WORDS], full_add: impl Fn(V, V, V) -> (V, V)) -> [V; 5] {
+    let (ones, a) = full_add(x[0], x[1], x[2]);
+    let (ones, b) = full_add(ones, x[3], x[4]);
+    let (ones, c) = full_add(ones, x[5], x[6]);
+    let (twos, fours_a) = full_add(a, b, c);
+    let (ones, a) = full_add(ones, x[7], x[8]);
+    let (ones, b) = full_add(ones, x[9], x[10]);
+    let (twos, fours_b) = full_add(twos, a, b);
+    let (ones, a) = full_add(ones, x[11], x[12]);
+    let (ones, b) = full_add(ones, x[13], x[14]);
+    let (twos, fours_c) = full_add(twos, a, b);
+    let (fours, eights) = full_add(fours_a, fours_b, fours_c);
+    [x[15], ones, twos, fours, eights]
+}

@@ -1,0 +1,47 @@
+//! The vote: what the nearest neighbours say together.
+
+use std::cmp::Reverse;
+
+use crate::nearest::Neighbour;
+use crate::samples::{Label, Samples};
+
+/// What one label got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// The label.
+    pub label: Label,
+    /// Neighbours of this label.
+    pub votes: u32,
+    /// The distance of the nearest of them.
+    pub nearest: u32,
+    /// The sum of their distances.
+    pub sum: u32,
+}
+
+impl Samples {
+    /// Counts the labels of `neighbours`, which [`Samples::nearest`] gave. The winner is first.
+    ///
+    /// More votes win. A tie goes to the label whose nearest neighbour is nearer, then to the smaller sum
+    /// of distances, then to the label that is smaller as a string of bytes.
+    #[must_use]
+    pub fn vote(&self, neighbours: &[Neighbour]) -> Vec<Tally> {
+        let mut tallies: Vec<Tally> = Vec::new();
+        for Neighbour { label, distance, .. } in neighbours {
+            match tallies.iter_mut().find(|tally| tally.label == *label) {
+                Some(tally) => {
+                    tally.votes += 1;
+                    tally.nearest = tally.nearest.min(*distance);
+                    tally.sum += distance;
+                }
+                None => {
+                    let (nearest, sum) = (*distance, *distance);
+                    tallies.push(Tally { label: *label, votes: 1, nearest, sum });
+                }
+            }
+        }
+        tallies.sort_by_key(|tally| {
+            (Reverse(tally.votes), tally.nearest, tally.sum, self.name(tally.label))
+        });
+        tallies
+    }
+}
