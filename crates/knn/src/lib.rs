@@ -19,12 +19,14 @@
 //! ```
 
 mod bits;
+mod drawing;
 mod nearest;
 mod samples;
 mod scan;
 mod vote;
 
 pub use bits::{BITS, BYTES, Bits, BitsError, SIDE};
+pub use drawing::{DrawingError, Grey};
 pub use nearest::{K, Neighbour};
 pub use samples::{Label, Samples};
 pub use scan::{InstructionSet, Unavailable};
