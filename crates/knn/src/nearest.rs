@@ -57,7 +57,8 @@ impl Neighbour {
 
 /// Puts into `found` those samples that are among the `k` nearest seen so far. `ids` and `labels` are of
 /// the samples whose `distances` are below [`FAR`], in the same order. Allocates only if `found` has
-/// no room for `k`.
+/// no room for `k`. Inlined with what it calls, so that it is built with the instructions of the caller.
+#[inline(always)]
 pub(crate) fn select(
     distances: &[[u16; STRIDE]],
     ids: &[u64],
@@ -88,11 +89,13 @@ pub(crate) fn select(
 }
 
 /// The distance beyond which nothing can enter `found` any more; `None` while it is not full.
+#[inline(always)]
 fn reach(found: &[Neighbour], k: K) -> Option<u16> {
     let last = found.get(k.0 - 1)?;
     u16::try_from(last.distance).ok()
 }
 
+#[inline(always)]
 fn insert(neighbour: Neighbour, k: K, found: &mut Vec<Neighbour>) {
     if found.len() == k.0 {
         if found.last().is_some_and(|last| last.rank() < neighbour.rank()) {
@@ -110,6 +113,7 @@ fn insert(neighbour: Neighbour, k: K, found: &mut Vec<Neighbour>) {
 /// Without it the first samples enter the list whatever their distance, and four times as many have to be
 /// put into order. The smallest of each of [`GROUPS`] groups is found by comparing whole rows; the
 /// k-th smallest of these has k distances at or below it. With too few distances, it is below [`FAR`] only.
+#[inline(always)]
 fn first_bound(distances: &[[u16; STRIDE]], k: K) -> u16 {
     let mut winners = [[FAR; STRIDE]; GROUPS / STRIDE];
     for row in distances.chunks(GROUPS / STRIDE) {

@@ -7,13 +7,8 @@
 use std::collections::BTreeMap;
 
 use crate::bits::Bits;
-use crate::nearest::{FAR, K, Neighbour, STRIDE, select};
-use crate::scan::{Block, InstructionSet, LANES, Scan, Unavailable};
-
-/// Blocks whose distances are computed before they are looked at: 512 KiB, which a second-level cache
-/// holds while a batch is compared with them.
-const CHUNK_BLOCKS: usize = 512;
-const CHUNK: usize = CHUNK_BLOCKS * LANES;
+use crate::nearest::{K, Neighbour};
+use crate::scan::{Block, Chunk, InstructionSet, LANES, Scan, Unavailable};
 
 /// A label: a place in the table of names of the [`Samples`] that gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -144,7 +139,7 @@ impl Samples {
     pub fn nearest(&self, query: &Bits, k: K, out: &mut Vec<Neighbour>) {
         out.clear();
         for chunk in self.chunks() {
-            chunk.search(self.scan, query, k, out);
+            self.scan.search(query, &chunk, k, out);
         }
     }
 
@@ -155,14 +150,14 @@ impl Samples {
         out.iter_mut().for_each(Vec::clear);
         for chunk in self.chunks() {
             for (query, found) in queries.iter().zip(&mut *out) {
-                chunk.search(self.scan, query, k, found);
+                self.scan.search(query, &chunk, k, found);
             }
         }
     }
 
     fn chunks(&self) -> impl Iterator<Item = Chunk<'_>> {
-        let heads = self.ids.chunks(CHUNK).zip(self.labels.chunks(CHUNK));
-        let chunks = self.blocks.chunks(CHUNK_BLOCKS).zip(heads);
+        let heads = self.ids.chunks(Chunk::SAMPLES).zip(self.labels.chunks(Chunk::SAMPLES));
+        let chunks = self.blocks.chunks(Chunk::BLOCKS).zip(heads);
         chunks.map(|(blocks, (ids, labels))| Chunk { blocks, ids, labels })
     }
 
@@ -190,27 +185,5 @@ impl Samples {
             unreachable!("there is a block for every eight positions")
         };
         block
-    }
-}
-
-/// Samples that are scanned in one go.
-struct Chunk<'a> {
-    blocks: &'a [Block],
-    ids: &'a [u64],
-    labels: &'a [Label],
-}
-
-impl Chunk<'_> {
-    fn search(&self, scan: Scan, query: &Bits, k: K, found: &mut Vec<Neighbour>) {
-        let mut distances = [[FAR; LANES]; CHUNK_BLOCKS];
-        scan.distances(query, self.blocks, &mut distances);
-        let distances = distances.as_flattened_mut();
-        // The lanes behind the last sample told something too.
-        if let Some(behind) = distances.get_mut(self.ids.len()..self.blocks.len() * LANES) {
-            behind.fill(FAR);
-        }
-        let (strides, _) = distances.as_chunks();
-        let strides = strides.get(..self.ids.len().div_ceil(STRIDE)).unwrap_or(strides);
-        select(strides, self.ids, self.labels, k, found);
     }
 }

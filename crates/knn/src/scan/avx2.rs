@@ -10,11 +10,19 @@ use std::arch::x86_64::{
     _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_storeu_si256, _mm256_xor_si256,
 };
 
-use super::{Block, LANES, carry_save};
+use super::{Block, Chunk, Distances, LANES, carry_save};
 use crate::bits::{Bits, WORDS};
+use crate::nearest::{K, Neighbour};
 
 #[target_feature(enable = "avx2")]
-pub(super) fn distances(query: &Bits, blocks: &[Block], out: &mut [[u16; LANES]]) {
+pub(super) fn search(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
+    chunk.search(k, found, |blocks, out| measure(query, blocks, out));
+}
+
+/// Writes the distance of `query` to every vector of `blocks`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn measure(query: &Bits, blocks: &[Block], out: &mut Distances) {
     let mut words = [_mm256_setzero_si256(); WORDS];
     for (spread, word) in words.iter_mut().zip(query.words()) {
         *spread = _mm256_set1_epi64x(word.cast_signed());

@@ -7,11 +7,19 @@ use std::arch::x86_64::{
     _mm512_xor_si512,
 };
 
-use super::{Block, LANES, carry_save};
+use super::{Block, Chunk, Distances, carry_save};
 use crate::bits::{Bits, WORDS};
+use crate::nearest::{K, Neighbour};
 
-#[target_feature(enable = "avx512f,avx512vpopcntdq")]
-pub(super) fn distances(query: &Bits, blocks: &[Block], out: &mut [[u16; LANES]]) {
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq")]
+pub(super) fn search(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
+    chunk.search(k, found, |blocks, out| measure(query, blocks, out));
+}
+
+/// Writes the distance of `query` to every vector of `blocks`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq")]
+fn measure(query: &Bits, blocks: &[Block], out: &mut Distances) {
     let mut words = [_mm512_setzero_si512(); WORDS];
     for (spread, word) in words.iter_mut().zip(query.words()) {
         *spread = _mm512_set1_epi64(word.cast_signed());
@@ -35,7 +43,7 @@ fn rows(block: &Block) -> &[__m512i; WORDS] {
 }
 
 /// How many ones the words have in each of the eight lanes.
-#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq")]
 fn ones(words: &[__m512i; WORDS]) -> __m512i {
     // The tables of "an odd number of them" and "two or more of them".
     let full_add = |a, b, c| {

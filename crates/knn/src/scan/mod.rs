@@ -1,4 +1,4 @@
-//! Distances of one query to many vectors, with the best instructions the processor has.
+//! The search of many vectors for those near to a query, with the best instructions the processor has.
 //!
 //! Eight vectors lie together in a [`Block`], word by word: the first words of all eight, then the
 //! second words. An instruction then works on as many vectors as it has lanes, and at the end each lane
@@ -10,6 +10,8 @@
 use std::fmt;
 
 use crate::bits::{Bits, WORDS};
+use crate::nearest::{FAR, K, Neighbour, STRIDE, select};
+use crate::samples::Label;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -69,7 +71,9 @@ impl InstructionSet {
             Self::Popcnt => is_x86_feature_detected!("popcnt"),
             Self::Avx2 => is_x86_feature_detected!("avx2"),
             Self::Avx512 => {
-                is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq")
+                is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vpopcntdq")
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
@@ -117,47 +121,83 @@ impl Scan {
         self.0
     }
 
-    /// Writes the distance of `query` to every vector of `blocks`, as far as `out` goes.
+    /// Puts into `found` those samples of the chunk that are among the `k` nearest seen so far.
     #[cfg(target_arch = "x86_64")]
     #[expect(unsafe_code, reason = "calls functions that need instructions")]
-    pub(crate) fn distances(self, query: &Bits, blocks: &[Block], out: &mut [[u16; LANES]]) {
+    pub(crate) fn search(self, query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
         match self.0 {
-            InstructionSet::Plain => count(query, blocks, out),
+            InstructionSet::Plain => plain(query, chunk, k, found),
             // SAFETY: a `Scan` is only made with what `is_available` found in this processor, and it
             // asks for exactly the features these functions are built with.
-            InstructionSet::Popcnt => unsafe { count_with_popcnt(query, blocks, out) },
+            InstructionSet::Popcnt => unsafe { popcnt(query, chunk, k, found) },
             // SAFETY: as above.
-            InstructionSet::Avx2 => unsafe { avx2::distances(query, blocks, out) },
+            InstructionSet::Avx2 => unsafe { avx2::search(query, chunk, k, found) },
             // SAFETY: as above.
-            InstructionSet::Avx512 => unsafe { avx512::distances(query, blocks, out) },
+            InstructionSet::Avx512 => unsafe { avx512::search(query, chunk, k, found) },
         }
     }
 
-    /// Writes the distance of `query` to every vector of `blocks`, as far as `out` goes.
+    /// Puts into `found` those samples of the chunk that are among the `k` nearest seen so far.
     #[cfg(not(target_arch = "x86_64"))]
-    pub(crate) fn distances(self, query: &Bits, blocks: &[Block], out: &mut [[u16; LANES]]) {
-        count(query, blocks, out);
+    pub(crate) fn search(self, query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
+        plain(query, chunk, k, found);
     }
 }
 
-/// Counts vector by vector. Inlined, so that [`count_with_popcnt`] is built with that instruction.
-#[inline(always)]
-fn count(query: &Bits, blocks: &[Block], out: &mut [[u16; LANES]]) {
-    for (block, out) in blocks.iter().zip(out) {
-        for (lane, out) in out.iter_mut().enumerate() {
-            let mut differing = *query.words();
-            for (word, other) in differing.iter_mut().zip(block.take(lane).words()) {
-                *word ^= other;
-            }
-            *out = differing.iter().map(|word| word.count_ones()).sum::<u32>() as u16;
+/// Samples whose distances are computed before they are looked at.
+pub(crate) struct Chunk<'a> {
+    pub(crate) blocks: &'a [Block],
+    pub(crate) ids: &'a [u64],
+    pub(crate) labels: &'a [Label],
+}
+
+/// Distances of a chunk, a row for each block.
+type Distances = [[u16; LANES]; Chunk::BLOCKS];
+
+impl Chunk<'_> {
+    /// Blocks in a whole chunk: 512 KiB, which a second-level cache holds while a batch is compared
+    /// with them.
+    pub(crate) const BLOCKS: usize = 512;
+    pub(crate) const SAMPLES: usize = Self::BLOCKS * LANES;
+
+    /// What every `search` does. Inlined with all it calls, so that it is built with the instructions
+    /// of the function around it.
+    #[inline(always)]
+    fn search(
+        &self,
+        k: K,
+        found: &mut Vec<Neighbour>,
+        measure: impl FnOnce(&[Block], &mut Distances),
+    ) {
+        let mut distances = [[FAR; LANES]; Self::BLOCKS];
+        measure(self.blocks, &mut distances);
+        let distances = distances.as_flattened_mut();
+        // The lanes behind the last sample told something too.
+        if let Some(behind) = distances.get_mut(self.ids.len()..self.blocks.len() * LANES) {
+            behind.fill(FAR);
         }
+        let (strides, _) = distances.as_chunks();
+        let strides = strides.get(..self.ids.len().div_ceil(STRIDE)).unwrap_or(strides);
+        select(strides, self.ids, self.labels, k, found);
     }
+}
+
+/// Counts vector by vector. Inlined, so that [`popcnt`] is built with that instruction.
+#[inline(always)]
+fn plain(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
+    chunk.search(k, found, |blocks, out| {
+        for (block, out) in blocks.iter().zip(out) {
+            for (lane, out) in out.iter_mut().enumerate() {
+                *out = block.take(lane).distance(query) as u16;
+            }
+        }
+    });
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
-fn count_with_popcnt(query: &Bits, blocks: &[Block], out: &mut [[u16; LANES]]) {
-    count(query, blocks, out);
+fn popcnt(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
+    plain(query, chunk, k, found);
 }
 
 /// Adds 16 words bit by bit so that only five are left to count: two whose ones count 1, then one each
