@@ -1,20 +1,24 @@
 //! Prints what a query costs on this machine: `cargo run --release -p knn --example figures --
-//! [ROUNDS]` (default 31). Every round measures every way once, so that all of them meet the same
-//! disturbances; the table has the median and the extremes of the rounds.
+//! [ROUNDS] [REFERENCES]` (default 31 rounds and the built-in digits). Every round measures every way
+//! once, so that all of them meet the same disturbances; the table has the median and the extremes of the
+//! rounds.
 //!
-//! References and queries are ten random vectors with a fifth of their bits flipped. The control is what one
-//! would write first: every distance with `count_ones`, sorted, and the first K taken.
-
+//! More references than the built-in ones are these with a fifth of their bits flipped, and so are the
+//! queries. The control is what one would write first: every distance with `count_ones`, sorted, and
+//! the first K taken. `read` reads as many bytes as the references have and does nothing else.
 #![allow(clippy::indexing_slicing, reason = "a wrong index ends the program, which is fine")]
 
+use std::env;
 use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
 use knn::{Bits, InstructionSet, K, Samples};
 
-const REFERENCES: usize = 2_339;
-const QUERIES: usize = 1_000;
+/// Queries in a round: as many as make this many comparisons, but not too few or too many.
+const COMPARISONS: usize = 4_000_000;
+const QUERIES_MIN: usize = 16;
+const QUERIES_MAX: usize = 1_000;
 const THREADS: usize = 2;
 
 /// xorshift64: the same numbers every time.
@@ -28,14 +32,10 @@ impl Noise {
         self.0
     }
 
-    fn vector(&mut self) -> Bits {
-        Bits::from_fn(|_| self.next() >> 63 == 1)
-    }
-
-    /// One of `centres` with a fifth of its bits flipped.
-    fn near(&mut self, centres: &[Bits]) -> Bits {
-        let centre = &centres[(self.next() >> 33) as usize % centres.len()];
-        Bits::from_fn(|index| centre.bit(index) != (self.next() >> 33).is_multiple_of(5))
+    /// One of `vectors` with a fifth of its bits flipped.
+    fn near(&mut self, vectors: &[Bits]) -> Bits {
+        let vector = &vectors[(self.next() >> 33) as usize % vectors.len()];
+        Bits::from_fn(|index| vector.bit(index) != (self.next() >> 33).is_multiple_of(5))
     }
 }
 
@@ -51,10 +51,10 @@ impl<'a> Way<'a> {
         Self { name, answer: Box::new(answer), micros: Vec::new() }
     }
 
-    fn measure(&mut self) {
+    fn measure(&mut self, queries: usize) {
         let start = Instant::now();
         (self.answer)();
-        self.micros.push(start.elapsed().as_secs_f64() * 1e6 / QUERIES as f64);
+        self.micros.push(start.elapsed().as_secs_f64() * 1e6 / queries as f64);
     }
 }
 
@@ -87,22 +87,41 @@ fn on_threads(samples: &Samples, queries: &[Bits]) {
     });
 }
 
+/// Reads memory from beginning to end.
+fn read(rows: &[[u64; 16]]) -> u64 {
+    let mut sums = [0; 16];
+    for row in rows {
+        sums.iter_mut().zip(row).for_each(|(sum, word)| *sum ^= word);
+    }
+    sums.iter().fold(0, |all, sum| all ^ sum)
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let rounds: usize = std::env::args().nth(1).map_or(Ok(31), |rounds| rounds.parse())?;
+    let rounds: usize = env::args().nth(1).map_or(Ok(31), |rounds| rounds.parse())?;
+    let digits: Vec<Bits> = knn::digits().iter().map(|(_, _, bits)| bits).collect();
+    let count: usize = env::args().nth(2).map_or(Ok(digits.len()), |count| count.parse())?;
     let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
-    let centres: Vec<Bits> = (0..10).map(|_| noise.vector()).collect();
-    let references: Vec<Bits> = (0..REFERENCES).map(|_| noise.near(&centres)).collect();
-    let queries: Vec<Bits> = (0..QUERIES).map(|_| noise.near(&centres)).collect();
+    let mut references = digits.clone();
+    references.resize_with(count, || noise.near(&digits));
+    let query_count = (COMPARISONS / count).clamp(QUERIES_MIN, QUERIES_MAX);
+    let queries: Vec<Bits> = (0..query_count).map(|_| noise.near(&digits)).collect();
     let mut best = Samples::new();
     for (id, bits) in (0..).zip(&references) {
         best.push(id, "", bits);
     }
 
-    let mut ways = vec![Way::new("control".into(), || {
+    let control = || {
         for query in &queries {
             black_box(sort_all(&references, black_box(query)));
         }
-    })];
+    };
+    let rows = vec![[1; 16]; count];
+    let read_all = || {
+        for _ in &queries {
+            black_box(read(black_box(&rows)));
+        }
+    };
+    let mut ways = vec![Way::new("control".into(), control), Way::new("read".into(), read_all)];
     for set in InstructionSet::ALL.into_iter().filter(|set| set.is_available()) {
         let mut samples = best.clone();
         samples.scan_with(set)?;
@@ -111,17 +130,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let name = format!("{}, batch, {THREADS} threads", best.instructions());
     ways.push(Way::new(name, || on_threads(&best, &queries)));
-
     for _ in 0..rounds {
-        ways.iter_mut().for_each(Way::measure);
+        ways.iter_mut().for_each(|way| way.measure(query_count));
     }
-    println!("{REFERENCES} references, K = {}, microseconds a query", K::DEFAULT.count());
-    println!("{:28} {:>8} {:>8} {:>8}   {rounds} rounds", "", "median", "least", "most");
+    println!(
+        "{count} references, K = {}, {query_count} queries, {rounds} rounds",
+        K::DEFAULT.count()
+    );
+    println!("microseconds a query            median      least       most     of control");
+    let mut control_median = None;
     for way in &mut ways {
         way.micros.sort_by(f64::total_cmp);
-        let [median, least, most] = [way.micros.len() / 2, 0, way.micros.len() - 1];
-        let [median, least, most] = [median, least, most].map(|at| way.micros[at]);
-        println!("{:28} {median:>8.2} {least:>8.2} {most:>8.2}", way.name);
+        let (median, last) = (way.micros[way.micros.len() / 2], way.micros.len() - 1);
+        let ratio = median / *control_median.get_or_insert(median);
+        let (least, most) = (way.micros[0], way.micros[last]);
+        println!("{:28} {median:>10.2} {least:>10.2} {most:>10.2}     {ratio:10.4}", way.name);
     }
     Ok(())
 }

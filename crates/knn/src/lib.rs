@@ -2,8 +2,10 @@
 //! their vote.
 //!
 //! [`Bits`] is a vector; a 32 x 32 drawing in black and white is one. [`Samples`] holds labelled
-//! vectors and finds those nearest to a query, and [`Samples::vote`] counts their labels. There is no
-//! I/O, no clock and no thread here: the caller owns the samples and shares them as it likes.
+//! vectors and finds those nearest to a query, and [`Samples::vote`] counts their labels. [`Grey`] turns
+//! an image into a vector that can be compared with others, and [`digits()`] are 2,339 such drawings
+//! that the library carries. There is no I/O, no clock and no thread here: the caller owns the samples
+//! and shares them as it likes.
 //!
 //! ```
 //! use knn::{Bits, K, Samples};
@@ -19,6 +21,7 @@
 //! ```
 
 mod bits;
+mod digits;
 mod drawing;
 mod nearest;
 mod samples;
@@ -26,6 +29,7 @@ mod scan;
 mod vote;
 
 pub use bits::{BITS, BYTES, Bits, BitsError, SIDE};
+pub use digits::digits;
 pub use drawing::{DrawingError, Grey};
 pub use nearest::{K, Neighbour};
 pub use samples::{Label, Samples};

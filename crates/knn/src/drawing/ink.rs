@@ -75,8 +75,8 @@ struct Split {
 }
 
 impl Split {
-    /// The split with the greatest variance between its classes (N. Otsu, "A threshold selection method from
-    /// gray-level histograms", 1979); `None` if all pixels are the same.
+    /// The split with the greatest variance between its classes (N. Otsu, "A threshold selection
+    /// method from gray-level histograms", 1979); `None` if all pixels are the same.
     fn of(pixels: &[u8]) -> Option<Self> {
         let mut histogram = [0_u32; 256];
         for pixel in pixels {
