@@ -12,6 +12,7 @@ const LINES_MAX: usize = 400;
 const EDGES: [(&str, &[&str]); 9] = [
     ("feed", &[]),
     ("knn", &[]),
+    ("resp", &[]),
     ("store", &["feed"]),
     ("node", &["feed", "store"]),
     ("server", &["feed", "node"]),

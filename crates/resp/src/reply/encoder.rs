@@ -1,0 +1,184 @@
+//! Writes replies. What RESP2 cannot say is said in the way that Redis falls back to.
+
+use std::fmt::Display;
+use std::io::Write as _;
+
+/// The version of the protocol that a client has chosen with `HELLO`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// What every client speaks, and what a connection begins with.
+    #[default]
+    Resp2,
+    /// Adds nulls, doubles, booleans, big numbers, verbatim strings, maps, sets and pushes.
+    Resp3,
+}
+
+/// Appends replies to a buffer of the caller.
+///
+/// After a header ([`array`](Self::array), [`map`](Self::map), ...) the caller writes as many replies as
+/// it announced.
+#[derive(Debug)]
+pub struct Encoder<'o> {
+    out: &'o mut Vec<u8>,
+    protocol: Protocol,
+}
+
+impl<'o> Encoder<'o> {
+    /// Writes to the end of `out`.
+    #[must_use]
+    pub fn new(out: &'o mut Vec<u8>, protocol: Protocol) -> Self {
+        Self { out, protocol }
+    }
+
+    /// A short status such as `OK`. Line breaks in it become blanks.
+    pub fn simple(&mut self, text: &str) {
+        self.out.push(b'+');
+        self.one_line(|out| out.extend_from_slice(text.as_bytes()));
+    }
+
+    /// An error: a code in capitals, a blank, and a message. Line breaks become blanks.
+    pub fn error(&mut self, error: impl Display) {
+        self.out.push(b'-');
+        self.one_line(|out| {
+            let Ok(()) = write!(out, "{error}") else { unreachable!("a Vec takes every byte") };
+        });
+    }
+
+    /// A number.
+    pub fn integer(&mut self, number: i64) {
+        self.header(b':', number);
+    }
+
+    /// Any bytes.
+    pub fn bulk(&mut self, bytes: &[u8]) {
+        self.length(b'$', bytes.len());
+        self.out.extend_from_slice(bytes);
+        self.end_line();
+    }
+
+    /// Text to be shown as it is, with its format: `txt` or `mkd`. RESP2: a bulk string.
+    pub fn verbatim(&mut self, format: [u8; 3], text: &[u8]) {
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(text),
+            Protocol::Resp3 => {
+                self.length(b'=', format.len() + 1 + text.len());
+                self.out.extend_from_slice(&format);
+                self.out.push(b':');
+                self.out.extend_from_slice(text);
+                self.end_line();
+            }
+        }
+    }
+
+    /// Nothing, where a value was asked for.
+    pub fn null(&mut self) {
+        self.either(b"$-1\r\n", b"_\r\n");
+    }
+
+    /// Nothing, where an array was asked for.
+    pub fn null_array(&mut self) {
+        self.either(b"*-1\r\n", b"_\r\n");
+    }
+
+    /// RESP2: 1 or 0.
+    pub fn boolean(&mut self, truth: bool) {
+        match truth {
+            true => self.either(b":1\r\n", b"#t\r\n"),
+            false => self.either(b":0\r\n", b"#f\r\n"),
+        }
+    }
+
+    /// The shortest digits that read back as the same number; `inf`, `-inf` or `nan`. RESP2: a bulk
+    /// string.
+    pub fn double(&mut self, number: f64) {
+        let text = match number.abs() {
+            0.0 | 1e-4..1e17 => format!("{number}"),
+            size if size.is_finite() => format!("{number:e}"),
+            _ if number.is_nan() => "nan".to_owned(),
+            _ => format!("{number}"),
+        };
+        self.number_text(b',', &text);
+    }
+
+    /// An integer of any size, in digits with an optional `-` in front. RESP2: a bulk string.
+    pub fn big_number(&mut self, digits: &str) {
+        self.number_text(b'(', digits);
+    }
+
+    /// `len` replies follow.
+    pub fn array(&mut self, len: usize) {
+        self.length(b'*', len);
+    }
+
+    /// `pairs` of key and value follow. RESP2: an array of twice as many.
+    pub fn map(&mut self, pairs: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.length(b'*', pairs * 2),
+            Protocol::Resp3 => self.length(b'%', pairs),
+        }
+    }
+
+    /// `len` different replies follow. RESP2: an array.
+    pub fn set(&mut self, len: usize) {
+        self.aggregate(b'~', len);
+    }
+
+    /// A message of `len` parts that answers no command follows. RESP2: an array.
+    pub fn push(&mut self, len: usize) {
+        self.aggregate(b'>', len);
+    }
+
+    fn aggregate(&mut self, marker: u8, len: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array(len),
+            Protocol::Resp3 => self.length(marker, len),
+        }
+    }
+
+    fn number_text(&mut self, marker: u8, text: &str) {
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(text.as_bytes()),
+            Protocol::Resp3 => {
+                self.out.push(marker);
+                self.one_line(|out| out.extend_from_slice(text.as_bytes()));
+            }
+        }
+    }
+
+    fn either(&mut self, resp2: &[u8], resp3: &[u8]) {
+        self.out.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => resp2,
+            Protocol::Resp3 => resp3,
+        });
+    }
+
+    /// Ends what `write` appends, after keeping it from ending earlier.
+    fn one_line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.out.len();
+        write(self.out);
+        for byte in self.out.iter_mut().skip(start) {
+            if matches!(byte, b'\r' | b'\n') {
+                *byte = b' ';
+            }
+        }
+        self.end_line();
+    }
+
+    #[inline]
+    fn length(&mut self, marker: u8, len: usize) {
+        let Ok(len) = i64::try_from(len) else { unreachable!("nothing in memory is that long") };
+        self.header(marker, len);
+    }
+
+    #[inline]
+    fn header(&mut self, marker: u8, number: i64) {
+        self.out.push(marker);
+        self.out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+        self.end_line();
+    }
+
+    #[inline]
+    fn end_line(&mut self) {
+        self.out.extend_from_slice(b"\r\n");
+    }
+}
