@@ -1,5 +1,24 @@
 //! Numbers in protocol lines: counts, lengths and integers.
 
+/// Reads a number below 1,000 that a CR ends with one more byte behind it, and counts its digits.
+///
+/// Nearly every header is of this kind. `None` says only that the line needs a closer look: it may be
+/// incomplete, negative, longer, or wrong.
+#[inline(always)]
+pub(crate) fn plain(line: &[u8]) -> Option<(usize, usize)> {
+    let value = |digit: &u8| usize::from(*digit - b'0');
+    match line {
+        [one @ b'0'..=b'9', b'\r', _, ..] => Some((value(one), 1)),
+        [ten @ b'1'..=b'9', one @ b'0'..=b'9', b'\r', _, ..] => {
+            Some((value(ten) * 10 + value(one), 2))
+        }
+        [hundred @ b'1'..=b'9', ten @ b'0'..=b'9', one @ b'0'..=b'9', b'\r', _, ..] => {
+            Some((value(hundred) * 100 + value(ten) * 10 + value(one), 3))
+        }
+        _ => None,
+    }
+}
+
 /// Reads a number in the one form that Redis accepts: no sign but `-`, no leading zero, no blank.
 pub(crate) fn canonical(text: &[u8]) -> Option<i64> {
     let number = std::str::from_utf8(text).ok()?.parse().ok()?;
@@ -10,23 +29,27 @@ pub(crate) fn canonical(text: &[u8]) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expect: Option<i64>) {
-        assert_eq!(canonical(text.as_bytes()), expect, "{text:?}");
+    fn check(line: &str, expect_plain: Option<(usize, usize)>, expect_canonical: Option<i64>) {
+        assert_eq!(plain(line.as_bytes()), expect_plain, "{line:?}");
+        let text = line.split('\r').next().unwrap();
+        assert_eq!(canonical(text.as_bytes()), expect_canonical, "{line:?}");
     }
 
     #[test]
     fn a_number_has_one_form_only() {
-        check("0", Some(0));
-        check("7", Some(7));
-        check("10", Some(10));
-        check("999", Some(999));
-        check("1000", Some(1_000));
-        check("9223372036854775807", Some(i64::MAX));
-        check("9223372036854775808", None);
-        check("-1", Some(-1));
-        check("12", Some(12));
-        for wrong in ["", "-0", "00", "01", "012", "+1", " 1", "1 ", "1x"] {
-            check(wrong, None);
+        check("0\r\n", Some((0, 1)), Some(0));
+        check("7\r\nmore", Some((7, 1)), Some(7));
+        check("10\r\n", Some((10, 2)), Some(10));
+        check("999\r\n", Some((999, 3)), Some(999));
+        check("1000\r\n", None, Some(1_000));
+        check("9223372036854775807\r\n", None, Some(i64::MAX));
+        check("9223372036854775808\r\n", None, None);
+        check("-1\r\n", None, Some(-1));
+        check("12\r", None, Some(12)); // the LF is missing, and may still come
+        for wrong in [
+            "\r\n", "-0\r\n", "00\r\n", "01\r\n", "012\r\n", "+1\r\n", " 1\r\n", "1 \r\n", "1x\r\n",
+        ] {
+            check(wrong, None, None);
         }
     }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
-use resp::{DecodeError, Decoder, Encoder, Protocol, ReplyLimits, Value};
+use resp::{DecodeError, Decoder, Encoder, Protocol, ProtocolError, ReplyLimits, Value};
 
 const TINY: ReplyLimits =
     ReplyLimits { depth_max: 3, elements_max: 6, bulk_bytes_max: 10, line_bytes_max: 12 };
@@ -29,6 +29,10 @@ fn each_version_gets_its_own_bytes() {
     both(|out| out.simple("OK"), "+OK\r\n");
     both(|out| out.simple("two\r\nlines"), "+two  lines\r\n");
     both(|out| out.error("WRONGPASS no\n+OK"), "-WRONGPASS no +OK\r\n");
+    both(
+        |out| out.error(ProtocolError::ExpectedBulk(b'f')),
+        "-ERR Protocol error: expected '$', got 'f'\r\n",
+    );
     both(|out| out.integer(i64::MIN), ":-9223372036854775808\r\n");
     both(|out| out.bulk(b"a\r\n\0"), "$4\r\na\r\n\0\r\n");
     both(|out| out.bulk(b""), "$0\r\n\r\n");

@@ -1,0 +1,122 @@
+//! One command: a name and its arguments, as slices of the buffer they arrived in.
+
+use std::fmt;
+use std::slice;
+
+/// Where an argument is, from the beginning of its command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+impl Span {
+    /// # Panics
+    /// If it lies behind the 4 GiB that [`Limits`](crate::Limits) grant a command.
+    #[inline]
+    pub(crate) fn new(start: usize, len: usize) -> Self {
+        let (Ok(start), Ok(len)) = (u32::try_from(start), u32::try_from(len)) else {
+            unreachable!("limits keep commands below 4 GiB")
+        };
+        Self { start, len }
+    }
+}
+
+/// A command as a client sent it. Its arguments are any bytes.
+///
+/// It lives until the parser is asked for the next one. **Invariant:** it has a name.
+#[derive(Clone, Copy)]
+pub struct Command<'a> {
+    name: &'a [u8],
+    arguments: Spans<'a>,
+}
+
+/// The arguments of a command in order, without its name.
+#[derive(Clone)]
+pub struct Arguments<'a> {
+    bytes: &'a [u8],
+    spans: slice::Iter<'a, Span>,
+}
+
+#[derive(Clone, Copy)]
+struct Spans<'a> {
+    bytes: &'a [u8],
+    spans: &'a [Span],
+}
+
+impl<'a> Command<'a> {
+    /// A command of the pieces of `bytes` that `spans` tell; `None` if there are none.
+    ///
+    /// # Panics
+    /// If a span does not lie within `bytes`.
+    pub(crate) fn new(bytes: &'a [u8], spans: &'a [Span]) -> Option<Self> {
+        let (name, spans) = spans.split_first()?;
+        Some(Self { name: cut(bytes, *name), arguments: Spans { bytes, spans } })
+    }
+
+    /// The first word, in the case in which it was sent.
+    #[must_use]
+    pub fn name(&self) -> &'a [u8] {
+        self.name
+    }
+
+    /// What follows the name.
+    #[must_use]
+    pub fn arguments(&self) -> Arguments<'a> {
+        Arguments { bytes: self.arguments.bytes, spans: self.arguments.spans.iter() }
+    }
+
+    /// The argument at `index`, counted from 0 behind the name.
+    #[must_use]
+    pub fn argument(&self, index: usize) -> Option<&'a [u8]> {
+        let Spans { bytes, spans } = self.arguments;
+        spans.get(index).map(|span| cut(bytes, *span))
+    }
+
+    /// All arguments, if there are exactly `N` behind the name.
+    #[must_use]
+    pub fn exactly<const N: usize>(&self) -> Option<[&'a [u8]; N]> {
+        let Spans { bytes, spans } = self.arguments;
+        let spans: &[Span; N] = spans.try_into().ok()?;
+        Some(spans.map(|span| cut(bytes, span)))
+    }
+
+    /// Whether this is a line of an HTTP request and no command.
+    ///
+    /// A web page can make a browser send such requests to any port. Redis closes the connection
+    /// without an answer, and before it looks at what follows.
+    #[must_use]
+    pub fn is_http(&self) -> bool {
+        self.name.eq_ignore_ascii_case(b"post") || self.name.eq_ignore_ascii_case(b"host:")
+    }
+}
+
+/// Tells the name and how many arguments there are. The arguments may hold a password.
+impl fmt::Debug for Command<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} and {} arguments", self.name.escape_ascii(), self.arguments.spans.len())
+    }
+}
+
+impl<'a> Iterator for Arguments<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.spans.next().map(|span| cut(self.bytes, *span))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.spans.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Arguments<'_> {}
+
+#[inline]
+fn cut(bytes: &[u8], span: Span) -> &[u8] {
+    let start = span.start as usize;
+    let Some(argument) = bytes.get(start..start + span.len as usize) else {
+        unreachable!("the parser made the span when these bytes were there")
+    };
+    argument
+}

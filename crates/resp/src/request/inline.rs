@@ -1,0 +1,107 @@
+//! Inline commands: a line of words as a person types them, split as Redis and redis-cli do.
+//!
+//! A word may hold parts in quotes. Double quotes know `\n \r \t \b \a`, `\xHH` and a backslash
+//! before any other character; single quotes know `\'` only. A closing quote ends the word.
+
+use super::command::Span;
+use super::error::ProtocolError;
+
+/// Splits `line` into words. Their bytes are appended to `words`, and where they are to `spans`.
+///
+/// # Errors
+/// [`ProtocolError::UnbalancedQuotes`] if a quote stays open or a word goes on behind one.
+pub(crate) fn split(
+    line: &[u8],
+    words: &mut Vec<u8>,
+    spans: &mut Vec<Span>,
+) -> Result<(), ProtocolError> {
+    let mut rest = skip_blanks(line);
+    while !rest.is_empty() {
+        let start = words.len();
+        rest = skip_blanks(word(rest, words)?);
+        spans.push(Span::new(start, words.len() - start));
+    }
+    Ok(())
+}
+
+/// Takes one word from the beginning of `rest`, which is not blank; what follows it is returned.
+fn word<'b>(mut rest: &'b [u8], words: &mut Vec<u8>) -> Result<&'b [u8], ProtocolError> {
+    while let [first, behind @ ..] = rest {
+        match first {
+            b' ' | b'\n' | b'\r' | b'\t' => break,
+            b'"' => return ended(double_quoted(behind, words)?),
+            b'\'' => return ended(single_quoted(behind, words)?),
+            plain => words.push(*plain),
+        }
+        rest = behind;
+    }
+    Ok(rest)
+}
+
+/// Behind a closing quote there must be a blank or nothing.
+fn ended(rest: &[u8]) -> Result<&[u8], ProtocolError> {
+    match rest.first() {
+        Some(next) if !is_blank(*next) => Err(ProtocolError::UnbalancedQuotes),
+        _ => Ok(rest),
+    }
+}
+
+fn double_quoted<'b>(mut rest: &'b [u8], words: &mut Vec<u8>) -> Result<&'b [u8], ProtocolError> {
+    loop {
+        rest = match rest {
+            [b'"', behind @ ..] => return Ok(behind),
+            [b'\\', b'x', high, low, behind @ ..] if let Some(byte) = hex_byte(*high, *low) => {
+                words.push(byte);
+                behind
+            }
+            [b'\\', escaped, behind @ ..] => {
+                words.push(match escaped {
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    b'b' => 0x08,
+                    b'a' => 0x07,
+                    itself => *itself,
+                });
+                behind
+            }
+            [plain, behind @ ..] => {
+                words.push(*plain);
+                behind
+            }
+            [] => return Err(ProtocolError::UnbalancedQuotes),
+        };
+    }
+}
+
+fn single_quoted<'b>(mut rest: &'b [u8], words: &mut Vec<u8>) -> Result<&'b [u8], ProtocolError> {
+    loop {
+        rest = match rest {
+            [b'\'', behind @ ..] => return Ok(behind),
+            [b'\\', b'\'', behind @ ..] => {
+                words.push(b'\'');
+                behind
+            }
+            [plain, behind @ ..] => {
+                words.push(*plain);
+                behind
+            }
+            [] => return Err(ProtocolError::UnbalancedQuotes),
+        };
+    }
+}
+
+fn hex_byte(high: u8, low: u8) -> Option<u8> {
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    u8::try_from(digit(high)? << 4 | digit(low)?).ok()
+}
+
+fn skip_blanks(line: &[u8]) -> &[u8] {
+    let blanks = line.iter().take_while(|byte| is_blank(**byte)).count();
+    line.get(blanks..).unwrap_or_default()
+}
+
+/// What C calls a space. Of these only ` \n\r\t` end a word that is not quoted.
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
+}

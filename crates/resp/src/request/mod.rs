@@ -1,0 +1,7 @@
+//! What clients send: commands as arrays of bulk strings, or as inline text.
+
+pub(crate) mod command;
+pub(crate) mod error;
+pub(crate) mod inline;
+pub(crate) mod limits;
+pub(crate) mod parser;

@@ -1,0 +1,258 @@
+//! Finds commands in a buffer that grows while bytes arrive.
+//!
+//! [`Parser`] owns how far the unfinished command has been read. A command that arrives in small
+//! pieces is looked at once, whatever the pieces are: a call that brings nothing new costs a few
+//! comparisons.
+
+use super::command::{Command, Span};
+use super::error::ProtocolError;
+use super::inline;
+use super::limits::{ARGUMENTS_UNAUTHENTICATED_MAX, BULK_BYTES_UNAUTHENTICATED_MAX, Limits};
+use crate::number;
+
+/// Positions and bytes of words for which memory is kept from one command to the next.
+const KEPT_MAX: usize = 1_024;
+/// Bytes of a line end.
+const LINE_END_BYTES: usize = 2;
+
+/// Reads the requests of one connection.
+///
+/// **Invariant:** what it holds refers to the unfinished command at the beginning of the caller's
+/// buffer, so the caller keeps those bytes, at least until the parser moves past them.
+#[derive(Debug)]
+pub struct Parser {
+    limits: Limits,
+    authenticated: bool,
+    unfinished: Unfinished,
+    /// Where the arguments are: in the buffer, or in `words` for an inline command.
+    spans: Vec<Span>,
+    /// The words of an inline command, without quotes and escapes.
+    words: Vec<u8>,
+}
+
+/// How far the command at the beginning of the buffer has been read. All zero: not at all.
+#[derive(Debug, Default)]
+struct Unfinished {
+    /// Everything before has been read. Above 0 the number of arguments is known.
+    at: usize,
+    /// Arguments that have not been read.
+    missing: usize,
+    /// Length of the argument that begins at `at`, once it is known.
+    bulk_bytes: Option<usize>,
+    /// Before this no end of the current line has been found.
+    searched: usize,
+}
+
+/// A count or a length that was sent: the byte in front, the digits, and what is behind the line.
+struct Header<'b> {
+    marker: u8,
+    digits: &'b [u8],
+    behind: usize,
+}
+
+impl Parser {
+    /// A parser at the beginning of a stream, for an authenticated client.
+    ///
+    /// # Panics
+    /// If a command could be 4 GiB or longer, or a line be longer than a command.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        limits.assert_sound();
+        Self {
+            limits,
+            authenticated: true,
+            unfinished: Unfinished::default(),
+            spans: Vec::new(),
+            words: Vec::new(),
+        }
+    }
+
+    /// Says whether the client may send more than 10 arguments and more than 16,384 bytes in each.
+    ///
+    /// It holds for what is read from now on, so commands are to be executed one by one until the
+    /// client has authenticated.
+    pub fn set_authenticated(&mut self, authenticated: bool) {
+        self.authenticated = authenticated;
+    }
+
+    /// Takes the next command from the front of `rest` and moves `rest` behind it.
+    ///
+    /// `None` means that more bytes are needed: call again with what is left of `rest` followed by
+    /// at least one more byte. Empty commands (`*0`, `*-1`, a blank line) are passed over. As in
+    /// Redis, the bytes that should be the LF of a header or the line end of an argument are not
+    /// looked at.
+    ///
+    /// # Errors
+    /// The request at the front of `rest` breaks the protocol or a limit. Asking again gives the same
+    /// error.
+    pub fn next<'p, 'b: 'p>(
+        &'p mut self,
+        rest: &mut &'b [u8],
+    ) -> Result<Option<Command<'p>>, ProtocolError> {
+        loop {
+            let input = *rest;
+            let is_inline = match input.first() {
+                None => return Ok(None),
+                Some(marker) => *marker != b'*',
+            };
+            let found = if is_inline { self.inline(input)? } else { self.multibulk(input)? };
+            let Some(consumed) = found else { return Ok(None) };
+            self.unfinished = Unfinished::default();
+            *rest = input.get(consumed..).unwrap_or_default();
+            if !self.spans.is_empty() {
+                let bytes = if is_inline { &self.words } else { input };
+                return Ok(Command::new(bytes, &self.spans));
+            }
+        }
+    }
+
+    /// Reads on in an array of bulk strings. Returns its length once it is complete.
+    fn multibulk(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
+        if self.unfinished.at == 0 {
+            let Some((count, behind)) = self.count(input)? else { return Ok(None) };
+            self.forget();
+            self.unfinished.missing = count;
+            self.unfinished.at = behind;
+        }
+        while self.unfinished.missing > 0 {
+            let len = match self.unfinished.bulk_bytes {
+                Some(len) => len,
+                None => {
+                    let Some((len, behind)) = self.length(input)? else { return Ok(None) };
+                    self.unfinished.at = behind;
+                    len
+                }
+            };
+            let start = self.unfinished.at;
+            let end = start + len + LINE_END_BYTES;
+            if input.len() < end {
+                self.unfinished.bulk_bytes = Some(len);
+                return Ok(None);
+            }
+            self.spans.push(Span::new(start, len));
+            self.unfinished.at = end;
+            self.unfinished.bulk_bytes = None;
+            self.unfinished.missing -= 1;
+        }
+        Ok(Some(self.unfinished.at))
+    }
+
+    /// The number of arguments, and where the first of them begins.
+    fn count(&mut self, input: &[u8]) -> Result<Option<(usize, usize)>, ProtocolError> {
+        let (count, behind) = match number::plain(input.get(1..).unwrap_or_default()) {
+            Some((count, digits)) => (count, 1 + digits + LINE_END_BYTES),
+            None => {
+                let header = self.header(input, 0, ProtocolError::CountLineTooLong)?;
+                let Some(Header { digits, behind, .. }) = header else { return Ok(None) };
+                let count = number::canonical(digits).ok_or(ProtocolError::InvalidCount)?;
+                // A negative count is an empty command; one that is no usize is above every limit.
+                (usize::try_from(count.max(0)).unwrap_or(usize::MAX), behind)
+            }
+        };
+        if count > self.limits.arguments_max {
+            return Err(ProtocolError::InvalidCount);
+        }
+        if !self.authenticated && count > ARGUMENTS_UNAUTHENTICATED_MAX {
+            return Err(ProtocolError::UnauthenticatedCount);
+        }
+        Ok(Some((count, behind)))
+    }
+
+    /// The length of the argument whose header is next, and where its bytes begin.
+    fn length(&mut self, input: &[u8]) -> Result<Option<(usize, usize)>, ProtocolError> {
+        let from = self.unfinished.at;
+        let (len, behind) = match plain_length(input.get(from..).unwrap_or_default()) {
+            Some((len, header_bytes)) => (len, from + header_bytes),
+            None => {
+                let header = self.header(input, from, ProtocolError::LengthLineTooLong)?;
+                let Some(Header { marker, digits, behind }) = header else { return Ok(None) };
+                if marker != b'$' {
+                    return Err(ProtocolError::ExpectedBulk(marker));
+                }
+                let len = number::canonical(digits).ok_or(ProtocolError::InvalidBulkLength)?;
+                (usize::try_from(len).map_err(|_| ProtocolError::InvalidBulkLength)?, behind)
+            }
+        };
+        if len > self.limits.bulk_bytes_max {
+            return Err(ProtocolError::InvalidBulkLength);
+        }
+        if !self.authenticated && len > BULK_BYTES_UNAUTHENTICATED_MAX {
+            return Err(ProtocolError::UnauthenticatedBulkLength);
+        }
+        if len.saturating_add(behind + LINE_END_BYTES) > self.limits.command_bytes_max {
+            return Err(ProtocolError::CommandTooLong);
+        }
+        Ok(Some((len, behind)))
+    }
+
+    /// The header line that begins at `from`, if it is complete.
+    #[cold]
+    fn header<'b>(
+        &mut self,
+        input: &'b [u8],
+        from: usize,
+        too_long: ProtocolError,
+    ) -> Result<Option<Header<'b>>, ProtocolError> {
+        let end = self.line_end(input, from, too_long, |byte| byte == b'\r')?;
+        // The byte behind the CR belongs to the line.
+        let Some(end) = end.filter(|end| end + 1 < input.len()) else { return Ok(None) };
+        let line = input.get(from..=end).unwrap_or_default();
+        let Some((marker, digits)) = line.split_first() else {
+            unreachable!("a line holds its CR at least")
+        };
+        let digits = digits.strip_suffix(b"\r").unwrap_or_default();
+        Ok(Some(Header { marker: *marker, digits, behind: end + LINE_END_BYTES }))
+    }
+
+    /// Where the line that begins at `from` ends. Bytes that have been searched are not searched again.
+    fn line_end(
+        &mut self,
+        input: &[u8],
+        from: usize,
+        too_long: ProtocolError,
+        is_end: impl Fn(u8) -> bool,
+    ) -> Result<Option<usize>, ProtocolError> {
+        let searched = self.unfinished.searched.max(from);
+        let limit = input.len().min(from + self.limits.line_bytes_max + 1);
+        let fresh = input.get(searched..limit).unwrap_or_default();
+        if let Some(found) = fresh.iter().position(|byte| is_end(*byte)) {
+            self.unfinished.searched = searched + found;
+            return Ok(Some(searched + found));
+        }
+        self.unfinished.searched = limit;
+        if input.len() - from > self.limits.line_bytes_max { Err(too_long) } else { Ok(None) }
+    }
+
+    /// Splits an inline command into `words`. Returns its length once its line is complete.
+    fn inline(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
+        let too_long = ProtocolError::InlineTooLong;
+        // Like a C string a line ends at a NUL, but then no LF is ever found. A client that has lost
+        // its place in the protocol runs into the limit here instead of having data executed.
+        let end = self.line_end(input, 0, too_long, |byte| matches!(byte, b'\n' | 0))?;
+        let Some(end) = end else { return Ok(None) };
+        let Some((b'\n', line)) = input.get(..=end).and_then(<[u8]>::split_last) else {
+            let over = input.len() > self.limits.line_bytes_max;
+            return if over { Err(too_long) } else { Ok(None) };
+        };
+        self.forget();
+        // A CR before the LF is a blank like others.
+        inline::split(line, &mut self.words, &mut self.spans)?;
+        Ok(Some(end + 1))
+    }
+
+    /// Drops the command that was returned last, and memory that only few commands need.
+    fn forget(&mut self) {
+        self.spans.clear();
+        self.spans.shrink_to(KEPT_MAX);
+        self.words.clear();
+        self.words.shrink_to(KEPT_MAX);
+    }
+}
+
+/// The length in `$N\r\n`, and the length of this header, if it is plain.
+#[inline]
+fn plain_length(header: &[u8]) -> Option<(usize, usize)> {
+    let (b'$', line) = header.split_first()? else { return None };
+    let (len, digits) = number::plain(line)?;
+    Some((len, 1 + digits + LINE_END_BYTES))
+}
