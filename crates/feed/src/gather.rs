@@ -42,20 +42,21 @@ where
     }
     loop {
         keep_first(&mut best, first.order, wanted);
-        // A list goes on only where the last item read would still be within the page.
-        let cut = best.get(wanted - 1).map(|item| rank(*item, first.order));
-        unfinished.retain(|(_, last)| cut.is_none_or(|cut| rank(*last, first.order) < cut));
-        if unfinished.is_empty() {
-            return PageOf::from_scan(best, page);
-        }
+        // A list goes on only where its next item could still be within the page, and so far.
+        let end: Option<u64> = best.get(wanted - 1).map(|item| (*item).into());
         limit = (2 * limit).min(wanted);
+        let rest = |last| match end {
+            None => first.beyond(last, limit),
+            Some(end) => first.beyond(last, limit)?.until(end),
+        };
         unfinished = unfinished
             .into_iter()
-            .filter_map(|(person, last)| {
-                let last = read(person, first.beyond(last, limit)?, &mut best)?;
-                Some((person, last))
-            })
+            .filter_map(|(person, last)| Some((person, read(person, rest(last)?, &mut best)?)))
             .collect();
+        if unfinished.is_empty() {
+            keep_first(&mut best, first.order, wanted);
+            return PageOf::from_scan(best, page);
+        }
     }
 }
 

@@ -163,6 +163,16 @@ impl Span {
         };
         (rest.low <= rest.high).then_some(rest)
     }
+
+    /// The same, ending before `end`.
+    #[must_use]
+    pub fn until(self, end: u64) -> Option<Self> {
+        let part = match self.order {
+            Order::Descending => Self { low: self.low.max(end.checked_add(1)?), ..self },
+            Order::Ascending => Self { high: self.high.min(end.checked_sub(1)?), ..self },
+        };
+        (part.low <= part.high).then_some(part)
+    }
 }
 
 /// Reading rows.
