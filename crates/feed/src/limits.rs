@@ -33,9 +33,11 @@ pub const USERS_MAX: u32 = u32::MAX - 1;
 pub const IDEMPOTENCY_DAYS: u32 = 1;
 /// Longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
-/// Most rows that one sweep removes: the command is applied within about a millisecond, and the
-/// next one does not wait.
-pub const SWEEP_ROWS_MAX: u32 = 2_048;
+/// Most rows that one sweep removes: the command is applied well within a millisecond, and others
+/// do not wait for it.
+pub const SWEEP_ROWS_MAX: u32 = 512;
+/// Rows of a story that nobody has looked at.
+pub const STORY_ROWS: u32 = 4;
 /// Most seconds of expiry that one sweep walks, nearly all of them empty after a long stop.
 pub const SWEEP_SECONDS_MAX: u64 = 4_096;
 

@@ -77,6 +77,11 @@ pub struct Totals {
     pub stories: u64,
     /// No row of a story that died before this second since 1970 is left.
     pub sweep_second: u64,
+    /// Nor of one that died in that second, up to this id: where the next sweep begins, so that it
+    /// does not step over all that was removed before. Forgotten at a restart, which costs one such
+    /// walk and changes nothing.
+    #[serde(skip)]
+    pub swept_up_to: u64,
 }
 
 impl Counts {

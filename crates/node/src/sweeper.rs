@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use feed::limits::{STORY_ROWS, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX};
 use feed::{Command, Done, Facts, Rows as _, Span};
 use smallvec::smallvec;
 
@@ -63,6 +64,7 @@ impl Shared {
         }
         let mut swept = 0;
         loop {
+            self.read_ahead(now);
             let Some(Done::Swept { stories, more }) = self.submit_sweep() else {
                 // The inbox is full, or the node closes: the next look finds the rest.
                 self.sweep_from.fetch_min(from, Ordering::AcqRel);
@@ -72,6 +74,27 @@ impl Shared {
             if !more {
                 return swept > 0;
             }
+        }
+    }
+
+    /// Reads what the next sweep will read, so that the writer finds it in the cache of the store: a
+    /// story of yesterday lies on the disk, and everybody would wait while the writer fetches it.
+    fn read_ahead(&self, now: u64) {
+        let facts = Facts::new(&self.store);
+        let totals = facts.totals();
+        let (mut low, mut left) = (totals.swept_up_to, (SWEEP_ROWS_MAX / STORY_ROWS) as usize);
+        for second in (totals.sweep_second..now).take(SWEEP_SECONDS_MAX as usize) {
+            let dead = facts.expiring(second, Span { low, limit: left, ..Span::ALL });
+            for (story, _) in &dead {
+                let looks = facts.story(*story).map_or(0, |story| story.looks);
+                let limit = looks.min(SWEEP_ROWS_MAX) as usize;
+                drop(facts.story_views(*story, Span { limit, ..Span::ALL }));
+            }
+            left -= dead.len();
+            if left == 0 {
+                return;
+            }
+            low = 0;
         }
     }
 

@@ -26,6 +26,7 @@ pub(super) fn tell(
         if totals.stories == 0 {
             // Nothing waits for the sweep: it need not walk the seconds before.
             totals.sweep_second = stamp.unix_second();
+            totals.swept_up_to = 0;
         }
         totals.stories += 1;
     });

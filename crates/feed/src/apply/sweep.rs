@@ -7,11 +7,9 @@
 use crate::command::{Done, Effect};
 use crate::facts::Txn;
 use crate::ids::{Stamp, StoryId};
-use crate::limits;
+use crate::limits::{self, STORY_ROWS};
 use crate::rows::Span;
 
-/// Rows of a story without looks.
-const STORY_ROWS: u32 = 4;
 /// Rows of a look: who saw it, and what they have seen.
 const LOOK_ROWS: u32 = 2;
 
@@ -20,18 +18,20 @@ pub(super) fn sweep(txn: &mut Txn<'_>, stamp: Stamp, effects: &mut Vec<Effect>) 
     let totals = txn.facts().totals();
     let mut second = totals.sweep_second;
     let end = now.min(second.saturating_add(limits::SWEEP_SECONDS_MAX));
-    let mut sweep = Sweep { txn, effects, rows_left: limits::SWEEP_ROWS_MAX, stories: 0 };
+    let rows_left = limits::SWEEP_ROWS_MAX;
+    let mut sweep = Sweep { txn, effects, rows_left, stories: 0, up_to: totals.swept_up_to };
     while second < end && totals.stories > sweep.stories.into() && sweep.empty(second) {
         second += 1;
+        sweep.up_to = 0;
     }
-    let stories = sweep.stories;
+    let Sweep { stories, mut up_to, .. } = sweep;
     if totals.stories == stories.into() {
         // Nothing waits anywhere: the seconds until now need no walk.
-        second = now;
+        (second, up_to) = (now, 0);
     }
     txn.total(|totals| {
         totals.stories -= u64::from(stories);
-        totals.sweep_second = second;
+        (totals.sweep_second, totals.swept_up_to) = (second, up_to);
     });
     Done::Swept { stories, more: second < now }
 }
@@ -41,6 +41,9 @@ struct Sweep<'a, 'b> {
     effects: &'a mut Vec<Effect>,
     rows_left: u32,
     stories: u32,
+    /// The last story that is gone of those in the second at hand. None comes before it any more:
+    /// commands with stamps of later seconds put nothing there.
+    up_to: u64,
 }
 
 impl Sweep<'_, '_> {
@@ -48,7 +51,8 @@ impl Sweep<'_, '_> {
     fn empty(&mut self, second: u64) -> bool {
         // One more than there is room for, so that running out of them means they were all.
         let limit = (self.rows_left / STORY_ROWS + 1) as usize;
-        let dead = self.txn.facts().expiring(second, Span { limit, ..Span::ALL });
+        let rest = Span { low: self.up_to, limit, ..Span::ALL };
+        let dead = self.txn.facts().expiring(second, rest);
         dead.into_iter().all(|(story, _)| self.remove(story, second))
     }
 
@@ -68,6 +72,7 @@ impl Sweep<'_, '_> {
         self.rows_left -= STORY_ROWS;
         self.txn.remove_story(id, &story, second);
         self.stories += 1;
+        self.up_to = id.0;
         if story.expires_ms > 0 {
             self.effects.push(Effect::StoryGone { story: id, author: story.author });
         }
