@@ -4,8 +4,10 @@
 mod big;
 mod cold;
 mod control;
+mod expiry;
 mod fanout;
 mod home;
+mod lives;
 mod posts;
 mod report;
 mod rig;
@@ -59,6 +61,10 @@ enum What {
     Fanout,
     /// Stories homes against a constant answer of the same size, and inside the server
     Stories,
+    /// Stories homes inside the server while stories live for 1, 5, 30 and 300 s
+    Lives,
+    /// 10 million live stories: memory, the cost of their end, what others notice of it
+    Expiry,
     /// First read of an inactive person who follows 500
     Cold,
     /// 100,000 people: loading, memory, restart after kill -9
@@ -102,6 +108,12 @@ fn main() -> anyhow::Result<()> {
     })?;
     if wanted(What::Stories) {
         stories::measure_inside(&plan, &mut report)?;
+    }
+    if wanted(What::Lives) {
+        lives::measure(&plan, &mut report)?;
+    }
+    if wanted(What::Expiry) {
+        expiry::measure(&plan, &mut report)?;
     }
     if wanted(What::Fanout) {
         fanout::measure(&plan, &mut report)?;

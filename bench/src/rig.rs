@@ -113,17 +113,21 @@ impl Server {
         Ok(())
     }
 
-    /// Resident and peak memory in MB.
+    /// As [`memory_mb`].
     pub(crate) fn memory_mb(&self) -> anyhow::Result<(f64, f64)> {
-        let pid = self.child.id().context("the server has ended")?;
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let kb = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok())
-        };
-        let (now, peak) = kb("VmRSS:").zip(kb("VmHWM:")).context("no memory figures")?;
-        Ok((now * 1_024.0 / 1e6, peak * 1_024.0 / 1e6))
+        memory_mb(self.child.id().context("the server has ended")?)
     }
+}
+
+/// Resident and peak memory of a process in MB.
+pub(crate) fn memory_mb(pid: u32) -> anyhow::Result<(f64, f64)> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let kb = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok())
+    };
+    let (now, peak) = kb("VmRSS:").zip(kb("VmHWM:")).context("no memory figures")?;
+    Ok((now * 1_024.0 / 1e6, peak * 1_024.0 / 1e6))
 }
 
 /// What a closed loop came to.

@@ -1,0 +1,137 @@
+//! 10 million live stories whose lives end over a day: what they cost in memory, what the end of one
+//! costs, and what other people notice of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use feed::{Lifetime, UserId};
+use hdrhistogram::Histogram;
+use node::{Clock, Durability, Node, NodeOptions, Request};
+use tokio::runtime::Runtime;
+
+use crate::Plan;
+use crate::report::{Report, Target};
+use crate::rig::memory_mb;
+use crate::stories::{befriend, pairs, read_home, register, submit_all, tell};
+
+const PEOPLE: u32 = 100_000;
+const STORIES: u32 = 10_000_000;
+const DAY_S: u32 = 86_400;
+/// People who read and tell meanwhile; their homes have been read before.
+const OTHERS: u32 = 1_000;
+/// What the store does behind the load is done so long after it.
+const SETTLE: Duration = Duration::from_secs(15);
+/// Homes are read and stories told this often, by turns.
+const PACE: Duration = Duration::from_micros(500);
+
+pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
+    let data = tempfile::tempdir()?;
+    let now_ms = Arc::new(AtomicU64::new(1_800_000_000_000));
+    let mut options = NodeOptions::new(data.path());
+    options.durability = Durability::Never;
+    options.clock = Clock::from_fn({
+        let now_ms = Arc::clone(&now_ms);
+        move || now_ms.load(Ordering::Acquire)
+    });
+    let before_mb = memory_mb(std::process::id())?.0;
+    let node = Node::open(&options)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    submit_all(&node, &runtime, (0..PEOPLE).map(register))?;
+    submit_all(&node, &runtime, pairs(PEOPLE, 10).map(|(user, other)| befriend(user, other)))?;
+    let start = Instant::now();
+    // Scattered, so that a second's stories are of many people.
+    let life = |n: u32| Lifetime::from_secs(u64::from(n.wrapping_mul(7_919) % DAY_S) + 1);
+    let life = |n| life(n).unwrap_or_else(|_| unreachable!("within a day"));
+    submit_all(&node, &runtime, (0..STORIES).map(|n| tell(n % PEOPLE, life(n))))?;
+    report.add("telling 10 million stories", "s", vec![start.elapsed().as_secs_f64()], None);
+    let mb = memory_mb(std::process::id())?.0 - before_mb;
+    report.add("memory with 10 million live stories", "MB", vec![mb], None);
+    let mb = node.sizes().store_bytes as f64 / 1e6;
+    report.add("store with 10 million live stories", "MB", vec![mb], None);
+
+    std::thread::sleep(SETTLE);
+    notice(&node, &runtime, Duration::from_secs(2))?;
+
+    let time = Duration::from_secs(plan.seconds);
+    let mut noticed = [("nothing expires", vec![]), ("as it comes", vec![]), ("an hour", vec![])];
+    let mut each_us = Vec::new();
+    for _ in 0..plan.runs {
+        for (what, longest) in &mut noticed {
+            // A second at a time as it comes by itself; an hour at once as after a stop.
+            let (step_ms, pause) = match *what {
+                "nothing expires" => (0, Duration::from_millis(100)),
+                "as it comes" => (1_000, Duration::from_millis(100)),
+                _ => (3_600_000, time),
+            };
+            let swept = AtomicU64::new(0);
+            let done = AtomicBool::new(false);
+            let noticed = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Acquire) {
+                        now_ms.fetch_add(step_ms, Ordering::AcqRel);
+                        let start = Instant::now();
+                        if node.sweep_stories() {
+                            swept.fetch_add(start.elapsed().as_micros() as u64, Ordering::AcqRel);
+                        }
+                        std::thread::park_timeout(pause.saturating_sub(start.elapsed()));
+                    }
+                });
+                let noticed = notice(&node, &runtime, time);
+                done.store(true, Ordering::Release);
+                noticed
+            })?;
+            if step_ms == 3_600_000 {
+                let stories = f64::from(STORIES) / 24.0;
+                each_us.push(swept.load(Ordering::Acquire) as f64 / stories);
+            }
+            longest.push(noticed);
+        }
+    }
+    report.add("the end of a story, an hour of them at once", "us", each_us, None);
+    for (what, noticed) in noticed {
+        let of = |figure: fn(&Noticed) -> f64| noticed.iter().map(figure).collect::<Vec<f64>>();
+        report.add(format!("home reads meanwhile, p99.9: {what}"), "ms", of(|n| n.read.0), None);
+        let most = (what != "nothing expires").then_some(Target::AtMost(5.0));
+        report.add(format!("home reads meanwhile, longest: {what}"), "ms", of(|n| n.read.1), most);
+        report.add(format!("tellings meanwhile, p99.9: {what}"), "ms", of(|n| n.told.0), None);
+        report.add(format!("tellings meanwhile, longest: {what}"), "ms", of(|n| n.told.1), most);
+    }
+    node.close();
+    Ok(())
+}
+
+/// How long others wait in milliseconds: p99.9 and longest.
+struct Noticed {
+    read: (f64, f64),
+    told: (f64, f64),
+}
+
+/// Reads homes and tells stories by turns. An open loop: latency counts from when each was due.
+fn notice(node: &Node, runtime: &Runtime, time: Duration) -> anyhow::Result<Noticed> {
+    let (mut read, mut told) = (Histogram::<u64>::new(3)?, Histogram::<u64>::new(3)?);
+    let mut out = Vec::with_capacity(8_192);
+    let life = Lifetime::from_secs(u64::from(DAY_S)).unwrap_or_else(|_| unreachable!("a day"));
+    let start = Instant::now();
+    for n in 0.. {
+        let due = start + PACE * n;
+        if due - start >= time {
+            break;
+        }
+        while Instant::now() < due {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        }
+        let user = n % OTHERS;
+        if n % 2 == 0 {
+            read_home(node, UserId(user), &mut out);
+            read.record(due.elapsed().as_nanos() as u64)?;
+        } else {
+            runtime.block_on(node.submit(Request::from(tell(user, life))))?;
+            told.record(due.elapsed().as_nanos() as u64)?;
+        }
+    }
+    let of = |times: &Histogram<u64>| {
+        (times.value_at_quantile(0.999) as f64 / 1e6, times.max() as f64 / 1e6)
+    };
+    Ok(Noticed { read: of(&read), told: of(&told) })
+}
