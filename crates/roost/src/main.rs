@@ -8,6 +8,8 @@ mod running;
 mod serve;
 mod settings;
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 
 /// Faster under many small allocations from several threads, and gives memory back.
@@ -30,11 +32,21 @@ enum Command {
     Simulate(rehearse::Simulate),
 }
 
-fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // In one line and never with a backtrace: it tells a user what to do.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        match arguments.command {
+        match command {
             Command::Serve(serve) => serve.run().await,
             Command::Demo(demo) => demo.run().await,
             Command::Simulate(simulate) => simulate.run().await,
