@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use crate::Plan;
 use crate::report::{Report, Target};
-use crate::rig::memory_mb;
+use crate::rig::{at_pace, memory_mb};
 use crate::stories::{befriend, pairs, read_home, register, submit_all, tell};
 
 const PEOPLE: u32 = 100_000;
@@ -107,20 +107,12 @@ struct Noticed {
     told: (f64, f64),
 }
 
-/// Reads homes and tells stories by turns. An open loop: latency counts from when each was due.
+/// Reads homes and tells stories by turns.
 fn notice(node: &Node, runtime: &Runtime, time: Duration) -> anyhow::Result<Noticed> {
     let (mut read, mut told) = (Histogram::<u64>::new(3)?, Histogram::<u64>::new(3)?);
     let mut out = Vec::with_capacity(8_192);
     let life = Lifetime::from_secs(u64::from(DAY_S)).unwrap_or_else(|_| unreachable!("a day"));
-    let start = Instant::now();
-    for n in 0.. {
-        let due = start + PACE * n;
-        if due - start >= time {
-            break;
-        }
-        while Instant::now() < due {
-            std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        }
+    at_pace(PACE, time, |n, due| {
         let user = n % OTHERS;
         if n % 2 == 0 {
             read_home(node, UserId(user), &mut out);
@@ -129,7 +121,8 @@ fn notice(node: &Node, runtime: &Runtime, time: Duration) -> anyhow::Result<Noti
             runtime.block_on(node.submit(Request::from(tell(user, life))))?;
             told.record(due.elapsed().as_nanos() as u64)?;
         }
-    }
+        Ok(())
+    })?;
     let of = |times: &Histogram<u64>| {
         (times.value_at_quantile(0.999) as f64 / 1e6, times.max() as f64 / 1e6)
     };

@@ -10,6 +10,7 @@ use node::{Durability, Node, NodeOptions, Request};
 
 use crate::Plan;
 use crate::report::{Report, Target};
+use crate::rig::at_pace;
 
 const FOLLOWERS: u32 = 1_000_000;
 /// People beside them, who post and read while the post is delivered.
@@ -132,17 +133,7 @@ fn disturb(
                 anyhow::Ok(())
             })
         });
-        // An open loop: latency counts from when an action was due, so that one that had to wait
-        // behind a slow one shows it too.
-        let start = Instant::now();
-        for n in 0.. {
-            let due = start + PACE * n;
-            if due - start >= time {
-                break;
-            }
-            while Instant::now() < due {
-                std::thread::sleep(due.saturating_duration_since(Instant::now()));
-            }
+        at_pace(PACE, time, |n, due| {
             if n % 2 == 0 {
                 runtime.block_on(node.submit(post(beside(n))))?;
                 posts.record(due.elapsed().as_nanos() as u64)?;
@@ -150,7 +141,8 @@ fn disturb(
                 drop(node.home_ids(UserId(beside(n * 7)), &newest()));
                 reads.record(due.elapsed().as_nanos() as u64)?;
             }
-        }
+            Ok(())
+        })?;
         done.store(true, Ordering::Release);
         match other.join() {
             Ok(result) => result,

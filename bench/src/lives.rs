@@ -12,6 +12,7 @@ use tokio::runtime::Runtime;
 
 use crate::Plan;
 use crate::report::{Report, Target};
+use crate::rig::at_pace;
 use crate::stories::{PEOPLE_INSIDE, befriend, pairs, read_home, register, submit_all, tell};
 
 /// Stories that live at a time.
@@ -109,17 +110,10 @@ fn keep_telling(
 fn read_homes(node: &Node, time: Duration) -> anyhow::Result<Histogram<u64>> {
     let mut times = Histogram::<u64>::new(3)?;
     let mut out = Vec::with_capacity(8_192);
-    let start = Instant::now();
-    for n in 0u32.. {
-        let due = start + PACE * n;
-        if due - start >= time {
-            break;
-        }
-        while Instant::now() < due {
-            std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        }
+    at_pace(PACE, time, |n, due| {
         read_home(node, UserId(n.wrapping_mul(7_919) % PEOPLE_INSIDE), &mut out);
         times.record(due.elapsed().as_nanos() as u64)?;
-    }
+        Ok(())
+    })?;
     Ok(times)
 }

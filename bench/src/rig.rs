@@ -175,6 +175,27 @@ pub(crate) async fn drive(
     Ok(Driven { per_second, latency })
 }
 
+/// Acts every `pace` for `time`, however long acts take: an open loop. An act is told its number and
+/// when it was due, from which latency counts, so that one that had to wait behind a slow one shows it.
+pub(crate) fn at_pace(
+    pace: Duration,
+    time: Duration,
+    mut act: impl FnMut(u32, Instant) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let start = Instant::now();
+    for n in 0.. {
+        let due = start + pace * n;
+        if due - start >= time {
+            break;
+        }
+        while Instant::now() < due {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        }
+        act(n, due)?;
+    }
+    Ok(())
+}
+
 /// Lines of the batch route that register `count` people named `prefix` and a number.
 pub(crate) fn register_lines(prefix: &str, count: u32) -> impl Iterator<Item = String> {
     (0..count).map(move |n| format!("{{\"op\":\"register\",\"handle\":\"{prefix}{n}\"}}\n"))
