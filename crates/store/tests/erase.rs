@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,8 +50,7 @@ fn put(writer: &mut StoreWriter, stories: Range<u64>, stands: bool) {
 /// may take the first and last bytes of a value together with what is around it, so it looks for the
 /// middle.
 fn found(dir: &Path, stories: Range<u64>) -> (usize, usize) {
-    let mut contents = Vec::new();
-    read_all(dir, &mut contents);
+    let contents = contents(dir);
     let holds =
         |bytes: &[u8]| contents.iter().any(|file| memchr::memmem::find(file, bytes).is_some());
     let texts = stories.clone().filter(|story| holds(&text(*story)[4..36])).count();
@@ -58,14 +58,29 @@ fn found(dir: &Path, stories: Range<u64>) -> (usize, usize) {
     (texts, views)
 }
 
-fn read_all(dir: &Path, contents: &mut Vec<Vec<u8>>) {
-    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
-        if entry.file_type().unwrap().is_dir() {
-            read_all(&entry.path(), contents);
-        } else {
-            contents.push(std::fs::read(entry.path()).unwrap());
+/// What is in every file below `dir` at one moment. The engine deletes replaced files in the background,
+/// and what was in one that goes while this reads may be in another that came too late to be listed: then
+/// it reads everything again.
+fn contents(dir: &Path) -> Vec<Vec<u8>> {
+    loop {
+        let mut contents = Vec::new();
+        match read_all(dir, &mut contents) {
+            Ok(()) => return contents,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{error}"),
         }
     }
+}
+
+fn read_all(dir: &Path, contents: &mut Vec<Vec<u8>>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            read_all(&entry.path(), contents)?;
+        } else {
+            contents.push(std::fs::read(entry.path())?);
+        }
+    }
+    Ok(())
 }
 
 fn assert_stand(rows: &impl Rows, stories: Range<u64>) {
