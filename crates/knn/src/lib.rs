@@ -24,6 +24,7 @@ mod bits;
 mod digits;
 mod drawing;
 mod nearest;
+mod part;
 mod samples;
 mod scan;
 mod vote;

@@ -1,27 +1,33 @@
 //! Labelled vectors, packed so that a scan reads them once, in order, eight at a time.
 //!
-//! [`Samples`] owns vectors, ids and labels in parallel lists: what stands at one position belongs
-//! together. **Invariant:** the last block has the lanes of positions that exist; lanes behind them
-//! may hold anything and are never told.
+//! [`Samples`] keeps them in [`Part`]s, which own vectors, ids and labels in parallel lists: what stands
+//! at one position belongs together. Parts are shared by clones until one of them is changed, so a
+//! clone is a snapshot that costs little, and a change beside one copies one part.
+//!
+//! **Invariant:** two parts next to each other hold more than half of what fits into one, so there are
+//! few of them whatever was removed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::bits::Bits;
 use crate::nearest::{K, Neighbour};
-use crate::scan::{Block, Chunk, InstructionSet, LANES, Scan, Unavailable};
+use crate::part::Part;
+use crate::scan::{InstructionSet, Scan, Unavailable};
 
 /// A label: a place in the table of names of the [`Samples`] that gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Label(u32);
 
-/// Labelled vectors.
+/// Labelled vectors. A clone shares the vectors, and copies the names of the labels.
 #[derive(Clone, Debug)]
 pub struct Samples {
-    blocks: Vec<Block>,
-    ids: Vec<u64>,
-    labels: Vec<Label>,
+    parts: Vec<Arc<Part>>,
+    len: usize,
     names: Vec<Named>,
     by_name: BTreeMap<Box<str>, Label>,
+    /// Places in `names` of labels that no sample has.
+    free: Vec<Label>,
     scan: Scan,
 }
 
@@ -42,11 +48,11 @@ impl Samples {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            blocks: Vec::new(),
-            ids: Vec::new(),
-            labels: Vec::new(),
+            parts: Vec::new(),
+            len: 0,
             names: Vec::new(),
             by_name: BTreeMap::new(),
+            free: Vec::new(),
             scan: Scan::best(),
         }
     }
@@ -69,13 +75,13 @@ impl Samples {
     /// How many samples there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ids.len()
+        self.len
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.len == 0
     }
 
     /// Adds a sample. Ids are the caller's, who gives each one once.
@@ -83,36 +89,38 @@ impl Samples {
     /// # Panics
     /// If there are 2^32 different labels.
     pub fn push(&mut self, id: u64, name: &str, bits: &Bits) {
-        let (block, lane) = (self.len() / LANES, self.len() % LANES);
-        if block == self.blocks.len() {
-            self.blocks.push(Block::default());
-        }
         let label = self.intern(name);
         self.named(label).count += 1;
-        self.block(block).put(lane, bits);
-        self.ids.push(id);
-        self.labels.push(label);
+        self.len += 1;
+        if self.parts.last().is_none_or(|part| part.is_full()) {
+            self.parts.push(Arc::default());
+        }
+        let Some(part) = self.parts.last_mut() else { unreachable!("one was pushed") };
+        Arc::make_mut(part).push(id, label, bits);
     }
 
-    /// Removes the sample with this id; `false` if there is none. The last sample takes its place.
-    /// Takes time in proportion to the number of samples, to find it.
+    /// Removes the sample with this id; `false` if there is none. Finding it is cheapest if ids were
+    /// given in rising order.
     pub fn remove(&mut self, id: u64) -> bool {
-        let Some(at) = self.ids.iter().position(|other| *other == id) else { return false };
-        let last = self.len() - 1;
-        let moved = self.block(last / LANES).take(last % LANES);
-        self.block(at / LANES).put(at % LANES, &moved);
-        self.blocks.truncate(last.div_ceil(LANES));
-        self.ids.swap_remove(at);
-        let label = self.labels.swap_remove(at);
-        self.named(label).count -= 1;
+        let found = self.parts.iter().enumerate();
+        let mut found = found.filter_map(|(at, part)| Some((at, part.position(id)?)));
+        let Some((at, position)) = found.next() else { return false };
+        let label = self.part(at).remove(position);
+        self.len -= 1;
+        if self.part(at).is_empty() {
+            self.parts.remove(at);
+        }
+        self.merge(at);
+        if let Some(before) = at.checked_sub(1) {
+            self.merge(before);
+        }
+        self.release(label);
         true
     }
 
     /// Every sample: its id, label and vector, in no promised order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, Label, Bits)> {
-        let lanes = self.blocks.iter().flat_map(|block| (0..LANES).map(|lane| block.take(lane)));
-        let heads = self.ids.iter().zip(&self.labels);
-        heads.zip(lanes).map(|((id, label), bits)| (*id, *label, bits))
+        self.parts.iter().flat_map(|part| part.iter())
     }
 
     /// The name of a label.
@@ -130,7 +138,7 @@ impl Samples {
     /// The names in use with the number of their samples, in the order of the names.
     pub fn counts(&self) -> impl Iterator<Item = (&str, usize)> {
         let named = self.by_name.values().filter_map(|label| self.names.get(label.0 as usize));
-        named.filter(|named| named.count > 0).map(|named| (&*named.name, named.count))
+        named.map(|named| (&*named.name, named.count))
     }
 
     /// Puts the `k` samples nearest to `query` into `out`, nearest first, those of the same distance
@@ -138,8 +146,8 @@ impl Samples {
     /// only memory used and grows to `k` once.
     pub fn nearest(&self, query: &Bits, k: K, out: &mut Vec<Neighbour>) {
         out.clear();
-        for chunk in self.chunks() {
-            self.scan.search(query, &chunk, k, out);
+        for part in &self.parts {
+            self.scan.search(query, &part.chunk(), k, out);
         }
     }
 
@@ -148,42 +156,64 @@ impl Samples {
     pub fn nearest_batch(&self, queries: &[Bits], k: K, out: &mut Vec<Vec<Neighbour>>) {
         out.resize_with(queries.len(), Vec::new);
         out.iter_mut().for_each(Vec::clear);
-        for chunk in self.chunks() {
+        for part in &self.parts {
             for (query, found) in queries.iter().zip(&mut *out) {
-                self.scan.search(query, &chunk, k, found);
+                self.scan.search(query, &part.chunk(), k, found);
             }
         }
     }
 
-    fn chunks(&self) -> impl Iterator<Item = Chunk<'_>> {
-        let heads = self.ids.chunks(Chunk::SAMPLES).zip(self.labels.chunks(Chunk::SAMPLES));
-        let chunks = self.blocks.chunks(Chunk::BLOCKS).zip(heads);
-        chunks.map(|(blocks, (ids, labels))| Chunk { blocks, ids, labels })
+    /// Puts two parts together if they would leave half of one free.
+    fn merge(&mut self, at: usize) {
+        let (Some(part), Some(next)) = (self.parts.get(at), self.parts.get(at + 1)) else { return };
+        if part.is_half_with(next) {
+            let next = self.parts.remove(at + 1);
+            self.part(at).append(&next);
+        }
     }
 
     fn intern(&mut self, name: &str) -> Label {
         if let Some(label) = self.by_name.get(name) {
             return *label;
         }
-        let Ok(place) = u32::try_from(self.names.len()) else {
-            unreachable!("as many names do not fit into memory")
+        let named = Named { name: name.into(), count: 0 };
+        let label = match self.free.pop() {
+            Some(label) => {
+                *self.named(label) = named;
+                label
+            }
+            None => {
+                let Ok(place) = u32::try_from(self.names.len()) else {
+                    unreachable!("as many names do not fit into memory")
+                };
+                self.names.push(named);
+                Label(place)
+            }
         };
-        self.names.push(Named { name: name.into(), count: 0 });
-        self.by_name.insert(name.into(), Label(place));
-        Label(place)
+        self.by_name.insert(name.into(), label);
+        label
+    }
+
+    /// One sample fewer has the label.
+    fn release(&mut self, label: Label) {
+        let named = self.named(label);
+        named.count -= 1;
+        if named.count == 0 {
+            let name = std::mem::take(&mut named.name);
+            self.by_name.remove(&name);
+            self.free.push(label);
+        }
     }
 
     fn named(&mut self, label: Label) -> &mut Named {
         let Some(named) = self.names.get_mut(label.0 as usize) else {
-            unreachable!("names are never removed")
+            unreachable!("a label has a place")
         };
         named
     }
 
-    fn block(&mut self, index: usize) -> &mut Block {
-        let Some(block) = self.blocks.get_mut(index) else {
-            unreachable!("there is a block for every eight positions")
-        };
-        block
+    fn part(&mut self, at: usize) -> &mut Part {
+        let Some(part) = self.parts.get_mut(at) else { unreachable!("a part that was found") };
+        Arc::make_mut(part)
     }
 }

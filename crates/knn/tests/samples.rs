@@ -1,7 +1,7 @@
 //! The set of samples against a map, and the vote against its rule.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use knn::{Bits, K, Neighbour, Samples};
 use proptest::prelude::*;
@@ -62,6 +62,54 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..4usize, 0..=1024usize).prop_map(|(name, ones)| Step::Push(name, ones)),
         2 => any::<prop::sample::Index>().prop_map(|index| Step::Remove(index.index(60))),
     ]
+}
+
+/// What a set holds, as (id, label, ones).
+fn held(set: &Samples) -> BTreeSet<(u64, String, u32)> {
+    set.iter().map(|(id, label, bits)| (id, set.name(label).to_owned(), bits.ones())).collect()
+}
+
+#[test]
+fn a_clone_stays_as_it_was_while_thousands_come_and_go() {
+    let mut set = Samples::new();
+    let push = |set: &mut Samples, ids: std::ops::Range<u64>| {
+        ids.for_each(|id| set.push(id, ["a", "b"][id as usize % 2], &ramp(id as usize % 1024)));
+    };
+    push(&mut set, 0..20_000);
+    let (clone, before) = (set.clone(), held(&set));
+    // All but every 97th, the last first within each ten, so that parts shrink and merge.
+    for id in (0..20_000u64).map(|n| n / 10 * 10 + 9 - n % 10).filter(|id| id % 97 > 0) {
+        assert!(set.remove(id), "{id}");
+        assert!(!set.remove(id), "{id}");
+    }
+    push(&mut set, 20_000..29_000);
+    assert_eq!((held(&clone), clone.len()), (before, 20_000));
+    let mut expected = Samples::new();
+    (0..20_000).filter(|id| id % 97 == 0).for_each(|id| push(&mut expected, id..id + 1));
+    push(&mut expected, 20_000..29_000);
+    assert_eq!((held(&set), set.len()), (held(&expected), expected.len()));
+    let nearest = |set: &Samples| {
+        let mut found = Vec::new();
+        set.nearest(&ramp(300), K::MAX, &mut found);
+        found.iter().map(|one| (one.id, one.distance)).collect::<Vec<_>>()
+    };
+    assert_eq!(nearest(&set), nearest(&expected));
+}
+
+#[test]
+fn a_label_that_nobody_has_makes_room_for_another() {
+    let mut set = Samples::new();
+    set.push(0, "stays", &ramp(0));
+    for id in 1..5_000 {
+        set.push(id, &format!("name {id}"), &ramp(1));
+        assert_eq!(set.counts().last(), Some(("stays", 1)));
+        let (_, label, _) = set.iter().find(|sample| sample.0 == id).unwrap();
+        assert_eq!(set.name(label), format!("name {id}"));
+        assert!(set.remove(id));
+    }
+    assert_eq!(set.counts().collect::<Vec<_>>(), [("stays", 1)]);
+    // `Debug` shows the table of names: it has not grown.
+    assert!(format!("{set:?}").len() < 5_000);
 }
 
 proptest! {
