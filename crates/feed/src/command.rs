@@ -6,10 +6,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{PostId, Stamp, StoryId, UserId};
+use crate::ids::{PostId, SampleId, SampleSetId, Stamp, StoryId, UserId};
 use crate::lifetime::Lifetime;
 use crate::limits;
-use crate::text::{Bio, Handle, Name, PostText};
+use crate::records::SampleBits;
+use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
 
 /// A person as a caller names them. Handles never change hands, so resolving one while applying is
 /// as deterministic as an id, and a command may name somebody registered by the command before it.
@@ -105,6 +106,20 @@ pub enum Command {
     },
     /// Remove rows of stories that expired or were deleted. The node asks, not a person.
     SweepStories,
+    /// Add a labelled drawing to those that others are compared with.
+    Teach {
+        /// To which set; it begins with its first sample.
+        set: SetName,
+        /// What is drawn.
+        label: Label,
+        /// The drawing.
+        bits: Box<SampleBits>,
+    },
+    /// Take a sample back.
+    ForgetSample {
+        /// Which.
+        sample: SampleId,
+    },
 }
 
 /// A key under which a command happens at most once.
@@ -176,6 +191,13 @@ pub enum Done {
         /// Whether more waits: ask again soon.
         more: bool,
     },
+    /// A sample was added.
+    Taught {
+        /// Which.
+        sample: SampleId,
+    },
+    /// A sample was taken back.
+    SampleForgotten,
 }
 
 /// Why a command changed nothing. Not an error of the system: the caller can put it right.
@@ -224,6 +246,27 @@ pub enum Refusal {
     /// The life of a story is too short or too long.
     #[error("a story lives {} to {} seconds", limits::STORY_SECS_MIN, limits::STORY_SECS_MAX)]
     BadLifetime,
+    /// The label of a sample is malformed.
+    #[error("a label is 1 to {} bytes without control characters", limits::LABEL_BYTES_MAX)]
+    BadLabel,
+    /// The name of a set is malformed.
+    #[error("a set is 1 to {} characters of a-z, A-Z, 0-9, _ and -", limits::SET_NAME_CHARS_MAX)]
+    BadSet,
+    /// No such sample, or no more.
+    #[error("there is no such sample")]
+    SampleNotFound,
+    /// The sample is one of those that every server has.
+    #[error("this sample is built in and stays; only taught ones can be deleted")]
+    SampleBuiltIn,
+    /// The set has all the samples it can have.
+    #[error("a set has at most {} samples; delete some first", limits::SET_SAMPLES_MAX)]
+    SetFull,
+    /// The set has all the labels it can have.
+    #[error("a set has at most {} labels; use one of them", limits::SET_LABELS_MAX)]
+    TooManyLabels,
+    /// There are all the sets there can be.
+    #[error("there are at most {} sets; empty one of them first", limits::SAMPLE_SETS_MAX)]
+    TooManySets,
 }
 
 impl Refusal {
@@ -244,6 +287,13 @@ impl Refusal {
             Self::SelfFriend => "self_friend",
             Self::StoryNotFound => "story_not_found",
             Self::BadLifetime => "bad_lifetime",
+            Self::BadLabel => "bad_label",
+            Self::BadSet => "bad_set",
+            Self::SampleNotFound => "sample_not_found",
+            Self::SampleBuiltIn => "sample_built_in",
+            Self::SetFull => "set_full",
+            Self::TooManyLabels => "too_many_labels",
+            Self::TooManySets => "too_many_sets",
         }
     }
 }
@@ -306,6 +356,20 @@ pub enum Effect {
         story: StoryId,
         /// By whom it was.
         author: UserId,
+    },
+    /// A sample was added.
+    Taught {
+        /// To which set.
+        set: SampleSetId,
+        /// Which.
+        sample: SampleId,
+    },
+    /// A sample is gone.
+    SampleForgotten {
+        /// From which set.
+        set: SampleSetId,
+        /// Which.
+        sample: SampleId,
     },
     /// A friend saw a story for the first time.
     StoryViewed {

@@ -14,6 +14,15 @@ pub struct PostId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StoryId(pub u64);
 
+/// A labelled sample: the [`Stamp`] of the command that taught it, or the number of one that is built in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SampleId(pub u64);
+
+/// A set of samples as rows know it: the [`Stamp`] of the command that taught its first sample. A set
+/// that was empty in between is another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SampleSetId(pub u64);
+
 /// When and as which a command was accepted: 41 bits of milliseconds since [`EPOCH_MS`], 10 bits of
 /// node, 12 bits of sequence. Unique and never reused; fits a signed 64-bit number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -60,6 +69,17 @@ impl StoryId {
     #[must_use]
     pub const fn unix_ms(self) -> u64 {
         Stamp(self.0).unix_ms()
+    }
+}
+
+impl SampleId {
+    /// Below this, which no command is stamped with, are the ids of samples that are built in.
+    pub const TAUGHT_MIN: u64 = 1 << TIME_SHIFT;
+
+    /// Whether it is the id of a sample that every server has.
+    #[must_use]
+    pub const fn is_built_in(self) -> bool {
+        self.0 < Self::TAUGHT_MIN
     }
 }
 

@@ -40,6 +40,17 @@ pub const SWEEP_ROWS_MAX: u32 = 512;
 pub const STORY_ROWS: u32 = 4;
 /// Most seconds of expiry that one sweep walks, nearly all of them empty after a long stop.
 pub const SWEEP_SECONDS_MAX: u64 = 4_096;
+/// Longest label of a sample, in bytes.
+pub const LABEL_BYTES_MAX: usize = 32;
+/// Longest name of a set of samples, in characters (ASCII, so also bytes).
+pub const SET_NAME_CHARS_MAX: usize = 64;
+/// Most sets of samples that were taught. A node holds all samples in memory, 140 bytes each: with all
+/// sets full 2.3 GB.
+pub const SAMPLE_SETS_MAX: usize = 16;
+/// Most samples that were taught to one set.
+pub const SET_SAMPLES_MAX: u32 = 1 << 20;
+/// Most different labels of the samples that were taught to one set.
+pub const SET_LABELS_MAX: u32 = 4_096;
 
 const _: () = assert!(PAGE_DEFAULT <= MENTIONS_PAGE_MAX && MENTIONS_PAGE_MAX <= PAGE_MAX);
 const _: () = assert!(0 < STORY_SECS_MIN && STORY_SECS_MIN <= STORY_SECS_DEFAULT);

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::ids::{Stamp, UserId};
+use crate::ids::{SampleSetId, Stamp, UserId};
 use crate::rows::Value;
-use crate::text::{Bio, Handle, Name, PostText};
+use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
 
 /// A person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +43,34 @@ pub struct Story {
     /// rows, more if somebody looked twice. The view rows are fleeting and must not decide how many
     /// commands a sweep takes; this number does.
     pub looks: u32,
+}
+
+/// A labelled drawing that somebody taught.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The set it belongs to.
+    pub set: SetName,
+    /// What it shows.
+    pub label: Label,
+    /// The drawing.
+    pub bits: SampleBits,
+}
+
+/// A drawing of 32 rows of 32 pixels, a bit each, the first pixel in the most significant bit of the
+/// first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+// In four pieces, because serde knows no longer arrays.
+pub struct SampleBits([[u8; 32]; 4]);
+
+/// A set of samples, as long as it has any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleSet {
+    /// Its name in rows.
+    pub id: SampleSetId,
+    /// Samples that were taught.
+    pub samples: u32,
+    /// Different labels of these.
+    pub labels: u32,
 }
 
 /// How many of what a person has.
@@ -108,6 +136,22 @@ impl Counts {
             panic!("a counts row has 12 or 16 bytes, not {}", bytes.len());
         };
         Self { posts, followers, following, friends: friends.unwrap_or(0) }
+    }
+}
+
+impl From<[u8; 128]> for SampleBits {
+    fn from(bytes: [u8; 128]) -> Self {
+        let mut pieces = [[0; 32]; 4];
+        pieces.as_flattened_mut().copy_from_slice(&bytes);
+        Self(pieces)
+    }
+}
+
+impl From<SampleBits> for [u8; 128] {
+    fn from(SampleBits(pieces): SampleBits) -> Self {
+        let mut bytes = [0; 128];
+        bytes.copy_from_slice(pieces.as_flattened());
+        bytes
     }
 }
 

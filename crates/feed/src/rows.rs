@@ -31,6 +31,8 @@ pub enum PointTable {
     Story,
     /// Story id -> text. Fleeting.
     StoryText,
+    /// Sample id -> [`crate::Sample`].
+    Sample,
 }
 
 /// Tables from (owner, item) to a number.
@@ -54,6 +56,8 @@ pub enum SetTable {
     StoryViews,
     /// (viewer, story) -> 0. Fleeting.
     Seen,
+    /// (set of samples, sample) -> 0.
+    Samples,
 }
 
 /// Tables from bytes to bytes, in order.
@@ -63,11 +67,16 @@ pub enum NameTable {
     Handle,
     /// Day and key digest -> content digest and outcome.
     Idempotency,
+    /// Name of a set -> [`crate::SampleSet`].
+    SampleSet,
+    /// Set of samples, then label -> how many samples have it.
+    SampleLabel,
 }
 
 impl PointTable {
     /// All, in order.
-    pub const ALL: [Self; 5] = [Self::User, Self::Counts, Self::Post, Self::Story, Self::StoryText];
+    pub const ALL: [Self; 6] =
+        [Self::User, Self::Counts, Self::Post, Self::Story, Self::StoryText, Self::Sample];
 
     /// Whether rows of this table may be ahead of the others after a crash.
     #[must_use]
@@ -78,7 +87,7 @@ impl PointTable {
 
 impl SetTable {
     /// All, in order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Following,
         Self::Followers,
         Self::AuthorPosts,
@@ -88,6 +97,7 @@ impl SetTable {
         Self::Expiring,
         Self::StoryViews,
         Self::Seen,
+        Self::Samples,
     ];
 
     /// Whether rows of this table may be ahead of the others after a crash.
@@ -99,13 +109,14 @@ impl SetTable {
     /// Whether owners are people, numbered without gaps, so that a bitmap of them stays small.
     #[must_use]
     pub const fn has_dense_owners(self) -> bool {
-        !matches!(self, Self::Expiring | Self::StoryViews)
+        !matches!(self, Self::Expiring | Self::StoryViews | Self::Samples)
     }
 }
 
 impl NameTable {
     /// All, in order.
-    pub const ALL: [Self; 2] = [Self::Handle, Self::Idempotency];
+    pub const ALL: [Self; 4] =
+        [Self::Handle, Self::Idempotency, Self::SampleSet, Self::SampleLabel];
 }
 
 /// Which way a range is read.

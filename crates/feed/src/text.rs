@@ -81,6 +81,45 @@ impl PostText {
     }
 }
 
+/// The label of a sample: 1 to 32 bytes without control characters, exactly as given.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Label(Box<str>);
+
+/// The name of a set of samples: 1 to 64 of `a-z A-Z 0-9 _ -`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SetName(Box<str>);
+
+impl Label {
+    /// Checks `text`.
+    ///
+    /// # Errors
+    /// [`Refusal::BadLabel`] if it is empty, too long, or holds control characters.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let right_length = (1..=limits::LABEL_BYTES_MAX).contains(&text.len());
+        let plain = !text.chars().any(char::is_control);
+        if right_length && plain { Ok(Self(text.into())) } else { Err(Refusal::BadLabel) }
+    }
+}
+
+impl SetName {
+    /// The set that has samples without being taught.
+    pub const DIGITS: &str = "digits";
+
+    /// Checks `text`.
+    ///
+    /// # Errors
+    /// [`Refusal::BadSet`] if it is not 1 to 64 of `a-z A-Z 0-9 _ -`.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let right_length = (1..=limits::SET_NAME_CHARS_MAX).contains(&text.len());
+        let known = |byte: u8| is_handle_byte(byte) || byte == b'-';
+        if right_length && text.bytes().all(known) {
+            Ok(Self(text.into()))
+        } else {
+            Err(Refusal::BadSet)
+        }
+    }
+}
+
 macro_rules! as_str {
     ($($type:ty),*) => {$(
         impl $type {
@@ -92,7 +131,7 @@ macro_rules! as_str {
         }
     )*};
 }
-as_str!(Handle, Name, Bio, PostText);
+as_str!(Handle, Name, Bio, PostText, Label, SetName);
 
 /// A mention found in a text: where it stands and whom it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,6 +220,29 @@ mod tests {
         assert!(Name::parse("Ada L.").is_ok() && Name::parse("").is_ok());
         assert!(Name::parse("a\nb").is_err() && Name::parse(&"a".repeat(51)).is_err());
         assert!(Bio::parse("a\nb").is_ok() && Bio::parse(&"a".repeat(501)).is_err());
+    }
+
+    #[test]
+    fn labels_and_sets_are_short_and_printable() {
+        let (long, longer) = ("x".repeat(32), "x".repeat(64));
+        for (text, label, set) in [
+            ("7", true, true),
+            ("Ab_c-9", true, true),
+            ("", false, false),
+            ("two words", true, false),
+            (" ", true, false),
+            ("caf\u{e9}", true, false),
+            ("a\nb", false, false),
+            ("a\u{7f}", false, false),
+            (long.as_str(), true, true),
+            (&format!("{long}x"), false, true),
+            (longer.as_str(), false, true),
+            (&format!("{longer}x"), false, false),
+            (&"\u{e9}".repeat(17), false, false),
+        ] {
+            assert_eq!(Label::parse(text).is_ok(), label, "{text:?}");
+            assert_eq!(SetName::parse(text).is_ok(), set, "{text:?}");
+        }
     }
 
     fn check_mentions(text: &str, expect: &[(usize, &str)]) {

@@ -4,8 +4,8 @@
 mod support;
 
 use feed::{
-    Bio, Command, Counts, Done, Effect, Entry, Idempotency, Lifetime, Name, PostId, PostText,
-    Refusal, Rows, SetTable, Span, Stamp, StoryId, Txn, UserId, apply,
+    Bio, Command, Counts, Done, Effect, Entry, Idempotency, Label, Lifetime, Name, PostId,
+    PostText, Refusal, Rows, SampleId, SetName, SetTable, Span, Stamp, StoryId, Txn, UserId, apply,
 };
 use support::{
     DAY_MS, World, befriend, follow, handle, id, post, register, tell, unfollow, unfriend, view,
@@ -234,6 +234,12 @@ fn entries_survive_their_bytes() {
         Command::DeleteStory { story: StoryId(1) },
         view(StoryId(u64::MAX >> 1), 7),
         Command::SweepStories,
+        Command::Teach {
+            set: SetName::parse("letters").unwrap(),
+            label: Label::parse("a").unwrap(),
+            bits: Box::new(std::array::from_fn(|at| at as u8).into()),
+        },
+        Command::ForgetSample { sample: SampleId(u64::MAX >> 1) },
     ] {
         let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
         let entry = Entry { stamp: Stamp(9), idempotency, command };

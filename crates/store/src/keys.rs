@@ -24,6 +24,7 @@ fn point_tag(table: PointTable) -> u8 {
         PointTable::Post => 0x12,
         PointTable::Story => 0x13,
         PointTable::StoryText => 0x14,
+        PointTable::Sample => 0x15,
     }
 }
 
@@ -38,6 +39,7 @@ fn set_tag(table: SetTable) -> u8 {
         SetTable::Expiring => 0x26,
         SetTable::StoryViews => 0x27,
         SetTable::Seen => 0x28,
+        SetTable::Samples => 0x29,
     }
 }
 
@@ -45,6 +47,8 @@ fn name_tag(table: NameTable) -> u8 {
     match table {
         NameTable::Handle => 0x30,
         NameTable::Idempotency => 0x31,
+        NameTable::SampleSet => 0x32,
+        NameTable::SampleLabel => 0x33,
     }
 }
 

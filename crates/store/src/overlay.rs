@@ -64,6 +64,7 @@ pub(crate) struct Overlay {
     post: Points,
     story: Points,
     story_text: Points,
+    sample: Points,
     following: Sets,
     followers: Sets,
     author_posts: Sets,
@@ -73,8 +74,11 @@ pub(crate) struct Overlay {
     expiring: Sets,
     story_views: Sets,
     seen: Sets,
+    samples: Sets,
     handle: Names,
     idempotency: Names,
+    sample_set: Names,
+    sample_label: Names,
 }
 
 impl Overlay {
@@ -85,6 +89,7 @@ impl Overlay {
             PointTable::Post => &self.post,
             PointTable::Story => &self.story,
             PointTable::StoryText => &self.story_text,
+            PointTable::Sample => &self.sample,
         }
     }
 
@@ -99,6 +104,7 @@ impl Overlay {
             SetTable::Expiring => &self.expiring,
             SetTable::StoryViews => &self.story_views,
             SetTable::Seen => &self.seen,
+            SetTable::Samples => &self.samples,
         }
     }
 
@@ -106,6 +112,8 @@ impl Overlay {
         match table {
             NameTable::Handle => &self.handle,
             NameTable::Idempotency => &self.idempotency,
+            NameTable::SampleSet => &self.sample_set,
+            NameTable::SampleLabel => &self.sample_label,
         }
     }
 

@@ -15,10 +15,9 @@ pub struct StoreWriter {
     active: Arc<Overlay>,
     overlay_bytes: usize,
     applied: u64,
-    /// Below these no name of the two tables stands: whoever removes names one by one from the
+    /// Below these no name of each table stands: whoever removes names one by one from the
     /// beginning would otherwise step over every removed one each time.
-    handle_floor: RefCell<Vec<u8>>,
-    idempotency_floor: RefCell<Vec<u8>>,
+    name_floors: [RefCell<Vec<u8>>; NameTable::ALL.len()],
     /// The same for one owner of each set table, the last one read from the beginning.
     set_floors: RefCell<[Floor; SetTable::ALL.len()]>,
 }
@@ -37,8 +36,7 @@ impl StoreWriter {
             active,
             overlay_bytes: 0,
             applied,
-            handle_floor: RefCell::default(),
-            idempotency_floor: RefCell::default(),
+            name_floors: Default::default(),
             set_floors: RefCell::default(),
         }
     }
@@ -88,10 +86,10 @@ impl StoreWriter {
     }
 
     fn floor(&self, table: NameTable) -> &RefCell<Vec<u8>> {
-        match table {
-            NameTable::Handle => &self.handle_floor,
-            NameTable::Idempotency => &self.idempotency_floor,
-        }
+        let Some(floor) = self.name_floors.get(table as usize) else {
+            unreachable!("every name table has a floor")
+        };
+        floor
     }
 }
 

@@ -3,6 +3,7 @@
 mod follow;
 mod friend;
 mod post;
+mod sample;
 mod story;
 mod sweep;
 mod user;
@@ -10,6 +11,7 @@ mod user;
 use crate::command::{Command, Effect, Entry, Outcome, Refusal, Reply, UserRef};
 use crate::facts::Txn;
 use crate::ids::UserId;
+use crate::records::Sample;
 
 /// Applies one stamped command: changes the facts behind `txn`, appends to `effects` what the views
 /// must hear, and tells what came of it. A refused command changes nothing.
@@ -59,6 +61,11 @@ fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
         Command::DeleteStory { story } => story::delete(txn, stamp, *story, effects),
         Command::ViewStory { story, viewer } => story::view(txn, stamp, *story, viewer, effects),
         Command::SweepStories => Ok(sweep::sweep(txn, stamp, effects)),
+        Command::Teach { set, label, bits } => {
+            let sample = Sample { set: set.clone(), label: label.clone(), bits: **bits };
+            sample::teach(txn, stamp, &sample, effects)
+        }
+        Command::ForgetSample { sample } => sample::forget(txn, *sample, effects),
     }
 }
 

@@ -1,0 +1,47 @@
+//! Teaching and forgetting samples.
+
+use crate::command::{Done, Effect, Outcome, Refusal};
+use crate::facts::Txn;
+use crate::ids::{SampleId, SampleSetId, Stamp};
+use crate::limits;
+use crate::records::{Sample, SampleSet};
+
+pub(super) fn teach(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    sample: &Sample,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let set = match txn.facts().sample_set(&sample.set) {
+        Some(set) => set,
+        None if txn.facts().sample_sets().count() >= limits::SAMPLE_SETS_MAX => {
+            return Err(Refusal::TooManySets);
+        }
+        None => SampleSet { id: SampleSetId(stamp.0), samples: 0, labels: 0 },
+    };
+    if set.samples >= limits::SET_SAMPLES_MAX {
+        return Err(Refusal::SetFull);
+    }
+    let is_new = txn.facts().samples_labelled(set.id, &sample.label) == 0;
+    if is_new && set.labels >= limits::SET_LABELS_MAX {
+        return Err(Refusal::TooManyLabels);
+    }
+    let id = SampleId(stamp.0);
+    assert!(!id.is_built_in(), "nothing is stamped in the first millisecond there is");
+    txn.put_sample(id, sample, set);
+    effects.push(Effect::Taught { set: set.id, sample: id });
+    Ok(Done::Taught { sample: id })
+}
+
+pub(super) fn forget(txn: &mut Txn<'_>, id: SampleId, effects: &mut Vec<Effect>) -> Outcome {
+    if id.is_built_in() {
+        return Err(Refusal::SampleBuiltIn);
+    }
+    let sample = txn.facts().sample(id).ok_or(Refusal::SampleNotFound)?;
+    let Some(set) = txn.facts().sample_set(&sample.set) else {
+        unreachable!("a set stands as long as it has samples")
+    };
+    txn.remove_sample(id, &sample, set);
+    effects.push(Effect::SampleForgotten { set: set.id, sample: id });
+    Ok(Done::SampleForgotten)
+}

@@ -1,0 +1,85 @@
+//! Sets of labelled samples among the facts.
+//!
+//! **Invariant:** a set stands as long as it has samples, and counts them and their labels.
+
+use super::{Facts, Txn};
+use crate::ids::{SampleId, SampleSetId};
+use crate::records::{Sample, SampleSet, decode, encode};
+use crate::rows::{NameTable, PointTable, Rows, SetTable, Span, Value};
+use crate::text::{Label, SetName};
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// A sample that was taught.
+    #[must_use]
+    pub fn sample(&self, sample: SampleId) -> Option<Sample> {
+        self.rows.point(PointTable::Sample, sample.0).map(|row| decode(&row))
+    }
+
+    /// What was taught to the set of this name, if anything.
+    #[must_use]
+    pub fn sample_set(&self, name: &SetName) -> Option<SampleSet> {
+        self.rows.name(NameTable::SampleSet, name.as_str().as_bytes()).map(|row| decode(&row))
+    }
+
+    /// The sets to which something was taught, by name.
+    pub fn sample_sets(&self) -> impl Iterator<Item = SampleSet> {
+        let mut from = Vec::new();
+        std::iter::from_fn(move || {
+            let mut key = self.rows.first_name(NameTable::SampleSet, &from)?;
+            let set = self.rows.name(NameTable::SampleSet, &key).map(|row| decode(&row));
+            // The very next key there could be.
+            key.push(0);
+            from = key;
+            set
+        })
+    }
+
+    /// The samples of a set within `span` of sample ids.
+    #[must_use]
+    pub fn samples_of(&self, set: SampleSetId, span: Span) -> Vec<SampleId> {
+        let rows = self.rows.members(SetTable::Samples, set.0, span);
+        rows.into_iter().map(|(sample, _)| SampleId(sample)).collect()
+    }
+
+    /// How many samples of a set have this label.
+    #[must_use]
+    pub fn samples_labelled(&self, set: SampleSetId, label: &Label) -> u32 {
+        let row = self.rows.name(NameTable::SampleLabel, &label_key(set, label));
+        row.map_or(0, |row| decode(&row))
+    }
+}
+
+impl Txn<'_> {
+    /// Adds a sample to `set`, which may have none yet.
+    pub fn put_sample(&mut self, id: SampleId, sample: &Sample, mut set: SampleSet) {
+        let labelled = self.facts().samples_labelled(set.id, &sample.label);
+        set.samples += 1;
+        set.labels += u32::from(labelled == 0);
+        self.rows.put_point(PointTable::Sample, id.0, Some(encode(sample)));
+        self.rows.put_member(SetTable::Samples, set.id.0, id.0, Some(0));
+        self.put_set(sample, set, labelled + 1);
+    }
+
+    /// Removes a sample from `set`, and the set with the last of its samples.
+    pub fn remove_sample(&mut self, id: SampleId, sample: &Sample, mut set: SampleSet) {
+        let labelled = self.facts().samples_labelled(set.id, &sample.label) - 1;
+        set.samples -= 1;
+        set.labels -= u32::from(labelled == 0);
+        self.rows.put_point(PointTable::Sample, id.0, None);
+        self.rows.put_member(SetTable::Samples, set.id.0, id.0, None);
+        self.put_set(sample, set, labelled);
+    }
+
+    fn put_set(&mut self, Sample { set: name, label, .. }: &Sample, set: SampleSet, labelled: u32) {
+        let row = (labelled > 0).then(|| encode(&labelled));
+        self.rows.put_name(NameTable::SampleLabel, &label_key(set.id, label), row);
+        let row = (set.samples > 0).then(|| encode(&set));
+        self.rows.put_name(NameTable::SampleSet, name.as_str().as_bytes(), row);
+    }
+}
+
+fn label_key(set: SampleSetId, label: &Label) -> Value {
+    let mut bytes = Value::from_slice(&set.0.to_be_bytes());
+    bytes.extend_from_slice(label.as_str().as_bytes());
+    bytes
+}

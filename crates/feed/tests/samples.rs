@@ -1,0 +1,150 @@
+//! Teaching and forgetting samples: what each command answers and leaves behind.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use feed::{
+    Command, Done, Effect, Facts, Label, NameTable, Refusal, RowsMut as _, Sample, SampleBits,
+    SampleId, SampleSet, SampleSetId, SetName, Span, limits, records::encode,
+};
+use proptest::prelude::*;
+use support::World;
+
+fn set(name: &str) -> SetName {
+    SetName::parse(name).unwrap()
+}
+
+fn teach(name: &str, label: &str, byte: u8) -> Command {
+    let bits = Box::new(SampleBits::from([byte; 128]));
+    Command::Teach { set: set(name), label: Label::parse(label).unwrap(), bits }
+}
+
+fn taught(world: &mut World, name: &str, label: &str, byte: u8) -> SampleId {
+    match world.run(teach(name, label, byte)) {
+        Ok(Done::Taught { sample }) => sample,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn forget(sample: SampleId) -> Command {
+    Command::ForgetSample { sample }
+}
+
+#[test]
+fn a_taught_sample_stands_until_it_is_forgotten_once() {
+    let mut world = World::new();
+    let before = world.snapshot();
+    let id = taught(&mut world, "letters", "a", 7);
+    assert!(!id.is_built_in());
+    let expected =
+        Sample { set: set("letters"), label: Label::parse("a").unwrap(), bits: [7; 128].into() };
+    assert_eq!(world.facts().sample(id), Some(expected));
+    let found = world.facts().sample_set(&set("letters")).unwrap();
+    assert_eq!(found, SampleSet { id: SampleSetId(id.0), samples: 1, labels: 1 });
+    assert_eq!(world.effects, [Effect::Taught { set: found.id, sample: id }]);
+    assert_eq!(world.run(forget(id)), Ok(Done::SampleForgotten));
+    assert_eq!(world.effects, [Effect::SampleForgotten { set: found.id, sample: id }]);
+    assert_eq!(world.snapshot(), before);
+    assert_eq!(world.run(forget(id)), Err(Refusal::SampleNotFound));
+}
+
+#[test]
+fn built_in_samples_stay_and_unknown_ones_are_not_found() {
+    let mut world = World::new();
+    for (id, refusal) in [
+        (0, Refusal::SampleBuiltIn),
+        (2_338, Refusal::SampleBuiltIn),
+        (SampleId::TAUGHT_MIN, Refusal::SampleNotFound),
+        (u64::MAX >> 1, Refusal::SampleNotFound),
+    ] {
+        assert_eq!(world.run(forget(SampleId(id))), Err(refusal), "{id}");
+    }
+}
+
+/// Says of a world that it has a set `full` like this one.
+fn check_full(full: SampleSet, refusals: &[(&str, &str, Option<Refusal>)]) {
+    for (name, label, refusal) in refusals {
+        let mut world = World::new();
+        let first = taught(&mut world, "full", "known", 0);
+        let full = encode(&SampleSet { id: SampleSetId(first.0), ..full });
+        world.rows.put_name(NameTable::SampleSet, b"full", Some(full));
+        let before = world.snapshot();
+        let outcome = world.run(teach(name, label, 1));
+        assert_eq!(outcome.err(), *refusal, "{name} {label}");
+        assert_eq!(world.snapshot() == before, refusal.is_some(), "{name} {label}");
+    }
+}
+
+#[test]
+fn a_set_takes_as_many_samples_and_labels_as_the_limits_say() {
+    let set = SampleSet { id: SampleSetId(0), samples: limits::SET_SAMPLES_MAX, labels: 1 };
+    check_full(set, &[("full", "known", Some(Refusal::SetFull)), ("other", "known", None)]);
+    let set = SampleSet { samples: limits::SET_SAMPLES_MAX - 1, ..set };
+    check_full(set, &[("full", "known", None), ("full", "new", None)]);
+    let set = SampleSet { labels: limits::SET_LABELS_MAX, ..set };
+    check_full(set, &[("full", "new", Some(Refusal::TooManyLabels)), ("full", "known", None)]);
+}
+
+#[test]
+fn there_are_so_many_sets_and_an_empty_one_makes_room() {
+    let mut world = World::new();
+    let first = taught(&mut world, "set-0", "x", 0);
+    for number in 1..limits::SAMPLE_SETS_MAX {
+        taught(&mut world, &format!("set-{number}"), "x", 0);
+    }
+    assert_eq!(world.run(teach("another", "x", 0)), Err(Refusal::TooManySets));
+    let second = taught(&mut world, "set-0", "x", 0);
+    world.run(forget(first)).unwrap();
+    assert_eq!(world.run(teach("another", "x", 0)), Err(Refusal::TooManySets));
+    world.run(forget(second)).unwrap();
+    taught(&mut world, "another", "x", 0);
+    assert_eq!(world.facts().sample_sets().count(), limits::SAMPLE_SETS_MAX);
+}
+
+/// What the facts hold, found the way a node finds it when it opens.
+fn held<R: feed::Rows>(facts: Facts<'_, R>) -> BTreeMap<SampleId, (String, String)> {
+    let ids = facts.sample_sets().flat_map(|set| {
+        let ids = facts.samples_of(set.id, Span::ALL);
+        assert_eq!(ids.len(), set.samples as usize);
+        ids
+    });
+    let shown = |id| {
+        let sample = facts.sample(id).unwrap();
+        (id, (sample.set.as_str().to_owned(), sample.label.as_str().to_owned()))
+    };
+    ids.map(shown).collect()
+}
+
+proptest! {
+    #[test]
+    fn samples_that_come_and_go_are_those_of_a_map(
+        steps in prop::collection::vec((any::<prop::sample::Index>(), 0..3, 0..3, 0..2), 0..60),
+    ) {
+        let (mut world, mut model) = (World::new(), BTreeMap::new());
+        for (index, name, label, teach) in steps {
+            if teach == 0 || model.is_empty() {
+                let (name, label) = (format!("set{name}"), format!("label {label}"));
+                let id = taught(&mut world, &name, &label, 1);
+                model.insert(id, (name, label));
+            } else {
+                let id = *model.keys().nth(index.index(model.len())).unwrap();
+                prop_assert_eq!(world.run(forget(id)), Ok(Done::SampleForgotten));
+                model.remove(&id);
+            }
+            prop_assert_eq!(&held(world.facts()), &model);
+            for set in world.facts().sample_sets() {
+                let of_set = |id| world.facts().samples_of(set.id, Span::ALL).contains(id);
+                let mut labels = BTreeMap::<_, u32>::new();
+                let labelled = model.iter().filter(|(id, _)| of_set(id));
+                labelled.for_each(|(_, (_, label))| *labels.entry(label).or_default() += 1);
+                prop_assert_eq!(set.labels as usize, labels.len());
+                for (label, count) in labels {
+                    let label = Label::parse(label).unwrap();
+                    prop_assert_eq!(world.facts().samples_labelled(set.id, &label), count);
+                }
+            }
+        }
+    }
+}
