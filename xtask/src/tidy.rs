@@ -14,10 +14,10 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("knn", &[]),
     ("resp", &[]),
     ("store", &["feed"]),
-    ("node", &["feed", "store"]),
-    ("server", &["feed", "node"]),
+    ("node", &["feed", "knn", "store"]),
+    ("server", &["feed", "knn", "node"]),
     ("sim", &[]),
-    ("roost", &["node", "server", "sim"]),
+    ("roost", &["knn", "node", "server", "sim"]),
     ("bench", &["feed", "node", "sim"]),
     ("xtask", &[]),
 ];

@@ -103,7 +103,10 @@ impl Label {
 
 impl SetName {
     /// The set that has samples without being taught.
-    pub const DIGITS: &str = "digits";
+    #[must_use]
+    pub fn digits() -> Self {
+        Self("digits".into())
+    }
 
     /// Checks `text`.
     ///

@@ -3,7 +3,7 @@
 //! - [`log`] keeps groups of stamped commands; [`disk`] is the layer of files under it.
 //! - The writer thread takes what waits in the inbox, logs it, applies it to the store's rows by
 //!   the rules of `feed`, and publishes the effects.
-//! - The views (home timelines, rendered posts, newest posts by author) consume the effects.
+//! - The views (home timelines, rendered posts, newest posts by author, samples) consume the effects.
 //! - The sweeper has dead stories removed, and erased from the disk.
 //! - Reads go to the views and to the store, never through the writer.
 //!
@@ -19,6 +19,7 @@ mod metrics;
 mod node;
 mod reads;
 mod render;
+mod samples;
 mod stories;
 mod sweeper;
 mod threads;

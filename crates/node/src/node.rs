@@ -115,6 +115,7 @@ pub struct Node {
 pub(crate) struct Shared {
     pub(crate) inbox: Inbox,
     pub(crate) views: Views,
+    pub(crate) samples: crate::samples::SampleSets,
     pub(crate) store: Store,
     pub(crate) metrics: Arc<Metrics>,
     /// The highest stamp whose effects the views have been told of.
@@ -198,6 +199,7 @@ impl Node {
         let shared = Arc::new(Shared {
             inbox: Inbox::new(options.queue_commands_max),
             views: Views::new(options.timeline_memory, options.post_memory),
+            samples: crate::samples::SampleSets::load(feed::Facts::new(&rows)),
             store: rows.store(),
             metrics: Arc::clone(&metrics),
             settled: AtomicU64::new(rows.totals().last_stamp.map_or(0, |stamp| stamp.0)),

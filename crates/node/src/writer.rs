@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use feed::{Effect, Entry, Reply, Rows, StampClock, Txn, apply};
+use feed::{Effect, Entry, Facts, Reply, Rows, StampClock, Txn, apply};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use store::StoreWriter;
@@ -102,6 +102,7 @@ impl Writer {
         }
         if !effects.is_empty() {
             self.note_dead_stories(group, &effects);
+            self.shared.samples.take_in(Facts::new(&self.rows), &effects);
             self.shared.views.publish(&effects);
             // Waking a thread costs more than applying a command, so the deliverer is woken for
             // watchers only, and comes by itself otherwise.

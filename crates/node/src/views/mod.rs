@@ -108,7 +108,11 @@ impl Views {
                     self.rendered.outdate(author);
                 }
                 Effect::ProfileChanged { user } => self.rendered.outdate(user),
-                Effect::FollowingChanged { .. } | Effect::Mentioned { .. } => {}
+                // Samples are a view of their own.
+                Effect::FollowingChanged { .. }
+                | Effect::Mentioned { .. }
+                | Effect::Taught { .. }
+                | Effect::SampleForgotten { .. } => {}
                 Effect::FriendsChanged { .. }
                 | Effect::StoryTold { .. }
                 | Effect::StoryViewed { .. } => self.stories.take_in(*effect),

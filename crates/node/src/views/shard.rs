@@ -123,7 +123,10 @@ impl Shard {
                     self.notify(*user);
                 }
             }
-            Effect::ProfileChanged { .. } | Effect::StoryViewed { .. } => {}
+            Effect::ProfileChanged { .. }
+            | Effect::StoryViewed { .. }
+            | Effect::Taught { .. }
+            | Effect::SampleForgotten { .. } => {}
         }
         true
     }

@@ -1,0 +1,213 @@
+//! Samples as a node recognises with them: taught and forgotten at once, and the same after a restart.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use feed::{Command, Done, Label, SampleId, SetName};
+use knn::{Bits, K};
+use node::{Durability, Node, NodeOptions, Request};
+use proptest::prelude::*;
+
+struct Subject {
+    /// None only while it is restarted.
+    node: Option<Node>,
+    options: NodeOptions,
+    runtime: tokio::runtime::Runtime,
+    data: tempfile::TempDir,
+}
+
+impl Subject {
+    fn new() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let mut options = NodeOptions::new(data.path());
+        options.durability = Durability::Never;
+        let node = Some(Node::open(&options).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        Self { node, options, runtime, data }
+    }
+
+    fn node(&self) -> &Node {
+        self.node.as_ref().unwrap()
+    }
+
+    /// Opens it again: after a checkpoint, or from what a crash would leave, which is the log.
+    fn restart(&mut self, crash: bool) {
+        let copied = tempfile::tempdir().unwrap();
+        if crash {
+            copy(self.data.path(), copied.path());
+        }
+        self.node = None;
+        if crash {
+            self.options.data = copied.path().to_owned();
+            self.data = copied;
+        }
+        self.node = Some(Node::open(&self.options).unwrap());
+    }
+
+    fn submit(&self, commands: Vec<Command>) -> Vec<Done> {
+        let requests = commands.into_iter().map(Request::from).collect();
+        let replies = self.runtime.block_on(self.node().submit_all(requests)).unwrap();
+        replies.into_iter().map(|reply| reply.outcome.unwrap()).collect()
+    }
+
+    fn teach(&self, set: &str, label: &str, ones: usize) -> SampleId {
+        match self.submit(vec![teach(set, label, ones)])[..] {
+            [Done::Taught { sample }] => sample,
+            ref other => panic!("{other:?}"),
+        }
+    }
+
+    /// What is nearest to this many ones: label, distance and id.
+    fn nearest(&self, set: &str, ones: usize) -> Option<(String, u32, u64)> {
+        let samples = self.node().samples(&SetName::parse(set).unwrap())?;
+        let mut found = Vec::new();
+        samples.nearest(&ramp(ones), K::new(1).unwrap(), &mut found);
+        found.first().map(|one| (samples.name(one.label).to_owned(), one.distance, one.id))
+    }
+
+    /// Every sample that was taught, by id.
+    fn held(&self) -> BTreeMap<u64, (String, String, Bits)> {
+        let mut held = BTreeMap::new();
+        for (set, samples) in self.node().sample_sets() {
+            for (id, label, bits) in samples.iter().filter(|one| !SampleId(one.0).is_built_in()) {
+                let label = samples.name(label).to_owned();
+                held.insert(id, (set.as_str().to_owned(), label, bits));
+            }
+        }
+        held
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+fn ramp(ones: usize) -> Bits {
+    Bits::from_fn(|at| at < ones)
+}
+
+fn teach(set: &str, label: &str, ones: usize) -> Command {
+    Command::Teach {
+        set: SetName::parse(set).unwrap(),
+        label: Label::parse(label).unwrap(),
+        bits: Box::new(ramp(ones).to_bytes().into()),
+    }
+}
+
+#[test]
+fn what_is_taught_and_forgotten_counts_at_once_and_after_a_restart() {
+    let mut subject = Subject::new();
+    assert_eq!(subject.nearest("ramps", 500), None);
+    let low = subject.teach("ramps", "low", 100);
+    let high = subject.teach("ramps", "high", 900);
+    let digit = subject.teach("digits", "a ramp", 500);
+    for crash in [false, true, false] {
+        assert_eq!(subject.nearest("ramps", 490), Some(("low".to_owned(), 390, low.0)));
+        assert_eq!(subject.nearest("ramps", 510), Some(("high".to_owned(), 390, high.0)));
+        assert_eq!(subject.nearest("digits", 500), Some(("a ramp".to_owned(), 0, digit.0)));
+        let digits = subject.node().samples(&SetName::digits()).unwrap();
+        assert_eq!(digits.len(), 2_340);
+        drop(digits);
+        subject.restart(crash);
+    }
+    for sample in [low, digit] {
+        subject.submit(vec![Command::ForgetSample { sample }]);
+    }
+    for crash in [false, true] {
+        assert_eq!(subject.nearest("ramps", 490), Some(("high".to_owned(), 410, high.0)));
+        assert_ne!(subject.nearest("digits", 500).unwrap().1, 0);
+        subject.restart(crash);
+    }
+    subject.submit(vec![Command::ForgetSample { sample: high }]);
+    let names = |subject: &Subject| subject.node().sample_sets().len();
+    assert_eq!((subject.nearest("ramps", 0), names(&subject)), (None, 1));
+    subject.restart(true);
+    assert_eq!((subject.nearest("ramps", 0), names(&subject)), (None, 1));
+}
+
+#[test]
+fn samples_of_both_kinds_are_shown_by_id() {
+    let subject = Subject::new();
+    let taught = subject.teach("ramps", "low", 100);
+    let digits = knn::digits();
+    let (_, label, bits) = digits.iter().find(|sample| sample.0 == 2_338).unwrap();
+    for (id, expected) in [
+        (taught.0, Some(("ramps", "low", ramp(100)))),
+        (2_338, Some(("digits", digits.name(label), bits))),
+        (2_339, None),
+        (taught.0 + 1, None),
+    ] {
+        let found = subject.node().sample(SampleId(id));
+        let bits = found.as_ref().map(|found| Bits::from_bytes(&found.bits.into()));
+        let shown = found.as_ref().map(|one| (one.set.as_str(), one.label.as_str()));
+        assert_eq!(shown.zip(bits), expected.map(|(set, label, bits)| ((set, label), bits)));
+    }
+}
+
+#[test]
+fn a_reader_sees_one_state_while_a_teacher_goes_on() {
+    let subject = Subject::new();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let node = subject.node().clone();
+        let done = &done;
+        let reader = scope.spawn(move || {
+            let mut seen = 0;
+            while !done.load(Ordering::Acquire) {
+                let Some(samples) = node.samples(&SetName::parse("ramps").unwrap()) else {
+                    continue;
+                };
+                // Taught in this order, so each state is the first so many.
+                let ones: u32 = samples.iter().map(|(_, _, bits)| bits.ones()).sum();
+                let len = samples.len() as u32;
+                assert_eq!(ones, len * (len - 1) / 2);
+                assert!(len >= seen);
+                seen = len;
+            }
+        });
+        for first in (0..1_000).step_by(100) {
+            subject.submit((first..first + 100).map(|n| teach("ramps", "x", n)).collect());
+        }
+        done.store(true, Ordering::Release);
+        reader.join().unwrap();
+    });
+    assert_eq!(subject.held().len(), 1_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn a_node_opened_again_holds_what_was_taught(
+        steps in prop::collection::vec((any::<prop::sample::Index>(), 0..3usize, 0..6), 1..40),
+    ) {
+        let mut subject = Subject::new();
+        let mut model: BTreeMap<u64, (String, String, Bits)> = BTreeMap::new();
+        for (index, set, what) in steps {
+            match what {
+                0 => subject.restart(true),
+                1 => subject.restart(false),
+                2 if !model.is_empty() => {
+                    let id = *model.keys().nth(index.index(model.len())).unwrap();
+                    subject.submit(vec![Command::ForgetSample { sample: SampleId(id) }]);
+                    model.remove(&id);
+                }
+                _ => {
+                    let (set, ones) = (["a", "b", "digits"][set], index.index(1024));
+                    let id = subject.teach(set, "label", ones);
+                    model.insert(id.0, (set.to_owned(), "label".to_owned(), ramp(ones)));
+                }
+            }
+            prop_assert_eq!(&subject.held(), &model);
+        }
+    }
+}
