@@ -7,14 +7,16 @@
 //!   refusal becomes a status; `http/guard.rs` runs before and after every handler.
 //!
 //! The edge owns no state of the feed. It holds its options, its counters, and the permits that
-//! bound connections and blocking reads. **Invariant:** nothing here grows with the number of
+//! bound connections, blocking reads, and the memory of large requests. **Invariant:** nothing here grows with the number of
 //! requests that wait: beyond a bound they are refused with 503.
 
 mod deadline;
+pub mod drawing;
 mod http;
 mod metrics;
 mod process;
 mod reads;
+mod room;
 mod serve;
 mod stall;
 

@@ -49,10 +49,11 @@ pub(super) fn route(routes: &mut Routes<'_>) {
 /// `{"op":"delete_post","id":"123"}`, `{"op":"befriend","user":0,"other":"@bob"}`,
 /// `{"op":"unfriend","user":0,"other":1}`, `{"op":"tell_story","user":"@ada","text":"hello"}` (and
 /// `ttl_s`, `idempotency_key`), `{"op":"delete_story","id":"123"}`,
-/// `{"op":"view_story","id":"123","user":"@bob"}`. One result a line, in order: `{"ok":true}`, with
-/// `id` for `register`, `post` and `tell_story`, or `{"ok":false,"error":...,"message":...}`, with
-/// `line` if the line itself is wrong. Later lines see what earlier ones did. Read results while
-/// sending.
+/// `{"op":"view_story","id":"123","user":"@bob"}`, `{"op":"teach","label":"7","bits":...}` (and `set`,
+/// `idempotency_key`), `{"op":"forget_sample","id":"123"}`. One result a line, in order:
+/// `{"ok":true}`, with `id` for `register`, `post`, `tell_story` and `teach`, or
+/// `{"ok":false,"error":...,"message":...}`, with `line` if the line itself is wrong. Later lines see
+/// what earlier ones did. Read results while sending.
 #[utoipa::path(
     post, path = "/v1/batch", tag = "batch",
     request_body(content = String, content_type = "application/x-ndjson"),
@@ -293,6 +294,7 @@ fn write_reply(replies: &mut Result<std::vec::IntoIter<Reply>, SubmitError>, out
         Ok(Done::Registered(user)) => write_id(user.0.into(), out),
         Ok(Done::Posted(post)) => write_id(post.0, out),
         Ok(Done::StoryTold { story, .. }) => write_id(story.0, out),
+        Ok(Done::Taught { sample }) => write_id(sample.0, out),
         Ok(_) => out.extend_from_slice(b"{\"ok\":true}\n"),
         Err(refusal) => write_failure(&refusal.into(), None, out),
     }

@@ -17,7 +17,10 @@ use crate::http::Routes;
 use crate::http::error::Problem;
 use crate::http::guard::Entry;
 use crate::http::input::path;
-use crate::http::{batch, events, follows, friends, operations, posts, stories, timelines, users};
+use crate::http::{
+    batch, events, follows, friends, operations, posts, recognise, samples, stories, timelines,
+    users,
+};
 
 const OPENAPI: &str = "/v1/openapi.json";
 
@@ -33,7 +36,7 @@ pub(super) fn route(routes: &mut Routes<'_>) {
     info(
         title = "roost",
         description = "Social feeds: people, follows, posts and home timelines; friends and their \
-            stories, which vanish. Ids are decimal \
+            stories, which vanish; and a recogniser of drawings. Ids are decimal \
             strings. Every error is `{error, message}`. Too much at a time is answered with 503 \
             and Retry-After."
     ),
@@ -45,6 +48,8 @@ pub(super) fn route(routes: &mut Routes<'_>) {
         timelines::home, timelines::posts, timelines::mentions,
         stories::tell, stories::show, stories::delete, stories::stories, stories::home,
         stories::view, stories::views,
+        recognise::recognise, recognise::overview,
+        samples::teach, samples::show, samples::forget,
         events::events, batch::batch,
         operations::health, operations::readiness, operations::metrics,
     ),

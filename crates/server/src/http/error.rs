@@ -84,6 +84,19 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", why)
     }
 
+    pub(crate) fn bad_sample(why: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_sample", why)
+    }
+
+    pub(crate) fn bad_image(why: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_image", why)
+    }
+
+    pub(crate) fn set_not_found() -> Self {
+        let message = "there is no such set of samples";
+        Self::new(StatusCode::NOT_FOUND, "set_not_found", message)
+    }
+
     pub(crate) fn bad_idempotency_key(why: &'static str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_idempotency_key", why)
     }
@@ -128,16 +141,21 @@ impl Problem {
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let status = match refusal {
-            Refusal::UserNotFound | Refusal::PostNotFound | Refusal::StoryNotFound => {
-                StatusCode::NOT_FOUND
+            Refusal::UserNotFound
+            | Refusal::PostNotFound
+            | Refusal::StoryNotFound
+            | Refusal::SampleNotFound => StatusCode::NOT_FOUND,
+            Refusal::HandleTaken | Refusal::SampleBuiltIn => StatusCode::CONFLICT,
+            Refusal::Full | Refusal::SetFull | Refusal::TooManyLabels | Refusal::TooManySets => {
+                StatusCode::INSUFFICIENT_STORAGE
             }
-            Refusal::HandleTaken => StatusCode::CONFLICT,
-            Refusal::Full => StatusCode::INSUFFICIENT_STORAGE,
             Refusal::BadHandle
             | Refusal::BadName
             | Refusal::BadBio
             | Refusal::BadText
             | Refusal::BadLifetime
+            | Refusal::BadLabel
+            | Refusal::BadSet
             | Refusal::SelfFollow
             | Refusal::SelfFriend
             | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,

@@ -10,7 +10,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri};
 use bytes::Bytes;
-use feed::{Handle, Idempotency, PostId, StoryId, UserId, UserRef, ids, limits};
+use feed::{Handle, Idempotency, PostId, SampleId, StoryId, UserId, UserRef, ids, limits};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use crate::http::Edge;
 use crate::http::error::Problem;
 
-/// Most bytes of a JSON body, and of a line of a batch.
+/// Most bytes of a body where nothing else is said, and of a line of a batch.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1_024;
 /// How long a body may take to arrive.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -59,6 +59,12 @@ pub(crate) fn story_number(number: Option<u64>) -> Result<StoryId, Problem> {
     id.map(StoryId).ok_or_else(|| Problem::bad_request("a story is a number of at most 63 bits"))
 }
 
+/// A sample's number, if it can be one.
+pub(crate) fn sample_number(number: Option<u64>) -> Result<SampleId, Problem> {
+    let id = number.filter(|id| *id <= ids::STAMP_MAX.0);
+    id.map(SampleId).ok_or_else(|| Problem::bad_request("a sample is a number of at most 63 bits"))
+}
+
 /// The person in the path.
 pub(crate) struct OneUser(pub(crate) UserRef);
 
@@ -70,6 +76,9 @@ pub(crate) struct OnePost(pub(crate) PostId);
 
 /// The story in the path.
 pub(crate) struct OneStory(pub(crate) StoryId);
+
+/// The sample in the path.
+pub(crate) struct OneSample(pub(crate) SampleId);
 
 impl<S: Send + Sync> FromRequestParts<S> for OneUser {
     type Rejection = Problem;
@@ -101,6 +110,14 @@ impl<S: Send + Sync> FromRequestParts<S> for OneStory {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         Ok(Self(path::<Param<StoryId>>(parts).await?.0?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for OneSample {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        Ok(Self(path::<Param<SampleId>>(parts).await?.0?))
     }
 }
 
@@ -137,6 +154,12 @@ impl FromParam for StoryId {
     }
 }
 
+impl FromParam for SampleId {
+    fn from_param(text: &str) -> Result<Self, Problem> {
+        sample_number(decimal(text))
+    }
+}
+
 impl<'de, T: FromParam> Deserialize<'de> for Param<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Text<T>(std::marker::PhantomData<T>);
@@ -168,7 +191,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Input<T> {
         let (parts, body) = request.into_parts();
         require_media_type(&parts.headers, "application/json")?;
         let key = idempotency_key(&parts.headers)?;
-        let body = read_body(body).await?;
+        let body = read_body(body, BODY_BYTES_MAX).await?;
         let idempotency = key.map(|key| digest(&parts.method, &parts.uri, key, &body));
         Ok(Self { body: object(&body)?, idempotency })
     }
@@ -192,13 +215,17 @@ pub(crate) fn require_media_type(
     headers: &HeaderMap,
     expected: &'static str,
 ) -> Result<(), Problem> {
-    let given = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let essence = given.split(';').next().unwrap_or("").trim();
-    if essence.eq_ignore_ascii_case(expected) {
+    if media_type(headers).eq_ignore_ascii_case(expected) {
         Ok(())
     } else {
         Err(Problem::unsupported_media_type(expected))
     }
+}
+
+/// The `Content-Type` without its parameters; empty if there is none.
+pub(crate) fn media_type(headers: &HeaderMap) -> &str {
+    let given = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    given.split(';').next().unwrap_or("").trim()
 }
 
 /// The `Idempotency-Key`, if there is one.
@@ -246,16 +273,15 @@ fn first<const N: usize>(digest: &[u8]) -> [u8; N] {
     *first
 }
 
-async fn read_body(body: Body) -> Result<Bytes, Problem> {
-    if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
-        return Err(Problem::body_too_large(BODY_BYTES_MAX));
+/// The whole body, if it arrives in time and has at most so many bytes.
+pub(crate) async fn read_body(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
+    if body.size_hint().lower() > bytes_max as u64 {
+        return Err(Problem::body_too_large(bytes_max));
     }
-    let whole = Limited::new(body, BODY_BYTES_MAX).collect();
+    let whole = Limited::new(body, bytes_max).collect();
     match tokio::time::timeout(BODY_TIMEOUT, whole).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Problem::body_too_large(BODY_BYTES_MAX))
-        }
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Problem::body_too_large(bytes_max)),
         Ok(Err(_)) => Err(Problem::bad_request("the body broke off")),
         Err(_) => Err(Problem::body_too_slow()),
     }

@@ -12,7 +12,9 @@ mod input;
 mod operations;
 mod page;
 mod posts;
+mod recognise;
 mod reports;
+mod samples;
 mod stories;
 mod timelines;
 mod users;
@@ -31,6 +33,7 @@ use tokio::sync::watch;
 
 use crate::metrics::{HttpMetrics, Sampled};
 use crate::reads::BlockingReads;
+use crate::room::Room;
 use crate::{Access, ServerOptions};
 use error::Problem;
 use guard::{Entry, Guarded};
@@ -43,6 +46,7 @@ pub(crate) struct Edge {
     /// How long a story lives if the caller does not say.
     pub(crate) story_life: Lifetime,
     pub(crate) reads: BlockingReads,
+    pub(crate) room: Room,
     pub(crate) registry: Registry,
     /// True once the server shuts down.
     pub(crate) closing: watch::Receiver<bool>,
@@ -95,6 +99,7 @@ pub(crate) fn routes(
         access: options.access,
         story_life: options.story_life,
         reads: BlockingReads::new(options.blocking_reads_max),
+        room: Room::new(),
         registry,
         closing,
     };
@@ -105,6 +110,8 @@ pub(crate) fn routes(
     posts::route(&mut routes);
     timelines::route(&mut routes);
     stories::route(&mut routes);
+    recognise::route(&mut routes);
+    samples::route(&mut routes);
     events::route(&mut routes);
     batch::route(&mut routes);
     operations::route(&mut routes);

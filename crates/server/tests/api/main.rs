@@ -11,6 +11,7 @@ mod follows;
 mod friends;
 mod operations;
 mod posts;
+mod recognise;
 mod reports;
 mod stories;
 mod timelines;

@@ -1,16 +1,17 @@
 //! One line of a batch: a flat object whose `op` says which other fields belong to it.
 
-use std::borrow::Cow;
-use std::fmt;
+mod field;
 
 use feed::{Bio, Command, Handle, Idempotency, Lifetime, Name, PostText, UserRef};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, Visitor};
 
 use crate::http::error::Problem;
 use crate::http::input::{
-    checked_key, decimal, given, idempotency, object, post_number, story_number, user, user_number,
+    checked_key, given, idempotency, object, post_number, sample_number, story_number,
 };
+use crate::http::recognise::Given;
+use crate::http::samples::{checked, teaching};
+use field::{Number, Text};
 
 /// All fields of all commands: telling commands apart first would buffer every line.
 #[derive(Deserialize)]
@@ -35,6 +36,12 @@ struct Line<'a> {
     idempotency_key: Option<Text<'a>>,
     #[serde(default, deserialize_with = "given")]
     ttl_s: Option<u64>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    label: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "given")]
+    bits: Option<Given>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    set: Option<Text<'a>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -50,15 +57,8 @@ enum Op {
     TellStory,
     DeleteStory,
     ViewStory,
-}
-
-/// Text, borrowed from the line unless it holds escapes.
-struct Text<'a>(Cow<'a, str>);
-
-/// What names a person, a post or a story: `12`, `"12"`, `"@handle"`.
-enum Number<'a> {
-    Plain(u64),
-    Text(Cow<'a, str>),
+    Teach,
+    ForgetSample,
 }
 
 /// The command of a line. A story lives for `story_life` if the line does not say.
@@ -70,8 +70,8 @@ pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<node::Request, 
     let command = match line.op {
         Op::Register => Command::Register {
             handle: Handle::parse(&fields.required("handle", line.handle)?.0)?,
-            name: Name::parse(fields.optional(line.name.as_ref()))?,
-            bio: Bio::parse(fields.optional(line.bio.as_ref()))?,
+            name: Name::parse(fields.optional(line.name.as_ref()).unwrap_or_default())?,
+            bio: Bio::parse(fields.optional(line.bio.as_ref()).unwrap_or_default())?,
         },
         Op::Follow => {
             let (user, other) = fields.two_users(line.user, line.other)?;
@@ -84,7 +84,12 @@ pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<node::Request, 
         Op::Post => {
             let author = fields.required("user", line.user)?;
             let text = fields.required("text", line.text)?.0;
-            key = fields.key(line.idempotency_key.as_ref(), "post", &author, &[text.as_bytes()])?;
+            key = fields.key(
+                line.idempotency_key.as_ref(),
+                "post",
+                &author.as_text(),
+                &[text.as_bytes()],
+            )?;
             Command::Post { author: author.user()?, text: PostText::parse(&text)? }
         }
         Op::DeletePost => {
@@ -99,16 +104,7 @@ pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<node::Request, 
             let (user, other) = fields.two_users(line.user, line.other)?;
             Command::Unfriend { user, other }
         }
-        Op::TellStory => {
-            let author = fields.required("user", line.user)?;
-            let text = fields.required("text", line.text)?.0;
-            // A life that is not given is the same word, whatever the server is set to.
-            let life = line.ttl_s.unwrap_or(0).to_be_bytes();
-            let content = [&life, text.as_bytes()];
-            key = fields.key(line.idempotency_key.as_ref(), "tell_story", &author, &content)?;
-            let life = fields.life(line.ttl_s)?.unwrap_or(story_life);
-            Command::TellStory { author: author.user()?, text: PostText::parse(&text)?, life }
-        }
+        Op::TellStory => fields.tell(line, story_life, &mut key)?,
         Op::DeleteStory => {
             let id = fields.required("id", line.id)?;
             Command::DeleteStory { story: story_number(id.number())? }
@@ -117,9 +113,15 @@ pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<node::Request, 
             story: story_number(fields.required("id", line.id)?.number())?,
             viewer: fields.required("user", line.user)?.user()?,
         },
+        Op::Teach => fields.teach(line, &mut key)?,
+        Op::ForgetSample => {
+            let id = fields.required("id", line.id)?;
+            Command::ForgetSample { sample: sample_number(id.number())? }
+        }
     };
     if fields.used < given {
-        let message = format!("a line of op {:?} has a field that does not belong to it", line.op);
+        let message =
+            format!("a line of op {:?} has a field that does not belong to it", fields.op);
         return Err(Problem::bad_json(message));
     }
     Ok(node::Request { command, idempotency: key })
@@ -146,18 +148,45 @@ impl Fields {
         Ok((self.required("user", user)?.user()?, self.required("other", other)?.user()?))
     }
 
-    /// The key of a line, if it has one: for its op, for whom it names and for what it says.
+    fn tell(
+        &mut self,
+        line: Line<'_>,
+        story_life: Lifetime,
+        key: &mut Option<Idempotency>,
+    ) -> Result<Command, Problem> {
+        let author = self.required("user", line.user)?;
+        let text = self.required("text", line.text)?.0;
+        // A life that is not given is the same word, whatever the server is set to.
+        let life = line.ttl_s.unwrap_or(0).to_be_bytes();
+        let (about, content) = (author.as_text(), [&life, text.as_bytes()]);
+        *key = self.key(line.idempotency_key.as_ref(), "tell_story", &about, &content)?;
+        let life = self.life(line.ttl_s)?.unwrap_or(story_life);
+        let text = PostText::parse(&text)?;
+        Ok(Command::TellStory { author: author.user()?, text, life })
+    }
+
+    fn teach(&mut self, line: Line<'_>, key: &mut Option<Idempotency>) -> Result<Command, Problem> {
+        let label = self.required("label", line.label)?.0;
+        let bits = self.required("bits", line.bits)?;
+        let sample = checked(self.optional(line.set.as_ref()), &label, bits)?;
+        let bits: [u8; 128] = sample.bits.into();
+        let (about, content) = (sample.set.as_str(), [&bits, label.as_bytes()]);
+        *key = self.key(line.idempotency_key.as_ref(), "teach", about, &content)?;
+        Ok(teaching(sample))
+    }
+
+    /// The key of a line, if it has one: for its op, for whom or which set it names and for what it says.
     fn key(
         &mut self,
         key: Option<&Text<'_>>,
         op: &str,
-        user: &Number<'_>,
+        about: &str,
         content: &[&[u8]],
     ) -> Result<Option<Idempotency>, Problem> {
         let Some(key) = key else { return Ok(None) };
         self.used += 1;
-        let (op, user) = (format!("batch {op}"), user.as_text());
-        let scope = [op.as_bytes(), user.as_bytes(), checked_key(key.0.as_bytes())?];
+        let op = format!("batch {op}");
+        let scope = [op.as_bytes(), about.as_bytes(), checked_key(key.0.as_bytes())?];
         Ok(Some(idempotency(&scope, &content.concat())))
     }
 
@@ -166,10 +195,10 @@ impl Fields {
         Ok(secs.map(Lifetime::from_secs).transpose()?)
     }
 
-    /// The text of a field, empty if it is absent.
-    fn optional<'a>(&mut self, field: Option<&'a Text<'_>>) -> &'a str {
+    /// The text of a field that may be absent.
+    fn optional<'a>(&mut self, field: Option<&'a Text<'_>>) -> Option<&'a str> {
         self.used += usize::from(field.is_some());
-        field.map_or("", |text| &text.0)
+        field.map(|text| &*text.0)
     }
 }
 
@@ -185,79 +214,11 @@ impl Line<'_> {
             self.id.is_some(),
             self.idempotency_key.is_some(),
             self.ttl_s.is_some(),
+            self.label.is_some(),
+            self.bits.is_some(),
+            self.set.is_some(),
         ];
         given.into_iter().filter(|given| *given).count()
-    }
-}
-
-impl Number<'_> {
-    fn number(&self) -> Option<u64> {
-        match self {
-            Self::Plain(number) => Some(*number),
-            Self::Text(text) => decimal(text),
-        }
-    }
-
-    fn user(&self) -> Result<UserRef, Problem> {
-        match self {
-            Self::Plain(number) => user_number(Some(*number)),
-            Self::Text(text) => user(text),
-        }
-    }
-
-    fn as_text(&self) -> Cow<'_, str> {
-        match self {
-            Self::Plain(number) => number.to_string().into(),
-            Self::Text(text) => Cow::Borrowed(text),
-        }
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OfText;
-        impl<'de> Visitor<'de> for OfText {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(OfText)
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Number<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OfNumber;
-        impl<'de> Visitor<'de> for OfNumber {
-            type Value = Number<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an id or @handle")
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Number<'de>, E> {
-                Ok(Number::Plain(number))
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Number<'de>, E> {
-                Ok(Number::Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Number<'de>, E> {
-                Ok(Number::Text(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_any(OfNumber)
     }
 }
 
@@ -328,6 +289,37 @@ mod tests {
     }
 
     #[test]
+    fn lines_teach_samples_in_every_form() {
+        let teach = |set: &str| Command::Teach {
+            set: feed::SetName::parse(set).unwrap(),
+            label: feed::Label::parse("\"7\"").unwrap(),
+            bits: Box::new([0; 128].into()),
+        };
+        let numbers = format!("[{}0]", "0,".repeat(1_023));
+        for bits in
+            [format!("\"{}\"", "0".repeat(256)), format!("\"{}\"", "0 ".repeat(1_024)), numbers]
+        {
+            let line = format!(r#"{{"op":"teach","label":"\"7\"","bits":{bits}"#);
+            check(&format!("{line}}}"), Ok(teach("digits")));
+            check(&format!(r#"{line},"set":"a-B_9"}}"#), Ok(teach("a-B_9")));
+        }
+        let sample = feed::SampleId(7);
+        check(r#"{"op":"forget_sample","id":7}"#, Ok(Command::ForgetSample { sample }));
+        let zeros = "0".repeat(256);
+        for (more, code) in [
+            (format!(r#","label":"7","bits":"{zeros}","set":"a b""#), "bad_set"),
+            (format!(r#","label":"","bits":"{zeros}""#), "bad_label"),
+            (format!(r#","label":"7","bits":"{zeros}0""#), "bad_sample"),
+            (format!(r#","label":"7","bits":"{zeros}","set":null"#), "bad_json"),
+            (format!(r#","bits":"{zeros}""#), "bad_json"),
+            (r#","label":"7","bits":{}"#.to_owned(), "bad_json"),
+            (r#","label":"7""#.to_owned(), "bad_json"),
+        ] {
+            check(&format!(r#"{{"op":"teach"{more}}}"#), Err(code));
+        }
+    }
+
+    #[test]
     fn lines_that_are_no_command_are_refused() {
         for (line, code) in [
             ("x", "bad_json"),
@@ -390,5 +382,15 @@ mod tests {
         let (story, living_5_s) = (tell(""), tell(r#","ttl_s":5"#));
         assert!(story.key == living_5_s.key && story.content != living_5_s.content);
         assert_ne!(story.key, first.key, "a post and a story are two things");
+
+        let teach = |label: &str, set: &str| {
+            let common = r#"{"op":"teach","idempotency_key":"k","bits""#;
+            key(&format!("{common}:\"{}\",\"label\":\"{label}\"{set}}}", "0".repeat(256)))
+        };
+        let digit = teach("7", "");
+        assert_eq!(digit, teach("7", r#","set":"digits""#));
+        let other = teach("8", "");
+        assert!(digit.key == other.key && digit.content != other.content);
+        assert_ne!(digit.key, teach("7", r#","set":"letters""#).key);
     }
 }

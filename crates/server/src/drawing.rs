@@ -1,0 +1,110 @@
+//! Images made drawings: PNG and JPEG files become the 1,024 bits that the recogniser compares.
+//!
+//! **Invariant:** how much memory an image takes is known from its first bytes, before any of it is
+//! decoded.
+
+use std::io::Cursor;
+
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use knn::{Bits, DrawingError, Grey};
+
+/// Longest side of an image, in pixels.
+pub const IMAGE_SIDE_MAX: u32 = 4_096;
+/// Bytes of the largest image, decoded: four channels of two bytes.
+const DECODED_BYTES_MAX: u64 = IMAGE_SIDE_MAX as u64 * IMAGE_SIDE_MAX as u64 * 8;
+/// What a pixel takes beside what is decoded: twice with grey and alpha, and once with grey alone.
+const PIXEL_BYTES: u64 = 5;
+/// The most that an image takes while it is read, in bytes.
+pub(crate) const READING_BYTES_MAX: u64 = DECODED_BYTES_MAX / 8 * (8 + PIXEL_BYTES);
+
+/// Why a file is no drawing.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// It is something else.
+    #[error("this is neither a PNG nor a JPEG image")]
+    Format,
+    /// It has too many pixels.
+    #[error("an image is at most {IMAGE_SIDE_MAX} pixels wide and high, not {width} x {height}")]
+    Size {
+        /// Pixels in a row.
+        width: u32,
+        /// Rows.
+        height: u32,
+    },
+    /// It is cut short or damaged.
+    #[error("the image cannot be decoded: {0}")]
+    Damaged(String),
+    /// It shows nothing.
+    #[error(transparent)]
+    Drawing(#[from] DrawingError),
+}
+
+/// An image whose size is known and within the limits, not yet decoded.
+pub struct Image<D> {
+    decoder: D,
+    orientation: Orientation,
+}
+
+/// Reads the head of an image.
+///
+/// # Errors
+/// It is no PNG or JPEG, or too large.
+pub fn open(file: &[u8]) -> Result<Image<impl ImageDecoder>, ImageError> {
+    let guessed = ImageReader::new(Cursor::new(file)).with_guessed_format();
+    let mut reader = guessed.map_err(|_| ImageError::Format)?;
+    if !matches!(reader.format(), Some(ImageFormat::Png | ImageFormat::Jpeg)) {
+        return Err(ImageError::Format);
+    }
+    // The sides are checked below, where they can be told.
+    let mut limits = Limits::no_limits();
+    limits.max_alloc = Some(DECODED_BYTES_MAX * 2);
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder().map_err(|error| damaged(&error))?;
+    let (width, height) = decoder.dimensions();
+    if width.max(height) > IMAGE_SIDE_MAX {
+        return Err(ImageError::Size { width, height });
+    }
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    Ok(Image { decoder, orientation })
+}
+
+impl<D: ImageDecoder> Image<D> {
+    /// Bytes of memory that [`Image::normalise`] takes.
+    pub fn bytes(&self) -> u64 {
+        let (width, height) = self.decoder.dimensions();
+        self.decoder.total_bytes() + u64::from(width) * u64::from(height) * PIXEL_BYTES
+    }
+
+    /// Decodes the image and makes it comparable. Takes up to a second for the largest.
+    ///
+    /// # Errors
+    /// It is damaged, or nothing is drawn.
+    pub fn normalise(self) -> Result<Bits, ImageError> {
+        let image = DynamicImage::from_decoder(self.decoder).map_err(|error| damaged(&error))?;
+        let mut image = DynamicImage::ImageLumaA8(image.into_luma_alpha8());
+        image.apply_orientation(self.orientation);
+        match on_paper(&image, u8::MAX) {
+            // White on nothing shows on black.
+            Err(DrawingError::Blank) => Ok(on_paper(&image, 0)?),
+            drawn => Ok(drawn?),
+        }
+    }
+}
+
+/// The drawing on paper of this colour, which shows where the image is transparent.
+fn on_paper(image: &DynamicImage, paper: u8) -> Result<Bits, DrawingError> {
+    let (width, height) = (image.width() as usize, image.height() as usize);
+    let (pixels, _) = image.as_bytes().as_chunks::<2>();
+    let opaque = u32::from(u8::MAX);
+    let over = |[ink, alpha]: &[u8; 2]| {
+        let (ink, alpha) = (u32::from(*ink), u32::from(*alpha));
+        ((ink * alpha + u32::from(paper) * (opaque - alpha)) / opaque) as u8
+    };
+    let grey: Vec<u8> = pixels.iter().map(over).collect();
+    Grey::new(width, height, &grey)?.normalise()
+}
+
+fn damaged(error: &image::ImageError) -> ImageError {
+    ImageError::Damaged(error.to_string())
+}
