@@ -255,8 +255,8 @@ pub enum Refusal {
     /// No such sample, or no more.
     #[error("there is no such sample")]
     SampleNotFound,
-    /// The sample is one of those that every server has.
-    #[error("this sample is built in and stays; only taught ones can be deleted")]
+    /// The id is of one of those samples that every server has.
+    #[error("this is the id of a built-in sample, which stays; only taught ones can be deleted")]
     SampleBuiltIn,
     /// The set has all the samples it can have.
     #[error("a set has at most {} samples; delete some first", limits::SET_SAMPLES_MAX)]

@@ -5,9 +5,11 @@ mod support;
 
 use std::collections::BTreeMap;
 
+use feed::memory::MemoryRows;
 use feed::{
-    Command, Done, Effect, Facts, Label, NameTable, Refusal, RowsMut as _, Sample, SampleBits,
-    SampleId, SampleSet, SampleSetId, SetName, Span, limits, records::encode,
+    Command, Done, Effect, Entry, Facts, Label, NameTable, Refusal, RowsMut as _, Sample,
+    SampleBits, SampleId, SampleSet, SampleSetId, SetName, Span, Stamp, Txn, apply, limits,
+    records::encode,
 };
 use proptest::prelude::*;
 use support::World;
@@ -60,6 +62,19 @@ fn built_in_samples_stay_and_unknown_ones_are_not_found() {
         (u64::MAX >> 1, Refusal::SampleNotFound),
     ] {
         assert_eq!(world.run(forget(SampleId(id))), Err(refusal), "{id}");
+    }
+}
+
+#[test]
+fn nothing_is_taught_under_an_id_of_a_built_in_sample() {
+    let mut rows = MemoryRows::default();
+    for (stamp, outcome) in [
+        (SampleId::TAUGHT_MIN - 1, Err(Refusal::SampleBuiltIn)),
+        (SampleId::TAUGHT_MIN, Ok(Done::Taught { sample: SampleId(SampleId::TAUGHT_MIN) })),
+    ] {
+        let entry = Entry { stamp: Stamp(stamp), idempotency: None, command: teach("a", "b", 0) };
+        let reply = apply(&mut Txn::new(&mut rows), &entry, &mut Vec::new());
+        assert_eq!(reply.outcome, outcome);
     }
 }
 

@@ -12,6 +12,11 @@ pub(super) fn teach(
     sample: &Sample,
     effects: &mut Vec<Effect>,
 ) -> Outcome {
+    let id = SampleId(stamp.0);
+    if id.is_built_in() {
+        // The clock stands before the first millisecond of stamps is over.
+        return Err(Refusal::SampleBuiltIn);
+    }
     let set = match txn.facts().sample_set(&sample.set) {
         Some(set) => set,
         None if txn.facts().sample_sets().count() >= limits::SAMPLE_SETS_MAX => {
@@ -26,8 +31,6 @@ pub(super) fn teach(
     if is_new && set.labels >= limits::SET_LABELS_MAX {
         return Err(Refusal::TooManyLabels);
     }
-    let id = SampleId(stamp.0);
-    assert!(!id.is_built_in(), "nothing is stamped in the first millisecond there is");
     txn.put_sample(id, sample, set);
     effects.push(Effect::Taught { set: set.id, sample: id });
     Ok(Done::Taught { sample: id })
