@@ -3,6 +3,7 @@
 mod demo;
 mod key;
 mod logging;
+mod recognise;
 mod rehearse;
 mod running;
 mod serve;
@@ -30,6 +31,7 @@ enum Command {
     Serve(serve::Serve),
     Demo(demo::Demo),
     Simulate(rehearse::Simulate),
+    Recognise(recognise::Recognise),
 }
 
 fn main() -> ExitCode {
@@ -50,6 +52,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             Command::Serve(serve) => serve.run().await,
             Command::Demo(demo) => demo.run().await,
             Command::Simulate(simulate) => simulate.run().await,
+            Command::Recognise(recognise) => recognise.run(),
         }
     })
 }

@@ -10,6 +10,7 @@ mod ab;
 mod crash;
 mod graph;
 mod live;
+mod recognise;
 mod serve;
 mod simulate;
 mod support;

@@ -1,0 +1,62 @@
+//! `roost recognise`: what drawings in files are, without a server.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use knn::{Bits, K, Samples};
+use server::drawing::{self, ImageError};
+
+/// Tell what is drawn in files, by the built-in digits.
+///
+/// A file is a PNG or JPEG image of one drawing, dark on light or light on dark; or a text of 1,024
+/// digits 0 and 1, 32 rows of 32 pixels with 1 for ink, or of 256 hexadecimal digits. Prints the label,
+/// how many of the nearest samples have it, and the drawing as it was compared.
+#[derive(Args)]
+pub(crate) struct Recognise {
+    /// Images or texts
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Nearest samples that vote
+    #[arg(long, value_name = "N", default_value_t = K::DEFAULT.count(), value_parser = neighbours)]
+    k: usize,
+}
+
+impl Recognise {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let (digits, k) = (knn::digits(), K::new(self.k).unwrap_or(K::DEFAULT));
+        for file in &self.files {
+            let drawing = read(file).with_context(|| format!("{}", file.display()))?;
+            println!("{}: {}\n{drawing}", file.display(), verdict(&digits, &drawing, k));
+        }
+        Ok(())
+    }
+}
+
+fn neighbours(text: &str) -> Result<usize, String> {
+    let known = text.parse().ok().and_then(K::new).map(K::count);
+    known.ok_or_else(|| format!("a number from 1 to {}", K::MAX.count()))
+}
+
+fn read(file: &Path) -> anyhow::Result<Bits> {
+    let bytes = fs::read(file)?;
+    let image = match drawing::open(&bytes) {
+        Err(ImageError::Format) => {
+            let text = str::from_utf8(&bytes).map_err(|_| anyhow!("neither an image nor text"))?;
+            return Ok(text.parse()?);
+        }
+        image => image?,
+    };
+    Ok(image.normalise()?)
+}
+
+fn verdict(samples: &Samples, drawing: &Bits, k: K) -> String {
+    let mut nearest = Vec::new();
+    samples.nearest(drawing, k, &mut nearest);
+    let votes = samples.vote(&nearest);
+    let Some(winner) = votes.first() else { unreachable!("there are built-in digits") };
+    let confidence = f64::from(winner.votes) / nearest.len() as f64;
+    let label = samples.name(winner.label);
+    format!("{label}, confidence {confidence:.2} ({} of {})", winner.votes, nearest.len())
+}

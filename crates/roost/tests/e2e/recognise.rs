@@ -1,0 +1,54 @@
+//! `roost recognise` as its users start it.
+
+use image::{GrayImage, Luma};
+use knn::SIDE;
+
+use crate::support::process::{Process, roost};
+
+/// The first built-in drawing of a seven.
+fn seven() -> knn::Bits {
+    let digits = knn::digits();
+    digits.iter().find(|(_, label, _)| digits.name(*label) == "7").unwrap().2
+}
+
+#[test]
+fn drawings_in_files_are_told_and_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    let (text, png) = (directory.path().join("seven.txt"), directory.path().join("seven.png"));
+    let drawing = seven();
+    std::fs::write(&text, drawing.to_string().replace('#', "1").replace('.', "0")).unwrap();
+    let cell = |at: u32| (at / 8) as usize;
+    let side = 8 * SIDE as u32;
+    let image = GrayImage::from_fn(side, side, |x, y| {
+        Luma([if drawing.bit(cell(y) * SIDE + cell(x)) { 0 } else { 255 }])
+    });
+    image.save(&png).unwrap();
+    let ended = Process::start(roost(["recognise"]).args([&text, &png])).ended();
+    assert!(ended.status.success(), "{ended:#?}");
+    for file in [&text, &png] {
+        assert!(ended.out.contains(&format!("{}: 7, confidence ", file.display())), "{ended:#?}");
+    }
+    assert!(ended.out.contains(&drawing.to_string()), "{}", ended.out);
+    let ended = Process::start(roost(["recognise", "--k", "1"]).arg(&text)).ended();
+    assert!(ended.out.contains("7, confidence 1.00 (1 of 1)"), "{}", ended.out);
+}
+
+#[test]
+fn files_that_are_no_drawings_are_told_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("wrong");
+    for (contents, why) in [
+        (&b"0101"[..], "4 digits"),
+        (b"\x89PNG\r\n\x1a\nxxxx", "cannot be decoded"),
+        (b"\xff\xff", "neither an image nor text"),
+    ] {
+        std::fs::write(&file, contents).unwrap();
+        let ended = Process::start(roost(["recognise"]).arg(&file)).ended();
+        assert!(!ended.status.success(), "{ended:#?}");
+        assert!(ended.err.contains("wrong") && ended.err.contains(why), "{why}: {}", ended.err);
+    }
+    for k in ["0", "101"] {
+        let ended = Process::start(roost(["recognise", "--k", k]).arg(&file)).ended();
+        assert!(ended.err.contains("1 to 100"), "{}", ended.err);
+    }
+}
