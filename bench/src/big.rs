@@ -23,6 +23,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
         users: PEOPLE,
         feed: Some(Load::Light),
         stories: None,
+        drawings: None,
         duration: Duration::from_secs(1),
         seed: 1,
         graph: None,

@@ -50,6 +50,7 @@ impl Demo {
             users: self.users,
             feed: Some(Load::Heavy),
             stories: Some(Storytelling { friends: STORIES.friends.min(self.users - 1), ..STORIES }),
+            drawings: None,
             duration: self.duration,
             seed: SEED,
             graph: None,

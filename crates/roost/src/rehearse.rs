@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use sim::workload::Load;
-use sim::{SimulateOptions, Storytelling, simulate};
+use sim::{Drawings, SimulateOptions, Storytelling, simulate};
 use tokio::sync::watch;
 
 use crate::logging::{self, LogFormat};
@@ -19,9 +19,11 @@ use crate::settings::duration;
 ///
 /// The people of --profile feed, whom they follow and how often they do what come from measured
 /// statistics of a large network. Those of --profile stories have friends at random, tell each of
-/// their stories again when its life ends, and read. --seed makes the same again. Actions are due at random times whatever the server
-/// does, and latency counts from when an action was due. Without --target a server of its own is
-/// started on a free port and a temporary directory, with the default settings.
+/// their stories again when its life ends, and read. --profile recognise makes no people: it sends
+/// the built-in digits, each moved and blotted a little, to be recognised. --seed makes the same
+/// again. Actions are due at random times whatever the server does, and latency counts from when an
+/// action was due. Without --target a server of its own is started on a free port and a temporary
+/// directory, with the default settings.
 #[derive(Args)]
 pub(crate) struct Simulate {
     /// Server to drive, for example http://127.0.0.1:8998; it must have no users yet. Its key is
@@ -50,6 +52,9 @@ pub(crate) struct Simulate {
     /// stories [default: one for 20 people]
     #[arg(long, value_name = "N")]
     home_reads: Option<u32>,
+    /// recognise: Drawings a second [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    rate: Option<u32>,
     /// How long to drive the server once everybody is loaded
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     duration: Duration,
@@ -74,6 +79,8 @@ enum Profile {
     Feed,
     /// Friends tell stories that vanish, and read them.
     Stories,
+    /// Drawings of digits are recognised.
+    Recognise,
 }
 
 /// The two loads of the old report.
@@ -88,7 +95,7 @@ enum Busy {
 impl Simulate {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         logging::start(LogFormat::Auto);
-        let (feed, stories) = self.parts()?;
+        let (feed, stories, drawings) = self.parts()?;
         let (server, target) = match &self.target {
             Some(url) => (None, address(url)?),
             None => {
@@ -103,6 +110,7 @@ impl Simulate {
             users: self.users,
             feed,
             stories,
+            drawings,
             duration: self.duration,
             seed: self.seed,
             graph: self.graph,
@@ -115,30 +123,48 @@ impl Simulate {
         Ok(())
     }
 
-    /// What is rehearsed of the two parts.
-    fn parts(&self) -> anyhow::Result<(Option<Load>, Option<Storytelling>)> {
+    /// Every setting belongs to the profile.
+    fn check(&self) -> anyhow::Result<()> {
+        let of_stories = [self.friends, self.stories, self.life, self.home_reads];
+        anyhow::ensure!(
+            matches!(self.profile, Profile::Stories) || of_stories.iter().all(Option::is_none),
+            "--friends, --stories, --life and --home-reads belong to --profile stories"
+        );
+        anyhow::ensure!(
+            matches!(self.profile, Profile::Feed) || self.load.is_none(),
+            "--load belongs to --profile feed"
+        );
+        anyhow::ensure!(
+            matches!(self.profile, Profile::Recognise) || self.rate.is_none(),
+            "--rate belongs to --profile recognise"
+        );
+        Ok(())
+    }
+
+    /// What is rehearsed of the three parts.
+    fn parts(&self) -> anyhow::Result<(Option<Load>, Option<Storytelling>, Option<Drawings>)> {
+        self.check()?;
         match self.profile {
             Profile::Feed => {
-                let others = [self.friends, self.stories, self.life, self.home_reads];
-                anyhow::ensure!(
-                    others.iter().all(Option::is_none),
-                    "--friends, --stories, --life and --home-reads belong to --profile stories"
-                );
                 let load = match self.load {
                     None | Some(Busy::Light) => Load::Light,
                     Some(Busy::Heavy) => Load::Heavy,
                 };
-                Ok((Some(load), None))
+                Ok((Some(load), None, None))
             }
             Profile::Stories => {
-                anyhow::ensure!(self.load.is_none(), "--load belongs to --profile feed");
                 let stories = Storytelling {
                     friends: self.friends.unwrap_or(10),
                     stories: self.stories.unwrap_or(10),
                     life_s: self.life.unwrap_or(300),
                     homes_per_second: self.home_reads.unwrap_or(self.users.div_ceil(20)),
                 };
-                Ok((None, Some(stories)))
+                Ok((None, Some(stories), None))
+            }
+            Profile::Recognise => {
+                let references = knn::digits().iter().map(|(_, _, bits)| bits.to_bytes()).collect();
+                let per_second = self.rate.unwrap_or(100);
+                Ok((None, None, Some(Drawings { references, per_second })))
             }
         }
     }
@@ -187,8 +213,11 @@ mod tests {
         let check = |line: &str, right: bool| {
             let line = ["simulate"].into_iter().chain(line.split_whitespace());
             let parts = Line::try_parse_from(line.clone()).map(|line| line.simulate.parts());
-            let both = matches!(parts, Ok(Ok((Some(_), None) | (None, Some(_)))));
-            assert_eq!(both, right, "{:?}", line.collect::<Vec<_>>());
+            let one = matches!(
+                parts,
+                Ok(Ok((Some(_), None, None) | (None, Some(_), None) | (None, None, Some(_))))
+            );
+            assert_eq!(one, right, "{:?}", line.collect::<Vec<_>>());
         };
         check("", true);
         check("--load heavy", true);
@@ -198,6 +227,12 @@ mod tests {
         for wrong in ["--friends 5", "--stories 5", "--life 5", "--home-reads 5"] {
             check(wrong, false);
         }
+        check("--profile recognise --rate 1000", true);
+        check("--profile recognise --rate 0", false);
+        check("--profile recognise --load light", false);
+        check("--profile recognise --friends 5", false);
+        check("--rate 5", false);
+        check("--profile stories --rate 5", false);
         check("--profile stories --life 0", false);
         check("--profile stories --life 604801", false);
     }

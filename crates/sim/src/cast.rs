@@ -6,7 +6,8 @@ use crate::Population;
 use crate::population::GraphError;
 use crate::simulate::SimulateOptions;
 use crate::workload::{
-    Load, Merged, Storytelling, Tellings, Workload, read_friends, read_homes, tell,
+    Drawings, Load, Merged, Storytelling, Tellings, Workload, read_friends, read_homes, recognise,
+    tell,
 };
 
 /// Everybody, and what they have to do with each other. Each part of the rehearsal is there or not.
@@ -16,6 +17,7 @@ pub(crate) struct Cast {
     pub(crate) people: u32,
     pub(crate) feed: Option<Feed>,
     pub(crate) stories: Option<Stories>,
+    pub(crate) drawings: Option<Drawings>,
     /// Seed of names, actions and texts.
     pub(crate) seed: u64,
 }
@@ -46,7 +48,9 @@ impl Cast {
             Some(path) => Population::from_edges(path).map(Arc::new),
             None => Ok(Arc::new(made())),
         };
-        let mut people = users;
+        let drawings = options.drawings.clone();
+        // A drawing has no author.
+        let mut people = if options.has_people() { users } else { 0 };
         let mut feed = None;
         if let Some(load) = options.feed {
             let follows = joined(&|| Population::made(users, seed))?;
@@ -60,7 +64,7 @@ impl Cast {
             let tellings = Arc::new(Tellings::new(people, &telling, seed));
             stories = Some(Stories { friends, tellings, telling });
         }
-        Ok(Cast { people, feed, stories, seed })
+        Ok(Cast { people, feed, stories, drawings, seed })
     }
 
     /// Everything that everybody does, in order of time.
@@ -77,6 +81,9 @@ impl Cast {
             actions.add(read_homes(people, per_second, seed.wrapping_add(2)));
             let per_second = telling.story_reads_per_second();
             actions.add(read_friends(Arc::clone(friends), per_second, seed.wrapping_add(3)));
+        }
+        if let Some(drawings) = &self.drawings {
+            actions.add(recognise(drawings.per_second, seed.wrapping_add(4)));
         }
         actions
     }

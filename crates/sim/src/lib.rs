@@ -15,10 +15,11 @@ pub mod workload;
 mod cast;
 mod lines;
 mod load;
+mod processor;
 mod progress;
 mod run;
 
 pub use population::Population;
 pub use simulate::{SimError, SimulateOptions, simulate};
 pub use summary::Summary;
-pub use workload::Storytelling;
+pub use workload::{Drawings, Storytelling};

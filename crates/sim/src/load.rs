@@ -89,7 +89,9 @@ impl Loading {
     pub(crate) async fn load(self: Arc<Loading>) -> Result<(), LoadError> {
         let done = AtomicU64::new(0);
         let people = self.cast.people.into();
-        with_progress("people", people, &done, self.register(&done)).await?;
+        if people > 0 {
+            with_progress("people", people, &done, self.register(&done)).await?;
+        }
         if let Some(Feed { follows, .. }) = &self.cast.feed {
             self.join(Tie::Follow, follows).await?;
         }

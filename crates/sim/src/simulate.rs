@@ -16,9 +16,10 @@ use crate::client::Requests;
 pub use crate::load::LoadError;
 use crate::load::Loading;
 use crate::population::{GraphError, PEOPLE_MAX};
+use crate::processor;
 use crate::run::{Finished, Kind, Script, cancelled, run};
-use crate::summary::{FeedSummary, LagSummary, StoriesSummary, Summary};
-use crate::workload::{Load, Storytelling};
+use crate::summary::{DrawingsSummary, FeedSummary, LagSummary, StoriesSummary, Summary};
+use crate::workload::{Drawings, Load, Storytelling};
 
 /// Most friends of each person: all of a population still fit 32-bit positions.
 const FRIENDS_MAX: u32 = 400;
@@ -39,6 +40,8 @@ pub struct SimulateOptions {
     pub feed: Option<Load>,
     /// How they live with friends and stories, if these are rehearsed.
     pub stories: Option<Storytelling>,
+    /// What drawings are recognised, if that is rehearsed.
+    pub drawings: Option<Drawings>,
     /// How long to drive the server, after loading.
     pub duration: Duration,
     /// The seed of the population, the names, the actions and the texts.
@@ -49,6 +52,13 @@ pub struct SimulateOptions {
     pub connections: usize,
     /// Where to write the summary as JSON, if anywhere.
     pub json: Option<PathBuf>,
+}
+
+impl SimulateOptions {
+    /// Whether anything is rehearsed that people do.
+    pub(crate) fn has_people(&self) -> bool {
+        self.feed.is_some() || self.stories.is_some()
+    }
 }
 
 /// Why a rehearsal did not come to a summary.
@@ -97,10 +107,15 @@ pub async fn simulate(
     summary.load_s = loading.elapsed().as_secs_f64();
     writeln!(out, "loaded in {:.1} s", summary.load_s)?;
 
-    let script = Script { requests, seed: options.seed, kinds: kinds(&cast) };
+    let references = cast.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references));
+    let used_before = processor::used_s(options.target, &requests).await;
+    let script =
+        Script { requests: requests.clone(), seed: options.seed, references, kinds: kinds(&cast) };
     let (target, end, connections) = (&options.target, options.duration, options.connections);
     let finished = run(target, script, cast.actions(), end, connections, out, &mut cancel).await?;
     finish(&mut summary, &finished);
+    let used = processor::used_s(options.target, &requests).await;
+    summary.processor_share = used_before.zip(used).map(|(b, e)| (e - b) / summary.run_s);
     write!(out, "{summary}")?;
     if let Some(path) = &options.json {
         let json = serde_json::to_vec_pretty(&summary).map_err(io::Error::from)?;
@@ -111,8 +126,12 @@ pub async fn simulate(
 
 fn check(options: &SimulateOptions) -> Result<(), SimError> {
     let bad = |problem: String| Err(SimError::BadOption(problem));
-    if options.graph.is_none() && !(2..=PEOPLE_MAX).contains(&options.users) {
+    let is_made = options.has_people() && options.graph.is_none();
+    if is_made && !(2..=PEOPLE_MAX).contains(&options.users) {
         return bad(format!("a rehearsal needs 2 to {PEOPLE_MAX} people, not {}", options.users));
+    }
+    if options.drawings.as_ref().is_some_and(|drawings| drawings.references.is_empty()) {
+        return bad("drawings are made of at least 1 reference".to_owned());
     }
     if options.connections == 0 {
         return bad("a rehearsal needs at least 1 connection".to_owned());
@@ -144,7 +163,8 @@ async fn make(options: &SimulateOptions) -> Result<Cast, SimError> {
 /// The kinds of requests that these people make.
 fn kinds(cast: &Cast) -> Vec<Kind> {
     let feed = cast.feed.iter().flat_map(|_| Kind::FEED);
-    feed.chain(cast.stories.iter().flat_map(|_| Kind::STORIES)).collect()
+    let stories = cast.stories.iter().flat_map(|_| Kind::STORIES);
+    feed.chain(stories).chain(cast.drawings.iter().flat_map(|_| Kind::DRAWINGS)).collect()
 }
 
 /// The summary before anything has happened; `made` tells that no graph was read.
@@ -164,11 +184,16 @@ fn beginning(cast: &Cast, made: bool) -> Summary {
         homes_due_per_second: telling.homes_per_second.into(),
         story_reads_due_per_second: telling.story_reads_per_second(),
     };
+    let drawings = |drawings: &Drawings| DrawingsSummary {
+        references: drawings.references.len(),
+        recognitions_due_per_second: drawings.per_second,
+    };
     Summary {
         seed: cast.seed,
         people: cast.people,
         feed,
         stories: cast.stories.as_ref().map(stories),
+        drawings: cast.drawings.as_ref().map(drawings),
         load_s: 0.0,
         run_s: 0.0,
         interrupted: false,
@@ -176,6 +201,7 @@ fn beginning(cast: &Cast, made: bool) -> Summary {
         errors: Vec::new(),
         error_messages: Vec::new(),
         lag: LagSummary::default(),
+        processor_share: None,
     }
 }
 

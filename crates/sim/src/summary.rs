@@ -24,6 +24,9 @@ pub struct Summary {
     /// What there is to say of friends and stories, if they were rehearsed.
     #[serde(flatten)]
     pub stories: Option<StoriesSummary>,
+    /// What there is to say of drawings, if they were rehearsed.
+    #[serde(flatten)]
+    pub drawings: Option<DrawingsSummary>,
     /// Seconds that loading took.
     pub load_s: f64,
     /// Seconds that the run took, to its last answer.
@@ -38,6 +41,17 @@ pub struct Summary {
     pub error_messages: Vec<String>,
     /// How late the generator was.
     pub lag: LagSummary,
+    /// Processor time that the server used during the run, in cores, if it told.
+    pub processor_share: Option<f64>,
+}
+
+/// Drawings that are recognised.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DrawingsSummary {
+    /// The drawings that these were made of.
+    pub references: usize,
+    /// Recognitions to be done a second.
+    pub recognitions_due_per_second: u32,
 }
 
 /// People who follow and post.
@@ -127,7 +141,15 @@ impl Summary {
         let follows = self.feed.iter().map(|feed| format!("{} follows", feed.follows));
         let friends = |stories: &StoriesSummary| format!("{} friendships", stories.friendships);
         let ties: Vec<String> = follows.chain(self.stories.iter().map(friends)).collect();
-        format!("{} people with {}", self.people, ties.join(" and "))
+        let people = format!("{} people with {}", self.people, ties.join(" and "));
+        let drawings = |drawings: &DrawingsSummary| {
+            let DrawingsSummary { references, recognitions_due_per_second } = drawings;
+            format!("drawings made of {references}, {recognitions_due_per_second} a second")
+        };
+        let people = (!ties.is_empty()).then_some(people);
+        let parts: Vec<String> =
+            people.into_iter().chain(self.drawings.iter().map(drawings)).collect();
+        parts.join(", ")
     }
 }
 
@@ -168,6 +190,9 @@ impl fmt::Display for Summary {
         }
         if let Some(stories) = &self.stories {
             write!(f, "{stories}")?;
+        }
+        if let Some(share) = self.processor_share {
+            writeln!(f, "the server used {:.0} % of one core", share * 100.0)?;
         }
         writeln!(
             f,

@@ -8,6 +8,7 @@
 //!
 //! The times do not depend on the server: this is the open half of an open loop.
 
+mod drawings;
 mod stories;
 
 use std::iter::Peekable;
@@ -22,6 +23,8 @@ use serde::Serialize;
 
 use crate::Population;
 use crate::population::apportion;
+pub use drawings::Drawings;
+pub(crate) use drawings::{distorted, recognise};
 pub use stories::Storytelling;
 pub(crate) use stories::{Tellings, read_friends, read_homes, tell};
 
@@ -95,6 +98,11 @@ pub enum What {
     ReadStoriesHome,
     /// Reads the stories of this friend.
     ReadStories(u32),
+    /// Asks what a drawing is. Nobody in particular does.
+    Recognise {
+        /// The seed the drawing is made from.
+        seed: u64,
+    },
 }
 
 /// One thing one person does.

@@ -161,6 +161,7 @@ fn options(target: SocketAddr) -> SimulateOptions {
         users: 500,
         feed: Some(Load::Heavy),
         stories: None,
+        drawings: None,
         duration: Duration::from_millis(500),
         seed: 4,
         graph: None,

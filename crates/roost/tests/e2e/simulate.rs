@@ -36,6 +36,26 @@ fn a_rehearsal_tells_its_tables_and_writes_them_as_json() {
 }
 
 #[test]
+fn a_rehearsal_of_the_recogniser_tells_percentiles_and_processor_use() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("summary.json");
+    let arguments = ["simulate", "--profile", "recognise", "--rate", "200", "--duration", "1s"];
+    let ended = Process::start(roost(arguments).arg("--json").arg(&file)).ended();
+    assert!(ended.status.success(), "{ended:#?}");
+    for part in
+        ["drawings made of 2339, 200 a second", "recognitions", "% of one core", "no errors"]
+    {
+        assert!(ended.out.contains(part), "{part}? {}", ended.out);
+    }
+    let summary: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!((&summary["people"], &summary["references"]), (&0.into(), &2339.into()));
+    assert!(summary["processor_share"].as_f64() > Some(0.0), "{summary:#}");
+    let kinds = summary["kinds"].as_array().unwrap();
+    assert_eq!((kinds.len(), &kinds[0]["kind"]), (1, &"recognitions".into()));
+    assert!(kinds[0]["count"].as_u64() > Some(0), "{summary:#}");
+}
+
+#[test]
 fn a_rehearsal_of_stories_tells_reads_and_sums_up() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("summary.json");

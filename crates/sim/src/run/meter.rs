@@ -23,6 +23,7 @@ pub(crate) enum Kind {
     TellStory,
     StoriesHome,
     Stories,
+    Recognise,
 }
 
 impl Kind {
@@ -30,6 +31,9 @@ impl Kind {
     pub(crate) const FEED: [Kind; 3] = [Kind::Post, Kind::Home, Kind::Mentions];
     /// Those of friends who tell stories.
     pub(crate) const STORIES: [Kind; 3] = [Kind::TellStory, Kind::StoriesHome, Kind::Stories];
+
+    /// That of drawings.
+    pub(crate) const DRAWINGS: [Kind; 1] = [Kind::Recognise];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -39,6 +43,7 @@ impl Kind {
             Kind::TellStory => "stories told",
             Kind::StoriesHome => "stories homes",
             Kind::Stories => "story reads",
+            Kind::Recognise => "recognitions",
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Actions as requests, and what their answers say.
 
+use std::sync::Arc;
+
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::Kind;
 use crate::client::{Requests, Response};
 use crate::load::{LoadError, parse_result};
-use crate::workload::{Action, PostKind, What};
+use crate::workload::{Action, PostKind, What, distorted};
 use crate::{lines, texts};
 
 /// How many posts, mentions or stories of one person are read at once.
@@ -19,6 +21,8 @@ pub(crate) struct Script {
     pub(crate) requests: Requests,
     /// Seed of the handles.
     pub(crate) seed: u64,
+    /// What drawings are made of, if there are any.
+    pub(crate) references: Option<Arc<[[u8; 128]]>>,
     /// The kinds of requests the actions make, to be told apart.
     pub(crate) kinds: Vec<Kind>,
 }
@@ -33,6 +37,11 @@ impl Script {
             What::ReadMentions => get(format!("{person}/mentions?limit={PAGE}")),
             What::ReadStoriesHome => get(format!("{person}/stories/home?limit={STORIES_HOME}")),
             What::ReadStories(friend) => get(format!("{friend}/stories?as={person}&limit={PAGE}")),
+            What::Recognise { seed } => {
+                let drawing = distorted(self.references.as_deref().unwrap_or_default(), seed);
+                let body = format!("{{\"sample\":\"{drawing}\"}}");
+                self.requests.post("/v1/recognise", body.as_bytes(), request);
+            }
             What::Post { kind, text_seed } => {
                 let kind = kind.map(|mentioned| texts::handle(self.seed, mentioned));
                 let text = texts::seeded_post_text(text_seed, kind.as_deref());
@@ -66,6 +75,7 @@ pub(super) fn kind_of(what: What) -> Kind {
         What::TellStories { .. } => Kind::TellStory,
         What::ReadStoriesHome => Kind::StoriesHome,
         What::ReadStories(_) => Kind::Stories,
+        What::Recognise { .. } => Kind::Recognise,
     }
 }
 

@@ -81,7 +81,7 @@ fn ten_a_second() -> impl Iterator<Item = Action> + Send + 'static {
 
 fn script(host: &str, key: Option<&str>) -> Script {
     let kinds = Kind::FEED.into_iter().chain(Kind::STORIES).collect();
-    Script { requests: Requests::new(host, key), seed: 1, kinds }
+    Script { requests: Requests::new(host, key), seed: 1, references: None, kinds }
 }
 
 struct Outcome {

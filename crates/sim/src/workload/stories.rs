@@ -138,7 +138,7 @@ pub(crate) fn read_friends(
     })
 }
 
-fn now_and_then(
+pub(super) fn now_and_then(
     people: u32,
     per_second: f64,
     seed: u64,
