@@ -9,6 +9,7 @@
 //! that the log goes from segment to segment and is cut.
 
 mod check;
+mod samples;
 mod worker;
 
 use std::path::Path;

@@ -25,8 +25,8 @@ pub(super) enum Readers<'a> {
     All,
 }
 
-/// Compares profiles, follows in both directions, friends, posts, stories, both kinds of homes and
-/// mentions.
+/// Compares profiles, follows in both directions, friends, posts, stories, both kinds of homes,
+/// mentions and samples.
 pub(super) fn check_everything(server: &Server, workers: &[Worker], readers: Readers<'_>) {
     let mut world = World::default();
     for worker in workers {
@@ -55,6 +55,7 @@ pub(super) fn check_everything(server: &Server, workers: &[Worker], readers: Rea
             });
         }
     });
+    workers.iter().for_each(|worker| worker.taught.check(&mut server.client()));
     if everybody {
         check_deleted(&mut server.client(), &world, workers);
     }

@@ -8,6 +8,7 @@ use rand::seq::{IndexedRandom as _, IteratorRandom as _};
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 
+use super::samples::Taught;
 use super::{Directory, Round};
 use crate::support::http::{Answer, Client, number};
 use crate::support::world::{Form, Person, Post, ids};
@@ -23,6 +24,8 @@ pub(super) enum Change {
     Untie { tie: Tie, user: u32, other: u32 },
     Publish(Draft),
     Delete { form: Form, author: u32, id: u64 },
+    Teach { label: String },
+    Forget { id: u64 },
 }
 
 /// What joins two people.
@@ -53,6 +56,8 @@ pub(super) struct Worker {
     pub(super) people: BTreeMap<u32, Person>,
     /// Every post and story there ever was, also those that were deleted.
     pub(super) published: BTreeMap<u64, Form>,
+    /// Its samples.
+    pub(super) taught: Taught,
     /// Acknowledged with a key, the last one.
     keyed: Option<(Draft, u64)>,
     /// Sent, not answered.
@@ -63,7 +68,8 @@ impl Worker {
     pub(super) fn new(number: u32, seed: u64) -> Self {
         let rng = StdRng::seed_from_u64(seed);
         let (people, published) = (BTreeMap::new(), BTreeMap::new());
-        Self { number, rng, serial: 0, people, published, keyed: None, waiting: None }
+        let taught = Taught::new(number);
+        Self { number, rng, serial: 0, people, published, taught, keyed: None, waiting: None }
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -74,7 +80,7 @@ impl Worker {
     pub(super) fn work(&mut self, mut client: Client, directory: &Directory, round: &Round) {
         loop {
             let change = self.next(directory);
-            let Ok(answer) = send(&mut client, &change) else {
+            let Ok(answer) = send(&mut client, &self.taught, &change) else {
                 self.waiting = Some(change);
                 return;
             };
@@ -119,6 +125,12 @@ impl Worker {
             && let Some(post) = self.people[&user].written(form).choose(&mut self.rng)
         {
             return Change::Delete { form, author: user, id: post.id };
+        } else if dice < 53
+            && let Some(id) = self.taught.labels.keys().copied().choose(&mut self.rng)
+        {
+            return Change::Forget { id };
+        } else if dice < 57 {
+            return Change::Teach { label: self.unique() };
         }
         Change::Publish(self.draft(form, user, directory))
     }
@@ -153,7 +165,7 @@ impl Worker {
 
     fn acknowledged(&mut self, change: Change, answer: &Answer, directory: &Directory) {
         let expected = match change {
-            Change::Register { .. } | Change::Publish(_) => 201,
+            Change::Register { .. } | Change::Publish(_) | Change::Teach { .. } => 201,
             _ => 204,
         };
         assert_eq!(answer.status, expected, "{change:?}: {}", answer.text());
@@ -167,8 +179,13 @@ impl Worker {
                 assert_eq!(answer.header("idempotent-replayed"), None, "{draft:?}");
                 self.publish(draft, id);
             }
+            Change::Teach { label } => self.taught(number(&answer.json()["id"]), label),
             change => self.happened(&change),
         }
+    }
+
+    fn taught(&mut self, id: u64, label: String) {
+        assert!(self.taught.labels.insert(id, label).is_none(), "{id} was given out twice");
     }
 
     fn registered(&mut self, id: u32, handle: String, directory: &Directory) {
@@ -206,7 +223,12 @@ impl Worker {
             Change::Delete { form, author, id } => {
                 self.person(author).written_mut(form).retain(|kept| kept.id != id);
             }
-            Change::Register { .. } | Change::Publish(_) => unreachable!("they have ids"),
+            Change::Forget { id } => {
+                self.taught.labels.remove(&id);
+            }
+            Change::Register { .. } | Change::Publish(_) | Change::Teach { .. } => {
+                unreachable!("they have ids")
+            }
         }
     }
 
@@ -237,6 +259,11 @@ impl Worker {
                 }
             }
             Some(Change::Publish(draft)) => self.settle_post(draft, client),
+            Some(Change::Teach { label }) => {
+                if let Some(id) = self.taught.find(client, &label) {
+                    self.taught(id, label);
+                }
+            }
             Some(change) if has_happened(&change, client) => self.happened(&change),
             Some(_) => {}
         }
@@ -244,7 +271,8 @@ impl Worker {
         if let Some((draft, id)) = keyed
             && self.people[&draft.author].written(draft.form).iter().any(|post| post.id == id)
         {
-            let answer = send(client, &Change::Publish(draft.clone())).unwrap().expect(201);
+            let change = Change::Publish(draft.clone());
+            let answer = send(client, &self.taught, &change).unwrap().expect(201);
             assert_eq!(self.check_published(&draft, &answer.json()), id, "{draft:?}");
             assert_eq!(answer.header("idempotent-replayed"), Some("true"), "{draft:?}");
         }
@@ -258,7 +286,8 @@ impl Worker {
         let id = match &draft.idempotency_key {
             None => found,
             Some(_) => {
-                let answer = send(client, &Change::Publish(draft.clone())).unwrap().expect(201);
+                let change = Change::Publish(draft.clone());
+                let answer = send(client, &self.taught, &change).unwrap().expect(201);
                 let id = self.check_published(&draft, &answer.json());
                 let replayed = answer.header("idempotent-replayed") == Some("true");
                 assert_eq!(replayed.then_some(id), found, "{draft:?}");
@@ -310,7 +339,10 @@ fn has_happened(change: &Change, client: &mut Client) -> bool {
         Change::Delete { form, id, .. } => {
             client.get(&format!("/v1/{}/{id}", form.noun())).status == 404
         }
-        Change::Register { .. } | Change::Publish(_) => unreachable!("these are looked for"),
+        Change::Forget { id } => !Taught::is_there(client, *id),
+        Change::Register { .. } | Change::Publish(_) | Change::Teach { .. } => {
+            unreachable!("these are looked for")
+        }
     }
 }
 
@@ -319,8 +351,10 @@ fn are_joined(client: &mut Client, tie: Tie, user: u32, other: u32) -> bool {
     others.contains(&u64::from(other))
 }
 
-fn send(client: &mut Client, change: &Change) -> std::io::Result<Answer> {
+fn send(client: &mut Client, taught: &Taught, change: &Change) -> std::io::Result<Answer> {
     match change {
+        Change::Teach { label } => taught.teach(client, label),
+        Change::Forget { id } => Taught::forget(client, *id),
         Change::Register { handle } => {
             client.try_post("/v1/users", &[], &json!({"handle": handle}))
         }

@@ -1,0 +1,82 @@
+//! What a worker of the crash test teaches: samples of a set of its own, each a drawing of its label.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::support::http::{Answer, Client, number};
+
+/// Samples that were acknowledged, and stand.
+pub(super) struct Taught {
+    set: String,
+    pub(super) labels: BTreeMap<u64, String>,
+}
+
+impl Taught {
+    pub(super) fn new(worker: u32) -> Self {
+        Self { set: format!("of-worker-{worker}"), labels: BTreeMap::new() }
+    }
+
+    pub(super) fn teach(&self, client: &mut Client, label: &str) -> std::io::Result<Answer> {
+        let body = json!({"label": label, "bits": drawing(label), "set": self.set});
+        client.try_post("/v1/recognise/samples", &[], &body)
+    }
+
+    pub(super) fn forget(client: &mut Client, id: u64) -> std::io::Result<Answer> {
+        client.send("DELETE", &format!("/v1/recognise/samples/{id}"), &[], b"")
+    }
+
+    /// The sample with this label, if it is there.
+    pub(super) fn find(&self, client: &mut Client, label: &str) -> Option<u64> {
+        let nearest = self.nearest(client, &[label])?.pop().unwrap();
+        (nearest["distance"] == 0).then(|| {
+            assert_eq!(nearest["label"], label);
+            number(&nearest["id"])
+        })
+    }
+
+    pub(super) fn is_there(client: &mut Client, id: u64) -> bool {
+        client.get(&format!("/v1/recognise/samples/{id}")).status == 200
+    }
+
+    /// Compares what the server knows of the set with what the worker knows.
+    pub(super) fn check(&self, client: &mut Client) {
+        let overview = client.get("/v1/recognise").expect(200).json();
+        let sets = overview["sets"].as_array().unwrap();
+        let shown = sets.iter().find(|set| set["set"] == *self.set);
+        let count = shown.map_or(0, |set| set["samples"].as_u64().unwrap());
+        assert_eq!(count, self.labels.len() as u64, "samples of {}", self.set);
+        for part in self.labels.iter().collect::<Vec<_>>().chunks(200) {
+            let labels: Vec<&str> = part.iter().map(|(_, label)| label.as_str()).collect();
+            let nearest = self.nearest(client, &labels).unwrap();
+            for ((id, label), nearest) in part.iter().zip(nearest) {
+                let expected = json!({"id": id.to_string(), "label": label, "distance": 0});
+                assert_eq!(nearest, expected, "{}", self.set);
+            }
+        }
+        if let Some((id, label)) = self.labels.first_key_value() {
+            let shown = client.get(&format!("/v1/recognise/samples/{id}")).expect(200).json();
+            assert_eq!((&shown["label"], &shown["bits"]), (&json!(label), &json!(drawing(label))));
+        }
+    }
+
+    /// For each label the sample nearest to its drawing; nothing if the set has none.
+    fn nearest(&self, client: &mut Client, labels: &[&str]) -> Option<Vec<Value>> {
+        let samples: Vec<_> = labels.iter().map(|label| drawing(label)).collect();
+        let path = format!("/v1/recognise?k=1&set={}", self.set);
+        let answer = client.try_post(&path, &[], &json!({"samples": samples})).unwrap();
+        if answer.status == 404 {
+            assert_eq!(answer.json()["error"], "set_not_found");
+            return None;
+        }
+        let answer = answer.expect(200).json();
+        let results = answer["results"].as_array().unwrap();
+        Some(results.iter().map(|result| result["neighbours"][0].clone()).collect())
+    }
+}
+
+/// A drawing that no other label has: its bytes.
+fn drawing(label: &str) -> String {
+    let hex: String = label.bytes().map(|byte| format!("{byte:02x}")).collect();
+    format!("{hex:0>256}")
+}
