@@ -9,6 +9,7 @@ mod fanout;
 mod home;
 mod lives;
 mod posts;
+mod recognise;
 mod report;
 mod rig;
 mod stories;
@@ -65,6 +66,8 @@ enum What {
     Lives,
     /// 10 million live stories: memory, the cost of their end, what others notice of it
     Expiry,
+    /// Recognitions of one drawing against a constant answer of the same size
+    Recognise,
     /// First read of an inactive person who follows 500
     Cold,
     /// 100,000 people: loading, memory, restart after kill -9
@@ -103,6 +106,9 @@ fn main() -> anyhow::Result<()> {
         }
         if wanted(What::Stories) {
             stories::measure(&plan, &mut report).await?;
+        }
+        if wanted(What::Recognise) {
+            recognise::measure(&plan, &mut report).await?;
         }
         anyhow::Ok(())
     })?;

@@ -18,7 +18,7 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("server", &["feed", "knn", "node"]),
     ("sim", &[]),
     ("roost", &["knn", "node", "server", "sim"]),
-    ("bench", &["feed", "node", "sim"]),
+    ("bench", &["feed", "knn", "node", "sim"]),
     ("xtask", &[]),
 ];
 
