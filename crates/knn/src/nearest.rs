@@ -57,7 +57,8 @@ impl Neighbour {
 
 /// Puts into `found` those samples that are among the `k` nearest seen so far. `ids` and `labels` are of
 /// the samples whose `distances` are below [`FAR`], in the same order. Allocates only if `found` has
-/// no room for `k`. Inlined with what it calls, so that it is built with the instructions of the caller.
+/// no room for `k`. `within` tells which distances of a stride do not exceed a bound, the first one in
+/// the lowest bit. Inlined with what it calls, so that it is built with the instructions of the caller.
 #[inline(always)]
 pub(crate) fn select(
     distances: &[[u16; STRIDE]],
@@ -65,27 +66,33 @@ pub(crate) fn select(
     labels: &[Label],
     k: K,
     found: &mut Vec<Neighbour>,
+    within: impl Fn(&[u16; STRIDE], u16) -> u32,
 ) {
     found.reserve(k.0.saturating_sub(found.len()));
     let mut bound = reach(found, k).unwrap_or_else(|| first_bound(distances, k));
     for (stride, distances) in distances.iter().enumerate() {
-        // No early exit, so that the processor compares them all at once.
-        if !distances.iter().fold(false, |any, distance| any | (*distance <= bound)) {
-            continue;
-        }
-        for (at, distance) in distances.iter().enumerate() {
-            if *distance <= bound {
-                let at = stride * STRIDE + at;
-                let (Some(id), Some(label)) = (ids.get(at), labels.get(at)) else { break };
-                insert(
-                    Neighbour { id: *id, label: *label, distance: u32::from(*distance) },
-                    k,
-                    found,
-                );
-                bound = reach(found, k).map_or(bound, |reach| reach.min(bound));
-            }
+        let mut near = within(distances, bound);
+        while near != 0 {
+            let lane = near.trailing_zeros() as usize;
+            near &= near - 1;
+            let at = stride * STRIDE + lane;
+            let (Some(id), Some(label)) = (ids.get(at), labels.get(at)) else { break };
+            let Some(distance) = distances.get(lane) else { break };
+            let distance = u32::from(*distance);
+            insert(Neighbour { id: *id, label: *label, distance }, k, found);
+            bound = reach(found, k).map_or(bound, |reach| reach.min(bound));
         }
     }
+}
+
+/// Which distances do not exceed `bound`, by the instructions that the compiler finds.
+#[inline(always)]
+pub(crate) fn within(distances: &[u16; STRIDE], bound: u16) -> u32 {
+    // No early exit, so that the processor compares them all at once; rarely is there any.
+    if !distances.iter().fold(false, |any, distance| any | (*distance <= bound)) {
+        return 0;
+    }
+    distances.iter().rev().fold(0, |bits, distance| bits << 1 | u32::from(*distance <= bound))
 }
 
 /// The distance beyond which nothing can enter `found` any more; `None` while it is not full.

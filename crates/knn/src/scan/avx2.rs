@@ -12,11 +12,11 @@ use std::arch::x86_64::{
 
 use super::{Block, Chunk, Distances, LANES, carry_save};
 use crate::bits::{Bits, WORDS};
-use crate::nearest::{K, Neighbour};
+use crate::nearest::{K, Neighbour, within};
 
 #[target_feature(enable = "avx2")]
 pub(super) fn search(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
-    chunk.search(k, found, |blocks, out| measure(query, blocks, out));
+    chunk.search(k, found, |blocks, out| measure(query, blocks, out), within);
 }
 
 /// Writes the distance of `query` to every vector of `blocks`.

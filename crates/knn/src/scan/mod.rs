@@ -10,7 +10,7 @@
 use std::fmt;
 
 use crate::bits::{Bits, WORDS};
-use crate::nearest::{FAR, K, Neighbour, STRIDE, select};
+use crate::nearest::{FAR, K, Neighbour, STRIDE, select, within};
 use crate::samples::Label;
 
 #[cfg(target_arch = "x86_64")]
@@ -168,6 +168,7 @@ impl Chunk<'_> {
         k: K,
         found: &mut Vec<Neighbour>,
         measure: impl FnOnce(&[Block], &mut Distances),
+        within: impl Fn(&[u16; STRIDE], u16) -> u32,
     ) {
         let mut distances = [[FAR; LANES]; Self::BLOCKS];
         measure(self.blocks, &mut distances);
@@ -178,35 +179,59 @@ impl Chunk<'_> {
         }
         let (strides, _) = distances.as_chunks();
         let strides = strides.get(..self.ids.len().div_ceil(STRIDE)).unwrap_or(strides);
-        select(strides, self.ids, self.labels, k, found);
+        select(strides, self.ids, self.labels, k, found, within);
     }
 }
 
-/// Counts vector by vector. Inlined, so that [`popcnt`] is built with that instruction.
-#[inline(always)]
 fn plain(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
-    chunk.search(k, found, |blocks, out| {
-        for (block, out) in blocks.iter().zip(out) {
-            for (lane, out) in out.iter_mut().enumerate() {
-                *out = block.take(lane).distance(query) as u16;
-            }
-        }
+    one_by_one(query, chunk, k, found, |words| {
+        let [last, ones, twos, fours, eights] = carry_save(words, full_add);
+        let pairs = twos.count_ones() + 2 * (fours.count_ones() + 2 * eights.count_ones());
+        last.count_ones() + ones.count_ones() + 2 * pairs
     });
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
 fn popcnt(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
-    plain(query, chunk, k, found);
+    one_by_one(query, chunk, k, found, |words| words.iter().map(|word| word.count_ones()).sum());
+}
+
+/// Measures vector by vector with `ones`, which counts those of 16 words. Inlined, so that it is built
+/// with the instructions of the caller.
+#[inline(always)]
+fn one_by_one(
+    query: &Bits,
+    chunk: &Chunk<'_>,
+    k: K,
+    found: &mut Vec<Neighbour>,
+    ones: impl Fn(&[u64; WORDS]) -> u32,
+) {
+    let measure = |blocks: &[Block], out: &mut Distances| {
+        for (block, out) in blocks.iter().zip(out) {
+            for (lane, out) in out.iter_mut().enumerate() {
+                let mut words = *block.take(lane).words();
+                words.iter_mut().zip(query.words()).for_each(|(word, of_query)| *word ^= of_query);
+                *out = ones(&words) as u16;
+            }
+        }
+    };
+    chunk.search(k, found, measure, within);
+}
+
+/// Adds three bits in every place: the sums and the carries.
+#[inline(always)]
+fn full_add(a: u64, b: u64, c: u64) -> (u64, u64) {
+    let half = a ^ b;
+    (half ^ c, a & b | half & c)
 }
 
 /// Adds 16 words bit by bit so that only five are left to count: two whose ones count 1, then one each
 /// whose ones count 2, 4 and 8.
 ///
 /// `full_add` adds three bits in every place and gives the sums and the carries. It costs less than
-/// the count of ones it saves (Harley and Seal; Mula, Kurz and Lemire, "Faster population counts using AVX2
+/// the count of ones it saves, unless counting is a single instruction (Harley and Seal; Mula, Kurz and Lemire, "Faster population counts using AVX2
 /// instructions", 2018).
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn carry_save<V: Copy>(x: &[V; WORDS], full_add: impl Fn(V, V, V) -> (V, V)) -> [V; 5] {
     let (ones, a) = full_add(x[0], x[1], x[2]);
