@@ -123,7 +123,13 @@ fn images_of_every_kind_are_recognised_as_the_drawing_they_become() {
             assert_eq!(png == drawn, exact, "{name} {:?}", image.color());
         }
         let jpeg = file(&picture.into(), ImageFormat::Jpeg);
-        assert_eq!(ask(&server, "/v1/recognise", &JPEG, &jpeg)["label"], name);
+        let told = ask(&server, "/v1/recognise", &JPEG, &jpeg);
+        assert_eq!(told["label"], name);
+        // The bytes tell the format, whatever the header says.
+        for kind in ["image/*", "IMAGE/PNG", "image/jpg"] {
+            let kind = [("Content-Type", kind)];
+            assert_eq!(ask(&server, "/v1/recognise", &kind, &jpeg), told);
+        }
     }
 }
 
@@ -270,6 +276,8 @@ fn samples_that_are_none_are_refused() {
     );
     let plain = server.send("POST", "/v1/recognise", &[("Content-Type", "text/html")], b"0");
     plain.assert_error(415, "unsupported_media_type", "html");
+    let short = server.send("POST", "/v1/recognise", &[("Content-Type", "image")], b"0");
+    short.assert_error(415, "unsupported_media_type", "image");
     server.send("POST", "/v1/recognise?k=0", &TEXT, b"0").assert_error(400, "bad_request", "k");
 }
 

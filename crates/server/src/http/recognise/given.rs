@@ -66,7 +66,8 @@ impl Kind {
             Ok(Self::Json)
         } else if is("text/plain") {
             Ok(Self::Text)
-        } else if is("image/png") || is("image/jpeg") {
+        } else if given.get(..6).is_some_and(|kind| kind.eq_ignore_ascii_case("image/")) {
+            // Which one, the bytes tell: not everybody who sends a file knows.
             Ok(Self::Image)
         } else {
             let known = "application/json, text/plain, image/png or image/jpeg";
