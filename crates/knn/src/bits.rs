@@ -116,6 +116,9 @@ impl FromStr for Bits {
     type Err = BitsError;
 
     fn from_str(text: &str) -> Result<Self, BitsError> {
+        if let Some(bits) = plain_hex(text) {
+            return Ok(bits);
+        }
         let mut digits = text.chars().filter(|digit| !digit.is_whitespace());
         let digit_bits = match digits.clone().count() {
             BITS => 1,
@@ -131,6 +134,25 @@ impl FromStr for Bits {
         }
         Ok(bits)
     }
+}
+
+/// The vector of just its hexadecimal digits, the form that costs a reader least.
+fn plain_hex(text: &str) -> Option<Bits> {
+    let digits: &[u8; HEX_DIGITS] = text.as_bytes().try_into().ok()?;
+    // What is no digit shows when all are read: there is no branch to guess.
+    let (words, _) = digits.as_chunks::<{ WORD_BITS / 4 }>();
+    let mut seen = 0;
+    let mut bits = Bits::ZERO;
+    for (word, digits) in bits.0.iter_mut().zip(words) {
+        for digit in digits {
+            let (decimal, letter) = (digit.wrapping_sub(b'0'), (digit | 0x20).wrapping_sub(b'a'));
+            let letter = if letter < 6 { letter + 10 } else { 16 };
+            let value = if decimal < 10 { decimal } else { letter };
+            seen |= value;
+            *word = *word << 4 | u64::from(value & 15);
+        }
+    }
+    (seen < 16).then_some(bits)
 }
 
 impl fmt::Display for Bits {
