@@ -2,14 +2,19 @@
 #![expect(unsafe_code, reason = "vector loads and stores take pointers")]
 
 use std::arch::x86_64::{
-    __m512i, _mm_storeu_si128, _mm512_add_epi64, _mm512_cmple_epu16_mask, _mm512_cvtepi64_epi16,
-    _mm512_loadu_si512, _mm512_popcnt_epi64, _mm512_set1_epi16, _mm512_set1_epi64,
-    _mm512_setzero_si512, _mm512_xor_si512,
+    __m512i, _MM_HINT_T0, _mm_prefetch, _mm_storeu_si128, _mm512_add_epi64,
+    _mm512_cmple_epu16_mask, _mm512_cvtepi64_epi16, _mm512_loadu_si512, _mm512_popcnt_epi64,
+    _mm512_set1_epi16, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_xor_si512,
 };
 
 use super::{Block, Chunk, Distances};
 use crate::bits::{Bits, WORDS};
 use crate::nearest::{K, Neighbour, STRIDE};
+
+/// Blocks that are fetched before they are needed. Across pages the processor does not do so by itself:
+/// a million samples, more than the caches hold, take a fifth less time.
+const AHEAD: usize = 8;
+const ROW_BYTES: usize = size_of::<__m512i>();
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq")]
 pub(super) fn search(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
@@ -38,7 +43,10 @@ fn measure(query: &Bits, blocks: &[Block], out: &mut Distances) {
         // Adding words up bit by bit before counting, as with AVX2, saves no work where counting is one
         // instruction: measured slower.
         let mut sums = _mm512_setzero_si512();
-        for (row, word) in rows(block).iter().zip(&words) {
+        let ahead = std::ptr::from_ref(block).wrapping_add(AHEAD).cast::<i8>();
+        for (at, (row, word)) in rows(block).iter().zip(&words).enumerate() {
+            // Reads nothing, and so may point behind the last block.
+            _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(at * ROW_BYTES));
             sums = _mm512_add_epi64(sums, _mm512_popcnt_epi64(_mm512_xor_si512(*row, *word)));
         }
         let sums = _mm512_cvtepi64_epi16(sums);
