@@ -228,11 +228,13 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
         assert!(help.contains(word), "{word}? {help}");
     }
     let common = ["duration", "seed", "graph", "connections", "json"];
-    let flags = ["target", "profile", "users", "load", "friends", "stories", "life", "home-reads"];
-    check("simulate", &[&flags[..], &common[..]].concat());
+    let flags = ["target", "profile", "users", "load"];
+    let of_profiles = ["friends", "stories", "life", "home-reads", "rate"];
+    check("simulate", &[&flags[..], &of_profiles, &common].concat());
     check("demo", &["listen", "users", "duration"]);
+    check("recognise", &["k"]);
     let help = run(["--help"]).out;
-    for command in ["serve", "demo", "simulate"] {
+    for command in ["serve", "demo", "simulate", "recognise"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}? {help}");
     }
 }
