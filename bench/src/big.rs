@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::Plan;
 use crate::report::{Report, Target};
-use crate::rig::{Server, post_line};
+use crate::rig::{KEY, Server, post_line};
 
 const PEOPLE: u32 = 100_000;
 const POSTS: u64 = 1_000_000;
@@ -19,7 +19,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     let roost = Server::roost(&plan.roost, data.path(), &[]).await?;
     let options = SimulateOptions {
         target: roost.address,
-        key: Some("key-of-the-benchmark".into()),
+        key: Some(KEY.into()),
         users: PEOPLE,
         feed: Some(Load::Light),
         stories: None,

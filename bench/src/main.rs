@@ -5,8 +5,10 @@ mod big;
 mod cold;
 mod control;
 mod expiry;
+mod faiss;
 mod fanout;
 mod home;
+mod kernels;
 mod lives;
 mod posts;
 mod recognise;
@@ -44,6 +46,9 @@ struct Arguments {
     /// Directory for the raw data and the summary
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// A Python that may have faiss-cpu, to compare with
+    #[arg(long, value_name = "FILE", default_value = "python3")]
+    python: PathBuf,
 }
 
 #[derive(Subcommand)]
@@ -66,7 +71,8 @@ enum What {
     Lives,
     /// 10 million live stories: memory, the cost of their end, what others notice of it
     Expiry,
-    /// Recognitions of one drawing against a constant answer of the same size
+    /// Recognitions: over HTTP against a constant answer of the same size, and inside the process by
+    /// instruction set, against memory and, if there is one, FAISS
     Recognise,
     /// First read of an inactive person who follows 500
     Cold,
@@ -114,6 +120,9 @@ fn main() -> anyhow::Result<()> {
     })?;
     if wanted(What::Stories) {
         stories::measure_inside(&plan, &mut report)?;
+    }
+    if wanted(What::Recognise) {
+        kernels::measure(&plan, &arguments.python, &mut report)?;
     }
     if wanted(What::Lives) {
         lives::measure(&plan, &mut report)?;

@@ -1,17 +1,20 @@
-//! Recognitions of one drawing as a hexadecimal string: 64 connections, against the control's POST rate
-//! with a body and an answer of the same sizes.
+//! Recognitions of one drawing as a hexadecimal string: at 64 connections against the control's POST
+//! rate with a body and an answer of the same sizes, and 1,000 a second in an open loop.
 
 use std::time::Duration;
 
 use knn::Bits;
+use sim::{Drawings, SimulateOptions, simulate};
 
 use crate::Plan;
 use crate::report::{Report, Target};
-use crate::rig::{Server, drive};
+use crate::rig::{KEY, Server, drive};
 
 const CONNECTIONS: usize = 64;
 /// Drawings of each connection.
 const DRAWINGS: usize = 30;
+/// Recognitions of the open loop.
+const PER_SECOND: u32 = 1_000;
 const PATH: &str = "/v1/recognise";
 
 pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
@@ -46,5 +49,40 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     report.add("recognitions of one drawing, 64 connections", "1/s", rates, None);
     report.add("recognitions, p99", "ms", p99, None);
     report.add("recognitions / control", "ratio", ratios, Some(Target::AtLeast(0.85)));
+    at_pace(plan, &roost, report).await
+}
+
+/// The open loop of `roost simulate --profile recognise`, whose latency counts from when each was due.
+async fn at_pace(plan: &Plan, roost: &Server, report: &mut Report) -> anyhow::Result<()> {
+    let references = knn::digits().iter().map(|(_, _, bits)| bits.to_bytes()).collect();
+    let drawings = Drawings { references, per_second: PER_SECOND };
+    let (mut p50, mut p99, mut lag, mut cores) = (vec![], vec![], vec![], vec![]);
+    for run in 0..plan.runs {
+        let options = SimulateOptions {
+            target: roost.address,
+            key: Some(KEY.into()),
+            users: 0,
+            feed: None,
+            stories: None,
+            drawings: Some(drawings.clone()),
+            duration: Duration::from_secs(plan.seconds),
+            seed: run as u64,
+            graph: None,
+            connections: CONNECTIONS,
+            json: None,
+        };
+        let (_cancel, never) = tokio::sync::watch::channel(false);
+        let summary = simulate(options, &mut std::io::sink(), never).await?;
+        anyhow::ensure!(summary.error_count() == 0, "{:?}", summary.error_messages);
+        p50.extend(summary.kinds.iter().map(|kind| kind.p50_ms));
+        p99.extend(summary.kinds.iter().map(|kind| kind.p99_ms));
+        lag.push(summary.lag.own_p99_ms);
+        cores.extend(summary.processor_share);
+    }
+    let each = |what: &str| format!("{PER_SECOND} recognitions a second: {what}");
+    report.add(each("p50"), "ms", p50, Some(Target::AtMost(0.3)));
+    report.add(each("p99"), "ms", p99, Some(Target::AtMost(1.0)));
+    report.add(each("the generator's own lag, p99"), "ms", lag, None);
+    report.add(each("the server's share of a core"), "ratio", cores, None);
     Ok(())
 }

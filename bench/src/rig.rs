@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
 /// The key of every server that is measured: with a key is how roost is run.
-const KEY: &str = "key-of-the-benchmark";
+pub(crate) const KEY: &str = "key-of-the-benchmark";
 
 /// A server in a process of its own; killed when dropped.
 pub(crate) struct Server {

@@ -1,0 +1,70 @@
+//! FAISS as a child process, if there is a Python that has it.
+
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::Context as _;
+use knn::{Bits, K};
+
+use crate::kernels::Answered;
+
+const SCRIPT: &str = include_str!("faiss.py");
+
+/// An index of references and the queries that it is asked.
+pub(crate) struct Faiss {
+    child: Child,
+    ask: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+    pub(crate) version: String,
+}
+
+impl Faiss {
+    /// Starts it; nothing if `python` is not there or does not have it.
+    pub(crate) fn start(
+        python: &Path,
+        references: &[Bits],
+        queries: &[Bits],
+        k: K,
+    ) -> anyhow::Result<Option<Self>> {
+        let mut known = Command::new(python);
+        known.args(["-c", "import faiss"]).stderr(Stdio::null());
+        if !known.status().is_ok_and(|status| status.success()) {
+            return Ok(None);
+        }
+        let folder = tempfile::tempdir()?;
+        let mut command = Command::new(python);
+        command.args(["-c", SCRIPT]);
+        for (name, vectors) in [("references", references), ("queries", queries)] {
+            let file = folder.path().join(name);
+            let bytes: Vec<u8> = vectors.iter().flat_map(Bits::to_bytes).collect();
+            std::fs::write(&file, bytes)?;
+            command.arg(file);
+        }
+        // Its threads would otherwise spin for a while after every answer, in the way of others.
+        command.env("OMP_WAIT_POLICY", "passive");
+        command.arg(k.count().to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let (ask, told) = child.stdin.take().zip(child.stdout.take()).context("no pipes")?;
+        let mut answers = BufReader::new(told).lines();
+        // It has read the files when it tells its version.
+        let version = answers.next().context("FAISS did not start")??;
+        Ok(Some(Self { child, ask, answers, version }))
+    }
+
+    /// Answers all queries in this way of the script.
+    pub(crate) fn answer(&mut self, way: &str) -> anyhow::Result<Answered> {
+        writeln!(self.ask, "{way}")?;
+        let line = self.answers.next().context("FAISS has ended")??;
+        let (seconds, distances) = line.split_once(' ').context("not an answer of FAISS")?;
+        Ok(Answered { seconds: seconds.parse()?, distances: Some(distances.parse()?) })
+    }
+}
+
+impl Drop for Faiss {
+    fn drop(&mut self) {
+        // It may have ended by itself; there is nothing to do about it here.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
