@@ -1,10 +1,11 @@
-//! Memory for requests that take much of it: large bodies and images.
+//! Memory for requests that take much of it: large bodies, images and large answers.
 //!
 //! **Invariant:** all of them together take no more than [`BYTES`]; whoever does not fit is told to come
 //! back.
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::drawing;
@@ -39,6 +40,22 @@ impl Room {
     }
 }
 
+impl Taken {
+    /// Bytes that keep the room until the last of them is sent.
+    pub(crate) fn around(self, bytes: Vec<u8>) -> Bytes {
+        struct Held {
+            bytes: Vec<u8>,
+            _room: Taken,
+        }
+        impl AsRef<[u8]> for Held {
+            fn as_ref(&self) -> &[u8] {
+                &self.bytes
+            }
+        }
+        Bytes::from_owner(Held { bytes, _room: self })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +70,17 @@ mod tests {
         drop(most);
         assert!(room.take(BYTES).is_err());
         drop(rest);
+        assert!(room.take(BYTES).is_ok());
+    }
+
+    #[test]
+    fn bytes_keep_their_room_until_they_are_gone() {
+        let room = Room::new();
+        let mut bytes = room.take(BYTES).unwrap().around(vec![7; 3]);
+        let last = bytes.split_off(2);
+        drop(bytes);
+        assert!(last[..] == [7] && room.take(1).is_err());
+        drop(last);
         assert!(room.take(BYTES).is_ok());
     }
 }

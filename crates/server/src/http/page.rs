@@ -279,8 +279,8 @@ fn neighbours(reading: Reading, place: Place, ends: Ends) -> (Option<Place>, Opt
 }
 
 /// A JSON answer from its bytes.
-pub(crate) fn json(body: Vec<u8>) -> Response {
-    let mut response = Response::new(Body::from(body));
+pub(crate) fn json(body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
