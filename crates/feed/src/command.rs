@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{PostId, SampleId, SampleSetId, Stamp, StoryId, UserId};
+use crate::keys::KeyOps;
 use crate::lifetime::Lifetime;
 use crate::limits;
 use crate::records::SampleBits;
@@ -120,6 +121,16 @@ pub enum Command {
         /// Which.
         sample: SampleId,
     },
+    /// Change keys of buckets. Takes as many stamps as there are operations.
+    Keys(KeyOps),
+}
+
+impl Command {
+    /// How many stamps it takes.
+    #[must_use]
+    pub fn stamps(&self) -> usize {
+        if let Self::Keys(ops) = self { ops.stamps() } else { 1 }
+    }
 }
 
 /// A key under which a command happens at most once.
@@ -198,6 +209,8 @@ pub enum Done {
     },
     /// A sample was taken back.
     SampleForgotten,
+    /// Operations on keys were applied; what came of each is told apart from this.
+    KeysApplied,
 }
 
 /// Why a command changed nothing. Not an error of the system: the caller can put it right.

@@ -1,5 +1,6 @@
 //! The facts in the domain's words: typed reads over any rows, and the writer's changes.
 
+mod keys;
 mod samples;
 mod stories;
 

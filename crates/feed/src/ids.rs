@@ -23,6 +23,16 @@ pub struct SampleId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SampleSetId(pub u64);
 
+/// A bucket: its place in the order of making, from 0; never reused. The first
+/// [`NUMBERED_BUCKETS`](crate::limits::NUMBERED_BUCKETS) are always there and are named after their
+/// numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct BucketId(pub u32);
+
+/// Where the keys of a bucket lie until it is emptied; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Space(pub u32);
+
 /// When and as which a command was accepted: 41 bits of milliseconds since [`EPOCH_MS`], 10 bits of
 /// node, 12 bits of sequence. Unique and never reused; fits a signed 64-bit number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -32,6 +42,7 @@ pub struct Stamp(pub u64);
 pub const EPOCH_MS: u64 = 1_704_067_200_000;
 const NODE_BITS: u32 = 10;
 const SEQUENCE_BITS: u32 = 12;
+const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
 const TIME_SHIFT: u32 = NODE_BITS + SEQUENCE_BITS;
 /// Largest stamp: 63 bits.
 pub const STAMP_MAX: Stamp = Stamp(i64::MAX as u64);
@@ -41,6 +52,14 @@ impl Stamp {
     #[must_use]
     pub const fn unix_ms(self) -> u64 {
         (self.0 >> TIME_SHIFT) + EPOCH_MS
+    }
+
+    /// The stamp that comes `count` stamps later in a run of the same node.
+    #[must_use]
+    pub const fn after(self, count: u64) -> Self {
+        let sequence = (self.0 & SEQUENCE_MASK) + count;
+        let milliseconds = sequence >> SEQUENCE_BITS << TIME_SHIFT;
+        Self((self.0 & !SEQUENCE_MASK) + milliseconds + (sequence & SEQUENCE_MASK))
     }
 
     /// Whole days since 1970.
@@ -117,7 +136,7 @@ impl StampClock {
     /// The next stamp, `now_ms` being the clock's milliseconds since 1970.
     pub fn next(&mut self, now_ms: u64) -> Stamp {
         let last_time = self.last.0 >> TIME_SHIFT;
-        let last_sequence = self.last.0 & ((1 << SEQUENCE_BITS) - 1);
+        let last_sequence = self.last.0 & SEQUENCE_MASK;
         let now = now_ms.saturating_sub(EPOCH_MS);
         let stamp =
             |time, sequence| Stamp(time << TIME_SHIFT | self.node << SEQUENCE_BITS | sequence);
@@ -134,6 +153,14 @@ impl StampClock {
         self.last = next;
         next
     }
+
+    /// The first of `count` stamps, all of them taken; [`Stamp::after`] tells the others.
+    pub fn next_run(&mut self, now_ms: u64, count: usize) -> Stamp {
+        let first = self.next(now_ms);
+        self.last = first.after((count as u64).saturating_sub(1));
+        assert!(self.last <= STAMP_MAX, "stamps fit 63 bits");
+        first
+    }
 }
 
 #[cfg(test)]
@@ -149,6 +176,20 @@ mod tests {
                 let next = clock.next(now);
                 assert!(next > last);
                 last = next;
+            }
+        }
+    }
+
+    #[test]
+    fn runs_of_stamps_rise_and_do_not_overlap() {
+        let mut clock = StampClock::new(3, Stamp(0));
+        let mut last = Stamp(0);
+        for count in [1, 2, 4_095, 4_096, 1, 20_000, 1, 1, 4_097, 7].into_iter().cycle().take(100) {
+            let first = clock.next_run(EPOCH_MS + 5, count);
+            for stamp in (0..count as u64).map(|index| first.after(index)) {
+                assert!(stamp > last);
+                assert_eq!(stamp.0 >> SEQUENCE_BITS & 1_023, 3, "of the same node");
+                last = stamp;
             }
         }
     }

@@ -51,6 +51,16 @@ pub const SAMPLE_SETS_MAX: usize = 16;
 pub const SET_SAMPLES_MAX: u32 = 1 << 20;
 /// Most different labels of the samples that were taught to one set.
 pub const SET_LABELS_MAX: u32 = 4_096;
+/// Buckets that are always there, for clients that choose them by number.
+pub const NUMBERED_BUCKETS: u32 = 16;
+/// Most buckets, those that were deleted included: all are held in memory.
+pub const BUCKETS_MAX: usize = 1 << 20;
+/// Most characters of the name of a bucket.
+pub const BUCKET_NAME_CHARS_MAX: usize = 64;
+/// Longest key, in bytes.
+pub const KEY_BYTES_MAX: usize = 1 << 16;
+/// Longest value, in bytes.
+pub const VALUE_BYTES_MAX: usize = 16 << 20;
 
 const _: () = assert!(PAGE_DEFAULT <= MENTIONS_PAGE_MAX && MENTIONS_PAGE_MAX <= PAGE_MAX);
 const _: () = assert!(0 < STORY_SECS_MIN && STORY_SECS_MIN <= STORY_SECS_DEFAULT);

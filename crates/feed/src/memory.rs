@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::ids::{BucketId, Space};
+use crate::keys::{Bucket, KeyRow, key_hash};
+use crate::limits;
 use crate::records::Totals;
 use crate::rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
 
@@ -12,6 +15,8 @@ pub struct MemoryRows {
     sets: BTreeMap<(SetTable, u64, u64), u64>,
     names: BTreeMap<(NameTable, Vec<u8>), Value>,
     totals: Totals,
+    keys: BTreeMap<(Space, u64, Vec<u8>), KeyRow>,
+    buckets: BTreeMap<BucketId, Option<Bucket>>,
 }
 
 impl MemoryRows {
@@ -62,6 +67,35 @@ impl Rows for MemoryRows {
     fn totals(&self) -> Totals {
         self.totals
     }
+
+    fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
+        self.keys.get(&place(space, key)).cloned()
+    }
+
+    fn keys(&self, space: Space, from: u64, at_least: usize) -> Vec<KeyRow> {
+        let rows = self.keys.range((space, from, Vec::new())..);
+        let mut rows = rows.take_while(|((found, _, _), _)| *found == space).peekable();
+        let mut found = Vec::new();
+        let mut last = None;
+        while let Some(((_, hash, _), row)) =
+            rows.next_if(|((_, hash, _), _)| found.len() < at_least || last == Some(*hash))
+        {
+            last = Some(*hash);
+            found.push(row.clone());
+        }
+        found
+    }
+
+    fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
+        let numbered = bucket.0 < limits::NUMBERED_BUCKETS;
+        let unused = numbered.then(|| Bucket::empty(Space(bucket.0)));
+        self.buckets.get(&bucket).copied().unwrap_or(unused)
+    }
+
+    fn buckets(&self) -> usize {
+        let made = self.buckets.last_key_value().map_or(0, |(last, _)| last.0 + 1);
+        made.max(limits::NUMBERED_BUCKETS) as usize
+    }
 }
 
 impl RowsMut for MemoryRows {
@@ -80,6 +114,19 @@ impl RowsMut for MemoryRows {
     fn put_totals(&mut self, totals: Totals) {
         self.totals = totals;
     }
+
+    fn put_key(&mut self, row: KeyRow) {
+        let place = place(row.space(), row.key());
+        put(&mut self.keys, place, (!row.is_removed()).then_some(row));
+    }
+
+    fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
+        self.buckets.insert(id, bucket);
+    }
+}
+
+fn place(space: Space, key: &[u8]) -> (Space, u64, Vec<u8>) {
+    (space, key_hash(space, key), key.to_vec())
 }
 
 fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) {

@@ -13,6 +13,8 @@
 
 use smallvec::SmallVec;
 
+use crate::ids::{BucketId, Space};
+use crate::keys::{Bucket, KeyRow};
 use crate::records::Totals;
 
 /// The bytes of one row; short ones (counts, ids) need no allocation.
@@ -33,6 +35,10 @@ pub enum PointTable {
     StoryText,
     /// Sample id -> [`crate::Sample`].
     Sample,
+    /// Bucket id -> [`crate::keys::Bucket`]; nothing if it was deleted.
+    Bucket,
+    /// Space -> bucket id; nothing if no bucket has it, or if it is a numbered bucket's first one.
+    BucketOfSpace,
 }
 
 /// Tables from (owner, item) to a number.
@@ -58,6 +64,10 @@ pub enum SetTable {
     Seen,
     /// (set of samples, sample) -> 0.
     Samples,
+    /// (whole second since 1970 in which it expires, hash of the key) -> its space.
+    ExpiringKeys,
+    /// (0, space that no bucket has) -> the hash from which on its rows are not swept yet.
+    LeftSpaces,
 }
 
 /// Tables from bytes to bytes, in order.
@@ -71,12 +81,22 @@ pub enum NameTable {
     SampleSet,
     /// Set of samples, then label -> how many samples have it.
     SampleLabel,
+    /// Name of a bucket -> its id.
+    Bucket,
 }
 
 impl PointTable {
     /// All, in order.
-    pub const ALL: [Self; 6] =
-        [Self::User, Self::Counts, Self::Post, Self::Story, Self::StoryText, Self::Sample];
+    pub const ALL: [Self; 8] = [
+        Self::User,
+        Self::Counts,
+        Self::Post,
+        Self::Story,
+        Self::StoryText,
+        Self::Sample,
+        Self::Bucket,
+        Self::BucketOfSpace,
+    ];
 
     /// Whether rows of this table may be ahead of the others after a crash.
     #[must_use]
@@ -87,7 +107,7 @@ impl PointTable {
 
 impl SetTable {
     /// All, in order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Following,
         Self::Followers,
         Self::AuthorPosts,
@@ -98,6 +118,8 @@ impl SetTable {
         Self::StoryViews,
         Self::Seen,
         Self::Samples,
+        Self::ExpiringKeys,
+        Self::LeftSpaces,
     ];
 
     /// Whether rows of this table may be ahead of the others after a crash.
@@ -109,14 +131,21 @@ impl SetTable {
     /// Whether owners are people, numbered without gaps, so that a bitmap of them stays small.
     #[must_use]
     pub const fn has_dense_owners(self) -> bool {
-        !matches!(self, Self::Expiring | Self::StoryViews | Self::Samples)
+        !matches!(
+            self,
+            Self::Expiring
+                | Self::StoryViews
+                | Self::Samples
+                | Self::ExpiringKeys
+                | Self::LeftSpaces
+        )
     }
 }
 
 impl NameTable {
     /// All, in order.
-    pub const ALL: [Self; 4] =
-        [Self::Handle, Self::Idempotency, Self::SampleSet, Self::SampleLabel];
+    pub const ALL: [Self; 5] =
+        [Self::Handle, Self::Idempotency, Self::SampleSet, Self::SampleLabel, Self::Bucket];
 }
 
 /// Which way a range is read.
@@ -200,6 +229,15 @@ pub trait Rows {
     fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>>;
     /// How much there is.
     fn totals(&self) -> Totals;
+    /// The row of a key of a bucket; never the mark of a removed one.
+    fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow>;
+    /// Rows of keys of `space` in the order of [`key_hash`](crate::keys::key_hash), from `from` on:
+    /// at least `at_least` if there are so many, and all those with the last one's hash.
+    fn keys(&self, space: Space, from: u64, at_least: usize) -> Vec<KeyRow>;
+    /// A bucket. Costs no row: all of them are in memory.
+    fn bucket(&self, bucket: BucketId) -> Option<Bucket>;
+    /// How many buckets were ever made; also the next [`BucketId`].
+    fn buckets(&self) -> usize;
 }
 
 /// Changing rows; `None` removes. Only the writer holds one.
@@ -212,4 +250,8 @@ pub trait RowsMut: Rows {
     fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>);
     /// Sets the totals.
     fn put_totals(&mut self, totals: Totals);
+    /// Puts a row of a key, or the mark that it was removed.
+    fn put_key(&mut self, row: KeyRow);
+    /// Sets or removes a bucket; a new one has the next id.
+    fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>);
 }

@@ -2,15 +2,18 @@
 
 mod follow;
 mod friend;
+mod keys;
 mod post;
 mod sample;
 mod story;
 mod sweep;
 mod user;
 
-use crate::command::{Command, Effect, Entry, Outcome, Refusal, Reply, UserRef};
+pub use keys::apply_keys;
+
+use crate::command::{Command, Done, Effect, Entry, Outcome, Refusal, Reply, UserRef};
 use crate::facts::Txn;
-use crate::ids::UserId;
+use crate::ids::{Stamp, UserId};
 use crate::records::Sample;
 
 /// Applies one stamped command: changes the facts behind `txn`, appends to `effects` what the views
@@ -21,9 +24,7 @@ use crate::records::Sample;
 /// # Panics
 /// If the stamp does not rise: the log would be out of order.
 pub fn apply(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Reply {
-    let last = txn.facts().totals().last_stamp;
-    assert!(last < Some(entry.stamp), "stamps rise along the log");
-    txn.total(|totals| totals.last_stamp = Some(entry.stamp));
+    advance(txn, entry.stamp, entry.command.stamps());
     let Some(idempotency) = &entry.idempotency else {
         return Reply { outcome: run(txn, entry, effects), replayed: false };
     };
@@ -40,6 +41,14 @@ pub fn apply(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Rep
             Reply { outcome, replayed: false }
         }
     }
+}
+
+/// Notes that `count` stamps from `first` on are used.
+fn advance(txn: &mut Txn<'_>, first: Stamp, count: usize) {
+    let last = txn.facts().totals().last_stamp;
+    assert!(last < Some(first), "stamps rise along the log");
+    let used = first.after(count as u64 - 1);
+    txn.total(|totals| totals.last_stamp = Some(used));
 }
 
 fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
@@ -60,6 +69,10 @@ fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
         }
         Command::DeleteStory { story } => story::delete(txn, stamp, *story, effects),
         Command::ViewStory { story, viewer } => story::view(txn, stamp, *story, viewer, effects),
+        Command::Keys(ops) => {
+            keys::run_all(txn, stamp, ops, &mut |_| (), &mut Vec::new());
+            Ok(Done::KeysApplied)
+        }
         Command::SweepStories => Ok(sweep::sweep(txn, stamp, effects)),
         Command::Teach { set, label, bits } => {
             let sample = Sample { set: set.clone(), label: label.clone(), bits: **bits };

@@ -1,0 +1,417 @@
+//! What can be done to keys, and what comes of it.
+//!
+//! Operations are written one behind the other into [`KeyOps`], which is what the log keeps: a
+//! client's pipeline, or a transaction, or what several clients sent at the same time, is one command.
+//! They borrow from the bytes they were read from, so that a value is copied only into its row.
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::{ByteBuf, Bytes};
+
+use crate::ids::{BucketId, Stamp};
+use crate::keys::row::KeyRow;
+use crate::limits;
+use crate::text::BucketName;
+
+/// One change. It is applied as a whole or, if refused, not at all. Each has a stamp of its own.
+///
+/// Variants are told apart by their order: new ones are added at the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum KeyOp<'a> {
+    /// Sets a key. Answers [`KeyAnswer::Written`], or [`KeyAnswer::Nothing`] if `only` forbade it;
+    /// with `old`, the row that stood before, or `Nothing` if none did.
+    Put {
+        /// Where.
+        bucket: BucketId,
+        /// Which.
+        #[serde(borrow)]
+        key: &'a Bytes,
+        /// What.
+        value: &'a Bytes,
+        /// Until when.
+        expiry: Expiry,
+        /// Under which condition.
+        only: Only,
+        /// Whether to answer with what stood before.
+        old: bool,
+    },
+    /// Sets several keys, which then do not expire; a key named twice gets the later value. Answers
+    /// `Written`, or `Nothing` if `only_new` is asked for and one of them stands already.
+    PutAll {
+        /// Where.
+        bucket: BucketId,
+        /// Keys and values.
+        #[serde(borrow)]
+        pairs: Vec<(&'a Bytes, &'a Bytes)>,
+        /// Whether it happens only if none of the keys stands.
+        only_new: bool,
+    },
+    /// Removes keys. Answers with the number of those that stood.
+    Remove {
+        /// Where.
+        bucket: BucketId,
+        /// Which.
+        #[serde(borrow)]
+        keys: Vec<&'a Bytes>,
+    },
+    /// Removes one key under a condition, which is `Always` or `IfVersion`. Answers with the row that
+    /// stood, or `Nothing` if none did or `only` forbade it.
+    Take {
+        /// Where.
+        bucket: BucketId,
+        /// Which.
+        #[serde(borrow)]
+        key: &'a Bytes,
+        /// Under which condition.
+        only: Only,
+    },
+    /// Adds to a whole number in decimal digits; a key that does not stand counts as 0. Answers with
+    /// the sum.
+    Add {
+        /// Where.
+        bucket: BucketId,
+        /// Which.
+        #[serde(borrow)]
+        key: &'a Bytes,
+        /// How much.
+        by: i64,
+    },
+    /// Adds to a decimal number; a key that does not stand counts as 0. Answers with the new row.
+    AddFloat {
+        /// Where.
+        bucket: BucketId,
+        /// Which.
+        #[serde(borrow)]
+        key: &'a Bytes,
+        /// How much, in decimal digits.
+        by: &'a Bytes,
+    },
+    /// Appends to a value. Answers with its length.
+    Append {
+        /// Where.
+        bucket: BucketId,
+        /// Which.
+        #[serde(borrow)]
+        key: &'a Bytes,
+        /// What.
+        bytes: &'a Bytes,
+    },
+    /// Overwrites a part of a value, filling it up with zeros before; nothing happens if there is
+    /// nothing to write. Answers with the length of the value.
+    SetRange {
+        /// Where.
+        bucket: BucketId,
+        /// Which.
+        #[serde(borrow)]
+        key: &'a Bytes,
+        /// From which byte on.
+        offset: u64,
+        /// With what.
+        bytes: &'a Bytes,
+    },
+    /// Sets one bit, counted from the most significant one of the first byte. Answers with what it
+    /// was before, 0 or 1.
+    SetBit {
+        /// Where.
+        bucket: BucketId,
+        /// Which.
+        #[serde(borrow)]
+        key: &'a Bytes,
+        /// Which bit.
+        offset: u64,
+        /// To what.
+        bit: bool,
+    },
+    /// Changes when a key expires; in the past means that it is removed. Answers 1 if it did and 0
+    /// if not; with `read`, the row as it stood before, or `Nothing`.
+    Expire {
+        /// Where.
+        bucket: BucketId,
+        /// Which.
+        #[serde(borrow)]
+        key: &'a Bytes,
+        /// To when.
+        expiry: Expiry,
+        /// Under which condition.
+        only: OnlyExpiry,
+        /// Whether to answer with the row.
+        read: bool,
+    },
+    /// Gives a key another name; what had that name is gone. Answers 1, or 0 if `only_new` is asked
+    /// for and the new name stands.
+    Rename {
+        /// Where.
+        bucket: BucketId,
+        /// The old name.
+        #[serde(borrow)]
+        from: &'a Bytes,
+        /// The new name.
+        to: &'a Bytes,
+        /// Whether it happens only if nothing has the new name.
+        only_new: bool,
+    },
+    /// Copies a key with its expiry. Answers 1, or 0 if there is none or the other stands and
+    /// `replace` is not asked for.
+    Copy {
+        /// From where.
+        bucket: BucketId,
+        /// Which.
+        #[serde(borrow)]
+        key: &'a Bytes,
+        /// Where to.
+        to_bucket: BucketId,
+        /// Under which name.
+        to: &'a Bytes,
+        /// Whether it may replace what stands there.
+        replace: bool,
+    },
+    /// Moves a key to another bucket. Answers 1, or 0 if there is none or that bucket has one.
+    Move {
+        /// From where.
+        bucket: BucketId,
+        /// Which.
+        #[serde(borrow)]
+        key: &'a Bytes,
+        /// Where to.
+        to_bucket: BucketId,
+    },
+    /// Removes every key of a bucket, or of all. Answers [`KeyAnswer::Done`].
+    Flush {
+        /// Which; all, if none.
+        bucket: Option<BucketId>,
+    },
+    /// Exchanges what two buckets hold. Answers [`KeyAnswer::Done`].
+    Swap {
+        /// One.
+        a: BucketId,
+        /// The other.
+        b: BucketId,
+    },
+    /// Begins a transaction: unless every watched key is as it was, the next `then` operations do
+    /// not happen and answer [`KeyAnswer::Skipped`]. Answers `Done` or `Skipped`.
+    Begin {
+        /// Keys and how they were.
+        #[serde(borrow)]
+        watched: Vec<Watched<'a>>,
+        /// How many operations belong to it.
+        then: u32,
+    },
+    /// Makes a bucket. Answers with its number; with `Nothing` if there is one of this name.
+    Create {
+        /// Unique among buckets.
+        name: BucketName,
+    },
+    /// Removes a bucket with all its keys. Answers `Done`.
+    Drop {
+        /// Which.
+        name: BucketName,
+    },
+    /// Removes rows of keys that expired or whose bucket is gone, a bounded piece. The node asks, not
+    /// a person. Answers [`KeyAnswer::Swept`].
+    Sweep,
+}
+
+/// A key as it was when a client began to watch it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watched<'a> {
+    /// Where.
+    pub bucket: BucketId,
+    /// Which.
+    #[serde(borrow)]
+    pub key: &'a Bytes,
+    /// Its version, or none if it did not stand.
+    pub version: Option<Stamp>,
+}
+
+/// When a key shall expire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Expiry {
+    /// As before; a new key never.
+    Keep,
+    /// Never.
+    Never,
+    /// At this time, in milliseconds since 1970.
+    At(u64),
+    /// So many milliseconds after the command.
+    In(u64),
+}
+
+/// When a key may be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Only {
+    /// Always.
+    Always,
+    /// If it does not stand.
+    IfAbsent,
+    /// If it stands.
+    IfPresent,
+    /// If this is its version.
+    IfVersion(Stamp),
+}
+
+/// When an expiry may be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnlyExpiry {
+    /// Always.
+    Always,
+    /// If the key does not expire.
+    IfNone,
+    /// If it expires.
+    IfSome,
+    /// If the new expiry is later; never is latest.
+    IfLater,
+    /// If the new expiry is earlier; never is latest.
+    IfEarlier,
+    /// If it expires, and the new expiry is later.
+    IfSomeAndLater,
+    /// If it expires, and the new expiry is earlier.
+    IfSomeAndEarlier,
+}
+
+/// What came of an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyAnswer {
+    /// It happened.
+    Done,
+    /// A key was set, and this is its version now.
+    Written {
+        /// Different after every change of the key.
+        version: Stamp,
+        /// Whether it did not stand before.
+        created: bool,
+    },
+    /// A count, a length, a sum, a bit.
+    Number(i64),
+    /// A row.
+    Row(KeyRow),
+    /// There was none, or a condition forbade it; nothing changed.
+    Nothing,
+    /// A watched key had changed: the transaction did not happen.
+    Skipped,
+    /// Rows were removed.
+    Swept {
+        /// How many.
+        rows: u32,
+        /// Whether more waits: ask again soon.
+        more: bool,
+    },
+    /// It cannot be done; nothing changed.
+    Refused(KeyRefusal),
+}
+
+/// Why an operation changed nothing. Not an error of the system: the caller can put it right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyRefusal {
+    /// The bucket is gone.
+    #[error("there is no such bucket")]
+    BucketNotFound,
+    /// Buckets 0 to 15 are always there.
+    #[error("buckets 0 to {} cannot be deleted, only emptied", limits::NUMBERED_BUCKETS - 1)]
+    BucketStays,
+    /// Too many buckets.
+    #[error("there are {} buckets, and there can be no more", limits::BUCKETS_MAX)]
+    TooManyBuckets,
+    /// The key to be renamed does not stand.
+    #[error("no such key")]
+    KeyNotFound,
+    /// The value or the increment is not a whole number of 64 bits.
+    #[error("value is not an integer or out of range")]
+    NotInteger,
+    /// The value is not a number.
+    #[error("value is not a valid float")]
+    NotFloat,
+    /// The sum does not fit 64 bits.
+    #[error("increment or decrement would overflow")]
+    Overflow,
+    /// The sum is no number.
+    #[error("increment would produce NaN or Infinity")]
+    NotFinite,
+    /// The value would be too long.
+    #[error("string exceeds maximum allowed size (proto-max-bulk-len)")]
+    TooLong,
+    /// No more spaces: as many buckets were emptied or made as there are numbers.
+    #[error("buckets were emptied too often")]
+    SpacesUsedUp,
+    /// A key cannot be copied or moved onto itself.
+    #[error("source and destination objects are the same")]
+    SameKey,
+}
+
+/// Operations one behind the other, as the log keeps them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyOps {
+    count: u32,
+    bytes: ByteBuf,
+}
+
+impl KeyOps {
+    /// Adds one at the end.
+    pub fn push(&mut self, op: &KeyOp<'_>) {
+        let bytes = std::mem::take(&mut self.bytes).into_vec();
+        self.bytes = match postcard::to_extend(op, bytes) {
+            Ok(bytes) => ByteBuf::from(bytes),
+            Err(error) => unreachable!("an operation serialises into memory: {error}"),
+        };
+        self.count += 1;
+    }
+
+    /// Moves all of `other` behind those that are here.
+    pub fn append(&mut self, other: &mut Self) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.count += other.count;
+        other.clear();
+    }
+
+    /// Forgets all of them and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.count = 0;
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many stamps they take: one each.
+    #[must_use]
+    pub fn stamps(&self) -> usize {
+        self.len().max(1)
+    }
+
+    /// Bytes in memory and in the log.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Reads them back.
+    ///
+    /// # Panics
+    /// While reading, if the bytes are not operations: they were written by [`KeyOps::push`] and came
+    /// through the log's checksum.
+    pub fn iter(&self) -> impl Iterator<Item = KeyOp<'_>> {
+        let mut rest = self.bytes.as_slice();
+        (0..self.count).map(move |_| match postcard::take_from_bytes(rest) {
+            Ok((op, behind)) => {
+                rest = behind;
+                op
+            }
+            Err(error) => panic!("an operation reads back: {error}"),
+        })
+    }
+}
+
+impl<'a> FromIterator<KeyOp<'a>> for KeyOps {
+    fn from_iter<T: IntoIterator<Item = KeyOp<'a>>>(ops: T) -> Self {
+        let mut all = Self::default();
+        ops.into_iter().for_each(|op| all.push(&op));
+        all
+    }
+}
