@@ -18,7 +18,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const PEOPLE: u64 = 100_000;
 const POSTS: u64 = 1_000_000;
 const OVERLAY_BYTES: usize = 100 << 20;
-const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 128 << 20 };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 128 << 20, bucket_bytes: 0 };
 
 /// xorshift64: the same numbers every time.
 struct Noise(u64);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use feed::keys::KeyRow;
 use feed::{NameTable, PointTable, SetTable, Totals, Value};
 
 use crate::disk::{Part, WriteRow};
@@ -45,12 +46,16 @@ impl Checkpoint {
     /// further checkpoint can be made: the process is to stop and replay the log.
     pub fn run(self) -> Result<CheckpointStats, StoreError> {
         let Self { shared, frozen, applied, totals } = self;
+        let keys_of_buckets = frozen.keys.sorted();
         let ingest = |part, head: &[u8]| {
             shared.disk.ingest(part, |write| {
                 let mut rows = Ingest { part, write, put: 0, removed: 0 };
                 rows.put(&keys::HEAD, Some(head))?;
                 rows.owners(&shared, &frozen)?;
                 rows.rows(&frozen)?;
+                if part == Part::Facts {
+                    rows.keys(&keys_of_buckets)?;
+                }
                 Ok((rows.put, rows.removed))
             })
         };
@@ -64,6 +69,7 @@ impl Checkpoint {
         let facts = ingest(Part::Facts, &encode_head(applied, &totals))?;
         let (put, removed) = (fleeting.0 + facts.0, fleeting.1 + facts.1);
         let stats = CheckpointStats { applied, put, removed };
+        shared.resident.take_over(keys_of_buckets.into_iter());
         let active = Arc::clone(&shared.layers.load().active);
         shared.layers.store(Arc::new(Layers { active, frozen: None }));
         release(frozen);
@@ -118,6 +124,13 @@ impl Ingest<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    fn keys(&mut self, rows: &[(u64, KeyRow)]) -> Result<(), StoreError> {
+        rows.iter().try_for_each(|(hash, row)| {
+            let value = (!row.is_removed()).then(|| keys::encode_key_row(row));
+            self.put(&keys::key(row.space(), *hash, row.key()), value.as_deref())
+        })
     }
 
     fn rows(&mut self, overlay: &Overlay) -> Result<(), StoreError> {

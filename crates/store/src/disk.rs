@@ -145,6 +145,16 @@ impl Disk {
         Some(row.key().unwrap_or_else(|error| fatal("reading names", &error)))
     }
 
+    /// Rows of the facts from `from` to before `end`.
+    pub(crate) fn rows(
+        &self,
+        from: &[u8],
+        end: &[u8],
+    ) -> impl Iterator<Item = (fjall::Slice, fjall::Slice)> {
+        let rows = self.facts.range(from..end);
+        rows.map(|row| row.into_inner().unwrap_or_else(|error| fatal("reading rows", &error)))
+    }
+
     /// All rows whose keys begin with `prefix`.
     pub(crate) fn prefix(
         &self,

@@ -3,7 +3,8 @@
 //!
 //! Tags are part of the format: they are never reused and never change their meaning.
 
-use feed::{NameTable, PointTable, SetTable};
+use feed::keys::{KeyParts, KeyRow};
+use feed::{NameTable, PointTable, SetTable, Space, Stamp};
 
 /// Among the facts the row that describes the store: format version, applied position, totals. Among
 /// the fleeting rows the applied position alone; nothing reads it, but it always stands.
@@ -11,6 +12,11 @@ pub(crate) const HEAD: [u8; 1] = [0x00];
 
 /// Blocks of the bitmaps that tell which owners have set rows (see `owners`).
 const OWNERS: u8 = 0x01;
+
+/// Rows of keys of buckets: space, hash, key.
+const KEYS: u8 = 0x40;
+/// What stands in front of the key in the name of its row.
+const KEY_PREFIX_BYTES: usize = 1 + 4 + 8;
 
 /// Key of a point.
 pub(crate) type PointKey = [u8; 9];
@@ -25,6 +31,8 @@ fn point_tag(table: PointTable) -> u8 {
         PointTable::Story => 0x13,
         PointTable::StoryText => 0x14,
         PointTable::Sample => 0x15,
+        PointTable::Bucket => 0x16,
+        PointTable::BucketOfSpace => 0x17,
     }
 }
 
@@ -40,6 +48,8 @@ fn set_tag(table: SetTable) -> u8 {
         SetTable::StoryViews => 0x27,
         SetTable::Seen => 0x28,
         SetTable::Samples => 0x29,
+        SetTable::ExpiringKeys => 0x2a,
+        SetTable::LeftSpaces => 0x2b,
     }
 }
 
@@ -49,6 +59,7 @@ fn name_tag(table: NameTable) -> u8 {
         NameTable::Idempotency => 0x31,
         NameTable::SampleSet => 0x32,
         NameTable::SampleLabel => 0x33,
+        NameTable::Bucket => 0x34,
     }
 }
 
@@ -78,6 +89,71 @@ pub(crate) fn name(table: NameTable, key: &[u8]) -> Vec<u8> {
     bytes.push(name_tag(table));
     bytes.extend_from_slice(key);
     bytes
+}
+
+/// Key of all points of `table` up to their numbers.
+pub(crate) fn points_prefix(table: PointTable) -> [u8; 1] {
+    [point_tag(table)]
+}
+
+/// The number at the end of a point's key.
+pub(crate) fn number_of(key: &[u8]) -> Option<u64> {
+    (key.len() == 9).then(|| key.last_chunk().map(|number| u64::from_be_bytes(*number))).flatten()
+}
+
+/// Key of the row of a key of a bucket.
+pub(crate) fn key(space: Space, hash: u64, key: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(KEY_PREFIX_BYTES + key.len());
+    bytes.push(KEYS);
+    bytes.extend_from_slice(&space.0.to_be_bytes());
+    bytes.extend_from_slice(&hash.to_be_bytes());
+    bytes.extend_from_slice(key);
+    bytes
+}
+
+/// Reverses [`key`].
+pub(crate) fn read_key(bytes: &[u8]) -> Option<(Space, u64, &[u8])> {
+    let (tag, rest) = bytes.split_first()?;
+    let (space, rest) = rest.split_first_chunk()?;
+    let (hash, key) = rest.split_first_chunk()?;
+    let right = *tag == KEYS && !key.is_empty();
+    right.then_some((Space(u32::from_be_bytes(*space)), u64::from_be_bytes(*hash), key))
+}
+
+/// First key behind all keys of `space`.
+pub(crate) fn space_end(space: Space) -> Vec<u8> {
+    match space.0.checked_add(1) {
+        Some(next) => key(Space(next), 0, &[]),
+        None => vec![KEYS + 1],
+    }
+}
+
+/// How all keys of buckets begin.
+pub(crate) const KEYS_PREFIX: [u8; 1] = [KEYS];
+
+/// What is stored of a row of a key: its version, whether it expires, when, and its value.
+pub(crate) fn encode_key_row(row: &KeyRow) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(17 + row.value().len());
+    bytes.extend_from_slice(&row.version().0.to_le_bytes());
+    bytes.push(u8::from(row.expires_ms().is_some()));
+    bytes.extend(row.expires_ms().into_iter().flat_map(u64::to_le_bytes));
+    bytes.extend_from_slice(row.value());
+    bytes
+}
+
+/// Reverses [`encode_key_row`].
+pub(crate) fn decode_key_row(space: Space, key: &[u8], bytes: &[u8]) -> Option<KeyRow> {
+    let (version, rest) = bytes.split_first_chunk()?;
+    let version = Stamp(u64::from_le_bytes(*version));
+    let (expires_ms, value) = match rest.split_first()? {
+        (0, value) => (None, value),
+        (1, rest) => {
+            let (expires, value) = rest.split_first_chunk()?;
+            (Some(u64::from_le_bytes(*expires)), value)
+        }
+        _ => return None,
+    };
+    Some(KeyRow::new(KeyParts { space, key, value, expires_ms, version }))
 }
 
 /// First key behind all names of `table`.

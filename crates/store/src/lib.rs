@@ -13,14 +13,17 @@
 //! **Invariants:** one [`StoreWriter`] changes rows; at most one [`Checkpoint`] exists; a row in a
 //! higher layer hides the same row below it; nothing is written through fjall's journal.
 
+mod buckets;
 mod checkpoint;
 mod disk;
 mod error;
 mod items;
+mod key_table;
 mod keys;
 mod merge;
 mod overlay;
 mod owners;
+mod resident;
 mod store;
 mod writer;
 
@@ -33,4 +36,6 @@ pub use writer::StoreWriter;
 ///
 /// Version 1 knew no friends and no stories: it has no fleeting rows, its totals end before theirs,
 /// and counts have 12 bytes.
-pub const FORMAT_VERSION: u32 = 2;
+///
+/// Version 2 knew no samples and no buckets: its totals end before what was added for buckets.
+pub const FORMAT_VERSION: u32 = 3;

@@ -15,6 +15,7 @@ use hashbrown::HashMap;
 use parking_lot::{RwLock, RwLockReadGuard};
 
 use crate::items::Items;
+use crate::key_table::KeyTable;
 
 const SHARD_BITS: u32 = 6;
 /// 2^64 divided by the golden ratio: spreads dense ids and ids with equal low bits alike.
@@ -65,6 +66,8 @@ pub(crate) struct Overlay {
     story: Points,
     story_text: Points,
     sample: Points,
+    bucket: Points,
+    bucket_of_space: Points,
     following: Sets,
     followers: Sets,
     author_posts: Sets,
@@ -75,10 +78,14 @@ pub(crate) struct Overlay {
     story_views: Sets,
     seen: Sets,
     samples: Sets,
+    expiring_keys: Sets,
+    left_spaces: Sets,
     handle: Names,
     idempotency: Names,
     sample_set: Names,
     sample_label: Names,
+    bucket_name: Names,
+    pub(crate) keys: KeyTable,
 }
 
 impl Overlay {
@@ -90,6 +97,8 @@ impl Overlay {
             PointTable::Story => &self.story,
             PointTable::StoryText => &self.story_text,
             PointTable::Sample => &self.sample,
+            PointTable::Bucket => &self.bucket,
+            PointTable::BucketOfSpace => &self.bucket_of_space,
         }
     }
 
@@ -105,6 +114,8 @@ impl Overlay {
             SetTable::StoryViews => &self.story_views,
             SetTable::Seen => &self.seen,
             SetTable::Samples => &self.samples,
+            SetTable::ExpiringKeys => &self.expiring_keys,
+            SetTable::LeftSpaces => &self.left_spaces,
         }
     }
 
@@ -114,6 +125,7 @@ impl Overlay {
             NameTable::Idempotency => &self.idempotency,
             NameTable::SampleSet => &self.sample_set,
             NameTable::SampleLabel => &self.sample_label,
+            NameTable::Bucket => &self.bucket_name,
         }
     }
 

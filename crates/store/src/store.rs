@@ -4,17 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use feed::keys::{Bucket, KeyRow};
 use feed::records::{decode, encode};
-use feed::{NameTable, PointTable, Rows, SetTable, Span, Totals, Value};
+use feed::{BucketId, NameTable, PointTable, Rows, SetTable, Space, Span, Totals, Value};
 use parking_lot::RwLock;
 
 use crate::FORMAT_VERSION;
+use crate::buckets::Buckets;
 use crate::disk::{Disk, Part};
 use crate::error::StoreError;
 use crate::keys;
 use crate::merge::{self, FirstName, OverlayItems};
 use crate::overlay::Overlay;
 use crate::owners::Owners;
+use crate::resident::Resident;
 use crate::writer::StoreWriter;
 
 /// How a store is opened.
@@ -22,6 +25,8 @@ use crate::writer::StoreWriter;
 pub struct StoreOptions {
     /// Bytes of memory for blocks read from disk.
     pub cache_bytes: u64,
+    /// Bytes of memory for keys of buckets, those not counted that wait for a checkpoint.
+    pub bucket_bytes: usize,
 }
 
 /// Read access for any thread; clones share one store.
@@ -42,6 +47,8 @@ pub(crate) struct Shared {
     /// layer it holds on top: it reads a state that stood when it began.
     pub(crate) layers: ArcSwap<Layers>,
     pub(crate) totals: RwLock<Totals>,
+    pub(crate) buckets: RwLock<Buckets>,
+    pub(crate) resident: Resident,
 }
 
 /// The layers in memory.
@@ -51,7 +58,7 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    fn find<T>(&self, look: impl Fn(&Overlay) -> Option<T>) -> Option<T> {
+    pub(crate) fn find<T>(&self, look: impl Fn(&Overlay) -> Option<T>) -> Option<T> {
         look(&self.active).or_else(|| self.frozen.as_deref().and_then(look))
     }
 }
@@ -74,7 +81,11 @@ impl Store {
         let owners = read_owners(&disk)?;
         let active = Arc::<Overlay>::default();
         let layers = ArcSwap::from_pointee(Layers { active: Arc::clone(&active), frozen: None });
-        let shared = Shared { disk, owners, layers, totals: RwLock::new(totals) };
+        let buckets = RwLock::new(Buckets::read(&disk)?);
+        let no_keys = disk.prefix(Part::Facts, &keys::KEYS_PREFIX).next().is_none();
+        let resident = Resident::new(options.bucket_bytes, no_keys);
+        let totals = RwLock::new(totals);
+        let shared = Shared { disk, owners, layers, totals, buckets, resident };
         let store = Self { shared: Arc::new(shared) };
         Ok((StoreWriter::new(store, active, applied), applied))
     }
@@ -180,6 +191,22 @@ impl Rows for Store {
     fn totals(&self) -> Totals {
         *self.shared.totals.read()
     }
+
+    fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
+        self.find_key(space, key)
+    }
+
+    fn keys(&self, space: Space, from: u64, at_least: usize) -> Vec<KeyRow> {
+        self.walk_keys(space, from, at_least)
+    }
+
+    fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
+        self.shared.buckets.read().find(bucket)
+    }
+
+    fn buckets(&self) -> usize {
+        self.shared.buckets.read().made()
+    }
 }
 
 /// The row that describes the store: format version, applied position, totals.
@@ -199,10 +226,14 @@ fn decode_head(bytes: &[u8]) -> Result<(u64, Totals), StoreError> {
     }
     let Some((applied, totals)) = rest.split_first_chunk() else { return Err(malformed) };
     let mut totals = totals.to_vec();
-    if found == 1 {
-        // Friendships, stories and the second of the sweep: a zero takes one byte.
-        totals.extend([0; 3]);
-    }
+    // What later versions added, a zero of one byte each: friendships, stories and the second of
+    // their sweep; spaces, keys that expire and the second of their sweep.
+    let missing = match found {
+        1 => 6,
+        2 => 3,
+        _ => 0,
+    };
+    totals.resize(totals.len() + missing, 0);
     Ok((u64::from_le_bytes(*applied), decode(&totals)))
 }
 

@@ -3,7 +3,11 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use feed::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Totals, Value};
+use feed::keys::{Bucket, KeyRow, key_hash};
+use feed::{
+    BucketId, NameTable, Order, PointTable, Rows, RowsMut, SetTable, Space, Span, Totals, Value,
+};
+use hashbrown::HashSet;
 
 use crate::checkpoint::Checkpoint;
 use crate::overlay::Overlay;
@@ -20,6 +24,8 @@ pub struct StoreWriter {
     name_floors: [RefCell<Vec<u8>>; NameTable::ALL.len()],
     /// The same for one owner of each set table, the last one read from the beginning.
     set_floors: RefCell<[Floor; SetTable::ALL.len()]>,
+    /// Buckets that changed since the last freeze.
+    changed_buckets: HashSet<BucketId>,
 }
 
 /// No item of `owner` below `low` stands.
@@ -38,6 +44,7 @@ impl StoreWriter {
             applied,
             name_floors: Default::default(),
             set_floors: RefCell::default(),
+            changed_buckets: HashSet::new(),
         }
     }
 
@@ -64,6 +71,10 @@ impl StoreWriter {
         let shared = self.store.shared();
         if shared.layers.load().frozen.is_some() {
             return None;
+        }
+        for id in std::mem::take(&mut self.changed_buckets) {
+            let row = shared.buckets.read().find(id).map(Bucket::encode);
+            self.active.put_point(PointTable::Bucket, id.0.into(), row);
         }
         let active = Arc::<Overlay>::default();
         let frozen = std::mem::replace(&mut self.active, Arc::clone(&active));
@@ -134,6 +145,22 @@ impl Rows for StoreWriter {
     fn totals(&self) -> Totals {
         self.store.totals()
     }
+
+    fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
+        self.store.key(space, key)
+    }
+
+    fn keys(&self, space: Space, from: u64, at_least: usize) -> Vec<KeyRow> {
+        self.store.keys(space, from, at_least)
+    }
+
+    fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
+        self.store.bucket(bucket)
+    }
+
+    fn buckets(&self) -> usize {
+        self.store.buckets()
+    }
 }
 
 impl RowsMut for StoreWriter {
@@ -159,5 +186,16 @@ impl RowsMut for StoreWriter {
 
     fn put_totals(&mut self, totals: Totals) {
         *self.store.shared().totals.write() = totals;
+    }
+
+    fn put_key(&mut self, row: KeyRow) {
+        let hash = key_hash(row.space(), row.key());
+        let (grown, shrunk) = self.active.keys.put(hash, row);
+        self.overlay_bytes = (self.overlay_bytes + grown).saturating_sub(shrunk);
+    }
+
+    fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
+        self.store.shared().buckets.write().put(id, bucket);
+        self.changed_buckets.insert(id);
     }
 }

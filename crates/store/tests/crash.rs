@@ -16,7 +16,7 @@ use feed::{
 };
 use store::{Store, StoreOptions};
 
-const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20 };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };
 const CHILD_DIR: &str = "ROOST_STORE_CRASH_DIR";
 const ROWS: u64 = 3_000;
 const KILLS: u64 = 24;

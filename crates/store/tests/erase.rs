@@ -11,7 +11,7 @@ use std::thread;
 use feed::{PointTable, Rows, RowsMut, SetTable, Span, Value};
 use store::{Store, StoreOptions, StoreWriter};
 
-const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20 };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };
 const STORIES: u64 = 500;
 
 fn open(dir: &tempfile::TempDir) -> StoreWriter {

@@ -16,7 +16,7 @@ use feed::{
 };
 use store::{FORMAT_VERSION, Store, StoreError, StoreOptions, StoreWriter};
 
-const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20 };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };
 const APPLIED: u64 = 4_711;
 
 const STORY: StoryId = StoryId(98 << 22);

@@ -10,7 +10,7 @@ use std::thread;
 use feed::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
 use store::{Store, StoreOptions, StoreWriter};
 
-const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20 };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };
 
 fn open(dir: &tempfile::TempDir) -> StoreWriter {
     Store::open(dir.path(), OPTIONS).unwrap().0

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use store::{Checkpoint, Store, StoreOptions, StoreWriter};
 use tempfile::TempDir;
 
-const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20 };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };
 
 #[derive(Clone, Debug)]
 enum Step {

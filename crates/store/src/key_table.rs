@@ -1,0 +1,219 @@
+//! Rows of keys in memory: hash tables behind 256 locks, by the first bits of the key's hash, so that a
+//! walk in the order of hashes visits one after the other.
+
+use feed::Space;
+use feed::keys::{KeyRow, key_hash};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use parking_lot::{RwLock, RwLockReadGuard};
+
+const SHARD_BITS: u32 = 8;
+/// The last shard.
+pub(crate) const LAST_SHARD: usize = (1 << SHARD_BITS) - 1;
+
+/// One table.
+pub(crate) struct KeyShard {
+    rows: HashTable<KeyRow>,
+    /// Where the next look for something to evict begins.
+    hand: usize,
+}
+
+/// All of them.
+pub(crate) struct KeyTable {
+    shards: Box<[RwLock<KeyShard>]>,
+    spread: Spread,
+}
+
+/// Mixes a hash before it chooses a place: within a shard its first bits are all the same, and who
+/// knows the hash function could make keys that meet in one place.
+#[derive(Clone, Copy)]
+struct Spread(u64);
+
+impl Spread {
+    /// Different in every process.
+    fn random() -> Self {
+        use std::hash::{BuildHasher as _, RandomState};
+        Self(RandomState::new().hash_one(0) | 1)
+    }
+
+    fn of(self, hash: u64) -> u64 {
+        let wide = u128::from(hash ^ self.0.rotate_left(32)) * u128::from(self.0);
+        wide as u64 ^ (wide >> u64::BITS) as u64
+    }
+}
+
+impl Default for KeyTable {
+    fn default() -> Self {
+        let shard = || RwLock::new(KeyShard { rows: HashTable::new(), hand: 0 });
+        let shards = std::iter::repeat_with(shard).take(LAST_SHARD + 1).collect();
+        Self { shards, spread: Spread::random() }
+    }
+}
+
+/// Which shard has keys of this hash.
+pub(crate) fn shard_of(hash: u64) -> usize {
+    (hash >> (u64::BITS - SHARD_BITS)) as usize
+}
+
+fn is_of(row: &KeyRow, space: Space, key: &[u8]) -> bool {
+    row.key() == key && row.space() == space
+}
+
+fn hash_of(row: &KeyRow) -> u64 {
+    key_hash(row.space(), row.key())
+}
+
+impl KeyTable {
+    fn shard(&self, number: usize) -> &RwLock<KeyShard> {
+        let Some(shard) = self.shards.get(number) else { unreachable!("eight bits, 256 shards") };
+        shard
+    }
+
+    /// The row of a key whose hash is `hash`.
+    pub(crate) fn find(&self, hash: u64, space: Space, key: &[u8]) -> Option<KeyRow> {
+        let shard = self.shard(shard_of(hash)).read();
+        shard.rows.find(self.spread.of(hash), |row| is_of(row, space, key)).cloned()
+    }
+
+    /// Puts a row in place of the one there is; returns by how many bytes memory grew, and shrank.
+    pub(crate) fn put(&self, hash: u64, row: KeyRow) -> (usize, usize) {
+        let mut shard = self.shard(shard_of(hash)).write();
+        self.put_in(&mut shard, hash, row)
+    }
+
+    fn put_in(&self, shard: &mut KeyShard, hash: u64, row: KeyRow) -> (usize, usize) {
+        let grown = row.memory_bytes();
+        let same = |old: &KeyRow| is_of(old, row.space(), row.key());
+        let before = shard.rows.allocation_size();
+        match shard.rows.entry(self.spread.of(hash), same, |row| self.spread.of(hash_of(row))) {
+            Entry::Occupied(mut entry) => {
+                let old = std::mem::replace(entry.get_mut(), row);
+                (grown, old.memory_bytes())
+            }
+            Entry::Vacant(entry) => {
+                entry.insert(row);
+                (grown + shard.rows.allocation_size() - before, 0)
+            }
+        }
+    }
+
+    /// Puts a row unless there is one; returns by how many bytes memory grew, if it did.
+    pub(crate) fn put_absent(
+        &self,
+        hash: u64,
+        row: KeyRow,
+        still: impl FnOnce() -> bool,
+    ) -> Option<usize> {
+        let mut shard = self.shard(shard_of(hash)).write();
+        let found = shard.rows.find(self.spread.of(hash), |old| is_of(old, row.space(), row.key()));
+        if found.is_some() || !still() {
+            return None;
+        }
+        Some(self.put_in(&mut shard, hash, row).0)
+    }
+
+    /// Removes a row; returns by how many bytes memory shrank.
+    pub(crate) fn remove(&self, hash: u64, space: Space, key: &[u8]) -> usize {
+        let mut shard = self.shard(shard_of(hash)).write();
+        let found = shard.rows.find_entry(self.spread.of(hash), |row| is_of(row, space, key));
+        found.map_or(0, |entry| entry.remove().0.memory_bytes())
+    }
+
+    /// Removes a row of the shard that nobody has read since it was last looked at: returns by how many
+    /// bytes memory shrank, or nothing if the shard is empty.
+    pub(crate) fn evict_from(&self, number: usize) -> Option<usize> {
+        let mut shard = self.shard(number & LAST_SHARD).write();
+        let shard = &mut *shard;
+        let places = shard.rows.num_buckets();
+        // Twice around: the first time may find that everything was read.
+        for _ in 0..2 * places {
+            let place = shard.hand % places;
+            shard.hand = place + 1;
+            if shard.rows.get_bucket(place).is_some_and(|row| !row.take_used())
+                && let Ok(entry) = shard.rows.get_bucket_entry(place)
+            {
+                return Some(entry.remove().0.memory_bytes());
+            }
+        }
+        None
+    }
+
+    /// Appends the rows of `space` in one shard whose hash is at least `from`, with their hashes.
+    pub(crate) fn collect(
+        &self,
+        number: usize,
+        space: Space,
+        from: u64,
+        found: &mut Vec<(u64, KeyRow)>,
+    ) {
+        let shard = self.shard(number).read();
+        let rows = shard.rows.iter().filter(|row| row.space() == space);
+        let hashed = rows.map(|row| (hash_of(row), row));
+        found.extend(
+            hashed.filter(|(hash, _)| *hash >= from).map(|(hash, row)| (hash, row.clone())),
+        );
+    }
+
+    /// All rows, in the order in which they lie on disk.
+    pub(crate) fn sorted(&self) -> Vec<(u64, KeyRow)> {
+        let shards: Vec<RwLockReadGuard<'_, KeyShard>> =
+            self.shards.iter().map(RwLock::read).collect();
+        let rows = shards.iter().flat_map(|shard| shard.rows.iter());
+        let mut rows: Vec<_> = rows.map(|row| (hash_of(row), row.clone())).collect();
+        rows.sort_unstable_by(|(hash, row), (other_hash, other)| {
+            (row.space(), hash, row.key()).cmp(&(other.space(), other_hash, other.key()))
+        });
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::Stamp;
+    use feed::keys::KeyParts;
+
+    use super::*;
+
+    fn row(key: &str) -> KeyRow {
+        let (space, value) = (Space(1), &b"v"[..]);
+        let version = Stamp(1);
+        KeyRow::new(KeyParts { space, key: key.as_bytes(), value, expires_ms: None, version })
+    }
+
+    #[test]
+    fn what_was_read_is_evicted_after_what_was_not() {
+        let table = KeyTable::default();
+        let mut keys: Vec<String> = Vec::new();
+        for number in 0.. {
+            let key = number.to_string();
+            let hash = key_hash(Space(1), key.as_bytes());
+            if shard_of(hash) == 5 {
+                table.put(hash, row(&key));
+                keys.push(key);
+            }
+            if keys.len() == 20 {
+                break;
+            }
+        }
+        let find = |key: &String| {
+            let hash = key_hash(Space(1), key.as_bytes());
+            table.find(hash, Space(1), key.as_bytes())
+        };
+        for key in &keys {
+            assert!(find(key).is_some_and(|row| row.take_used()), "a new row counts as read");
+        }
+        let (read, unread) = keys.split_at(8);
+        for key in read {
+            find(key).into_iter().for_each(|row| row.touch());
+        }
+        for _ in 0..unread.len() {
+            assert!(table.evict_from(5).is_some());
+        }
+        assert!(read.iter().all(|key| find(key).is_some()));
+        assert!(unread.iter().all(|key| find(key).is_none()));
+        for _ in read {
+            assert!(table.evict_from(5).is_some());
+        }
+        assert!(table.evict_from(5).is_none(), "nothing is left");
+    }
+}
