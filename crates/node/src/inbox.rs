@@ -3,10 +3,16 @@
 
 use std::time::Duration;
 
+use feed::keys::{KeyAnswer, KeyOps};
 use feed::{Command, Idempotency, Reply};
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
+
+use crate::keys::Between;
+
+/// Bytes of operations on keys that may wait.
+const BYTES_MAX: usize = 64 << 20;
 
 /// A command with what makes it happen at most once.
 #[derive(Clone, Debug)]
@@ -23,10 +29,29 @@ impl From<Command> for Request {
     }
 }
 
-/// Requests of one caller, applied in order and answered together.
-pub(crate) struct Submission {
-    pub(crate) requests: SmallVec<[Request; 1]>,
-    pub(crate) reply: oneshot::Sender<SmallVec<[Reply; 1]>>,
+/// Changes of one caller, applied in order and answered together.
+pub(crate) enum Submission {
+    /// Commands one by one.
+    Requests { requests: SmallVec<[Request; 1]>, reply: oneshot::Sender<SmallVec<[Reply; 1]>> },
+    /// One command that changes keys.
+    Keys { ops: KeyOps, between: Option<Between>, reply: oneshot::Sender<Vec<KeyAnswer>> },
+}
+
+impl Submission {
+    pub(crate) fn commands(&self) -> usize {
+        match self {
+            Self::Requests { requests, .. } => requests.len(),
+            Self::Keys { ops, .. } => ops.len(),
+        }
+    }
+
+    /// Bytes of what has no small bound of its own.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Requests { .. } => 0,
+            Self::Keys { ops, .. } => ops.bytes(),
+        }
+    }
 }
 
 /// Why a command was not taken in. It has not happened and will not.
@@ -62,6 +87,7 @@ pub(crate) struct Inbox {
 struct State {
     waiting: Vec<Submission>,
     commands: usize,
+    bytes: usize,
     closed: bool,
 }
 
@@ -82,11 +108,12 @@ impl Inbox {
         if state.closed {
             return Err((SubmitError::Stopped, submission));
         }
-        let commands = state.commands + submission.requests.len();
-        if commands > self.commands_max && state.commands > 0 {
+        let commands = state.commands + submission.commands();
+        let bytes = state.bytes + submission.bytes();
+        if (commands > self.commands_max || bytes > BYTES_MAX) && !state.waiting.is_empty() {
             return Err((SubmitError::Busy, submission));
         }
-        state.commands = commands;
+        (state.commands, state.bytes) = (commands, bytes);
         state.waiting.push(submission);
         let first = state.waiting.len() == 1;
         drop(state);
@@ -120,7 +147,7 @@ impl Inbox {
             return if state.closed { Taken::Closed } else { Taken::Idle };
         }
         std::mem::swap(&mut state.waiting, out);
-        state.commands = 0;
+        (state.commands, state.bytes) = (0, 0);
         drop(state);
         self.room.notify_waiters();
         Taken::Work

@@ -14,6 +14,7 @@ mod clock;
 pub mod disk;
 mod fatal;
 mod inbox;
+mod keys;
 pub mod log;
 mod metrics;
 mod node;
@@ -28,6 +29,7 @@ mod writer;
 
 pub use clock::Clock;
 pub use inbox::{Request, SubmitError};
+pub use keys::{Between, Found, Keys, Steady};
 pub use metrics::Metrics;
 pub use node::{Durability, Node, NodeOptions, OpenError, SUBMISSION_COMMANDS_MAX, Sizes};
 pub use reads::{PageEnds, Watch};

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use feed::{Reply, Rows as _};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use smallvec::{SmallVec, smallvec};
 use store::{Store, StoreOptions, StoreWriter};
 use tokio::sync::oneshot;
@@ -55,6 +55,8 @@ pub struct NodeOptions {
     pub timeline_memory: usize,
     /// Budget of rendered posts and of authors' newest posts.
     pub post_memory: usize,
+    /// Budget of keys of buckets; beyond it those not read lately are dropped and come from the disk.
+    pub bucket_memory: usize,
     /// Cache of the store.
     pub store_cache: usize,
     /// Changes held before a checkpoint takes them to the store; up to four times as much while one
@@ -70,7 +72,7 @@ pub struct NodeOptions {
 }
 
 impl NodeOptions {
-    /// Durable always, within budgets of 800 MiB, and 192 MiB more while checkpoints lag behind.
+    /// Durable always, within budgets of 1,056 MiB, and 192 MiB more while checkpoints lag behind.
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
@@ -78,6 +80,7 @@ impl NodeOptions {
             durability: Durability::Always,
             timeline_memory: 512 * MIB,
             post_memory: 160 * MIB,
+            bucket_memory: 256 * MIB,
             store_cache: 64 * MIB,
             overlay_memory: 64 * MIB,
             queue_commands_max: 16_384,
@@ -117,6 +120,8 @@ pub(crate) struct Shared {
     pub(crate) views: Views,
     pub(crate) samples: crate::samples::SampleSets,
     pub(crate) store: Store,
+    /// Held by the writer while it applies operations on keys, and by who reads several keys.
+    pub(crate) steady: RwLock<()>,
     pub(crate) metrics: Arc<Metrics>,
     /// The highest stamp whose effects the views have been told of.
     pub(crate) settled: AtomicU64,
@@ -154,6 +159,8 @@ pub struct Sizes {
     pub store_bytes: u64,
     /// Bytes of changes not yet in the store.
     pub overlay_bytes: u64,
+    /// Bytes of keys of buckets that are in memory though they are in the store.
+    pub resident_bytes: u64,
     /// Commands that wait for the writer.
     pub queued_commands: u64,
     /// The views.
@@ -171,7 +178,10 @@ impl Node {
         let lock = lock(&options.data)?;
         let (mut rows, applied) = Store::open(
             &options.data.join("store"),
-            StoreOptions { cache_bytes: options.store_cache as u64 },
+            StoreOptions {
+                cache_bytes: options.store_cache as u64,
+                bucket_bytes: options.bucket_memory,
+            },
         )?;
         let mut replayed = 0;
         let log = LocalLog::open(
@@ -201,6 +211,7 @@ impl Node {
             views: Views::new(options.timeline_memory, options.post_memory),
             samples: crate::samples::SampleSets::load(feed::Facts::new(&rows)),
             store: rows.store(),
+            steady: RwLock::new(()),
             metrics: Arc::clone(&metrics),
             settled: AtomicU64::new(rows.totals().last_stamp.map_or(0, |stamp| stamp.0)),
             log_bytes: AtomicU64::new(crate::log::Log::size(&log)),
@@ -223,6 +234,10 @@ impl Node {
         others.push(spawn("sweeper", {
             let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
             move || sweeper.run()
+        }));
+        others.push(spawn("warm-keys", {
+            let shared = Arc::clone(&shared);
+            move || shared.store.warm_keys(|| shared.stopped.load(Ordering::Acquire))
         }));
         let sync_slot = Arc::new(Mutex::new(None));
         if let Durability::Interval(interval) = options.durability {
@@ -313,6 +328,7 @@ impl Node {
             log_bytes: self.shared.log_bytes.load(Ordering::Relaxed),
             store_bytes: self.shared.store.disk_bytes(),
             overlay_bytes: self.shared.overlay_bytes.load(Ordering::Relaxed),
+            resident_bytes: self.shared.store.resident_bytes() as u64,
             queued_commands: self.shared.inbox.len() as u64,
             views: self.shared.views.sizes(),
         }
@@ -360,7 +376,7 @@ pub(crate) fn submission(
 ) -> (Submission, oneshot::Receiver<SmallVec<[Reply; 1]>>) {
     assert!(requests.len() <= SUBMISSION_COMMANDS_MAX, "a submission fits one group of the log");
     let (reply, answer) = oneshot::channel();
-    (Submission { requests, reply }, answer)
+    (Submission::Requests { requests, reply }, answer)
 }
 
 fn lock(data: &Path) -> Result<File, OpenError> {

@@ -8,14 +8,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use feed::{Effect, Entry, Facts, Reply, Rows, StampClock, Txn, apply};
+use feed::keys::KeyAnswer;
+use feed::{
+    Command, Effect, Entry, Facts, Idempotency, Reply, Rows, StampClock, Txn, apply, apply_keys,
+};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use store::StoreWriter;
+use tokio::sync::oneshot;
 
 use crate::checkpoints::Checkpoints;
 use crate::fatal::fatal;
-use crate::inbox::{Submission, Taken};
+use crate::inbox::{Request, Submission, Taken};
+use crate::keys::{Between, Keys};
 use crate::log::{LocalLog, Log, PAYLOAD_BYTES_MAX, SyncPoint};
 use crate::metrics::Metrics;
 use crate::node::{Durability, Shared};
@@ -24,9 +29,14 @@ use crate::node::{Durability, Shared};
 pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;
 /// What an entry takes in the log besides its longest text.
 const ENTRY_BYTES_MAX: usize = 1_024;
-const _: () = assert!(
-    GROUP_COMMANDS_MAX * (feed::limits::POST_BYTES_MAX + ENTRY_BYTES_MAX) <= PAYLOAD_BYTES_MAX
-);
+/// What a command that is no operation on keys takes in the log.
+const REQUEST_BYTES_MAX: usize = feed::limits::POST_BYTES_MAX + ENTRY_BYTES_MAX;
+/// Longest operations on keys in one submission, in bytes.
+pub(crate) const KEY_OPS_BYTES_MAX: usize = 48 << 20;
+const _: () = assert!(GROUP_COMMANDS_MAX * REQUEST_BYTES_MAX <= PAYLOAD_BYTES_MAX);
+const _: () = assert!(KEY_OPS_BYTES_MAX + ENTRY_BYTES_MAX <= PAYLOAD_BYTES_MAX);
+/// What is kept of a buffer that one long group has made longer.
+const KEPT_BYTES: usize = 1 << 20;
 /// How long the writer sleeps at most before it looks whether a checkpoint is due.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -69,20 +79,31 @@ impl Writer {
     fn work_off(&mut self, taken: &mut Vec<Submission>) {
         let mut group = Group::default();
         for submission in taken.drain(..) {
-            let commands = submission.requests.len();
-            if !group.entries.is_empty() && group.entries.len() + commands > GROUP_COMMANDS_MAX {
+            if !group.has_room_for(&submission) {
                 self.commit(&mut group);
             }
-            group.replies.push((submission.reply, commands));
-            for request in submission.requests {
-                let stamp = self.clock.next(self.shared.time.now_ms());
-                self.shared.time.at_least(stamp.unix_ms());
-                let entry =
-                    Entry { stamp, idempotency: request.idempotency, command: request.command };
-                group.add(entry);
+            group.commands += submission.commands();
+            match submission {
+                Submission::Requests { requests, reply } => {
+                    group.waiting.push(Waiting::Requests { reply, commands: requests.len() });
+                    for Request { command, idempotency } in requests {
+                        self.add(&mut group, command, idempotency);
+                    }
+                }
+                Submission::Keys { ops, between, reply } => {
+                    group.waiting.push(Waiting::Keys { reply, between, answers: Vec::new() });
+                    self.add(&mut group, Command::Keys(ops), None);
+                }
             }
         }
         self.commit(&mut group);
+    }
+
+    fn add(&mut self, group: &mut Group, command: Command, idempotency: Option<Idempotency>) {
+        let stamps = command.stamps();
+        let stamp = self.clock.next_run(self.shared.time.now_ms(), stamps);
+        self.shared.time.at_least(stamp.after(stamps as u64 - 1).unix_ms());
+        group.add(Entry { stamp, idempotency, command });
     }
 
     fn commit(&mut self, group: &mut Group) {
@@ -92,14 +113,11 @@ impl Writer {
         }
         self.log(&group.payload);
         let metrics = &self.shared.metrics;
-        metrics.group_commands.observe(group.entries.len() as f64);
-        metrics.commands.inc_by(group.entries.len() as u64);
-        let mut outcomes = Vec::with_capacity(group.entries.len());
+        metrics.group_commands.observe(group.commands as f64);
+        metrics.commands.inc_by(group.commands as u64);
+        let mut replies = Vec::new();
         let mut effects: Vec<Effect> = Vec::new();
-        let mut txn = Txn::new(&mut self.rows);
-        for entry in &group.entries {
-            outcomes.push(apply(&mut txn, entry, &mut effects));
-        }
+        self.apply(group, &mut replies, &mut effects);
         if !effects.is_empty() {
             self.note_dead_stories(group, &effects);
             self.shared.samples.take_in(Facts::new(&self.rows), &effects);
@@ -116,11 +134,41 @@ impl Writer {
         if let Some(last) = group.entries.last() {
             self.shared.settled.store(last.stamp.0, Ordering::Release);
         }
-        group.answer(&outcomes);
-        self.checkpoints.when_due(&mut self.rows, &mut self.log, group.entries.len());
+        group.answer(&replies);
+        self.checkpoints.when_due(&mut self.rows, &mut self.log, group.commands);
         let overlay_bytes = self.rows.overlay_bytes() as u64;
         self.shared.overlay_bytes.store(overlay_bytes, Ordering::Relaxed);
         group.clear();
+    }
+
+    fn apply(&mut self, group: &mut Group, replies: &mut Vec<Reply>, effects: &mut Vec<Effect>) {
+        let with_keys = group.waiting.iter().any(|waiting| matches!(waiting, Waiting::Keys { .. }));
+        let _steady = with_keys.then(|| self.shared.steady.write());
+        let store = &self.shared.store;
+        let mut txn = Txn::new(&mut self.rows);
+        let mut entries = group.entries.iter();
+        for waiting in &mut group.waiting {
+            match waiting {
+                Waiting::Requests { commands, .. } => {
+                    let entries = entries.by_ref().take(*commands);
+                    replies.extend(entries.map(|entry| apply(&mut txn, entry, effects)));
+                }
+                Waiting::Keys { between, answers, .. } => {
+                    let Some(Entry { stamp, command: Command::Keys(ops), .. }) = entries.next()
+                    else {
+                        unreachable!("who waits for keys has submitted operations on keys")
+                    };
+                    let keys = Keys::at(store, stamp.unix_ms());
+                    let mut between = |index| {
+                        if let Some(between) = between {
+                            between(index, &keys);
+                        }
+                    };
+                    answers.reserve_exact(ops.len());
+                    apply_keys(&mut txn, *stamp, ops, &mut between, answers);
+                }
+            }
+        }
     }
 
     /// A deleted story waits for the sweep at the second of its deletion, where the sweeper may have
@@ -155,11 +203,36 @@ impl Writer {
 #[derive(Default)]
 struct Group {
     entries: Vec<Entry>,
+    /// Operations on keys count one by one.
+    commands: usize,
     payload: Vec<u8>,
-    replies: Vec<(tokio::sync::oneshot::Sender<SmallVec<[Reply; 1]>>, usize)>,
+    waiting: Vec<Waiting>,
+}
+
+/// Who waits for an answer, in the order of the entries.
+enum Waiting {
+    Requests {
+        reply: oneshot::Sender<SmallVec<[Reply; 1]>>,
+        commands: usize,
+    },
+    Keys {
+        reply: oneshot::Sender<Vec<KeyAnswer>>,
+        between: Option<Between>,
+        answers: Vec<KeyAnswer>,
+    },
 }
 
 impl Group {
+    fn has_room_for(&self, submission: &Submission) -> bool {
+        let bytes_max = match submission {
+            Submission::Requests { requests, .. } => requests.len() * REQUEST_BYTES_MAX,
+            Submission::Keys { ops, .. } => ops.bytes() + ENTRY_BYTES_MAX,
+        };
+        self.entries.is_empty()
+            || self.commands + submission.commands() <= GROUP_COMMANDS_MAX
+                && self.payload.len() + bytes_max <= PAYLOAD_BYTES_MAX
+    }
+
     fn add(&mut self, entry: Entry) {
         let payload = std::mem::take(&mut self.payload);
         self.payload = match postcard::to_extend(&entry, payload) {
@@ -172,14 +245,21 @@ impl Group {
     /// Hands out the replies; a caller who has gone away gets none.
     fn answer(&mut self, replies: &[Reply]) {
         let mut replies = replies.iter().copied();
-        for (sender, commands) in self.replies.drain(..) {
-            drop(sender.send(replies.by_ref().take(commands).collect()));
+        for waiting in self.waiting.drain(..) {
+            match waiting {
+                Waiting::Requests { reply, commands } => {
+                    drop(reply.send(replies.by_ref().take(commands).collect()));
+                }
+                Waiting::Keys { reply, answers, .. } => drop(reply.send(answers)),
+            }
         }
     }
 
     fn clear(&mut self) {
         self.entries.clear();
         self.payload.clear();
+        self.payload.shrink_to(KEPT_BYTES);
+        self.commands = 0;
     }
 }
 

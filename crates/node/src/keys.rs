@@ -1,0 +1,158 @@
+//! Buckets: reading keys, and submitting changes to them.
+//!
+//! A key is read from memory without waiting for anybody: the overlays and the resident rows of the
+//! store. One that is in neither may be on the disk.
+
+use feed::keys::{Bucket, KeyAnswer, KeyOps, KeyRow, key_hash};
+use feed::{BucketId, BucketName, Facts, Rows as _};
+use parking_lot::RwLockReadGuard;
+use store::Store;
+use tokio::sync::oneshot;
+
+use crate::inbox::{Submission, SubmitError};
+use crate::node::Node;
+use crate::writer::KEY_OPS_BYTES_MAX;
+
+/// Called on the writer's thread before each operation with its index, and behind the last with their
+/// number: it reads what those before have done, and nothing of what others do.
+pub type Between = Box<dyn FnMut(usize, &Keys<'_>) + Send>;
+
+/// Keeps the writer from changing keys while it lives. To be held for a moment.
+pub struct Steady<'a>(#[expect(dead_code, reason = "held, not looked at")] RwLockReadGuard<'a, ()>);
+
+/// Keys as they are at one time.
+#[derive(Clone, Copy)]
+pub struct Keys<'a> {
+    store: &'a Store,
+    now_ms: u64,
+}
+
+/// What memory knows of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It is there.
+    Row(KeyRow),
+    /// It is not there.
+    Absent,
+    /// Nothing: it may be on the disk.
+    Unknown,
+}
+
+impl<'a> Keys<'a> {
+    pub(crate) fn at(store: &'a Store, now_ms: u64) -> Self {
+        Self { store, now_ms }
+    }
+
+    /// The time at which expired keys are told from others, in milliseconds since 1970.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+
+    /// A bucket that stands. Never waits for a disk.
+    #[must_use]
+    pub fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
+        self.store.bucket(bucket)
+    }
+
+    /// A key, if memory knows of it. Never waits for a disk. In a bucket that is gone, all keys are
+    /// absent.
+    #[must_use]
+    pub fn try_row(&self, bucket: BucketId, key: &[u8]) -> Found {
+        let Some(bucket) = self.store.bucket(bucket) else { return Found::Absent };
+        match self.store.key_in_memory(bucket.space, key) {
+            Some(Some(row)) if row.is_live(self.now_ms) => Found::Row(row),
+            Some(_) => Found::Absent,
+            None => Found::Unknown,
+        }
+    }
+
+    /// A key. May read the disk.
+    #[must_use]
+    pub fn row(&self, bucket: BucketId, key: &[u8]) -> Option<KeyRow> {
+        let bucket = self.store.bucket(bucket)?;
+        self.store.key(bucket.space, key).filter(|row| row.is_live(self.now_ms))
+    }
+
+    /// Keys in the order of [`key_hash`], whose hash is at least `from`: `at_least` so many if there
+    /// are as many, more when hashes are equal; and the hash to go on from, if more may follow. Who
+    /// goes on until none follows meets every key that stood all the while. May read the disk.
+    #[must_use]
+    pub fn walk(&self, bucket: BucketId, from: u64, at_least: usize) -> (Vec<KeyRow>, Option<u64>) {
+        let mut found = Vec::new();
+        let Some(bucket) = self.store.bucket(bucket) else { return (found, None) };
+        let mut next = Some(from);
+        while let Some(from) = next.filter(|_| found.len() < at_least) {
+            let wanted = at_least - found.len();
+            let rows = self.store.keys(bucket.space, from, wanted);
+            let last = rows.last().map(|row| key_hash(bucket.space, row.key()));
+            next = last.filter(|_| rows.len() >= wanted).and_then(|last| last.checked_add(1));
+            found.extend(rows.into_iter().filter(|row| row.is_live(self.now_ms)));
+        }
+        (found, next)
+    }
+}
+
+impl Node {
+    /// Keys as they are now.
+    #[must_use]
+    pub fn keys(&self) -> Keys<'_> {
+        Keys::at(&self.shared.store, self.shared.time.now_ms())
+    }
+
+    /// Keeps the writer from changing keys, so that what is read of several belongs together. To be held
+    /// for a moment, and not while reading the disk.
+    #[must_use]
+    pub fn steady(&self) -> Steady<'_> {
+        Steady(self.shared.steady.read())
+    }
+
+    /// The bucket of this name. May read the disk.
+    #[must_use]
+    pub fn bucket_named(&self, name: &BucketName) -> Option<BucketId> {
+        Facts::new(&self.shared.store).bucket_named(name)
+    }
+
+    /// Buckets that were made, in the order of their names, behind `after`: at most `limit`. May read
+    /// the disk.
+    #[must_use]
+    pub fn buckets_after(&self, after: Option<&str>, limit: usize) -> Vec<(BucketName, BucketId)> {
+        let facts = Facts::new(&self.shared.store);
+        // The very next name there could be.
+        let mut from = after.map_or_else(Vec::new, |name| [name.as_bytes(), &[0]].concat());
+        let next = std::iter::from_fn(|| {
+            let (name, id) = facts.first_bucket_from(&from)?;
+            from = [name.as_str().as_bytes(), &[0]].concat();
+            Some((name, id))
+        });
+        next.take(limit).collect()
+    }
+
+    /// Submits operations that are applied in this order with none of others' between them, waits for
+    /// room in the inbox, and then until they are durable, under the node's policy, and applied.
+    /// Answers one an operation.
+    ///
+    /// # Errors
+    /// [`SubmitError::Stopped`]; none of the operations has happened then.
+    ///
+    /// # Panics
+    /// If the operations take more than 48 MiB.
+    pub async fn submit_keys(
+        &self,
+        ops: KeyOps,
+        between: Option<Between>,
+    ) -> Result<Vec<KeyAnswer>, SubmitError> {
+        let (submission, answers) = keys_submission(ops, between);
+        self.shared.inbox.put_waiting(submission).await?;
+        answers.await.map_err(|_| SubmitError::Stopped)
+    }
+}
+
+pub(crate) fn keys_submission(
+    ops: KeyOps,
+    between: Option<Between>,
+) -> (Submission, oneshot::Receiver<Vec<KeyAnswer>>) {
+    assert!(ops.bytes() <= KEY_OPS_BYTES_MAX, "a submission fits one group of the log");
+    let (reply, answers) = oneshot::channel();
+    (Submission::Keys { ops, between, reply }, answers)
+}
