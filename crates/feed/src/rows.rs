@@ -1,7 +1,10 @@
-//! How facts lie in rows: three kinds of table, and the traits through which they are reached.
+//! How facts lie in rows: three kinds of table and the keys of buckets, and the traits through which
+//! they are reached.
 //!
 //! Points map a number to bytes, sets map (owner, item) to a small number and are read as ranges of
-//! one owner's items, names map bytes to bytes in order. Everything the rules need fits one of them.
+//! one owner's items, names map bytes to bytes in order. Everything the rules need fits one of them,
+//! but for the keys of buckets: their rows lie in the order of hashes, and buckets themselves are few
+//! and always in memory.
 //!
 //! Some tables are **fleeting**: what they hold is to leave every disk soon after it is removed, so
 //! a store keeps them apart and may, after a crash, have applied more of the log to them than to the
@@ -35,8 +38,6 @@ pub enum PointTable {
     StoryText,
     /// Sample id -> [`crate::Sample`].
     Sample,
-    /// Bucket id -> [`crate::keys::Bucket`]; nothing if it was deleted.
-    Bucket,
     /// Space -> bucket id; nothing if no bucket has it, or if it is a numbered bucket's first one.
     BucketOfSpace,
 }
@@ -87,14 +88,13 @@ pub enum NameTable {
 
 impl PointTable {
     /// All, in order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 7] = [
         Self::User,
         Self::Counts,
         Self::Post,
         Self::Story,
         Self::StoryText,
         Self::Sample,
-        Self::Bucket,
         Self::BucketOfSpace,
     ];
 
@@ -252,6 +252,6 @@ pub trait RowsMut: Rows {
     fn put_totals(&mut self, totals: Totals);
     /// Puts a row of a key, or the mark that it was removed.
     fn put_key(&mut self, row: KeyRow);
-    /// Sets or removes a bucket; a new one has the next id.
+    /// Sets or removes a bucket; a new one has the next id. Those with a number stay.
     fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>);
 }

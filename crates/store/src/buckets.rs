@@ -5,7 +5,7 @@
 
 use feed::keys::{Bucket, KeyRow, key_hash};
 use feed::limits::NUMBERED_BUCKETS;
-use feed::{BucketId, PointTable, Space};
+use feed::{BucketId, Space};
 
 use crate::disk::{Disk, Part};
 use crate::error::{StoreError, fatal};
@@ -23,13 +23,14 @@ impl Buckets {
     pub(crate) fn read(disk: &Disk) -> Result<Self, StoreError> {
         let mut buckets =
             Self((0..NUMBERED_BUCKETS).map(Space).map(Bucket::empty).map(Some).collect());
-        for row in disk.prefix(Part::Facts, &keys::points_prefix(PointTable::Bucket)) {
+        for row in disk.prefix(Part::Facts, &keys::BUCKETS_PREFIX) {
             let (key, bytes) = row?;
-            let id = keys::number_of(&key).and_then(|id| u32::try_from(id).ok());
-            let (Some(id), Some(bucket)) = (id, Bucket::decode(&bytes)) else {
+            let bucket = Bucket::decode(&bytes);
+            let (Some(id), true) = (keys::read_bucket(&key), bucket.is_some() || bytes.is_empty())
+            else {
                 return Err(StoreError::Damaged("a bucket is malformed"));
             };
-            buckets.put(BucketId(id), Some(bucket));
+            buckets.put(id, bucket);
         }
         Ok(buckets)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use feed::keys::KeyRow;
+use feed::keys::{Bucket, KeyRow};
 use feed::{NameTable, PointTable, SetTable, Totals, Value};
 
 use crate::disk::{Part, WriteRow};
@@ -54,6 +54,7 @@ impl Checkpoint {
                 rows.owners(&shared, &frozen)?;
                 rows.rows(&frozen)?;
                 if part == Part::Facts {
+                    rows.buckets(&frozen)?;
                     rows.keys(&keys_of_buckets)?;
                 }
                 Ok((rows.put, rows.removed))
@@ -124,6 +125,14 @@ impl Ingest<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    fn buckets(&mut self, overlay: &Overlay) -> Result<(), StoreError> {
+        overlay.buckets.get().into_iter().flatten().try_for_each(|(id, bucket)| {
+            // One that was deleted keeps an empty row, so that its id is not given out again.
+            let row = bucket.map(Bucket::encode).unwrap_or_default();
+            self.put(&keys::bucket(*id), Some(&row))
+        })
     }
 
     fn keys(&mut self, rows: &[(u64, KeyRow)]) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@
 //! Tags are part of the format: they are never reused and never change their meaning.
 
 use feed::keys::{KeyParts, KeyRow};
-use feed::{NameTable, PointTable, SetTable, Space, Stamp};
+use feed::{BucketId, NameTable, PointTable, SetTable, Space, Stamp};
 
 /// Among the facts the row that describes the store: format version, applied position, totals. Among
 /// the fleeting rows the applied position alone; nothing reads it, but it always stands.
@@ -13,6 +13,8 @@ pub(crate) const HEAD: [u8; 1] = [0x00];
 /// Blocks of the bitmaps that tell which owners have set rows (see `owners`).
 const OWNERS: u8 = 0x01;
 
+/// Buckets by id.
+const BUCKETS: u8 = 0x3f;
 /// Rows of keys of buckets: space, hash, key.
 const KEYS: u8 = 0x40;
 /// What stands in front of the key in the name of its row.
@@ -31,8 +33,7 @@ fn point_tag(table: PointTable) -> u8 {
         PointTable::Story => 0x13,
         PointTable::StoryText => 0x14,
         PointTable::Sample => 0x15,
-        PointTable::Bucket => 0x16,
-        PointTable::BucketOfSpace => 0x17,
+        PointTable::BucketOfSpace => 0x16,
     }
 }
 
@@ -91,14 +92,20 @@ pub(crate) fn name(table: NameTable, key: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Key of all points of `table` up to their numbers.
-pub(crate) fn points_prefix(table: PointTable) -> [u8; 1] {
-    [point_tag(table)]
+/// How the keys of all buckets begin.
+pub(crate) const BUCKETS_PREFIX: [u8; 1] = [BUCKETS];
+
+/// Key of a bucket.
+pub(crate) fn bucket(id: BucketId) -> [u8; 5] {
+    let mut bytes = [BUCKETS; 5];
+    bytes[1..].copy_from_slice(&id.0.to_be_bytes());
+    bytes
 }
 
-/// The number at the end of a point's key.
-pub(crate) fn number_of(key: &[u8]) -> Option<u64> {
-    (key.len() == 9).then(|| key.last_chunk().map(|number| u64::from_be_bytes(*number))).flatten()
+/// Reverses [`bucket`].
+pub(crate) fn read_bucket(key: &[u8]) -> Option<BucketId> {
+    let (_, []) = key.split_first()?.1.split_first_chunk::<4>()? else { return None };
+    key.last_chunk().map(|id| BucketId(u32::from_be_bytes(*id)))
 }
 
 /// Key of the row of a key of a bucket.

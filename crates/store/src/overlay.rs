@@ -9,8 +9,10 @@
 use std::collections::BTreeMap;
 use std::mem::size_of;
 use std::ops::Bound;
+use std::sync::OnceLock;
 
-use feed::{NameTable, PointTable, SetTable, Span, Value};
+use feed::keys::Bucket;
+use feed::{BucketId, NameTable, PointTable, SetTable, Span, Value};
 use hashbrown::HashMap;
 use parking_lot::{RwLock, RwLockReadGuard};
 
@@ -66,7 +68,6 @@ pub(crate) struct Overlay {
     story: Points,
     story_text: Points,
     sample: Points,
-    bucket: Points,
     bucket_of_space: Points,
     following: Sets,
     followers: Sets,
@@ -86,6 +87,8 @@ pub(crate) struct Overlay {
     sample_label: Names,
     bucket_name: Names,
     pub(crate) keys: KeyTable,
+    /// Buckets that changed, as they were when the overlay was frozen; none before.
+    pub(crate) buckets: OnceLock<Vec<(BucketId, Option<Bucket>)>>,
 }
 
 impl Overlay {
@@ -97,7 +100,6 @@ impl Overlay {
             PointTable::Story => &self.story,
             PointTable::StoryText => &self.story_text,
             PointTable::Sample => &self.sample,
-            PointTable::Bucket => &self.bucket,
             PointTable::BucketOfSpace => &self.bucket_of_space,
         }
     }

@@ -1,13 +1,13 @@
 //! The one writer: changes rows in the active overlay, reads its own writes, freezes.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use feed::keys::{Bucket, KeyRow, key_hash};
 use feed::{
     BucketId, NameTable, Order, PointTable, Rows, RowsMut, SetTable, Space, Span, Totals, Value,
 };
-use hashbrown::HashSet;
 
 use crate::checkpoint::Checkpoint;
 use crate::overlay::Overlay;
@@ -25,7 +25,7 @@ pub struct StoreWriter {
     /// The same for one owner of each set table, the last one read from the beginning.
     set_floors: RefCell<[Floor; SetTable::ALL.len()]>,
     /// Buckets that changed since the last freeze.
-    changed_buckets: HashSet<BucketId>,
+    changed_buckets: BTreeSet<BucketId>,
 }
 
 /// No item of `owner` below `low` stands.
@@ -44,7 +44,7 @@ impl StoreWriter {
             applied,
             name_floors: Default::default(),
             set_floors: RefCell::default(),
-            changed_buckets: HashSet::new(),
+            changed_buckets: BTreeSet::new(),
         }
     }
 
@@ -72,10 +72,11 @@ impl StoreWriter {
         if shared.layers.load().frozen.is_some() {
             return None;
         }
-        for id in std::mem::take(&mut self.changed_buckets) {
-            let row = shared.buckets.read().find(id).map(Bucket::encode);
-            self.active.put_point(PointTable::Bucket, id.0.into(), row);
-        }
+        let changed = std::mem::take(&mut self.changed_buckets).into_iter();
+        let buckets = shared.buckets.read();
+        let set = self.active.buckets.set(changed.map(|id| (id, buckets.find(id))).collect());
+        assert!(set.is_ok(), "an overlay is frozen once");
+        drop(buckets);
         let active = Arc::<Overlay>::default();
         let frozen = std::mem::replace(&mut self.active, Arc::clone(&active));
         shared.layers.store(Arc::new(Layers { active, frozen: Some(Arc::clone(&frozen)) }));

@@ -1,7 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v2` was written by `make_the_fixture_of_version_2`, `fixtures/store-v1` by the same
-//! function when it did not write stories yet. A fixture is never written again once its version is
+//! `fixtures/store-v3` was written by `make_the_fixture_of_version_3`, `fixtures/store-v2` by the same
+//! function when it did not write keys yet, `fixtures/store-v1` when it did not write stories either. A fixture is never written again once its version is
 //! released.
 
 #![allow(clippy::unwrap_used)]
@@ -9,10 +9,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use feed::keys::{Bucket, KeyParts, KeyRow, key_hash};
 use feed::memory::MemoryRows;
 use feed::{
-    Facts, NameTable, Order, PointTable, PostText, Rows, RowsMut, SetTable, Span, Stamp, Story,
-    StoryId, Totals, Txn, UserId, Value,
+    BucketId, BucketName, Facts, NameTable, Order, PointTable, PostText, Rows, RowsMut, SetTable,
+    Space, Span, Stamp, Story, StoryId, Totals, Txn, UserId, Value,
 };
 use store::{FORMAT_VERSION, Store, StoreError, StoreOptions, StoreWriter};
 
@@ -21,6 +22,7 @@ const APPLIED: u64 = 4_711;
 
 const STORY: StoryId = StoryId(98 << 22);
 const STORY_EXPIRES_MS: u64 = 1_704_153_600_098;
+const KEY_EXPIRES_MS: u64 = 1_904_153_600_098;
 
 fn fixture(version: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/store-v{version}"))
@@ -82,6 +84,40 @@ fn check_stories(rows: &impl Rows) {
     assert_eq!(facts.seen_by(UserId(39), Span::ALL), [STORY]);
 }
 
+/// What version 3 added: a bucket with two keys, one of which expires.
+fn write_keys(rows: &mut impl RowsMut) {
+    let space = Space(16);
+    rows.put_bucket(BucketId(16), Some(Bucket { space, keys: 2, bytes: 12 }));
+    rows.put_name(NameTable::Bucket, b"drafts", Some(Value::from_slice(&[16])));
+    rows.put_point(PointTable::BucketOfSpace, 16, Some(Value::from_slice(&[16])));
+    let parts = |key, expires_ms| {
+        let (value, version) = (&b"abc"[..], Stamp(99 << 22));
+        KeyParts { space, key, value, expires_ms, version }
+    };
+    rows.put_key(KeyRow::new(parts(b"one", None)));
+    rows.put_key(KeyRow::new(parts(b"two", Some(KEY_EXPIRES_MS))));
+    let hash = key_hash(space, b"two");
+    rows.put_member(SetTable::ExpiringKeys, KEY_EXPIRES_MS / 1_000, hash, Some(16));
+    let totals = rows.totals();
+    rows.put_totals(Totals { spaces: 1, keys_expiring: 1, keys_sweep_second: 1, ..totals });
+}
+
+fn check_keys(rows: &impl Rows) {
+    let facts = Facts::new(rows);
+    let id = facts.bucket_named(&BucketName::parse("drafts").unwrap()).unwrap();
+    let bucket = facts.bucket(id).unwrap();
+    assert_eq!((id, bucket.space, bucket.keys, bucket.bytes), (BucketId(16), Space(16), 2, 12));
+    let key = |key| facts.key(bucket.space, key).unwrap();
+    assert_eq!((key(b"one").value(), key(b"one").expires_ms()), (&b"abc"[..], None));
+    assert_eq!(
+        (key(b"two").value(), key(b"two").expires_ms()),
+        (&b"abc"[..], Some(KEY_EXPIRES_MS))
+    );
+    assert_eq!(key(b"two").version(), Stamp(99 << 22));
+    assert_eq!(facts.rows_of_keys(bucket.space, 0, 9).len(), 2);
+    assert!(facts.has_dead_keys(0, KEY_EXPIRES_MS / 1_000 + 1));
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -96,8 +132,8 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 #[ignore = "writes the checked-in fixture"]
-fn make_the_fixture_of_version_2() {
-    assert_eq!(FORMAT_VERSION, 2, "a later version has a fixture of its own");
+fn make_the_fixture_of_version_3() {
+    assert_eq!(FORMAT_VERSION, 3, "a later version has a fixture of its own");
     let fixture = fixture(FORMAT_VERSION);
     fs::remove_dir_all(&fixture).ok();
     fs::create_dir_all(&fixture).unwrap();
@@ -106,6 +142,7 @@ fn make_the_fixture_of_version_2() {
     writer.freeze(1).unwrap().run().unwrap();
     remove(&mut writer);
     write_stories(&mut writer);
+    write_keys(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -145,6 +182,31 @@ fn a_store_of_version_2_opens_with_its_rows() {
     assert_eq!((applied, writer.totals()), (APPLIED, expected.totals()));
     check_rows(&writer, &expected);
     check_stories(&writer);
+    // It takes the rows of version 3 from now on, and keeps its own.
+    write_keys(&mut writer);
+    write_keys(&mut expected);
+    writer.freeze(APPLIED + 1).unwrap().run().unwrap();
+    drop(writer);
+    let (writer, applied) = Store::open(dir.path(), OPTIONS).unwrap();
+    assert_eq!((applied, writer.totals()), (APPLIED + 1, expected.totals()));
+    check_stories(&writer);
+    check_keys(&writer);
+}
+
+#[test]
+fn a_store_of_version_3_opens_with_its_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    copy(&fixture(3), dir.path());
+    let (mut writer, applied) = Store::open(dir.path(), OPTIONS).unwrap();
+    let mut expected = MemoryRows::default();
+    write(&mut expected);
+    remove(&mut expected);
+    write_stories(&mut expected);
+    write_keys(&mut expected);
+    assert_eq!((applied, writer.totals()), (APPLIED, expected.totals()));
+    check_rows(&writer, &expected);
+    check_stories(&writer);
+    check_keys(&writer);
     assert!(writer.freeze(APPLIED + 1).unwrap().run().is_ok());
 }
 
@@ -185,9 +247,9 @@ fn a_store_of_a_later_version_is_refused_and_both_versions_are_named() {
     let dir = tempfile::tempdir().unwrap();
     describe(dir.path(), &[7, 0, 0, 0, 1, 2, 3]);
     let error = Store::open(dir.path(), OPTIONS).map(|_| ()).unwrap_err();
-    assert!(matches!(error, StoreError::NewerFormat { found: 7, known: 2 }));
+    assert!(matches!(error, StoreError::NewerFormat { found: 7, known: 3 }));
     let text = error.to_string();
-    assert!(text.contains("version 7") && text.contains("up to 2"), "{text}");
+    assert!(text.contains("version 7") && text.contains("up to 3"), "{text}");
 }
 
 #[test]

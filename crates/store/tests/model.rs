@@ -3,13 +3,19 @@
 
 #![allow(clippy::unwrap_used)]
 
+use feed::keys::{Bucket, KeyParts, KeyRow, key_hash};
+use feed::limits::NUMBERED_BUCKETS;
 use feed::memory::MemoryRows;
-use feed::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
+use feed::{
+    BucketId, NameTable, Order, PointTable, Rows, RowsMut, SetTable, Space, Span, Stamp, Totals,
+    Value,
+};
 use proptest::prelude::*;
 use store::{Checkpoint, Store, StoreOptions, StoreWriter};
 use tempfile::TempDir;
 
-const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };
+/// Keys take more memory than this, so that some are dropped and come back from the disk.
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 6 << 10 };
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -21,6 +27,12 @@ enum Step {
     Totals(u32),
     /// Removes the first names one by one, as a sweep does.
     Sweep(NameTable, usize),
+    /// Keys of a space from the first number on, so many: values, or none.
+    Keys(u32, u64, u64, Option<Vec<u8>>),
+    Bucket(u32, Option<u64>),
+    /// Space, from which hash on, how many.
+    Walk(u32, u64, usize),
+    Warm,
     Freeze,
     Run,
     Settle,
@@ -69,6 +81,12 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (names(), name(), value()).prop_map(|(t, k, v)| Step::Name(t, k, v)),
         1 => any::<u32>().prop_map(Step::Totals),
         1 => (names(), 1..6usize).prop_map(|(t, n)| Step::Sweep(t, n)),
+        8 => (0..3u32, 0..40u64, prop_oneof![Just(1), Just(60)], value())
+            .prop_map(|(s, first, count, v)| Step::Keys(s, first, count, v)),
+        1 => (0..40u32, proptest::option::of(any::<u64>())).prop_map(|(b, v)| Step::Bucket(b, v)),
+        4 => (0..3u32, prop_oneof![Just(0), any::<u64>()], prop_oneof![0..3usize, Just(20), Just(500)])
+            .prop_map(|(s, from, n)| Step::Walk(s, from, n)),
+        1 => Just(Step::Warm),
         2 => Just(Step::Freeze),
         2 => Just(Step::Run),
         1 => Just(Step::Settle),
@@ -141,6 +159,14 @@ impl World {
                     }
                 }
             }),
+            Step::Keys(space, first, count, value) => self.write_keys(space, first, count, value),
+            Step::Bucket(id, keys) => self.write(|rows| {
+                let bucket = |keys| Bucket { space: Space(id), keys, bytes: keys / 2 };
+                let keys = if id < NUMBERED_BUCKETS { keys.or(Some(0)) } else { keys };
+                rows.put_bucket(BucketId(id), keys.map(bucket));
+            }),
+            Step::Walk(space, from, at_least) => self.walk(Space(space), from, at_least),
+            Step::Warm => self.writer.as_ref().unwrap().store().warm_keys(|| false),
             Step::Freeze => self.freeze(),
             Step::Run => self.run(),
             Step::Settle => self.writer.as_ref().unwrap().store().settle().unwrap(),
@@ -150,6 +176,39 @@ impl World {
                 self.check(|rows| rows.members(table, owner, span));
             }
         }
+    }
+
+    fn write_keys(&mut self, space: u32, first: u64, count: u64, value: Option<Vec<u8>>) {
+        let version = Stamp(self.position);
+        self.write(|rows| {
+            for key in (first..first + count).map(|number| number.to_string()) {
+                let (space, key) = (Space(space), key.as_bytes());
+                rows.put_key(match &value {
+                    Some(value) => {
+                        let expires_ms = (value.len() % 3 == 0).then_some(value.len() as u64);
+                        KeyRow::new(KeyParts { space, key, value, expires_ms, version })
+                    }
+                    None => KeyRow::removed(space, key, version),
+                });
+            }
+        });
+    }
+
+    /// What a walk that asks again and again finds, and one piece of it.
+    fn walk(&self, space: Space, from: u64, at_least: usize) {
+        self.check(|rows| {
+            let mut found = Vec::new();
+            let mut next = Some(from);
+            while let Some(from) = next {
+                let piece = rows.keys(space, from, at_least.max(1));
+                let last = piece.last().map(|row| key_hash(space, row.key()));
+                next = last.and_then(|last| last.checked_add(1));
+                found.extend(piece);
+            }
+            found
+        });
+        // Nothing asks for fewer rows than it gets; how many more come is the layers' business.
+        self.check(|rows| rows.keys(space, from, at_least).len().min(at_least));
     }
 
     fn freeze(&mut self) {
@@ -192,7 +251,24 @@ impl World {
         self.check(|rows| rows.totals());
     }
 
+    fn read_keys(&self) {
+        for space in (0..3).map(Space) {
+            self.walk(space, 0, 7);
+            for key in (0..100u64).map(|number| number.to_string()) {
+                self.check(|rows| rows.key(space, key.as_bytes()));
+                // Memory may know nothing, but never something wrong.
+                let known =
+                    self.writer.as_ref().unwrap().store().key_in_memory(space, key.as_bytes());
+                let expected = self.model.key(space, key.as_bytes());
+                assert!(known.is_none_or(|known| known == expected));
+            }
+        }
+        self.check(|rows| (0..40).map(|id| rows.bucket(BucketId(id))).collect::<Vec<_>>());
+        self.check(|rows| rows.buckets());
+    }
+
     fn read_all(&self) {
+        self.read_keys();
         for number in (0..12).chain([u64::MAX, u64::MAX - 1, 1 << 40]) {
             self.read_row(number, number, &[]);
             for table in SetTable::ALL {

@@ -6,7 +6,7 @@
 use super::{Facts, Txn};
 use crate::ids::{BucketId, Space, Stamp};
 use crate::keys::{Bucket, KeyRow, key_hash};
-use crate::limits::NUMBERED_BUCKETS;
+use crate::limits::{NUMBERED_BUCKETS, SWEEP_SECONDS_MAX};
 use crate::records::{decode, encode};
 use crate::rows::{NameTable, PointTable, Rows, SetTable, Span};
 use crate::text::BucketName;
@@ -62,15 +62,18 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 
     /// Whether something waits for [`KeyOp::Sweep`](crate::keys::KeyOp::Sweep): keys that expired in a
-    /// second from `from` to before `now`, or keys of a space that no bucket has.
+    /// second from `from` to before `now`, or keys of a space that no bucket has. If more seconds have
+    /// passed than one sweep walks, it is taken for granted.
     #[must_use]
     pub fn has_dead_keys(&self, from: u64, now: u64) -> bool {
         let one = Span { limit: 1, ..Span::ALL };
         let totals = self.totals();
-        let mut passed = from.max(totals.keys_sweep_second)..now;
-        (totals.keys_expiring > 0
-            && passed.any(|second| !self.expiring_keys(second, one).is_empty()))
-            || self.first_left_space().is_some()
+        let from = from.max(totals.keys_sweep_second);
+        let expired = || {
+            now.saturating_sub(from) > SWEEP_SECONDS_MAX
+                || (from..now).any(|second| !self.expiring_keys(second, one).is_empty())
+        };
+        totals.keys_expiring > 0 && expired() || self.first_left_space().is_some()
     }
 
     /// Hashes and spaces of keys that expire in `second`.
@@ -140,7 +143,12 @@ impl Txn<'_> {
             let number = stands.then_some(u64::from(space.0));
             self.rows.put_member(SetTable::ExpiringKeys, second, hash, number);
             self.total(|totals| match stands {
-                true => totals.keys_expiring += 1,
+                true => {
+                    let first =
+                        if totals.keys_expiring == 0 { second } else { totals.keys_sweep_second };
+                    totals.keys_sweep_second = first.min(second);
+                    totals.keys_expiring += 1;
+                }
                 false => totals.keys_expiring -= 1,
             });
         }
