@@ -6,6 +6,7 @@
 use feed::keys::{Bucket, KeyAnswer, KeyOps, KeyRow, key_hash};
 use feed::{BucketId, BucketName, Facts, Rows as _};
 use parking_lot::RwLockReadGuard;
+use quick_cache::sync::Cache;
 use store::Store;
 use tokio::sync::oneshot;
 
@@ -16,6 +17,18 @@ use crate::writer::KEY_OPS_BYTES_MAX;
 /// Called on the writer's thread before each operation with its index, and behind the last with their
 /// number: it reads what those before have done, and nothing of what others do.
 pub type Between = Box<dyn FnMut(usize, &Keys<'_>) + Send>;
+
+/// Buckets whose names are kept at hand.
+const NAMES: usize = 65_536;
+
+/// Which bucket had a name when it was last looked up.
+pub(crate) struct BucketIds(Cache<BucketName, BucketId>);
+
+impl Default for BucketIds {
+    fn default() -> Self {
+        Self(Cache::new(NAMES))
+    }
+}
 
 /// Keeps the writer from changing keys while it lives. To be held for a moment.
 pub struct Steady<'a>(#[expect(dead_code, reason = "held, not looked at")] RwLockReadGuard<'a, ()>);
@@ -107,10 +120,20 @@ impl Node {
         Steady(self.shared.steady.read())
     }
 
+    /// The bucket of this name, if memory knows of one. Never waits for a disk.
+    #[must_use]
+    pub fn try_bucket_named(&self, name: &BucketName) -> Option<BucketId> {
+        let known = || self.shared.bucket_ids.0.get(name);
+        // An id is never another bucket's; it may be one that was deleted since.
+        name.numbered().or_else(known).filter(|id| self.shared.store.bucket(*id).is_some())
+    }
+
     /// The bucket of this name. May read the disk.
     #[must_use]
     pub fn bucket_named(&self, name: &BucketName) -> Option<BucketId> {
-        Facts::new(&self.shared.store).bucket_named(name)
+        let id = Facts::new(&self.shared.store).bucket_named(name)?;
+        self.shared.bucket_ids.0.insert(name.clone(), id);
+        Some(id)
     }
 
     /// Buckets that were made, in the order of their names, behind `after`: at most `limit`. May read

@@ -129,6 +129,7 @@ pub(crate) struct Shared {
     pub(crate) overlay_bytes: AtomicU64,
     pub(crate) delivery_due: AtomicBool,
     pub(crate) handles: crate::reads::Handles,
+    pub(crate) bucket_ids: crate::keys::BucketIds,
     pub(crate) time: Time,
     /// Before this second since 1970 the sweeper has found nothing left to sweep.
     pub(crate) sweep_from: AtomicU64,
@@ -218,6 +219,7 @@ impl Node {
             overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
             delivery_due: AtomicBool::new(false),
             handles: crate::reads::Handles::default(),
+            bucket_ids: crate::keys::BucketIds::default(),
             time: Time::new(
                 options.clock.clone(),
                 rows.totals().last_stamp.map_or(0, feed::Stamp::unix_ms),

@@ -159,7 +159,7 @@ impl World {
                     }
                 }
             }),
-            Step::Keys(space, first, count, value) => self.write_keys(space, first, count, value),
+            Step::Keys(space, first, count, value) => self.write_keys(space, first, count, value.as_ref()),
             Step::Bucket(id, keys) => self.write(|rows| {
                 let bucket = |keys| Bucket { space: Space(id), keys, bytes: keys / 2 };
                 let keys = if id < NUMBERED_BUCKETS { keys.or(Some(0)) } else { keys };
@@ -178,12 +178,12 @@ impl World {
         }
     }
 
-    fn write_keys(&mut self, space: u32, first: u64, count: u64, value: Option<Vec<u8>>) {
+    fn write_keys(&mut self, space: u32, first: u64, count: u64, value: Option<&Vec<u8>>) {
         let version = Stamp(self.position);
         self.write(|rows| {
             for key in (first..first + count).map(|number| number.to_string()) {
                 let (space, key) = (Space(space), key.as_bytes());
-                rows.put_key(match &value {
+                rows.put_key(match value {
                     Some(value) => {
                         let expires_ms = (value.len() % 3 == 0).then_some(value.len() as u64);
                         KeyRow::new(KeyParts { space, key, value, expires_ms, version })

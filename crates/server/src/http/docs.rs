@@ -18,8 +18,8 @@ use crate::http::error::Problem;
 use crate::http::guard::Entry;
 use crate::http::input::path;
 use crate::http::{
-    batch, events, follows, friends, operations, posts, recognise, samples, stories, timelines,
-    users,
+    batch, buckets, events, follows, friends, keys, operations, posts, recognise, samples, stories,
+    timelines, users,
 };
 
 const OPENAPI: &str = "/v1/openapi.json";
@@ -36,7 +36,7 @@ pub(super) fn route(routes: &mut Routes<'_>) {
     info(
         title = "roost",
         description = "Social feeds: people, follows, posts and home timelines; friends and their \
-            stories, which vanish; and a recogniser of drawings. Ids are decimal \
+            stories, which vanish; a recogniser of drawings; and buckets of keys with values. Ids are decimal \
             strings. Every error is `{error, message}`. Too much at a time is answered with 503 \
             and Retry-After."
     ),
@@ -50,6 +50,8 @@ pub(super) fn route(routes: &mut Routes<'_>) {
         stories::view, stories::views,
         recognise::recognise, recognise::overview,
         samples::teach, samples::show, samples::forget,
+        buckets::list, buckets::create, buckets::show, buckets::delete,
+        keys::list, keys::put, keys::read, keys::delete,
         events::events, batch::batch,
         operations::health, operations::readiness, operations::metrics,
     ),

@@ -8,7 +8,8 @@ use std::fmt::Display;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use feed::Refusal;
+use feed::keys::KeyRefusal;
+use feed::{Refusal, limits};
 use node::SubmitError;
 use serde::Serialize;
 
@@ -97,6 +98,29 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "set_not_found", message)
     }
 
+    pub(crate) fn bad_bucket() -> Self {
+        let message = format!(
+            "the name of a bucket is 1 to {} of a-z A-Z 0-9 _ -",
+            limits::BUCKET_NAME_CHARS_MAX
+        );
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_bucket", message)
+    }
+
+    pub(crate) fn bad_key(bytes_max: usize) -> Self {
+        let message = format!("a key is 1 to {bytes_max} bytes, percent-encoded");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_key", message)
+    }
+
+    pub(crate) fn key_not_found() -> Self {
+        let message = "there is no such key in this bucket";
+        Self::new(StatusCode::NOT_FOUND, "key_not_found", message)
+    }
+
+    pub(crate) fn precondition_failed() -> Self {
+        let message = "the key is not as If-Match or If-None-Match says; nothing was changed";
+        Self::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", message)
+    }
+
     pub(crate) fn bad_idempotency_key(why: &'static str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_idempotency_key", why)
     }
@@ -161,6 +185,27 @@ impl From<Refusal> for Problem {
             | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         };
         Self::new(status, refusal.code(), refusal.to_string())
+    }
+}
+
+impl From<KeyRefusal> for Problem {
+    fn from(refusal: KeyRefusal) -> Self {
+        let (status, code) = match refusal {
+            KeyRefusal::BucketNotFound => (StatusCode::NOT_FOUND, "bucket_not_found"),
+            KeyRefusal::BucketStays => (StatusCode::CONFLICT, "bucket_stays"),
+            KeyRefusal::TooManyBuckets | KeyRefusal::SpacesUsedUp => {
+                (StatusCode::INSUFFICIENT_STORAGE, "too_many_buckets")
+            }
+            // Of operations that are not asked for over HTTP.
+            KeyRefusal::KeyNotFound
+            | KeyRefusal::NotInteger
+            | KeyRefusal::NotFloat
+            | KeyRefusal::Overflow
+            | KeyRefusal::NotFinite
+            | KeyRefusal::TooLong
+            | KeyRefusal::SameKey => (StatusCode::UNPROCESSABLE_ENTITY, "bad_value"),
+        };
+        Self::new(status, code, refusal.to_string())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod auth;
 mod batch;
+mod buckets;
 mod docs;
 pub(crate) mod error;
 mod events;
@@ -9,6 +10,7 @@ mod follows;
 mod friends;
 mod guard;
 mod input;
+mod keys;
 mod operations;
 mod page;
 mod posts;
@@ -112,6 +114,8 @@ pub(crate) fn routes(
     stories::route(&mut routes);
     recognise::route(&mut routes);
     samples::route(&mut routes);
+    buckets::route(&mut routes);
+    keys::route(&mut routes);
     events::route(&mut routes);
     batch::route(&mut routes);
     operations::route(&mut routes);

@@ -5,6 +5,7 @@
 mod access;
 mod bad_input;
 mod batch;
+mod buckets;
 mod client;
 mod events;
 mod follows;

@@ -1,0 +1,235 @@
+//! Keys as a node reads them: the same before and after a checkpoint, a restart and what memory dropped;
+//! gone at their instant and swept; together, where they are read together.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use feed::BucketId;
+use feed::keys::{Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, Only, Watched};
+use node::{Clock, Durability, Found, Node, NodeOptions};
+use tokio::runtime::Runtime;
+
+const ZERO: BucketId = BucketId(0);
+const START_MS: u64 = 1_800_000_000_000;
+
+struct Subject {
+    /// None only while it is restarted.
+    node: Option<Node>,
+    options: NodeOptions,
+    clock: Arc<AtomicU64>,
+    runtime: Runtime,
+    _data: tempfile::TempDir,
+}
+
+impl Subject {
+    fn new(set: impl FnOnce(&mut NodeOptions)) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let clock = Arc::new(AtomicU64::new(START_MS));
+        let mut options = NodeOptions::new(data.path());
+        options.durability = Durability::Never;
+        options.clock = Clock::from_fn({
+            let clock = Arc::clone(&clock);
+            move || clock.load(Ordering::Acquire)
+        });
+        set(&mut options);
+        let node = Some(Node::open(&options).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        Self { node, options, clock, runtime, _data: data }
+    }
+
+    fn node(&self) -> &Node {
+        self.node.as_ref().unwrap()
+    }
+
+    fn restart(&mut self) {
+        self.node = None;
+        self.node = Some(Node::open(&self.options).unwrap());
+    }
+
+    fn run(&self, ops: &[KeyOp<'_>]) -> Vec<KeyAnswer> {
+        let ops: KeyOps = ops.iter().cloned().collect();
+        self.runtime.block_on(self.node().submit_keys(ops, None)).unwrap()
+    }
+
+    fn value(&self, key: &str) -> Option<Vec<u8>> {
+        let row = self.node().keys().row(ZERO, key.as_bytes())?;
+        Some(row.value().to_vec())
+    }
+
+    /// All keys, by a walk in small steps.
+    fn walked(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let (mut found, mut next) = (BTreeMap::new(), Some(0));
+        while let Some(from) = next {
+            let (rows, behind) = self.node().keys().walk(ZERO, from, 9);
+            for row in rows {
+                let twice = found.insert(row.key().to_vec(), row.value().to_vec());
+                assert!(twice.is_none(), "{row:?} is met once");
+            }
+            next = behind;
+        }
+        found
+    }
+}
+
+fn put<'a>(key: &'a str, value: &'a str, expiry: Expiry) -> KeyOp<'a> {
+    let (key, value) = (Bytes::new(key.as_bytes()), Bytes::new(value.as_bytes()));
+    KeyOp::Put { bucket: ZERO, key, value, expiry, only: Only::Always, old: false }
+}
+
+fn add(key: &str) -> KeyOp<'_> {
+    KeyOp::Add { bucket: ZERO, key: Bytes::new(key.as_bytes()), by: 1 }
+}
+
+#[test]
+fn keys_beyond_the_budget_of_memory_come_from_the_disk() {
+    let mut subject = Subject::new(|options| {
+        options.overlay_memory = 50_000;
+        options.bucket_memory = 60_000;
+    });
+    let mut expected = BTreeMap::new();
+    for round in 0..4 {
+        for number in 0..1_000 {
+            let (key, value) = (format!("key{number}"), format!("{}", number * round));
+            let op = if number % 9 == round {
+                KeyOp::Remove { bucket: ZERO, keys: vec![Bytes::new(key.as_bytes())] }
+            } else {
+                put(&key, &value, Expiry::Never)
+            };
+            let removed = matches!(op, KeyOp::Remove { .. });
+            subject.run(&[op]);
+            match removed {
+                true => drop(expected.remove(key.as_bytes())),
+                false => drop(expected.insert(key.clone().into_bytes(), value.into_bytes())),
+            }
+        }
+        assert!(subject.node().sizes().resident_bytes <= 60_000);
+        assert_eq!(subject.walked(), expected);
+        if round % 2 == 1 {
+            subject.restart();
+        }
+        for number in 0..1_000 {
+            let key = format!("key{number}");
+            assert_eq!(subject.value(&key).as_ref(), expected.get(key.as_bytes()), "{key}");
+        }
+    }
+    let counted = subject.node().keys().bucket(ZERO).unwrap().keys;
+    assert_eq!(counted, expected.len() as u64);
+}
+
+#[test]
+fn memory_says_that_it_does_not_know_rather_than_something_wrong() {
+    let mut subject = Subject::new(|options| options.bucket_memory = 0);
+    assert_eq!(subject.node().keys().try_row(ZERO, b"a"), Found::Absent, "nothing is on the disk");
+    subject.run(&[put("a", "1", Expiry::Never)]);
+    assert!(matches!(subject.node().keys().try_row(ZERO, b"a"), Found::Row(_)));
+    subject.restart();
+    assert_eq!(subject.node().keys().try_row(ZERO, b"a"), Found::Unknown);
+    assert_eq!(subject.node().keys().try_row(ZERO, b"b"), Found::Unknown);
+    assert_eq!(subject.value("a").unwrap(), b"1");
+    assert_eq!(subject.value("b"), None);
+}
+
+#[test]
+fn expiry_is_exact_over_restarts_and_steps_of_the_clock_and_rows_are_swept() {
+    let mut subject = Subject::new(|_| ());
+    subject.run(&[put("short", "1", Expiry::In(1_000)), put("long", "1", Expiry::In(9_000))]);
+    subject.restart();
+    subject.clock.store(START_MS - 50_000, Ordering::Release);
+    subject.run(&[add("short")]);
+    subject.clock.store(START_MS + 999, Ordering::Release);
+    assert_eq!(subject.value("short").unwrap(), b"2");
+    subject.clock.store(START_MS + 1_000, Ordering::Release);
+    assert_eq!(subject.value("short"), None);
+    assert_eq!(subject.run(&[add("short")]), [KeyAnswer::Number(1)], "it begins anew");
+    assert_eq!(subject.value("long").unwrap(), b"1");
+    subject.clock.store(START_MS + 12_000, Ordering::Release);
+    // The sweeper comes by itself.
+    while subject.node().keys().bucket(ZERO).unwrap().keys > 1 {
+        std::thread::yield_now();
+    }
+    assert_eq!(subject.walked().len(), 1);
+}
+
+#[test]
+fn a_bucket_that_was_emptied_leaves_no_rows_behind() {
+    let mut subject = Subject::new(|options| options.overlay_memory = 20_000);
+    let keys: Vec<String> = (0..2_000).map(|number| format!("key{number}")).collect();
+    let ops: Vec<KeyOp<'_>> = keys.iter().map(|key| put(key, "value", Expiry::Never)).collect();
+    subject.run(&ops);
+    subject.restart();
+    subject.run(&[KeyOp::Flush { bucket: Some(ZERO) }, put("key7", "new", Expiry::Never)]);
+    assert_eq!(subject.walked().len(), 1);
+    while subject.node().facts().has_dead_keys(0, START_MS / 1_000) {
+        std::thread::yield_now();
+    }
+    subject.restart();
+    assert_eq!(subject.walked(), BTreeMap::from([(b"key7".to_vec(), b"new".to_vec())]));
+    assert_eq!(subject.node().facts().rows_of_keys(feed::Space(0), 0, 1), []);
+}
+
+#[test]
+fn what_is_read_together_belongs_together() {
+    let subject = Subject::new(|_| ());
+    subject.run(&[put("a", "0", Expiry::Never), put("b", "0", Expiry::Never)]);
+    let stopped = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stopped.load(Ordering::Acquire) {
+                let steady = subject.node().steady();
+                let keys = subject.node().keys();
+                let [a, b] = [b"a", b"b"].map(|key| keys.row(ZERO, key).unwrap());
+                assert_eq!(a.value(), b.value());
+                drop(steady);
+            }
+        });
+        for _ in 0..2_000 {
+            subject.run(&[add("a"), add("b")]);
+        }
+        stopped.store(true, Ordering::Release);
+    });
+    assert_eq!(subject.value("b").unwrap(), b"2000");
+}
+
+#[test]
+fn a_transaction_reads_between_its_own_operations() {
+    let subject = Subject::new(|_| ());
+    subject.run(&[put("a", "0", Expiry::Never)]);
+    let version = subject.node().keys().row(ZERO, b"a").map(|row| row.version());
+    let run = |version| {
+        let watched = vec![Watched { bucket: ZERO, key: Bytes::new(b"a"), version }];
+        let begin = KeyOp::Begin { watched, then: 2 };
+        let ops: KeyOps = [begin, add("a"), add("a")].into_iter().collect();
+        let (seen, read) = std::sync::mpsc::channel();
+        let between = Box::new(move |index, keys: &node::Keys<'_>| {
+            let row = keys.row(ZERO, b"a").unwrap();
+            seen.send((index, String::from_utf8(row.value().to_vec()).unwrap())).unwrap();
+        });
+        let answers = subject.node().submit_keys(ops, Some(between));
+        let answers = subject.runtime.block_on(answers).unwrap();
+        (answers, read.into_iter().collect::<Vec<_>>())
+    };
+    let (answers, read) = run(version);
+    assert_eq!(answers, [KeyAnswer::Done, KeyAnswer::Number(1), KeyAnswer::Number(2)]);
+    let read: Vec<_> = read.iter().map(|(index, value)| (*index, value.as_str())).collect();
+    assert_eq!(read, [(0, "0"), (1, "0"), (2, "1"), (3, "2")]);
+    let (answers, read) = run(version);
+    assert_eq!(answers, vec![KeyAnswer::Skipped; 3]);
+    assert_eq!(read, [(0, "2".to_owned()), (3, "2".to_owned())]);
+}
+
+#[test]
+fn long_values_and_many_operations_share_groups_of_the_log() {
+    let mut subject = Subject::new(|options| options.bucket_memory = 1 << 20);
+    let value = "x".repeat(16 << 20);
+    subject.run(&[put("long", &value, Expiry::Never), put("longer", &value, Expiry::Never)]);
+    let keys: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
+    let ops: Vec<KeyOp<'_>> = keys.iter().map(|key| add(key)).collect();
+    assert_eq!(subject.run(&ops).len(), 20_000);
+    for _ in 0..2 {
+        assert!(subject.value("longer").unwrap() == value.as_bytes());
+        assert_eq!(subject.node().keys().bucket(ZERO).unwrap().keys, 20_002);
+        subject.restart();
+    }
+}

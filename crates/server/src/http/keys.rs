@@ -1,0 +1,430 @@
+//! Keys of buckets: writing, reading and deleting values as raw bytes, and listing keys.
+//!
+//! An `ETag` is the version of a key: it is different after every change, also when the value is the same
+//! again. `If-Match` and `If-None-Match` make a change depend on it.
+
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::header::{CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use feed::keys::{Bytes as Slice, Expiry, KeyAnswer, KeyOp, KeyRow, Only};
+use feed::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use feed::{BucketId, BucketName, Stamp};
+use hyper::body::Body as _;
+use node::{Found, Node};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::buckets::{OneBucket, operate, resolved};
+use crate::http::error::{ErrorBody, Problem};
+use crate::http::guard::Entry;
+use crate::http::input::{decimal, read_body};
+use crate::http::page::json;
+use crate::http::{Edge, Routes};
+
+const PATH: &str = "/v1/buckets/{bucket}/keys/{*key}";
+/// When a key expires, in milliseconds since 1970.
+const EXPIRES: HeaderName = HeaderName::from_static("x-expires-at-ms");
+/// Keys on a page unless the caller says, and at most.
+const LIST_DEFAULT: usize = 20;
+const LIST_MAX: usize = 1_000;
+/// Keys looked at in one go while listing.
+const LOOK: usize = 4_096;
+/// Values of up to so many bytes are not counted among what takes much memory.
+const SMALL_BYTES: u64 = 64 << 10;
+/// What stands in a path as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+pub(super) fn route(routes: &mut Routes<'_>) {
+    routes.on("GET", "/v1/buckets/{bucket}/keys", Entry::Query, list);
+    routes.on("PUT", PATH, Entry::Query, put);
+    routes.on("GET", PATH, Entry::Plain, read);
+    routes.on("DELETE", PATH, Entry::Plain, delete);
+}
+
+/// A key in a list.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct KeyView {
+    /// As it stands in a path: every byte that is no letter, digit, `-`, `.`, `_` or `~` as `%XX`.
+    #[schema(example = "draft%3A1")]
+    key: String,
+    /// Bytes of the value.
+    #[schema(example = 42)]
+    bytes: usize,
+    #[schema(example = "\"381482917519855616\"")]
+    etag: String,
+    /// Milliseconds since 1970; null if it does not expire.
+    expires_at_ms: Option<u64>,
+}
+
+/// A page of keys.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+pub(crate) struct KeyPage {
+    items: Vec<KeyView>,
+    /// Path of the next page.
+    next: Option<String>,
+}
+
+/// The bucket and the key in the path.
+pub(super) struct OneKey {
+    bucket: BucketName,
+    key: Vec<u8>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for OneKey {
+    type Rejection = Problem;
+
+    /// Keys are any bytes, so the path is not read as text.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let rest = parts.uri.path().strip_prefix("/v1/buckets/");
+        let Some((bucket, key)) = rest.and_then(|rest| rest.split_once("/keys/")) else {
+            unreachable!("the route has both")
+        };
+        let name = percent_decode_str(bucket).decode_utf8().ok();
+        let bucket = name.and_then(|name| BucketName::parse(&name));
+        let key: Vec<u8> = percent_decode_str(key).collect();
+        if !(1..=KEY_BYTES_MAX).contains(&key.len()) {
+            return Err(Problem::bad_key(KEY_BYTES_MAX));
+        }
+        Ok(Self { bucket: bucket.ok_or_else(Problem::bad_bucket)?, key })
+    }
+}
+
+/// How a list is asked for: `after` and `limit`, and `prefix` if there can be one.
+pub(super) struct ListQuery<const PREFIX: bool> {
+    pub(super) prefix: Vec<u8>,
+    pub(super) after: Option<Vec<u8>>,
+    pub(super) limit: usize,
+}
+
+impl<S: Send + Sync, const PREFIX: bool> FromRequestParts<S> for ListQuery<PREFIX> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let (mut prefix, mut after, mut limit) = (None, None, None);
+        for (name, value) in pairs(parts.uri.query().unwrap_or("")) {
+            let slot = match name {
+                "prefix" if PREFIX => &mut prefix,
+                "after" => &mut after,
+                "limit" => &mut limit,
+                _ if PREFIX => {
+                    return Err(Problem::bad_request(
+                        "known parameters are prefix, after and limit",
+                    ));
+                }
+                _ => return Err(Problem::bad_request("known parameters are after and limit")),
+            };
+            if slot.replace(value).is_some() {
+                return Err(Problem::bad_request("a query parameter is given twice"));
+            }
+        }
+        let number = |bytes: Vec<u8>| decimal(std::str::from_utf8(&bytes).ok()?);
+        let limit = limit.map_or(Some(LIST_DEFAULT as u64), number);
+        let limit = limit.filter(|limit| (1..=LIST_MAX as u64).contains(limit));
+        let limit = limit.ok_or_else(|| Problem::bad_request("limit is 1 to 1000"))?;
+        Ok(Self { prefix: prefix.unwrap_or_default(), after, limit: limit as usize })
+    }
+}
+
+/// Names and values of a query; values are any bytes.
+fn pairs(query: &str) -> impl Iterator<Item = (&str, Vec<u8>)> {
+    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (name, percent_decode_str(&value.replace('+', " ")).collect())
+    })
+}
+
+/// The only parameter of a change: the life of the key.
+pub(super) struct Life(Expiry);
+
+impl<S: Send + Sync> FromRequestParts<S> for Life {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let mut expiry = Expiry::Never;
+        for (name, value) in pairs(parts.uri.query().unwrap_or("")) {
+            let seconds = std::str::from_utf8(&value).ok().and_then(decimal);
+            let ms = seconds.filter(|s| *s > 0).and_then(|s| s.checked_mul(1_000));
+            expiry = match (name, ms, expiry) {
+                ("ttl_s", Some(ms), Expiry::Never) => Expiry::In(ms),
+                _ => return Err(Problem::bad_request("the only parameter is ttl_s, at least 1")),
+            };
+        }
+        Ok(Self(expiry))
+    }
+}
+
+/// What `If-Match` and `If-None-Match` ask of a change.
+fn condition(headers: &HeaderMap) -> Result<Only, Problem> {
+    let bad = || Problem::bad_request("If-Match is * or one ETag; If-None-Match is *; not both");
+    match (headers.get(IF_MATCH), headers.get(IF_NONE_MATCH)) {
+        (None, None) => Ok(Only::Always),
+        (Some(tag), None) if tag == "*" => Ok(Only::IfPresent),
+        (Some(tag), None) => {
+            let tag = tag.to_str().map_err(|_| bad())?;
+            let tag =
+                tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).ok_or_else(bad)?;
+            // An ETag that is none of ours matches nothing.
+            Ok(Only::IfVersion(Stamp(decimal(tag).unwrap_or(0))))
+        }
+        (None, Some(tag)) if tag == "*" => Ok(Only::IfAbsent),
+        _ => Err(bad()),
+    }
+}
+
+fn etag(version: Stamp) -> String {
+    format!("\"{}\"", version.0)
+}
+
+fn mark(response: &mut Response, version: Stamp) {
+    if let Ok(tag) = HeaderValue::try_from(etag(version)) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+}
+
+/// Set a key
+///
+/// The body is the value, as it is: at most 16 MiB.
+#[utoipa::path(
+    put, path = "/v1/buckets/{bucket}/keys/{key}", tag = "buckets",
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    params(
+        ("bucket" = String, Path),
+        ("key" = String, Path, description = "1 to 65,536 bytes, percent-encoded"),
+        ("ttl_s" = Option<u64>, Query, description = "seconds until it expires; for ever if not given"),
+        ("If-None-Match" = Option<String>, Header, description = "`*`: only if there is none"),
+        ("If-Match" = Option<String>, Header, description = "an ETag or `*`: only if it is as it was"),
+    ),
+    responses(
+        (status = 201, description = "there was none", headers(("ETag" = String))),
+        (status = 204, description = "it was replaced", headers(("ETag" = String))),
+        (status = 404, description = "`bucket_not_found`", body = ErrorBody),
+        (status = 412, description = "`precondition_failed`", body = ErrorBody),
+        (status = 413, description = "`body_too_large`", body = ErrorBody),
+        (status = 422, description = "`bad_key`, `bad_bucket`", body = ErrorBody),
+    )
+)]
+pub(super) async fn put(
+    State(edge): State<Arc<Edge>>,
+    OneKey { bucket, key }: OneKey,
+    Life(expiry): Life,
+    request: Request,
+) -> Result<Response, Problem> {
+    let only = condition(request.headers())?;
+    let bucket = resolved(&edge, &bucket).await?;
+    let body = request.into_body();
+    let room =
+        body.size_hint().upper().unwrap_or(VALUE_BYTES_MAX as u64).min(VALUE_BYTES_MAX as u64);
+    // The body, and its copy on the way into the log.
+    let _room = if room > SMALL_BYTES { Some(edge.room.take(2 * room)?) } else { None };
+    let value = read_body(body, VALUE_BYTES_MAX).await?;
+    let (key, value) = (Slice::new(&key), Slice::new(&value));
+    let op = KeyOp::Put { bucket, key, value, expiry, only, old: false };
+    let KeyAnswer::Written { version, created } = operate(&edge, op).await? else {
+        return Err(Problem::precondition_failed());
+    };
+    let status = if created { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
+    let mut response = status.into_response();
+    mark(&mut response, version);
+    Ok(response)
+}
+
+/// A value
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/keys/{key}", tag = "buckets",
+    params(
+        ("bucket" = String, Path), ("key" = String, Path),
+        ("If-None-Match" = Option<String>, Header, description = "an ETag: 304 if it is still so"),
+    ),
+    responses(
+        (status = 200, body = Vec<u8>, content_type = "application/octet-stream",
+         headers(("ETag" = String), ("X-Expires-At-Ms" = u64))),
+        (status = 304, description = "it is as it was"),
+        (status = 404, description = "`key_not_found`, `bucket_not_found`", body = ErrorBody),
+    )
+)]
+pub(super) async fn read(
+    State(edge): State<Arc<Edge>>,
+    OneKey { bucket, key }: OneKey,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let bucket = resolved(&edge, &bucket).await?;
+    let found = edge.node.keys().try_row(bucket, &key);
+    let row = match found {
+        Found::Row(row) => Some(row),
+        Found::Absent => None,
+        Found::Unknown => edge.read(move |node| node.keys().row(bucket, &key)).await?,
+    };
+    let row = row.ok_or_else(Problem::key_not_found)?;
+    let version = row.version();
+    let known = headers.get(IF_NONE_MATCH).is_some_and(|tag| tag == etag(version).as_str());
+    let expires_ms = row.expires_ms();
+    let mut response = match known {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => Bytes::from_owner(Value(row)).into_response(),
+    };
+    mark(&mut response, version);
+    let headers = response.headers_mut();
+    // Whatever the bytes look like, a browser shall not take them for a page.
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.extend(expires_ms.map(|ms| (EXPIRES, HeaderValue::from(ms))));
+    Ok(response)
+}
+
+/// The value of a row, sent without a copy.
+struct Value(KeyRow);
+
+impl AsRef<[u8]> for Value {
+    fn as_ref(&self) -> &[u8] {
+        self.0.value()
+    }
+}
+
+/// Delete a key
+#[utoipa::path(
+    delete, path = "/v1/buckets/{bucket}/keys/{key}", tag = "buckets",
+    params(
+        ("bucket" = String, Path), ("key" = String, Path),
+        ("If-Match" = Option<String>, Header, description = "an ETag: only if it is as it was"),
+    ),
+    responses(
+        (status = 204),
+        (status = 404, description = "`key_not_found`, `bucket_not_found`", body = ErrorBody),
+        (status = 412, description = "`precondition_failed`", body = ErrorBody),
+    )
+)]
+pub(super) async fn delete(
+    State(edge): State<Arc<Edge>>,
+    OneKey { bucket, key }: OneKey,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let only = match condition(&headers)? {
+        Only::IfAbsent => return Err(Problem::bad_request("what is not there cannot be deleted")),
+        only => only,
+    };
+    let bucket = resolved(&edge, &bucket).await?;
+    match operate(&edge, KeyOp::Take { bucket, key: Slice::new(&key), only }).await? {
+        KeyAnswer::Row(_) => Ok(StatusCode::NO_CONTENT.into_response()),
+        _ if only == Only::Always => Err(Problem::key_not_found()),
+        _ => Err(Problem::precondition_failed()),
+    }
+}
+
+/// Keys
+///
+/// In the order of their bytes. Looks at every key of the bucket for each page: meant for buckets of up
+/// to some 100,000 keys. SCAN of the Redis protocol walks larger ones.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/keys", tag = "buckets",
+    params(
+        ("bucket" = String, Path),
+        ("prefix" = Option<String>, Query, description = "only keys that begin so, percent-encoded"),
+        ("after" = Option<String>, Query, description = "only keys behind this one, percent-encoded"),
+        ("limit" = Option<usize>, Query, description = "1 to 1,000, by default 20"),
+    ),
+    responses(
+        (status = 200, body = KeyPage),
+        (status = 404, description = "`bucket_not_found`", body = ErrorBody),
+    )
+)]
+pub(super) async fn list(
+    State(edge): State<Arc<Edge>>,
+    OneBucket(name): OneBucket,
+    query: ListQuery<true>,
+) -> Result<Response, Problem> {
+    let bucket = resolved(&edge, &name).await?;
+    let ListQuery { prefix, after, limit } = query;
+    let (asked, wanted) = (prefix.clone(), limit + 1);
+    let rows = edge.read(move |node| first_keys(node, bucket, &asked, after.as_deref(), wanted));
+    let mut rows = rows.await?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| more).map(|last| {
+        let (prefix, after) = (encoded(&prefix), encoded(last.key()));
+        format!("/v1/buckets/{}/keys?prefix={prefix}&limit={limit}&after={after}", name.as_str())
+    });
+    let views: Vec<KeyView> = rows.iter().map(KeyView::of).collect();
+    Ok(page(&views, next.as_deref()))
+}
+
+/// The first `wanted` keys in the order of their bytes that begin with `prefix` and come behind `after`.
+fn first_keys(
+    node: &Node,
+    bucket: BucketId,
+    prefix: &[u8],
+    after: Option<&[u8]>,
+    wanted: usize,
+) -> Vec<KeyRow> {
+    let mut first: BinaryHeap<ByKey> = BinaryHeap::new();
+    let keys = node.keys();
+    let mut next = Some(0);
+    while let Some(from) = next {
+        let (rows, behind) = keys.walk(bucket, from, LOOK);
+        next = behind;
+        let asked = rows.into_iter().filter(|row| {
+            row.key().starts_with(prefix) && after.is_none_or(|after| row.key() > after)
+        });
+        for row in asked.map(ByKey) {
+            if first.len() < wanted || first.peek().is_some_and(|last| row < *last) {
+                first.push(row);
+                if first.len() > wanted {
+                    first.pop();
+                }
+            }
+        }
+    }
+    first.into_sorted_vec().into_iter().map(|ByKey(row)| row).collect()
+}
+
+/// A row in the order of its key.
+#[derive(PartialEq, Eq)]
+struct ByKey(KeyRow);
+
+impl Ord for ByKey {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.key().cmp(other.0.key())
+    }
+}
+
+impl PartialOrd for ByKey {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl KeyView {
+    fn of(row: &KeyRow) -> Self {
+        let (key, etag) = (encoded(row.key()), etag(row.version()));
+        Self { key, bytes: row.value().len(), etag, expires_at_ms: row.expires_ms() }
+    }
+}
+
+fn encoded(bytes: &[u8]) -> String {
+    percent_encode(bytes, PLAIN).to_string()
+}
+
+pub(super) fn to_json(body: &impl Serialize) -> Vec<u8> {
+    let Ok(json) = serde_json::to_vec(body) else {
+        unreachable!("strings and numbers serialise into memory")
+    };
+    json
+}
+
+/// A page as JSON: `items`, and `next` if there is another.
+pub(super) fn page(items: &[impl Serialize], next: Option<&str>) -> Response {
+    #[derive(Serialize)]
+    struct Page<'a, T> {
+        items: &'a [T],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next: Option<&'a str>,
+    }
+    json(to_json(&Page { items, next }))
+}
