@@ -96,7 +96,7 @@ fn told(answer: &KeyAnswer) -> String {
 
 /// Applies `op` where `a` is 7, `b` is "text" and expires in 500 ms, `gone` has expired; and checks the
 /// answer and what `key` is afterwards.
-fn check(op: KeyOp<'_>, answer: &str, key: &str, after: Option<(&str, Option<u64>)>) {
+fn check(op: &KeyOp<'_>, answer: &str, key: &str, after: Option<(&str, Option<u64>)>) {
     let mut world = World::new();
     world.put(ZERO, "gone", "late", Expiry::In(50));
     world.now_ms += 100;
@@ -150,12 +150,12 @@ fn values_are_set_under_conditions_and_with_an_expiry() {
             Some(("7", None)),
         ),
     ] {
-        check(op, answer, key, after);
+        check(&op, answer, key, after);
     }
     let pairs = vec![(bytes("a"), bytes("1")), (bytes("c"), bytes("2")), (bytes("c"), bytes("3"))];
     let put_all = |only_new| KeyOp::PutAll { bucket: ZERO, pairs: pairs.clone(), only_new };
-    check(put_all(false), "written false", "c", Some(("3", None)));
-    check(put_all(true), "Nothing", "c", None);
+    check(&put_all(false), "written false", "c", Some(("3", None)));
+    check(&put_all(true), "Nothing", "c", None);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn values_are_changed_in_place() {
         (bit("c", 9, true), "0", "c", Some(("\0@", None))),
         (bit("a", 8 * VALUE_BYTES_MAX as u64, true), "TooLong", "a", seven),
     ] {
-        check(op, answer, key, after);
+        check(&op, answer, key, after);
     }
 }
 
@@ -236,7 +236,7 @@ fn keys_are_removed_renamed_copied_and_moved() {
         (moved("b", ONE), "1", "b", None),
         (moved("b", ZERO), "SameKey", "b", text),
     ] {
-        check(op, answer, key, after);
+        check(&op, answer, key, after);
     }
 }
 
@@ -274,7 +274,7 @@ fn expiries_are_changed_under_conditions() {
         (expire("b", Expiry::In(5), OnlyExpiry::IfSomeAndEarlier, false), "1", "b", text(5)),
         (expire("b", Expiry::In(505), OnlyExpiry::IfSomeAndLater, false), "1", "b", text(505)),
     ] {
-        check(op, answer, key, after);
+        check(&op, answer, key, after);
     }
 }
 
@@ -484,9 +484,9 @@ fn plainly(
         }
         Step::Add(b, k, by) => {
             let (value, _) = maps[*b as usize].entry(*k).or_insert(("0".into(), None));
-            match value.parse::<i64>().ok().filter(|number| number.to_string() == *value) {
-                Some(number) => *value = (number + by).to_string(),
-                None => {}
+            let number = value.parse::<i64>().ok();
+            if let Some(number) = number.filter(|number| number.to_string() == *value) {
+                *value = (number + by).to_string();
             }
             KeyOp::Add { bucket: BucketId(*b), key: name(k), by: *by }
         }
@@ -509,10 +509,11 @@ fn plainly(
             KeyOp::Rename { bucket: BucketId(*b), from, to, only_new: false }
         }
         Step::Move(b, k, to) => {
-            if b != to && !maps[*to as usize].contains_key(k) {
-                if let Some(found) = maps[*b as usize].remove(k) {
-                    maps[*to as usize].insert(*k, found);
-                }
+            if b != to
+                && !maps[*to as usize].contains_key(k)
+                && let Some(found) = maps[*b as usize].remove(k)
+            {
+                maps[*to as usize].insert(*k, found);
             }
             KeyOp::Move { bucket: BucketId(*b), key: name(k), to_bucket: BucketId(*to) }
         }

@@ -23,7 +23,8 @@ use crate::inbox::{Request, Submission, Taken};
 use crate::keys::{Between, Keys};
 use crate::log::{LocalLog, Log, PAYLOAD_BYTES_MAX, SyncPoint};
 use crate::metrics::Metrics;
-use crate::node::{Durability, Shared};
+use crate::node::Shared;
+use crate::options::Durability;
 
 /// Commands in one group: bounds the memory of a group and the time until its first answer.
 pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;

@@ -57,6 +57,10 @@ pub(crate) struct Settings {
     /// [default: 160MiB]
     #[arg(long, env = "ROOST_POST_MEMORY", value_name = "SIZE")]
     pub(crate) post_memory: Option<ByteSize>,
+    /// Memory for keys of buckets; those not read lately are dropped and come from the disk
+    /// [default: 256MiB]
+    #[arg(long, env = "ROOST_BUCKET_MEMORY", value_name = "SIZE")]
+    pub(crate) bucket_memory: Option<ByteSize>,
     /// Memory for the store's cache [default: 64MiB]
     #[arg(long, env = "ROOST_STORE_CACHE", value_name = "SIZE")]
     pub(crate) store_cache: Option<ByteSize>,
@@ -116,6 +120,7 @@ impl Settings {
             fsync_interval: self.fsync_interval.or(file.fsync_interval),
             timeline_memory: self.timeline_memory.or(file.timeline_memory),
             post_memory: self.post_memory.or(file.post_memory),
+            bucket_memory: self.bucket_memory.or(file.bucket_memory),
             store_cache: self.store_cache.or(file.store_cache),
             overlay_memory: self.overlay_memory.or(file.overlay_memory),
             queue: self.queue.or(file.queue),
@@ -143,6 +148,7 @@ impl Settings {
         };
         set(&mut options.timeline_memory, self.timeline_memory);
         set(&mut options.post_memory, self.post_memory);
+        set(&mut options.bucket_memory, self.bucket_memory);
         set(&mut options.store_cache, self.store_cache);
         set(&mut options.overlay_memory, self.overlay_memory);
         options.queue_commands_max = self.queue.unwrap_or(options.queue_commands_max);

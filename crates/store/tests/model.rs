@@ -159,7 +159,9 @@ impl World {
                     }
                 }
             }),
-            Step::Keys(space, first, count, value) => self.write_keys(space, first, count, value.as_ref()),
+            Step::Keys(space, first, count, value) => {
+                self.write_keys(space, first, count, value.as_ref());
+            }
             Step::Bucket(id, keys) => self.write(|rows| {
                 let bucket = |keys| Bucket { space: Space(id), keys, bytes: keys / 2 };
                 let keys = if id < NUMBERED_BUCKETS { keys.or(Some(0)) } else { keys };

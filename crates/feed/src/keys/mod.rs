@@ -8,12 +8,14 @@
 //! Keys are walked in the order of [`key_hash`], not of the alphabet: a walk that began before keys
 //! came and went goes on at a number, and meets every key that stood all the while exactly once.
 
+mod answer;
 mod op;
 mod row;
 
 use serde::{Deserialize, Serialize};
 
-pub use op::{Expiry, KeyAnswer, KeyOp, KeyOps, KeyRefusal, Only, OnlyExpiry, Watched};
+pub use answer::{KeyAnswer, KeyRefusal};
+pub use op::{Expiry, KeyOp, KeyOps, Only, OnlyExpiry, Watched};
 pub use row::{KeyParts, KeyRow};
 pub use serde_bytes::Bytes;
 

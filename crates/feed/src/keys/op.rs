@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
 
 use crate::ids::{BucketId, Stamp};
-use crate::keys::row::KeyRow;
-use crate::limits;
 use crate::text::BucketName;
 
 /// One change. It is applied as a whole or, if refused, not at all. Each has a stamp of its own.
@@ -17,7 +15,7 @@ use crate::text::BucketName;
 /// Variants are told apart by their order: new ones are added at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum KeyOp<'a> {
-    /// Sets a key. Answers [`KeyAnswer::Written`], or [`KeyAnswer::Nothing`] if `only` forbade it;
+    /// Sets a key. Answers [`Written`](crate::keys::KeyAnswer::Written), or [`Nothing`](crate::keys::KeyAnswer::Nothing) if `only` forbade it;
     /// with `old`, the row that stood before, or `Nothing` if none did.
     Put {
         /// Where.
@@ -174,12 +172,12 @@ pub enum KeyOp<'a> {
         /// Where to.
         to_bucket: BucketId,
     },
-    /// Removes every key of a bucket, or of all. Answers [`KeyAnswer::Done`].
+    /// Removes every key of a bucket, or of all. Answers [`Done`](crate::keys::KeyAnswer::Done).
     Flush {
         /// Which; all, if none.
         bucket: Option<BucketId>,
     },
-    /// Exchanges what two buckets hold. Answers [`KeyAnswer::Done`].
+    /// Exchanges what two buckets hold. Answers [`Done`](crate::keys::KeyAnswer::Done).
     Swap {
         /// One.
         a: BucketId,
@@ -187,7 +185,7 @@ pub enum KeyOp<'a> {
         b: BucketId,
     },
     /// Begins a transaction: unless every watched key is as it was, the next `then` operations do
-    /// not happen and answer [`KeyAnswer::Skipped`]. Answers `Done` or `Skipped`.
+    /// not happen and answer [`Skipped`](crate::keys::KeyAnswer::Skipped). Answers `Done` or `Skipped`.
     Begin {
         /// Keys and how they were.
         #[serde(borrow)]
@@ -206,7 +204,7 @@ pub enum KeyOp<'a> {
         name: BucketName,
     },
     /// Removes rows of keys that expired or whose bucket is gone, a bounded piece. The node asks, not
-    /// a person. Answers [`KeyAnswer::Swept`].
+    /// a person. Answers [`Swept`](crate::keys::KeyAnswer::Swept).
     Sweep,
 }
 
@@ -265,75 +263,6 @@ pub enum OnlyExpiry {
     IfSomeAndLater,
     /// If it expires, and the new expiry is earlier.
     IfSomeAndEarlier,
-}
-
-/// What came of an operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeyAnswer {
-    /// It happened.
-    Done,
-    /// A key was set, and this is its version now.
-    Written {
-        /// Different after every change of the key.
-        version: Stamp,
-        /// Whether it did not stand before.
-        created: bool,
-    },
-    /// A count, a length, a sum, a bit.
-    Number(i64),
-    /// A row.
-    Row(KeyRow),
-    /// There was none, or a condition forbade it; nothing changed.
-    Nothing,
-    /// A watched key had changed: the transaction did not happen.
-    Skipped,
-    /// Rows were removed.
-    Swept {
-        /// How many.
-        rows: u32,
-        /// Whether more waits: ask again soon.
-        more: bool,
-    },
-    /// It cannot be done; nothing changed.
-    Refused(KeyRefusal),
-}
-
-/// Why an operation changed nothing. Not an error of the system: the caller can put it right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KeyRefusal {
-    /// The bucket is gone.
-    #[error("there is no such bucket")]
-    BucketNotFound,
-    /// Buckets 0 to 15 are always there.
-    #[error("buckets 0 to {} cannot be deleted, only emptied", limits::NUMBERED_BUCKETS - 1)]
-    BucketStays,
-    /// Too many buckets.
-    #[error("there are {} buckets, and there can be no more", limits::BUCKETS_MAX)]
-    TooManyBuckets,
-    /// The key to be renamed does not stand.
-    #[error("no such key")]
-    KeyNotFound,
-    /// The value or the increment is not a whole number of 64 bits.
-    #[error("value is not an integer or out of range")]
-    NotInteger,
-    /// The value is not a number.
-    #[error("value is not a valid float")]
-    NotFloat,
-    /// The sum does not fit 64 bits.
-    #[error("increment or decrement would overflow")]
-    Overflow,
-    /// The sum is no number.
-    #[error("increment would produce NaN or Infinity")]
-    NotFinite,
-    /// The value would be too long.
-    #[error("string exceeds maximum allowed size (proto-max-bulk-len)")]
-    TooLong,
-    /// No more spaces: as many buckets were emptied or made as there are numbers.
-    #[error("buckets were emptied too often")]
-    SpacesUsedUp,
-    /// A key cannot be copied or moved onto itself.
-    #[error("source and destination objects are the same")]
-    SameKey,
 }
 
 /// Operations one behind the other, as the log keeps them.

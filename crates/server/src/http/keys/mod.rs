@@ -3,37 +3,37 @@
 //! An `ETag` is the version of a key: it is different after every change, also when the value is the same
 //! again. `If-Match` and `If-None-Match` make a change depend on it.
 
+mod given;
+
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Request, State};
-use axum::http::header::{CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS};
-use axum::http::request::Parts;
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use feed::keys::{Bytes as Slice, Expiry, KeyAnswer, KeyOp, KeyRow, Only};
-use feed::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use feed::{BucketId, BucketName, Stamp};
+use feed::keys::{Bytes as Slice, KeyAnswer, KeyOp, KeyRow, Only};
+use feed::limits::VALUE_BYTES_MAX;
+use feed::{BucketId, Stamp};
 use hyper::body::Body as _;
 use node::{Found, Node};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::buckets::{OneBucket, operate, resolved};
 use crate::http::error::{ErrorBody, Problem};
 use crate::http::guard::Entry;
-use crate::http::input::{decimal, read_body};
+use crate::http::input::read_body;
 use crate::http::page::json;
 use crate::http::{Edge, Routes};
+pub(super) use given::ListQuery;
+use given::{Life, OneKey, condition};
 
 const PATH: &str = "/v1/buckets/{bucket}/keys/{*key}";
 /// When a key expires, in milliseconds since 1970.
 const EXPIRES: HeaderName = HeaderName::from_static("x-expires-at-ms");
-/// Keys on a page unless the caller says, and at most.
-const LIST_DEFAULT: usize = 20;
-const LIST_MAX: usize = 1_000;
 /// Keys looked at in one go while listing.
 const LOOK: usize = 4_096;
 /// Values of up to so many bytes are not counted among what takes much memory.
@@ -70,113 +70,6 @@ pub(crate) struct KeyPage {
     items: Vec<KeyView>,
     /// Path of the next page.
     next: Option<String>,
-}
-
-/// The bucket and the key in the path.
-pub(super) struct OneKey {
-    bucket: BucketName,
-    key: Vec<u8>,
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for OneKey {
-    type Rejection = Problem;
-
-    /// Keys are any bytes, so the path is not read as text.
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let rest = parts.uri.path().strip_prefix("/v1/buckets/");
-        let Some((bucket, key)) = rest.and_then(|rest| rest.split_once("/keys/")) else {
-            unreachable!("the route has both")
-        };
-        let name = percent_decode_str(bucket).decode_utf8().ok();
-        let bucket = name.and_then(|name| BucketName::parse(&name));
-        let key: Vec<u8> = percent_decode_str(key).collect();
-        if !(1..=KEY_BYTES_MAX).contains(&key.len()) {
-            return Err(Problem::bad_key(KEY_BYTES_MAX));
-        }
-        Ok(Self { bucket: bucket.ok_or_else(Problem::bad_bucket)?, key })
-    }
-}
-
-/// How a list is asked for: `after` and `limit`, and `prefix` if there can be one.
-pub(super) struct ListQuery<const PREFIX: bool> {
-    pub(super) prefix: Vec<u8>,
-    pub(super) after: Option<Vec<u8>>,
-    pub(super) limit: usize,
-}
-
-impl<S: Send + Sync, const PREFIX: bool> FromRequestParts<S> for ListQuery<PREFIX> {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let (mut prefix, mut after, mut limit) = (None, None, None);
-        for (name, value) in pairs(parts.uri.query().unwrap_or("")) {
-            let slot = match name {
-                "prefix" if PREFIX => &mut prefix,
-                "after" => &mut after,
-                "limit" => &mut limit,
-                _ if PREFIX => {
-                    return Err(Problem::bad_request(
-                        "known parameters are prefix, after and limit",
-                    ));
-                }
-                _ => return Err(Problem::bad_request("known parameters are after and limit")),
-            };
-            if slot.replace(value).is_some() {
-                return Err(Problem::bad_request("a query parameter is given twice"));
-            }
-        }
-        let number = |bytes: Vec<u8>| decimal(std::str::from_utf8(&bytes).ok()?);
-        let limit = limit.map_or(Some(LIST_DEFAULT as u64), number);
-        let limit = limit.filter(|limit| (1..=LIST_MAX as u64).contains(limit));
-        let limit = limit.ok_or_else(|| Problem::bad_request("limit is 1 to 1000"))?;
-        Ok(Self { prefix: prefix.unwrap_or_default(), after, limit: limit as usize })
-    }
-}
-
-/// Names and values of a query; values are any bytes.
-fn pairs(query: &str) -> impl Iterator<Item = (&str, Vec<u8>)> {
-    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (name, percent_decode_str(&value.replace('+', " ")).collect())
-    })
-}
-
-/// The only parameter of a change: the life of the key.
-pub(super) struct Life(Expiry);
-
-impl<S: Send + Sync> FromRequestParts<S> for Life {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let mut expiry = Expiry::Never;
-        for (name, value) in pairs(parts.uri.query().unwrap_or("")) {
-            let seconds = std::str::from_utf8(&value).ok().and_then(decimal);
-            let ms = seconds.filter(|s| *s > 0).and_then(|s| s.checked_mul(1_000));
-            expiry = match (name, ms, expiry) {
-                ("ttl_s", Some(ms), Expiry::Never) => Expiry::In(ms),
-                _ => return Err(Problem::bad_request("the only parameter is ttl_s, at least 1")),
-            };
-        }
-        Ok(Self(expiry))
-    }
-}
-
-/// What `If-Match` and `If-None-Match` ask of a change.
-fn condition(headers: &HeaderMap) -> Result<Only, Problem> {
-    let bad = || Problem::bad_request("If-Match is * or one ETag; If-None-Match is *; not both");
-    match (headers.get(IF_MATCH), headers.get(IF_NONE_MATCH)) {
-        (None, None) => Ok(Only::Always),
-        (Some(tag), None) if tag == "*" => Ok(Only::IfPresent),
-        (Some(tag), None) => {
-            let tag = tag.to_str().map_err(|_| bad())?;
-            let tag =
-                tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).ok_or_else(bad)?;
-            // An ETag that is none of ours matches nothing.
-            Ok(Only::IfVersion(Stamp(decimal(tag).unwrap_or(0))))
-        }
-        (None, Some(tag)) if tag == "*" => Ok(Only::IfAbsent),
-        _ => Err(bad()),
-    }
 }
 
 fn etag(version: Stamp) -> String {

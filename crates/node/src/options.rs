@@ -1,0 +1,65 @@
+//! How a node is set up.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::clock::Clock;
+
+const MIB: usize = 1 << 20;
+
+/// When a change is on the disk rather than with the operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Before it is acknowledged: survives a power loss.
+    Always,
+    /// At most so long after: a power loss may lose that much, the end of the process nothing.
+    Interval(Duration),
+    /// When the operating system likes: the end of the process loses nothing.
+    Never,
+}
+
+/// How a node is set up. Sizes are bytes of memory.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    /// Directory of the log and the store; made if it is not there.
+    pub data: PathBuf,
+    /// See [`Durability`].
+    pub durability: Durability,
+    /// Budget of home timelines; beyond it those not read lately are dropped.
+    pub timeline_memory: usize,
+    /// Budget of rendered posts and of authors' newest posts.
+    pub post_memory: usize,
+    /// Budget of keys of buckets; beyond it those not read lately are dropped and come from the disk.
+    pub bucket_memory: usize,
+    /// Cache of the store.
+    pub store_cache: usize,
+    /// Changes held before a checkpoint takes them to the store; up to four times as much while one
+    /// is under way and writing goes on.
+    pub overlay_memory: usize,
+    /// Commands that may wait for the writer; beyond it callers are told to come back.
+    pub queue_commands_max: usize,
+    /// Texts and views of stories are gone from every file so long after the story has expired or
+    /// was deleted, while the node runs.
+    pub erase_within: Duration,
+    /// Where the time comes from.
+    pub clock: Clock,
+}
+
+impl NodeOptions {
+    /// Durable always, within budgets of 1,056 MiB, and 192 MiB more while checkpoints lag behind.
+    #[must_use]
+    pub fn new(data: impl Into<PathBuf>) -> Self {
+        Self {
+            data: data.into(),
+            durability: Durability::Always,
+            timeline_memory: 512 * MIB,
+            post_memory: 160 * MIB,
+            bucket_memory: 256 * MIB,
+            store_cache: 64 * MIB,
+            overlay_memory: 64 * MIB,
+            queue_commands_max: 16_384,
+            erase_within: Duration::from_secs(3_600),
+            clock: Clock::system(),
+        }
+    }
+}
