@@ -95,8 +95,11 @@ fn images_of_every_kind_are_recognised_as_the_drawing_they_become() {
         let png = file(&picture.clone().into(), ImageFormat::Png);
         let bits = server::drawing::open(&png).unwrap().normalise().unwrap();
         let body = json!({"sample": format!("{bits:x}")}).to_string();
-        let drawn = ask(&server, "/v1/recognise", &JSON, body.as_bytes());
+        let mut drawn = ask(&server, "/v1/recognise", &JSON, body.as_bytes());
         assert_eq!(drawn["label"], name);
+        // Who sends an image is also told what it became.
+        assert_eq!(drawn.get("bits"), None);
+        drawn["bits"] = json!(format!("{bits:x}"));
         let mut inverted = DynamicImage::from(picture.clone());
         inverted.invert();
         // Ink of any shade on nothing, as a canvas in a browser saves it.

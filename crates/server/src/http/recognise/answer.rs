@@ -15,10 +15,13 @@ pub(super) fn answer(samples: &Samples, asked: &Asked, k: K) -> Vec<u8> {
     let one = ANSWER_BYTES + NEIGHBOUR_BYTES * k.count();
     let mut out = Vec::with_capacity(one * asked.all().len());
     match asked {
-        Asked::One(sample) => {
+        Asked::One(sample) | Asked::Drawn(sample) => {
             let mut nearest = Vec::new();
             samples.nearest(sample, k, &mut nearest);
             write_one(samples, &nearest, &mut out);
+            if matches!(asked, Asked::Drawn(_)) {
+                write_bits(sample, &mut out);
+            }
         }
         Asked::Many(queries) => write_all(samples, queries, k, &mut out),
     }
@@ -61,6 +64,12 @@ fn write_one(samples: &Samples, nearest: &[Neighbour], out: &mut Vec<u8>) {
         out.push(b'}');
     });
     out.push(b'}');
+}
+
+/// Completes an object with the drawing itself, which the caller has not got.
+fn write_bits(sample: &Bits, out: &mut Vec<u8>) {
+    out.pop();
+    out.extend_from_slice(format!(",\"bits\":\"{sample:x}\"}}").as_bytes());
 }
 
 fn write_list<T>(items: &[T], out: &mut Vec<u8>, mut write: impl FnMut(&T, &mut Vec<u8>)) {

@@ -26,6 +26,8 @@ pub(crate) struct Given(pub(crate) Result<Bits, Cow<'static, str>>);
 /// What a request asks about.
 pub(super) enum Asked {
     One(Bits),
+    /// What an image became.
+    Drawn(Bits),
     Many(Vec<Bits>),
 }
 
@@ -52,7 +54,7 @@ struct List(Result<Vec<Bits>, Cow<'static, str>>);
 impl Asked {
     pub(super) fn all(&self) -> &[Bits] {
         match self {
-            Self::One(sample) => std::slice::from_ref(sample),
+            Self::One(sample) | Self::Drawn(sample) => std::slice::from_ref(sample),
             Self::Many(samples) => samples,
         }
     }
@@ -80,7 +82,7 @@ impl Kind {
         match self {
             Self::Json => json(body),
             Self::Text => text(body),
-            Self::Image => image(body, room).map(Asked::One),
+            Self::Image => image(body, room).map(Asked::Drawn),
         }
     }
 }

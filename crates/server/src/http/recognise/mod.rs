@@ -70,6 +70,9 @@ pub(crate) struct Recognised {
     votes: Vec<Votes>,
     /// The K nearest samples, the nearest first; fewer if the set has fewer.
     neighbours: Vec<NearSample>,
+    /// What an image became, as 256 hexadecimal digits; not there unless it was one.
+    #[schema(nullable = false)]
+    bits: Option<String>,
 }
 
 /// How many of the neighbours have a label. Of labels with as many votes the one whose nearest sample
