@@ -76,7 +76,8 @@ fn explain(url: &str, reader: u32) {
     println!(
         "roost runs at {url} in open mode, with a small population that posts and tells stories.
 
-Open {url}/docs to see and try the whole API. In another terminal:
+Open {url} in a browser and watch it move; {url}/docs has the whole API.
+In another terminal:
 
   # a home timeline; ask again and it has moved
   curl '{url}/v1/users/{reader}/timeline?limit=3'

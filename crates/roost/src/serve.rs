@@ -71,6 +71,7 @@ impl Serve {
         if let Some(life) = settings.story_life {
             server_options.story_life = life;
         }
+        server_options.pages = settings.pages();
         server::serve(listener, node.clone(), server_options, stop).await?;
         tracing::info!("taking a last checkpoint");
         tokio::task::spawn_blocking(move || node.close()).await?;

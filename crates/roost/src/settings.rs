@@ -10,7 +10,7 @@ use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use node::{Durability, NodeOptions};
 use serde::Deserialize;
-use server::Lifetime;
+use server::{Lifetime, Pages};
 
 use crate::logging::LogFormat;
 
@@ -84,6 +84,20 @@ pub(crate) struct Settings {
     #[arg(long, env = "ROOST_ERASE_WITHIN", value_name = "TIME", value_parser = erase_within)]
     #[serde(deserialize_with = "erase_within_in_file")]
     pub(crate) erase_within: Option<Duration>,
+    /// Serve the pages at / beside the API [default: true]
+    #[arg(
+        long,
+        env = "ROOST_WEB",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_name = "true|false"
+    )]
+    pub(crate) web: Option<bool>,
+    /// Read the pages from this folder at every request, for those who work on them
+    /// [default: those in the program]
+    #[arg(long, env = "ROOST_WEB_ASSETS", value_name = "DIR")]
+    pub(crate) web_assets: Option<PathBuf>,
     /// Form of the log on standard error: text, json, or auto, which is text on a terminal. What
     /// it holds is chosen by ROOST_LOG, for example ROOST_LOG=debug [default: auto]
     #[arg(long, env = "ROOST_LOG_FORMAT", value_name = "FORMAT")]
@@ -127,6 +141,8 @@ impl Settings {
             max_connections: self.max_connections.or(file.max_connections),
             story_life: self.story_life.or(file.story_life),
             erase_within: self.erase_within.or(file.erase_within),
+            web: self.web.or(file.web),
+            web_assets: self.web_assets.or(file.web_assets),
             log_format: self.log_format.or(file.log_format),
         })
     }
@@ -134,6 +150,15 @@ impl Settings {
     /// The address to bind to.
     pub(crate) fn listen(&self) -> SocketAddr {
         self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8998)))
+    }
+
+    /// Where the pages come from.
+    pub(crate) fn pages(&self) -> Pages {
+        match &self.web_assets {
+            _ if self.web == Some(false) => Pages::None,
+            Some(folder) => Pages::Folder(folder.clone()),
+            None => Pages::Embedded,
+        }
     }
 
     /// What the node needs of them.
@@ -236,7 +261,7 @@ mod tests {
         let file = directory.path().join("roost.toml");
         let text = "listen = \"127.0.0.1:1\"\nqueue = 7\ntimeline-memory = \"1MiB\"\n\
                     fsync-interval = \"250ms\"\ndurability = \"interval\"\n\
-                    story-life = 60\nerase-within = \"10m\"\n";
+                    story-life = 60\nerase-within = \"10m\"\nweb-assets = \"pages\"\n";
         std::fs::write(&file, text).unwrap();
         let line = Line::parse_from(["roost", "--listen", "127.0.0.1:2"]);
         let settings = line.settings.completed_by(&file).unwrap();
@@ -246,6 +271,10 @@ mod tests {
         assert_eq!(options.durability, Durability::Interval(Duration::from_millis(250)));
         assert_eq!(options.erase_within, Duration::from_secs(600));
         assert_eq!(settings.story_life, Some(Lifetime::from_secs(60).unwrap()));
+        assert_eq!(settings.pages(), Pages::Folder(PathBuf::from("pages")));
+        let without = Line::parse_from(["roost", "--web=false"]).settings;
+        assert_eq!(without.completed_by(&file).unwrap().pages(), Pages::None);
+        assert_eq!(Settings::default().pages(), Pages::Embedded);
         let by_default = Settings::default().node_options();
         assert_eq!(by_default.erase_within, Duration::from_secs(3_600));
         assert_eq!(options.post_memory, NodeOptions::new("x").post_memory);

@@ -20,6 +20,8 @@ mod room;
 mod serve;
 mod stall;
 
+use std::path::PathBuf;
+
 use axum::Router;
 use feed::limits;
 use node::Node;
@@ -40,6 +42,18 @@ pub enum Access {
     },
 }
 
+/// Where the pages at `/` come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Pages {
+    /// From the program.
+    #[default]
+    Embedded,
+    /// From this folder, read again at every request: for those who work on them.
+    Folder(PathBuf),
+    /// There are none; the API is served all the same.
+    None,
+}
+
 /// How the edge is set up.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
@@ -52,16 +66,24 @@ pub struct ServerOptions {
     pub blocking_reads_max: usize,
     /// How long a story lives if its author does not say.
     pub story_life: Lifetime,
+    /// What is served at `/`.
+    pub pages: Pages,
 }
 
 impl ServerOptions {
-    /// 16,384 connections, 64 blocking reads, and stories of 24 hours.
+    /// 16,384 connections, 64 blocking reads, stories of 24 hours, and the pages of the program.
     #[must_use]
     pub fn new(access: Access) -> Self {
         let Ok(story_life) = Lifetime::from_secs(limits::STORY_SECS_DEFAULT) else {
             unreachable!("the default is within the limits");
         };
-        Self { access, connections_max: 16_384, blocking_reads_max: 64, story_life }
+        Self {
+            access,
+            connections_max: 16_384,
+            blocking_reads_max: 64,
+            story_life,
+            pages: Pages::default(),
+        }
     }
 }
 

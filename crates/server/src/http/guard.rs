@@ -102,7 +102,7 @@ impl<F: Future<Output = Response>> Future for Answer<F> {
             },
         };
         let no_store = HeaderValue::from_static("no-store");
-        response.headers_mut().insert(CACHE_CONTROL, no_store);
+        response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
         let (status, elapsed) = (response.status(), this.started.elapsed());
         this.counters.count(status, elapsed);
         let (method, path) = this.counters.name();

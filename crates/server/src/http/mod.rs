@@ -20,6 +20,7 @@ mod samples;
 mod stories;
 mod timelines;
 mod users;
+mod web;
 
 use std::sync::Arc;
 
@@ -120,6 +121,7 @@ pub(crate) fn routes(
     batch::route(&mut routes);
     operations::route(&mut routes);
     docs::route(&mut routes);
+    web::route(&mut routes, &options.pages);
     if options.access == Access::Open {
         reports::route(&mut routes);
     }

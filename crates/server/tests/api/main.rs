@@ -17,3 +17,4 @@ mod reports;
 mod stories;
 mod timelines;
 mod users;
+mod web;

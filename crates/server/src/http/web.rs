@@ -1,0 +1,286 @@
+//! The pages: one HTML document at `/` and what it loads from `/assets/`, all of which are in this
+//! program.
+//!
+//! A page holds no data. What it shows it asks the public API for, as any other client does, so
+//! everybody may load it. **Invariant:** a page loads nothing from elsewhere, runs no inline script
+//! and never makes markup of text: [`POLICY`] has browsers refuse all three.
+
+use std::io::Write as _;
+use std::path::{Component, Path};
+use std::sync::{Arc, OnceLock};
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, State};
+use axum::http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest as _, Sha256};
+
+use crate::Pages;
+use crate::http::error::Problem;
+use crate::http::guard::Entry;
+use crate::http::input::path;
+use crate::http::{Edge, Routes};
+
+/// The document that all pages share.
+const SHELL: &str = "index.html";
+const HTML: &str = "text/html; charset=utf-8";
+/// What the document may do, and with it all that it loads.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'; trusted-types 'none'";
+const HEADERS: [(HeaderName, &str); 4] = [
+    // Kept, but asked for again: a new version of the program shows at once.
+    (CACHE_CONTROL, "no-cache"),
+    (REFERRER_POLICY, "no-referrer"),
+    (VARY, "accept-encoding"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+];
+
+/// A file as it stands in the folder `web`.
+struct Asset {
+    name: &'static str,
+    bytes: &'static [u8],
+    /// Made when it is first asked for.
+    ready: OnceLock<Ready>,
+}
+
+/// A file ready to be sent.
+struct Ready {
+    media_type: HeaderValue,
+    tag: HeaderValue,
+    plain: Bytes,
+    gzip: Bytes,
+}
+
+macro_rules! assets {
+    ($($name:literal,)*) => {
+        static ASSETS: [Asset; [$($name),*].len()] = [$(Asset {
+            name: $name,
+            bytes: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/web/", $name)),
+            ready: OnceLock::new(),
+        }),*];
+    };
+}
+
+assets! {
+    "css/base.css",
+    "css/pages.css",
+    "css/parts.css",
+    "css/tools.css",
+    "icon.svg",
+    "index.html",
+    "js/api.js",
+    "js/bitmap.js",
+    "js/complete.js",
+    "js/compose.js",
+    "js/dom.js",
+    "js/feed.js",
+    "js/icons.js",
+    "js/live.js",
+    "js/main.js",
+    "js/metrics.js",
+    "js/pages/buckets.js",
+    "js/pages/dashboard.js",
+    "js/pages/draw.js",
+    "js/pages/home.js",
+    "js/pages/lock.js",
+    "js/pages/mentions.js",
+    "js/pages/profile.js",
+    "js/pages/stories.js",
+    "js/pages/who.js",
+    "js/paper.js",
+    "js/people.js",
+    "js/plot.js",
+    "js/post.js",
+    "js/say.js",
+    "js/session.js",
+    "js/sse.js",
+    "js/text.js",
+    "js/time.js",
+    "js/told.js",
+    "js/tray.js",
+    "js/value.js",
+    "js/viewer.js",
+}
+
+/// Adds the pages, if there are to be any.
+pub(super) fn route(routes: &mut Routes<'_>, pages: &Pages) {
+    let folder: Option<Arc<Path>> = match pages {
+        Pages::None => return,
+        Pages::Embedded => None,
+        Pages::Folder(folder) => Some(Arc::from(folder.as_path())),
+    };
+    let shell = folder.clone();
+    routes.on("GET", "/", Entry::Public, |State(edge): State<Arc<Edge>>, headers: HeaderMap| {
+        page(edge, shell, String::from(SHELL), headers)
+    });
+    let asset = |State(edge): State<Arc<Edge>>, Name(name): Name, headers: HeaderMap| {
+        page(edge, folder, name, headers)
+    };
+    routes.on("GET", "/assets/{*file}", Entry::Public, asset);
+}
+
+/// A name below `/assets/`.
+struct Name(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        Ok(Self(path(parts).await?))
+    }
+}
+
+/// A file of the program, or of `folder`.
+async fn page(
+    edge: Arc<Edge>,
+    folder: Option<Arc<Path>>,
+    name: String,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let Some(folder) = folder else {
+        let asset =
+            ASSETS.iter().find(|asset| asset.name == name).ok_or_else(Problem::not_found)?;
+        let ready = asset.ready.get_or_init(|| Ready::new(asset.name, asset.bytes.into()));
+        return Ok(ready.answer(&headers));
+    };
+    let inside = |part| matches!(part, Component::Normal(_));
+    if !Path::new(&name).components().all(inside) {
+        return Err(Problem::not_found());
+    }
+    let read =
+        move || std::fs::read(folder.join(&name)).map(|bytes| Ready::new(&name, bytes.into()));
+    let ready = edge.reads.run(read).await?.map_err(|_| Problem::not_found())?;
+    Ok(ready.answer(&headers))
+}
+
+impl Ready {
+    fn new(name: &str, plain: Bytes) -> Self {
+        let digest: String =
+            Sha256::digest(&plain).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+        // Weak, since one tag stands for the plain and the compressed form.
+        let Ok(tag) = HeaderValue::try_from(format!("W/\"{digest}\"")) else {
+            unreachable!("hexadecimal digits are a header value");
+        };
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        let Ok(gzip) = encoder.write_all(&plain).and_then(|()| encoder.finish()) else {
+            unreachable!("nothing fails to be written to memory");
+        };
+        let media_type = HeaderValue::from_static(media_type(name));
+        Self { media_type, tag, plain, gzip: gzip.into() }
+    }
+
+    fn answer(&self, asked: &HeaderMap) -> Response {
+        let mut response = Response::new(Body::empty());
+        let headers = response.headers_mut();
+        for (name, value) in HEADERS {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        if self.media_type == HTML {
+            headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+        }
+        headers.insert(ETAG, self.tag.clone());
+        if mentions(asked, &IF_NONE_MATCH, |tag| tag.as_bytes() == self.tag.as_bytes()) {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            return response;
+        }
+        headers.insert(CONTENT_TYPE, self.media_type.clone());
+        let gzip = mentions(asked, &ACCEPT_ENCODING, |coding| coding == "gzip");
+        if gzip {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        *response.body_mut() = Body::from(if gzip { &self.gzip } else { &self.plain }.clone());
+        response
+    }
+}
+
+/// Whether a header's list has such an element.
+fn mentions(headers: &HeaderMap, name: &HeaderName, is: impl Fn(&str) -> bool) -> bool {
+    let lists = headers.get_all(name).iter().filter_map(|list| list.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|element| is(element.trim()))
+}
+
+fn media_type(name: &str) -> &'static str {
+    match name.rsplit('.').next() {
+        Some("html") => HTML,
+        Some("css") => "text/css; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a browser transfers at most, all files together.
+    const COMPRESSED_BYTES_MAX: usize = 100_000;
+    /// Longest module, in lines, as for Rust.
+    const LINES_MAX: usize = 400;
+
+    fn in_folder(folder: &Path, prefix: &str, found: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+            if entry.path().is_dir() {
+                in_folder(&entry.path(), &format!("{name}/"), found);
+            } else {
+                found.push(name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_in_the_program() {
+        let mut found = Vec::new();
+        in_folder(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/web")), "", &mut found);
+        found.sort_unstable();
+        let mut known: Vec<&str> = ASSETS.iter().map(|asset| asset.name).collect();
+        known.sort_unstable();
+        assert_eq!(known, found);
+        for name in known {
+            assert_ne!(media_type(name), "application/octet-stream", "{name}");
+        }
+    }
+
+    #[test]
+    fn all_files_together_are_small() {
+        let ready = ASSETS.iter().map(|asset| Ready::new(asset.name, asset.bytes.into()));
+        let bytes: usize = ready.map(|ready| ready.gzip.len()).sum();
+        assert!(bytes < COMPRESSED_BYTES_MAX, "{bytes}");
+    }
+
+    #[test]
+    fn modules_are_short_and_say_what_they_are() {
+        for asset in ASSETS.iter().filter(|asset| !asset.name.ends_with(".svg")) {
+            let text = std::str::from_utf8(asset.bytes).unwrap();
+            assert!(text.lines().count() <= LINES_MAX, "{}", asset.name);
+            let start = if asset.name.ends_with(".js") { "// " } else { "" };
+            let start = if asset.name.ends_with(".css") { "/* " } else { start };
+            assert!(text.starts_with(start), "{}", asset.name);
+        }
+    }
+
+    #[test]
+    fn lists_in_headers_are_read_by_element() {
+        let check = |value: &'static str, expect: bool| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(value));
+            let found = mentions(&headers, &ACCEPT_ENCODING, |coding| coding == "gzip");
+            assert_eq!(found, expect, "{value:?}");
+        };
+        check("gzip", true);
+        check("br, gzip ,deflate", true);
+        check("", false);
+        check("gzipped, br", false);
+    }
+}

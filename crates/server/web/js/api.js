@@ -1,0 +1,104 @@
+// The public API. Every answer that is no success is thrown as a Problem; a server that cannot be
+// reached is one too. Nothing here knows of pages.
+
+import { pause } from "./dom.js";
+import { key } from "./session.js";
+
+/** What went wrong: `status` is 0 if there was no answer. */
+export class Problem extends Error {
+  constructor(status, code, message) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+
+  /** Whether the same request may succeed later. */
+  get passes() {
+    return this.status === 0 || this.status === 503;
+  }
+}
+
+/** Hears `reached`, `lost` and `locked` (the server wants a key). */
+export const server = new EventTarget();
+
+/** How far the server's clock is ahead of this one's, in milliseconds. */
+let ahead = 0;
+
+/** Now, as the server sees it. */
+export const now = () => Date.now() + ahead;
+
+function setClock(header) {
+  const there = Date.parse(header ?? "");
+  const difference = there + 500 - Date.now();
+  // The header has whole seconds: below two there is nothing to learn.
+  ahead = Math.abs(difference) > 2000 ? difference : 0;
+}
+
+/** Sends a request with the key and returns the answer, whatever its status. */
+export async function send(path, { method = "GET", headers = {}, body, signal } = {}) {
+  const secret = key.read();
+  const all = secret ? { ...headers, Authorization: `Bearer ${secret}` } : headers;
+  let answer;
+  try {
+    answer = await fetch(path, { method, headers: all, body, signal, cache: "no-store" });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    server.dispatchEvent(new Event("lost"));
+    throw new Problem(0, "unreachable", "The server cannot be reached.");
+  }
+  setClock(answer.headers.get("date"));
+  server.dispatchEvent(new Event("reached"));
+  if (answer.status === 401) server.dispatchEvent(new Event("locked"));
+  return answer;
+}
+
+/** Throws the Problem that an answer tells of. */
+export async function thrown(answer) {
+  const { error, message } = await answer.json().catch(() => ({}));
+  throw new Problem(answer.status, error ?? "unknown", sentence(message ?? `The server answered ${answer.status}.`));
+}
+
+function sentence(text) {
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
+}
+
+/** Sends a request and returns the answer's JSON, or null if it has none. */
+export async function ask(method, path, { json, ...rest } = {}) {
+  const asked = { method, ...rest };
+  if (json !== undefined) {
+    asked.body = JSON.stringify(json);
+    asked.headers = { ...rest.headers, "Content-Type": "application/json" };
+  }
+  const answer = await send(path, asked);
+  if (!answer.ok) await thrown(answer);
+  return answer.status === 204 ? null : answer.json();
+}
+
+export const get = (path, signal) => ask("GET", path, { signal });
+
+/** A key under which a request happens once, however often it is sent. */
+export function once() {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return { "Idempotency-Key": Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("") };
+}
+
+/**
+ * Sends a request until it is answered for good. It carries a key of its own, so that it happens
+ * once even if an answer was lost. `waiting` hears when it has to be sent again.
+ */
+export async function insist(method, path, { headers, waiting, signal, ...rest } = {}) {
+  const keyed = { ...headers, ...once() };
+  for (let waitMs = 250; ; waitMs = Math.min(waitMs * 2, 4000)) {
+    try {
+      return await ask(method, path, { headers: keyed, signal, ...rest });
+    } catch (problem) {
+      if (!(problem instanceof Problem) || !problem.passes || signal?.aborted) throw problem;
+      waiting?.(problem);
+      await pause(waitMs, signal);
+    }
+  }
+}
+
+/** A user as paths name them. */
+export const user = (id) => `/v1/users/${encodeURIComponent(id)}`;

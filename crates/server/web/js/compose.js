@@ -1,0 +1,94 @@
+// Writing: a field that grows, a counter that shows when it matters, handles that complete. What is
+// sent happens once, even if the server goes away meanwhile: it is sent again until it answers.
+
+import { insist, user } from "./api.js";
+import { completing } from "./complete.js";
+import { h, svg } from "./dom.js";
+import { face, meetFollowees } from "./people.js";
+import { say, toast } from "./say.js";
+import { whoami } from "./session.js";
+import { CHARS_MAX, room } from "./text.js";
+
+/** From so many characters left on, the counter has a number. */
+const NUMBER_FROM = 60;
+const ROUND = 2 * Math.PI * 9;
+
+let composers = 0;
+
+/**
+ * A form to write in. `sent` gets what was made. `closed` hears Escape, if it may be closed.
+ * `to` is where it goes, `more` adds controls, `extra` adds to what is sent.
+ */
+export function composer({ label, hint = "", begin = "", verb = "Post", small = false, to = "posts", more = null, extra = () => ({}), sent, closed }) {
+  const me = whoami();
+  composers += 1;
+  const id = `composer-${composers}`;
+  const field = h("textarea", { id, rows: small ? 1 : 2, placeholder: hint, "aria-describedby": `${id}-count`, dir: "auto", spellcheck: "true" });
+  const arc = svg("circle", { cx: 12, cy: 12, r: 9, class: "arc" });
+  const number = h("span.number", { "aria-hidden": "true" });
+  const count = h("span.unseen", { id: `${id}-count` });
+  const button = h("button.pill.main", { type: "submit", disabled: true }, verb);
+  const wait = h("span.wait", { role: "status" });
+  const box = h("div.field", null, h("label.unseen", { for: id }, label), field);
+  const form = h(`form.composer${small ? ".small" : ""}`, { onsubmit: submit },
+    face(me, small ? "s" : "m"),
+    h("div.writing", null, box,
+      h("div.below", null, more, wait,
+        h("span.count", null, svg("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("circle", { cx: 12, cy: 12, r: 9 }), arc), number, count),
+        closed ? h("button.pill.quiet", { type: "button", onclick: closed }, "Cancel") : null,
+        button)));
+  completing(field, box);
+
+  function measure() {
+    const rest = room(field.value);
+    const empty = field.value.trim() === "" || field.value === begin;
+    form.classList.toggle("written", field.value !== "");
+    form.classList.toggle("over", rest < 0);
+    arc.style.strokeDasharray = `${Math.min(1, 1 - rest / CHARS_MAX) * ROUND} ${ROUND}`;
+    number.textContent = rest <= NUMBER_FROM ? String(rest) : "";
+    count.textContent = rest < 0 ? `${-rest} characters too many` : `${rest} characters left`;
+    button.disabled = empty || rest < 0;
+    if (CSS.supports("field-sizing", "content")) return;
+    field.style.height = "auto";
+    field.style.height = `${field.scrollHeight}px`;
+  }
+
+  async function submit(event) {
+    event.preventDefault();
+    if (button.disabled || form.getAttribute("aria-busy") === "true") return;
+    const text = field.value;
+    form.setAttribute("aria-busy", "true");
+    field.readOnly = true;
+    try {
+      const made = await insist("POST", `${user(me.id)}/${to}`, {
+        json: { text, ...extra() },
+        waiting: () => { wait.textContent = "Waiting for the server. It will be sent."; },
+      });
+      field.value = begin;
+      say(to === "stories" ? "Told." : "Posted.");
+      sent?.(made);
+    } catch (problem) {
+      toast(problem.message, "bad");
+    } finally {
+      wait.textContent = "";
+      field.readOnly = false;
+      form.removeAttribute("aria-busy");
+      measure();
+    }
+  }
+
+  field.addEventListener("input", measure);
+  field.addEventListener("focus", () => meetFollowees().catch(() => null), { once: true });
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+    if (event.key === "Escape") closed?.();
+  });
+  field.value = begin;
+  measure();
+  form.begin = () => {
+    field.focus();
+    field.setSelectionRange(field.value.length, field.value.length);
+    form.scrollIntoView({ block: "nearest" });
+  };
+  return form;
+}

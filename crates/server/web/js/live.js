@@ -1,0 +1,53 @@
+// The one stream of this window: what happens to the person whose window it is. Pages listen here
+// for `post`, `mention`, `story`, `story_expired`, and for `fresh`: the stream begins now, so what
+// was loaded before may have a gap behind it.
+
+import { Problem, server, user } from "./api.js";
+import { changes, whoami } from "./session.js";
+import { listen } from "./sse.js";
+
+export const live = new EventTarget();
+
+/** "opening", "open", "lost", or "off" when there is nobody to listen for. */
+export let state = "off";
+
+let stop = null;
+
+function told(next) {
+  if (state === next) return;
+  state = next;
+  live.dispatchEvent(new Event("state"));
+}
+
+async function run() {
+  stop?.abort();
+  stop = null;
+  const me = whoami();
+  // A window that nobody sees lets go: browsers open six connections to a server, for all tabs.
+  if (!me || document.hidden) return told("off");
+  stop = new AbortController();
+  const { signal } = stop;
+  told("opening");
+  try {
+    await listen(`${user(me.id)}/events`, {
+      signal,
+      heard: ({ event, data }) => live.dispatchEvent(new CustomEvent(event, { detail: JSON.parse(data) })),
+      state: (what, resumed) => {
+        told(what === "open" ? "open" : "lost");
+        if (what === "open" && !resumed) live.dispatchEvent(new Event("fresh"));
+      },
+    });
+  } catch (problem) {
+    if (signal.aborted) return;
+    told("off");
+    if (problem instanceof Problem && problem.status === 404) live.dispatchEvent(new Event("nobody"));
+  }
+}
+
+/** Begins to listen, and goes on whoever one becomes. */
+export function start() {
+  changes.addEventListener("change", run);
+  server.addEventListener("unlocked", run);
+  document.addEventListener("visibilitychange", run);
+  run();
+}

@@ -1,0 +1,168 @@
+// Draw: what is drawn goes to the recogniser while one draws. It answers with votes and with the
+// nearest drawings it knows, and can be taught.
+
+import { ask, get, insist, send, thrown } from "../api.js";
+import { bitmap } from "../bitmap.js";
+import { h, put } from "../dom.js";
+import { Paper } from "../paper.js";
+import { carry, say } from "../say.js";
+
+const K = 15;
+/** Side of the picture that is sent, in pixels. */
+const SENT = 160;
+const DIGITS = "digits";
+const OWN = "shapes";
+/** A drawing at rest is said aloud after so long. */
+const SAY_AFTER_MS = 700;
+
+export async function render({ main, signal }) {
+  new Board(main, await get("/v1/recognise", signal), signal);
+}
+
+class Board {
+  constructor(main, overview, signal) {
+    this.signal = signal;
+    this.set = DIGITS;
+    this.asking = false;
+    this.again = false;
+    this.bits = null;
+    this.samples = new Map();
+    this.paper = new Paper({ changed: () => this.look(), rested: () => this.tell() });
+    this.label = h("output.guess", { "aria-live": "off" });
+    this.share = h("p.share");
+    this.votes = h("ol.votes", { "aria-label": "Votes" });
+    this.seen = h("div.seenas");
+    this.near = h("ol.near", { "aria-label": `The ${K} nearest drawings` });
+    this.sets = h("div.sets", { role: "radiogroup", "aria-label": "What to compare with" });
+    this.facts = h("p.facts");
+    const clear = h("button.pill", { type: "button", onclick: () => this.paper.clear() }, "Clear");
+    const undo = h("button.pill.quiet", { type: "button", onclick: () => this.paper.undo() }, "Undo");
+    put(main,
+      h("header.head", null, h("h1", null, "Draw")),
+      h("div.board", null,
+        h("section.easel", { "aria-label": "Drawing" }, this.paper.node, h("div.tools", null, this.sets, undo, clear)),
+        h("section.answer", { "aria-label": "Answer" },
+          h("div.verdict", null, this.label, h("div", null, this.share, this.votes)),
+          h("h2", null, "Nearest drawings"), this.near, this.facts),
+        this.teacher()));
+    this.overview(overview);
+    this.blank();
+  }
+
+  /** The sets there are; one's own comes into being with its first drawing. */
+  overview(overview) {
+    this.known = new Map(overview.sets.map((set) => [set.set, set]));
+    const names = [...new Set([DIGITS, OWN, ...this.known.keys()])];
+    put(this.sets, ...names.map((name) => h("button.chip", {
+      type: "button", role: "radio", "aria-checked": String(name === this.set),
+      onclick: () => { this.set = name; this.overview(overview); this.look(); },
+    }, name === DIGITS ? "Digits" : name === OWN ? "Shapes" : name)));
+    const set = this.known.get(this.set);
+    const labels = set ? set.labels.map(({ label, samples }) => `${label} (${samples})`).join(", ") : "";
+    this.facts.textContent = set
+      ? (this.set === DIGITS ? `Compared with ${set.samples.toLocaleString("en")} drawings, exactly, by ${overview.instruction_set} instructions.` : `Taught so far: ${labels}.`)
+      : "Nothing taught yet: draw a shape, give it a name, and teach it.";
+  }
+
+  /** As many neighbours as can outvote the rest: few where little was taught. */
+  k() {
+    if (this.set === DIGITS) return K;
+    const least = Math.min(...(this.known.get(this.set)?.labels ?? []).map(({ samples }) => samples));
+    return Math.max(1, Math.min(K, 2 * least - 1));
+  }
+
+  blank() {
+    this.bits = null;
+    this.label.textContent = "";
+    this.label.dataset.sure = "";
+    this.share.textContent = this.set === DIGITS ? "Draw a digit, 0 to 9." : "Draw a shape you taught.";
+    put(this.votes);
+    put(this.near, ...Array.from({ length: K }, () => h("li.none")));
+    this.teach.disabled = true;
+  }
+
+  /** Asks what the drawing is; while an answer is under way only the latest drawing waits. */
+  async look() {
+    if (this.asking) {
+      this.again = true;
+      return;
+    }
+    this.asking = true;
+    try {
+      do {
+        this.again = false;
+        if (this.paper.empty) this.blank();
+        else await this.recognise();
+      } while (this.again && !this.signal.aborted);
+    } catch (problem) {
+      if (!this.signal.aborted) this.share.textContent = problem.message;
+    } finally {
+      this.asking = false;
+    }
+  }
+
+  async recognise() {
+    const body = await this.paper.picture(SENT);
+    const known = this.known.has(this.set);
+    // A set of one's own that does not exist yet: the digits tell how the drawing is seen.
+    const query = known ? `set=${encodeURIComponent(this.set)}&k=${this.k()}` : "k=1";
+    const answer = await send(`/v1/recognise?${query}`, { method: "POST", headers: { "Content-Type": "image/png" }, body, signal: this.signal });
+    if (!answer.ok) await thrown(answer);
+    const found = await answer.json();
+    if (this.paper.empty) return;
+    this.bits = found.bits ?? null;
+    this.teach.disabled = !this.bits;
+    if (!known) {
+      this.share.textContent = "A new shape. Name it, and it can be recognised.";
+      return;
+    }
+    await this.show(found);
+  }
+
+  async show(found) {
+    const total = found.neighbours.length;
+    const [first] = found.votes;
+    this.label.textContent = found.label;
+    this.label.dataset.sure = found.confidence >= 0.8 ? "yes" : "";
+    this.label.classList.toggle("word", found.label.length > 2);
+    put(this.share, h("b", null, `${first.votes} of ${total}`), ` ${total === 1 ? "nearest drawing says" : "nearest drawings say"} ${found.label}`);
+    put(this.votes, ...found.votes.map(({ label, votes }, place) => h("li", { class: place === 0 ? "first" : null },
+      h("span.of", null, label), h("span.bar", { "--share": votes / total }), h("span.number", null, String(votes)))));
+    const pictures = await Promise.all(found.neighbours.map(({ id }) => this.sample(id)));
+    if (this.paper.empty) return;
+    put(this.near, ...found.neighbours.map(({ label, distance }, place) => h("li", { class: label === found.label ? "same" : null },
+      bitmap(pictures[place], `${label}, ${distance} of 1,024 pixels apart`), h("span", { "aria-hidden": "true" }, label), h("i", { "aria-hidden": "true" }, String(distance)))));
+  }
+
+  /** The pixels of a known drawing, asked for once. */
+  async sample(id) {
+    if (!this.samples.has(id)) this.samples.set(id, get(`/v1/recognise/samples/${id}`, this.signal).then(({ bits }) => bits, () => null));
+    return this.samples.get(id);
+  }
+
+  tell() {
+    clearTimeout(this.saying);
+    this.saying = setTimeout(() => {
+      if (this.label.textContent) say(`${this.label.textContent}. ${this.share.textContent}.`);
+    }, SAY_AFTER_MS);
+  }
+
+  teacher() {
+    const field = h("input", { id: "teach", maxlength: 32, autocomplete: "off", placeholder: "7, star, cat…" });
+    this.teach = h("button.pill.main", { type: "submit", disabled: true }, "Teach");
+    return h("form.teach", { onsubmit: (event) => { event.preventDefault(); carry(this.teach, () => this.learn(field)); } },
+      h("label", { for: "teach" }, "Wrong, or new? Say what it is"), h("div.row", null, field, this.teach));
+  }
+
+  async learn(field) {
+    const label = field.value.trim();
+    if (!label || !this.bits) return field.focus();
+    // The digits stay digits: everything else goes to a set of its own.
+    if (this.set === DIGITS && !/^[0-9]$/.test(label)) this.set = OWN;
+    await insist("POST", "/v1/recognise/samples", { json: { label, bits: this.bits, set: this.set } });
+    say(`Taught: this is ${label}.`);
+    field.value = "";
+    this.overview(await ask("GET", "/v1/recognise"));
+    await this.look();
+  }
+}

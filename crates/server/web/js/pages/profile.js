@@ -1,0 +1,121 @@
+// A person: who they are, what they wrote, whom they know, and one's ties with them.
+
+import { ask, get, user } from "../api.js";
+import { h, put } from "../dom.js";
+import { Feed, fault, skeleton } from "../feed.js";
+import { icon } from "../icons.js";
+import { live } from "../live.js";
+import { face, line, meet, profile, tieButton, tied } from "../people.js";
+import { carry, say } from "../say.js";
+import { become, whoami } from "../session.js";
+
+const LISTS = { followers: "Followers", following: "Following", friends: "Friends" };
+const NOBODY = { followers: "has no followers yet", following: "follows nobody yet", friends: "has no friends here yet" };
+
+export async function render({ main, signal, handle, list }) {
+  put(main, h("header.head", null, h("h1", null, `@${handle}`)), skeleton(2));
+  const person = await get(user(`@${handle}`), signal).catch((problem) => {
+    if (problem.status !== 404 && problem.status !== 422) throw problem;
+    return null;
+  });
+  if (!person) return put(main, unknown(handle));
+  meet(person);
+  document.title = `${person.name || person.handle} · roost`;
+  const counts = h("nav.tabs", { "aria-label": "About this person" });
+  const tabs = () => put(counts, tab("Posts", "", person.posts), ...Object.keys(LISTS).map((name) => tab(LISTS[name], name, person[name])));
+  const tab = (title, name, count) => h("a", { href: `${profile(person.handle)}${name && `/${name}`}`, "aria-current": name === list ? "page" : null },
+    h("b", null, String(count)), ` ${title}`);
+  tabs();
+  const buttons = h("div.ties");
+  const below = h("div");
+  put(main, card(person, buttons), counts, below);
+  await ties(person, buttons, signal, (kind, change) => {
+    if (kind === "following") person.followers += change;
+    else person.friends += change;
+    tabs();
+  });
+  if (list in LISTS) return people(person, list, below, signal);
+  const feed = new Feed({ path: `${user(person.id)}/posts`, label: `Posts by ${person.name || person.handle}`, empty: () => silent(person), signal });
+  live.addEventListener("post", ({ detail }) => {
+    if (detail.author.id === person.id && feed.ids().length) feed.own(detail);
+  }, { signal });
+  put(below, feed.node);
+  return feed.load();
+}
+
+function card(person, buttons) {
+  const since = new Intl.DateTimeFormat("en", { dateStyle: "long" }).format(new Date(person.created_at));
+  return h("header.profile", null,
+    h("div.top", null, face(person, "l"), buttons),
+    h("h1", null, person.name || person.handle),
+    h("p.handle", null, `@${person.handle}`),
+    person.bio ? h("p.about", { dir: "auto" }, person.bio) : null,
+    h("p.since", null, `Here since ${since}`));
+}
+
+async function ties(person, buttons, signal, changed) {
+  const me = whoami();
+  if (!me) return;
+  if (me.id === person.id) {
+    put(buttons, h("button.pill", { type: "button", onclick: () => edit(person) }, "Edit profile"),
+      h("a.pill.quiet", { href: "#/who" }, "Be somebody else"));
+    return;
+  }
+  const kinds = ["following", "friends"];
+  const stand = await Promise.all(kinds.map((kind) => tied(kind, person.id, signal)));
+  put(buttons, ...kinds.map((kind, place) => tieButton(kind, person, stand[place], (on) => changed(kind, on ? 1 : -1))));
+}
+
+async function people(person, list, below, signal) {
+  const items = h("ul.people");
+  const more = h("button.pill", { type: "button" }, "Show more");
+  put(below, skeleton(3));
+  let next = `${user(person.id)}/${list}?limit=50`;
+  async function load() {
+    const page = await get(next, signal);
+    next = page.next;
+    if (!items.isConnected) put(below, h("section", { "aria-label": LISTS[list] }, items), more);
+    items.append(...page.items.map((one) => line(one)));
+    more.hidden = !next;
+    if (items.children.length === 0) {
+      put(below, h("div.blank", null, icon("people"), h("h2", null, `@${person.handle} ${NOBODY[list]}`)));
+    }
+  }
+  more.addEventListener("click", () => carry(more, load));
+  await load().catch((problem) => {
+    if (!signal.aborted) put(below, fault(problem, () => people(person, list, below, signal)));
+  });
+}
+
+function edit(person) {
+  const name = h("input", { id: "name", maxlength: 50, value: person.name, autocomplete: "off" });
+  const bio = h("textarea", { id: "bio", rows: 4, maxlength: 500 }, person.bio);
+  const save = h("button.pill.main", { type: "submit" }, "Save");
+  const dialog = h("dialog.sheet", { "aria-labelledby": "edit-title" },
+    h("form", { onsubmit: (event) => { event.preventDefault(); carry(save, send); } },
+      h("h2", { id: "edit-title" }, "Edit profile"),
+      h("label", { for: "name" }, "Name"), name,
+      h("label", { for: "bio" }, "About you"), bio,
+      h("div.below", null, h("button.pill.quiet", { type: "button", onclick: () => dialog.close() }, "Cancel"), save)));
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  async function send() {
+    const changed = await ask("PATCH", user(person.id), { json: { name: name.value, bio: bio.value } });
+    dialog.close();
+    become(changed);
+    say("Saved.");
+    dispatchEvent(new Event("hashchange"));
+  }
+}
+
+function silent(person) {
+  const mine = person.id === whoami()?.id;
+  return h("div.blank", null, icon("profile"), h("h2", null, mine ? "You have not posted yet" : `@${person.handle} has not posted yet`),
+    mine ? h("a.pill.main", { href: "#/home" }, "Write something") : null);
+}
+
+function unknown(handle) {
+  return h("div.blank", null, icon("profile"), h("h1", null, `There is no @${handle}`),
+    h("p", null, "Nobody here goes by that handle."), h("a.pill", { href: "#/home" }, "Go home"));
+}

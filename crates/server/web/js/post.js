@@ -1,0 +1,79 @@
+// One post, and what can be done with it.
+
+import { ask } from "./api.js";
+import { composer } from "./compose.js";
+import { h } from "./dom.js";
+import { icon } from "./icons.js";
+import { face, meet, named, profile } from "./people.js";
+import { carry, say } from "./say.js";
+import { whoami } from "./session.js";
+import { replyTo, rich } from "./text.js";
+import { when } from "./time.js";
+
+/**
+ * A post as an article. `gone` hears that its author deleted it; `replied` gets the reply.
+ */
+export function article(post, { gone, replied } = {}) {
+  const { author } = post;
+  meet(author);
+  const me = whoami();
+  const actions = h("div.actions");
+  const node = h("article.post", { "data-id": post.id, "aria-label": `Post by ${author.name || author.handle}` },
+    h("a", { href: profile(author.handle), tabindex: -1, "aria-hidden": "true" }, face(author)),
+    h("div.body", null,
+      h("header", null, named(author), when(post.created_at)),
+      h("p.text", { dir: "auto" }, ...rich(post.text, post.mentions)),
+      actions));
+  if (me) actions.append(replyButton(post, node, replied));
+  if (me?.id === author.id) actions.append(deleteButton(post, node, gone));
+  return node;
+}
+
+function action(name, label, onclick) {
+  return h("button.action", { type: "button", onclick }, icon(name), h("span", null, label));
+}
+
+function replyButton(post, node, replied) {
+  const button = action("reply", "Reply", () => {
+    const open = node.querySelector(".composer");
+    if (open) return open.begin();
+    const box = composer({
+      label: `Reply to @${post.author.handle}`,
+      begin: replyTo(post.author.handle),
+      small: true,
+      sent: (reply) => {
+        box.remove();
+        button.focus();
+        replied?.(reply);
+      },
+      closed: () => {
+        box.remove();
+        button.focus();
+      },
+    });
+    node.querySelector(".body").append(box);
+    return box.begin();
+  });
+  return button;
+}
+
+/** Asks once more before it deletes: nothing brings a post back. */
+function deleteButton(post, node, gone) {
+  const button = action("delete", "Delete", () => {
+    const sure = h("button.action.bad", { type: "button", onclick: () => carry(sure, remove) }, "Delete for good");
+    const keep = h("button.action", { type: "button", onclick: back }, "Keep");
+    const question = h("span.sure", { role: "group", "aria-label": "Delete this post?" }, sure, keep);
+    button.replaceWith(question);
+    sure.focus();
+    function back() {
+      question.replaceWith(button);
+      button.focus();
+    }
+  });
+  async function remove() {
+    await ask("DELETE", `/v1/posts/${post.id}`);
+    say("Deleted.");
+    gone?.(post.id);
+  }
+  return button;
+}

@@ -1,0 +1,65 @@
+// Texts of people: counted as the server counts them, and shown with their links and mentions.
+
+import { h } from "./dom.js";
+
+/** Most characters of a post or story, and most bytes. */
+export const CHARS_MAX = 500;
+const BYTES_MAX = 8000;
+
+const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+const encoder = new TextEncoder();
+
+/** Characters as people perceive them. */
+export function length(text) {
+  let count = 0;
+  for (const _ of graphemes.segment(text)) count += 1;
+  return count;
+}
+
+/** How many characters are left; negative if the text is too long. */
+export function room(text) {
+  const rest = CHARS_MAX - length(text.trim());
+  return encoder.encode(text).length > BYTES_MAX ? Math.min(rest, -1) : rest;
+}
+
+/** How a post begins that is a reply to somebody. */
+export const replyTo = (handle) => `@${handle} `;
+
+const PARTS = /(https?:\/\/[^\s<>"]+)|@([A-Za-z0-9_]{1,30})(?![A-Za-z0-9_])/g;
+
+/** A text as nodes. Handles of `mentions` become links to people, addresses become links. */
+export function rich(text, mentions = []) {
+  const known = new Set(mentions.map((person) => person.handle.toLowerCase()));
+  const nodes = [];
+  let end = 0;
+  for (const match of text.matchAll(PARTS)) {
+    const [whole, address, handle] = match;
+    const shown = address ? trimmed(address) : whole;
+    const node = address ? link(shown) : known.has(handle.toLowerCase()) && person(handle, shown);
+    if (!node) continue;
+    nodes.push(text.slice(end, match.index), node);
+    end = match.index + shown.length;
+  }
+  nodes.push(text.slice(end));
+  return nodes.filter((node) => node !== "");
+}
+
+/** An address without the punctuation of the sentence around it. */
+function trimmed(address) {
+  let end = address.replace(/[.,:;!?'\u2019\u201d\u2026]+$/, "");
+  while (end.endsWith(")") && end.split("(").length < end.split(")").length) end = end.slice(0, -1);
+  return end;
+}
+
+function link(address) {
+  let url;
+  try {
+    url = new URL(address);
+  } catch {
+    return null;
+  }
+  if (url.protocol !== "http:" && url.protocol !== "https:") return null;
+  return h("a", { href: url.href, rel: "noopener noreferrer nofollow ugc", target: "_blank" }, address);
+}
+
+const person = (handle, shown) => h("a", { href: `#/@${handle.toLowerCase()}` }, shown);

@@ -1,0 +1,90 @@
+// A sheet for one key: its value as text, or as hexadecimal if it is none, and when it expires. What
+// was read is only replaced if nobody changed it meanwhile.
+
+import { ask, now, send, thrown } from "./api.js";
+import { h } from "./dom.js";
+import { carry, say } from "./say.js";
+import { left } from "./time.js";
+
+const LIVES = [["", "Never"], [10, "in 10 seconds"], [60, "in a minute"], [3600, "in an hour"], [86400, "in a day"]];
+/** Bytes of a value that are shown if it is no text. */
+const HEX_MAX = 4096;
+
+/** Opens the sheet for `entry` of the bucket at the path `bucket`, or for a new key. `done` hears of changes. */
+export async function sheet({ bucket, entry, signal, done }) {
+  const found = entry && await read(`${bucket}/keys/${entry.key}`, signal);
+  const key = h("input", { id: "key-name", required: true, autocomplete: "off", spellcheck: "false", readonly: Boolean(entry), value: entry ? plain(entry.key) : "" });
+  const value = h("textarea.mono", { id: "key-value", rows: 6, spellcheck: "false", readonly: found?.text === null }, found ? found.text ?? hex(found.bytes) : "");
+  const life = h("select", { id: "key-life" }, ...LIVES.map(([secs, words]) => h("option", { value: secs }, words)));
+  const wrong = h("p.wrong", { role: "alert" });
+  const save = h("button.pill.main", { type: "submit", disabled: found?.text === null }, "Save");
+  const remove = entry ? h("button.pill.quiet", { type: "button", onclick: () => carry(remove, erase) }, "Delete key") : null;
+  const dialog = h("dialog.sheet", { "aria-labelledby": "key-title" },
+    h("form", { onsubmit: (event) => { event.preventDefault(); carry(save, write); } },
+      h("h2", { id: "key-title" }, entry ? "Key" : "New key"),
+      h("label", { for: "key-name" }, "Key"), key,
+      h("label", { for: "key-value" }, found?.text === null ? `Value, ${found.bytes.length} bytes that are no text` : "Value"), value,
+      h("label", { for: "key-life" }, found?.ends ? `Expires (now in ${left(found.ends - now())}; saving sets it anew)` : "Expires"), life,
+      wrong,
+      h("div.below", null, remove, h("button.pill.quiet", { type: "button", onclick: () => dialog.close() }, "Cancel"), save)));
+  dialog.addEventListener("close", () => dialog.remove());
+  signal.addEventListener("abort", () => dialog.close());
+  document.body.append(dialog);
+  dialog.showModal();
+  (entry ? value : key).focus();
+  const where = () => `${bucket}/keys/${entry ? entry.key : encodeURIComponent(key.value)}`;
+
+  async function write() {
+    const condition = entry ? (found.tag ? { "If-Match": found.tag } : {}) : { "If-None-Match": "*" };
+    const query = life.value ? `?ttl_s=${life.value}` : "";
+    const answer = await send(where() + query, { method: "PUT", headers: { ...condition, "Content-Type": "application/octet-stream" }, body: value.value });
+    if (answer.status === 412) {
+      wrong.textContent = entry ? "Somebody changed it meanwhile. Close this and look again." : "There is such a key already.";
+      return;
+    }
+    if (!answer.ok) await thrown(answer);
+    finish("Saved.");
+  }
+
+  async function erase() {
+    await ask("DELETE", where());
+    finish("Deleted.");
+  }
+
+  function finish(words) {
+    dialog.close();
+    say(words);
+    done();
+  }
+}
+
+async function read(path, signal) {
+  const answer = await send(path, { signal });
+  if (!answer.ok) await thrown(answer);
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  const ends = Number(answer.headers.get("x-expires-at-ms")) || null;
+  return { bytes, text: text(bytes), ends, tag: answer.headers.get("etag") };
+}
+
+/** Bytes as text, or null if they are none. */
+function text(bytes) {
+  try {
+    const read = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return /[\u0000-\u0008\u000e-\u001f]/.test(read) ? null : read;
+  } catch {
+    return null;
+  }
+}
+
+function hex(bytes) {
+  const digits = Array.from(bytes.subarray(0, HEX_MAX), (byte) => byte.toString(16).padStart(2, "0"));
+  return digits.join(" ") + (bytes.length > HEX_MAX ? " …" : "");
+}
+
+function plain(key) {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
+  }
+}
