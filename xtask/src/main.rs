@@ -1,6 +1,7 @@
 //! `cargo xtask test` checks everything the project can check by itself; `cargo xtask bench`
 //! measures it. Both run from anywhere inside the repository.
 
+mod browser;
 mod licences;
 mod tidy;
 
@@ -50,6 +51,9 @@ fn test(root: &Path) -> anyhow::Result<()> {
         tests.env("ROOST_NO_SKIP", "1");
     }
     step(&mut tests)?;
+    if browser::missing(root).is_none() {
+        step(&mut browser::tests(root))?;
+    }
     for what in &skipped {
         eprintln!("SKIPPED: {what}");
     }
@@ -69,22 +73,14 @@ fn quick(root: &Path) -> anyhow::Result<()> {
 fn prepare(root: &Path) -> Vec<String> {
     let mut skipped = Vec::new();
     if !has("ab") {
-        let install = Command::new("sh")
-            .args([
-                "-c",
-                "apt-get install -y apache2-utils || \
-                          (apt-get update && apt-get install -y apache2-utils)",
-            ])
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        if !install.is_ok_and(|status| status.success()) || !has("ab") {
-            skipped.push(
-                "the old report's command lines with ab: install the package apache2-utils".into(),
-            );
-        }
+        install("apache2-utils");
     }
+    if !has("ab") {
+        skipped.push(
+            "the old report's command lines with ab: install the package apache2-utils".into(),
+        );
+    }
+    skipped.extend(browser::prepare(root));
     let shared = std::env::var_os("ROOST_SHARED").map_or(root.join("../shared"), PathBuf::from);
     if !shared.join("data/reed98/edges.txt").exists() {
         skipped.push(
@@ -93,6 +89,17 @@ fn prepare(root: &Path) -> Vec<String> {
         );
     }
     skipped
+}
+
+/// Tries to install Debian packages; whether they are there is looked at afterwards.
+fn install(packages: &str) {
+    let install = format!("apt-get install -y {packages}");
+    let _ = Command::new("sh")
+        .args(["-c", &format!("{install} || (apt-get update && {install})")])
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
 }
 
 fn has(program: &str) -> bool {

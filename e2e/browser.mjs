@@ -1,0 +1,71 @@
+// Debian's Chromium and windows in it, each of which keeps account of what must never happen: an
+// error on the console, or a request to another host.
+
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { chromium } from "playwright-core";
+
+/** Where a browser is looked for. */
+const PLACES = [process.env.ROOST_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+export const WIDE = { width: 1600, height: 1000 };
+export const NARROW = { width: 360, height: 740 };
+
+export function launch() {
+  const executablePath = PLACES.find((path) => path && existsSync(path));
+  assert.ok(executablePath, "no Chromium: install the package chromium or set ROOST_CHROMIUM");
+  return chromium.launch({ executablePath, args: ["--no-sandbox"] });
+}
+
+/** A window of its own session, in somebody's name if `me` is given. */
+export async function open(browser, server, { me = null, at = "/", viewport = WIDE, colorScheme = "light", reducedMotion = "no-preference", deviceScaleFactor = 1, bypassCSP = false } = {}) {
+  const context = await browser.newContext({ viewport, colorScheme, reducedMotion, deviceScaleFactor, bypassCSP });
+  const page = await context.newPage();
+  page.faults = [];
+  // A server that is down on purpose makes the browser itself complain; a test says when it may.
+  page.mayBeLost = false;
+  page.on("console", (message) => {
+    const lost = page.mayBeLost && /Failed to load resource|net::ERR/.test(message.text());
+    if (message.type() === "error" && !lost) page.faults.push(message.text());
+  });
+  page.on("pageerror", (error) => page.faults.push(error.stack));
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (!["data:", "blob:"].includes(url.protocol) && url.origin !== server.url) page.faults.push(`asked ${request.url()}`);
+  });
+  if (me) await page.addInitScript((text) => { if (location.protocol === "http:" && !sessionStorage.getItem("roost.me")) sessionStorage.setItem("roost.me", text); }, JSON.stringify(me));
+  await page.goto(server.url + at);
+  return page;
+}
+
+/** Closes a window; fails if anything went wrong in it. */
+export async function close(page) {
+  const { faults } = page;
+  await page.context().close();
+  assert.deepEqual(faults, [], "nothing went wrong in the window");
+}
+
+/** Resolves as soon as `asked` gives something true; that it never does fails within a bound. */
+export async function until(asked, what) {
+  const end = Date.now() + 20_000;
+  for (;;) {
+    const found = await asked();
+    if (found) return found;
+    assert.ok(Date.now() < end, `waited for: ${what}`);
+    await new Promise((soon) => setTimeout(soon, 20));
+  }
+}
+
+/** Draws strokes, each a list of points in parts of the paper's side. */
+export async function draw(page, ...strokes) {
+  const box = await page.locator("canvas.paper").boundingBox();
+  const to = ([x, y]) => page.mouse.move(box.x + x * box.width, box.y + y * box.height, { steps: 6 });
+  for (const [first, ...rest] of strokes) {
+    await to(first);
+    await page.mouse.down();
+    for (const point of rest) await to(point);
+    await page.mouse.up();
+  }
+}
+
+export const SEVEN = [[0.28, 0.25], [0.72, 0.25], [0.45, 0.82]];
+export const ARROW = [[[0.2, 0.5], [0.8, 0.5]], [[0.6, 0.25], [0.8, 0.5], [0.6, 0.75]]];

@@ -1,0 +1,111 @@
+// Makes the screenshots that docs/pages.md shows, `node screenshots.mjs`, or all there are into a folder,
+// `node screenshots.mjs FOLDER [NAMES]`. The people and their posts are always the same; only the times
+// and the figures of the dashboard differ.
+
+import { mkdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { ARROW, NARROW, SEVEN, WIDE, draw, launch, open } from "./browser.mjs";
+import { Server, run } from "./server.mjs";
+import { settle } from "./scene.mjs";
+
+const docs = new URL("../docs/", import.meta.url);
+const folder = process.argv[2] ?? fileURLToPath(new URL("pages", docs));
+const shown = process.argv[2] ? null : readFileSync(new URL("pages.md", docs), "utf8");
+const only = process.argv[3]?.split(",");
+/** Whether a screenshot is asked for, by the name of its page or of its file. */
+const wanted = (name) => (!only || only.includes(name)) && (!shown || shown.includes(`pages/${name}-`));
+mkdirSync(folder, { recursive: true });
+const browser = await launch();
+const server = await Server.start();
+const me = await settle(server);
+
+/** Each: its name, where it is, what is done there first. */
+const SHOTS = [
+  ["welcome", "/#/who", async (page) => page.locator(".glimpse .post").nth(3).waitFor(), { me: null }],
+  ["home", "/#/home", async (page) => {
+    await page.locator(".feed .post").nth(4).waitFor();
+    const posts = [
+      await server.post("yuki", "It came back. Blue, then gone."),
+      await server.post("sam", "The Grundig plays short wave now. Somebody is reading numbers."),
+    ];
+    await page.getByRole("button", { name: "2 new posts" }).waitFor();
+    return () => Promise.all(posts.map(({ id }) => server.ask("DELETE", `/v1/posts/${id}`)));
+  }],
+  ["mentions", "/#/mentions", async (page) => page.locator(".feed .post").first().waitFor()],
+  ["profile", "/#/@mira", async (page) => page.locator(".feed .post").first().waitFor()],
+  ["stories", "/#/stories", async (page) => page.locator(".storycard").nth(3).waitFor()],
+  ["story", "/#/stories", async (page) => {
+    await page.getByRole("button", { name: /^Mira/ }).click();
+    await page.locator("dialog .story").waitFor();
+  }],
+  ["draw", "/#/draw", async (page) => {
+    await draw(page, SEVEN);
+    await page.locator(".near .same").nth(8).waitFor();
+  }],
+  ["buckets", "/#/buckets/app", async (page) => page.locator(".keys tbody tr").nth(3).waitFor()],
+  ["reply", "/#/home", async (page) => {
+    await page.locator(".feed .post").nth(1).getByRole("button", { name: "Reply" }).click();
+    await page.keyboard.type("Which bird? Ask @yu");
+    await page.getByRole("option").first().waitFor();
+  }],
+  ["empty", "/#/home", async (page) => page.locator(".blank .person").first().waitFor(), { me: "newcomer" }],
+  ["taught", "/#/draw", async (page) => {
+    await draw(page, ...ARROW);
+    await page.getByLabel("Say what it is").fill("arrow");
+    await page.getByRole("button", { name: "Teach" }).click();
+    await page.locator(".near .same .bitmap[aria-label^=arrow]").first().waitFor();
+  }],
+];
+
+const newcomer = await server.register("newcomer", "New Comer");
+
+async function shoot(name, at, act, { me: who = me } = {}, from = server) {
+  for (const [size, viewport] of [["wide", WIDE], ["narrow", NARROW]]) {
+    for (const colorScheme of ["light", "dark"]) {
+      const file = `${name}-${size}-${colorScheme}.png`;
+      if (shown && !shown.includes(`pages/${file}`)) continue;
+      const person = who === "newcomer" ? newcomer : who;
+      const page = await open(browser, from, { me: person, at, viewport, colorScheme, deviceScaleFactor: size === "narrow" ? 2 : 1, reducedMotion: "reduce" });
+      await page.locator("main h1, main h2").first().waitFor();
+      const undo = await act?.(page);
+      await page.evaluate(() => document.fonts.ready);
+      await page.screenshot({ path: `${folder}/${file}` });
+      await page.context().close();
+      if (typeof undo === "function") await undo();
+    }
+  }
+}
+
+for (const [name, at, act, options = {}] of SHOTS) {
+  if (wanted(name)) await shoot(name, at, act, options);
+}
+
+if (wanted("dashboard")) {
+  const busy = await Server.start({ durability: "always" });
+  const sim = run(["simulate", "--target", busy.url, "--users", "300", "--load", "heavy", "--duration", "10m"]);
+  const seen = async (page) => page.waitForFunction(() => Number(document.querySelector("canvas.plot").dataset.points) > 30, null, { timeout: 90_000 });
+  await shoot("dashboard", "/#/dashboard", seen, { me }, busy);
+  sim.kill();
+}
+
+if (wanted("lock")) {
+  const locked = await Server.start({ key: "a-key-for-screenshots" });
+  await shoot("lock", "/", (page) => page.getByLabel("Application key").waitFor(), { me: null }, locked);
+}
+
+if (wanted("offline")) {
+  const gone = await Server.start();
+  const ada = await settle(gone);
+  await shoot("offline", "/#/home", async (page) => {
+    await page.locator(".feed .post").nth(4).waitFor();
+    await gone.kill();
+    await page.getByText("The server cannot be reached").waitFor();
+    await page.getByLabel("Write a post").fill("Written while it was gone");
+    await page.getByRole("button", { name: "Post", exact: true }).click();
+    await page.getByText("Waiting for the server").waitFor();
+    return () => gone.up();
+  }, { me: ada }, gone);
+}
+
+await browser.close();
+process.exit(0);

@@ -1,0 +1,126 @@
+// The real binary on a temporary directory, and the plainest client of its API. Servers and
+// directories go with the process.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
+/** The program under test. */
+export const binary = process.env.ROOST_BINARY ?? join(target, "debug", "roost");
+
+const children = new Set();
+const folders = new Set();
+process.on("exit", () => {
+  for (const child of children) child.kill("SIGKILL");
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A port that was free a moment ago: a server that comes back has to have the one it had. */
+function freePort() {
+  return new Promise((found) => {
+    const probe = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = probe.address();
+      probe.close(() => found(port));
+    });
+  });
+}
+
+/** Runs the program; `line` is called with each line of its output. */
+export function run(args, line, env = {}) {
+  const child = spawn(binary, args, { env: { PATH: process.env.PATH, ...env }, stdio: ["ignore", "pipe", "inherit"] });
+  children.add(child);
+  child.on("exit", () => children.delete(child));
+  let rest = "";
+  child.stdout.on("data", (bytes) => {
+    const lines = (rest + bytes).split("\n");
+    rest = lines.pop();
+    lines.forEach((text) => line?.(text));
+  });
+  return child;
+}
+
+export class Server {
+  /** Starts one, in open mode unless a key is given. */
+  static async start({ key = null, durability = "never" } = {}) {
+    const server = new Server();
+    server.data = mkdtempSync(join(tmpdir(), "roost-e2e-"));
+    folders.add(server.data);
+    server.key = key;
+    server.port = await freePort();
+    server.url = `http://127.0.0.1:${server.port}`;
+    server.durability = durability;
+    await server.up();
+    return server;
+  }
+
+  /** Serves, on the address and the data it had. */
+  up() {
+    const args = ["serve", "--data", this.data, "--listen", `127.0.0.1:${this.port}`, "--durability", this.durability];
+    if (!this.key) args.push("--open");
+    const assets = process.env.ROOST_E2E_ASSETS;
+    if (assets) args.push("--web-assets", assets);
+    return new Promise((serves, failed) => {
+      const env = { ROOST_LOG: "warn", ...(this.key ? { ROOST_KEY: this.key } : {}) };
+      this.child = run(args, (text) => { if (text.startsWith("roost serves")) serves(); }, env);
+      this.child.on("error", failed);
+      this.child.on("exit", (code) => failed(new Error(`the server ended with ${code}`)));
+    });
+  }
+
+  /** Ends it as a crash would. */
+  kill() {
+    return new Promise((gone) => {
+      this.child.on("exit", gone);
+      this.child.kill("SIGKILL");
+    });
+  }
+
+  async stop() {
+    await this.kill();
+    rmSync(this.data, { recursive: true, force: true });
+    folders.delete(this.data);
+  }
+
+  /** A request; its answer's JSON. */
+  async ask(method, path, json, headers = {}) {
+    const body = json === undefined || typeof json === "string" ? json : JSON.stringify(json);
+    const type = body === undefined ? {} : { "Content-Type": "application/json" };
+    const secret = this.key ? { Authorization: `Bearer ${this.key}` } : {};
+    const answer = await fetch(this.url + path, { method, body, headers: { ...type, ...secret, ...headers } });
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+    return answer.status === 204 ? null : answer.json();
+  }
+
+  register(handle, name = "", bio = "") {
+    return this.ask("POST", "/v1/users", { handle, name, bio });
+  }
+
+  follow(user, other) {
+    return this.ask("PUT", `/v1/users/@${user}/following/@${other}`);
+  }
+
+  befriend(user, other) {
+    return this.ask("PUT", `/v1/users/@${user}/friends/@${other}`);
+  }
+
+  post(user, text) {
+    return this.ask("POST", `/v1/users/@${user}/posts`, { text });
+  }
+
+  /** Puts a key into a bucket, for so many seconds if they are given. */
+  async keep(bucket, key, value, ttl) {
+    const path = `/v1/buckets/${bucket}/keys/${encodeURIComponent(key)}${ttl ? `?ttl_s=${ttl}` : ""}`;
+    const secret = this.key ? { Authorization: `Bearer ${this.key}` } : {};
+    const answer = await fetch(this.url + path, { method: "PUT", body: value, headers: secret });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  }
+
+  tell(user, text, ttl_s) {
+    return this.ask("POST", `/v1/users/@${user}/stories`, { text, ttl_s });
+  }
+}

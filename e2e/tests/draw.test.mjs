@@ -1,0 +1,58 @@
+// Drawing: digits are recognised while one draws, shapes are taught and found again.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { ARROW, SEVEN, close, draw, launch, open } from "../browser.mjs";
+import { Server } from "../server.mjs";
+
+let browser;
+let server;
+before(async () => {
+  [browser, server] = await Promise.all([launch(), Server.start()]);
+});
+after(async () => {
+  await browser.close();
+  await server.stop();
+});
+
+const answer = (page, label) => page.locator("output.guess", { hasText: new RegExp(`^${label}$`) }).waitFor();
+
+test("a seven is recognised, with its votes and the 15 nearest drawings", async () => {
+  const page = await open(browser, server, { at: "/#/draw" });
+  await draw(page, SEVEN);
+  await answer(page, "7");
+  const pictures = page.getByRole("list", { name: "The 15 nearest drawings" }).getByRole("img", { name: /^7, / });
+  await pictures.nth(7).waitFor();
+  assert.match(await page.getByRole("list", { name: "Votes" }).textContent(), /^7/);
+  await page.getByRole("button", { name: "Clear" }).click();
+  await answer(page, "");
+  await close(page);
+});
+
+test("a seven is drawn with the keys alone", async () => {
+  const page = await open(browser, server, { at: "/#/draw" });
+  await page.getByRole("application").focus();
+  const times = async (count, ...keys) => {
+    for (let at = 0; at < count; at += 1) for (const key of keys) await page.keyboard.press(key);
+  };
+  await times(6, "ArrowLeft", "ArrowUp");
+  await page.keyboard.press("Space");
+  await times(12, "ArrowRight");
+  await times(7, "ArrowLeft", "ArrowDown", "ArrowDown");
+  await page.keyboard.press("Space");
+  await answer(page, "7");
+  await close(page);
+});
+
+test("a shape that is taught is found again", async () => {
+  const page = await open(browser, server, { at: "/#/draw" });
+  await draw(page, ...ARROW);
+  await page.getByLabel("Say what it is").fill("arrow");
+  await page.getByRole("button", { name: "Teach" }).click();
+  await answer(page, "arrow");
+  await page.reload();
+  await page.getByRole("radio", { name: "Shapes" }).click();
+  await draw(page, ...ARROW.map((stroke) => stroke.map(([x, y]) => [0.08 + x * 0.9, y * 0.85])));
+  await answer(page, "arrow");
+  await close(page);
+});

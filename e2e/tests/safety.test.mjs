@@ -1,0 +1,113 @@
+// What must never happen: text as markup, a request elsewhere, a page without its key, and a fault
+// for those who use a screen reader.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+import { NARROW, WIDE, close, launch, open } from "../browser.mjs";
+import { Server } from "../server.mjs";
+
+const EVIL = "<img src=x onerror=\"document.title='broken'\">";
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let browser;
+let server;
+let me;
+before(async () => {
+  [browser, server] = await Promise.all([launch(), Server.start()]);
+  me = await server.register("evil", EVIL, EVIL);
+  await server.register("other", "Other");
+  for (const [one, two] of [["evil", "other"], ["other", "evil"]]) await server.follow(one, two);
+  await server.befriend("evil", "other");
+  for (const author of ["evil", "other"]) {
+    await server.post(author, `${EVIL} @evil javascript:alert(1) https://example.org/"onmouseover="x`);
+    await server.tell(author, EVIL, 600);
+  }
+  await server.ask("PUT", "/v1/buckets/evil");
+  await server.keep("evil", EVIL, EVIL);
+});
+after(async () => {
+  await browser.close();
+  await server.stop();
+});
+
+const PAGES = ["home", "mentions", "stories", "draw", "buckets/evil", "dashboard", "who", "@evil", "@other", "@other/followers"];
+
+/** Waits until a page shows what it has to show. */
+async function settled(page) {
+  await page.locator("main h1").first().waitFor();
+  await page.locator(".bones").first().waitFor({ state: "detached" }).catch(() => null);
+  await page.waitForLoadState("load");
+}
+
+test("markup in texts stays text on every page", async () => {
+  for (const at of PAGES) {
+    const page = await open(browser, server, { me, at: `/#/${at}` });
+    await settled(page);
+    assert.equal(await page.locator("img").count(), 0, at);
+    assert.equal(await page.locator("a[href^='javascript']").count(), 0, at);
+    assert.equal(await page.locator("[onmouseover], [onerror]").count(), 0, at);
+    assert.match(await page.title(), /roost$/, at);
+    await close(page);
+  }
+  const page = await open(browser, server, { me });
+  await page.locator(".post .text", { hasText: EVIL }).first().waitFor();
+  await page.getByRole("button", { name: /^Other 1 story/ }).click();
+  await page.getByRole("dialog").getByText(EVIL).waitFor();
+  await close(page);
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const viewport of [WIDE, NARROW]) {
+    test(`axe finds no serious fault on any page, ${colorScheme}, ${viewport.width} wide`, async () => {
+      const found = [];
+      for (const at of PAGES) {
+        const page = await open(browser, server, { me, at: `/#/${at}`, colorScheme, viewport, reducedMotion: "reduce" });
+            await settled(page);
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+        const bad = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+        for (const { id, nodes } of bad) for (const { html, any } of nodes) found.push(`${at}: ${id}: ${html}: ${any.map(({ message }) => message).join("; ")}`);
+        const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        if (wider > 0) found.push(`${at} is ${wider} px wider than the window`);
+        await close(page);
+      }
+      assert.deepEqual(found, []);
+    });
+  }
+}
+
+test("with a key the pages ask for it once and keep it in the tab", async () => {
+  const locked = await Server.start({ key: "a-key-for-the-pages" });
+  await locked.register("keyed");
+  const page = await open(browser, locked, { at: "/#/dashboard" });
+  page.mayBeLost = true;
+  await page.getByLabel("Application key").fill("wrong");
+  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByText("That is not the key").waitFor();
+  await page.getByLabel("Application key").fill("a-key-for-the-pages");
+  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByRole("heading", { name: "Dashboard" }).waitFor();
+  await page.goto(`${locked.url}/#/who`);
+  await page.getByLabel("Your handle").fill("keyed");
+  await page.getByRole("button", { name: "Continue" }).click();
+  await locked.post("keyed", "behind the key");
+  // The stream carries the key too.
+  await page.getByText("behind the key").waitFor();
+  await page.reload();
+  await page.getByText("behind the key").waitFor();
+  assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes("a-key-for")), false);
+  await close(page);
+  await locked.stop();
+});
+
+test("the policy lets nothing in and nobody frame the pages", async () => {
+  const answer = await fetch(server.url);
+  const policy = answer.headers.get("content-security-policy");
+  for (const part of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"]) assert.ok(policy.includes(part), part);
+  assert.ok(!policy.includes("unsafe"));
+  assert.equal(answer.headers.get("x-content-type-options"), "nosniff");
+  const again = await fetch(server.url, { headers: { "If-None-Match": answer.headers.get("etag") } });
+  assert.equal(again.status, 304);
+});

@@ -1,0 +1,57 @@
+// Stories come, are looked at, and vanish in front of the eyes.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { close, launch, open, until } from "../browser.mjs";
+import { Server } from "../server.mjs";
+
+let browser;
+let server;
+before(async () => {
+  [browser, server] = await Promise.all([launch(), Server.start()]);
+});
+after(async () => {
+  await browser.close();
+  await server.stop();
+});
+
+test("a story is told, looked at and seen, and its author knows who saw it", async () => {
+  const teller = await server.register("teller", "Tella");
+  const friend = await server.register("friend", "Freda");
+  await server.befriend("teller", "friend");
+  const one = await open(browser, server, { me: teller, at: "/#/stories" });
+  const other = await open(browser, server, { me: friend });
+  await other.getByRole("button", { name: "Tell a story" }).waitFor();
+  await one.getByLabel("Tell a story", { exact: true }).and(one.locator("textarea")).fill("back in five minutes");
+  await one.getByLabel("Lives for").selectOption("5 minutes");
+  await one.getByRole("button", { name: "Tell", exact: true }).click();
+  await one.getByText("back in five minutes").waitFor();
+
+  await other.getByRole("button", { name: "Tella 1 story, 1 new" }).click();
+  await other.getByRole("dialog").getByText("back in five minutes").waitFor();
+  await other.keyboard.press("Escape");
+  await other.getByRole("button", { name: /^Tella 1 story, [0-9]/ }).waitFor();
+  await one.getByRole("button", { name: "Open: back in five minutes" }).click();
+  await one.getByText("Seen by Freda").waitFor();
+  await one.getByRole("button", { name: "Take it back" }).click();
+  await other.getByRole("button", { name: /^Tella/ }).waitFor({ state: "detached" });
+  await close(one);
+  await close(other);
+});
+
+test("a story vanishes when its time is up, from the tray and from under the eyes", async () => {
+  await server.register("brief", "Brie");
+  const me = await server.register("watcher");
+  await server.befriend("brief", "watcher");
+  const page = await open(browser, server, { me, at: "/#/stories" });
+  await page.getByRole("heading", { name: "Nothing is being told right now" }).waitFor();
+  const { expires_at } = await server.tell("brief", "gone in a moment", 4);
+  await page.getByRole("button", { name: /^Brie 1 story, 1 new/ }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("gone in a moment").waitFor();
+  await dialog.waitFor({ state: "detached" });
+  assert.ok(Date.now() >= Date.parse(expires_at), "not before its time");
+  await page.getByRole("button", { name: /^Brie/ }).waitFor({ state: "detached" });
+  await until(async () => (await page.locator(".storycard").count()) === 0, "no card left");
+  await close(page);
+});

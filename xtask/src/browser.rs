@@ -1,0 +1,50 @@
+//! The tests of the pages: a real browser against the real binary, in `e2e/`.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::{has, install};
+
+/// Names of Chromium on different systems.
+const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// Installs what these tests use; returns what cannot be had.
+pub(crate) fn prepare(root: &Path) -> Option<String> {
+    if missing_programs() {
+        install("nodejs npm chromium");
+    }
+    if !missing_programs() && !modules(root) {
+        // From the lock file, with nothing of theirs run.
+        let _ = Command::new("npm")
+            .current_dir(root.join("e2e"))
+            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"])
+            .status();
+    }
+    missing(root)
+}
+
+/// What keeps these tests from running.
+pub(crate) fn missing(root: &Path) -> Option<String> {
+    if missing_programs() {
+        return Some("the pages in a browser: install the packages nodejs, npm, chromium".into());
+    }
+    (!modules(root)).then(|| "the pages in a browser: npm ci in e2e/ did not succeed".into())
+}
+
+/// The tests, with the binary that the tests of the workspace have built.
+pub(crate) fn tests(root: &Path) -> Command {
+    let mut node = Command::new("node");
+    node.current_dir(root.join("e2e"));
+    node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"]);
+    node
+}
+
+fn missing_programs() -> bool {
+    !has("node") || !has("npm") || !CHROMIUM.into_iter().any(has)
+}
+
+fn modules(root: &Path) -> bool {
+    ["playwright-core", "axe-core"]
+        .iter()
+        .all(|module| root.join("e2e/node_modules").join(module).exists())
+}
