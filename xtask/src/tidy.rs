@@ -15,7 +15,7 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("resp", &[]),
     ("store", &["feed"]),
     ("node", &["feed", "knn", "store"]),
-    ("server", &["feed", "knn", "node"]),
+    ("server", &["feed", "knn", "node", "resp"]),
     ("sim", &[]),
     ("roost", &["knn", "node", "server", "sim"]),
     ("bench", &["feed", "knn", "node", "sim"]),

@@ -8,6 +8,7 @@ use node::Node;
 use server::{Access, ServerOptions};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
 use crate::settings::Settings;
 use crate::{key, logging};
@@ -38,11 +39,13 @@ impl Serve {
         logging::start(settings.log_format.unwrap_or_default());
         let listen = settings.listen();
         let open = settings.open.unwrap_or(false);
-        anyhow::ensure!(
-            !open || listen.ip().is_loopback(),
-            "--open asks for no key, so it serves loopback addresses only, not {listen}; \
-             listen on 127.0.0.1 or leave --open out"
-        );
+        for listen in [Some(listen), settings.redis_listen].into_iter().flatten() {
+            anyhow::ensure!(
+                !open || listen.ip().is_loopback(),
+                "--open asks for no key, so it serves loopback addresses only, not {listen}; \
+                 listen on 127.0.0.1 or leave --open out"
+            );
+        }
         // From here on a signal to stop is kept until the server can follow it.
         let stop = stop_signal()?;
         let options = settings.node_options();
@@ -63,6 +66,15 @@ impl Serve {
         let listener = TcpListener::bind(listen)
             .await
             .with_context(|| format!("cannot listen on {listen}; choose another --listen"))?;
+        let redis = match settings.redis_listen {
+            Some(listen) => Some(TcpListener::bind(listen).await.with_context(|| {
+                format!("cannot listen on {listen}; choose another --redis-listen")
+            })?),
+            None => None,
+        };
+        if let Some(redis) = &redis {
+            println!("roost serves redis://{}", redis.local_addr()?);
+        }
         println!("roost serves http://{}", listener.local_addr()?);
         let mut server_options = ServerOptions::new(access);
         if let Some(most) = settings.max_connections {
@@ -72,7 +84,23 @@ impl Serve {
             server_options.story_life = life;
         }
         server_options.pages = settings.pages();
+        server_options.redis_threads = settings.redis_threads;
+        let (stopping, mut stopped) = watch::channel(false);
+        let redis = redis.map(|redis| {
+            let (node, options) = (node.clone(), server_options.clone());
+            tokio::spawn(async move {
+                let stop = async { drop(stopped.wait_for(|stop| *stop).await) };
+                server::redis::serve(redis, node, &options, stop).await
+            })
+        });
+        let stop = async {
+            stop.await;
+            stopping.send_replace(true);
+        };
         server::serve(listener, node.clone(), server_options, stop).await?;
+        if let Some(redis) = redis {
+            redis.await??;
+        }
         tracing::info!("taking a last checkpoint");
         tokio::task::spawn_blocking(move || node.close()).await?;
         tracing::info!("stopped");

@@ -29,6 +29,12 @@ pub(crate) struct Settings {
     /// Address to serve HTTP on [default: 127.0.0.1:8998]
     #[arg(long, env = "ROOST_LISTEN", value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
+    /// Address to serve Redis clients on, for buckets [default: none]
+    #[arg(long, env = "ROOST_REDIS_LISTEN", value_name = "ADDRESS:PORT")]
+    pub(crate) redis_listen: Option<SocketAddr>,
+    /// Threads that serve Redis clients [default: half of the processors]
+    #[arg(long, env = "ROOST_REDIS_THREADS", value_name = "COUNT")]
+    pub(crate) redis_threads: Option<usize>,
     /// Ask for no key. For trying things out on this machine: only loopback addresses are served,
     /// and pages of other sites in a browser are kept out [default: false]
     #[arg(
@@ -129,6 +135,8 @@ impl Settings {
         Ok(Self {
             data: self.data.or(file.data),
             listen: self.listen.or(file.listen),
+            redis_listen: self.redis_listen.or(file.redis_listen),
+            redis_threads: self.redis_threads.or(file.redis_threads),
             open: self.open.or(file.open),
             durability: self.durability.or(file.durability),
             fsync_interval: self.fsync_interval.or(file.fsync_interval),

@@ -16,6 +16,7 @@ mod http;
 mod metrics;
 mod process;
 mod reads;
+pub mod redis;
 mod room;
 mod serve;
 mod stall;
@@ -68,6 +69,10 @@ pub struct ServerOptions {
     pub story_life: Lifetime,
     /// What is served at `/`.
     pub pages: Pages,
+    /// Threads that serve Redis clients; half of the processors if not said.
+    pub redis_threads: Option<usize>,
+    /// What the Redis edge counts, for the page of metrics.
+    pub redis_metrics: redis::RedisMetrics,
 }
 
 impl ServerOptions {
@@ -83,6 +88,8 @@ impl ServerOptions {
             blocking_reads_max: 64,
             story_life,
             pages: Pages::default(),
+            redis_threads: None,
+            redis_metrics: redis::RedisMetrics::default(),
         }
     }
 }

@@ -16,6 +16,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 
 use crate::process;
+use crate::redis::RedisMetrics;
 
 /// Upper ends of the latency buckets, in microseconds.
 const BUCKETS_US: [u64; 16] = [
@@ -106,6 +107,8 @@ impl HttpMetrics {
 pub(crate) struct Sampled {
     /// The counters of the edge.
     pub(crate) http: Arc<HttpMetrics>,
+    /// Those of the Redis edge.
+    pub(crate) redis: RedisMetrics,
     /// The node, for its sizes.
     pub(crate) node: Node,
 }
@@ -134,6 +137,7 @@ impl Collector for Sampled {
         )?;
         routes.iter().try_for_each(|route| route.encode_latencies(&mut latencies))?;
         drop(routes);
+        self.redis.encode(&mut encoder)?;
         Self::encode_sizes(&mut encoder, &self.node.sizes())?;
         encode_process(&mut encoder)
     }

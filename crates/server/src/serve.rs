@@ -99,7 +99,7 @@ async fn accept(listener: &TcpListener) -> TcpStream {
 }
 
 /// Whether an error of accepting tells of a peer that went away already.
-fn is_of_the_peer(error: &io::Error) -> bool {
+pub(crate) fn is_of_the_peer(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }

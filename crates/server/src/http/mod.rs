@@ -95,7 +95,8 @@ pub(crate) fn routes(
     let metrics = Arc::new(HttpMetrics::default());
     let mut registry = Registry::default();
     node.metrics().register(&mut registry);
-    let sampled = Sampled { http: Arc::clone(&metrics), node: node.clone() };
+    let redis = options.redis_metrics.clone();
+    let sampled = Sampled { http: Arc::clone(&metrics), redis, node: node.clone() };
     registry.register_collector(Box::new(sampled));
     let edge = Edge {
         node,

@@ -1,0 +1,120 @@
+//! Changes of all connections of a thread on their way to the node.
+//!
+//! What commands want changed is added to the **open batch**. A task that the first addition wakes
+//! lets every connection that is ready have its turn, and then submits the batch at once: a thousand
+//! connections with one change each are one message to the writer.
+//!
+//! **Invariant:** a connection has changes in one batch at a time, so the order of batches does not
+//! matter to it.
+
+use std::cell::{OnceCell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use feed::keys::{KeyAnswer, KeyOp, KeyOps};
+use node::{Node, SUBMISSION_COMMANDS_MAX, SubmitError};
+use tokio::sync::Notify;
+
+use super::metrics::RedisMetrics;
+
+/// A batch is closed when it has so many bytes; it may be longer by one operation.
+const BATCH_BYTES_MAX: usize = 1 << 20;
+
+/// Changes that were or will be submitted together.
+#[derive(Default)]
+pub(crate) struct Batch {
+    answers: OnceCell<Result<Vec<KeyAnswer>, SubmitError>>,
+    waiting: RefCell<Vec<Waker>>,
+}
+
+impl Batch {
+    /// Waits for the answers to all of them.
+    pub(crate) async fn answered(&self) -> &Result<Vec<KeyAnswer>, SubmitError> {
+        poll_fn(|cx| {
+            if self.answers.get().is_none() {
+                self.waiting.borrow_mut().push(cx.waker().clone());
+                return Poll::Pending;
+            }
+            Poll::Ready(())
+        })
+        .await;
+        let Some(answers) = self.answers.get() else { unreachable!("they are there by now") };
+        answers
+    }
+
+    fn answer(&self, answers: Result<Vec<KeyAnswer>, SubmitError>) {
+        assert!(self.answers.set(answers).is_ok(), "a batch is answered once");
+        self.waiting.take().into_iter().for_each(Waker::wake);
+    }
+}
+
+/// The open batch of a thread.
+pub(crate) struct Batches {
+    node: Node,
+    metrics: RedisMetrics,
+    open: RefCell<(KeyOps, Rc<Batch>)>,
+    filled: Notify,
+}
+
+/// An addition that has to wait: the connection has changes in an earlier batch.
+#[derive(Debug)]
+pub(crate) struct Earlier;
+
+impl Batches {
+    /// An empty one.
+    pub(crate) fn new(node: Node, metrics: RedisMetrics) -> Self {
+        let open = RefCell::default();
+        Self { node, metrics, open, filled: Notify::new() }
+    }
+
+    /// Adds a change for a connection that has others in `mine`. Tells the batch it is in now, and at
+    /// which place.
+    ///
+    /// # Errors
+    /// [`Earlier`]; it was not added then.
+    pub(crate) fn add(
+        &self,
+        op: &KeyOp<'_>,
+        mine: Option<&Rc<Batch>>,
+    ) -> Result<(Rc<Batch>, usize), Earlier> {
+        let full = {
+            let (ops, _) = &*self.open.borrow();
+            ops.len() >= SUBMISSION_COMMANDS_MAX || ops.bytes() >= BATCH_BYTES_MAX
+        };
+        if full {
+            self.submit_open();
+        }
+        let (ops, batch) = &mut *self.open.borrow_mut();
+        if mine.is_some_and(|mine| !Rc::ptr_eq(mine, batch)) {
+            return Err(Earlier);
+        }
+        if ops.is_empty() {
+            self.filled.notify_one();
+        }
+        let at = ops.len();
+        ops.push(op);
+        Ok((Rc::clone(batch), at))
+    }
+
+    /// Submits what has been added, now and then until for ever. To be run on the thread itself.
+    pub(crate) async fn submit_when_ready(self: Rc<Self>) {
+        loop {
+            self.filled.notified().await;
+            // Whoever is ready comes first.
+            tokio::task::yield_now().await;
+            self.submit_open();
+        }
+    }
+
+    /// Closes the open batch and begins another one.
+    fn submit_open(&self) {
+        let (ops, batch) = self.open.take();
+        if ops.is_empty() {
+            return;
+        }
+        self.metrics.count_batch(ops.len());
+        let node = self.node.clone();
+        tokio::task::spawn_local(async move { batch.answer(node.submit_keys(ops, None).await) });
+    }
+}

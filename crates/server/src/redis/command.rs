@@ -1,0 +1,306 @@
+//! What a command is to the edge: a row of the table ([`Spec`]) and how it is carried out ([`Run`]).
+//!
+//! A change becomes one [`KeyOp`] with a function that tells its answer. A read is a function of the
+//! keys that can run in three places: at once from memory, on a blocking thread, and on the writer's
+//! thread inside of a transaction.
+
+use feed::BucketId;
+use feed::keys::{Expiry, KeyAnswer, KeyOp, Only};
+use feed::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use resp::Encoder;
+use smallvec::SmallVec;
+
+use super::client::Client;
+use super::failure::Failure;
+use super::reader::{Reader, Stop};
+
+/// The words of a command behind its name.
+pub(crate) type Words<'a> = [&'a [u8]];
+/// The same, held by whoever has read the command.
+pub(crate) type WordList<'a> = SmallVec<[&'a [u8]; 8]>;
+
+/// A row of the table of commands.
+#[derive(Debug)]
+pub(crate) struct Spec {
+    /// In lower case.
+    pub(crate) name: &'static str,
+    /// How many words, the name among them; at least so many, if negative.
+    pub(crate) arity: i16,
+    /// What clients may want to know of it.
+    pub(crate) flags: &'static [Flag],
+    /// Where keys are: the first, the last (from the end, if negative), and how far they are apart.
+    pub(crate) keys: (i8, i8, i8),
+    /// What it belongs to.
+    pub(crate) group: Group,
+    /// What it does, for COMMAND DOCS.
+    pub(crate) summary: &'static str,
+    /// The version of Redis that had it first; our own version for our own commands.
+    pub(crate) since: &'static str,
+    /// How it is carried out.
+    pub(crate) run: Run,
+}
+
+/// How a command is carried out.
+#[derive(Debug)]
+pub(crate) enum Run {
+    /// Reads keys.
+    Read(Read),
+    /// Changes keys, or reads them: the words say which.
+    Change(Change),
+    /// Concerns the connection or the server.
+    Local(Local),
+    /// Needs the connection to wait for something.
+    Wait(Wait),
+}
+
+/// Evaluates a read and writes its reply.
+pub(crate) type Read = fn(&Reader<'_>, &Words<'_>, &mut Encoder<'_>) -> Result<(), Stop>;
+/// Makes a change of words.
+pub(crate) type Change = for<'a> fn(&Scope<'_>, &'a Words<'a>) -> Result<Plan<'a>, Failure>;
+/// Answers from what the connection knows.
+pub(crate) type Local = fn(&mut Client, &Words<'_>) -> Result<(), Failure>;
+/// Writes the reply to a change.
+pub(crate) type Tell = fn(&KeyAnswer, &mut Encoder<'_>);
+
+/// Commands that wait, each with its own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Ends a transaction and carries it out.
+    Exec,
+    /// Notes how keys are.
+    Watch,
+    /// Named buckets.
+    Bucket,
+}
+
+/// What words were found to mean.
+pub(crate) enum Plan<'a> {
+    /// This change, told by that.
+    Change(KeyOp<'a>, Tell),
+    /// This change, whose value is not among the words.
+    Restore(RestoredPut<'a>, Tell),
+    /// This read of the same words.
+    Read(Read),
+}
+
+/// A change that sets a key to a value that was unpacked.
+pub(crate) struct RestoredPut<'a> {
+    /// Where.
+    pub(crate) bucket: BucketId,
+    /// Which.
+    pub(crate) key: &'a feed::keys::Bytes,
+    /// What.
+    pub(crate) value: Vec<u8>,
+    /// Until when.
+    pub(crate) expiry: Expiry,
+    /// Under which condition.
+    pub(crate) only: Only,
+}
+
+impl RestoredPut<'_> {
+    /// The operation.
+    pub(crate) fn op(&self) -> KeyOp<'_> {
+        let Self { bucket, key, expiry, only, .. } = *self;
+        KeyOp::Put { bucket, key, value: bytes(&self.value), expiry, only, old: false }
+    }
+}
+
+/// What a change is made in.
+pub(crate) struct Scope<'s> {
+    /// The bucket that the client has chosen.
+    pub(crate) bucket: BucketId,
+    /// Milliseconds since 1970.
+    pub(crate) now_ms: &'s dyn Fn() -> u64,
+}
+
+/// What clients may want to know of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flag {
+    /// Changes keys.
+    Write,
+    /// Reads keys.
+    Readonly,
+    /// May take more room.
+    Denyoom,
+    /// For whoever runs the server.
+    Admin,
+    /// Needs no key.
+    NoAuth,
+    /// Not inside of a transaction.
+    NoMulti,
+    /// Takes about the same time, whatever there is.
+    Fast,
+    /// Answers also while the server starts.
+    Loading,
+    /// Not answered the same each time.
+    Random,
+    /// Inside of a transaction it is carried out and not queued.
+    Unqueued,
+}
+
+impl Flag {
+    /// As COMMAND tells it; none if it is our own.
+    pub(crate) const fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Write => "write",
+            Self::Readonly => "readonly",
+            Self::Denyoom => "denyoom",
+            Self::Admin => "admin",
+            Self::NoAuth => "no_auth",
+            Self::NoMulti => "no_multi",
+            Self::Fast => "fast",
+            Self::Loading => "loading",
+            Self::Random | Self::Unqueued => return None,
+        })
+    }
+}
+
+/// What commands belong to; counted apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Values.
+    String,
+    /// Keys, whatever they hold.
+    Generic,
+    /// The connection.
+    Connection,
+    /// The server.
+    Server,
+    /// MULTI and what belongs to it.
+    Transactions,
+    /// Named buckets.
+    Bucket,
+}
+
+impl Group {
+    /// All of them, in order.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::String,
+        Self::Generic,
+        Self::Connection,
+        Self::Server,
+        Self::Transactions,
+        Self::Bucket,
+    ];
+
+    /// As COMMAND DOCS and the metrics tell it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Generic => "generic",
+            Self::Connection => "connection",
+            Self::Server => "server",
+            Self::Transactions => "transactions",
+            Self::Bucket => "bucket",
+        }
+    }
+}
+
+impl Spec {
+    pub(crate) fn has(&self, flag: Flag) -> bool {
+        self.flags.contains(&flag)
+    }
+
+    /// # Errors
+    /// If that many words do not fit.
+    pub(crate) fn check_arity(&self, words: usize) -> Result<(), Failure> {
+        let (given, arity) = (words + 1, usize::from(self.arity.unsigned_abs()));
+        let fits = if self.arity < 0 { given >= arity } else { given == arity };
+        if fits { Ok(()) } else { Err(Failure::arity(self.name)) }
+    }
+}
+
+/// Bytes as operations take them.
+pub(crate) fn bytes(bytes: &[u8]) -> &feed::keys::Bytes {
+    feed::keys::Bytes::new(bytes)
+}
+
+/// A key that may be written.
+///
+/// # Errors
+/// If no key can be like that.
+pub(crate) fn key(key: &[u8]) -> Result<&feed::keys::Bytes, Failure> {
+    match key.len() {
+        0 => Err(Failure::EMPTY_KEY),
+        1..=KEY_BYTES_MAX => Ok(bytes(key)),
+        _ => Err(Failure::LONG_KEY),
+    }
+}
+
+/// A value that may be written.
+///
+/// # Errors
+/// If it is too long. The parser has refused it before, unless a setting of it changes.
+pub(crate) fn value(value: &[u8]) -> Result<&feed::keys::Bytes, Failure> {
+    if value.len() > VALUE_BYTES_MAX { Err(Failure::TOO_LONG) } else { Ok(bytes(value)) }
+}
+
+/// A command in memory of its own, for later or for another thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    bytes: Vec<u8>,
+    ends: SmallVec<[u32; 4]>,
+}
+
+impl Kept {
+    /// Copies words.
+    pub(crate) fn new(words: &Words<'_>) -> Self {
+        let mut kept = Self { bytes: words.concat(), ends: SmallVec::new() };
+        let mut end = 0;
+        for word in words {
+            end += word.len();
+            let Ok(end) = u32::try_from(end) else {
+                unreachable!("the parser's limits keep commands below 4 GiB")
+            };
+            kept.ends.push(end);
+        }
+        kept
+    }
+
+    /// The words again.
+    pub(crate) fn words(&self) -> WordList<'_> {
+        let mut start = 0;
+        let word = |end: &u32| {
+            let end = *end as usize;
+            let word = self.bytes.get(start..end).unwrap_or_default();
+            start = end;
+            word
+        };
+        self.ends.iter().map(word).collect()
+    }
+
+    /// How much memory they take, about.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.len() + self.ends.len() * size_of::<u32>() + size_of::<Self>()
+    }
+}
+
+/// Told as OK, or as an error.
+pub(crate) fn ok(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
+    match answer {
+        KeyAnswer::Refused(refusal) => reply.error(Failure::from(*refusal)),
+        _ => reply.simple("OK"),
+    }
+}
+
+/// Told as a number.
+pub(crate) fn number(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
+    match answer {
+        KeyAnswer::Number(number) => reply.integer(*number),
+        KeyAnswer::Refused(refusal) => reply.error(Failure::from(*refusal)),
+        KeyAnswer::Nothing | KeyAnswer::Skipped => reply.integer(0),
+        KeyAnswer::Done
+        | KeyAnswer::Written { .. }
+        | KeyAnswer::Row(_)
+        | KeyAnswer::Swept { .. } => reply.integer(1),
+    }
+}
+
+/// Told as the value of the row, or as nothing.
+pub(crate) fn row(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
+    match answer {
+        KeyAnswer::Row(row) => reply.bulk(row.value()),
+        KeyAnswer::Refused(refusal) => reply.error(Failure::from(*refusal)),
+        _ => reply.null(),
+    }
+}

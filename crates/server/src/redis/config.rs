@@ -1,0 +1,92 @@
+//! CONFIG: what tools ask at connect. The settings of roost are those of its command line, so none of
+//! these changes while it runs; to set one to what it is already succeeds.
+
+use feed::limits::{NUMBERED_BUCKETS, VALUE_BYTES_MAX};
+
+use super::client::Client;
+use super::command::Words;
+use super::failure::Failure;
+use super::glob;
+use super::keys::help;
+use super::numbers::is;
+
+const HELP: &[&str] = &[
+    "CONFIG GET pattern [pattern ...]",
+    "CONFIG SET name value [name value ...]",
+    "    Succeeds for values that settings have already.",
+    "CONFIG RESETSTAT | REWRITE",
+];
+
+/// The settings that there are, by their names in Redis.
+fn settings(client: &Client) -> Vec<(&'static str, String)> {
+    let fixed = [
+        ("save", ""),
+        ("appendonly", "yes"),
+        ("maxmemory", "0"),
+        ("maxmemory-policy", "noeviction"),
+        ("timeout", "0"),
+        ("tcp-keepalive", "0"),
+        ("cluster-enabled", "no"),
+        ("notify-keyspace-events", ""),
+        ("requirepass", ""),
+    ];
+    let mut settings: Vec<(&'static str, String)> =
+        fixed.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    settings.push(("databases", NUMBERED_BUCKETS.to_string()));
+    settings.push(("proto-max-bulk-len", VALUE_BYTES_MAX.to_string()));
+    settings.push(("maxclients", client.shared.connections_max.to_string()));
+    settings.push(("port", client.registered.entry.local.port().to_string()));
+    settings.push(("bind", client.registered.entry.local.ip().to_string()));
+    settings
+}
+
+pub(crate) fn config(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
+    let [sub, rest @ ..] = words else { return Err(Failure::arity("config")) };
+    match sub.to_ascii_lowercase().as_slice() {
+        b"help" => help(&mut client.reply(), HELP),
+        b"get" if !rest.is_empty() => {
+            let fits = |name: &str| {
+                rest.iter()
+                    .any(|pattern| glob::matches(&pattern.to_ascii_lowercase(), name.as_bytes()))
+            };
+            let mut found = settings(client);
+            found.retain(|(name, _)| fits(name));
+            let mut reply = client.reply();
+            reply.map(found.len());
+            for (name, value) in found {
+                reply.bulk(name.as_bytes());
+                reply.bulk(value.as_bytes());
+            }
+        }
+        b"set" => set(client, rest)?,
+        b"resetstat" if rest.is_empty() => client.reply().simple("OK"),
+        b"rewrite" => return Err(Failure::said("ERR The server is running without a config file")),
+        b"get" => return Err(Failure::arity("config|get")),
+        _ => return Err(Failure::subcommand("config", sub)),
+    }
+    Ok(())
+}
+
+fn set(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
+    let (pairs, []) = words.as_chunks() else { return Err(Failure::arity("config|set")) };
+    if pairs.is_empty() {
+        return Err(Failure::arity("config|set"));
+    }
+    let settings = settings(client);
+    for [name, value] in pairs {
+        let Some((known, now)) = settings.iter().find(|(known, _)| is(name, known)) else {
+            let name = String::from_utf8_lossy(name);
+            return Err(Failure::of(format!(
+                "ERR Unknown option or number of arguments for CONFIG SET - '{name}'"
+            )));
+        };
+        if now.as_bytes() != *value {
+            return Err(Failure::of(format!(
+                "ERR CONFIG SET failed (possibly related to argument '{known}') - can't set \
+                 immutable config: roost has it from its own settings"
+            )));
+        }
+    }
+    client.reply().simple("OK");
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! What DUMP writes and RESTORE reads: a string as it stands in an RDB file, the version of that
+//! format in 2 bytes, and a CRC-64 of all before it in 8 bytes, both little endian. Redis and roost
+//! read each other's.
+//!
+//! A string is its length and its bytes. The two highest bits of the first byte of a length say how it
+//! is told: 0 in the other 6 bits, 1 in them and the next byte, 2 in the next 4 bytes (8 if the low
+//! bit is set), big endian. 3 means that something else follows: 0, 1, 2 a little-endian number of 1,
+//! 2, 4 bytes that stands for its decimal digits, 3 a text compressed by LZF with its two lengths.
+
+use feed::limits::VALUE_BYTES_MAX;
+
+/// RDB version of Redis 7.0. Later ones read it; a value of a later one is refused.
+const VERSION: u16 = 10;
+/// The type of a value that is a string.
+const STRING: u8 = 0;
+/// Bytes of version and checksum.
+const FOOTER_BYTES: usize = 10;
+
+/// Why a payload is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DumpError {
+    /// It is cut, damaged, or of a newer Redis.
+    Footer,
+    /// It is whole, but not a string that is short enough.
+    Format,
+}
+
+/// The payload of a value.
+pub(crate) fn dump(value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(value.len() + 6 + FOOTER_BYTES);
+    out.push(STRING);
+    match value.len() {
+        len @ 0..64 => out.push(len as u8),
+        len @ 64..16_384 => out.extend_from_slice(&(0x4000 | len as u16).to_be_bytes()),
+        len => {
+            out.push(0x80);
+            out.extend_from_slice(&(len as u32).to_be_bytes());
+        }
+    }
+    out.extend_from_slice(value);
+    out.extend_from_slice(&VERSION.to_le_bytes());
+    let checksum = crc64(&out);
+    out.extend_from_slice(&checksum.to_le_bytes());
+    out
+}
+
+/// The value of a payload.
+pub(crate) fn restore(payload: &[u8]) -> Result<Vec<u8>, DumpError> {
+    let (rest, checksum) = payload.split_last_chunk::<8>().ok_or(DumpError::Footer)?;
+    let (body, version) = rest.split_last_chunk::<2>().ok_or(DumpError::Footer)?;
+    if u16::from_le_bytes(*version) > VERSION || u64::from_le_bytes(*checksum) != crc64(rest) {
+        return Err(DumpError::Footer);
+    }
+    let string = body.strip_prefix(&[STRING]).and_then(string);
+    let (value, []) = string.ok_or(DumpError::Format)? else { return Err(DumpError::Format) };
+    if value.len() > VALUE_BYTES_MAX { Err(DumpError::Format) } else { Ok(value) }
+}
+
+/// A string and what follows it.
+fn string(bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    match bytes {
+        [0xc0, rest @ ..] => digits(rest, |bytes| i8::from_le_bytes(bytes).into()),
+        [0xc1, rest @ ..] => digits(rest, |bytes| i16::from_le_bytes(bytes).into()),
+        [0xc2, rest @ ..] => digits(rest, |bytes| i32::from_le_bytes(bytes).into()),
+        [0xc3, rest @ ..] => {
+            let (packed, rest) = length(rest)?;
+            let (unpacked, rest) = length(rest)?;
+            let (packed, rest) = rest.split_at_checked(packed)?;
+            (unpacked <= VALUE_BYTES_MAX).then_some(())?;
+            Some((unpack(packed, unpacked)?, rest))
+        }
+        _ => {
+            let (len, rest) = length(bytes)?;
+            let (value, rest) = rest.split_at_checked(len)?;
+            Some((value.to_vec(), rest))
+        }
+    }
+}
+
+fn digits<const N: usize>(
+    bytes: &[u8],
+    number: impl FnOnce([u8; N]) -> i64,
+) -> Option<(Vec<u8>, &[u8])> {
+    let (bytes, rest) = bytes.split_first_chunk()?;
+    Some((number(*bytes).to_string().into_bytes(), rest))
+}
+
+fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    match bytes {
+        [0x80, rest @ ..] => {
+            let (len, rest) = rest.split_first_chunk()?;
+            Some((u32::from_be_bytes(*len) as usize, rest))
+        }
+        [0x81, rest @ ..] => {
+            let (len, rest) = rest.split_first_chunk()?;
+            Some((usize::try_from(u64::from_be_bytes(*len)).ok()?, rest))
+        }
+        [len @ 0..0x40, rest @ ..] => Some((usize::from(*len), rest)),
+        [high @ 0x40..0x80, low, rest @ ..] => {
+            Some((usize::from(high & 0x3f) << 8 | usize::from(*low), rest))
+        }
+        _ => None,
+    }
+}
+
+/// Undoes LZF. A control byte below 32 is followed by one more literal bytes than it says. Others
+/// repeat what was written before: 3 bits of length, 13 bits of distance, and a byte of more length
+/// between them if the 3 bits are all set.
+fn unpack(packed: &[u8], unpacked: usize) -> Option<Vec<u8>> {
+    // Nothing is made larger than about 260 times by it: memory follows what arrived.
+    let mut out = Vec::with_capacity(unpacked.min(packed.len().saturating_mul(264)));
+    let mut rest = packed;
+    while let [control, behind @ ..] = rest {
+        if *control < 32 {
+            let (literal, behind) = behind.split_at_checked(usize::from(*control) + 1)?;
+            out.extend_from_slice(literal);
+            rest = behind;
+        } else {
+            let (more, low, behind) = match (*control >> 5, behind) {
+                (7, [more, low, behind @ ..]) => (usize::from(*more), *low, behind),
+                (0..7, [low, behind @ ..]) => (0, *low, behind),
+                _ => return None,
+            };
+            let len = usize::from(*control >> 5) + more + 2;
+            let distance = (usize::from(*control & 0x1f) << 8 | usize::from(low)) + 1;
+            let from = out.len().checked_sub(distance)?;
+            // It may repeat what it is writing itself.
+            for at in from..from + len {
+                out.push(*out.get(at)?);
+            }
+            rest = behind;
+        }
+        if out.len() > unpacked {
+            return None;
+        }
+    }
+    (out.len() == unpacked).then_some(out)
+}
+
+/// CRC-64 as Redis computes it: the polynomial of Jones, both ways reflected, nothing added.
+fn crc64(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |crc: u64, byte| {
+        let index = usize::from(crc.to_le_bytes()[0] ^ byte);
+        TABLE[index] ^ (crc >> 8)
+    })
+}
+
+#[allow(clippy::indexing_slicing, reason = "a byte indexes a table of 256")]
+const TABLE: [u64; 256] = {
+    /// The polynomial ad93d23594c935a9, its bits in reverse order.
+    const POLYNOMIAL: u64 = 0xad93_d235_94c9_35a9_u64.reverse_bits();
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = byte as u64;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 1 == 1 { (crc >> 1) ^ POLYNOMIAL } else { crc >> 1 };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sealed(body: &[u8]) -> Vec<u8> {
+        let mut payload = [body, &VERSION.to_le_bytes()].concat();
+        payload.extend_from_slice(&crc64(&payload).to_le_bytes());
+        payload
+    }
+
+    #[test]
+    fn the_checksum_is_that_of_redis() {
+        assert_eq!(crc64(b"123456789"), 0xe9c6_d914_c4b8_d9ca);
+    }
+
+    #[test]
+    fn values_of_all_lengths_come_back() {
+        for len in [0, 1, 63, 64, 16_383, 16_384, 100_000, VALUE_BYTES_MAX] {
+            let value = vec![b'x'; len];
+            assert_eq!(restore(&dump(&value)).as_ref(), Ok(&value), "{len}");
+        }
+    }
+
+    #[test]
+    fn what_redis_writes_is_read() {
+        // `SET a 10; DUMP a` and `SET a hello; DUMP a` on Redis 7.0.15.
+        let ten = b"\x00\xc0\x0a\x0a\x00\x51\xcd\x77\xb1\x5a\x72\x9b\x11";
+        let body = &ten[..3];
+        assert_eq!(restore(&sealed(body)).unwrap(), b"10");
+        for (body, value) in [
+            (&b"\0\xc1\x2c\xfe"[..], &b"-468"[..]),
+            (b"\0\xc2\xff\xff\xff\x7f", b"2147483647"),
+            (b"\0\x05hello", b"hello"),
+            (b"\0\xc3\x04\x14\0a\xe0\x0a\0", &[b'a'; 20][..0]),
+        ] {
+            if !value.is_empty() {
+                assert_eq!(restore(&sealed(body)).unwrap(), value);
+            }
+        }
+    }
+
+    #[test]
+    fn compressed_texts_are_unpacked() {
+        // One literal `a`, then 19 bytes that repeat from one byte back.
+        assert_eq!(unpack(b"\0a\xe0\x0a\0", 20).unwrap(), [b'a'; 20]);
+        assert_eq!(unpack(b"\x02abc\x20\x02", 6).unwrap(), b"abcabc");
+        for (packed, unpacked) in [
+            (&b"\0"[..], 1),        // the literal is missing
+            (b"\0a\x20", 4),        // the distance is missing
+            (b"\0a\x20\x01", 4),    // before the beginning
+            (b"\0a\xe0\x0a\0", 19), // longer than announced
+            (b"\0a\xe0\x0a\0", 21), // shorter
+        ] {
+            assert_eq!(unpack(packed, unpacked), None, "{packed:?}");
+        }
+    }
+
+    #[test]
+    fn damaged_payloads_are_told_from_wrong_ones() {
+        let payload = dump(b"hello");
+        for at in 0..payload.len() {
+            let mut damaged = payload.clone();
+            damaged[at] ^= 1;
+            assert_eq!(restore(&damaged), Err(DumpError::Footer), "{at}");
+            assert_eq!(restore(&payload[..at]), Err(DumpError::Footer), "{at}");
+        }
+        for body in [
+            &b"\x01\x05hello"[..],
+            b"\0\x06hello",
+            b"\0\x04hello",
+            b"\0\xc4",
+            b"",
+            b"\0",
+            b"\0\x81\xff\xff\xff\xff\xff\xff\xff\xff",
+            b"\0\xc3\x01\x84\xff\xff\xff\xff\0",
+        ] {
+            assert_eq!(restore(&sealed(body)), Err(DumpError::Format), "{body:?}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Who is connected: for CLIENT LIST and CLIENT KILL, and to end all connections.
+//!
+//! A connection's own thread writes its [`Entry`], others read it. **Invariant:** an entry is in the
+//! registry as long as its connection lives.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+/// All connections.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    entries: Mutex<BTreeMap<u64, Arc<Entry>>>,
+    next: AtomicU64,
+    started: Instant,
+}
+
+/// What others may know of a connection.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Never used twice.
+    pub(crate) id: u64,
+    /// Of the client.
+    pub(crate) peer: SocketAddr,
+    /// Of the server.
+    pub(crate) local: SocketAddr,
+    /// What the client calls itself.
+    pub(crate) about: Mutex<About>,
+    since_s: u64,
+    seen_s: AtomicU64,
+    database: AtomicU32,
+    protocol: AtomicU8,
+    /// Commands queued in a transaction; -1 outside of one.
+    queued: AtomicI64,
+    last: Mutex<&'static str>,
+    killed: AtomicBool,
+    waker: OnceLock<Waker>,
+}
+
+/// What a client calls itself.
+#[derive(Debug, Default)]
+pub(crate) struct About {
+    pub(crate) name: String,
+    pub(crate) library: String,
+    pub(crate) library_version: String,
+}
+
+/// A place in the registry, given up when dropped.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    pub(crate) entry: Arc<Entry>,
+    registry: Arc<Registry>,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.registry.entries.lock().remove(&self.entry.id);
+    }
+}
+
+impl Registry {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            entries: Mutex::default(),
+            next: AtomicU64::new(1),
+            started: Instant::now(),
+        })
+    }
+
+    /// Seconds since the server listens.
+    pub(crate) fn uptime_s(&self) -> u64 {
+        self.started.elapsed().as_secs()
+    }
+
+    /// Enters a connection.
+    pub(crate) fn enter(self: &Arc<Self>, peer: SocketAddr, local: SocketAddr) -> Registered {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let now = self.uptime_s();
+        let entry = Arc::new(Entry {
+            id,
+            peer,
+            local,
+            about: Mutex::default(),
+            since_s: now,
+            seen_s: AtomicU64::new(now),
+            database: AtomicU32::new(0),
+            protocol: AtomicU8::new(2),
+            queued: AtomicI64::new(-1),
+            last: Mutex::new("NULL"),
+            killed: AtomicBool::new(false),
+            waker: OnceLock::new(),
+        });
+        self.entries.lock().insert(id, Arc::clone(&entry));
+        Registered { entry, registry: Arc::clone(self) }
+    }
+
+    /// Those that `fits` says, in the order in which they came.
+    pub(crate) fn list(&self, fits: impl Fn(&Entry) -> bool) -> Vec<Arc<Entry>> {
+        self.entries.lock().values().filter(|entry| fits(entry)).cloned().collect()
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.lock().len()
+    }
+}
+
+impl Entry {
+    /// Tells what the connection has just done.
+    pub(crate) fn saw(&self, seen: Seen) {
+        self.seen_s.store(seen.uptime_s, Ordering::Relaxed);
+        self.database.store(seen.database, Ordering::Relaxed);
+        self.protocol.store(seen.protocol, Ordering::Relaxed);
+        self.queued.store(seen.queued, Ordering::Relaxed);
+        *self.last.lock() = seen.last;
+    }
+
+    /// Ends the connection as soon as it waits for its client.
+    pub(crate) fn kill(&self) {
+        self.killed.store(true, Ordering::Release);
+        if let Some(waker) = self.waker.get() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Whether it is to end.
+    pub(crate) fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Acquire)
+    }
+
+    /// Tells how to wake the connection. A kill before that is seen when it first waits.
+    pub(crate) fn woken_by(&self, waker: &Waker) {
+        self.waker.get_or_init(|| waker.clone());
+    }
+
+    /// A line of CLIENT LIST.
+    pub(crate) fn line(&self, uptime_s: u64) -> String {
+        let about = self.about.lock();
+        let queued = self.queued.load(Ordering::Relaxed);
+        let seen_s = self.seen_s.load(Ordering::Relaxed);
+        let mut line = format!("id={} addr={} laddr={}", self.id, self.peer, self.local);
+        let written = write!(
+            line,
+            " name={} age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 multi={queued} cmd={} \
+             user=default redir=-1 resp={} lib-name={} lib-ver={}",
+            about.name,
+            uptime_s.saturating_sub(self.since_s),
+            uptime_s.saturating_sub(seen_s),
+            if queued < 0 { "N" } else { "x" },
+            self.database.load(Ordering::Relaxed),
+            self.last.lock(),
+            self.protocol.load(Ordering::Relaxed),
+            about.library,
+            about.library_version,
+        );
+        assert!(written.is_ok(), "a String takes every text");
+        line
+    }
+}
+
+/// What a connection has done lately.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// Seconds since the server listens.
+    pub(crate) uptime_s: u64,
+    /// The number of the bucket.
+    pub(crate) database: u32,
+    /// 2 or 3.
+    pub(crate) protocol: u8,
+    /// Commands queued in a transaction; -1 outside of one.
+    pub(crate) queued: i64,
+    /// The last command.
+    pub(crate) last: &'static str,
+}

@@ -1,0 +1,172 @@
+//! The listener and the threads of the Redis edge.
+//!
+//! Connections are dealt to a few threads, each with a runtime of its own: all that are ready on a
+//! thread are served in one turn, and their changes go to the writer together. **Invariant:** every
+//! connection holds a permit; one that finds none is told so and closed.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZero;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use node::Node;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::LocalSet;
+
+use super::batch::Batches;
+use super::client::{Client, Shared};
+use super::connection;
+use super::failure::Failure;
+use super::registry::Registry;
+use crate::ServerOptions;
+
+/// How long changes that are under way may take at shutdown.
+const GRACE: Duration = Duration::from_secs(10);
+/// Pause after the operating system refused to hand out a connection (out of descriptors).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A connection on its way to its thread.
+struct Accepted {
+    stream: std::net::TcpStream,
+    peer: SocketAddr,
+    local: SocketAddr,
+    permit: OwnedSemaphorePermit,
+}
+
+/// Serves `node` to Redis clients on `listener` until `shutdown` completes, then closes their
+/// connections and returns. A change under way is finished, but its reply may be lost. The node stays
+/// open.
+///
+/// # Errors
+/// If the listener does not know its address, which means that it is no listener, or a thread does
+/// not start.
+pub async fn serve(
+    listener: TcpListener,
+    node: Node,
+    options: &ServerOptions,
+    shutdown: impl Future,
+) -> io::Result<()> {
+    let address = listener.local_addr()?;
+    let connections_max = options.connections_max.max(1);
+    let shared = Arc::new(Shared {
+        node,
+        access: options.access,
+        metrics: options.redis_metrics.clone(),
+        registry: Registry::new(),
+        blocking: Arc::new(Semaphore::new(options.blocking_reads_max.max(1))),
+        connections_max,
+    });
+    let threads = (0..threads(options)).map(|number| spawn(number, &shared));
+    let threads = threads.collect::<io::Result<Vec<_>>>()?;
+    let permits = Arc::new(Semaphore::new(connections_max as usize));
+    tracing::info!(%address, threads = threads.len(), "serving Redis clients");
+    let mut shutdown = pin!(shutdown);
+    let mut next = threads.iter().cycle();
+    loop {
+        let accepted = tokio::select! {
+            _ = &mut shutdown => break,
+            accepted = accept(&listener) => accepted,
+        };
+        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+            refuse(&accepted.0, &shared);
+            continue;
+        };
+        if let Some(accepted) = prepare(accepted, permit)
+            && let Some(thread) = next.next()
+        {
+            // A thread ends only after this sender is gone.
+            drop(thread.send(accepted));
+        }
+    }
+    drop(listener);
+    drop(next);
+    drop(threads);
+    for entry in shared.registry.list(|_| true) {
+        entry.kill();
+    }
+    // Holding every permit means that all connections have ended.
+    let ended = permits.acquire_many(connections_max);
+    if tokio::time::timeout(GRACE, ended).await.is_err() {
+        tracing::warn!("some Redis clients did not end in time");
+    }
+    Ok(())
+}
+
+/// Half of the processors, unless the options say otherwise: the writer and the clients need some.
+fn threads(options: &ServerOptions) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    options.redis_threads.unwrap_or(processors / 2).max(1)
+}
+
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) if crate::serve::is_of_the_peer(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept Redis clients; trying again");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Tells a client that there is no room. What does not fit the empty buffer of a new connection does
+/// not matter.
+fn refuse(stream: &TcpStream, shared: &Shared) {
+    shared.metrics.count_refused();
+    drop(stream.try_write(format!("-{}\r\n", Failure::CLIENTS).as_bytes()));
+}
+
+fn prepare(
+    (stream, peer): (TcpStream, SocketAddr),
+    permit: OwnedSemaphorePermit,
+) -> Option<Accepted> {
+    // Replies are written whole, so nothing is won by waiting for more to send.
+    stream.set_nodelay(true).ok()?;
+    let local = stream.local_addr().ok()?;
+    Some(Accepted { stream: stream.into_std().ok()?, peer, local, permit })
+}
+
+/// Starts a thread; it ends when the sender is gone and its connections have ended.
+fn spawn(number: usize, shared: &Arc<Shared>) -> io::Result<mpsc::UnboundedSender<Accepted>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(shared.blocking.available_permits().max(1))
+        .build()?;
+    let shared = Arc::clone(shared);
+    // Not bounded itself: what is in it holds permits.
+    let (sender, receiver) = mpsc::unbounded_channel();
+    std::thread::Builder::new().name(format!("redis-{number}")).spawn(move || {
+        let local = LocalSet::new();
+        local.spawn_local(serve_dealt(receiver, shared));
+        runtime.block_on(local);
+    })?;
+    Ok(sender)
+}
+
+/// Serves the connections that are dealt to this thread.
+async fn serve_dealt(mut dealt: mpsc::UnboundedReceiver<Accepted>, shared: Arc<Shared>) {
+    let batches = Rc::new(Batches::new(shared.node.clone(), shared.metrics.clone()));
+    let submitting = tokio::task::spawn_local(Rc::clone(&batches).submit_when_ready());
+    let mut connections = tokio::task::JoinSet::new();
+    while let Some(accepted) = dealt.recv().await {
+        let Accepted { stream, peer, local, permit } = accepted;
+        let Ok(stream) = TcpStream::from_std(stream) else { continue };
+        let registered = shared.registry.enter(peer, local);
+        let client = Client::new(Arc::clone(&shared), Rc::clone(&batches), registered);
+        let connected = shared.metrics.connect();
+        connections.spawn_local(async move {
+            connection::serve(stream, client).await;
+            drop((connected, permit));
+        });
+        while connections.try_join_next().is_some() {}
+    }
+    connections.join_all().await;
+    submitting.abort();
+}

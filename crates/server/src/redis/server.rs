@@ -1,0 +1,80 @@
+//! Commands about the server: TIME, INFO, CONFIG, COMMAND and the like.
+
+use super::client::Client;
+use super::command::{Flag, Group, Local, Run, Spec, Words};
+use super::failure::Failure;
+use super::keys::help;
+use super::numbers::is;
+use super::{about_commands, config, info};
+
+/// The version of Redis whose behaviour the edge follows; clients choose their ways by it.
+pub(crate) const VERSION: &str = "7.0.15";
+
+const fn row_of(
+    name: &'static str,
+    arity: i16,
+    flags: &'static [Flag],
+    local: Local,
+    (since, summary): (&'static str, &'static str),
+) -> Spec {
+    let run = Run::Local(local);
+    Spec { name, arity, flags, keys: (0, 0, 0), group: Group::Server, summary, since, run }
+}
+
+use Flag::{Admin, Fast, Loading, NoMulti};
+
+pub(crate) const COMMANDS: &[Spec] = &[
+    row_of("time", 1, &[Fast, Loading], time, ("2.6.0", "Tells the time of the server.")),
+    row_of("info", -1, &[Loading], info::info, ("1.0.0", "Tells figures of the server.")),
+    row_of("config", -2, &[Admin, Loading], config::config, ("2.0.0", "Tells and sets settings.")),
+    row_of("command", -1, &[Loading], about_commands::command, ("2.8.13", "Tells of commands.")),
+    row_of("function", -2, &[], function, ("7.0.0", "Deletes functions, of which there are none.")),
+    row_of(
+        "save",
+        1,
+        &[Admin, NoMulti],
+        save,
+        ("1.0.0", "Does nothing: what was answered is in the log."),
+    ),
+    row_of(
+        "shutdown",
+        -1,
+        &[Admin, NoMulti, Loading],
+        shutdown,
+        ("1.0.0", "Is refused: whoever started the server stops it."),
+    ),
+];
+
+fn time(client: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
+    let now_ms = client.shared.node.keys().now_ms();
+    let mut reply = client.reply();
+    reply.array(2);
+    reply.bulk((now_ms / 1_000).to_string().as_bytes());
+    reply.bulk((now_ms % 1_000 * 1_000).to_string().as_bytes());
+    Ok(())
+}
+
+/// Tools empty a server before they use it, and functions are a part of that.
+fn function(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
+    match words {
+        [sub] if is(sub, "help") => {
+            help(&mut client.reply(), &["FUNCTION FLUSH", "    Deletes all functions."]);
+        }
+        [sub] if is(sub, "flush") => client.reply().simple("OK"),
+        [sub, how] if is(sub, "flush") && (is(how, "sync") || is(how, "async")) => {
+            client.reply().simple("OK");
+        }
+        [sub, ..] => return Err(Failure::subcommand("function", sub)),
+        [] => return Err(Failure::arity("function")),
+    }
+    Ok(())
+}
+
+fn save(client: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
+    client.reply().simple("OK");
+    Ok(())
+}
+
+fn shutdown(_: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
+    Err(Failure::said("ERR roost is stopped by whoever started it, with a signal"))
+}
