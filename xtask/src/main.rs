@@ -2,6 +2,7 @@
 //! measures it. Both run from anywhere inside the repository.
 
 mod browser;
+mod fetch;
 mod licences;
 mod tidy;
 
@@ -72,14 +73,19 @@ fn quick(root: &Path) -> anyhow::Result<()> {
 /// Installs what the tests use beyond the Rust toolchain; returns what cannot be had.
 fn prepare(root: &Path) -> Vec<String> {
     let mut skipped = Vec::new();
-    if !has("ab") {
-        install("apache2-utils");
+    for (program, package, what) in [
+        ("ab", "apache2-utils", "the old report's command lines with ab"),
+        ("redis-cli", "redis-tools", "redis-cli and redis-benchmark"),
+        ("tclsh", "tcl", "Redis's test suite"),
+    ] {
+        if !has(program) {
+            install(package);
+        }
+        if !has(program) {
+            skipped.push(format!("{what}: install the package {package}"));
+        }
     }
-    if !has("ab") {
-        skipped.push(
-            "the old report's command lines with ab: install the package apache2-utils".into(),
-        );
-    }
+    skipped.extend(fetch::redis(&target(root)));
     skipped.extend(browser::prepare(root));
     let shared = std::env::var_os("ROOST_SHARED").map_or(root.join("../shared"), PathBuf::from);
     if !shared.join("data/reed98/edges.txt").exists() {
@@ -94,12 +100,14 @@ fn prepare(root: &Path) -> Vec<String> {
 /// Tries to install Debian packages; whether they are there is looked at afterwards.
 fn install(packages: &str) {
     let install = format!("apt-get install -y {packages}");
-    let _ = Command::new("sh")
-        .args(["-c", &format!("{install} || (apt-get update && {install})")])
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{install} || (apt-get update && {install})")]);
+    shell.env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()).stderr(Stdio::null());
+    shell.status().ok();
+}
+
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from)
 }
 
 fn has(program: &str) -> bool {
@@ -109,8 +117,7 @@ fn has(program: &str) -> bool {
 
 fn bench(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     step(cargo(root, &["build", "--release", "-p", "roost", "-p", "bench"]))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
-    let mut bench = Command::new(target.join("release/bench"));
+    let mut bench = Command::new(target(root).join("release/bench"));
     bench.current_dir(root).args(arguments);
     if !arguments.iter().any(|argument| argument == "--out" || argument == "--help") {
         let date = Command::new("date").arg("+%Y-%m-%d").output()?.stdout;

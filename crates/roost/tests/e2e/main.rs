@@ -11,6 +11,7 @@ mod crash;
 mod graph;
 mod live;
 mod recognise;
+mod redis;
 mod serve;
 mod simulate;
 mod support;

@@ -223,7 +223,7 @@ pub(crate) fn key(key: &[u8]) -> Result<&feed::keys::Bytes, Failure> {
     match key.len() {
         0 => Err(Failure::EMPTY_KEY),
         1..=KEY_BYTES_MAX => Ok(bytes(key)),
-        _ => Err(Failure::LONG_KEY),
+        _ => Err(Failure::long_key()),
     }
 }
 

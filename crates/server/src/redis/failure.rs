@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use feed::keys::KeyRefusal;
+use feed::limits::KEY_BYTES_MAX;
 
 /// What a command is answered with if it cannot be done: a code in capitals, a blank, a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +25,6 @@ impl Failure {
     pub(crate) const DB_INDEX: Self = Self::said("ERR DB index is out of range");
     pub(crate) const BUSY_KEY: Self = Self::said("BUSYKEY Target key name already exists.");
     pub(crate) const EMPTY_KEY: Self = Self::said("ERR a key must not be empty");
-    pub(crate) const LONG_KEY: Self = Self::said("ERR a key has at most 65536 bytes");
     pub(crate) const CURSOR: Self = Self::said("ERR invalid cursor");
     pub(crate) const NO_AUTH: Self = Self::said("NOAUTH Authentication required.");
     pub(crate) const WRONG_PASS: Self =
@@ -57,6 +57,11 @@ impl Failure {
     /// Too few or too many words.
     pub(crate) fn arity(command: &str) -> Self {
         Self::of(format!("ERR wrong number of arguments for '{command}' command"))
+    }
+
+    /// A key that is too long.
+    pub(crate) fn long_key() -> Self {
+        Self::of(format!("ERR a key has at most {KEY_BYTES_MAX} bytes"))
     }
 
     /// A command that has subcommands, but not this one.

@@ -6,7 +6,7 @@
 //!
 //! - [`serve()`] accepts connections and deals them to threads; `connection` moves bytes and finds
 //!   commands; `client` carries them out.
-//! - `table` is made of the families `strings`, `keys`, `expiry`, `scan`, `connection_commands`,
+//! - `table` is made of the families `strings`, `values`, `keys`, `expiry`, `scan`, `connection_commands`,
 //!   `server`, `transactions`, `buckets`.
 //! - `batch` brings the changes of a thread's connections to the node together.
 //!
@@ -39,6 +39,7 @@ mod server;
 mod strings;
 mod table;
 mod transactions;
+mod values;
 
 pub use metrics::RedisMetrics;
 pub use serve::serve;

@@ -4,6 +4,7 @@
 //! thread are served in one turn, and their changes go to the writer together. **Invariant:** every
 //! connection holds a permit; one that finds none is told so and closed.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -61,8 +62,11 @@ pub async fn serve(
         blocking: Arc::new(Semaphore::new(options.blocking_reads_max.max(1))),
         connections_max,
     });
-    let threads = (0..threads(options)).map(|number| spawn(number, &shared));
+    // Every thread holds a sender of this, and nobody sends.
+    let (alive, mut ended) = mpsc::channel(1);
+    let threads = (0..threads(options)).map(|number| spawn(number, &shared, &alive));
     let threads = threads.collect::<io::Result<Vec<_>>>()?;
+    drop(alive);
     let permits = Arc::new(Semaphore::new(connections_max as usize));
     tracing::info!(%address, threads = threads.len(), "serving Redis clients");
     let mut shutdown = pin!(shutdown);
@@ -89,9 +93,7 @@ pub async fn serve(
     for entry in shared.registry.list(|_| true) {
         entry.kill();
     }
-    // Holding every permit means that all connections have ended.
-    let ended = permits.acquire_many(connections_max);
-    if tokio::time::timeout(GRACE, ended).await.is_err() {
+    if tokio::time::timeout(GRACE, ended.recv()).await.is_err() {
         tracing::warn!("some Redis clients did not end in time");
     }
     Ok(())
@@ -133,19 +135,26 @@ fn prepare(
     Some(Accepted { stream: stream.into_std().ok()?, peer, local, permit })
 }
 
-/// Starts a thread; it ends when the sender is gone and its connections have ended.
-fn spawn(number: usize, shared: &Arc<Shared>) -> io::Result<mpsc::UnboundedSender<Accepted>> {
+/// Starts a thread; it ends when the sender is gone and its connections have ended, and drops `alive`
+/// last.
+fn spawn(
+    number: usize,
+    shared: &Arc<Shared>,
+    alive: &mpsc::Sender<Infallible>,
+) -> io::Result<mpsc::UnboundedSender<Accepted>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(shared.blocking.available_permits().max(1))
         .build()?;
-    let shared = Arc::clone(shared);
+    let (shared, alive) = (Arc::clone(shared), alive.clone());
     // Not bounded itself: what is in it holds permits.
     let (sender, receiver) = mpsc::unbounded_channel();
     std::thread::Builder::new().name(format!("redis-{number}")).spawn(move || {
         let local = LocalSet::new();
         local.spawn_local(serve_dealt(receiver, shared));
         runtime.block_on(local);
+        drop(runtime);
+        drop(alive);
     })?;
     Ok(sender)
 }

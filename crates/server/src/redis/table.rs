@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use super::command::Spec;
-use super::{buckets, connection_commands, expiry, keys, scan, server, strings, transactions};
+use super::{
+    buckets, connection_commands, expiry, keys, scan, server, strings, transactions, values,
+};
 
 /// Places to look for a name: several times as many as there are commands. A power of 2.
 const PLACES: usize = 512;
@@ -12,6 +14,7 @@ const PLACES: usize = 512;
 pub(crate) fn all() -> impl Iterator<Item = &'static Spec> {
     [
         strings::COMMANDS,
+        values::COMMANDS,
         keys::COMMANDS,
         expiry::COMMANDS,
         scan::COMMANDS,

@@ -1,0 +1,125 @@
+//! Keys, whatever they hold, and databases.
+
+use std::collections::BTreeSet;
+
+use crate::client::{Client, TestServer};
+
+#[test]
+fn keys_are_deleted_renamed_copied_and_moved() {
+    TestServer::open().client().check(&[
+        ("MSET a 1 b 2 c 3", "OK"),
+        ("DEL a a none", "1"),
+        ("UNLINK b c", "2"),
+        ("DBSIZE", "0"),
+        ("SET a 1", "OK"),
+        ("TYPE a", "string"),
+        ("TYPE none", "none"),
+        ("TOUCH a none", "1"),
+        ("RENAME none a", "-ERR no such key"),
+        ("RENAME a b", "OK"),
+        ("RENAMENX b b", "0"),
+        ("SET a 2", "OK"),
+        ("RENAMENX a b", "0"),
+        ("COPY a b", "0"),
+        ("COPY a b REPLACE", "1"),
+        ("GET b", "\"2\""),
+        ("COPY a a", "-ERR source and destination objects are the same"),
+        ("COPY a a DB 1", "1"),
+        ("COPY a a DB 16", "-ERR DB index is out of range"),
+        ("COPY a a DB x", "-ERR value is not an integer or out of range"),
+        ("MOVE a 1", "0"),
+        ("MOVE b 1", "1"),
+        ("MOVE a 0", "-ERR source and destination objects are the same"),
+        ("SELECT 1", "OK"),
+        ("MGET a b", "[\"2\", \"2\"]"),
+        ("SWAPDB 0 1", "OK"),
+        ("DBSIZE", "1"),
+        ("SWAPDB 0 x", "-ERR invalid second DB index"),
+        ("SELECT 16", "-ERR DB index is out of range"),
+        ("SELECT 0", "OK"),
+        ("FLUSHDB ASYNC", "OK"),
+        ("DBSIZE", "0"),
+        ("FLUSHALL now", "-ERR syntax error"),
+        ("FLUSHALL", "OK"),
+        ("SELECT 1", "OK"),
+        ("DBSIZE", "0"),
+        ("RANDOMKEY", "nil"),
+        ("SET only 1", "OK"),
+        ("RANDOMKEY", "\"only\""),
+        ("WAIT 0 100", "0"),
+    ]);
+}
+
+#[test]
+fn a_value_that_was_dumped_is_restored() {
+    let server = TestServer::open();
+    let mut client = server.client();
+    client.line("SET a hello");
+    // What Redis 7.0.15 answers to DUMP of "hello".
+    let dumped = b"\x00\x05hello\x0a\x00\xe7\x1e\xbd\xa2\xa6\x1d\x8b\x0c";
+    let shown = client.line("DUMP a");
+    assert!(shown.starts_with("\"\\x00\\x05hello\\n\\x00"), "{shown}");
+    let payload: Vec<u8> = {
+        client.send(b"DUMP a\r\n");
+        client.receive_bulk()
+    };
+    assert_eq!(payload[..9], dumped[..9]);
+    assert_eq!(client.run(&[b"RESTORE", b"b", b"0", &payload]), "OK");
+    assert_eq!(client.line("GET b"), "\"hello\"");
+    let busy = "-BUSYKEY Target key name already exists.";
+    assert_eq!(client.run(&[b"RESTORE", b"b", b"0", &payload]), busy);
+    assert_eq!(client.run(&[b"RESTORE", b"b", b"5000", &payload, b"REPLACE"]), "OK");
+    assert_eq!(client.line("PTTL b"), "5000");
+    let wrong = "-ERR DUMP payload version or checksum are wrong";
+    assert_eq!(client.run(&[b"RESTORE", b"c", b"0", &payload[1..]]), wrong);
+    assert_eq!(
+        client.run(&[b"RESTORE", b"c", b"-1", &payload]),
+        "-ERR Invalid TTL value, must be >= 0"
+    );
+    client.check(&[
+        ("OBJECT ENCODING a", "\"embstr\""),
+        ("OBJECT REFCOUNT a", "1"),
+        ("OBJECT ENCODING none", "nil"),
+        ("OBJECT WHAT a", "-ERR unknown subcommand 'WHAT'. Try OBJECT HELP."),
+        ("MEMORY USAGE none", "nil"),
+    ]);
+    assert!(client.line("MEMORY USAGE a").parse::<u32>().unwrap() >= 32);
+}
+
+/// Everything that SCAN lists, and how many calls it took.
+fn scan(client: &mut Client, options: &str) -> (BTreeSet<String>, usize) {
+    let (mut found, mut cursor, mut calls) = (BTreeSet::new(), "0".to_owned(), 0);
+    loop {
+        let reply = client.line(&format!("SCAN {cursor} {options}"));
+        calls += 1;
+        let words: Vec<&str> = reply.split('"').skip(1).step_by(2).collect();
+        found.extend(words[1..].iter().map(|&word| word.to_owned()));
+        cursor = words[0].to_owned();
+        if cursor == "0" {
+            return (found, calls);
+        }
+    }
+}
+
+#[test]
+fn a_scan_meets_every_key() {
+    let server = TestServer::open();
+    let mut client = server.client();
+    let names: BTreeSet<String> = (0..1_000).map(|number| format!("key:{number}")).collect();
+    for name in &names {
+        client.send(format!("SET {name} v\r\n").as_bytes());
+    }
+    names.iter().for_each(|_| assert_eq!(client.receive().unwrap(), "OK"));
+    let (found, calls) = scan(&mut client, "");
+    assert_eq!((found, calls), (names.clone(), 100));
+    assert_eq!(scan(&mut client, "COUNT 500 TYPE string").0, names);
+    assert_eq!(scan(&mut client, "MATCH key:1??").0.len(), 100);
+    assert_eq!(scan(&mut client, "TYPE list COUNT 2000"), (BTreeSet::new(), 1));
+    assert_eq!(client.line("KEYS key:99?").matches("key:").count(), 10);
+    client.check(&[
+        ("SCAN x", "-ERR invalid cursor"),
+        ("SCAN 0 COUNT 0", "-ERR syntax error"),
+        ("SCAN 0 MATCH", "-ERR syntax error"),
+        ("KEYS nothing*", "[]"),
+    ]);
+}
