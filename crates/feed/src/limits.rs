@@ -57,8 +57,8 @@ pub const NUMBERED_BUCKETS: u32 = 16;
 pub const BUCKETS_MAX: usize = 1 << 20;
 /// Most characters of the name of a bucket.
 pub const BUCKET_NAME_CHARS_MAX: usize = 64;
-/// Longest key, in bytes.
-pub const KEY_BYTES_MAX: usize = 1 << 16;
+/// Longest key, in bytes: the store puts its place before it, and takes 65,535 bytes together.
+pub const KEY_BYTES_MAX: usize = (1 << 16) - 64;
 /// Longest value, in bytes.
 pub const VALUE_BYTES_MAX: usize = 16 << 20;
 

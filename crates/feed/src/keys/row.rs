@@ -19,7 +19,7 @@ pub struct KeyRow(ThinArc<Head, u8>);
 struct Head {
     version: Stamp,
     space: Space,
-    /// Bytes of the key, less 1: 64 KiB do not fit otherwise.
+    /// Bytes of the key, less 1.
     key_rest: u16,
     kind: Kind,
     /// Somebody read it since it was last considered for eviction.
@@ -38,7 +38,7 @@ enum Kind {
 pub struct KeyParts<'a> {
     /// The space of the bucket it belongs to.
     pub space: Space,
-    /// The key: 1 to 65,536 bytes.
+    /// The key: 1 to [`KEY_BYTES_MAX`] bytes.
     pub key: &'a [u8],
     /// The value.
     pub value: &'a [u8],

@@ -90,7 +90,7 @@ fn mark(response: &mut Response, version: Stamp) {
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     params(
         ("bucket" = String, Path),
-        ("key" = String, Path, description = "1 to 65,536 bytes, percent-encoded"),
+        ("key" = String, Path, description = "1 to 65,472 bytes, percent-encoded"),
         ("ttl_s" = Option<u64>, Query, description = "seconds until it expires; for ever if not given"),
         ("If-None-Match" = Option<String>, Header, description = "`*`: only if there is none"),
         ("If-Match" = Option<String>, Header, description = "an ETag or `*`: only if it is as it was"),
