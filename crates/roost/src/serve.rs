@@ -1,5 +1,6 @@
 //! `roost serve`: opens the node, binds, serves, and closes in good order.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -63,13 +64,9 @@ impl Serve {
             }
             Access::Key { sha256: key.sha256 }
         };
-        let listener = TcpListener::bind(listen)
-            .await
-            .with_context(|| format!("cannot listen on {listen}; choose another --listen"))?;
+        let listener = bind(listen, "--listen").await?;
         let redis = match settings.redis_listen {
-            Some(listen) => Some(TcpListener::bind(listen).await.with_context(|| {
-                format!("cannot listen on {listen}; choose another --redis-listen")
-            })?),
+            Some(listen) => Some(bind(listen, "--redis-listen").await?),
             None => None,
         };
         if let Some(redis) = &redis {
@@ -108,6 +105,11 @@ impl Serve {
         // without: everything is durable already.
         std::process::exit(0)
     }
+}
+
+async fn bind(listen: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(listen).await;
+    listener.with_context(|| format!("cannot listen on {listen}; choose another {flag}"))
 }
 
 /// Completes at the first SIGTERM or SIGINT. A second SIGINT ends the process at once.

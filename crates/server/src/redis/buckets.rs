@@ -101,8 +101,8 @@ async fn list(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
             return Err(Failure::SYNTAX);
         }
     }
-    let names = client
-        .block(move |node| node.buckets_after(after.as_ref().map(|name| name.as_str()), count));
+    let names =
+        client.block(move |node| node.buckets_after(after.as_ref().map(BucketName::as_str), count));
     let names = names.await?;
     let mut reply = client.reply();
     reply.array(names.len());

@@ -227,3 +227,116 @@ impl Alarm {
         sleep.as_mut().poll(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+    use std::sync::Arc;
+
+    use node::{Node, NodeOptions};
+    use tokio::io::{AsyncWriteExt as _, DuplexStream};
+    use tokio::sync::Semaphore;
+    use tokio::task::{JoinHandle, LocalSet};
+
+    use super::super::batch::Batches;
+    use super::super::client::Shared;
+    use super::super::metrics::RedisMetrics;
+    use super::super::registry::Registry;
+    use super::*;
+    use crate::Access;
+
+    /// Runs `test` on a thread of connections whose clock leaps from timer to timer. It is given a
+    /// function that opens a connection with so much room for what was not read.
+    fn run<F: Future<Output = ()>>(
+        access: Access,
+        test: impl FnOnce(Box<dyn Fn(usize) -> (DuplexStream, JoinHandle<()>)>) -> F,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let node = Node::open(&NodeOptions::new(directory.path())).unwrap();
+        let metrics = RedisMetrics::default();
+        let batches = Rc::new(Batches::new(node.clone(), metrics.clone()));
+        let shared = Arc::new(Shared {
+            node,
+            access,
+            metrics,
+            registry: Registry::new(),
+            blocking: Arc::new(Semaphore::new(1)),
+            connections_max: 1,
+        });
+        let open = move |room| {
+            let (near, far) = tokio::io::duplex(room);
+            let address = "127.0.0.1:1".parse().unwrap();
+            let registered = shared.registry.enter(address, address);
+            let client = Client::new(Arc::clone(&shared), Rc::clone(&batches), registered);
+            (far, tokio::task::spawn_local(serve(near, client)))
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        LocalSet::new().block_on(&runtime, test(Box::new(open)));
+    }
+
+    #[test]
+    fn a_client_that_never_reads_its_replies_is_disconnected() {
+        run(Access::Open, async |open| {
+            let (mut client, connection) = open(1_024);
+            let start = Instant::now();
+            let question = format!("ECHO {}\r\n", "x".repeat(1_000));
+            // It writes for as long as it is listened to.
+            while client.write_all(question.as_bytes()).await.is_ok() {}
+            connection.await.unwrap();
+            assert!((PATIENCE..2 * PATIENCE).contains(&start.elapsed()));
+        });
+    }
+
+    #[test]
+    fn a_client_that_sends_half_a_command_is_disconnected_and_an_idle_one_is_not() {
+        run(Access::Open, async |open| {
+            let (mut half, its_connection) = open(1_024);
+            let (mut idle, other_connection) = open(1_024);
+            idle.write_all(b"PING\r\n").await.unwrap();
+            half.write_all(b"PING\r\n*2\r\n$3\r\nGET").await.unwrap();
+            let start = Instant::now();
+            its_connection.await.unwrap();
+            assert!((PATIENCE..2 * PATIENCE).contains(&start.elapsed()));
+            tokio::time::sleep(100 * PATIENCE).await;
+            assert!(!other_connection.is_finished());
+            drop(idle);
+            other_connection.await.unwrap();
+        });
+    }
+
+    #[test]
+    fn a_client_that_does_not_present_the_key_is_disconnected() {
+        run(Access::Key { sha256: [0; 32] }, async |open| {
+            let (_client, connection) = open(1_024);
+            let start = Instant::now();
+            connection.await.unwrap();
+            assert!((PATIENCE..2 * PATIENCE).contains(&start.elapsed()));
+        });
+    }
+
+    #[test]
+    fn a_slow_client_that_reads_now_and_then_gets_all_replies() {
+        run(Access::Open, async |open| {
+            let (mut client, connection) = open(100);
+            let (mut reading, mut writing) = tokio::io::split(client);
+            let writer = tokio::task::spawn_local(async move {
+                let question = format!("ECHO {}\r\n", "x".repeat(50));
+                writing.write_all(question.repeat(20).as_bytes()).await.unwrap();
+                writing
+            });
+            let mut read = 0;
+            while read < 20 * 57 {
+                tokio::time::sleep(PATIENCE * 2 / 3).await;
+                let mut piece = [0; 90];
+                read += reading.read(&mut piece).await.unwrap();
+            }
+            client = reading.unsplit(writer.await.unwrap());
+            drop(client);
+            connection.await.unwrap();
+        });
+    }
+}

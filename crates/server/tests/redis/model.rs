@@ -182,6 +182,12 @@ impl Model {
                 };
                 (format!("PTTL {key}"), left)
             }
+            ref naming => self.name(naming),
+        }
+    }
+
+    fn name(&mut self, step: &Step) -> (String, String) {
+        match *step {
             Step::Rename(from, to) => {
                 let told = match self.keys.remove(&from) {
                     Some(row) => {
