@@ -19,6 +19,9 @@ pub(crate) struct Demo {
     /// Address to serve on; if it is in use, a free port is taken
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8998")]
     listen: SocketAddr,
+    /// Address to serve Redis clients on; if it is in use, a free port is taken
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6380")]
+    redis_listen: SocketAddr,
     /// People to make
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(2..))]
     users: u32,
@@ -35,15 +38,11 @@ const STORIES: Storytelling =
 impl Demo {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         logging::start(LogFormat::Auto);
-        let server = match RunningServer::start(self.listen).await {
-            Ok(server) => server,
-            Err(_) => {
-                let free = SocketAddr::new(self.listen.ip(), 0);
-                RunningServer::start(free).await.context("the demo cannot start a server")?
-            }
-        };
+        let [listen, redis] = [self.listen, self.redis_listen].map(free_unless_it_is);
+        let server = RunningServer::start(listen, Some(redis)).await;
+        let server = server.context("the demo cannot start a server")?;
         let population = Population::made(self.users, SEED);
-        explain(&format!("http://{}", server.address), reader(&population));
+        explain(&server, reader(&population));
         let options = SimulateOptions {
             target: server.address,
             key: None,
@@ -63,6 +62,12 @@ impl Demo {
     }
 }
 
+/// The address, or one with a free port if somebody listens there.
+fn free_unless_it_is(address: SocketAddr) -> SocketAddr {
+    let in_use = std::net::TcpListener::bind(address).is_err();
+    if in_use { SocketAddr::new(address.ip(), 0) } else { address }
+}
+
 /// Somebody whose timeline is worth watching: the first who follows a tenth of the people.
 fn reader(population: &Population) -> u32 {
     let lively = population.people() / 10;
@@ -71,8 +76,9 @@ fn reader(population: &Population) -> u32 {
         .unwrap_or(0)
 }
 
-fn explain(url: &str, reader: u32) {
-    let life_s = STORIES.life_s;
+fn explain(server: &RunningServer, reader: u32) {
+    let (url, life_s) = (format!("http://{}", server.address), STORIES.life_s);
+    let redis_port = server.redis.map_or(0, |address| address.port());
     println!(
         "roost runs at {url} in open mode, with a small population that posts and tells stories.
 
@@ -90,6 +96,9 @@ In another terminal:
 
   # post something yourself
   curl {url}/v1/users/{reader}/posts -H 'Content-Type: application/json' -d '{{\"text\":\"hello\"}}'
+
+  # keep something beside the feeds, with any Redis client; it shows on the page of buckets
+  redis-cli -p {redis_port} SET greeting hello EX 60
 
 Ctrl-C ends it."
     );

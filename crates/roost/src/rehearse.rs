@@ -99,7 +99,8 @@ impl Simulate {
         let (server, target) = match &self.target {
             Some(url) => (None, address(url)?),
             None => {
-                let server = RunningServer::start(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
+                let server =
+                    RunningServer::start(SocketAddr::from(([127, 0, 0, 1], 0)), None).await?;
                 let address = server.address;
                 (Some(server), address)
             }

@@ -12,21 +12,27 @@ use tokio::process::{Child, Command};
 pub(crate) struct RunningServer {
     /// Where it listens.
     pub(crate) address: SocketAddr,
+    /// Where it serves Redis clients, if it does.
+    pub(crate) redis: Option<SocketAddr>,
     _child: Child,
     /// Removed with this value.
     _data: tempfile::TempDir,
 }
 
 impl RunningServer {
-    /// Starts one on `listen` and waits until it serves.
+    /// Starts one on `listen`, and for Redis clients on `redis`, and waits until it serves.
     ///
     /// # Errors
     /// If it cannot be started or does not say where it listens.
-    pub(crate) async fn start(listen: SocketAddr) -> anyhow::Result<Self> {
+    pub(crate) async fn start(
+        listen: SocketAddr,
+        redis: Option<SocketAddr>,
+    ) -> anyhow::Result<Self> {
         let data = tempfile::tempdir().context("no temporary directory")?;
         let mut child = Command::new(std::env::current_exe()?)
             .args(["serve", "--open", "--listen", &listen.to_string(), "--data"])
             .arg(data.path())
+            .args(redis.map(|redis| format!("--redis-listen={redis}")))
             // A rehearsal measures the defaults, whatever this shell sets for other servers.
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| {
@@ -41,9 +47,12 @@ impl RunningServer {
             .context("cannot start a server")?;
         let output = child.stdout.take().context("the server has no output")?;
         let mut lines = BufReader::new(output).lines();
+        let mut redis = None;
         while let Some(line) = lines.next_line().await? {
-            if let Some(address) = line.strip_prefix("roost serves http://") {
-                return Ok(Self { address: address.parse()?, _child: child, _data: data });
+            if let Some(address) = line.strip_prefix("roost serves redis://") {
+                redis = Some(address.parse()?);
+            } else if let Some(address) = line.strip_prefix("roost serves http://") {
+                return Ok(Self { address: address.parse()?, redis, _child: child, _data: data });
             }
         }
         anyhow::bail!("the server ended before it served: {}", child.wait().await?)

@@ -9,6 +9,7 @@
 //! that the log goes from segment to segment and is cut.
 
 mod check;
+mod kept;
 mod samples;
 mod worker;
 

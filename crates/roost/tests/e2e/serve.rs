@@ -231,7 +231,7 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
     let flags = ["target", "profile", "users", "load"];
     let of_profiles = ["friends", "stories", "life", "home-reads", "rate"];
     check("simulate", &[&flags[..], &of_profiles, &common].concat());
-    check("demo", &["listen", "users", "duration"]);
+    check("demo", &["listen", "redis-listen", "users", "duration"]);
     check("recognise", &["k"]);
     let help = run(["--help"]).out;
     for command in ["serve", "demo", "simulate", "recognise"] {

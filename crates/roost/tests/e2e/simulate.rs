@@ -100,8 +100,12 @@ fn a_rehearsal_without_its_server_says_what_is_wrong() {
 
 #[test]
 fn the_demo_prints_what_to_open_and_ends_by_itself() {
-    let process =
-        Process::start(&mut roost(["demo", "--duration", "1s", "--listen", "127.0.0.1:0"]));
+    let process = Process::start(&mut roost([
+        "demo",
+        "--duration=1s",
+        "--listen=127.0.0.1:0",
+        "--redis-listen=127.0.0.1:0",
+    ]));
     let line = process.said("roost runs at ").expect("the demo says where it runs");
     let ended = process.ended();
     assert!(ended.status.success(), "{ended:#?}");

@@ -26,7 +26,7 @@ pub(super) enum Readers<'a> {
 }
 
 /// Compares profiles, follows in both directions, friends, posts, stories, both kinds of homes,
-/// mentions and samples.
+/// mentions, samples and keys.
 pub(super) fn check_everything(server: &Server, workers: &[Worker], readers: Readers<'_>) {
     let mut world = World::default();
     for worker in workers {
@@ -55,7 +55,10 @@ pub(super) fn check_everything(server: &Server, workers: &[Worker], readers: Rea
             });
         }
     });
-    workers.iter().for_each(|worker| worker.taught.check(&mut server.client()));
+    workers.iter().for_each(|worker| {
+        worker.taught.check(&mut server.client());
+        worker.kept.check(&mut server.client());
+    });
     if everybody {
         check_deleted(&mut server.client(), &world, workers);
     }

@@ -8,6 +8,7 @@ use rand::seq::{IndexedRandom as _, IteratorRandom as _};
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 
+use super::kept::Kept;
 use super::samples::Taught;
 use super::{Directory, Round};
 use crate::support::http::{Answer, Client, number};
@@ -26,6 +27,8 @@ pub(super) enum Change {
     Delete { form: Form, author: u32, id: u64 },
     Teach { label: String },
     Forget { id: u64 },
+    Keep { key: String, value: String },
+    Drop { key: String },
 }
 
 /// What joins two people.
@@ -58,6 +61,8 @@ pub(super) struct Worker {
     pub(super) published: BTreeMap<u64, Form>,
     /// Its samples.
     pub(super) taught: Taught,
+    /// Its keys in a bucket.
+    pub(super) kept: Kept,
     /// Acknowledged with a key, the last one.
     keyed: Option<(Draft, u64)>,
     /// Sent, not answered.
@@ -68,8 +73,8 @@ impl Worker {
     pub(super) fn new(number: u32, seed: u64) -> Self {
         let rng = StdRng::seed_from_u64(seed);
         let (people, published) = (BTreeMap::new(), BTreeMap::new());
-        let taught = Taught::new(number);
-        Self { number, rng, serial: 0, people, published, taught, keyed: None, waiting: None }
+        let (taught, kept) = (Taught::new(number), Kept::new(number));
+        Self { number, rng, serial: 0, people, published, taught, kept, keyed: None, waiting: None }
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -131,6 +136,16 @@ impl Worker {
             return Change::Forget { id };
         } else if dice < 57 {
             return Change::Teach { label: self.unique() };
+        } else if dice < 60
+            && let Some(key) = self.kept.values.keys().choose(&mut self.rng)
+        {
+            return Change::Drop { key: key.clone() };
+        } else if dice < 70 {
+            let (key, mut value) = (self.kept.key(self.rng.random_range(0..40)), self.unique());
+            if self.rng.random_bool(0.2) {
+                value.push_str(&"-".repeat(20_000));
+            }
+            return Change::Keep { key, value };
         }
         Change::Publish(self.draft(form, user, directory))
     }
@@ -166,6 +181,7 @@ impl Worker {
     fn acknowledged(&mut self, change: Change, answer: &Answer, directory: &Directory) {
         let expected = match change {
             Change::Register { .. } | Change::Publish(_) | Change::Teach { .. } => 201,
+            Change::Keep { ref key, .. } if !self.kept.values.contains_key(key) => 201,
             _ => 204,
         };
         assert_eq!(answer.status, expected, "{change:?}: {}", answer.text());
@@ -211,9 +227,15 @@ impl Worker {
         }
     }
 
-    /// Takes in a tie, the end of one, or a deletion.
+    /// Takes in a tie, the end of one, a deletion, or a change of a key.
     fn happened(&mut self, change: &Change) {
         match *change {
+            Change::Keep { ref key, ref value } => {
+                self.kept.values.insert(key.clone(), value.clone());
+            }
+            Change::Drop { ref key } => {
+                self.kept.values.remove(key);
+            }
             Change::Tie { tie, user, other } => {
                 tie.of(self.person(user)).insert(other);
             }
@@ -331,7 +353,7 @@ impl Tie {
     }
 }
 
-/// Whether a tie, the end of one, or a deletion has taken place.
+/// Whether a tie, the end of one, a deletion, or a change of a key has taken place.
 fn has_happened(change: &Change, client: &mut Client) -> bool {
     match change {
         Change::Tie { tie, user, other } => are_joined(client, *tie, *user, *other),
@@ -340,6 +362,8 @@ fn has_happened(change: &Change, client: &mut Client) -> bool {
             client.get(&format!("/v1/{}/{id}", form.noun())).status == 404
         }
         Change::Forget { id } => !Taught::is_there(client, *id),
+        Change::Keep { key, value } => Kept::read(client, key).as_ref() == Some(value),
+        Change::Drop { key } => Kept::read(client, key).is_none(),
         Change::Register { .. } | Change::Publish(_) | Change::Teach { .. } => {
             unreachable!("these are looked for")
         }
@@ -355,6 +379,8 @@ fn send(client: &mut Client, taught: &Taught, change: &Change) -> std::io::Resul
     match change {
         Change::Teach { label } => taught.teach(client, label),
         Change::Forget { id } => Taught::forget(client, *id),
+        Change::Keep { key, value } => Kept::put(client, key, value),
+        Change::Drop { key } => Kept::remove(client, key),
         Change::Register { handle } => {
             client.try_post("/v1/users", &[], &json!({"handle": handle}))
         }

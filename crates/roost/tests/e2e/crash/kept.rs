@@ -1,0 +1,57 @@
+//! What a worker of the crash test keeps in a bucket: a few keys of its own, whose values it changes again
+//! and again.
+
+use std::collections::BTreeMap;
+
+use crate::support::http::{Answer, Client};
+
+/// The bucket, which all workers share.
+const BUCKET: &str = "/v1/buckets/3/keys";
+
+/// Values that were acknowledged, by key.
+pub(super) struct Kept {
+    prefix: String,
+    pub(super) values: BTreeMap<String, String>,
+}
+
+impl Kept {
+    pub(super) fn new(worker: u32) -> Self {
+        Self { prefix: format!("w{worker}-"), values: BTreeMap::new() }
+    }
+
+    /// One of the worker's keys.
+    pub(super) fn key(&self, number: u32) -> String {
+        format!("{}{number}", self.prefix)
+    }
+
+    pub(super) fn put(client: &mut Client, key: &str, value: &str) -> std::io::Result<Answer> {
+        client.send("PUT", &format!("{BUCKET}/{key}"), &[], value.as_bytes())
+    }
+
+    pub(super) fn remove(client: &mut Client, key: &str) -> std::io::Result<Answer> {
+        client.send("DELETE", &format!("{BUCKET}/{key}"), &[], b"")
+    }
+
+    pub(super) fn read(client: &mut Client, key: &str) -> Option<String> {
+        let answer = client.get(&format!("{BUCKET}/{key}"));
+        if answer.status == 404 {
+            assert_eq!(answer.json()["error"], "key_not_found");
+            return None;
+        }
+        Some(answer.expect(200).text())
+    }
+
+    /// Compares what the server keeps for the worker with what the worker knows.
+    pub(super) fn check(&self, client: &mut Client) {
+        let path = format!("{BUCKET}?prefix={}&limit=1000", self.prefix);
+        let page = client.get(&path).expect(200).json();
+        let items = page["items"].as_array().unwrap().iter();
+        let keys: Vec<&str> = items.map(|item| item["key"].as_str().unwrap()).collect();
+        let mut expected: Vec<&String> = self.values.keys().collect();
+        expected.sort();
+        assert_eq!(keys, expected);
+        for (key, value) in &self.values {
+            assert_eq!(Self::read(client, key).as_ref(), Some(value), "{key}");
+        }
+    }
+}
