@@ -2,6 +2,7 @@
 //! run: see `--help`. The controls are bare axum handlers that send as many bytes, and the disk.
 
 mod big;
+mod buckets;
 mod cold;
 mod control;
 mod expiry;
@@ -9,6 +10,7 @@ mod faiss;
 mod fanout;
 mod home;
 mod kernels;
+mod keys;
 mod lives;
 mod posts;
 mod recognise;
@@ -74,6 +76,8 @@ enum What {
     /// Recognitions: over HTTP against a constant answer of the same size, and inside the process by
     /// instruction set, against memory and, if there is one, FAISS
     Recognise,
+    /// Buckets: redis-benchmark against redis-server, memory of a million keys, and inside the process
+    Buckets,
     /// First read of an inactive person who follows 500
     Cold,
     /// 100,000 people: loading, memory, restart after kill -9
@@ -116,6 +120,9 @@ fn main() -> anyhow::Result<()> {
         if wanted(What::Recognise) {
             recognise::measure(&plan, &mut report).await?;
         }
+        if wanted(What::Buckets) {
+            buckets::measure(&plan, &mut report).await?;
+        }
         anyhow::Ok(())
     })?;
     if wanted(What::Stories) {
@@ -123,6 +130,9 @@ fn main() -> anyhow::Result<()> {
     }
     if wanted(What::Recognise) {
         kernels::measure(&plan, &arguments.python, &mut report)?;
+    }
+    if wanted(What::Buckets) {
+        keys::measure(&plan, &mut report)?;
     }
     if wanted(What::Lives) {
         lives::measure(&plan, &mut report)?;

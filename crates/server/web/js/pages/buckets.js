@@ -44,7 +44,7 @@ export async function render({ main, signal, about }) {
   if (about) return put(inside, h("div.blank", null, icon("buckets"), h("h2", null, `There is no bucket ${about}`)));
   if (page.items.length) return location.replace(link(page.items[0].name));
   return put(inside, h("div.blank", null, icon("buckets"), h("h2", null, "No buckets yet"),
-    h("p", null, "A bucket is a named map: keys and values of any bytes, which expire if you say so. Any Redis client can use it too.")));
+    h("p", null, "A bucket is a named map: keys and values of any bytes, which expire if you say so.")));
 }
 
 function maker() {
