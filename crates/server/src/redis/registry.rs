@@ -100,9 +100,11 @@ impl Registry {
         Registered { entry, registry: Arc::clone(self) }
     }
 
-    /// Those that `fits` says, in the order in which they came.
+    /// Those that `fits` says, in the order in which they came; without those that were told to end.
     pub(crate) fn list(&self, fits: impl Fn(&Entry) -> bool) -> Vec<Arc<Entry>> {
-        self.entries.lock().values().filter(|entry| fits(entry)).cloned().collect()
+        let entries = self.entries.lock();
+        let standing = entries.values().filter(|entry| !entry.is_killed());
+        standing.filter(|entry| fits(entry)).cloned().collect()
     }
 
     /// How many there are.

@@ -92,7 +92,7 @@ fn paths_and_queries_are_strict() {
     check(
         |server, path| server.get(std::str::from_utf8(path).unwrap()),
         &[
-            (b"/", 404, "not_found"),
+            (b"/v2", 404, "not_found"),
             (b"/v1/users/", 404, "not_found"),
             (b"/v1/users/0/timeline/x", 404, "not_found"),
             (deep.as_bytes(), 404, "not_found"),
