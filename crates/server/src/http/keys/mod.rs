@@ -28,6 +28,7 @@ use crate::http::guard::Entry;
 use crate::http::input::read_body;
 use crate::http::page::json;
 use crate::http::{Edge, Routes};
+use crate::room::Taken;
 pub(super) use given::ListQuery;
 use given::{Life, OneKey, condition};
 
@@ -161,7 +162,12 @@ pub(super) async fn read(
     let expires_ms = row.expires_ms();
     let mut response = match known {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => Bytes::from_owner(Value(row)).into_response(),
+        false => {
+            let bytes = row.value().len() as u64;
+            // Counted until it is sent: the row may be gone from everywhere else by then.
+            let room = (bytes > SMALL_BYTES).then(|| edge.room.take(bytes)).transpose()?;
+            Bytes::from_owner(Value { row, _room: room }).into_response()
+        }
     };
     mark(&mut response, version);
     let headers = response.headers_mut();
@@ -173,11 +179,14 @@ pub(super) async fn read(
 }
 
 /// The value of a row, sent without a copy.
-struct Value(KeyRow);
+struct Value {
+    row: KeyRow,
+    _room: Option<Taken>,
+}
 
 impl AsRef<[u8]> for Value {
     fn as_ref(&self) -> &[u8] {
-        self.0.value()
+        self.row.value()
     }
 }
 
