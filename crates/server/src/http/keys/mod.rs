@@ -320,12 +320,11 @@ pub(super) fn to_json(body: &impl Serialize) -> Vec<u8> {
     json
 }
 
-/// A page as JSON: `items`, and `next` if there is another.
+/// A page as JSON: `items`, and `next`, which is null on the last one.
 pub(super) fn page(items: &[impl Serialize], next: Option<&str>) -> Response {
     #[derive(Serialize)]
     struct Page<'a, T> {
         items: &'a [T],
-        #[serde(skip_serializing_if = "Option::is_none")]
         next: Option<&'a str>,
     }
     json(to_json(&Page { items, next }))
