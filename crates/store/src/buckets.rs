@@ -113,10 +113,15 @@ impl Store {
         let shared = self.shared();
         let layers = shared.layers.load();
         let mut below = Vec::new();
-        let end = if shared.resident.is_complete() {
+        let was_complete = shared.resident.is_complete();
+        if was_complete {
             shared.resident.table.collect(shard_of(from), space, from, &mut below);
+        }
+        // Asked again behind the look: a row may have been dropped meanwhile.
+        let end = if was_complete && shared.resident.is_complete() {
             from | u64::MAX >> shard_bits()
         } else {
+            below.clear();
             self.rows_on_disk(space, from, wanted, &mut below)
         };
         let mut rows: Vec<(u64, u8, KeyRow)> = Vec::new();
