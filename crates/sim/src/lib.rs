@@ -10,6 +10,7 @@ pub mod population;
 pub mod simulate;
 pub mod summary;
 pub mod texts;
+pub mod watch;
 pub mod workload;
 
 mod cast;

@@ -1,0 +1,103 @@
+//! What can be seen of a run while it goes on: one window after the other, each with the latencies
+//! measured in it, handed to whoever watches.
+//!
+//! A window is made once and never changes. Watchers are told of all of them, in order.
+
+use std::io;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// What is about to be driven.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Who takes part and what they do, as a line for people.
+    pub title: String,
+    /// How long the run is to go on.
+    pub duration: Duration,
+    /// How long a window is; the last may be shorter.
+    pub window: Duration,
+    /// The kinds of requests, in the order in which every window tells them.
+    pub kinds: Vec<&'static str>,
+    /// Whether the next request waits for the answer to the one before.
+    pub closed: bool,
+}
+
+/// What happened in one window of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Window {
+    /// When it ended, in seconds from the start of the run.
+    pub end_s: f64,
+    /// How long it was, in seconds.
+    pub seconds: f64,
+    /// Counts and latencies by kind, in the order of [`Plan::kinds`].
+    pub kinds: Vec<WindowKind>,
+    /// Delivery lag, if any was sampled in this window.
+    pub delivery: Option<Delivery>,
+    /// The 99th percentile of the generator's own lag, in milliseconds.
+    pub own_lag_p99_ms: f64,
+    /// What the server used, if it tells.
+    pub server: Option<ServerLoad>,
+}
+
+/// Requests of one kind that ended in a window; latencies count from when they were due.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct WindowKind {
+    /// Things done: requests answered with success, or parts of them.
+    pub count: u64,
+    /// Those that failed.
+    pub errors: u64,
+    /// Half took at most this long, in milliseconds.
+    pub p50_ms: f64,
+    /// 90 % took at most this long.
+    pub p90_ms: f64,
+    /// 99 % took at most this long.
+    pub p99_ms: f64,
+    /// The longest.
+    pub max_ms: f64,
+}
+
+/// How long after posts were accepted they were seen in a follower's home, by sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Delivery {
+    /// Posts that were looked for and seen.
+    pub samples: u64,
+    /// Half were seen within this time, in milliseconds.
+    pub p50_ms: f64,
+    /// 99 % were.
+    pub p99_ms: f64,
+    /// The longest.
+    pub max_ms: f64,
+}
+
+/// What the server told about itself at the end of a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct ServerLoad {
+    /// Resident memory in bytes.
+    pub memory_bytes: u64,
+    /// Processor time used in the window, in cores.
+    pub cores: f64,
+}
+
+/// Somebody who is told how a run goes.
+pub trait Watcher: Send {
+    /// The people are loaded and the run begins.
+    ///
+    /// # Errors
+    /// If there is nowhere to tell it; the run does not begin.
+    fn begin(&mut self, plan: &Plan) -> io::Result<()>;
+
+    /// A window is over. `latencies_us` holds what was measured in it, one histogram (in
+    /// microseconds) for each kind, and lives no longer than the call.
+    ///
+    /// # Errors
+    /// If there is nowhere to tell it; the run ends.
+    fn window(&mut self, window: &Window, latencies_us: &[Histogram<u64>]) -> io::Result<()>;
+
+    /// The run is over.
+    ///
+    /// # Errors
+    /// If there is nowhere to tell it.
+    fn end(&mut self) -> io::Result<()>;
+}
