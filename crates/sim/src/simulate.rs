@@ -108,14 +108,11 @@ pub async fn simulate(
     writeln!(out, "loaded in {:.1} s", summary.load_s)?;
 
     let references = cast.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references));
-    let used_before = processor::used_s(options.target, &requests).await;
     let script =
         Script { requests: requests.clone(), seed: options.seed, references, kinds: kinds(&cast) };
     let (target, end, connections) = (&options.target, options.duration, options.connections);
     let finished = run(target, script, cast.actions(), end, connections, out, &mut cancel).await?;
     finish(&mut summary, &finished);
-    let used = processor::used_s(options.target, &requests).await;
-    summary.processor_share = used_before.zip(used).map(|(b, e)| (e - b) / summary.run_s);
     write!(out, "{summary}")?;
     if let Some(path) = &options.json {
         let json = serde_json::to_vec_pretty(&summary).map_err(io::Error::from)?;
@@ -201,7 +198,11 @@ fn beginning(cast: &Cast, made: bool) -> Summary {
         errors: Vec::new(),
         error_messages: Vec::new(),
         lag: LagSummary::default(),
-        processor_share: None,
+        server: None,
+        closed: false,
+        delivery: None,
+        correctness: None,
+        invalid: Vec::new(),
     }
 }
 

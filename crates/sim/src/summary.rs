@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::population::Shares;
+use crate::watch::Delivery;
 use crate::workload::Load;
 
 /// Own lag at the 99th percentile above which the generator's word is not to be trusted, in
@@ -41,8 +42,56 @@ pub struct Summary {
     pub error_messages: Vec<String>,
     /// How late the generator was.
     pub lag: LagSummary,
-    /// Processor time that the server used during the run, in cores, if it told.
-    pub processor_share: Option<f64>,
+    /// What the server used during the run, if it told.
+    pub server: Option<ServerSummary>,
+    /// Whether the next request waited for the answer to the one before, so that a slow server was
+    /// asked less. Latencies then count from the sending.
+    pub closed: bool,
+    /// Delivery lag over the whole run, if any was sampled.
+    pub delivery: Option<Delivery>,
+    /// Whether the timelines of the sampled readers were right, if any were sampled.
+    pub correctness: Option<Correctness>,
+    /// Why the figures cannot be trusted; empty if they can.
+    pub invalid: Vec<String>,
+}
+
+/// What a server used during a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ServerSummary {
+    /// Processor time, in cores.
+    pub cores: f64,
+    /// Resident memory at the end, in bytes.
+    pub memory_bytes: u64,
+    /// The most seen at the end of a window.
+    pub memory_bytes_max: u64,
+}
+
+/// What was found in the homes of sampled readers, against what was accepted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Correctness {
+    /// Readers whose homes were looked at.
+    pub readers: u64,
+    /// Pages of homes that were compared with what must be on them.
+    pub pages: u64,
+    /// Posts that had to be on these pages.
+    pub posts: u64,
+    /// Of these, posts that were not there.
+    pub missing: u64,
+    /// Posts that were there twice.
+    pub doubled: u64,
+    /// Posts that stood behind an older one.
+    pub out_of_order: u64,
+    /// Posts that should not have been there.
+    pub unexpected: u64,
+    /// The first of these faults in full.
+    pub examples: Vec<String>,
+}
+
+impl Correctness {
+    /// The number of faults of all kinds.
+    pub fn faults(&self) -> u64 {
+        self.missing + self.doubled + self.out_of_order + self.unexpected
+    }
 }
 
 /// Drawings that are recognised.
@@ -191,8 +240,9 @@ impl fmt::Display for Summary {
         if let Some(stories) = &self.stories {
             write!(f, "{stories}")?;
         }
-        if let Some(share) = self.processor_share {
-            writeln!(f, "the server used {:.0} % of one core", share * 100.0)?;
+        if let Some(ServerSummary { cores, memory_bytes, .. }) = self.server {
+            let (percent, megabytes) = (cores * 100.0, memory_bytes as f64 / 1e6);
+            writeln!(f, "the server used {percent:.0} % of one core and {megabytes:.0} MB")?;
         }
         writeln!(
             f,
