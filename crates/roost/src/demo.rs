@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use sim::workload::Load;
-use sim::{Population, SimulateOptions, Storytelling, simulate};
+use sim::{Drive, Population, SimulateOptions, Storytelling, simulate};
 
 use crate::logging::{self, LogFormat};
 use crate::rehearse::cancelled_by_signal;
@@ -50,13 +50,11 @@ impl Demo {
             feed: Some(Load::Heavy),
             stories: Some(Storytelling { friends: STORIES.friends.min(self.users - 1), ..STORIES }),
             drawings: None,
-            duration: self.duration,
             seed: SEED,
             graph: None,
-            connections: 4,
-            json: None,
         };
-        simulate(options, &mut std::io::sink(), cancelled_by_signal()?).await?;
+        let drive = Drive { connections: 4, ..Drive::new(self.duration) };
+        simulate(options, &drive, &mut std::io::sink(), &mut [], cancelled_by_signal()?).await?;
         println!("\nThe demo is over; its data are gone.");
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use sim::workload::Load;
-use sim::{Drawings, SimulateOptions, Storytelling, simulate};
+use sim::{Drawings, Drive, SimulateOptions, Storytelling, simulate};
 use tokio::sync::watch;
 
 use crate::logging::{self, LogFormat};
@@ -52,9 +52,21 @@ pub(crate) struct Simulate {
     /// stories [default: one for 20 people]
     #[arg(long, value_name = "N")]
     home_reads: Option<u32>,
-    /// recognise: Drawings a second [default: 100]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    rate: Option<u32>,
+    /// Actions a second on average [default: as many as these people make of themselves; of
+    /// drawings 100]
+    #[arg(long, value_name = "N")]
+    rate: Option<f64>,
+    /// Whether actions come at their times whatever the server does, or each connection waits for an
+    /// answer before it does the next
+    #[arg(long = "loop", value_enum, value_name = "LOOP", default_value_t = Loop::Open)]
+    kind_of_loop: Loop,
+    /// How long a day is, in which people are active by its hours, or `off` for an even load
+    /// [default: feed: the whole run is one day; others: off]
+    #[arg(long, value_name = "TIME|off", value_parser = day)]
+    day: Option<Duration>,
+    /// feed: When the most followed person posts and all their followers look, from the start
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    flash: Option<Duration>,
     /// How long to drive the server once everybody is loaded
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     duration: Duration,
@@ -67,6 +79,12 @@ pub(crate) struct Simulate {
     /// Connections that carry the load
     #[arg(long, value_name = "N", default_value_t = 64)]
     connections: usize,
+    /// Threads that drive them; more than one only where one cannot keep up
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+    /// What the server speaks
+    #[arg(long, value_enum, default_value_t = Api::Roost)]
+    api: Api,
     /// Write the summary as JSON to this file as well
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -81,6 +99,22 @@ enum Profile {
     Stories,
     /// Drawings of digits are recognised.
     Recognise,
+}
+
+/// How the load goes on.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Loop {
+    /// Latency counts from when an action was due, so that waiting shows.
+    Open,
+    /// A slow server is asked less, and waiting does not show.
+    Closed,
+}
+
+/// The servers that can be driven.
+#[derive(Clone, Copy, ValueEnum)]
+enum Api {
+    /// roost's own API.
+    Roost,
 }
 
 /// The two loads of the old report.
@@ -105,6 +139,8 @@ impl Simulate {
                 (Some(server), address)
             }
         };
+        let drive = self.drive();
+        let Api::Roost = self.api;
         let options = SimulateOptions {
             target,
             key: std::env::var("ROOST_KEY").ok().filter(|_| server.is_none()),
@@ -112,16 +148,35 @@ impl Simulate {
             feed,
             stories,
             drawings,
-            duration: self.duration,
             seed: self.seed,
             graph: self.graph,
-            connections: self.connections,
-            json: self.json,
         };
-        let summary = simulate(options, &mut std::io::stdout(), cancelled_by_signal()?).await?;
+        let cancel = cancelled_by_signal()?;
+        let summary = simulate(options, &drive, &mut std::io::stdout(), &mut [], cancel).await?;
         drop(server);
+        if let Some(path) = &self.json {
+            summary.write_json(path).with_context(|| format!("cannot write {}", path.display()))?;
+        }
         anyhow::ensure!(summary.error_count() == 0, "{} requests failed", summary.error_count());
+        let faults = summary.correctness.as_ref().map_or(0, sim::summary::Correctness::faults);
+        anyhow::ensure!(faults == 0, "{faults} faults in timelines");
+        anyhow::ensure!(summary.invalid.is_empty(), "the run is not valid");
         Ok(())
+    }
+
+    fn drive(&self) -> Drive {
+        let closed = self.kind_of_loop == Loop::Closed;
+        let is_feed = matches!(self.profile, Profile::Feed);
+        let day = self.day.or_else(|| (is_feed && !closed).then_some(self.duration));
+        Drive {
+            duration: self.duration,
+            rate: self.rate,
+            closed,
+            day: day.filter(|day| !day.is_zero()),
+            flash: self.flash,
+            connections: self.connections,
+            threads: self.threads,
+        }
     }
 
     /// Every setting belongs to the profile.
@@ -136,8 +191,8 @@ impl Simulate {
             "--load belongs to --profile feed"
         );
         anyhow::ensure!(
-            matches!(self.profile, Profile::Recognise) || self.rate.is_none(),
-            "--rate belongs to --profile recognise"
+            matches!(self.profile, Profile::Feed) || self.flash.is_none(),
+            "--flash belongs to --profile feed"
         );
         Ok(())
     }
@@ -164,10 +219,18 @@ impl Simulate {
             }
             Profile::Recognise => {
                 let references = knn::digits().iter().map(|(_, _, bits)| bits.to_bytes()).collect();
-                let per_second = self.rate.unwrap_or(100);
-                Ok((None, None, Some(Drawings { references, per_second })))
+                Ok((None, None, Some(Drawings { references, per_second: 100 })))
             }
         }
+    }
+}
+
+/// The length of a day; nothing for `off`.
+fn day(text: &str) -> Result<Duration, String> {
+    if text == "off" {
+        Ok(Duration::ZERO)
+    } else {
+        duration(text).map_err(|error| error.to_string())
     }
 }
 
@@ -229,11 +292,12 @@ mod tests {
             check(wrong, false);
         }
         check("--profile recognise --rate 1000", true);
-        check("--profile recognise --rate 0", false);
+        check("--profile recognise --flash 1s", false);
         check("--profile recognise --load light", false);
         check("--profile recognise --friends 5", false);
-        check("--rate 5", false);
-        check("--profile stories --rate 5", false);
+        check("--rate 5 --flash 1s --day 1h --loop closed", true);
+        check("--day off", true);
+        check("--day of", false);
         check("--profile stories --life 0", false);
         check("--profile stories --life 604801", false);
     }

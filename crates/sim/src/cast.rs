@@ -1,13 +1,15 @@
 //! Who takes part in a rehearsal and what they do in it: made from the options alone.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::Population;
 use crate::population::GraphError;
-use crate::simulate::SimulateOptions;
+use crate::run::{Kind, Watched};
+use crate::simulate::{Drive, SimulateOptions};
 use crate::workload::{
-    Drawings, Load, Merged, Storytelling, Tellings, Workload, read_friends, read_homes, recognise,
-    tell,
+    Crowd, Drawings, Load, Merged, Storytelling, Tellings, Tempo, Workload, flash, read_friends,
+    read_homes, recognise, tell,
 };
 
 /// Everybody, and what they have to do with each other. Each part of the rehearsal is there or not.
@@ -30,11 +32,26 @@ pub(crate) struct Feed {
 }
 
 /// Those who are friends and tell stories.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Stories {
     pub(crate) friends: Arc<Population>,
     pub(crate) tellings: Arc<Tellings>,
     pub(crate) telling: Storytelling,
+}
+
+/// What a rehearsal needs of its cast once everybody is loaded. Who follows whom is not: of a
+/// million people that is half a gigabyte.
+#[derive(Debug)]
+pub(crate) struct Players {
+    people: u32,
+    crowd: Option<(Arc<Crowd>, Load)>,
+    stories: Option<Stories>,
+    drawings: Option<Drawings>,
+    /// The most followed person, and everybody who follows them.
+    celebrity: Option<(u32, Vec<u32>)>,
+    /// Whose homes are looked at.
+    pub(crate) watched: Option<Arc<Watched>>,
+    seed: u64,
 }
 
 impl Cast {
@@ -67,24 +84,84 @@ impl Cast {
         Ok(Cast { people, feed, stories, drawings, seed })
     }
 
-    /// Everything that everybody does, in order of time.
-    pub(crate) fn actions(&self) -> Merged {
-        let (people, seed) = (self.people, self.seed);
-        let mut actions = Merged::new();
-        if let Some(Feed { follows, load }) = &self.feed {
-            actions.add(Workload::new(Arc::clone(follows), *load, seed));
+    /// What remains to be known when everybody is loaded.
+    pub(crate) fn players(&self) -> Players {
+        let seed = self.seed;
+        let feed = self.feed.as_ref();
+        Players {
+            people: self.people,
+            crowd: feed.map(|feed| (Arc::new(Crowd::new(&feed.follows, seed)), feed.load)),
+            stories: self.stories.clone(),
+            drawings: self.drawings.clone(),
+            celebrity: feed.and_then(|feed| celebrity(&feed.follows)),
+            watched: feed.map(|feed| Arc::new(Watched::among(&feed.follows, seed))),
+            seed,
+        }
+    }
+}
+
+/// The person with the most followers, and these.
+fn celebrity(follows: &Population) -> Option<(u32, Vec<u32>)> {
+    let counts = follows.follower_counts();
+    let (person, _) = (0..).zip(counts).max_by_key(|&(_, count)| count)?;
+    let follow = |other: &u32| follows.following(*other).contains(&person);
+    Some((person, (0..follows.people()).filter(follow).collect()))
+}
+
+impl Players {
+    /// The kinds of requests that they make.
+    pub(crate) fn kinds(&self) -> Vec<Kind> {
+        let feed = self.crowd.iter().flat_map(|_| Kind::FEED);
+        let stories = self.stories.iter().flat_map(|_| Kind::STORIES);
+        feed.chain(stories).chain(self.drawings.iter().flat_map(|_| Kind::DRAWINGS)).collect()
+    }
+
+    /// Actions a second on average, if they are left to themselves.
+    pub(crate) fn per_second(&self) -> f64 {
+        let feed = self
+            .crowd
+            .as_ref()
+            .map(|(crowd, load)| Workload::new(Arc::clone(crowd), *load, self.seed).per_second());
+        let stories = self.stories.as_ref().map(|Stories { tellings, telling, .. }| {
+            let tellings = tellings.per_second() / f64::from(tellings.per_request());
+            tellings + f64::from(telling.homes_per_second) + telling.story_reads_per_second()
+        });
+        let drawings = self.drawings.as_ref().map(|drawings| f64::from(drawings.per_second));
+        [feed, stories, drawings].into_iter().flatten().sum()
+    }
+
+    /// Everything that everybody does, in order of time. Every `turn` is another course of the same
+    /// kind.
+    pub(crate) fn actions(&self, drive: &Drive, turn: u64) -> Merged {
+        // Seeds next to each other make sequences that have nothing to do with each other.
+        let seed =
+            |part: u64| self.seed.wrapping_add(turn.wrapping_mul(0x1_0000)).wrapping_add(part);
+        let mut merged = Merged::new();
+        let factor = drive.rate.map_or(1.0, |rate| rate / self.per_second());
+        let mut add = |actions: Box<dyn Iterator<Item = _> + Send>| {
+            merged.add(Tempo::new(factor, drive.day).apply(actions));
+        };
+        if let Some((crowd, load)) = &self.crowd {
+            add(Box::new(Workload::new(Arc::clone(crowd), *load, seed(0))));
         }
         if let Some(Stories { friends, tellings, telling }) = &self.stories {
-            // Seeds next to each other make sequences that have nothing to do with each other.
-            actions.add(tell(Arc::clone(tellings), seed.wrapping_add(1)));
+            add(Box::new(tell(Arc::clone(tellings), seed(1))));
             let per_second = telling.homes_per_second.into();
-            actions.add(read_homes(people, per_second, seed.wrapping_add(2)));
+            add(Box::new(read_homes(self.people, per_second, seed(2))));
             let per_second = telling.story_reads_per_second();
-            actions.add(read_friends(Arc::clone(friends), per_second, seed.wrapping_add(3)));
+            add(Box::new(read_friends(Arc::clone(friends), per_second, seed(3))));
         }
         if let Some(drawings) = &self.drawings {
-            actions.add(recognise(drawings.per_second, seed.wrapping_add(4)));
+            add(Box::new(recognise(drawings.per_second, seed(4))));
         }
-        actions
+        if let (Some(at), Some((person, followers))) = (drive.flash, &self.celebrity) {
+            merged.add(flash(at, *person, followers, seed(5)));
+        }
+        merged
     }
+}
+
+/// The longest window that divides a run into no more than so many.
+pub(crate) fn window(run: Duration, windows: u32) -> Duration {
+    Duration::from_secs((run / windows).as_secs() + 1)
 }

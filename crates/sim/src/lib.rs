@@ -13,14 +13,12 @@ pub mod texts;
 pub mod watch;
 pub mod workload;
 
+mod api;
 mod cast;
-mod lines;
-mod load;
-mod processor;
 mod progress;
 mod run;
 
 pub use population::Population;
-pub use simulate::{SimError, SimulateOptions, simulate};
+pub use simulate::{Drive, Rehearsal, SimError, SimulateOptions, simulate};
 pub use summary::Summary;
 pub use workload::{Drawings, Storytelling};

@@ -1,104 +1,135 @@
 //! Drives a server with actions as they fall due, and measures it.
 //!
 //! The loop is open: when an action is due does not depend on the server. A bounded number of
-//! connections share the sequence; a connection that is free takes the next action, waits for its
-//! time and does it. When all are busy, actions start late, and since latency counts from when an
-//! action was due, a stall shows in full in the percentiles (no coordinated omission).
+//! connections share the sequence; a connection that is free waits for its turn, takes the next
+//! action, waits for its time and does it. When all are busy, actions start late, and since latency
+//! counts from when an action was due, a stall shows in full in the percentiles (no coordinated
+//! omission). In a closed loop each connection does the next action at once, and latency counts
+//! from then.
 //!
-//! Timers tick in milliseconds. So that half a tick does not pass for latency, an action may start
-//! up to one tick early, and then its latency counts from its start.
+//! Connections are spread over lanes, each of which is a thread with a runtime, a timer and a meter
+//! of its own. Once a window the meters are taken and told to those who watch.
 
 mod meter;
-mod script;
 #[cfg(test)]
 mod tests;
+mod timer;
+mod watched;
+mod windows;
+mod witness;
 
-use std::io::{self, Write};
+use std::io;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, interval_at, sleep_until, timeout_at};
+use tokio::task::{JoinError, JoinSet, spawn_blocking};
+use tokio::time::{Instant, interval_at, timeout_at};
 
+use crate::api::Api;
 use crate::client::{Client, ClientError, Dial, Response};
-use crate::workload::Action;
+use crate::watch::Watcher;
+use crate::workload::{Action, What};
 pub(crate) use meter::{Failure, Kind, Meter, Start};
-pub(crate) use script::Script;
-use script::{count_of, done_in, first_refusal, kind_of};
+use timer::Timer;
+pub(crate) use watched::Watched;
+use windows::Windows;
+pub(crate) use windows::{Finished, MAX as WINDOWS_MAX};
+use witness::{Reports, Witness};
 
-/// The resolution of timers.
-const TICK: Duration = Duration::from_millis(1);
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
 /// How long after the end actions that were due before it may still be done.
 const GRACE: Duration = Duration::from_secs(5);
-/// Time between two lines about the run.
-const REPORT_EVERY: Duration = Duration::from_secs(3);
 
-/// A run under way, shared by its connections.
-struct Run<I> {
-    script: Script,
-    start: Instant,
+/// What a run is like, whoever takes part.
+#[derive(Debug, Clone)]
+pub(crate) struct Course {
+    /// Who takes part and what they do, as a line for people.
+    pub(crate) title: String,
+    /// The kinds of requests the actions make, to be told apart.
+    pub(crate) kinds: Vec<Kind>,
     /// Actions due from here on are not part of the run.
-    end: Duration,
+    pub(crate) end: Duration,
+    /// How long a window is.
+    pub(crate) window: Duration,
+    /// How many connections carry the load, at least 1.
+    pub(crate) connections: usize,
+    /// Where they live.
+    pub(crate) lanes: Lanes,
+    /// Whether the next action waits for the answer to the one before instead of its time.
+    pub(crate) closed: bool,
+}
+
+/// Where connections live.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Lanes {
+    /// On so many threads of their own, at least 1, with timers as precise as there are.
+    Threads(usize),
+    /// On the runtime of the caller and its clock, which a test may have stopped.
+    #[cfg(test)]
+    Here,
+}
+
+/// A run under way, shared by its lanes.
+struct Run<I> {
+    api: Arc<dyn Api>,
+    course: Course,
+    start: Instant,
     actions: Mutex<I>,
-    meter: Mutex<Meter>,
+    reports: Option<Reports>,
 }
 
-/// A run that is over.
-pub(crate) struct Finished {
-    pub(crate) meter: Meter,
-    /// How long it took, from the start to the last answer.
-    pub(crate) took: Duration,
-    /// Whether it was cut short.
-    pub(crate) interrupted: bool,
-}
-
-/// Drives the server that `dial` reaches with the actions due before `end`, over so many
-/// connections, and writes a line about each window to `out`. Stops early when `cancel` turns
-/// true; requests then under way are not counted.
+/// Drives the server that `dial` reaches with the actions due before the course's end, and tells
+/// the watchers of each window. The homes of those who are `watched` are looked at on the way. Stops
+/// early when `cancel` turns true; requests then under way are not counted.
 pub(crate) async fn run<D, I>(
     dial: &D,
-    script: Script,
+    api: Arc<dyn Api>,
+    course: Course,
     actions: I,
-    end: Duration,
-    connections: usize,
-    out: &mut (dyn Write + Send),
+    watched: Option<Arc<Watched>>,
+    watchers: &mut [&mut dyn Watcher],
     cancel: &mut watch::Receiver<bool>,
 ) -> io::Result<Finished>
 where
     D: Dial + Clone + Send + Sync + 'static,
     I: Iterator<Item = Action> + Send + 'static,
 {
+    let mut windows = Windows::new(Client::new(dial.clone()), Arc::clone(&api), &course);
+    windows.begin(watchers).await?;
     let start = Instant::now();
-    let (actions, meter) = (Mutex::new(actions), Mutex::new(Meter::new(&script.kinds)));
-    let run = Arc::new(Run { script, start, end, actions, meter });
-    let mut workers = JoinSet::new();
-    for _ in 0..connections {
-        workers.spawn(Arc::clone(&run).work(Client::new(dial.clone())));
-    }
-    let mut report = interval_at(start + REPORT_EVERY, REPORT_EVERY);
+    let (mut witness, reports) = Witness::start(watched, dial.clone(), Arc::clone(&api), start);
+    let actions = Mutex::new(actions);
+    let run = Arc::new(Run { api, course, start, actions, reports });
+    let (stop, stopped) = watch::channel(false);
+    let mut lanes = start_lanes(&run, dial, &stopped, &mut windows);
+    let window = run.course.window;
+    let mut ends = interval_at(start + window, window);
     let interrupted = loop {
         tokio::select! {
             biased;
             () = cancelled(cancel) => break true,
-            worker = workers.join_next() => match worker {
+            lane = lanes.join_next() => match lane {
                 None => break false,
-                Some(Ok(())) => {}
-                Some(Err(panic)) => resume_unwind(panic.into_panic()),
+                Some(lane) => joined(lane)?,
             },
-            _ = report.tick() => report_window(&run, out)?,
+            _ = ends.tick() => windows.close(start, &witness, watchers).await?,
         }
     };
     let took = start.elapsed();
-    workers.shutdown().await;
-    if !interrupted {
-        run.count_unstarted();
+    stop.send_replace(true);
+    while let Some(lane) = lanes.join_next().await {
+        joined(lane)?;
     }
-    let meter = std::mem::replace(&mut *lock(&run.meter), Meter::new(&[]));
-    Ok(Finished { meter, took, interrupted })
+    let mut unstarted = Meter::new(&run.course.kinds);
+    if !interrupted {
+        run.count_unstarted(&mut unstarted);
+    }
+    let correctness = witness.end(!interrupted).await;
+    windows.close(start, &witness, watchers).await?;
+    windows.end(&unstarted, &witness, correctness, took, interrupted, watchers)
 }
 
 /// Waits until a run is to be cut short; if nobody can say so any more, for ever.
@@ -108,100 +139,204 @@ pub(crate) async fn cancelled(cancel: &mut watch::Receiver<bool>) {
     }
 }
 
-impl<I: Iterator<Item = Action> + Send> Run<I> {
-    /// Does one action after the other over one connection.
-    async fn work<D: Dial + Send>(self: Arc<Self>, mut client: Client<D>) {
-        let mut request = Vec::new();
-        let last = self.start + self.end + GRACE;
-        while Instant::now() < last {
-            let Some(action) = self.next_action() else { return };
-            self.script.write(&action, &mut request);
-            let due = self.start + action.due;
-            let ready = Instant::now() <= due;
-            sleep_until(due - TICK.min(action.due)).await;
-            let begun = Instant::now();
-            lock(&self.meter).started(Start { late: begun.saturating_duration_since(due), ready });
-            let outcome = timeout_at(last.min(begun + ANSWER), client.send(&request)).await;
-            let latency = begun.min(due).elapsed();
-            self.record(&action, latency, outcome.ok());
+fn joined<T>(task: Result<T, JoinError>) -> T {
+    match task {
+        Ok(outcome) => outcome,
+        Err(error) => resume_unwind(error.into_panic()),
+    }
+}
+
+fn start_lanes<D, I>(
+    run: &Arc<Run<I>>,
+    dial: &D,
+    stopped: &watch::Receiver<bool>,
+    windows: &mut Windows<D>,
+) -> JoinSet<io::Result<()>>
+where
+    D: Dial + Clone + Send + Sync + 'static,
+    I: Iterator<Item = Action> + Send + 'static,
+{
+    let mut lanes = JoinSet::new();
+    let mut lane = |timer: Option<Timer>, connections: usize| {
+        let meter = windows.meter();
+        let (run, dial, mut stopped) = (Arc::clone(run), dial.clone(), stopped.clone());
+        async move {
+            let timer = timer.map_or_else(Timer::precise, Ok)?;
+            let lane = Arc::new(Lane { run, timer: timer.into(), meter });
+            tokio::select! {
+                done = lane.drive(&dial, connections) => done,
+                () = cancelled(&mut stopped) => Ok(()),
+            }
+        }
+    };
+    let connections = run.course.connections;
+    match run.course.lanes {
+        Lanes::Threads(threads) => {
+            let threads = threads.min(connections);
+            for number in 0..threads {
+                let own = connections / threads + usize::from(number < connections % threads);
+                let lane = lane(None, own);
+                lanes.spawn(async move { joined(spawn_blocking(|| on_own_runtime(lane)).await) });
+            }
+        }
+        #[cfg(test)]
+        Lanes::Here => {
+            lanes.spawn(lane(Some(Timer::Ticking), connections));
         }
     }
+    lanes
+}
 
-    fn next_action(&self) -> Option<Action> {
-        lock(&self.actions).next().filter(|action| action.due < self.end)
+fn on_own_runtime(lane: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(lane)
+}
+
+/// Some of the connections of a run.
+struct Lane<I> {
+    run: Arc<Run<I>>,
+    /// Whoever holds the timer is next to do an action. Those who wait for it stand in line.
+    timer: tokio::sync::Mutex<Timer>,
+    meter: Arc<Mutex<Meter>>,
+}
+
+impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
+    async fn drive<D>(self: Arc<Self>, dial: &D, connections: usize) -> io::Result<()>
+    where
+        D: Dial + Clone + Send + Sync + 'static,
+    {
+        let mut workers = JoinSet::new();
+        for _ in 0..connections {
+            workers.spawn(Arc::clone(&self).work(Client::new(dial.clone())));
+        }
+        while let Some(worker) = workers.join_next().await {
+            joined(worker)?;
+        }
+        Ok(())
+    }
+
+    /// Does one action after the other over one connection.
+    async fn work<D: Dial + Send>(self: Arc<Self>, mut client: Client<D>) -> io::Result<()> {
+        let run = &self.run;
+        let mut request = Vec::new();
+        let last = run.start + run.course.end + GRACE;
+        let mut free = Instant::now();
+        while free < last {
+            let mut timer = self.timer.lock().await;
+            let Some(action) = run.next_action() else { return Ok(()) };
+            run.api.write(&action, &mut request);
+            let mut due = run.start + action.due;
+            if run.course.closed {
+                due = Instant::now();
+            } else {
+                timer.until(due).await?;
+            }
+            drop(timer);
+            let begun = Instant::now();
+            let start = Start { late: begun.saturating_duration_since(due), ready: free <= due };
+            let until = last.min(begun + ANSWER);
+            let outcome =
+                timeout_at(until, exchange(run, &action, &mut client, &mut request)).await;
+            free = Instant::now();
+            self.record(&action, start, free.saturating_duration_since(due), free, outcome.ok());
+        }
+        Ok(())
     }
 
     /// Counts the outcome of an action; without an outcome, it took too long.
     fn record(
         &self,
         action: &Action,
+        start: Start,
         latency: Duration,
+        now: Instant,
         outcome: Option<Result<Response<'_>, ClientError>>,
     ) {
-        let (kind, count) = (kind_of(action.what), count_of(action.what));
+        let (kind, count) = (Kind::of(action.what), action.what.count());
         let done = match &outcome {
-            Some(Ok(response)) => done_in(response, count),
+            Some(Ok(response)) => self.run.api.done_in(response, count),
             _ => 0,
         };
+        if let (Some(reports), What::Post { .. }) = (&self.run.reports, action.what) {
+            let body = match &outcome {
+                Some(Ok(response)) if done > 0 => Some(response.body),
+                _ => None,
+            };
+            reports.tell(&*self.run.api, action, body, now);
+        }
         let waited = outcome.is_none().then_some(latency);
         let mut meter = lock(&self.meter);
+        meter.started(start);
         if done > 0 {
             meter.answered(kind, action.person, latency, done);
         }
         if done < count {
-            let (what, detail) = why(outcome, latency);
+            let (what, detail) = self.run.why(outcome, latency);
             let message = format!("{} of person {}: {what}: {detail}", kind.name(), action.person);
             meter.failed(kind, Failure { kind: what, message, count: count - done }, waited);
         }
     }
+}
+
+/// Sends what an action takes, which may be a second request that follows from the first.
+async fn exchange<'a, D: Dial, I>(
+    run: &Run<I>,
+    action: &Action,
+    client: &'a mut Client<D>,
+    request: &mut Vec<u8>,
+) -> Result<Response<'a>, ClientError> {
+    if action.what.takes_two() {
+        let first = client.send(request).await?;
+        if !first.is_success() {
+            return Ok(Response { status: first.status, body: b"" });
+        }
+        run.api.write_second(action, first.body, request);
+    }
+    client.send(request).await
+}
+
+impl<I: Iterator<Item = Action> + Send> Run<I> {
+    fn next_action(&self) -> Option<Action> {
+        let action = lock(&self.actions).next();
+        if self.course.closed {
+            return action.filter(|_| self.start.elapsed() < self.course.end);
+        }
+        action.filter(|action| action.due < self.course.end)
+    }
 
     /// Actions that were due but found no free connection to the last have failed too.
-    fn count_unstarted(&self) {
+    fn count_unstarted(&self, meter: &mut Meter) {
+        if self.course.closed {
+            return;
+        }
         let elapsed = self.start.elapsed();
         while let Some(action) = self.next_action() {
             let failure = Failure {
                 kind: "not started".to_owned(),
                 message: format!("an action due after {:.1?} found no free connection", action.due),
-                count: count_of(action.what),
+                count: action.what.count(),
             };
             let waited = elapsed.saturating_sub(action.due);
-            lock(&self.meter).failed(kind_of(action.what), failure, Some(waited));
+            meter.failed(Kind::of(action.what), failure, Some(waited));
         }
     }
-}
 
-/// Why something in a request is not done: the kind of failure, and what there is to say about it.
-fn why(outcome: Option<Result<Response<'_>, ClientError>>, latency: Duration) -> (String, String) {
-    let beginning = |body| String::from_utf8_lossy(body).chars().take(200).collect();
-    match outcome {
-        Some(Ok(response)) if response.is_success() => {
-            ("refused line".to_owned(), first_refusal(response.body))
+    /// Why something in a request is not done: the kind of failure, and what there is to say about
+    /// it.
+    fn why(
+        &self,
+        outcome: Option<Result<Response<'_>, ClientError>>,
+        latency: Duration,
+    ) -> (String, String) {
+        let beginning = |body| String::from_utf8_lossy(body).chars().take(200).collect();
+        match outcome {
+            Some(Ok(response)) if response.is_success() => {
+                ("refused line".to_owned(), self.api.first_refusal(response.body))
+            }
+            Some(Ok(response)) => (format!("status {}", response.status), beginning(response.body)),
+            Some(Err(error)) => ("connection".to_owned(), error.to_string()),
+            None => ("timeout".to_owned(), format!("no answer in {latency:.1?}")),
         }
-        Some(Ok(response)) => (format!("status {}", response.status), beginning(response.body)),
-        Some(Err(error)) => ("connection".to_owned(), error.to_string()),
-        None => ("timeout".to_owned(), format!("no answer in {latency:.1?}")),
     }
-}
-
-fn report_window<I>(run: &Run<I>, out: &mut (dyn Write + Send)) -> io::Result<()> {
-    let mut meter = lock(&run.meter);
-    write!(out, "{:>5.0} s", run.start.elapsed().as_secs_f64())?;
-    let mut errors = 0;
-    for window in &meter.window {
-        errors += window.errors;
-        write!(
-            out,
-            "  {} {} ({:.0}/s, p50 {:.2} p99 {:.2} ms)",
-            window.kind.name(),
-            window.answered,
-            window.answered as f64 / REPORT_EVERY.as_secs_f64(),
-            window.quantile_ms(0.5),
-            window.quantile_ms(0.99),
-        )?;
-    }
-    meter.clear_window();
-    writeln!(out, "  errors {errors}")?;
-    out.flush()
 }
 
 /// Nothing is ever left half done under these locks, so a panic elsewhere does not spoil them.

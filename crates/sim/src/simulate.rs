@@ -11,14 +11,14 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use crate::cast::{Cast, Feed, Stories};
+pub use crate::api::LoadError;
+use crate::api::{Api, Roost};
+use crate::cast::{Cast, Feed, Players, Stories, window};
 use crate::client::Requests;
-pub use crate::load::LoadError;
-use crate::load::Loading;
 use crate::population::{GraphError, PEOPLE_MAX};
-use crate::processor;
-use crate::run::{Finished, Kind, Script, cancelled, run};
+use crate::run::{Course, Finished, Lanes, WINDOWS_MAX, cancelled, run};
 use crate::summary::{DrawingsSummary, FeedSummary, LagSummary, StoriesSummary, Summary};
+use crate::watch::Watcher;
 use crate::workload::{Drawings, Load, Storytelling};
 
 /// Most friends of each person: all of a population still fit 32-bit positions.
@@ -27,7 +27,11 @@ const _: () = assert!(PEOPLE_MAX <= u32::MAX / FRIENDS_MAX);
 /// Most stories that may live at a time, which bounds what is kept about them here.
 const STORIES_MAX: u64 = 100_000_000;
 
-/// What to rehearse, and where.
+/// Own lag at the 99th percentile above which the generator's word is not to be trusted, in
+/// milliseconds.
+const OWN_LAG_MS_MAX: f64 = 10.0;
+
+/// Who takes part in a rehearsal, and against which server.
 #[derive(Debug, Clone)]
 pub struct SimulateOptions {
     /// The server; it must be empty.
@@ -42,16 +46,54 @@ pub struct SimulateOptions {
     pub stories: Option<Storytelling>,
     /// What drawings are recognised, if that is rehearsed.
     pub drawings: Option<Drawings>,
-    /// How long to drive the server, after loading.
-    pub duration: Duration,
     /// The seed of the population, the names, the actions and the texts.
     pub seed: u64,
     /// An edge list to take follows and friendships from instead of making them.
     pub graph: Option<PathBuf>,
+}
+
+/// How a server is driven once everybody is loaded.
+#[derive(Debug, Clone)]
+pub struct Drive {
+    /// How long.
+    pub duration: Duration,
+    /// How many actions a second there are on average; if nothing is said, as many as the people
+    /// who take part make of themselves.
+    pub rate: Option<f64>,
+    /// Whether each connection waits for an answer before it does the next action, and does not
+    /// wait for the action's time.
+    pub closed: bool,
+    /// How long a day is, in which people are active by its hours; if nothing is said, it is always
+    /// the same time of day.
+    pub day: Option<Duration>,
+    /// When the most followed person posts and all their followers look, if that happens.
+    pub flash: Option<Duration>,
     /// How many connections carry the load, at least 1.
     pub connections: usize,
-    /// Where to write the summary as JSON, if anywhere.
-    pub json: Option<PathBuf>,
+    /// How many threads drive these, at least 1.
+    pub threads: usize,
+}
+
+impl Drive {
+    /// An open loop at the people's own rate, at an even time of day, over 64 connections.
+    pub fn new(duration: Duration) -> Drive {
+        let (rate, closed, day, flash) = (None, false, None, None);
+        Drive { duration, rate, closed, day, flash, connections: 64, threads: 1 }
+    }
+
+    fn check(&self) -> Result<(), SimError> {
+        let bad = |problem: &str| Err(SimError::BadOption(problem.to_owned()));
+        if self.connections == 0 || self.threads == 0 {
+            return bad("a rehearsal needs at least 1 connection and 1 thread");
+        }
+        if self.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
+            return bad("a rate is a number of actions a second above 0");
+        }
+        if self.closed && (self.rate.is_some() || self.day.is_some() || self.flash.is_some()) {
+            return bad("in a closed loop nothing has a time: no rate, no day and no flash");
+        }
+        Ok(())
+    }
 }
 
 impl SimulateOptions {
@@ -81,43 +123,113 @@ pub enum SimError {
     Write(#[from] io::Error),
 }
 
-/// Rehearses a launch against the server at `options.target` and tells about it on `out`. When
-/// `cancel` turns true during the run, the summary is of the run so far.
+/// A server with everybody in it, ready to be driven once or again.
+pub struct Rehearsal {
+    target: SocketAddr,
+    api: Arc<dyn Api>,
+    players: Players,
+    /// What can be said before anything has happened.
+    summary: Summary,
+    turns: u64,
+}
+
+impl Rehearsal {
+    /// Makes everybody and loads them into the server, which must be empty. Tells of it on `out`.
+    ///
+    /// # Errors
+    /// If an option makes no sense, a graph or the server does not do its part, or `cancel` turns
+    /// true.
+    pub async fn prepare(
+        options: SimulateOptions,
+        out: &mut (dyn Write + Send),
+        cancel: &mut watch::Receiver<bool>,
+    ) -> Result<Rehearsal, SimError> {
+        check(&options)?;
+        let cast = tokio::select! {
+            cast = make(&options) => Arc::new(cast?),
+            () = cancelled(cancel) => return Err(SimError::Interrupted),
+        };
+        let mut summary = beginning(&cast, options.graph.is_none());
+        describe(&summary, out)?;
+        let target = options.target;
+        let api = Arc::new(Roost {
+            target,
+            requests: Requests::new(&target.to_string(), options.key.as_deref()),
+            seed: options.seed,
+            references: cast.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references)),
+        });
+        let loading = Instant::now();
+        let mut load = Arc::clone(&api).load(Arc::clone(&cast));
+        tokio::select! {
+            loaded = &mut load => match loaded {
+                Ok(loaded) => loaded?,
+                Err(error) => std::panic::resume_unwind(error.into_panic()),
+            },
+            () = cancelled(cancel) => {
+                load.abort();
+                return Err(SimError::Interrupted);
+            }
+        }
+        summary.load_s = loading.elapsed().as_secs_f64();
+        writeln!(out, "loaded in {:.1} s", summary.load_s)?;
+        let players = spawn_blocking(move || cast.players()).await;
+        let players = players.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+        Ok(Rehearsal { target, api, players, summary, turns: 0 })
+    }
+
+    /// Drives the server and tells the watchers how it goes. When `cancel` turns true the summary
+    /// is of the run so far. Every turn has other actions of the same kind.
+    ///
+    /// # Errors
+    /// If an option makes no sense, or a watcher cannot tell.
+    pub async fn drive(
+        &mut self,
+        drive: &Drive,
+        watchers: &mut [&mut dyn Watcher],
+        cancel: &mut watch::Receiver<bool>,
+    ) -> Result<Summary, SimError> {
+        drive.check()?;
+        let course = Course {
+            title: self.summary.cast(),
+            kinds: self.players.kinds(),
+            end: drive.duration,
+            window: window(drive.duration, WINDOWS_MAX),
+            connections: drive.connections,
+            lanes: Lanes::Threads(drive.threads),
+            closed: drive.closed,
+        };
+        let actions = self.players.actions(drive, self.turns);
+        self.turns += 1;
+        let (api, watched) = (Arc::clone(&self.api), self.players.watched.clone());
+        let finished = run(&self.target, api, course, actions, watched, watchers, cancel).await?;
+        let mut summary = self.summary.clone();
+        summary.closed = drive.closed;
+        finish(&mut summary, &finished);
+        Ok(summary)
+    }
+
+    /// Actions a second on average, if those who take part are left to themselves.
+    pub fn per_second(&self) -> f64 {
+        self.players.per_second()
+    }
+}
+
+/// Rehearses a launch against the server at `options.target` and tells about it on `out` and to the
+/// watchers. When `cancel` turns true during the run, the summary is of the run so far.
+///
+/// # Errors
+/// As [`Rehearsal::prepare`] and [`Rehearsal::drive`].
 pub async fn simulate(
     options: SimulateOptions,
+    drive: &Drive,
     out: &mut (dyn Write + Send),
+    watchers: &mut [&mut dyn Watcher],
     mut cancel: watch::Receiver<bool>,
 ) -> Result<Summary, SimError> {
-    check(&options)?;
-    let requests = Requests::new(&options.target.to_string(), options.key.as_deref());
-    let cast = tokio::select! {
-        cast = make(&options) => Arc::new(cast?),
-        () = cancelled(&mut cancel) => return Err(SimError::Interrupted),
-    };
-    let mut summary = beginning(&cast, options.graph.is_none());
-    describe(&summary, out)?;
-
-    let loading = Instant::now();
-    let load =
-        Loading { target: options.target, requests: requests.clone(), cast: Arc::clone(&cast) };
-    tokio::select! {
-        loaded = Arc::new(load).load() => loaded?,
-        () = cancelled(&mut cancel) => return Err(SimError::Interrupted),
-    }
-    summary.load_s = loading.elapsed().as_secs_f64();
-    writeln!(out, "loaded in {:.1} s", summary.load_s)?;
-
-    let references = cast.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references));
-    let script =
-        Script { requests: requests.clone(), seed: options.seed, references, kinds: kinds(&cast) };
-    let (target, end, connections) = (&options.target, options.duration, options.connections);
-    let finished = run(target, script, cast.actions(), end, connections, out, &mut cancel).await?;
-    finish(&mut summary, &finished);
+    drive.check()?;
+    let mut rehearsal = Rehearsal::prepare(options, out, &mut cancel).await?;
+    let summary = rehearsal.drive(drive, watchers, &mut cancel).await?;
     write!(out, "{summary}")?;
-    if let Some(path) = &options.json {
-        let json = serde_json::to_vec_pretty(&summary).map_err(io::Error::from)?;
-        fs::write(path, json)?;
-    }
     Ok(summary)
 }
 
@@ -129,9 +241,6 @@ fn check(options: &SimulateOptions) -> Result<(), SimError> {
     }
     if options.drawings.as_ref().is_some_and(|drawings| drawings.references.is_empty()) {
         return bad("drawings are made of at least 1 reference".to_owned());
-    }
-    if options.connections == 0 {
-        return bad("a rehearsal needs at least 1 connection".to_owned());
     }
     if let Some(Storytelling { friends, stories, life_s, .. }) = options.stories {
         let friends_max = FRIENDS_MAX.min(options.users - 1);
@@ -155,13 +264,6 @@ async fn make(options: &SimulateOptions) -> Result<Cast, SimError> {
         Ok(cast) => Ok(cast?),
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     }
-}
-
-/// The kinds of requests that these people make.
-fn kinds(cast: &Cast) -> Vec<Kind> {
-    let feed = cast.feed.iter().flat_map(|_| Kind::FEED);
-    let stories = cast.stories.iter().flat_map(|_| Kind::STORIES);
-    feed.chain(stories).chain(cast.drawings.iter().flat_map(|_| Kind::DRAWINGS)).collect()
 }
 
 /// The summary before anything has happened; `made` tells that no graph was read.
@@ -203,6 +305,7 @@ fn beginning(cast: &Cast, made: bool) -> Summary {
         delivery: None,
         correctness: None,
         invalid: Vec::new(),
+        generator_memory_bytes: None,
     }
 }
 
@@ -221,11 +324,30 @@ fn finish(summary: &mut Summary, finished: &Finished) {
     let meter = &finished.meter;
     summary.run_s = finished.took.as_secs_f64();
     summary.interrupted = finished.interrupted;
-    summary.kinds = meter.whole.iter().map(|measured| measured.summary(summary.run_s)).collect();
+    summary.kinds = meter.kinds.iter().map(|measured| measured.summary(summary.run_s)).collect();
     if let Some(feed) = &mut summary.feed {
         feed.posts_by_top_twentieth = meter.posts_by_top(summary.people.div_ceil(20) as usize);
     }
     summary.errors = meter.errors();
     summary.error_messages = meter.messages();
     summary.lag = meter.lag();
+    summary.server = finished.server;
+    summary.delivery = finished.delivery;
+    summary.correctness = finished.correctness.clone();
+    summary.generator_memory_bytes = own_memory_bytes();
+    if summary.lag.own_p99_ms > OWN_LAG_MS_MAX {
+        summary.invalid.push(format!(
+            "the generator itself was the bottleneck: its own lag at p99 is {:.1} ms, more than \
+             {OWN_LAG_MS_MAX} ms",
+            summary.lag.own_p99_ms
+        ));
+    }
+}
+
+/// Resident memory of this process, where the system tells it.
+fn own_memory_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes * 1024)
 }

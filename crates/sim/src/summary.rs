@@ -1,16 +1,13 @@
 //! What a rehearsal comes to, as a table and as JSON.
 
-use std::fmt;
+use std::path::Path;
+use std::{fmt, fs, io};
 
 use serde::Serialize;
 
 use crate::population::Shares;
 use crate::watch::Delivery;
 use crate::workload::Load;
-
-/// Own lag at the 99th percentile above which the generator's word is not to be trusted, in
-/// milliseconds.
-const OWN_LAG_MS_MAX: f64 = 10.0;
 
 /// The outcome of a rehearsal. Latencies count from when an action was due.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -53,6 +50,8 @@ pub struct Summary {
     pub correctness: Option<Correctness>,
     /// Why the figures cannot be trusted; empty if they can.
     pub invalid: Vec<String>,
+    /// Resident memory of the generator at the end of the run, in bytes, where the system tells it.
+    pub generator_memory_bytes: Option<u64>,
 }
 
 /// What a server used during a run.
@@ -185,6 +184,14 @@ impl Summary {
         self.errors.iter().map(|error| error.count).sum()
     }
 
+    /// Writes the summary as JSON to a file.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write_json(&self, path: &Path) -> io::Result<()> {
+        fs::write(path, serde_json::to_vec_pretty(self)?)
+    }
+
     /// Who took part, as half a sentence.
     pub(crate) fn cast(&self) -> String {
         let follows = self.feed.iter().map(|feed| format!("{} follows", feed.follows));
@@ -199,6 +206,23 @@ impl Summary {
         let parts: Vec<String> =
             people.into_iter().chain(self.drawings.iter().map(drawings)).collect();
         parts.join(", ")
+    }
+}
+
+impl fmt::Display for Correctness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Correctness { readers, pages, posts, missing, doubled, out_of_order, .. } = self;
+        write!(f, "correctness: {posts} posts on {pages} pages, {readers} homes in full: ")?;
+        if self.faults() == 0 {
+            return writeln!(f, "all there once, in order, and nothing else");
+        }
+        let unexpected = self.unexpected;
+        writeln!(
+            f,
+            "{missing} MISSING, {doubled} DOUBLED, {out_of_order} OUT OF ORDER, {unexpected} \
+             UNEXPECTED"
+        )?;
+        self.examples.iter().try_for_each(|example| writeln!(f, "  {example}"))
     }
 }
 
@@ -244,21 +268,32 @@ impl fmt::Display for Summary {
             let (percent, megabytes) = (cores * 100.0, memory_bytes as f64 / 1e6);
             writeln!(f, "the server used {percent:.0} % of one core and {megabytes:.0} MB")?;
         }
-        writeln!(
+        if let Some(delivery) = &self.delivery {
+            writeln!(f, "delivery: {delivery}")?;
+        }
+        if let Some(correctness) = &self.correctness {
+            write!(f, "{correctness}")?;
+        }
+        write!(
             f,
             "generator: own lag p99 {:.2} ms, {} starts more than 10 ms late, {} waited for a connection",
             lag.own_p99_ms, lag.late_starts, lag.waited_for_connection
         )?;
-        if lag.own_p99_ms > OWN_LAG_MS_MAX {
-            writeln!(
-                f,
-                "WARNING: the generator itself was late; the latencies include its own delay"
-            )?;
+        match self.generator_memory_bytes {
+            Some(bytes) => writeln!(f, ", {:.0} MB", bytes as f64 / 1e6)?,
+            None => writeln!(f)?,
         }
         if self.interrupted {
             writeln!(f, "the run was cut short")?;
         }
-        self.write_errors(f)
+        if self.closed {
+            writeln!(f, "closed loop: a slow server was asked less, and waiting does not show")?;
+        }
+        self.write_errors(f)?;
+        for reason in &self.invalid {
+            writeln!(f, "NOT VALID: {reason}")?;
+        }
+        Ok(())
     }
 }
 

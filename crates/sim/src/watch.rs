@@ -3,8 +3,8 @@
 //!
 //! A window is made once and never changes. Watchers are told of all of them, in order.
 
-use std::io;
 use std::time::Duration;
+use std::{fmt, io};
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -69,6 +69,17 @@ pub struct Delivery {
     pub p99_ms: f64,
     /// The longest.
     pub max_ms: f64,
+}
+
+impl fmt::Display for Delivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Delivery { samples, p50_ms, p99_ms, max_ms } = self;
+        write!(
+            f,
+            "seen in a follower's home p50 {p50_ms:.2} p99 {p99_ms:.2} max {max_ms:.2} ms after it \
+             was accepted ({samples} samples)"
+        )
+    }
 }
 
 /// What the server told about itself at the end of a window.

@@ -1,23 +1,27 @@
 //! What people do and when: an endless, seeded sequence of actions in order of time.
 //!
-//! Each person would post and read at exponential intervals of their own. The actions of a class
-//! of `n` people who each act every `t` seconds, taken together, are such a sequence too, with a
-//! mean interval of `t / n`, each action by any of the `n` with equal chance. So a clock for each
-//! kind of action of each class is enough: the sequence is the same in law as with one clock a
-//! person, and costs seven clocks and the list of people however many there are.
+//! Each person posts and reads at exponential intervals of their own, and how often has a heavy tail:
+//! in a class, the rate of the person at rank r falls as r^(-1/3). The actions of a class, taken
+//! together, are such a sequence too, at the sum of the rates, each action by one of its people with
+//! chances as their rates. So a clock for each kind of action of each class is enough: the sequence is
+//! the same in law as with one clock a person, and costs seven clocks and a list of people however
+//! many there are.
 //!
 //! The times do not depend on the server: this is the open half of an open loop.
 
 mod drawings;
+mod flash;
 mod stories;
+mod tempo;
 
 use std::iter::Peekable;
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
-use rand::seq::{IndexedRandom, SliceRandom};
+use rand::seq::{IndexedRandom as _, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 
@@ -25,8 +29,10 @@ use crate::Population;
 use crate::population::apportion;
 pub use drawings::Drawings;
 pub(crate) use drawings::{distorted, recognise};
+pub(crate) use flash::flash;
 pub use stories::Storytelling;
 pub(crate) use stories::{Tellings, read_friends, read_homes, tell};
+pub(crate) use tempo::Tempo;
 
 /// How busy people are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -105,6 +111,21 @@ pub enum What {
     },
 }
 
+impl What {
+    /// How many things are done.
+    pub(crate) fn count(self) -> u64 {
+        match self {
+            What::TellStories { stories, .. } => stories.into(),
+            _ => 1,
+        }
+    }
+
+    /// Whether it takes a second request that follows from the answer to the first.
+    pub(crate) fn takes_two(self) -> bool {
+        false
+    }
+}
+
 /// One thing one person does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
@@ -177,24 +198,62 @@ struct Clock {
     next_s: f64,
 }
 
+/// How many of those somebody follows they mention now and then.
+const COMPANIONS: usize = 4;
+/// Chances in a class: of numbers even between 0 and 1, this power is even in rank ^ (2/3), so that
+/// rates fall as rank ^ (-1/3).
+const RATE_TAIL: f64 = 1.5;
+
+/// Everybody, by how active they are: all that is kept of a population while it acts.
+#[derive(Debug)]
+pub struct Crowd {
+    /// Shuffled; the classes are ranges of this list.
+    people: Vec<u32>,
+    /// By person: some of those they follow, none twice.
+    companions: Vec<[Option<NonZeroU32>; COMPANIONS]>,
+}
+
+impl Crowd {
+    /// The people of a population. Who is how active is drawn here and has nothing to do with how
+    /// many followers or followees they have.
+    pub fn new(population: &Population, seed: u64) -> Crowd {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut people: Vec<u32> = (0..population.people()).collect();
+        people.shuffle(&mut rng);
+        let companions = (0..population.people()).map(|person| {
+            let mut chosen = population.following(person).sample(&mut rng, COMPANIONS);
+            // Numbers are kept one higher, which leaves 0 to mean nobody.
+            std::array::from_fn(|_| NonZeroU32::new(chosen.next()? + 1))
+        });
+        let companions = companions.collect();
+        Crowd { people, companions }
+    }
+
+    fn size(&self) -> u32 {
+        self.people.len() as u32
+    }
+
+    fn companion(&self, person: u32, rng: &mut StdRng) -> Option<u32> {
+        let companions = self.companions.get(person as usize)?;
+        let known = companions.iter().flatten().count();
+        let chosen = companions.get(rng.random_range(0..known.max(1)))?;
+        chosen.map(|number| number.get() - 1)
+    }
+}
+
 /// The endless sequence of actions, in order of time. See the module.
 #[derive(Debug)]
 pub struct Workload {
-    population: Arc<Population>,
-    /// Everybody, shuffled; the classes are ranges of this list.
-    people: Vec<u32>,
+    crowd: Arc<Crowd>,
     clocks: Vec<Clock>,
     rng: StdRng,
 }
 
 impl Workload {
-    /// The actions of a population. Who is how active is drawn here and has nothing to do with
-    /// how many followers or followees they have.
-    pub fn new(population: Arc<Population>, load: Load, seed: u64) -> Workload {
+    /// The actions of a crowd.
+    pub fn new(crowd: Arc<Crowd>, load: Load, seed: u64) -> Workload {
         let mut rng = StdRng::seed_from_u64(seed);
-        let mut people: Vec<u32> = (0..population.people()).collect();
-        people.shuffle(&mut rng);
-        let classes = classes(population.people());
+        let classes = classes(crowd.size());
         let mut clocks = Vec::new();
         for (class, verb, light_s, heavy_s) in HABITS {
             let every_s = if load == Load::Light { light_s } else { heavy_s };
@@ -205,7 +264,12 @@ impl Workload {
             let next_s = exponential(interval_s, &mut rng);
             clocks.push(Clock { verb, class: class.clone(), interval_s, next_s });
         }
-        Workload { population, people, clocks, rng }
+        Workload { crowd, clocks, rng }
+    }
+
+    /// Actions a second, by all together.
+    pub fn per_second(&self) -> f64 {
+        self.clocks.iter().map(|clock| 1.0 / clock.interval_s).sum()
     }
 
     fn what(&mut self, verb: Verb, person: u32) -> What {
@@ -224,7 +288,7 @@ impl Workload {
             1 => PostKind::MentionFirst(()),
             _ => PostKind::MentionWithin(()),
         };
-        let followee = self.population.following(author).choose(&mut self.rng).copied();
+        let followee = self.crowd.companion(author, &mut self.rng);
         match followee.or_else(|| self.anybody_but(author)) {
             Some(mentioned) => kind.map(|()| mentioned),
             None => PostKind::Plain,
@@ -232,7 +296,7 @@ impl Workload {
     }
 
     fn anybody_but(&mut self, person: u32) -> Option<u32> {
-        let others = self.population.people().saturating_sub(1);
+        let others = self.crowd.size().saturating_sub(1);
         if others == 0 {
             return None;
         }
@@ -249,7 +313,8 @@ impl Iterator for Workload {
         let clock = self.clocks.iter_mut().min_by(|a, b| a.next_s.total_cmp(&b.next_s))?;
         let (verb, due_s) = (clock.verb, clock.next_s);
         clock.next_s += exponential(clock.interval_s, &mut self.rng);
-        let person = *self.people.get(clock.class.clone())?.choose(&mut self.rng)?;
+        let rank = self.rng.random::<f64>().powf(RATE_TAIL) * clock.class.len() as f64;
+        let person = *self.crowd.people.get(clock.class.start + rank as usize)?;
         let what = self.what(verb, person);
         Some(Action { due: Duration::from_secs_f64(due_s), person, what })
     }

@@ -9,19 +9,20 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{get, post};
+use axum::{Json, Router};
 use futures_util::stream::unfold;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use sim::simulate::LoadError;
+use sim::summary::Correctness;
 use sim::workload::Load;
-use sim::{Population, SimError, SimulateOptions, Storytelling, simulate};
+use sim::{Drive, Population, SimError, SimulateOptions, Storytelling, simulate};
 use tokio::sync::{mpsc, watch};
 
 const KEY: &str = "open sesame";
@@ -34,8 +35,26 @@ struct World {
     friendships: Vec<(u64, u64)>,
     /// Who told a story, for how many seconds.
     stories: Vec<(u64, u64)>,
-    posts: Vec<(usize, String)>,
+    /// A post's id is its place.
+    posts: Vec<Post>,
     reads: usize,
+    fault: Option<Fault>,
+}
+
+struct Post {
+    author: u64,
+    text: String,
+    reply_to: Option<u64>,
+    mentions: Vec<u64>,
+}
+
+/// What a wrong server does to homes.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    LosesEveryThird,
+    ShowsTwice,
+    TurnsRound,
+    ShowsStrangers,
 }
 
 type Shared = Arc<Mutex<World>>;
@@ -76,6 +95,49 @@ impl World {
         }
     }
 
+    /// Publishes a post and gives it as the API tells it.
+    fn publish(&mut self, author: u64, text: String) -> Value {
+        let handle_in = |word: &str| {
+            let end = word.find(|letter: char| !letter.is_ascii_alphanumeric());
+            let handle = &word[..end.unwrap_or(word.len())];
+            self.ids.get(handle).map(|id| *id as u64)
+        };
+        let mentions: Vec<u64> = text.split('@').skip(1).filter_map(handle_in).collect();
+        let reply_to = mentions.first().copied().filter(|_| text.starts_with('@'));
+        self.posts.push(Post { author, text, reply_to, mentions });
+        self.view(self.posts.len() - 1)
+    }
+
+    fn view(&self, id: usize) -> Value {
+        let Post { author, reply_to, .. } = &self.posts[id];
+        let named = |id: &u64| json!({"id": id.to_string()});
+        let reply_to = reply_to.as_ref().map(named);
+        json!({"id": id.to_string(), "author": named(author), "reply_to": reply_to})
+    }
+
+    fn page(&self, belongs: impl Fn(&Post) -> bool) -> Value {
+        let ids = (0..self.posts.len()).rev().filter(|id| belongs(&self.posts[*id])).take(20);
+        json!({"items": ids.map(|id| self.view(id)).collect::<Vec<_>>()})
+    }
+
+    fn home(&self, reader: u64) -> Value {
+        let knows = |person| person == reader || self.follows.contains(&(reader, person));
+        let fault = self.fault;
+        let mut page = self.page(|post| {
+            let answers = post.author == reader || post.reply_to.is_none_or(knows);
+            let is_lost = fault == Some(Fault::LosesEveryThird) && post.text.len() % 3 == 0;
+            let belongs = knows(post.author) && answers && !is_lost;
+            belongs || fault == Some(Fault::ShowsStrangers)
+        });
+        let items = page["items"].as_array_mut().expect("items");
+        match fault {
+            Some(Fault::ShowsTwice) => items.extend(items.last().cloned()),
+            Some(Fault::TurnsRound) => items.reverse(),
+            _ => {}
+        }
+        page
+    }
+
     fn tell(&mut self, user: u64, story: &Value) {
         assert!(story["text"].as_str().is_some_and(|text| !text.is_empty()), "{story}");
         self.stories.push((user, story["ttl_s"].as_u64().expect("a life")));
@@ -109,13 +171,25 @@ async fn batch(State(world): State<Shared>, body: Body) -> Response {
 
 async fn write_post(
     State(world): State<Shared>,
-    Path(user): Path<usize>,
+    Path(user): Path<u64>,
     body: Bytes,
-) -> StatusCode {
+) -> (StatusCode, Json<Value>) {
     let body: Value = serde_json::from_slice(&body).expect("a post is JSON");
     let text = body["text"].as_str().expect("a text").to_owned();
-    lock(&world).posts.push((user, text));
-    StatusCode::CREATED
+    (StatusCode::CREATED, Json(lock(&world).publish(user, text)))
+}
+
+async fn read_home(State(world): State<Shared>, Path(user): Path<u64>) -> Json<Value> {
+    lock(&world).reads += 1;
+    Json(lock(&world).home(user))
+}
+
+async fn read_posts(State(world): State<Shared>, Path(user): Path<u64>) -> Json<Value> {
+    Json(lock(&world).page(|post| post.author == user))
+}
+
+async fn read_mentions(State(world): State<Shared>, Path(user): Path<u64>) -> Json<Value> {
+    Json(lock(&world).page(|post| post.mentions.contains(&user)))
 }
 
 async fn tell_story(State(world): State<Shared>, Path(user): Path<u64>, body: Bytes) -> StatusCode {
@@ -141,9 +215,9 @@ async fn serve() -> (SocketAddr, Shared) {
     let world = Shared::default();
     let app = Router::new()
         .route("/v1/batch", post(batch))
-        .route("/v1/users/{user}/posts", post(write_post))
-        .route("/v1/users/{user}/timeline", get(read))
-        .route("/v1/users/{user}/mentions", get(read))
+        .route("/v1/users/{user}/posts", get(read_posts).post(write_post))
+        .route("/v1/users/{user}/timeline", get(read_home))
+        .route("/v1/users/{user}/mentions", get(read_mentions))
         .route("/v1/users/{user}/stories", get(read).post(tell_story))
         .route("/v1/users/{user}/stories/home", get(read))
         .layer(from_fn(wants_key))
@@ -162,12 +236,13 @@ fn options(target: SocketAddr) -> SimulateOptions {
         feed: Some(Load::Heavy),
         stories: None,
         drawings: None,
-        duration: Duration::from_millis(500),
         seed: 4,
         graph: None,
-        connections: 8,
-        json: None,
     }
+}
+
+fn drive() -> Drive {
+    Drive { connections: 8, ..Drive::new(Duration::from_millis(500)) }
 }
 
 /// Of 300 stories 300 are due a second: told one by one.
@@ -177,19 +252,23 @@ fn stories() -> Storytelling {
 
 /// Rehearses, and gives what was printed too.
 async fn rehearse(options: SimulateOptions) -> (Result<sim::Summary, SimError>, String) {
+    rehearse_as(options, &drive()).await
+}
+
+async fn rehearse_as(
+    options: SimulateOptions,
+    drive: &Drive,
+) -> (Result<sim::Summary, SimError>, String) {
     let (_cancel, cancelled) = watch::channel(false);
     let mut out = Vec::new();
-    let outcome = simulate(options, &mut out, cancelled).await;
+    let outcome = simulate(options, drive, &mut out, &mut [], cancelled).await;
     (outcome, String::from_utf8(out).expect("text"))
 }
 
 #[tokio::test]
 async fn a_rehearsal_loads_everybody_and_drives_the_server() {
     let (target, world) = serve().await;
-    let folder = tempfile::tempdir().unwrap();
-    let json = folder.path().join("summary.json");
-    let (summary, out) =
-        rehearse(SimulateOptions { json: Some(json.clone()), ..options(target) }).await;
+    let (summary, out) = rehearse(options(target)).await;
     let summary = summary.expect("a rehearsal without errors");
     let mut world = world.lock().unwrap();
 
@@ -211,8 +290,9 @@ async fn a_rehearsal_loads_everybody_and_drives_the_server() {
     let counts: Vec<u64> = summary.kinds.iter().map(|kind| kind.count).collect();
     assert!(counts[0] > 0 && counts[1] > 0, "{counts:?}");
     assert_eq!(counts[0] as usize, world.posts.len());
-    assert_eq!((counts[1] + counts[2]) as usize, world.reads);
-    for (author, text) in &world.posts {
+    // Some homes are read to see whether they are right.
+    assert!(world.reads as u64 > counts[1], "{} reads, {counts:?}", world.reads);
+    for Post { author, text, .. } in &world.posts {
         assert!(*author < 500);
         for word in text.split('@').skip(1) {
             let end =
@@ -222,10 +302,30 @@ async fn a_rehearsal_loads_everybody_and_drives_the_server() {
     }
 
     assert!(out.contains("asked for   achieved") && out.contains("no errors"), "{out}");
-    let written: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let written = serde_json::to_value(&summary).unwrap();
     assert_eq!(written["people"], 500);
     assert_eq!(written["follows"], population.follows());
     assert_eq!(written["kinds"][0]["count"], counts[0]);
+    let correctness = summary.correctness.expect("timelines are looked at");
+    assert_eq!((correctness.faults(), correctness.readers), (0, 200), "{correctness:?}");
+    assert!(summary.delivery.is_some_and(|delivery| delivery.samples > 0), "{out}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_wrong_is_found_out() {
+    let check = async |fault: Fault, of: fn(&Correctness) -> u64| {
+        let (target, world) = serve().await;
+        lock(&world).fault = Some(fault);
+        // A few people who post much, so that every post belongs somewhere.
+        let options = SimulateOptions { users: 30, ..options(target) };
+        let (summary, out) = rehearse_as(options, &Drive { rate: Some(500.0), ..drive() }).await;
+        let correctness = summary.expect("a rehearsal").correctness.expect("a look");
+        assert!(of(&correctness) > 0 && !correctness.examples.is_empty(), "{out}");
+    };
+    check(Fault::ShowsTwice, |found| found.doubled).await;
+    check(Fault::TurnsRound, |found| found.out_of_order).await;
+    check(Fault::ShowsStrangers, |found| found.unexpected).await;
+    check(Fault::LosesEveryThird, |found| found.missing).await;
 }
 
 #[tokio::test]
@@ -306,7 +406,6 @@ async fn what_prevents_a_rehearsal_is_told() {
     check(telling(Storytelling { stories: 0, ..stories() }), "cannot have 0 stories").await;
     check(telling(Storytelling { stories: 200_001, ..stories() }), "cannot have").await;
     check(telling(Storytelling { life_s: 0, ..stories() }), "at least 1 s").await;
-    check(SimulateOptions { connections: 0, ..options(target) }, "at least 1 connection").await;
     check(
         SimulateOptions { graph: Some("no/such/file".into()), ..options(target) },
         "cannot read the graph",
@@ -330,6 +429,21 @@ async fn a_server_with_users_is_refused_whatever_they_are_called() {
 async fn a_rehearsal_cancelled_before_its_run_says_so() {
     let (target, _) = serve().await;
     let (_cancel, cancelled) = watch::channel(true);
-    let outcome = simulate(options(target), &mut Vec::new(), cancelled).await;
+    let outcome = simulate(options(target), &drive(), &mut Vec::new(), &mut [], cancelled).await;
     assert!(matches!(outcome, Err(SimError::Interrupted)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn what_prevents_a_drive_is_told() {
+    let check = async |drive: Drive, expect: &str| {
+        let (target, _) = serve().await;
+        let (_cancel, cancelled) = watch::channel(false);
+        let outcome = simulate(options(target), &drive, &mut Vec::new(), &mut [], cancelled).await;
+        let error = outcome.expect_err("no drive").to_string();
+        assert!(error.contains(expect), "{error:?}");
+    };
+    check(Drive { connections: 0, ..drive() }, "at least 1 connection").await;
+    check(Drive { threads: 0, ..drive() }, "1 thread").await;
+    check(Drive { rate: Some(0.0), ..drive() }, "above 0").await;
+    check(Drive { rate: Some(5.0), closed: true, ..drive() }, "in a closed loop").await;
 }

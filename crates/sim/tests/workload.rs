@@ -5,14 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sim::Population;
-use sim::workload::{Action, Load, PostKind, What, Workload};
+use sim::workload::{Action, Crowd, Load, PostKind, What, Workload};
 
 const PEOPLE: u32 = 2_000;
 const STRETCH: Duration = Duration::from_secs(1_000);
 
+fn crowd(seed: u64) -> Arc<Crowd> {
+    Arc::new(Crowd::new(&Population::made(PEOPLE, 1), seed))
+}
+
 fn actions(load: Load, seed: u64) -> Vec<Action> {
-    let population = Arc::new(Population::made(PEOPLE, 1));
-    Workload::new(population, load, seed).take_while(|action| action.due < STRETCH).collect()
+    Workload::new(crowd(seed), load, seed).take_while(|action| action.due < STRETCH).collect()
 }
 
 fn name(what: What) -> &'static str {
@@ -105,11 +108,28 @@ fn actions_come_in_order_of_time_and_the_same_for_the_same_seed() {
 
 #[test]
 fn nobody_alone_ever_mentions_themselves() {
-    let population = Arc::new(Population::made(1, 1));
-    assert!(Workload::new(population, Load::Heavy, 1).take(100).all(|action| {
+    let crowd = Arc::new(Crowd::new(&Population::made(1, 1), 1));
+    assert!(Workload::new(crowd, Load::Heavy, 1).take(100).all(|action| {
         !matches!(
             action.what,
             What::Post { kind: PostKind::MentionFirst(0) | PostKind::MentionWithin(0), .. }
         )
     }));
+}
+
+#[test]
+fn some_of_a_class_act_far_more_often_than_others_and_nobody_hardly_ever() {
+    let mut posts = HashMap::new();
+    for action in actions(Load::Heavy, 6) {
+        if name(action.what) == "post" {
+            *posts.entry(action.person).or_insert(0_u32) += 1;
+        }
+    }
+    let mut counts: Vec<u32> = posts.into_values().collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    // A hundred people post every 2 s on average, 500 times in the stretch. The busiest of a hundred
+    // has 100 x (1/100)^(2/3) times the mean, the last nearly two thirds of it.
+    let [most, least] = [counts[0], counts[99]].map(f64::from);
+    assert!((most - 500.0 * 100.0_f64.powf(1.0 / 3.0)).abs() < 250.0, "{most}");
+    assert!((least - 500.0 * 2.0 / 3.0).abs() < 80.0, "{least}");
 }

@@ -1,4 +1,7 @@
 //! What a run measures: latencies by kind of request, failures, and how late the generator was.
+//!
+//! Each lane has a meter of its own for the window under way; the meters of all windows of all lanes
+//! add up to that of the run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -6,6 +9,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use crate::summary::{ErrorCount, KindSummary, LagSummary};
+use crate::watch::WindowKind;
+use crate::workload::What;
 
 /// The longest latency told apart, in microseconds: one hour.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
@@ -34,6 +39,19 @@ impl Kind {
 
     /// That of drawings.
     pub(crate) const DRAWINGS: [Kind; 1] = [Kind::Recognise];
+
+    /// The kind of request that an action makes.
+    pub(crate) fn of(what: What) -> Kind {
+        match what {
+            What::Post { .. } => Kind::Post,
+            What::ReadHome => Kind::Home,
+            What::ReadMentions => Kind::Mentions,
+            What::TellStories { .. } => Kind::TellStory,
+            What::ReadStoriesHome => Kind::StoriesHome,
+            What::ReadStories(_) => Kind::Stories,
+            What::Recognise { .. } => Kind::Recognise,
+        }
+    }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -89,7 +107,18 @@ impl KindMeter {
 
     /// The quantile in milliseconds; 0 if nothing was measured.
     pub(crate) fn quantile_ms(&self, quantile: f64) -> f64 {
-        self.latency_us.value_at_quantile(quantile) as f64 / 1_000.0
+        quantile_ms(&self.latency_us, quantile)
+    }
+
+    pub(crate) fn window(&self) -> WindowKind {
+        WindowKind {
+            count: self.answered,
+            errors: self.errors,
+            p50_ms: self.quantile_ms(0.5),
+            p90_ms: self.quantile_ms(0.9),
+            p99_ms: self.quantile_ms(0.99),
+            max_ms: self.latency_us.max() as f64 / 1_000.0,
+        }
     }
 
     pub(crate) fn summary(&self, seconds: f64) -> KindSummary {
@@ -114,27 +143,23 @@ fn of(meters: &mut [KindMeter], kind: Kind) -> &mut KindMeter {
     meter
 }
 
-/// Everything measured in a run.
+/// What a lane has measured since it was last asked.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    /// Since the last look.
-    pub(crate) window: Vec<KindMeter>,
-    /// Since the start.
-    pub(crate) whole: Vec<KindMeter>,
-    own_lag_us: Histogram<u64>,
+    pub(crate) kinds: Vec<KindMeter>,
+    pub(crate) own_lag_us: Histogram<u64>,
     late: u64,
     waited: u64,
     failures: BTreeMap<String, u64>,
     messages: Vec<String>,
+    /// By person: posts they have written.
     posts_by: HashMap<u32, u32>,
 }
 
 impl Meter {
     pub(crate) fn new(kinds: &[Kind]) -> Meter {
-        let meters = || kinds.iter().copied().map(KindMeter::new).collect();
         Meter {
-            window: meters(),
-            whole: meters(),
+            kinds: kinds.iter().copied().map(KindMeter::new).collect(),
             own_lag_us: histogram(),
             late: 0,
             waited: 0,
@@ -157,11 +182,9 @@ impl Meter {
     /// An action, or `count` done in one request, was answered as it should be; `latency` is from
     /// when it was due.
     pub(crate) fn answered(&mut self, kind: Kind, person: u32, latency: Duration, count: u64) {
-        for meters in [&mut self.window, &mut self.whole] {
-            let meter = of(meters, kind);
-            meter.answered += count;
-            meter.latency_us.saturating_record_n(micros(latency), count);
-        }
+        let meter = of(&mut self.kinds, kind);
+        meter.answered += count;
+        meter.latency_us.saturating_record_n(micros(latency), count);
         if kind == Kind::Post {
             *self.posts_by.entry(person).or_default() += 1;
         }
@@ -171,12 +194,10 @@ impl Meter {
     /// `waited` is how long it has been due, and counts as a latency: a stalled server must not look
     /// better than a slow one.
     pub(crate) fn failed(&mut self, kind: Kind, failure: Failure, waited: Option<Duration>) {
-        for meters in [&mut self.window, &mut self.whole] {
-            let meter = of(meters, kind);
-            meter.errors += failure.count;
-            if let Some(waited) = waited {
-                meter.latency_us.saturating_record_n(micros(waited), failure.count);
-            }
+        let meter = of(&mut self.kinds, kind);
+        meter.errors += failure.count;
+        if let Some(waited) = waited {
+            meter.latency_us.saturating_record_n(micros(waited), failure.count);
         }
         *self.failures.entry(failure.kind).or_default() += failure.count;
         if self.messages.len() < MESSAGES_MAX {
@@ -184,13 +205,40 @@ impl Meter {
         }
     }
 
-    pub(crate) fn clear_window(&mut self) {
-        self.window.iter_mut().for_each(KindMeter::clear);
+    /// Adds what another has measured.
+    pub(crate) fn add(&mut self, other: &Meter) {
+        for kind in &other.kinds {
+            let meter = of(&mut self.kinds, kind.kind);
+            meter.answered += kind.answered;
+            meter.errors += kind.errors;
+            add(&mut meter.latency_us, &kind.latency_us);
+        }
+        add(&mut self.own_lag_us, &other.own_lag_us);
+        self.late += other.late;
+        self.waited += other.waited;
+        for (kind, count) in &other.failures {
+            *self.failures.entry(kind.clone()).or_default() += count;
+        }
+        let room = MESSAGES_MAX.saturating_sub(self.messages.len());
+        self.messages.extend(other.messages.iter().take(room).cloned());
+        for (person, posts) in &other.posts_by {
+            *self.posts_by.entry(*person).or_default() += posts;
+        }
+    }
+
+    /// Forgets everything and keeps its memory.
+    pub(crate) fn clear(&mut self) {
+        self.kinds.iter_mut().for_each(KindMeter::clear);
+        self.own_lag_us.reset();
+        (self.late, self.waited) = (0, 0);
+        self.failures.clear();
+        self.messages.clear();
+        self.posts_by.clear();
     }
 
     pub(crate) fn lag(&self) -> LagSummary {
         LagSummary {
-            own_p99_ms: self.own_lag_us.value_at_quantile(0.99) as f64 / 1_000.0,
+            own_p99_ms: quantile_ms(&self.own_lag_us, 0.99),
             late_starts: self.late,
             waited_for_connection: self.waited,
         }
@@ -221,11 +269,21 @@ impl Meter {
     }
 }
 
-fn micros(duration: Duration) -> u64 {
+/// The quantile of a histogram of microseconds, in milliseconds; 0 if nothing was measured.
+pub(crate) fn quantile_ms(micros: &Histogram<u64>, quantile: f64) -> f64 {
+    micros.value_at_quantile(quantile) as f64 / 1_000.0
+}
+
+fn add(to: &mut Histogram<u64>, from: &Histogram<u64>) {
+    let Ok(()) = to.add(from) else { unreachable!("all histograms have the same bounds") };
+}
+
+pub(crate) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn histogram() -> Histogram<u64> {
+/// A histogram of microseconds.
+pub(crate) fn histogram() -> Histogram<u64> {
     let Ok(histogram) = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3) else {
         unreachable!("the bounds are constants in order");
     };

@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 
-use super::LoadError;
+use super::load::LoadError;
 use crate::client::{BODY_BYTES_MAX, Chunked, ClientError, Dial, Framing, Incoming, Requests};
 
 /// A chunk is sent when it has grown to this many bytes.

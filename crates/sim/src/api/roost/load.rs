@@ -2,8 +2,6 @@
 //! server's ids are our numbers; then follows and friendships go over several connections; and at
 //! last the stories are told that live when the run begins.
 
-mod batch;
-
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,13 +13,13 @@ use tokio::task::JoinSet;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+use super::batch::batch;
+use super::lines;
 use crate::Population;
 use crate::cast::{Cast, Feed, Stories};
 use crate::client::{ClientError, Requests};
 use crate::workload::{PostKind, Tellings};
-use crate::{lines, progress, texts};
-use batch::batch;
-pub(crate) use batch::parse_result;
+use crate::{progress, texts};
 
 /// Connections that carry follows and friendships. The server puts all changes in one order anyway: more
 /// connections only keep it fed.

@@ -1,0 +1,264 @@
+//! roost's own routes: actions as requests, and what their answers say.
+
+mod batch;
+mod lines;
+pub(super) mod load;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use serde::Deserialize;
+use tokio::task::JoinHandle;
+
+use super::{Api, Entry, PAGE, Timeline, Used};
+use crate::cast::Cast;
+use crate::client::{Requests, Response};
+use crate::texts;
+use crate::workload::{Action, PostKind, What, distorted};
+use batch::parse_result;
+use load::{LoadError, Loading};
+
+/// How many stories are read at once from a stories home.
+const STORIES_HOME: u32 = 10;
+
+/// A server that is driven over roost's API.
+pub(crate) struct Roost {
+    pub(crate) target: SocketAddr,
+    pub(crate) requests: Requests,
+    /// Seed of the handles.
+    pub(crate) seed: u64,
+    /// What drawings are made of, if there are any.
+    pub(crate) references: Option<Arc<[[u8; 128]]>>,
+}
+
+impl Api for Roost {
+    fn load(self: Arc<Self>, cast: Arc<Cast>) -> JoinHandle<Result<(), LoadError>> {
+        let loading = Loading { target: self.target, requests: self.requests.clone(), cast };
+        tokio::spawn(Arc::new(loading).load())
+    }
+
+    fn write(&self, action: &Action, request: &mut Vec<u8>) {
+        let person = action.person;
+        let mut get = |rest: String| self.requests.get(&format!("/v1/users/{rest}"), request);
+        match action.what {
+            What::ReadHome => self.write_page(Timeline::Home(person), request),
+            What::ReadMentions => self.write_page(Timeline::Mentions(person), request),
+            What::ReadStoriesHome => get(format!("{person}/stories/home?limit={STORIES_HOME}")),
+            What::ReadStories(friend) => get(format!("{friend}/stories?as={person}&limit={PAGE}")),
+            What::Recognise { seed } => {
+                let drawing = distorted(self.references.as_deref().unwrap_or_default(), seed);
+                let body = format!("{{\"sample\":\"{drawing}\"}}");
+                self.requests.post("/v1/recognise", body.as_bytes(), request);
+            }
+            What::Post { kind, text_seed } => {
+                let kind = kind.map(|mentioned| texts::handle(self.seed, mentioned));
+                let text = texts::seeded_post_text(text_seed, kind.as_deref());
+                let body = format!("{{\"text\":\"{text}\"}}");
+                self.requests.post(&format!("/v1/users/{person}/posts"), body.as_bytes(), request);
+            }
+            What::TellStories { stories: 1, life_s, text_seed } => {
+                let text = texts::seeded_post_text(text_seed, PostKind::Plain);
+                let body = format!("{{\"text\":\"{text}\",\"ttl_s\":{life_s}}}");
+                let path = format!("/v1/users/{person}/stories");
+                self.requests.post(&path, body.as_bytes(), request);
+            }
+            What::TellStories { stories, life_s, text_seed } => {
+                let mut rng = StdRng::seed_from_u64(text_seed);
+                let mut lines = Vec::new();
+                for person in person..person + stories {
+                    let text = texts::post_text(&mut rng, PostKind::Plain);
+                    lines::tell(person, &text, life_s.into(), &mut lines);
+                }
+                self.requests.post_lines("/v1/batch", &lines, request);
+            }
+        }
+    }
+
+    fn write_second(&self, action: &Action, _: &[u8], _: &mut Vec<u8>) {
+        unreachable!("no request follows from another: {action:?}")
+    }
+
+    /// The answer to a batch has a line for each of its things.
+    fn done_in(&self, answer: &Response<'_>, count: u64) -> u64 {
+        match count {
+            _ if !answer.is_success() => 0,
+            1 => 1,
+            _ => results(answer.body).filter(Result::is_ok).count() as u64,
+        }
+    }
+
+    fn first_refusal(&self, body: &[u8]) -> String {
+        let refusal = results(body).find_map(Result::err);
+        refusal.map_or_else(|| "the answer ended too early".to_owned(), |error| error.to_string())
+    }
+
+    fn posted(&self, body: &[u8]) -> Option<Entry> {
+        serde_json::from_slice::<Post<'_>>(body).ok()?.entry()
+    }
+
+    fn write_page(&self, timeline: Timeline, request: &mut Vec<u8>) {
+        let (person, of) = match timeline {
+            Timeline::Home(person) => (person, "timeline"),
+            Timeline::Posts(person) => (person, "posts"),
+            Timeline::Mentions(person) => (person, "mentions"),
+        };
+        self.requests.get(&format!("/v1/users/{person}/{of}?limit={PAGE}"), request);
+    }
+
+    fn page(&self, body: &[u8]) -> Option<Vec<Entry>> {
+        let page: Page<'_> = serde_json::from_slice(body).ok()?;
+        page.items.iter().map(Post::entry).collect()
+    }
+
+    fn write_used(&self, request: &mut Vec<u8>) {
+        self.requests.get("/metrics", request);
+    }
+
+    fn used(&self, body: &[u8]) -> Option<Used> {
+        let metrics = str::from_utf8(body).ok()?;
+        let value = |name: &str| -> Option<f64> {
+            let line =
+                metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+            line.split(' ').next()?.parse().ok()
+        };
+        let memory_bytes = value("process_resident_memory_bytes")? as u64;
+        Some(Used { processor_s: value("process_cpu_seconds_total")?, memory_bytes })
+    }
+}
+
+/// Somebody as posts name them.
+#[derive(Deserialize)]
+struct Named<'a> {
+    id: &'a str,
+}
+
+/// What a post is compared by.
+#[derive(Deserialize)]
+struct Post<'a> {
+    id: &'a str,
+    #[serde(borrow)]
+    author: Named<'a>,
+    #[serde(borrow)]
+    reply_to: Option<Named<'a>>,
+}
+
+impl Post<'_> {
+    fn entry(&self) -> Option<Entry> {
+        let reply_to = match &self.reply_to {
+            Some(other) => Some(other.id.parse().ok()?),
+            None => None,
+        };
+        Some(Entry { id: self.id.parse().ok()?, author: self.author.id.parse().ok()?, reply_to })
+    }
+}
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(borrow)]
+    items: Vec<Post<'a>>,
+}
+
+fn results(body: &[u8]) -> impl Iterator<Item = Result<Option<u64>, LoadError>> {
+    let lines = body.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    (0..).zip(lines).map(|(number, line)| parse_result(line, number))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn roost() -> Roost {
+        let target = SocketAddr::from(([127, 0, 0, 1], 1));
+        let requests = Requests::new("localhost:1", Some("k"));
+        Roost { target, requests, seed: 1, references: None }
+    }
+
+    #[test]
+    fn posts_and_pages_and_what_the_server_used_are_read() {
+        let post = r#"{"id":"12","author":{"id":"3","handle":"c","name":""},"text":"x","reply_to":
+            {"id":"4","handle":"d"},"mentions":[{"id":"4","handle":"d"}],"new":1}"#;
+        let entry = Entry { id: 12, author: 3, reply_to: Some(4) };
+        assert_eq!(roost().posted(post.as_bytes()), Some(entry));
+        let plain = r#"{"id":"13","author":{"id":"3"},"reply_to":null}"#;
+        let page = format!("{{\"items\":[{plain},{post}],\"next\":null}}");
+        let entries = vec![Entry { id: 13, author: 3, reply_to: None }, entry];
+        assert_eq!(roost().page(page.as_bytes()), Some(entries));
+        assert_eq!(roost().page(b"{}"), None);
+        assert_eq!(roost().posted(b"13"), None);
+
+        let metrics = "# TYPE process_cpu_seconds counter\nprocess_cpu_seconds_total 1.25\n\
+                       process_resident_memory_bytes 4096 1700000000\n";
+        let used = Used { processor_s: 1.25, memory_bytes: 4096 };
+        assert_eq!(roost().used(metrics.as_bytes()), Some(used));
+        assert_eq!(roost().used(b"process_cpu_seconds_total 3\n"), None);
+    }
+
+    #[test]
+    fn the_answer_to_a_batch_tells_what_is_done_and_what_is_not() {
+        let roost = roost();
+        let check = |status: u16, body: &str, count: u64, done: u64, refusal: &str| {
+            let response = Response { status, body: body.as_bytes() };
+            assert_eq!(roost.done_in(&response, count), done, "{status} {body}");
+            assert_eq!(roost.first_refusal(response.body), refusal, "{body}");
+        };
+        let (done, early) = ("{\"ok\":true,\"id\":\"1\"}\n", "the answer ended too early");
+        let refused = "{\"ok\":false,\"error\":\"x\",\"message\":\"y\"}";
+        check(200, &done.repeat(2), 2, 2, early);
+        check(200, "{\"id\": \"1\", \"ok\": true}\n{\"ok\":true}", 2, 2, early);
+        check(200, &format!("{done}{refused}\n{done}"), 3, 2, "command 1 was refused: x: y");
+        check(200, done, 2, 1, early);
+        check(200, "x", 2, 0, "malformed answer: a result that is not one");
+        check(503, done, 2, 0, early);
+        // A single thing has an answer of its own kind.
+        check(201, "", 1, 1, early);
+        check(404, "", 1, 0, early);
+    }
+
+    #[test]
+    fn actions_become_the_requests_of_the_api() {
+        let roost = roost();
+        let check = |what: What, expect: &str| {
+            let mut request = Vec::new();
+            roost.write(&Action { due: Duration::ZERO, person: 7, what }, &mut request);
+            let request = String::from_utf8(request).unwrap();
+            assert_eq!(request, expect.replace('\n', "\r\n"));
+        };
+        let head = "HTTP/1.1\nHost: localhost:1\nAuthorization: Bearer k\n";
+        check(What::ReadHome, &format!("GET /v1/users/7/timeline?limit=20 {head}\n"));
+        check(What::ReadMentions, &format!("GET /v1/users/7/mentions?limit=20 {head}\n"));
+        let home = format!("GET /v1/users/7/stories/home?limit=10 {head}\n");
+        check(What::ReadStoriesHome, &home);
+        check(What::ReadStories(3), &format!("GET /v1/users/3/stories?as=7&limit=20 {head}\n"));
+        let check_body = |what: What, path: &str, media: &str, body: &str| {
+            let length = body.len();
+            let more = format!("Content-Type: application/{media}\nContent-Length: {length}\n\n");
+            // The lines of a body end as they are.
+            let expect = format!("POST {path} {head}{more}").replace('\n', "\r\n") + body;
+            let mut request = Vec::new();
+            roost.write(&Action { due: Duration::ZERO, person: 7, what }, &mut request);
+            assert_eq!(String::from_utf8(request).unwrap(), expect);
+        };
+        let kind = PostKind::MentionFirst(3);
+        let mentioned = texts::handle(1, 3);
+        let text = texts::seeded_post_text(5, PostKind::MentionFirst(&mentioned));
+        let body = format!("{{\"text\":\"{text}\"}}");
+        check_body(What::Post { kind, text_seed: 5 }, "/v1/users/7/posts", "json", &body);
+        let tell = |stories| What::TellStories { stories, life_s: 60, text_seed: 5 };
+        let text = texts::seeded_post_text(5, PostKind::Plain);
+        let body = format!("{{\"text\":\"{text}\",\"ttl_s\":60}}");
+        check_body(tell(1), "/v1/users/7/stories", "json", &body);
+        let (mut body, mut rng) = (Vec::new(), StdRng::seed_from_u64(5));
+        for person in [7, 8] {
+            lines::tell(person, &texts::post_text(&mut rng, PostKind::Plain), 60, &mut body);
+        }
+        let body = String::from_utf8(body).unwrap();
+        let line =
+            format!("{{\"op\":\"tell_story\",\"user\":7,\"text\":\"{text}\",\"ttl_s\":60}}\n");
+        assert!(body.starts_with(&line), "{body}");
+        check_body(tell(2), "/v1/batch", "x-ndjson", &body);
+    }
+}

@@ -1,0 +1,74 @@
+//! Waiting for moments: to some microseconds with a timer of the operating system where there is
+//! one, otherwise to the next millisecond.
+
+use std::io;
+
+use tokio::time::Instant;
+
+/// A wait of so little is not worth a timer.
+#[cfg(target_os = "linux")]
+const AT_ONCE: std::time::Duration = std::time::Duration::from_micros(5);
+
+/// What is waited with. A precise timer belongs to the runtime in which it was made.
+pub(super) enum Timer {
+    /// The runtime's own wheel, which ticks in milliseconds, and with the clock of a test.
+    #[cfg(any(test, not(target_os = "linux")))]
+    Ticking,
+    /// `timerfd_create(2)`: a file that can be read when the time has come, as a pipe can when
+    /// there is something in it, which is why the runtime's pipe serves for it.
+    #[cfg(target_os = "linux")]
+    Precise(tokio::net::unix::pipe::Receiver),
+}
+
+impl Timer {
+    /// The most precise timer that this system has. Must be called in a runtime.
+    #[cfg(target_os = "linux")]
+    pub(super) fn precise() -> io::Result<Timer> {
+        use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        Ok(Timer::Precise(tokio::net::unix::pipe::Receiver::from_file_unchecked(timer.into())?))
+    }
+
+    /// The most precise timer that this system has.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn precise() -> io::Result<Timer> {
+        Ok(Timer::Ticking)
+    }
+
+    /// Returns at `moment`, or at once if it has passed.
+    pub(super) async fn until(&mut self, moment: Instant) -> io::Result<()> {
+        match self {
+            #[cfg(any(test, not(target_os = "linux")))]
+            Timer::Ticking => {
+                // Even a moment that has passed would cost a turn of the wheel.
+                if moment > Instant::now() {
+                    tokio::time::sleep_until(moment).await;
+                }
+                Ok(())
+            }
+            #[cfg(target_os = "linux")]
+            Timer::Precise(timer) => {
+                use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_settime};
+                let left = moment.saturating_duration_since(Instant::now());
+                if left < AT_ONCE {
+                    return Ok(());
+                }
+                let once = Timespec { tv_sec: 0, tv_nsec: 0 };
+                let Ok(it_value) = Timespec::try_from(left) else {
+                    unreachable!("no run is longer than 292 thousand million years")
+                };
+                let time = Itimerspec { it_interval: once, it_value };
+                timerfd_settime(&*timer, TimerfdTimerFlags::empty(), &time)?;
+                let mut rung = [0; size_of::<u64>()];
+                loop {
+                    timer.readable().await?;
+                    match timer.try_read(&mut rung) {
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        read => break read.map(drop),
+                    }
+                }
+            }
+        }
+    }
+}

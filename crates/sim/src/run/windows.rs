@@ -1,0 +1,176 @@
+//! A run, window by window: what the lanes measured, what the server used and what was seen of
+//! deliveries are put together, told to those who watch, and added up.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use tokio::time::{Instant, timeout};
+
+use super::meter::{Kind, Meter, quantile_ms};
+use super::witness::Witness;
+use super::{Course, lock};
+use crate::api::{Api, Used};
+use crate::client::{Client, Dial};
+use crate::summary::{Correctness, ServerSummary};
+use crate::watch::{Delivery, Plan, ServerLoad, Watcher, Window};
+
+/// Most windows of a run: their length is chosen so.
+pub(crate) const MAX: u32 = 600;
+/// How long a server may take to tell what it has used. The next window does not wait for it.
+const USED: Duration = Duration::from_secs(1);
+
+/// A run that is over.
+pub(crate) struct Finished {
+    pub(crate) meter: Meter,
+    /// How long it took, from the start to the last answer.
+    pub(crate) took: Duration,
+    /// Whether it was cut short.
+    pub(crate) interrupted: bool,
+    pub(crate) delivery: Option<Delivery>,
+    pub(crate) correctness: Option<Correctness>,
+    pub(crate) server: Option<ServerSummary>,
+}
+
+pub(super) struct Windows<D: Dial> {
+    /// Asks the server what it has used.
+    client: Client<D>,
+    api: Arc<dyn Api>,
+    plan: Plan,
+    kinds: Vec<Kind>,
+    meters: Vec<Arc<Mutex<Meter>>>,
+    /// An empty meter, given to a lane for its full one.
+    spare: Meter,
+    whole: Meter,
+    /// What the server had used at the end of the last window, at the beginning, and when that was.
+    used: Option<(Used, Instant)>,
+    used_first: Option<(Used, Instant)>,
+    memory_bytes_max: u64,
+    /// When the last window ended, from the start.
+    ended: Duration,
+}
+
+impl<D: Dial> Windows<D> {
+    pub(super) fn new(client: Client<D>, api: Arc<dyn Api>, course: &Course) -> Windows<D> {
+        let kinds = course.kinds.clone();
+        let plan = Plan {
+            title: course.title.clone(),
+            duration: course.end,
+            window: course.window,
+            kinds: kinds.iter().map(|kind| kind.name()).collect(),
+            closed: course.closed,
+        };
+        let (spare, whole) = (Meter::new(&kinds), Meter::new(&kinds));
+        let (used, used_first, ended) = (None, None, Duration::ZERO);
+        let (meters, memory_bytes_max) = (Vec::new(), 0);
+        Windows {
+            client,
+            api,
+            plan,
+            kinds,
+            meters,
+            spare,
+            whole,
+            used,
+            used_first,
+            memory_bytes_max,
+            ended,
+        }
+    }
+
+    /// The meter of one more lane.
+    pub(super) fn meter(&mut self) -> Arc<Mutex<Meter>> {
+        let meter = Arc::new(Mutex::new(Meter::new(&self.kinds)));
+        self.meters.push(Arc::clone(&meter));
+        meter
+    }
+
+    pub(super) async fn begin(&mut self, watchers: &mut [&mut dyn Watcher]) -> io::Result<()> {
+        self.used = self.ask_used().await;
+        self.used_first = self.used;
+        for watcher in watchers {
+            watcher.begin(&self.plan)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the window under way and tells it.
+    pub(super) async fn close(
+        &mut self,
+        start: Instant,
+        witness: &Witness,
+        watchers: &mut [&mut dyn Watcher],
+    ) -> io::Result<()> {
+        let mut meter = Meter::new(&self.kinds);
+        for lane in &self.meters {
+            // What a lane waits for here is an exchange of two structures.
+            let full = std::mem::replace(
+                &mut *lock(lane),
+                std::mem::replace(&mut self.spare, Meter::new(&[])),
+            );
+            meter.add(&full);
+            self.spare = full;
+            self.spare.clear();
+        }
+        let ended = start.elapsed();
+        let seconds = ended.saturating_sub(std::mem::replace(&mut self.ended, ended));
+        let window = Window {
+            end_s: ended.as_secs_f64(),
+            seconds: seconds.as_secs_f64(),
+            kinds: meter.kinds.iter().map(super::meter::KindMeter::window).collect(),
+            delivery: witness.window(),
+            own_lag_p99_ms: quantile_ms(&meter.own_lag_us, 0.99),
+            server: self.server_load().await,
+        };
+        self.whole.add(&meter);
+        let latencies: Vec<Histogram<u64>> =
+            meter.kinds.into_iter().map(|kind| kind.latency_us).collect();
+        for watcher in watchers {
+            watcher.window(&window, &latencies)?;
+        }
+        Ok(())
+    }
+
+    async fn ask_used(&mut self) -> Option<(Used, Instant)> {
+        let mut request = Vec::new();
+        self.api.write_used(&mut request);
+        let answer = timeout(USED, self.client.send(&request)).await.ok()?.ok()?;
+        Some((self.api.used(answer.body)?, Instant::now()))
+    }
+
+    async fn server_load(&mut self) -> Option<ServerLoad> {
+        let now = self.ask_used().await?;
+        self.memory_bytes_max = self.memory_bytes_max.max(now.0.memory_bytes);
+        let before = self.used.replace(now)?;
+        Some(ServerLoad { memory_bytes: now.0.memory_bytes, cores: cores(before, now) })
+    }
+
+    /// Adds up the whole run; `unstarted` are the actions nobody got to do.
+    pub(super) fn end(
+        mut self,
+        unstarted: &Meter,
+        witness: &Witness,
+        correctness: Option<Correctness>,
+        took: Duration,
+        interrupted: bool,
+        watchers: &mut [&mut dyn Watcher],
+    ) -> io::Result<Finished> {
+        self.whole.add(unstarted);
+        let server = self.used_first.zip(self.used).map(|(first, last)| ServerSummary {
+            cores: cores(first, last),
+            memory_bytes: last.0.memory_bytes,
+            memory_bytes_max: self.memory_bytes_max,
+        });
+        for watcher in watchers {
+            watcher.end()?;
+        }
+        let delivery = witness.whole();
+        Ok(Finished { meter: self.whole, took, interrupted, delivery, correctness, server })
+    }
+}
+
+fn cores(from: (Used, Instant), to: (Used, Instant)) -> f64 {
+    let seconds = to.1.saturating_duration_since(from.1).as_secs_f64();
+    if seconds > 0.0 { (to.0.processor_s - from.0.processor_s) / seconds } else { 0.0 }
+}
