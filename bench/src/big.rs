@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use sim::workload::Load;
-use sim::{SimulateOptions, simulate};
+use sim::{Drive, SimulateOptions, simulate};
 use tokio::task::JoinSet;
 
 use crate::Plan;
@@ -24,14 +24,13 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
         feed: Some(Load::Light),
         stories: None,
         drawings: None,
-        duration: Duration::from_secs(1),
         seed: 1,
         graph: None,
-        connections: 64,
-        json: None,
+        loaded: false,
     };
+    let drive = Drive::new(Duration::from_secs(1));
     let (_cancel, never) = tokio::sync::watch::channel(false);
-    let summary = simulate(options, &mut std::io::sink(), never).await?;
+    let summary = simulate(options, &drive, &mut std::io::sink(), &mut [], never).await?;
     anyhow::ensure!(summary.error_count() == 0, "{} errors", summary.error_count());
     let target = Some(Target::AtMost(60.0));
     report.add("loading 100,000 people, 12 million follows", "s", vec![summary.load_s], target);

@@ -6,10 +6,10 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::routing::{get, post};
+use axum::routing::get;
 use clap::Args;
 
-/// Serves constant bytes: GET / and, once the body is read, POST /.
+/// Serves constant bytes to every GET and, once the body is read, to every POST.
 #[derive(Args)]
 pub(crate) struct Control {
     /// Bytes of the answer to GET
@@ -30,7 +30,8 @@ impl Control {
             drop(body);
             std::future::ready((StatusCode::CREATED, json(), posted.clone()))
         };
-        let router = Router::new().route("/", get(read)).route("/", post(write));
+        // Whatever path is asked for, so that roost's own clients can be driven against it.
+        let router = Router::new().fallback_service(get(read).post(write));
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async {
             let any = SocketAddr::from(([127, 0, 0, 1], 0));

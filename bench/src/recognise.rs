@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use knn::Bits;
-use sim::{Drawings, SimulateOptions, simulate};
+use sim::{Drawings, Drive, SimulateOptions, simulate};
 
 use crate::Plan;
 use crate::report::{Report, Target};
@@ -68,18 +68,17 @@ async fn open_loop(plan: &Plan, roost: &Server, report: &mut Report) -> anyhow::
             feed: None,
             stories: None,
             drawings: Some(drawings.clone()),
-            duration: Duration::from_secs(plan.seconds),
             seed: run as u64,
             graph: None,
-            connections: CONNECTIONS,
-            json: None,
+            loaded: false,
         };
+        let drive = Drive::new(Duration::from_secs(plan.seconds));
         let (_cancel, never) = tokio::sync::watch::channel(false);
-        let summary = simulate(options, &mut std::io::sink(), never).await?;
+        let summary = simulate(options, &drive, &mut std::io::sink(), &mut [], never).await?;
         anyhow::ensure!(summary.error_count() == 0, "{:?}", summary.error_messages);
         p50.extend(summary.kinds.iter().map(|kind| kind.p50_ms));
         p99.extend(summary.kinds.iter().map(|kind| kind.p99_ms));
-        cores.extend(summary.processor_share);
+        cores.extend(summary.server.map(|server| server.cores));
     }
     let each = |what: &str| format!("{PER_SECOND} recognitions a second: {what}");
     report.add(each("p50"), "ms", p50, Some(Target::AtMost(0.3)));

@@ -52,6 +52,7 @@ impl Demo {
             drawings: None,
             seed: SEED,
             graph: None,
+            loaded: false,
         };
         let drive = Drive { connections: 4, ..Drive::new(self.duration) };
         simulate(options, &drive, &mut std::io::sink(), &mut [], cancelled_by_signal()?).await?;

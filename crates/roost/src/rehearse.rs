@@ -26,8 +26,8 @@ use crate::settings::duration;
 /// directory, with the default settings.
 #[derive(Args)]
 pub(crate) struct Simulate {
-    /// Server to drive, for example http://127.0.0.1:8998; it must have no users yet. Its key is
-    /// read from ROOST_KEY
+    /// Server to drive, for example http://127.0.0.1:8998; it must have no users yet, but see
+    /// --loaded. Its key is read from ROOST_KEY
     #[arg(long, value_name = "URL")]
     target: Option<String>,
     /// What people do
@@ -85,6 +85,10 @@ pub(crate) struct Simulate {
     /// What the server speaks
     #[arg(long, value_enum, default_value_t = Api::Roost)]
     api: Api,
+    /// The server has these people already, from a rehearsal with the same profile, users, graph and
+    /// seed: load nothing
+    #[arg(long, requires = "target")]
+    loaded: bool,
     /// Write the summary as JSON to this file as well
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -150,6 +154,7 @@ impl Simulate {
             drawings,
             seed: self.seed,
             graph: self.graph,
+            loaded: self.loaded,
         };
         let cancel = cancelled_by_signal()?;
         let summary = simulate(options, &drive, &mut std::io::stdout(), &mut [], cancel).await?;

@@ -15,6 +15,7 @@ pub mod workload;
 
 mod api;
 mod cast;
+mod generator;
 mod progress;
 mod run;
 

@@ -1,6 +1,5 @@
 //! A whole rehearsal: make the people, load them, drive the server, sum up.
 
-use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,6 +14,7 @@ pub use crate::api::LoadError;
 use crate::api::{Api, Roost};
 use crate::cast::{Cast, Feed, Players, Stories, window};
 use crate::client::Requests;
+use crate::generator;
 use crate::population::{GraphError, PEOPLE_MAX};
 use crate::run::{Course, Finished, Lanes, WINDOWS_MAX, cancelled, run};
 use crate::summary::{DrawingsSummary, FeedSummary, LagSummary, StoriesSummary, Summary};
@@ -50,6 +50,8 @@ pub struct SimulateOptions {
     pub seed: u64,
     /// An edge list to take follows and friendships from instead of making them.
     pub graph: Option<PathBuf>,
+    /// Whether the server has these people already, from an earlier rehearsal.
+    pub loaded: bool,
 }
 
 /// How a server is driven once everybody is loaded.
@@ -158,20 +160,10 @@ impl Rehearsal {
             seed: options.seed,
             references: cast.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references)),
         });
-        let loading = Instant::now();
-        let mut load = Arc::clone(&api).load(Arc::clone(&cast));
-        tokio::select! {
-            loaded = &mut load => match loaded {
-                Ok(loaded) => loaded?,
-                Err(error) => std::panic::resume_unwind(error.into_panic()),
-            },
-            () = cancelled(cancel) => {
-                load.abort();
-                return Err(SimError::Interrupted);
-            }
+        if !options.loaded {
+            summary.load_s = load(&api, &cast, cancel).await?;
+            writeln!(out, "loaded in {:.1} s", summary.load_s)?;
         }
-        summary.load_s = loading.elapsed().as_secs_f64();
-        writeln!(out, "loaded in {:.1} s", summary.load_s)?;
         let players = spawn_blocking(move || cast.players()).await;
         let players = players.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
         Ok(Rehearsal { target, api, players, summary, turns: 0 })
@@ -201,10 +193,12 @@ impl Rehearsal {
         let actions = self.players.actions(drive, self.turns);
         self.turns += 1;
         let (api, watched) = (Arc::clone(&self.api), self.players.watched.clone());
+        let begun = generator::processor_time();
         let finished = run(&self.target, api, course, actions, watched, watchers, cancel).await?;
         let mut summary = self.summary.clone();
         summary.closed = drive.closed;
         finish(&mut summary, &finished);
+        summary.generator = generator::used_since(begun, finished.took);
         Ok(summary)
     }
 
@@ -231,6 +225,27 @@ pub async fn simulate(
     let summary = rehearsal.drive(drive, watchers, &mut cancel).await?;
     write!(out, "{summary}")?;
     Ok(summary)
+}
+
+/// Loads everybody and tells how many seconds it took.
+async fn load(
+    api: &Arc<Roost>,
+    cast: &Arc<Cast>,
+    cancel: &mut watch::Receiver<bool>,
+) -> Result<f64, SimError> {
+    let start = Instant::now();
+    let mut load = Arc::clone(api).load(Arc::clone(cast));
+    tokio::select! {
+        loaded = &mut load => match loaded {
+            Ok(loaded) => loaded?,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        },
+        () = cancelled(cancel) => {
+            load.abort();
+            return Err(SimError::Interrupted);
+        }
+    }
+    Ok(start.elapsed().as_secs_f64())
 }
 
 fn check(options: &SimulateOptions) -> Result<(), SimError> {
@@ -305,7 +320,7 @@ fn beginning(cast: &Cast, made: bool) -> Summary {
         delivery: None,
         correctness: None,
         invalid: Vec::new(),
-        generator_memory_bytes: None,
+        generator: None,
     }
 }
 
@@ -334,7 +349,6 @@ fn finish(summary: &mut Summary, finished: &Finished) {
     summary.server = finished.server;
     summary.delivery = finished.delivery;
     summary.correctness = finished.correctness.clone();
-    summary.generator_memory_bytes = own_memory_bytes();
     if summary.lag.own_p99_ms > OWN_LAG_MS_MAX {
         summary.invalid.push(format!(
             "the generator itself was the bottleneck: its own lag at p99 is {:.1} ms, more than \
@@ -342,12 +356,4 @@ fn finish(summary: &mut Summary, finished: &Finished) {
             summary.lag.own_p99_ms
         ));
     }
-}
-
-/// Resident memory of this process, where the system tells it.
-fn own_memory_bytes() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kibibytes * 1024)
 }

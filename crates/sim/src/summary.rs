@@ -50,8 +50,8 @@ pub struct Summary {
     pub correctness: Option<Correctness>,
     /// Why the figures cannot be trusted; empty if they can.
     pub invalid: Vec<String>,
-    /// Resident memory of the generator at the end of the run, in bytes, where the system tells it.
-    pub generator_memory_bytes: Option<u64>,
+    /// What the generator itself used, where the system tells it.
+    pub generator: Option<GeneratorSummary>,
 }
 
 /// What a server used during a run.
@@ -63,6 +63,15 @@ pub struct ServerSummary {
     pub memory_bytes: u64,
     /// The most seen at the end of a window.
     pub memory_bytes_max: u64,
+}
+
+/// What a generator used for a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct GeneratorSummary {
+    /// Processor time, in cores.
+    pub cores: f64,
+    /// Resident memory at the end, in bytes.
+    pub memory_bytes: u64,
 }
 
 /// What was found in the homes of sampled readers, against what was accepted.
@@ -279,10 +288,10 @@ impl fmt::Display for Summary {
             "generator: own lag p99 {:.2} ms, {} starts more than 10 ms late, {} waited for a connection",
             lag.own_p99_ms, lag.late_starts, lag.waited_for_connection
         )?;
-        match self.generator_memory_bytes {
-            Some(bytes) => writeln!(f, ", {:.0} MB", bytes as f64 / 1e6)?,
-            None => writeln!(f)?,
+        if let Some(GeneratorSummary { cores, memory_bytes }) = self.generator {
+            write!(f, ", {:.0} % of one core, {:.0} MB", cores * 100.0, memory_bytes as f64 / 1e6)?;
         }
+        writeln!(f)?;
         if self.interrupted {
             writeln!(f, "the run was cut short")?;
         }

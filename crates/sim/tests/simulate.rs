@@ -238,6 +238,7 @@ fn options(target: SocketAddr) -> SimulateOptions {
         drawings: None,
         seed: 4,
         graph: None,
+        loaded: false,
     }
 }
 
