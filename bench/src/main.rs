@@ -8,6 +8,7 @@ mod control;
 mod expiry;
 mod faiss;
 mod fanout;
+mod generator;
 mod home;
 mod kernels;
 mod keys;
@@ -78,6 +79,8 @@ enum What {
     Recognise,
     /// Buckets: redis-benchmark against redis-server, memory of a million keys, and inside the process
     Buckets,
+    /// What `roost simulate` itself can do against the control, and what a million people cost it
+    Generator,
     /// First read of an inactive person who follows 500
     Cold,
     /// 100,000 people: loading, memory, restart after kill -9
@@ -116,6 +119,9 @@ fn main() -> anyhow::Result<()> {
         }
         if wanted(What::Stories) {
             stories::measure(&plan, &mut report).await?;
+        }
+        if wanted(What::Generator) {
+            generator::measure(&plan, &mut report).await?;
         }
         if wanted(What::Recognise) {
             recognise::measure(&plan, &mut report).await?;

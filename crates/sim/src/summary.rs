@@ -221,6 +221,9 @@ impl Summary {
 impl fmt::Display for Correctness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Correctness { readers, pages, posts, missing, doubled, out_of_order, .. } = self;
+        if *pages == 0 {
+            return writeln!(f, "correctness: no timeline could be read");
+        }
         write!(f, "correctness: {posts} posts on {pages} pages, {readers} homes in full: ")?;
         if self.faults() == 0 {
             return writeln!(f, "all there once, in order, and nothing else");
