@@ -3,11 +3,17 @@
 //!
 //! A window is made once and never changes. Watchers are told of all of them, in order.
 
+mod tell;
+
+use std::time::Duration;
+use std::{fmt, io};
 use std::time::Duration;
 use std::{fmt, io};
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
+
+pub use tell::Lines;
 
 /// What is about to be driven.
 #[derive(Debug, Clone, PartialEq)]
