@@ -6,6 +6,7 @@
 //! server that answers the same routes.
 
 pub mod client;
+pub mod hgrm;
 pub mod population;
 pub mod simulate;
 pub mod summary;
