@@ -8,6 +8,7 @@
 pub mod client;
 pub mod hgrm;
 pub mod population;
+pub mod report;
 pub mod simulate;
 pub mod summary;
 pub mod texts;

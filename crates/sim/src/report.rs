@@ -1,0 +1,42 @@
+//! The report of a rehearsal: one HTML file that needs nothing else, and the raw data beside it.
+//!
+//! The file holds its style and its plots, which are SVG made here. It has no script, asks for
+//! nothing over a network, and says so in a policy that browsers keep. Everything in it is made from
+//! a [`Summary`] and a [`Recording`].
+//!
+//! **Invariant:** text from outside (a command line, a server's answers) passes [`html::escape`].
+
+mod axis;
+mod files;
+mod html;
+mod layout;
+mod page;
+mod plots;
+mod recording;
+mod sections;
+mod svg;
+mod units;
+
+use std::io;
+use std::path::Path;
+
+use crate::summary::Summary;
+pub use recording::Recording;
+
+/// Writes the report to `path`, and the raw data to a folder beside it: for `report.html`, to
+/// `report-data` (`summary.json`, `windows.tsv`, and `KIND.hgrm` for each kind). `command` is what
+/// was run, as it would be typed. Each file is replaced as a whole, the report last. May block.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write(
+    path: &Path,
+    summary: &Summary,
+    recording: &Recording,
+    command: &str,
+) -> io::Result<()> {
+    let data = files::data_folder(path)?;
+    let links = files::write_data(&data, summary, recording)?;
+    let page = page::page(summary, recording, command, &links);
+    files::replace(path, page.as_bytes())
+}

@@ -1,0 +1,207 @@
+//! Axes: which numbers stand at them, and where a value lies along them.
+
+use super::units;
+
+/// Steps of round numbers within a power of ten.
+const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
+/// Steps of time that people count in, in seconds.
+const TIME_STEPS: [f64; 19] = [
+    0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0,
+    1_800.0, 3_600.0, 7_200.0, 21_600.0,
+];
+/// Most numbers along an axis of time.
+const TIME_TICKS_MAX: f64 = 6.0;
+/// Numbers along an axis that starts at zero, about.
+const LINEAR_TICKS: f64 = 5.0;
+/// From so many powers of ten on, only these are labelled.
+const DECADES_ALONE: f64 = 2.2;
+
+/// One axis of a plot.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Axis {
+    low: f64,
+    high: f64,
+    log: bool,
+    /// Values with what is written at them, all within the axis.
+    pub(super) ticks: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// Time from the start of a run.
+    pub(super) fn time(end_s: f64) -> Axis {
+        let end_s = end_s.max(0.1);
+        let fits = |step: &f64| end_s / step <= TIME_TICKS_MAX;
+        let step = TIME_STEPS.into_iter().find(fits).unwrap_or(end_s / TIME_TICKS_MAX);
+        let (unit_s, unit) = match step {
+            ..60.0 => (1.0, "s"),
+            ..3_600.0 => (60.0, "min"),
+            _ => (3_600.0, "h"),
+        };
+        let label = |at: f64| format!("{} {unit}", units::plain(at / unit_s));
+        Axis { low: 0.0, high: end_s, log: false, ticks: multiples(step, end_s, label) }
+    }
+
+    /// From zero to at least `max`, which may be zero; `label` says what stands at a tick.
+    pub(super) fn linear(max: f64, label: impl Fn(f64) -> String) -> Axis {
+        let max = if max > 0.0 { max } else { 1.0 };
+        let step = step_from(max / LINEAR_TICKS);
+        let high = (max / step - 1e-9).ceil() * step;
+        Axis { low: 0.0, high, log: false, ticks: multiples(step, high, label) }
+    }
+
+    /// A logarithmic axis of milliseconds over everything between `min` and `max`, both above zero.
+    pub(super) fn log_ms(min: f64, max: f64) -> Axis {
+        let (low, mut high) = (step_to(min), step_from(max));
+        if high <= low {
+            high = step_from(low * 1.5);
+        }
+        let decades = (high / low).log10();
+        let every = |value: f64| decades < DECADES_ALONE || is_power_of_ten(value);
+        let mut ticks = Vec::new();
+        let mut value = low;
+        while value <= high * (1.0 + 1e-9) {
+            if every(value) {
+                ticks.push((value, tick_ms(value)));
+            }
+            value = step_from(value * 1.5);
+        }
+        Axis { low, high, log: true, ticks }
+    }
+
+    /// Percentiles by how rare what lies beyond them is, as far as `count` values can tell.
+    /// A value at this axis is `1 / (1 - quantile)`.
+    pub(super) fn rarity(count: u64) -> Axis {
+        let high = (count as f64).max(100.0);
+        let mut ticks = vec![(2.0, "50 %".to_owned()), (10.0, "90 %".to_owned())];
+        let mut decimals = 0;
+        while 10_f64.powi(decimals + 2) <= high {
+            let places = decimals as usize;
+            let percent = 100.0 - 10_f64.powi(-decimals);
+            ticks.push((10_f64.powi(decimals + 2), format!("{percent:.places$} %")));
+            decimals += 1;
+        }
+        Axis { low: 1.0, high, log: true, ticks }
+    }
+
+    /// Where a value lies, from 0 to 1; what lies beyond an end is put there.
+    pub(super) fn part(&self, value: f64) -> f64 {
+        let part = if self.log {
+            (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        part.clamp(0.0, 1.0)
+    }
+}
+
+fn multiples(step: f64, high: f64, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
+    let count = (high / step + 1e-9).floor() as u32;
+    (0..=count).map(|at| f64::from(at) * step).map(|value| (value, label(value))).collect()
+}
+
+/// The least round number (1, 2 or 5 times a power of ten) of at least `value`.
+fn step_from(value: f64) -> f64 {
+    let power = 10_f64.powf(value.log10().floor());
+    let enough = |step: &f64| step * power >= value * (1.0 - 1e-9);
+    STEPS.into_iter().find(enough).unwrap_or(10.0) * power
+}
+
+/// The greatest round number of at most `value`.
+fn step_to(value: f64) -> f64 {
+    let power = 10_f64.powf(value.log10().floor());
+    let little = |step: &f64| step * power <= value * (1.0 + 1e-9);
+    STEPS.into_iter().rev().find(little).unwrap_or(1.0) * power
+}
+
+fn is_power_of_ten(value: f64) -> bool {
+    (value.log10() - value.log10().round()).abs() < 1e-6
+}
+
+fn tick_ms(ms: f64) -> String {
+    match ms {
+        ..0.999 => format!("{} µs", units::plain(ms * 1_000.0)),
+        ..999.0 => format!("{} ms", units::plain(ms)),
+        _ => format!("{} s", units::plain(ms / 1_000.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(axis: &Axis, expect: &[&str]) {
+        let labels: Vec<_> = axis.ticks.iter().map(|(_, label)| label.as_str()).collect();
+        assert_eq!(labels, expect, "{axis:?}");
+    }
+
+    #[test]
+    fn time_is_counted_as_people_do() {
+        check(&Axis::time(1.0), &["0 s", "0.2 s", "0.4 s", "0.6 s", "0.8 s", "1 s"]);
+        check(&Axis::time(11.3), &["0 s", "2 s", "4 s", "6 s", "8 s", "10 s"]);
+        check(&Axis::time(60.0), &["0 s", "10 s", "20 s", "30 s", "40 s", "50 s", "60 s"]);
+        check(&Axis::time(65.0), &["0 s", "15 s", "30 s", "45 s", "60 s"]);
+        check(&Axis::time(600.0), &["0 min", "2 min", "4 min", "6 min", "8 min", "10 min"]);
+        check(&Axis::time(4.0 * 3_600.0), &["0 h", "1 h", "2 h", "3 h", "4 h"]);
+    }
+
+    #[test]
+    fn amounts_start_at_zero_and_have_round_ticks() {
+        let check = |max, expect: &[&str]| check(&Axis::linear(max, units::tick), expect);
+        check(0.0, &["0", "0.2", "0.4", "0.6", "0.8", "1"]);
+        check(0.04, &["0", "0.01", "0.02", "0.03", "0.04"]);
+        check(7.0, &["0", "2", "4", "6", "8"]);
+        check(100.0, &["0", "20", "40", "60", "80", "100"]);
+        check(812.0, &["0", "200", "400", "600", "800", "1k"]);
+        check(5_300.0, &["0", "2k", "4k", "6k"]);
+        check(1_900_000.0, &["0", "500k", "1M", "1.5M", "2M"]);
+    }
+
+    #[test]
+    fn latencies_have_round_ticks_on_a_logarithmic_axis() {
+        let check = |min, max, expect: &[&str]| check(&Axis::log_ms(min, max), expect);
+        check(0.3, 4.0, &["200 µs", "500 µs", "1 ms", "2 ms", "5 ms"]);
+        check(0.21, 2_400.0, &["1 ms", "10 ms", "100 ms", "1 s"]);
+        check(1.0, 1.0, &["1 ms", "2 ms"]);
+        check(5.0, 5.0, &["5 ms", "10 ms"]);
+        check(
+            0.000_9,
+            12_000.0,
+            &["1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s"],
+        );
+    }
+
+    #[test]
+    fn percentiles_go_as_far_as_the_values_can_tell() {
+        check(&Axis::rarity(3), &["50 %", "90 %", "99 %"]);
+        check(&Axis::rarity(25_000), &["50 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
+    }
+
+    #[test]
+    fn a_value_lies_where_its_scale_puts_it() {
+        let check = |axis: &Axis, value: f64, part: f64| {
+            assert!((axis.part(value) - part).abs() < 1e-9, "{value} of {axis:?}");
+        };
+        check(&Axis::time(60.0), 15.0, 0.25);
+        check(&Axis::log_ms(1.0, 100.0), 10.0, 0.5);
+        check(&Axis::rarity(10_000), 100.0, 0.5);
+        check(&Axis::rarity(10_000), f64::INFINITY, 1.0);
+        check(&Axis::log_ms(1.0, 100.0), 0.0, 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn few_ticks_stand_on_every_axis_in_order(low in -4.0..5.0, span in 0.0..6.0) {
+            let (min, max) = (10_f64.powf(low), 10_f64.powf(low + span));
+            let axes =
+                [Axis::time(max), Axis::linear(max, units::tick), Axis::log_ms(min, max)];
+            for axis in axes {
+                prop_assert!((1..=12).contains(&axis.ticks.len()), "{:?}", axis);
+                prop_assert!(axis.ticks.is_sorted_by(|a, b| a.0 < b.0 && a.1 != b.1), "{:?}", axis);
+                prop_assert!(axis.high >= max * (1.0 - 1e-9), "{:?}", axis);
+                prop_assert!(axis.low <= min * (1.0 + 1e-9), "{:?}", axis);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The files of a report. Each is replaced as a whole, so nobody ever reads half of one.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::{fs, iter};
+
+use super::Recording;
+use super::html::address;
+use crate::hgrm;
+use crate::summary::Summary;
+use crate::watch::Window;
+
+/// Latencies are recorded in microseconds.
+const PER_MS: f64 = 1_000.0;
+
+/// A file of raw data, as the report refers to it.
+pub(super) struct DataLink {
+    /// Its name.
+    pub(super) name: String,
+    /// Its address, relative to the report.
+    pub(super) address: String,
+}
+
+/// The folder of the data of the report at `path`.
+pub(super) fn data_folder(path: &Path) -> io::Result<PathBuf> {
+    let Some(stem) = path.file_stem() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a report needs a file name"));
+    };
+    let mut name = stem.to_owned();
+    name.push("-data");
+    Ok(path.with_file_name(name))
+}
+
+/// Writes the raw data to `folder`, which is made if it is missing, and says what there is.
+pub(super) fn write_data(
+    folder: &Path,
+    summary: &Summary,
+    recording: &Recording,
+) -> io::Result<Vec<DataLink>> {
+    fs::create_dir_all(folder)?;
+    let json = serde_json::to_vec_pretty(summary).map_err(io::Error::from)?;
+    let mut files = vec![("summary.json".to_owned(), json)];
+    files.push(("windows.tsv".to_owned(), windows(recording).into_bytes()));
+    for (kind, latencies) in recording.kinds().iter().zip(recording.latencies_us()) {
+        let mut text = Vec::new();
+        hgrm::write(latencies, PER_MS, &mut text)?;
+        files.push((format!("{}.hgrm", kind.replace(' ', "-")), text));
+    }
+    let beside = folder.file_name().unwrap_or_default().to_string_lossy();
+    let mut links = Vec::new();
+    for (name, bytes) in files {
+        replace(&folder.join(&name), &bytes)?;
+        links.push(DataLink { address: address(&format!("{beside}/{name}")), name });
+    }
+    Ok(links)
+}
+
+/// Puts a file in the place of another, if there is one.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".tmp");
+    let new = path.with_file_name(name);
+    fs::write(&new, bytes)?;
+    fs::rename(&new, path)
+}
+
+/// A row for each window; what was not measured is an empty cell.
+fn windows(recording: &Recording) -> String {
+    const OF_KIND: [&str; 6] = ["count", "errors", "p50_ms", "p90_ms", "p99_ms", "max_ms"];
+    let mut names = vec!["end_s".to_owned(), "seconds".to_owned()];
+    for kind in recording.kinds() {
+        let kind = kind.replace(' ', "_");
+        names.extend(OF_KIND.map(|name| format!("{kind}_{name}")));
+    }
+    for name in ["samples", "p50_ms", "p99_ms", "max_ms"] {
+        names.push(format!("delivery_{name}"));
+    }
+    names.extend(["own_lag_p99_ms", "server_memory_bytes", "server_cores"].map(String::from));
+    let mut text = names.join("\t") + "\n";
+    for window in recording.windows() {
+        let _ = writeln!(text, "{}", row(window).join("\t"));
+    }
+    text
+}
+
+fn row(window: &Window) -> Vec<String> {
+    let number = |value: f64| format!("{value:.3}");
+    let mut cells = vec![number(window.end_s), number(window.seconds)];
+    for kind in &window.kinds {
+        cells.extend([kind.count, kind.errors].map(|count| count.to_string()));
+        cells.extend([kind.p50_ms, kind.p90_ms, kind.p99_ms, kind.max_ms].map(number));
+    }
+    match window.delivery {
+        Some(delivery) => {
+            cells.push(delivery.samples.to_string());
+            cells.extend([delivery.p50_ms, delivery.p99_ms, delivery.max_ms].map(number));
+        }
+        None => cells.extend(iter::repeat_n(String::new(), 4)),
+    }
+    cells.push(number(window.own_lag_p99_ms));
+    match window.server {
+        Some(server) => cells.extend([server.memory_bytes.to_string(), number(server.cores)]),
+        None => cells.extend([String::new(), String::new()]),
+    }
+    cells
+}

@@ -1,0 +1,72 @@
+//! Text in HTML and SVG, and addresses of files beside the page.
+
+/// Text that stands for itself between tags and within double quotes.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // Of control characters HTML knows these; the others have no place in a document.
+            '\n' | '\t' => escaped.push(character),
+            control if control.is_control() => escaped.push('\u{fffd}'),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// A relative path as an address: whatever could mean something else in one is written in percent.
+pub(super) fn address(path: &str) -> String {
+    let mut address = String::new();
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'/' => {
+                address.push(char::from(byte));
+            }
+            other => address.push_str(&format!("%{other:02X}")),
+        }
+    }
+    // A colon before the first slash would make a scheme; here it is always in percent.
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn text_stands_for_itself() {
+        for (text, expect) in [
+            ("plain — ä", "plain — ä"),
+            ("<b a=\"1\" c='2'>&", "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;"),
+            ("line\nline\u{1b}[1m", "line\nline\u{fffd}[1m"),
+        ] {
+            assert_eq!(escape(text), expect);
+        }
+    }
+
+    #[test]
+    fn a_path_is_an_address_of_a_file() {
+        for (path, expect) in [
+            ("report-data/home-reads.hgrm", "report-data/home-reads.hgrm"),
+            ("a b#c?d%e-data/ä", "a%20b%23c%3Fd%25e-data/%C3%A4"),
+            ("javascript:alert(1)", "javascript%3Aalert%281%29"),
+        ] {
+            assert_eq!(address(path), expect);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_ends_what_it_stands_in(text: String) {
+            let escaped = escape(&text);
+            prop_assert!(!escaped.contains(['<', '>', '"', '\'', '\0']), "{}", escaped);
+        }
+    }
+}

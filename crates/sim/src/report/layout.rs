@@ -1,0 +1,83 @@
+//! How plots stand on the page: several small ones side by side, or one as wide as the page.
+//!
+//! A drawing is scaled with its text, so one as wide as the page would be unreadable on a phone. It is
+//! therefore drawn twice, and the style shows the one that fits.
+
+use std::fmt::Write as _;
+
+use super::axis::Axis;
+use super::html::escape;
+use super::svg::{Line, Plot, Strip};
+
+/// One of three in a row.
+const THIRD: (f64, f64) = (360.0, 215.0);
+/// One of two in a row.
+const HALF: (f64, f64) = (440.0, 230.0);
+/// As wide as the page.
+const WIDE: (f64, f64) = (1_040.0, 400.0);
+/// The same on a narrow page.
+const NARROW: (f64, f64) = (400.0, 330.0);
+
+/// A plot before it is known how large it will be.
+#[derive(Debug)]
+pub(super) struct Figure {
+    /// Unique in the page.
+    pub(super) id: String,
+    pub(super) title: String,
+    /// What the values are, behind the title.
+    pub(super) unit: &'static str,
+    pub(super) description: String,
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) lines: Vec<Line>,
+    pub(super) strips: Vec<Strip>,
+}
+
+impl Figure {
+    fn draw(&self, id: &str, size: (f64, f64), is_labelled: bool) -> String {
+        let Figure { title, description, x, y, lines, strips, .. } = self;
+        Plot { id, title, description, size, x, y, lines, strips, is_labelled }.draw()
+    }
+
+    fn caption(&self) -> String {
+        let (title, unit) = (escape(&self.title), self.unit);
+        format!("<figcaption><h3>{title}</h3> <span>{unit}</span></figcaption>\n")
+    }
+
+    fn wide(&self) -> String {
+        let id = &self.id;
+        let wide = self.draw(id, WIDE, true);
+        let narrow = self.draw(&format!("{id}-n"), NARROW, false);
+        let mut legend = String::new();
+        for Line { class, label, .. } in &self.lines {
+            let label = escape(label);
+            let _ = write!(
+                legend,
+                "<li><svg viewBox=\"0 0 24 8\" aria-hidden=\"true\">\
+                 <path class=\"line {class}\" d=\"M1 4H23\"/></svg>{label}</li>"
+            );
+        }
+        format!(
+            "<figure>{}<div class=\"at-wide\">{wide}</div><div class=\"at-narrow\">{narrow}\
+             <ul class=\"legend\">{legend}</ul></div></figure>\n",
+            self.caption()
+        )
+    }
+}
+
+/// Figures that belong together, in rows.
+pub(super) fn rows(figures: &[Figure]) -> String {
+    let (columns, size) = match figures.len() {
+        0 => return String::new(),
+        1 => return figures.iter().map(Figure::wide).collect(),
+        2 | 4 => (2, HALF),
+        _ => (3, THIRD),
+    };
+    let mut html = format!("<div class=\"row of-{columns}\">\n");
+    for figure in figures {
+        let (caption, svg) = (figure.caption(), figure.draw(&figure.id, size, true));
+        let _ = writeln!(html, "<figure>{caption}{svg}</figure>");
+    }
+    html.push_str("</div>\n");
+    html
+}

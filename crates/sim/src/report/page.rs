@@ -1,0 +1,95 @@
+//! The whole page: the head with its policy and style, and the sections in the order in which
+//! questions come up.
+
+use super::files::DataLink;
+use super::html::escape;
+use super::{Recording, layout, plots, sections};
+use crate::summary::Summary;
+
+const STYLE: &str = include_str!("style.css");
+/// Nothing but the style in the page itself: no script, no picture, no request.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
+                      form-action 'none'";
+
+/// The report as HTML.
+pub(super) fn page(
+    summary: &Summary,
+    recording: &Recording,
+    command: &str,
+    links: &[DataLink],
+) -> String {
+    let title = recording.plan().map_or_else(|| summary.cast(), |plan| plan.title.clone());
+    let title = escape(&title);
+    let body = [
+        sections::verdict(summary),
+        sections::figures_of_note(summary),
+        sections::what_was_run(summary, recording, command),
+        sections::kinds(summary),
+        sections::errors(summary),
+        sections::correctness(summary),
+        drawn(summary, recording),
+        sections::population(summary),
+        sections::how_to_read(summary),
+        sections::raw_data(links),
+    ]
+    .concat();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title} · roost simulate</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <header><p class=\"eyebrow\">roost simulate</p>\n<h1>{title}</h1></header>\n\
+         <main>\n{body}</main>\n</body>\n</html>\n"
+    )
+}
+
+/// The sections with plots.
+fn drawn(summary: &Summary, recording: &Recording) -> String {
+    if recording.windows().is_empty() {
+        return sections::section("Over time", "<p>Nothing was measured, so nothing is drawn.</p>");
+    }
+    let from = if summary.closed { "when it was sent" } else { "when it was due" };
+    let latency = format!(
+        "<p class=\"lead\">How long a request took from {from}, in each window of the run: half of \
+         them at most p50, 99 of 100 at most p99. All kinds share one logarithmic scale.</p>"
+    );
+    let curve = "<p class=\"lead\">Over the whole run. Each mark to the right is ten times as rare: \
+                 at 99.9 %, one request of a thousand took longer.</p>";
+    let around: Vec<_> = [
+        plots::delivery(recording),
+        plots::errors(recording),
+        plots::memory(recording),
+        plots::processor(recording),
+        plots::own_lag(recording),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let curves: Vec<_> = plots::percentiles(recording).into_iter().collect();
+    [
+        rows("Rates", left_out(recording), &plots::rates(recording)),
+        rows("Latency over time", latency, &plots::latencies(recording)),
+        rows("Percentiles", curve.to_owned(), &curves),
+        rows("Delivery, server and generator", String::new(), &around),
+    ]
+    .concat()
+}
+
+fn rows(title: &str, lead: String, figures: &[layout::Figure]) -> String {
+    if figures.is_empty() {
+        return String::new();
+    }
+    sections::section(title, &(lead + &layout::rows(figures)))
+}
+
+fn left_out(recording: &Recording) -> String {
+    match recording.windows_left_out() {
+        0 => "<p class=\"lead\">Requests answered with success, each kind with a scale of its own.\
+              </p>"
+            .to_owned(),
+        count => {
+            format!("<p class=\"lead\">The last {count} windows of the run are not drawn.</p>")
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The plots of a run. What was not measured is left out.
+
+use super::Recording;
+use super::axis::Axis;
+use super::layout::Figure;
+use super::svg::{Fill, Line, Point, Strip};
+use super::units;
+use crate::watch::{Delivery, Window, WindowKind};
+
+/// Most parts of a plot that tell their numbers; beyond that, one tells of several windows.
+const STRIPS_MAX: usize = 120;
+/// Rows for each halving of what is missing to 100 % in a percentile curve.
+const CURVE_TICKS: u32 = 10;
+/// Colours there are for kinds.
+const COLOURS: usize = 7;
+
+/// The colour of a kind.
+pub(super) fn colour(kind: usize) -> String {
+    format!("k{}", kind % COLOURS)
+}
+
+/// Things done a second, a figure a kind.
+pub(super) fn rates(recording: &Recording) -> Vec<Figure> {
+    each_kind(recording, |at, kind| {
+        let of = |window: &Window| window.kinds.get(at).map_or(0, |kind| kind.count);
+        let (id, colour) = (format!("rate-{at}"), colour(at));
+        per_second(recording, (id, kind.to_owned(), "per second"), &colour, of)
+    })
+}
+
+/// Failures a second, if there were any.
+pub(super) fn errors(recording: &Recording) -> Option<Figure> {
+    let of = |window: &Window| window.kinds.iter().map(|kind| kind.errors).sum();
+    let any = recording.windows().iter().map(of).sum::<u64>() > 0;
+    let names = ("errors".to_owned(), "Errors".to_owned(), "per second, of all kinds");
+    any.then(|| per_second(recording, names, "bad", of)).flatten()
+}
+
+/// Latencies over time, a figure a kind, all with the same scale so that they can be compared.
+pub(super) fn latencies(recording: &Recording) -> Vec<Figure> {
+    let quantiles = |kind: &WindowKind| [kind.p50_ms, kind.p99_ms, kind.max_ms];
+    let all = recording.windows().iter().flat_map(|window| window.kinds.iter().map(quantiles));
+    let Some(y) = log_axis(all.flatten()) else { return Vec::new() };
+    each_kind(recording, |at, kind| {
+        let of = |window: &Window| window.kinds.get(at).map(quantiles);
+        let names = (format!("latency-{at}"), kind.to_owned(), "from when due, logarithmic");
+        three_over_time(recording, names, &colour(at), &y, of)
+    })
+}
+
+/// How long posts took to reach the homes of followers, if it was sampled.
+pub(super) fn delivery(recording: &Recording) -> Option<Figure> {
+    let of = |window: &Window| {
+        let sampled = window.delivery.filter(|delivery| delivery.samples > 0);
+        sampled.map(|Delivery { p50_ms, p99_ms, max_ms, .. }| [p50_ms, p99_ms, max_ms])
+    };
+    let y = log_axis(recording.windows().iter().filter_map(of).flatten())?;
+    let names = ("delivery".to_owned(), "Delivery lag".to_owned(), "from accepted to seen");
+    three_over_time(recording, names, "k0", &y, of)
+}
+
+/// What the server used, if it told.
+pub(super) fn memory(recording: &Recording) -> Option<Figure> {
+    let of = |window: &Window| window.server.map(|server| server.memory_bytes as f64);
+    let max = largest(recording.windows().iter().filter_map(of))?;
+    let (unit, divisor) = if max >= 2e9 { ("GB", 1e9) } else { ("MB", 1e6) };
+    let y = Axis::linear(max / divisor, units::plain);
+    let text = |value: f64| format!("{} {unit}", units::number(value));
+    let names = ("memory".to_owned(), "Memory of the server".to_owned(), unit);
+    one_over_time(recording, names, ("k2", y), |window| Some(of(window)? / divisor), text)
+}
+
+/// Processor time of the server, if it told.
+pub(super) fn processor(recording: &Recording) -> Option<Figure> {
+    let of = |window: &Window| window.server.map(|server| server.cores);
+    let y = Axis::linear(largest(recording.windows().iter().filter_map(of))?, units::plain);
+    let text = |value: f64| format!("{} cores", units::number(value));
+    let names = ("processor".to_owned(), "Processor of the server".to_owned(), "cores");
+    one_over_time(recording, names, ("k1", y), of, text)
+}
+
+/// How late the generator itself was.
+pub(super) fn own_lag(recording: &Recording) -> Option<Figure> {
+    let of = |window: &Window| Some(window.own_lag_p99_ms);
+    let y = Axis::linear(largest(recording.windows().iter().filter_map(of))?, units::plain);
+    let names = ("own-lag".to_owned(), "Generator's own lag".to_owned(), "ms, p99");
+    one_over_time(recording, names, ("k3", y), of, units::ms)
+}
+
+/// Latency by percentile over the whole run, a line a kind.
+pub(super) fn percentiles(recording: &Recording) -> Option<Figure> {
+    let measured: Vec<_> = (recording.kinds().iter().zip(recording.latencies_us()).enumerate())
+        .filter(|(_, (_, latencies))| !latencies.is_empty())
+        .collect();
+    let count = measured.iter().map(|(_, (_, latencies))| latencies.len()).max()?;
+    let ms = |us: u64| us.max(1) as f64 / 1_000.0;
+    let ends = measured.iter().flat_map(|(_, (_, all))| [ms(all.min()), ms(all.max())]);
+    let (x, y) = (Axis::rarity(count), log_axis(ends)?);
+    let line = |&(at, (kind, latencies)): &(usize, (&&str, &hdrhistogram::Histogram<u64>))| Line {
+        label: (*kind).to_owned(),
+        class: colour(at),
+        points: latencies
+            .iter_quantiles(CURVE_TICKS)
+            .map(|row| {
+                // The last value is as rare as one of so many can be.
+                let rarity = 1.0 / (1.0 - row.quantile_iterated_to());
+                Some((rarity.min(latencies.len() as f64), ms(row.value_iterated_to())))
+            })
+            .collect(),
+        fill: None,
+    };
+    let at = |quantile: f64| {
+        let told = measured.iter().map(|(_, (kind, latencies))| {
+            format!("{kind} {}", units::ms(ms(latencies.value_at_quantile(quantile))))
+        });
+        told.collect::<Vec<_>>().join("\n")
+    };
+    let strips = x.ticks.iter().map(|(rarity, label)| Strip {
+        from: rarity / 1.6,
+        to: rarity * 1.6,
+        text: format!("{label} took at most\n{}", at(1.0 - 1.0 / rarity)),
+    });
+    Some(Figure {
+        id: "percentiles".to_owned(),
+        title: "Latency by percentile".to_owned(),
+        unit: "from when due, both axes logarithmic",
+        description: format!("99 % took at most: {}", at(0.99).replace('\n', ", ")),
+        lines: measured.iter().map(line).collect(),
+        strips: strips.collect(),
+        x,
+        y,
+    })
+}
+
+/// Id, title and unit of a figure.
+type Names = (String, String, &'static str);
+
+fn each_kind(recording: &Recording, figure: impl Fn(usize, &str) -> Option<Figure>) -> Vec<Figure> {
+    recording.kinds().iter().enumerate().filter_map(|(at, kind)| figure(at, kind)).collect()
+}
+
+/// Something counted. A short last window would tell chance as a rate, so it is left out.
+fn per_second(
+    recording: &Recording,
+    names: Names,
+    colour: &str,
+    of: impl Fn(&Window) -> u64,
+) -> Option<Figure> {
+    let usual = recording.plan()?.window.as_secs_f64();
+    let rate = |window: &Window| {
+        (window.seconds >= usual / 4.0 && window.seconds > 0.0)
+            .then(|| of(window) as f64 / window.seconds)
+    };
+    let y = Axis::linear(largest(recording.windows().iter().filter_map(rate))?, units::tick);
+    let text = |value: f64| format!("{} a second", units::number(value));
+    one_over_time(recording, names, (colour, y), rate, text)
+}
+
+fn one_over_time(
+    recording: &Recording,
+    (id, title, unit): Names,
+    (colour, y): (&str, Axis),
+    of: impl Fn(&Window) -> Option<f64>,
+    text: impl Fn(f64) -> String,
+) -> Option<Figure> {
+    let values: Vec<f64> = recording.windows().iter().filter_map(&of).collect();
+    let (low, high) = (values.iter().copied().reduce(f64::min)?, largest(values)?);
+    let tell = |windows: &[Window]| largest(windows.iter().filter_map(&of)).map(&text);
+    let points = points(recording, &of);
+    Some(Figure {
+        id,
+        description: format!("{title}: between {} and {}", text(low), text(high)),
+        title,
+        unit,
+        x: time_axis(recording),
+        y,
+        lines: vec![Line {
+            label: String::new(),
+            class: colour.to_owned(),
+            points,
+            fill: Some(Fill::ToAxis),
+        }],
+        strips: strips(recording, tell),
+    })
+}
+
+/// The median, the 99th percentile and the longest.
+fn three_over_time(
+    recording: &Recording,
+    (id, title, unit): Names,
+    colour: &str,
+    y: &Axis,
+    of: impl Fn(&Window) -> Option<[f64; 3]>,
+) -> Option<Figure> {
+    let one = |which: usize| {
+        let of = &of;
+        move |window: &Window| of(window)?.get(which).copied().filter(|&ms| ms > 0.0)
+    };
+    let worst = |windows: &[Window], which| largest(windows.iter().filter_map(one(which)));
+    let p99 = worst(recording.windows(), 1)?;
+    let line = |which, label: &str, weight, fill| Line {
+        label: label.to_owned(),
+        class: format!("{colour} {weight}"),
+        points: points(recording, one(which)),
+        fill,
+    };
+    let tell = |windows: &[Window]| {
+        let text = |which| worst(windows, which).map(units::ms);
+        Some(format!("p50 {}, p99 {}, max {}", text(0)?, text(1)?, text(2)?))
+    };
+    let band = Fill::To(points(recording, one(0)));
+    Some(Figure {
+        id,
+        description: format!("{title}: p99 of a window is {} at most", units::ms(p99)),
+        title,
+        unit,
+        x: time_axis(recording),
+        y: y.clone(),
+        lines: vec![
+            line(2, "max", "faint", None),
+            line(1, "p99", "strong", Some(band)),
+            line(0, "p50", "", None),
+        ],
+        strips: strips(recording, tell),
+    })
+}
+
+fn points(recording: &Recording, of: impl Fn(&Window) -> Option<f64>) -> Vec<Point> {
+    let middle = |window: &Window| window.end_s - window.seconds / 2.0;
+    recording.windows().iter().map(|window| Some((middle(window), of(window)?))).collect()
+}
+
+/// Parts of the plot that tell the highest of the windows in them.
+fn strips(recording: &Recording, tell: impl Fn(&[Window]) -> Option<String>) -> Vec<Strip> {
+    let windows = recording.windows();
+    let strip = |windows: &[Window]| {
+        let (first, last) = (windows.first()?, windows.last()?);
+        let (from, to) = (first.end_s - first.seconds, last.end_s);
+        let span = format!("{} to {}", units::number(from.max(0.0)), units::seconds(to));
+        Some(Strip { from, to, text: format!("{span}: {}", tell(windows)?) })
+    };
+    windows.chunks(windows.len().div_ceil(STRIPS_MAX).max(1)).filter_map(strip).collect()
+}
+
+fn time_axis(recording: &Recording) -> Axis {
+    Axis::time(recording.windows().last().map_or(0.0, |window| window.end_s))
+}
+
+/// An axis for all values above zero; none without any.
+fn log_axis(values: impl Iterator<Item = f64>) -> Option<Axis> {
+    let above = |ends: Option<(f64, f64)>, value: f64| match ends {
+        Some((low, high)) => Some((low.min(value), high.max(value))),
+        None => Some((value, value)),
+    };
+    let (low, high) = values.filter(|&value| value > 0.0).fold(None, above)?;
+    Some(Axis::log_ms(low, high))
+}
+
+fn largest(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    values.into_iter().reduce(f64::max)
+}

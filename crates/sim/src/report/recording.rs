@@ -1,0 +1,74 @@
+//! What a report keeps of a run while it goes on: its windows, and all latencies by kind.
+
+use std::io;
+
+use hdrhistogram::Histogram;
+
+use crate::watch::{Plan, Watcher, Window};
+
+/// Most windows that are kept. A run has fewer; what comes after is only counted, so that memory
+/// stays bounded whatever happens.
+const WINDOWS_MAX: usize = 1_200;
+
+/// A run as it was watched.
+#[derive(Debug, Default)]
+pub struct Recording {
+    plan: Option<Plan>,
+    windows: Vec<Window>,
+    windows_left_out: u64,
+    latencies_us: Vec<Histogram<u64>>,
+}
+
+impl Recording {
+    /// What was to be driven, once the run has begun.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
+    }
+
+    /// The kinds of requests, in the order of the windows' and of [`Self::latencies_us`].
+    pub fn kinds(&self) -> &[&'static str] {
+        self.plan.as_ref().map_or(&[], |plan| &plan.kinds)
+    }
+
+    /// The windows in the order of time.
+    pub fn windows(&self) -> &[Window] {
+        &self.windows
+    }
+
+    /// How many windows there were beyond those that are kept.
+    pub fn windows_left_out(&self) -> u64 {
+        self.windows_left_out
+    }
+
+    /// Everything measured of each kind, in microseconds; empty before the first window.
+    pub fn latencies_us(&self) -> &[Histogram<u64>] {
+        &self.latencies_us
+    }
+}
+
+impl Watcher for Recording {
+    fn begin(&mut self, plan: &Plan) -> io::Result<()> {
+        *self = Recording { plan: Some(plan.clone()), ..Recording::default() };
+        Ok(())
+    }
+
+    fn window(&mut self, window: &Window, latencies_us: &[Histogram<u64>]) -> io::Result<()> {
+        if self.latencies_us.is_empty() {
+            self.latencies_us = latencies_us.to_vec();
+        } else {
+            for (all, latencies) in self.latencies_us.iter_mut().zip(latencies_us) {
+                *all += latencies;
+            }
+        }
+        if self.windows.len() < WINDOWS_MAX {
+            self.windows.push(window.clone());
+        } else {
+            self.windows_left_out += 1;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,309 @@
+//! The sections of the page that are words and tables.
+
+use std::fmt::Write as _;
+
+use super::files::DataLink;
+use super::html::escape;
+use super::units::{bytes, count, ms, number, percent, seconds, several};
+use super::{Recording, plots};
+use crate::population::Share;
+use crate::summary::{Correctness, ErrorCount, KindSummary, Summary};
+use crate::workload::Load;
+
+/// A part of the page under a heading of its own; `html` is markup.
+pub(super) fn section(title: &str, html: &str) -> String {
+    format!("<section>\n<h2>{title}</h2>\n{html}</section>\n")
+}
+
+/// What the run comes to, in a sentence.
+pub(super) fn verdict(summary: &Summary) -> String {
+    let (class, word) = if !summary.invalid.is_empty() {
+        ("bad", "Not valid")
+    } else if summary.error_count() > 0
+        || summary.interrupted
+        || summary.correctness.as_ref().is_some_and(|found| found.faults() > 0)
+    {
+        ("warn", "Valid, with faults")
+    } else {
+        ("good", "Valid")
+    };
+    let because = if summary.invalid.is_empty() {
+        String::new()
+    } else {
+        format!(" because {}", summary.invalid.join("; "))
+    };
+    let sentence = escape(&format!("{because}: {}.", found(summary).join(", ")));
+    format!("<p class=\"verdict {class}\"><strong>{word}</strong>{sentence}</p>\n")
+}
+
+/// What was found, in parts of a sentence.
+fn found(summary: &Summary) -> Vec<String> {
+    let cut = if summary.interrupted { ", cut short" } else { "" };
+    let rate = number(rate(summary));
+    let mut parts = vec![format!("{rate} requests a second for {}{cut}", seconds(summary.run_s))];
+    parts.push(match summary.error_count() {
+        0 => "no errors".to_owned(),
+        errors => {
+            let share = percent(errors, errors + done(summary));
+            format!("{} ({share})", several(errors, "error", "errors"))
+        }
+    });
+    if let Some(worst) = worst(summary) {
+        parts.push(format!("worst p99 {} ({})", ms(worst.p99_ms), worst.kind));
+    }
+    if let Some(delivery) = summary.delivery.filter(|delivery| delivery.samples > 0) {
+        let posts = several(delivery.samples, "sampled post", "sampled posts");
+        parts.push(format!("99 % of {posts} seen within {}", ms(delivery.p99_ms)));
+    }
+    if let Some(correctness) = &summary.correctness {
+        let pages = several(correctness.pages, "sampled page", "sampled pages");
+        parts.push(match correctness.faults() {
+            0 => format!("all {pages} right"),
+            faults => format!("{} on {pages}", several(faults, "fault", "faults")),
+        });
+    }
+    parts
+}
+
+fn done(summary: &Summary) -> u64 {
+    summary.kinds.iter().map(|kind| kind.count).sum()
+}
+
+fn rate(summary: &Summary) -> f64 {
+    summary.kinds.iter().map(|kind| kind.per_second).sum()
+}
+
+fn worst(summary: &Summary) -> Option<&KindSummary> {
+    summary.kinds.iter().max_by(|a, b| a.p99_ms.total_cmp(&b.p99_ms))
+}
+
+/// The figures that are asked for first, large.
+pub(super) fn figures_of_note(summary: &Summary) -> String {
+    let errors = summary.error_count();
+    let mut tiles = vec![
+        (
+            "Requests",
+            format!("{}/s", number(rate(summary))),
+            several(done(summary), "done", "done"),
+        ),
+        ("Errors", count(errors), percent(errors, errors + done(summary))),
+    ];
+    if let Some(worst) = worst(summary) {
+        tiles.push(("Worst p99", ms(worst.p99_ms), worst.kind.to_owned()));
+    }
+    if let Some(delivery) = summary.delivery.filter(|delivery| delivery.samples > 0) {
+        let samples = several(delivery.samples, "post sampled", "posts sampled");
+        tiles.push(("Delivery p99", ms(delivery.p99_ms), samples));
+    }
+    if let Some(found) = &summary.correctness {
+        let pages = several(found.pages, "page compared", "pages compared");
+        tiles.push(("Wrong in homes", count(found.faults()), pages));
+    }
+    if let Some(server) = summary.server {
+        let cores = format!("{} cores", number(server.cores));
+        tiles.push(("Server memory", bytes(server.memory_bytes_max as f64), cores));
+    }
+    let mut html = String::from("<dl class=\"tiles\">\n");
+    for (name, value, more) in tiles {
+        let (value, more) = (escape(&value), escape(&more));
+        let _ = writeln!(html, "<div><dt>{name}</dt><dd>{value}</dd><dd>{more}</dd></div>");
+    }
+    html + "</dl>\n"
+}
+
+/// What one needs to do it again.
+pub(super) fn what_was_run(summary: &Summary, recording: &Recording, command: &str) -> String {
+    let mut rows = vec![("Command", format!("<code>{}</code>", escape(command)))];
+    rows.push(("Seed", summary.seed.to_string()));
+    if summary.people > 0 {
+        rows.push(("People", count(summary.people.into())));
+    }
+    if let Some(feed) = &summary.feed {
+        let load = match feed.load {
+            Load::Light => "light: an ordinary day",
+            Load::Heavy => "heavy: everybody does everything more often",
+        };
+        let top = number(feed.posts_by_top_twentieth);
+        rows.push(("Follows", count(feed.follows)));
+        rows.push((
+            "Load",
+            format!("{load}; the busiest 5 % of people wrote {top} % of the posts"),
+        ));
+    }
+    if let Some(stories) = &summary.stories {
+        rows.push(("Friendships", count(stories.friendships)));
+        rows.push(("Stories", escape(&stories.to_string())));
+    }
+    if let Some(drawings) = &summary.drawings {
+        let (made_of, rate) = (drawings.references, drawings.recognitions_due_per_second);
+        rows.push(("Drawings", format!("made of {made_of}, {rate} a second")));
+    }
+    let asked = recording.plan().map(|plan| plan.duration.as_secs_f64());
+    let asked = asked.map_or(String::new(), |asked| format!(" of {} asked for", seconds(asked)));
+    let (loaded, driven) = (seconds(summary.load_s), seconds(summary.run_s));
+    rows.push(("Duration", format!("loaded in {loaded}, driven for {driven}{asked}")));
+    rows.push(("Loop", (if summary.closed { CLOSED } else { OPEN }).to_owned()));
+    if let Some(server) = summary.server {
+        let (end, max) = (bytes(server.memory_bytes as f64), bytes(server.memory_bytes_max as f64));
+        let cores = number(server.cores);
+        rows.push(("Server", format!("{cores} cores, {end} of memory at the end, {max} at most")));
+    }
+    let lag = &summary.lag;
+    let (late, waited) = (count(lag.late_starts), count(lag.waited_for_connection));
+    let own = ms(lag.own_p99_ms);
+    let lag = format!("own lag p99 {own}, {late} late starts, {waited} waited for a connection");
+    rows.push(("Generator", lag));
+    let mut html = String::from("<dl class=\"facts\">\n");
+    for (name, value) in rows {
+        let _ = writeln!(html, "<div><dt>{name}</dt><dd>{value}</dd></div>");
+    }
+    section("What was run", &(html + "</dl>\n"))
+}
+
+const OPEN: &str = "open: requests fall due at random times whatever the server does, and latency \
+                    counts from when a request was due, so a stall shows in full";
+const CLOSED: &str = "closed: the next request waits for the answer to the one before, so a slow \
+                      server is asked less and a stall shows once a connection; not to be compared \
+                      with an open loop";
+
+/// A table in a frame that scrolls by itself where the page is too narrow.
+fn table(label: &str, head: &[&str], rows: &[Vec<String>]) -> String {
+    let mut html = format!(
+        "<div class=\"scrolls\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table>\n<thead><tr>"
+    );
+    for name in head {
+        let _ = write!(html, "<th scope=\"col\">{name}</th>");
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows {
+        for (at, cell) in row.iter().enumerate() {
+            let (open, close) =
+                if at == 0 { ("<tr><th scope=\"row\">", "</th>") } else { ("<td>", "</td>") };
+            let _ = write!(html, "{open}{cell}{close}");
+        }
+        html.push_str("</tr>\n");
+    }
+    html + "</tbody></table></div>\n"
+}
+
+/// Counts and latencies by kind of request.
+pub(super) fn kinds(summary: &Summary) -> String {
+    let head = ["", "count", "per s", "errors", "p50", "p90", "p99", "p99.9", "max"];
+    let row = |(at, kind): (usize, &KindSummary)| {
+        let (colour, name) = (plots::colour(at), escape(kind.kind));
+        let mut cells = vec![format!("<i class=\"{colour}\"></i>{name}")];
+        cells.extend([count(kind.count), number(kind.per_second), count(kind.errors)]);
+        let times = [kind.p50_ms, kind.p90_ms, kind.p99_ms, kind.p999_ms, kind.max_ms];
+        cells.extend(times.map(ms));
+        cells
+    };
+    let rows: Vec<_> = summary.kinds.iter().enumerate().map(row).collect();
+    section("Requests", &table("Requests by kind", &head, &rows))
+}
+
+/// What failed, and the first failures in full.
+pub(super) fn errors(summary: &Summary) -> String {
+    if summary.errors.is_empty() {
+        return String::new();
+    }
+    let row = |error: &ErrorCount| vec![escape(&error.kind), count(error.count)];
+    let rows: Vec<_> = summary.errors.iter().map(row).collect();
+    let html = table("Errors by kind", &["", "count"], &rows)
+        + &messages("The first of them", &summary.error_messages);
+    section("Errors", &html)
+}
+
+/// What is wrong in homes, by kind.
+pub(super) fn correctness(summary: &Summary) -> String {
+    let Some(found) = &summary.correctness else { return String::new() };
+    let Correctness { readers, pages, posts, missing, doubled, out_of_order, unexpected, .. } =
+        found;
+    let lead = format!(
+        "<p class=\"lead\">{} of the homes of {} were compared with what was accepted: {} had to be \
+         on them.</p>\n",
+        several(*pages, "page", "pages"),
+        several(*readers, "person", "people"),
+        several(*posts, "post", "posts"),
+    );
+    let row = |name: &str, number: &u64| vec![name.to_owned(), count(*number)];
+    let rows = [
+        row("missing", missing),
+        row("twice", doubled),
+        row("behind an older one", out_of_order),
+        row("not to be there", unexpected),
+    ];
+    let html = lead
+        + &table("Faults in homes", &["posts", "count"], &rows)
+        + &messages("The first faults", &found.examples);
+    section("Correctness", &html)
+}
+
+fn messages(title: &str, messages: &[String]) -> String {
+    if messages.is_empty() {
+        return String::new();
+    }
+    let mut html = format!("<h3>{title}</h3>\n<ul class=\"messages\">\n");
+    for message in messages {
+        let _ = writeln!(html, "<li><code>{}</code></li>", escape(message));
+    }
+    html + "</ul>\n"
+}
+
+/// The population against the tables it was made from.
+pub(super) fn population(summary: &Summary) -> String {
+    let Some(shares) = summary.feed.as_ref().and_then(|feed| feed.shares.as_ref()) else {
+        return String::new();
+    };
+    let row = |share: &Share| {
+        let range = if share.low == share.high {
+            count(share.low.into())
+        } else {
+            format!("{} to {}", count(share.low.into()), count(share.high.into()))
+        };
+        let points = share.achieved - share.asked;
+        let [asked, achieved] = [share.asked, share.achieved].map(|value| format!("{value:.2} %"));
+        vec![range, asked, achieved, format!("{points:+.2}")]
+    };
+    let half = |title: &str, shares: &[Share]| {
+        let rows: Vec<_> = shares.iter().map(row).collect();
+        let head = [title, "asked", "achieved", "points"];
+        format!("<div>{}</div>\n", table(title, &head, &rows))
+    };
+    let html = format!(
+        "<p class=\"lead\">The share of people with so many followers, and who follow so many.</p>\n\
+         <div class=\"row of-2\">\n{}{}</div>\n",
+        half("followers", &shares.followers),
+        half("following", &shares.following)
+    );
+    section("Population", &html)
+}
+
+/// For those who see such a report for the first time.
+pub(super) fn how_to_read(summary: &Summary) -> String {
+    let latency = if summary.closed {
+        "Latency counts from the sending of a request, and a server that stalls is asked less \
+         meanwhile, so the percentiles flatter it."
+    } else {
+        "Latency counts from when a request was due, not from when it was sent: while a server \
+         stalls, everything that falls due waits, and all of it shows."
+    };
+    let html = format!(
+        "<p>{latency} Look at p99 and the curve's right end before the median: somebody who makes a \
+         hundred requests meets the p99 about once. The generator's own lag is time that the server \
+         is not to blame for; when it is not small against the latencies, the run is not valid and \
+         a machine of its own for the generator is the remedy.</p>\n"
+    );
+    section("How to read this", &html)
+}
+
+/// Where the numbers are.
+pub(super) fn raw_data(links: &[DataLink]) -> String {
+    let mut html = String::from("<ul class=\"links\">\n");
+    for DataLink { name, address } in links {
+        let _ = writeln!(html, "<li><a href=\"{address}\">{}</a></li>", escape(name));
+    }
+    html.push_str("</ul>\n");
+    let about = "<p>The <code>.hgrm</code> files are percentile distributions in milliseconds for \
+                 HdrHistogram's plotter. Of <code>windows.tsv</code>, each row is a window.</p>\n";
+    section("Raw data", &(html + about))
+}

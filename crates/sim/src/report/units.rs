@@ -1,0 +1,92 @@
+//! Numbers as people read them, with their units.
+
+/// A whole number with commas.
+pub(super) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Three digits that say something, without an exponent: 0.123, 12.3, 1,234.
+pub(super) fn number(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    if size < 0.01 {
+        return format!("{value:.4}");
+    }
+    let decimals = match size {
+        ..0.999_5 => 3,
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => return count(value.round() as u64),
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A time given in milliseconds, in the unit that suits it.
+pub(super) fn ms(ms: f64) -> String {
+    match ms {
+        ..0.000_5 => "0 ms".to_owned(),
+        ..0.999_5 => format!("{} µs", number(ms * 1_000.0)),
+        ..999.5 => format!("{} ms", number(ms)),
+        _ => format!("{} s", number(ms / 1_000.0)),
+    }
+}
+
+/// A time given in seconds.
+pub(super) fn seconds(seconds: f64) -> String {
+    match seconds {
+        ..119.5 => format!("{} s", number(seconds)),
+        ..7_170.0 => format!("{} min", number(seconds / 60.0)),
+        _ => format!("{} h", number(seconds / 3_600.0)),
+    }
+}
+
+/// A number of bytes, in powers of a thousand.
+pub(super) fn bytes(bytes: f64) -> String {
+    match bytes {
+        ..999.5 => format!("{} B", number(bytes)),
+        ..999_500.0 => format!("{} kB", number(bytes / 1e3)),
+        ..999_500_000.0 => format!("{} MB", number(bytes / 1e6)),
+        _ => format!("{} GB", number(bytes / 1e9)),
+    }
+}
+
+/// A share of a whole in percent; what is more than nothing never reads as nothing.
+pub(super) fn percent(part: u64, whole: u64) -> String {
+    let percent = part as f64 * 100.0 / whole.max(1) as f64;
+    if part > 0 && percent < 0.001 {
+        "less than 0.001 %".to_owned()
+    } else {
+        format!("{} %", number(percent))
+    }
+}
+
+/// Round ticks without needless zeros: 0, 0.5, 1k, 2.5M.
+pub(super) fn tick(value: f64) -> String {
+    let (value, unit) = match value {
+        ..1e3 => (value, ""),
+        ..1e6 => (value / 1e3, "k"),
+        _ => (value / 1e6, "M"),
+    };
+    format!("{}{unit}", plain(value))
+}
+
+/// As few decimals as say it all, at most six.
+pub(super) fn plain(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// `1 page`, `2 pages`.
+pub(super) fn several(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
