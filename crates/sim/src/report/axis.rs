@@ -2,8 +2,10 @@
 
 use super::units;
 
-/// Steps of round numbers within a power of ten.
+/// Steps of round numbers within a power of ten, from each of which the next is about twice as far.
 const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
+/// Distances of ticks within a power of ten.
+const DISTANCES: [f64; 4] = [1.0, 2.0, 2.5, 5.0];
 /// Steps of time that people count in, in seconds.
 const TIME_STEPS: [f64; 19] = [
     0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0,
@@ -44,7 +46,7 @@ impl Axis {
     /// From zero to at least `max`, which may be zero; `label` says what stands at a tick.
     pub(super) fn linear(max: f64, label: impl Fn(f64) -> String) -> Axis {
         let max = if max > 0.0 { max } else { 1.0 };
-        let step = step_from(max / LINEAR_TICKS);
+        let step = round_from(&DISTANCES, max / LINEAR_TICKS);
         let high = (max / step - 1e-9).ceil() * step;
         Axis { low: 0.0, high, log: false, ticks: multiples(step, high, label) }
     }
@@ -83,6 +85,11 @@ impl Axis {
         Axis { low: 1.0, high, log: true, ticks }
     }
 
+    /// Whether equal distances are equal ratios.
+    pub(super) fn is_log(&self) -> bool {
+        self.log
+    }
+
     /// Where a value lies, from 0 to 1; what lies beyond an end is put there.
     pub(super) fn part(&self, value: f64) -> f64 {
         let part = if self.log {
@@ -99,14 +106,19 @@ fn multiples(step: f64, high: f64, label: impl Fn(f64) -> String) -> Vec<(f64, S
     (0..=count).map(|at| f64::from(at) * step).map(|value| (value, label(value))).collect()
 }
 
-/// The least round number (1, 2 or 5 times a power of ten) of at least `value`.
+/// The least of the [`STEPS`] of at least `value`.
 fn step_from(value: f64) -> f64 {
-    let power = 10_f64.powf(value.log10().floor());
-    let enough = |step: &f64| step * power >= value * (1.0 - 1e-9);
-    STEPS.into_iter().find(enough).unwrap_or(10.0) * power
+    round_from(&STEPS, value)
 }
 
-/// The greatest round number of at most `value`.
+/// The least of `steps`, each times a power of ten, of at least `value`.
+fn round_from(steps: &[f64], value: f64) -> f64 {
+    let power = 10_f64.powf(value.log10().floor());
+    let enough = |step: &f64| step * power >= value * (1.0 - 1e-9);
+    steps.iter().copied().find(enough).unwrap_or(10.0) * power
+}
+
+/// The greatest of the [`STEPS`] of at most `value`.
 fn step_to(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
     let little = |step: &f64| step * power <= value * (1.0 + 1e-9);
@@ -155,6 +167,7 @@ mod tests {
         check(100.0, &["0", "20", "40", "60", "80", "100"]);
         check(812.0, &["0", "200", "400", "600", "800", "1k"]);
         check(5_300.0, &["0", "2k", "4k", "6k"]);
+        check(1_040.0, &["0", "250", "500", "750", "1k", "1.25k"]);
         check(1_900_000.0, &["0", "500k", "1M", "1.5M", "2M"]);
     }
 

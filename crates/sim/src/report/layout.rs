@@ -49,7 +49,7 @@ impl Figure {
         let wide = self.draw(id, WIDE, true);
         let narrow = self.draw(&format!("{id}-n"), NARROW, false);
         let mut legend = String::new();
-        for Line { class, label, .. } in &self.lines {
+        for Line { class, label, .. } in self.lines.iter().filter(|line| !line.label.is_empty()) {
             let label = escape(label);
             let _ = write!(
                 legend,

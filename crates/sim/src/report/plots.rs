@@ -43,7 +43,7 @@ pub(super) fn latencies(recording: &Recording) -> Vec<Figure> {
     let Some(y) = log_axis(all.flatten()) else { return Vec::new() };
     each_kind(recording, |at, kind| {
         let of = |window: &Window| window.kinds.get(at).map(quantiles);
-        let names = (format!("latency-{at}"), kind.to_owned(), "from when due, logarithmic");
+        let names = (format!("latency-{at}"), kind.to_owned(), latency_unit(recording));
         three_over_time(recording, names, &colour(at), &y, of)
     })
 }
@@ -123,13 +123,22 @@ pub(super) fn percentiles(recording: &Recording) -> Option<Figure> {
     Some(Figure {
         id: "percentiles".to_owned(),
         title: "Latency by percentile".to_owned(),
-        unit: "from when due, both axes logarithmic",
+        unit: latency_unit(recording),
         description: format!("99 % took at most: {}", at(0.99).replace('\n', ", ")),
         lines: measured.iter().map(line).collect(),
         strips: strips.collect(),
         x,
         y,
     })
+}
+
+/// What latencies are.
+fn latency_unit(recording: &Recording) -> &'static str {
+    if recording.plan().is_some_and(|plan| plan.closed) {
+        "from when sent, logarithmic"
+    } else {
+        "from when due, logarithmic"
+    }
 }
 
 /// Id, title and unit of a figure.

@@ -84,7 +84,7 @@ pub(super) fn figures_of_note(summary: &Summary) -> String {
         (
             "Requests",
             format!("{}/s", number(rate(summary))),
-            several(done(summary), "done", "done"),
+            format!("{} done", count(done(summary))),
         ),
         ("Errors", count(errors), percent(errors, errors + done(summary))),
     ];
@@ -167,9 +167,11 @@ const CLOSED: &str = "closed: the next request waits for the answer to the one b
                       with an open loop";
 
 /// A table in a frame that scrolls by itself where the page is too narrow.
+/// A short one is as wide as it needs to be.
 fn table(label: &str, head: &[&str], rows: &[Vec<String>]) -> String {
+    let class = if head.len() < 3 { " class=\"short\"" } else { "" };
     let mut html = format!(
-        "<div class=\"scrolls\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table>\n<thead><tr>"
+        "<div class=\"scrolls\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table{class}>\n<thead><tr>"
     );
     for name in head {
         let _ = write!(html, "<th scope=\"col\">{name}</th>");
@@ -218,13 +220,21 @@ pub(super) fn correctness(summary: &Summary) -> String {
     let Some(found) = &summary.correctness else { return String::new() };
     let Correctness { readers, pages, posts, missing, doubled, out_of_order, unexpected, .. } =
         found;
+    let verdict = if found.faults() == 0 {
+        ". All were there, once and in order, and nothing else."
+    } else {
+        "."
+    };
     let lead = format!(
         "<p class=\"lead\">{} of the homes of {} were compared with what was accepted: {} had to be \
-         on them.</p>\n",
+         on them{verdict}</p>\n",
         several(*pages, "page", "pages"),
         several(*readers, "person", "people"),
         several(*posts, "post", "posts"),
     );
+    if found.faults() == 0 {
+        return section("Correctness", &lead);
+    }
     let row = |name: &str, number: &u64| vec![name.to_owned(), count(*number)];
     let rows = [
         row("missing", missing),

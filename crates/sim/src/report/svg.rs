@@ -11,8 +11,10 @@ use super::html::escape;
 /// Space above the highest and below the lowest value; ticks of time stand below.
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
-/// The width of a character of a label, about; digits are as wide as anything in them.
+/// The width of a character at a tick, about.
 const CHARACTER: f64 = 6.7;
+/// The same at the end of a line, where letters are bold.
+const BOLD_CHARACTER: f64 = 7.6;
 /// The least distance of two labels at line ends.
 const LABEL_APART: f64 = 14.0;
 
@@ -98,16 +100,13 @@ impl Plot<'_> {
     }
 
     fn area(&self) -> Area {
-        let widest = |texts: &mut dyn Iterator<Item = &String>| {
-            texts.map(|text| text.chars().count()).max().unwrap_or(0) as f64 * CHARACTER
-        };
-        let left = widest(&mut self.y.ticks.iter().map(|(_, label)| label)) + 10.0;
+        let length = |text: &String| text.chars().count();
+        let tick = self.y.ticks.iter().map(|(_, label)| length(label)).max().unwrap_or(0);
+        let left = tick as f64 * CHARACTER + 10.0;
+        let labels = self.lines.iter().filter(|_| self.is_labelled);
+        let label = labels.map(|line| length(&line.label)).max().unwrap_or(0);
         // The last tick of the lower axis is centred and may need room of its own.
-        let ends = if self.is_labelled {
-            widest(&mut self.lines.iter().map(|line| &line.label)) + 10.0
-        } else {
-            0.0
-        };
+        let ends = label as f64 * BOLD_CHARACTER + 8.0;
         let (width, height) = self.size;
         Area { left, right: width - ends.max(18.0), top: TOP, bottom: height - BOTTOM }
     }
@@ -130,10 +129,12 @@ impl Plot<'_> {
         for (value, label) in &self.x.ticks {
             let (x, _) = self.at(area, (*value, 0.0));
             let _ = write!(marks, "M{x:.1} {bottom:.1}v5");
+            if self.x.is_log() {
+                let _ = write!(grid, "M{x:.1} {bottom:.1}V{top:.1}");
+            }
             let y = bottom + 19.0;
             let _ = write!(texts, "<text class=\"x\" x=\"{x:.1}\" y=\"{y:.1}\">{label}</text>");
         }
-        debug_assert!(top < bottom, "a plot has room for its values");
         let _ =
             write!(svg, "<path class=\"grid\" d=\"{grid}\"/><path class=\"axis\" d=\"{marks}\"/>");
         svg.push_str(&texts);

@@ -1,4 +1,4 @@
-//! Numbers as people read them, with their units.
+//! Numbers as people read them, with their units, from which no line end parts them.
 
 /// A whole number with commas.
 pub(super) fn count(number: u64) -> String {
@@ -34,29 +34,30 @@ pub(super) fn number(value: f64) -> String {
 /// A time given in milliseconds, in the unit that suits it.
 pub(super) fn ms(ms: f64) -> String {
     match ms {
-        ..0.000_5 => "0 ms".to_owned(),
-        ..0.999_5 => format!("{} µs", number(ms * 1_000.0)),
-        ..999.5 => format!("{} ms", number(ms)),
-        _ => format!("{} s", number(ms / 1_000.0)),
+        ..0.000_5 => "0\u{a0}ms".to_owned(),
+        ..0.999_5 => format!("{}\u{a0}µs", number(ms * 1_000.0)),
+        ..999.5 => format!("{}\u{a0}ms", number(ms)),
+        _ => format!("{}\u{a0}s", number(ms / 1_000.0)),
     }
 }
 
 /// A time given in seconds.
 pub(super) fn seconds(seconds: f64) -> String {
+    let tenths = |value: f64| plain((value * 10.0).round() / 10.0);
     match seconds {
-        ..119.5 => format!("{} s", number(seconds)),
-        ..7_170.0 => format!("{} min", number(seconds / 60.0)),
-        _ => format!("{} h", number(seconds / 3_600.0)),
+        ..119.5 => format!("{}\u{a0}s", tenths(seconds)),
+        ..7_170.0 => format!("{}\u{a0}min", tenths(seconds / 60.0)),
+        _ => format!("{}\u{a0}h", tenths(seconds / 3_600.0)),
     }
 }
 
 /// A number of bytes, in powers of a thousand.
 pub(super) fn bytes(bytes: f64) -> String {
     match bytes {
-        ..999.5 => format!("{} B", number(bytes)),
-        ..999_500.0 => format!("{} kB", number(bytes / 1e3)),
-        ..999_500_000.0 => format!("{} MB", number(bytes / 1e6)),
-        _ => format!("{} GB", number(bytes / 1e9)),
+        ..999.5 => format!("{}\u{a0}B", number(bytes)),
+        ..999_500.0 => format!("{}\u{a0}kB", number(bytes / 1e3)),
+        ..999_500_000.0 => format!("{}\u{a0}MB", number(bytes / 1e6)),
+        _ => format!("{}\u{a0}GB", number(bytes / 1e9)),
     }
 }
 
@@ -66,7 +67,7 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
     if part > 0 && percent < 0.001 {
         "less than 0.001 %".to_owned()
     } else {
-        format!("{} %", number(percent))
+        format!("{}\u{a0}%", number(percent))
     }
 }
 
@@ -89,4 +90,51 @@ pub(super) fn plain(value: f64) -> String {
 /// `1 page`, `2 pages`.
 pub(super) fn several(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits_that_say_something() {
+        for (value, expect) in [
+            (0.0, "0"),
+            (0.000_4, "0.0004"),
+            (0.123_4, "0.123"),
+            (0.999_6, "1.00"),
+            (9.994, "9.99"),
+            (9.996, "10.0"),
+            (99.96, "100"),
+            (1_234.5, "1,235"),
+            (1_234_567.0, "1,234,567"),
+        ] {
+            assert_eq!(number(value), expect, "{value}");
+        }
+    }
+
+    #[test]
+    fn values_stand_in_the_unit_that_suits_them() {
+        for (text, expect) in [
+            (ms(0.0), "0 ms"),
+            (ms(0.042), "42.0 µs"),
+            (ms(1.0), "1.00 ms"),
+            (ms(999.6), "1.00 s"),
+            (ms(10_000.0), "10.0 s"),
+            (seconds(60.0), "60 s"),
+            (seconds(12.34), "12.3 s"),
+            (seconds(600.0), "10 min"),
+            (seconds(9_000.0), "2.5 h"),
+            (bytes(512.0), "512 B"),
+            (bytes(293_400_000.0), "293 MB"),
+            (bytes(1.5e9), "1.50 GB"),
+            (percent(0, 0), "0 %"),
+            (percent(1, 3), "33.3 %"),
+            (percent(1, 1_000_000), "less than 0.001 %"),
+            (several(1, "page", "pages"), "1 page"),
+            (several(1_200, "page", "pages"), "1,200 pages"),
+        ] {
+            assert_eq!(text.replace('\u{a0}', " "), expect);
+        }
+    }
 }

@@ -1,0 +1,129 @@
+// The report of a rehearsal, opened as its reader opens it: a file, without a server.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { WIDE, close, launch, open } from "../browser.mjs";
+import { binary } from "../server.mjs";
+
+const PHONE = { width: 400, height: 800 };
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let browser;
+let folder;
+/** The pages: of a made-up run of each number of kinds, and of a real one. */
+const reports = new Map();
+
+function write(program, args, name) {
+  const { status, stderr } = spawnSync(program, args, { encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+  reports.set(name, join(folder, `${name}.html`));
+}
+
+before(async () => {
+  browser = await launch();
+  folder = mkdtempSync(join(tmpdir(), "roost-report-"));
+  for (const kinds of [1, 3, 4, 7]) {
+    const name = `${kinds} kinds`;
+    write(join(dirname(binary), "examples", "report"), [join(folder, `${name}.html`), kinds], name);
+  }
+  const small = ["simulate", "--users", "300", "--load", "heavy", "--duration", "4s"];
+  write(binary, [...small, "--html", join(folder, "real.html")], "real");
+});
+after(async () => {
+  await browser.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Opens a page as a file. Whatever it asks for beyond itself is a fault. */
+async function read(name, settings) {
+  const url = pathToFileURL(reports.get(name)).href;
+  const page = await open(browser, { url, origin: "null" }, { at: "", ...settings });
+  page.faults = page.faults.filter((fault) => fault !== `asked ${url}`);
+  return page;
+}
+
+/** What is wrong with the plots that can be seen: none may be empty, or have parts beyond its edge. */
+const badPlots = (page) => page.evaluate(() => {
+  const bad = [];
+  const seen = [...document.querySelectorAll("svg[role=img]")].filter((svg) => svg.checkVisibility());
+  if (seen.length < 4) bad.push(`${seen.length} plots`);
+  for (const svg of seen) {
+    const what = svg.querySelector("title").textContent;
+    const box = svg.getBoundingClientRect();
+    if (box.width < 200 || box.height < 100) bad.push(`${what} is ${box.width} by ${box.height}`);
+    if (!svg.querySelector("desc").textContent) bad.push(`${what} has no description`);
+    const lines = [...svg.querySelectorAll("path.line")];
+    if (!lines.some((line) => line.getTotalLength() > 50 && line.getBBox().width > 50)) bad.push(`${what} has no line`);
+    if (svg.querySelectorAll("rect.strip title").length === 0) bad.push(`${what} tells nothing when pointed at`);
+    const colour = getComputedStyle(lines[0]).stroke;
+    if (colour === "none" || colour === getComputedStyle(document.body).backgroundColor) bad.push(`${what} has the colour ${colour}`);
+    const texts = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
+    for (const [text, { left, right, top, bottom }] of texts) {
+      if (left < box.left - 4 || right > box.right + 4 || top < box.top - 4 || bottom > box.bottom + 4) bad.push(`${what}: ${text} is out of the plot`);
+      for (const [other, next] of texts) {
+        const apart = right <= next.left || next.right <= left || bottom - 3 <= next.top || next.bottom - 3 <= top;
+        if (text !== other && !apart) bad.push(`${what}: ${text} lies over ${other}`);
+      }
+    }
+  }
+  return bad;
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const [name, viewport] of [["on a screen", WIDE], ["on a phone", PHONE]]) {
+    test(`plots are drawn and can be read, ${colorScheme}, ${name}`, async () => {
+      for (const report of reports.keys()) {
+        const page = await read(report, { colorScheme, viewport, bypassCSP: true });
+        assert.deepEqual(await badPlots(page), [], report);
+        const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(wider <= 0, `${report} is ${wider} px wider than the window`);
+        await page.addScriptTag({ content: axe });
+        const { violations } = await page.evaluate(() => globalThis.axe.run());
+        assert.deepEqual(violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`)), [], report);
+        await close(page);
+      }
+    });
+  }
+}
+
+test("its policy lets no script run, and texts stay texts", async () => {
+  const page = await read("7 kinds", {});
+  assert.match(await page.title(), /<img src=x .* roost simulate$/);
+  assert.equal(await page.locator("img, script, iframe, object").count(), 0);
+  assert.equal(await page.locator("[onerror], [onload], [onclick]").count(), 0);
+  const ran = await page.evaluate(() => {
+    const script = document.createElement("script");
+    script.textContent = "globalThis.ran = true";
+    document.head.append(script);
+    return globalThis.ran === true;
+  });
+  assert.equal(ran, false);
+  // The browser says on the console that it kept the policy.
+  page.faults = page.faults.filter((fault) => !/Content Security Policy/.test(fault));
+  await close(page);
+});
+
+test("the data stand beside the page and can be opened from it", async () => {
+  const page = await read("3 kinds", {});
+  const links = await page.locator(".links a").evaluateAll((all) => all.map((link) => link.href));
+  assert.deepEqual(links.map((link) => link.split("/").pop()), ["summary.json", "windows.tsv", "posts.hgrm", "home-reads.hgrm", "mention-reads.hgrm"]);
+  for (const link of links) assert.ok(readFileSync(new URL(link), "utf8").length > 100, link);
+  await close(page);
+});
+
+test("on paper every plot is there once, wide and light", async () => {
+  const page = await read("1 kinds", { colorScheme: "dark" });
+  await page.emulateMedia({ media: "print" });
+  assert.deepEqual(await badPlots(page), []);
+  const titles = await page.evaluate(() => [...document.querySelectorAll("svg[role=img]")].filter((svg) => svg.checkVisibility()).map((svg) => svg.querySelector("title").id));
+  assert.equal(new Set(titles).size, titles.length);
+  assert.ok(!titles.some((id) => id.endsWith("-n-t")), "none in the narrow form");
+  assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+  await close(page);
+});
