@@ -190,7 +190,7 @@ fn table(label: &str, head: &[&str], rows: &[Vec<String>]) -> String {
 
 /// Counts and latencies by kind of request.
 pub(super) fn kinds(summary: &Summary) -> String {
-    let head = ["", "count", "per s", "errors", "p50", "p90", "p99", "p99.9", "max"];
+    let head = ["kind", "count", "per s", "errors", "p50", "p90", "p99", "p99.9", "max"];
     let row = |(at, kind): (usize, &KindSummary)| {
         let (colour, name) = (plots::colour(at), escape(kind.kind));
         let mut cells = vec![format!("<i class=\"{colour}\"></i>{name}")];
@@ -210,7 +210,7 @@ pub(super) fn errors(summary: &Summary) -> String {
     }
     let row = |error: &ErrorCount| vec![escape(&error.kind), count(error.count)];
     let rows: Vec<_> = summary.errors.iter().map(row).collect();
-    let html = table("Errors by kind", &["", "count"], &rows)
+    let html = table("Errors by kind", &["kind", "count"], &rows)
         + &messages("The first of them", &summary.error_messages);
     section("Errors", &html)
 }

@@ -106,7 +106,7 @@ impl Plot<'_> {
         let labels = self.lines.iter().filter(|_| self.is_labelled);
         let label = labels.map(|line| length(&line.label)).max().unwrap_or(0);
         // The last tick of the lower axis is centred and may need room of its own.
-        let ends = label as f64 * BOLD_CHARACTER + 8.0;
+        let ends = label as f64 * BOLD_CHARACTER + 13.0;
         let (width, height) = self.size;
         Area { left, right: width - ends.max(18.0), top: TOP, bottom: height - BOTTOM }
     }
