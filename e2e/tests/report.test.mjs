@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -21,10 +21,12 @@ let folder;
 /** The pages: of a made-up run of each number of kinds, and of a real one. */
 const reports = new Map();
 
+/** Has a program write a page. A machine too busy for a valid run gets its page all the same. */
 function write(program, args, name) {
-  const { status, stderr } = spawnSync(program, args, { encoding: "utf8" });
-  assert.equal(status, 0, stderr);
-  reports.set(name, join(folder, `${name}.html`));
+  const { stderr } = spawnSync(program, args, { encoding: "utf8" });
+  const file = join(folder, `${name}.html`);
+  assert.ok(existsSync(file), stderr);
+  reports.set(name, file);
 }
 
 before(async () => {

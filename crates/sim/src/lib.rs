@@ -12,6 +12,7 @@ pub mod report;
 pub mod simulate;
 pub mod summary;
 pub mod texts;
+pub mod units;
 pub mod watch;
 pub mod workload;
 

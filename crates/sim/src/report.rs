@@ -15,7 +15,6 @@ mod plots;
 mod recording;
 mod sections;
 mod svg;
-mod units;
 
 use std::io;
 use std::path::Path;

@@ -7,8 +7,6 @@ mod tell;
 
 use std::time::Duration;
 use std::{fmt, io};
-use std::time::Duration;
-use std::{fmt, io};
 
 use hdrhistogram::Histogram;
 use serde::Serialize;

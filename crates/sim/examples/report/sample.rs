@@ -1,5 +1,7 @@
 //! A made-up run, seeded.
 
+#![allow(clippy::indexing_slicing, reason = "what fails here is an example or a test")]
+
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -14,7 +16,7 @@ use sim::watch::{Delivery, Plan, ServerLoad, Watcher, Window, WindowKind};
 use sim::workload::Load;
 
 /// Text that would show itself if it were taken as markup.
-pub const EVIL: &str = "<img src=x onerror=\"document.title='broken'\">&amp;";
+pub(crate) const EVIL: &str = "<img src=x onerror=\"document.title='broken'\">&amp;";
 
 /// Kinds with their rates a second and medians in milliseconds.
 const KINDS: [(&str, f64, f64); 7] = [
@@ -29,7 +31,7 @@ const KINDS: [(&str, f64, f64); 7] = [
 
 /// A run of some kinds (1 to 7) over so many windows of a second: about two thirds in, the server stalls;
 /// later, posts fail for a while.
-pub fn run(seed: u64, kinds: usize, windows: u32) -> (Summary, Recording) {
+pub(crate) fn run(seed: u64, kinds: usize, windows: u32) -> (Summary, Recording) {
     let kinds = &KINDS[..kinds.clamp(1, KINDS.len())];
     let mut random = StdRng::seed_from_u64(seed);
     let plan = Plan {
@@ -164,5 +166,6 @@ fn summary(
             ..Correctness::default()
         }),
         invalid: Vec::new(),
+        generator_memory_bytes: Some(41_000_000),
     }
 }

@@ -1,6 +1,6 @@
 //! Axes: which numbers stand at them, and where a value lies along them.
 
-use super::units;
+use crate::units;
 
 /// Steps of round numbers within a power of ten, from each of which the next is about twice as far.
 const STEPS: [f64; 3] = [1.0, 2.0, 5.0];

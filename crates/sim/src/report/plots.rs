@@ -4,7 +4,7 @@ use super::Recording;
 use super::axis::Axis;
 use super::layout::Figure;
 use super::svg::{Fill, Line, Point, Strip};
-use super::units;
+use crate::units;
 use crate::watch::{Delivery, Window, WindowKind};
 
 /// Most parts of a plot that tell their numbers; beyond that, one tells of several windows.

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use super::files::DataLink;
 use super::html::escape;
-use super::units::{bytes, count, ms, number, percent, seconds, several};
 use super::{Recording, plots};
 use crate::population::Share;
 use crate::summary::{Correctness, ErrorCount, KindSummary, Summary};
+use crate::units::{bytes, count, ms, number, percent, seconds, several};
 use crate::workload::Load;
 
 /// A part of the page under a heading of its own; `html` is markup.
@@ -151,7 +151,10 @@ pub(super) fn what_was_run(summary: &Summary, recording: &Recording, command: &s
     let lag = &summary.lag;
     let (late, waited) = (count(lag.late_starts), count(lag.waited_for_connection));
     let own = ms(lag.own_p99_ms);
-    let lag = format!("own lag p99 {own}, {late} late starts, {waited} waited for a connection");
+    let memory = summary.generator_memory_bytes;
+    let memory = memory.map_or(String::new(), |all| format!(", {} of memory", bytes(all as f64)));
+    let lag =
+        format!("own lag p99 {own}, {late} late starts, {waited} waited for a connection{memory}");
     rows.push(("Generator", lag));
     let mut html = String::from("<dl class=\"facts\">\n");
     for (name, value) in rows {
@@ -221,16 +224,16 @@ pub(super) fn correctness(summary: &Summary) -> String {
     let Correctness { readers, pages, posts, missing, doubled, out_of_order, unexpected, .. } =
         found;
     let verdict = if found.faults() == 0 {
-        ". All were there, once and in order, and nothing else."
+        "All of them were there, once and in order, and nothing else."
     } else {
-        "."
+        "Not everything was as it should be."
     };
     let lead = format!(
-        "<p class=\"lead\">{} of the homes of {} were compared with what was accepted: {} had to be \
-         on them{verdict}</p>\n",
+        "<p class=\"lead\">{} had to be on {} of homes; the homes of {} were read in full. {verdict}\
+         </p>\n",
+        several(*posts, "accepted post", "accepted posts"),
         several(*pages, "page", "pages"),
         several(*readers, "person", "people"),
-        several(*posts, "post", "posts"),
     );
     if found.faults() == 0 {
         return section("Correctness", &lead);

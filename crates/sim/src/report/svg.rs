@@ -239,7 +239,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::report::units;
+    use crate::units;
 
     fn draw(points: Vec<Point>, fill: Option<Fill>) -> String {
         let line = Line { label: "<a>".into(), class: "k0".into(), points, fill };

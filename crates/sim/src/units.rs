@@ -1,7 +1,7 @@
 //! Numbers as people read them, with their units, from which no line end parts them.
 
 /// A whole number with commas.
-pub(super) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -14,7 +14,7 @@ pub(super) fn count(number: u64) -> String {
 }
 
 /// Three digits that say something, without an exponent: 0.123, 12.3, 1,234.
-pub(super) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {
         return "0".to_owned();
@@ -32,7 +32,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// A time given in milliseconds, in the unit that suits it.
-pub(super) fn ms(ms: f64) -> String {
+pub fn ms(ms: f64) -> String {
     match ms {
         ..0.000_5 => "0\u{a0}ms".to_owned(),
         ..0.999_5 => format!("{}\u{a0}µs", number(ms * 1_000.0)),
@@ -42,7 +42,7 @@ pub(super) fn ms(ms: f64) -> String {
 }
 
 /// A time given in seconds.
-pub(super) fn seconds(seconds: f64) -> String {
+pub fn seconds(seconds: f64) -> String {
     let tenths = |value: f64| plain((value * 10.0).round() / 10.0);
     match seconds {
         ..119.5 => format!("{}\u{a0}s", tenths(seconds)),
@@ -52,7 +52,7 @@ pub(super) fn seconds(seconds: f64) -> String {
 }
 
 /// A number of bytes, in powers of a thousand.
-pub(super) fn bytes(bytes: f64) -> String {
+pub fn bytes(bytes: f64) -> String {
     match bytes {
         ..999.5 => format!("{}\u{a0}B", number(bytes)),
         ..999_500.0 => format!("{}\u{a0}kB", number(bytes / 1e3)),
@@ -62,7 +62,7 @@ pub(super) fn bytes(bytes: f64) -> String {
 }
 
 /// A share of a whole in percent; what is more than nothing never reads as nothing.
-pub(super) fn percent(part: u64, whole: u64) -> String {
+pub fn percent(part: u64, whole: u64) -> String {
     let percent = part as f64 * 100.0 / whole.max(1) as f64;
     if part > 0 && percent < 0.001 {
         "less than 0.001 %".to_owned()
@@ -72,7 +72,7 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
 }
 
 /// Round ticks without needless zeros: 0, 0.5, 1k, 2.5M.
-pub(super) fn tick(value: f64) -> String {
+pub fn tick(value: f64) -> String {
     let (value, unit) = match value {
         ..1e3 => (value, ""),
         ..1e6 => (value / 1e3, "k"),
@@ -82,13 +82,13 @@ pub(super) fn tick(value: f64) -> String {
 }
 
 /// As few decimals as say it all, at most six.
-pub(super) fn plain(value: f64) -> String {
+pub fn plain(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// `1 page`, `2 pages`.
-pub(super) fn several(number: u64, one: &str, many: &str) -> String {
+pub fn several(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
