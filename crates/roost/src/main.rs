@@ -1,5 +1,6 @@
 //! The binary: the command line, and the parts put together.
 
+mod dashboard;
 mod demo;
 mod key;
 mod logging;

@@ -1,0 +1,55 @@
+//! A run on the terminal while it goes on: rates, latencies, errors and what the server uses.
+//!
+//! The screen is a pure function of a [`Model`]. It is drawn when a window of the run is over, when a
+//! key is pressed and when the terminal changes its size. The terminal is given back as it was when the
+//! run is over, when it fails and when something panics.
+
+mod charts;
+mod draw;
+mod model;
+mod screen;
+
+use std::io;
+
+use hdrhistogram::Histogram;
+use sim::watch::{Plan, Watcher, Window};
+use tokio::sync::watch;
+
+use model::Model;
+use screen::Screen;
+
+/// Shows a run on the terminal at standard output.
+pub(crate) struct Dashboard {
+    /// Set to true when somebody wants the run to stop.
+    stop: watch::Sender<bool>,
+    /// From the beginning of a run to its end.
+    screen: Option<Screen>,
+}
+
+impl Dashboard {
+    /// One that stops the run through `stop`.
+    pub(crate) fn new(stop: watch::Sender<bool>) -> Self {
+        Self { stop, screen: None }
+    }
+}
+
+impl Watcher for Dashboard {
+    fn begin(&mut self, plan: &Plan) -> io::Result<()> {
+        // The one of an earlier run first gives the terminal back.
+        self.screen = None;
+        self.screen = Some(Screen::open(Model::new(plan), self.stop.clone())?);
+        Ok(())
+    }
+
+    fn window(&mut self, window: &Window, latencies_us: &[Histogram<u64>]) -> io::Result<()> {
+        match &self.screen {
+            Some(screen) => screen.change(|model| model.add(window, latencies_us)),
+            None => Ok(()),
+        }
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.screen = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! The two charts over time, and the small ones below.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Style, Stylize as _};
+use ratatui::symbols::Marker;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Sparkline};
+use sim::units;
+
+use super::model::{Model, Moment};
+
+/// What a line of a chart is made of: name, colour, points.
+type Drawn<'a> = (&'a str, Color, Vec<(f64, f64)>);
+
+/// Requests a second, and errors if there are any.
+pub(super) fn rates(model: &Model, frame: &mut Frame, area: Rect) {
+    let line = |of: fn(&Moment) -> f64| -> Vec<(f64, f64)> {
+        model.moments.iter().map(|moment| (moment.end_s, of(moment))).collect()
+    };
+    let mut lines = vec![("requests", Color::Cyan, line(|moment| moment.per_second))];
+    if model.errors() > 0 {
+        lines.push(("errors", Color::Red, line(|moment| moment.errors_per_second)));
+    }
+    let highest = lines.iter().flat_map(|(_, _, points)| points).map(|point| point.1);
+    let top = round_above(highest.fold(0.0, f64::max));
+    let labels = [0.0, top / 2.0, top].map(units::tick);
+    let last = model.last();
+    let title = format!(" Requests a second: {} ", units::number(last.per_second));
+    chart(model, frame, area, title, &lines, [0.0, top], labels.to_vec());
+}
+
+/// Median and 99th percentile of all requests, on a logarithmic scale.
+pub(super) fn latencies(model: &Model, frame: &mut Frame, area: Rect) {
+    let line = |of: fn((f64, f64)) -> f64| -> Vec<(f64, f64)> {
+        let measured = model.moments.iter().filter_map(|moment| {
+            let ms = of(moment.p50_p99_ms?).max(1e-3);
+            Some((moment.end_s, ms.log10()))
+        });
+        measured.collect()
+    };
+    let (p50, p99) = (line(|both| both.0), line(|both| both.1));
+    let powers = p50.iter().chain(&p99).map(|point| point.1);
+    let (low, high) = powers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), power| {
+        (low.min(power), high.max(power))
+    });
+    // Whole powers of ten, and at least one of them between the ends.
+    let (low, high) =
+        if low > high { (0.0, 1.0) } else { (low.floor(), high.ceil().max(low.floor() + 1.0)) };
+    let mut labels: Vec<String> = (low as i32..=high as i32)
+        .map(|power| match power {
+            ..0 => format!("{} µs", units::plain(1e3 * 10_f64.powi(power))),
+            0..3 => format!("{} ms", units::plain(10_f64.powi(power))),
+            _ => format!("{} s", units::plain(10_f64.powi(power - 3))),
+        })
+        .collect();
+    if labels.len() > usize::from(area.height / 2) {
+        labels.drain(1..labels.len() - 1);
+    }
+    let title = match model.last().p50_p99_ms {
+        Some((p50, p99)) => format!(" Latency: p50 {}, p99 {} ", units::ms(p50), units::ms(p99)),
+        None => " Latency ".to_owned(),
+    };
+    let lines = [("p99", Color::Yellow, p99), ("p50", Color::Green, p50)];
+    chart(model, frame, area, title, &lines, [low, high], labels);
+}
+
+fn chart(
+    model: &Model,
+    frame: &mut Frame,
+    area: Rect,
+    title: String,
+    lines: &[Drawn<'_>],
+    bounds: [f64; 2],
+    labels: Vec<String>,
+) {
+    let sets = lines.iter().map(|(_, colour, points)| {
+        let set = Dataset::default().marker(Marker::Braille).graph_type(GraphType::Line);
+        set.fg(*colour).data(points)
+    });
+    let named = lines.iter().filter(|_| lines.len() > 1);
+    let legend: Vec<Span> =
+        named.map(|(name, colour, _)| Span::styled(format!(" {name} "), *colour)).collect();
+    let end = model.duration.as_secs_f64().max(model.elapsed_s);
+    let times = ["0".to_owned(), units::seconds(end / 2.0), units::seconds(end)];
+    let block = Block::bordered()
+        .title(title.bold())
+        .title_bottom(Line::from(legend).right_aligned())
+        .border_style(Style::new().dark_gray());
+    let axis = Axis::default().style(Style::new().dark_gray());
+    let chart = Chart::new(sets.collect())
+        .block(block)
+        .x_axis(axis.clone().bounds([0.0, end]).labels(times))
+        .y_axis(axis.bounds(bounds).labels(labels))
+        .legend_position(None);
+    frame.render_widget(chart, area);
+}
+
+/// Delivery lag, the server's memory and processor, and the generator's own lag.
+pub(super) fn small(model: &Model, frame: &mut Frame, area: Rect) {
+    let thousandths = |value: f64| (value * 1e3) as u64;
+    let delivery = |moment: &Moment| moment.delivery.map(|delivery| delivery.p99_ms);
+    let memory = |moment: &Moment| moment.server.map(|server| server.memory_bytes);
+    let cores = |moment: &Moment| moment.server.map(|server| server.cores);
+    let told = |name: &str, value: Option<String>| match value {
+        Some(value) => format!("{name} {value}"),
+        None => format!("{name} -"),
+    };
+    let own_lag = model.last().own_lag_ms;
+    let all: [(String, Color, Vec<Option<u64>>); 4] = [
+        (
+            told("delivery p99", model.latest(delivery).map(units::ms)),
+            Color::Magenta,
+            model.moments.iter().map(|moment| delivery(moment).map(thousandths)).collect(),
+        ),
+        (
+            told("memory", model.latest(memory).map(|bytes| units::bytes(bytes as f64))),
+            Color::Blue,
+            model.moments.iter().map(memory).collect(),
+        ),
+        (
+            told(
+                "processor",
+                model.latest(cores).map(|all| format!("{} cores", units::number(all))),
+            ),
+            Color::Green,
+            model.moments.iter().map(|moment| cores(moment).map(thousandths)).collect(),
+        ),
+        (
+            format!("own lag p99 {}", units::ms(own_lag)),
+            Color::DarkGray,
+            model.moments.iter().map(|moment| Some(thousandths(moment.own_lag_ms))).collect(),
+        ),
+    ];
+    let places = Layout::horizontal([Constraint::Fill(1); 4]).spacing(2).split(area);
+    for ((title, colour, values), place) in all.into_iter().zip(places.iter()) {
+        let newest = values.len().saturating_sub(usize::from(place.width));
+        let values: Vec<Option<u64>> = values.into_iter().skip(newest).collect();
+        let [above, below] =
+            Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(*place);
+        frame.render_widget(Line::from(title), above);
+        frame.render_widget(Sparkline::default().data(values).fg(colour), below);
+    }
+}
+
+/// The least of 1, 2 and 5 times a power of ten of at least `value`.
+fn round_above(value: f64) -> f64 {
+    if value <= 0.0 {
+        return 1.0;
+    }
+    let power = 10_f64.powf(value.log10().floor());
+    let enough = |step: &f64| step * power >= value;
+    [1.0, 2.0, 5.0].into_iter().find(enough).unwrap_or(10.0) * power
+}
