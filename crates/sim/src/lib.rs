@@ -7,6 +7,7 @@
 
 pub mod client;
 pub mod hgrm;
+pub mod interval;
 pub mod population;
 pub mod report;
 pub mod simulate;
@@ -22,6 +23,7 @@ mod generator;
 mod progress;
 mod run;
 
+pub use interval::Interval;
 pub use population::Population;
 pub use simulate::{Drive, Rehearsal, SimError, SimulateOptions, simulate};
 pub use summary::Summary;
