@@ -1,0 +1,297 @@
+//! Objectives: what must hold of a run, such as `p99<50ms,errors<0.1%,lag_p99<1s`.
+//!
+//! An objective is kept in the units it was given in, so that it is told as it was asked for.
+
+mod parse;
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+pub use parse::SloError;
+
+/// What a run is measured by.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Measures {
+    /// Requests that were due, a second.
+    pub asked_per_s: f64,
+    /// Requests that were done, a second.
+    pub done_per_s: f64,
+    /// The share of requests that failed, 0 to 1.
+    pub errors_share: f64,
+    /// Latencies of the slowest kind of request.
+    pub latency: Latency,
+    /// From a post's acceptance to its sight in a follower's home, if any was sampled.
+    pub lag: Option<Lag>,
+    /// Whether anything is delivered at all, so that there should be samples.
+    pub delivers: bool,
+    /// The 99th percentile of the generator's own lag, in milliseconds.
+    pub own_lag_p99_ms: f64,
+    /// Why the figures cannot be trusted; empty if they can.
+    pub invalid: Vec<String>,
+}
+
+/// Latencies in milliseconds, from when requests were due.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Latency {
+    /// Half of the requests took at most this long.
+    pub p50_ms: f64,
+    /// 90 % did.
+    pub p90_ms: f64,
+    /// 99 % did.
+    pub p99_ms: f64,
+    /// 99.9 % did.
+    pub p999_ms: f64,
+    /// The longest.
+    pub max_ms: f64,
+}
+
+/// Delivery lag in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Lag {
+    /// Half of the posts looked for were seen within this time.
+    pub p50_ms: f64,
+    /// 99 % were.
+    pub p99_ms: f64,
+    /// The longest.
+    pub max_ms: f64,
+}
+
+/// What an objective is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    P50,
+    P90,
+    P99,
+    P999,
+    Max,
+    Errors,
+    LagP50,
+    LagP99,
+    LagMax,
+}
+
+impl Subject {
+    const ALL: [Subject; 9] = [
+        Subject::P50,
+        Subject::P90,
+        Subject::P99,
+        Subject::P999,
+        Subject::Max,
+        Subject::Errors,
+        Subject::LagP50,
+        Subject::LagP99,
+        Subject::LagMax,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Subject::P50 => "p50",
+            Subject::P90 => "p90",
+            Subject::P99 => "p99",
+            Subject::P999 => "p99.9",
+            Subject::Max => "max",
+            Subject::Errors => "errors",
+            Subject::LagP50 => "lag_p50",
+            Subject::LagP99 => "lag_p99",
+            Subject::LagMax => "lag_max",
+        }
+    }
+
+    fn is_lag(self) -> bool {
+        matches!(self, Subject::LagP50 | Subject::LagP99 | Subject::LagMax)
+    }
+
+    /// In milliseconds or percent; none if it was not sampled.
+    fn measured(self, measures: &Measures) -> Option<f64> {
+        let Measures { latency, lag, .. } = measures;
+        match self {
+            Subject::P50 => Some(latency.p50_ms),
+            Subject::P90 => Some(latency.p90_ms),
+            Subject::P99 => Some(latency.p99_ms),
+            Subject::P999 => Some(latency.p999_ms),
+            Subject::Max => Some(latency.max_ms),
+            Subject::Errors => Some(measures.errors_share * 100.0),
+            Subject::LagP50 => lag.map(|lag| lag.p50_ms),
+            Subject::LagP99 => lag.map(|lag| lag.p99_ms),
+            Subject::LagMax => lag.map(|lag| lag.max_ms),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Us,
+    Ms,
+    S,
+    Percent,
+}
+
+impl Unit {
+    /// A unit that ends another one stands behind it.
+    const ALL: [Unit; 4] = [Unit::Us, Unit::Ms, Unit::S, Unit::Percent];
+
+    fn name(self) -> &'static str {
+        match self {
+            Unit::Us => "us",
+            Unit::Ms => "ms",
+            Unit::S => "s",
+            Unit::Percent => "%",
+        }
+    }
+
+    /// One of it in milliseconds or percent.
+    fn size(self) -> f64 {
+        match self {
+            Unit::Us => 0.001,
+            Unit::Ms | Unit::Percent => 1.0,
+            Unit::S => 1_000.0,
+        }
+    }
+}
+
+/// Something that must be below a bound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Objective {
+    subject: Subject,
+    /// In `unit`, above 0.
+    bound: f64,
+    unit: Unit,
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}<{}{}", self.subject.name(), self.bound, self.unit.name())
+    }
+}
+
+/// Objectives that must all hold: at least one, each about something else.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slo(Vec<Objective>);
+
+/// An objective that does not hold, as a line for people.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Breach {
+    objective: Objective,
+    /// In milliseconds or percent; none if nothing was sampled.
+    measured: Option<f64>,
+}
+
+impl Slo {
+    /// The objectives that a run did not meet. One about delivery that nothing was sampled for is
+    /// not met, unless there is nothing to deliver.
+    pub fn check(&self, measures: &Measures) -> Vec<Breach> {
+        let breach = |&objective: &Objective| {
+            let Objective { subject, bound, unit } = objective;
+            let measured = subject.measured(measures);
+            let met = match measured {
+                // What is not a number is not below the bound either.
+                Some(value) => value.partial_cmp(&(bound * unit.size())) == Some(Ordering::Less),
+                None => !measures.delivers,
+            };
+            (!met).then_some(Breach { objective, measured })
+        };
+        self.0.iter().filter_map(breach).collect()
+    }
+
+    /// Whether delivery must be sampled to tell.
+    pub fn is_about_lag(&self) -> bool {
+        self.0.iter().any(|objective| objective.subject.is_lag())
+    }
+}
+
+impl fmt::Display for Slo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, objective) in self.0.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            write!(f, "{comma}{objective}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Slo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Breach { objective: Objective { subject, bound, unit }, measured } = *self;
+        let (name, unit_name) = (subject.name(), unit.name());
+        let Some(measured) = measured else {
+            return write!(f, "{name}: no delivery was seen");
+        };
+        let measured = three_digits(measured / unit.size());
+        write!(f, "{name} {measured} {unit_name} >= {bound} {unit_name}")
+    }
+}
+
+impl Serialize for Breach {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// With as many decimals as three digits need.
+fn three_digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        0.0..1.0 => 3,
+        1.0..10.0 => 2,
+        10.0..100.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slo(text: &str) -> Slo {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    fn measures() -> Measures {
+        let latency =
+            Latency { p50_ms: 2.0, p90_ms: 9.5, p99_ms: 50.0, p999_ms: 81.24, max_ms: 1_420.0 };
+        let lag = Some(Lag { p50_ms: 3.0, p99_ms: 999.9, max_ms: 1_000.0 });
+        Measures { errors_share: 0.001, latency, lag, delivers: true, ..Measures::default() }
+    }
+
+    #[test]
+    fn what_is_not_below_its_bound_is_a_breach() {
+        let check = |text: &str, expect: &[&str]| {
+            let breaches = slo(text).check(&measures());
+            let told: Vec<String> = breaches.iter().map(Breach::to_string).collect();
+            assert_eq!(told, expect, "{text}");
+        };
+        check("p50<2.1ms,p90<10ms,p99<51ms,p99.9<82ms,max<1.5s,errors<0.2%", &[]);
+        check("p99<50ms", &["p99 50.0 ms >= 50 ms"]);
+        check("p99.9<80ms,max<1s", &["p99.9 81.2 ms >= 80 ms", "max 1.42 s >= 1 s"]);
+        check("p50<1ms,p90<9000us", &["p50 2.00 ms >= 1 ms", "p90 9500 us >= 9000 us"]);
+        check("errors<0.1%", &["errors 0.100 % >= 0.1 %"]);
+        check("lag_p50<4ms,lag_p99<1s,lag_max<1s", &["lag_max 1.00 s >= 1 s"]);
+    }
+
+    #[test]
+    fn a_lag_that_was_not_seen_is_a_breach_where_something_is_delivered() {
+        let objectives = slo("p99<1s,lag_p99<1s");
+        assert!(objectives.is_about_lag() && !slo("p99<1s,errors<1%").is_about_lag());
+        let check = |delivers: bool, expect: &[&str]| {
+            let breaches = objectives.check(&Measures { lag: None, delivers, ..measures() });
+            let told: Vec<String> = breaches.iter().map(Breach::to_string).collect();
+            assert_eq!(told, expect);
+        };
+        check(true, &["lag_p99: no delivery was seen"]);
+        check(false, &[]);
+    }
+
+    #[test]
+    fn what_is_not_a_number_meets_no_objective() {
+        let latency = Latency { p99_ms: f64::NAN, ..Latency::default() };
+        assert_eq!(slo("p99<1s").check(&Measures { latency, ..measures() }).len(), 1);
+    }
+}
