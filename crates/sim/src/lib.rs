@@ -5,6 +5,7 @@
 //! The crate speaks HTTP only and knows nothing of the server's insides, so it can drive any
 //! server that answers the same routes.
 
+pub mod capacity;
 pub mod client;
 pub mod hgrm;
 pub mod interval;

@@ -1,0 +1,62 @@
+//! The first bracket: down by halves until a rate holds, then up by doubles until one fails twice.
+//!
+//! One failure may be a hiccup, and every repeat would start in the wrong place. A rate that holds by
+//! chance does no harm: the next one fails.
+
+use super::{Bracket, FLOOR_PER_S, Finding, Hunt, Search, Stop, Trials, Verdict};
+
+/// The most trials that finding a bracket takes.
+pub(super) fn trials_max(search: &Search) -> usize {
+    let doublings = |from: f64, to: f64| (to / from).log2().ceil() as usize;
+    // The floor may be tried twice, and so may every rate on the way up; below a rate that is too much
+    // for the generator what is left of a doubling is halved.
+    let down = doublings(FLOOR_PER_S, search.start_per_s) + 2;
+    let up = doublings(FLOOR_PER_S, search.rate_per_s_max) + 1 + search.halvings();
+    down + 2 * up
+}
+
+impl<T: Trials + Send> Hunt<'_, T> {
+    /// Rates of which the lower one holds and the higher one does not, at most a doubling apart.
+    pub(super) async fn climb(&mut self) -> Result<Bracket, Stop> {
+        let mut failed = None;
+        let mut low = self.search.start_per_s;
+        loop {
+            match self.attempt(low).await? {
+                Verdict::Holds => break,
+                Verdict::Fails if failed == Some(FLOOR_PER_S) => {
+                    return Err(Stop::Found(Finding::Nothing { rate_per_s: FLOOR_PER_S }));
+                }
+                Verdict::Fails => failed = Some(low),
+                Verdict::Unknown if low == FLOOR_PER_S => {
+                    return Err(Stop::Found(self.at_least()));
+                }
+                Verdict::Unknown => {}
+            }
+            low = (low / 2.0).max(FLOOR_PER_S);
+        }
+        while let Some(next) = self.above(low) {
+            match self.attempt(next).await? {
+                Verdict::Holds => low = next,
+                Verdict::Fails if failed == Some(next) => {
+                    return Ok(Bracket { low, high: next });
+                }
+                Verdict::Fails => failed = Some(next),
+                Verdict::Unknown => {}
+            }
+        }
+        Err(Stop::Found(self.at_least()))
+    }
+
+    /// The next rate to try above one that holds; none if there is no room below the ceiling.
+    fn above(&self, low: f64) -> Option<f64> {
+        let (ceiling, double) = (self.ceiling.per_s, 2.0 * low);
+        if double < ceiling {
+            return Some(double);
+        }
+        if self.ceiling.unheard.is_none() {
+            return (low < ceiling).then_some(ceiling);
+        }
+        let middle = Bracket { low, high: ceiling }.middle();
+        (ceiling / low > 1.0 + self.search.resolution).then_some(middle)
+    }
+}
