@@ -22,6 +22,7 @@
 //! The state is the list of trials; a bracket is only a reading of it.
 
 mod climb;
+mod rehearsed;
 mod repeat;
 mod told;
 
@@ -35,6 +36,7 @@ use serde::Serialize;
 use crate::SimError;
 use crate::interval::{Interval, SAMPLES_MAX};
 use crate::slo::{Breach, Measures, Slo};
+pub use rehearsed::Rehearsed;
 pub use told::Step;
 
 /// The lowest rate that is tried, in requests a second.

@@ -151,10 +151,12 @@ pub(super) fn what_was_run(summary: &Summary, recording: &Recording, command: &s
     let lag = &summary.lag;
     let (late, waited) = (count(lag.late_starts), count(lag.waited_for_connection));
     let own = ms(lag.own_p99_ms);
-    let memory = summary.generator_memory_bytes;
-    let memory = memory.map_or(String::new(), |all| format!(", {} of memory", bytes(all as f64)));
+    let used = summary.generator.map_or(String::new(), |used| {
+        let (cores, memory) = (number(used.cores), bytes(used.memory_bytes as f64));
+        format!(", {cores} cores, {memory} of memory")
+    });
     let lag =
-        format!("own lag p99 {own}, {late} late starts, {waited} waited for a connection{memory}");
+        format!("own lag p99 {own}, {late} late starts, {waited} waited for a connection{used}");
     rows.push(("Generator", lag));
     let mut html = String::from("<dl class=\"facts\">\n");
     for (name, value) in rows {
