@@ -50,6 +50,7 @@ impl Demo {
             feed: Some(Load::Heavy),
             stories: Some(Storytelling { friends: STORIES.friends.min(self.users - 1), ..STORIES }),
             drawings: None,
+            keys: None,
             seed: SEED,
             graph: None,
             loaded: false,

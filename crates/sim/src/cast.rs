@@ -8,8 +8,8 @@ use crate::population::GraphError;
 use crate::run::{Kind, Watched};
 use crate::simulate::{Drive, SimulateOptions};
 use crate::workload::{
-    Crowd, Drawings, Load, Merged, Storytelling, Tellings, Tempo, Workload, flash, read_friends,
-    read_homes, recognise, tell,
+    Crowd, Drawings, KEYS_PER_SECOND, KeyLoad, Load, Merged, Storytelling, Tellings, Tempo,
+    Workload, flash, operate, read_friends, read_homes, recognise, tell,
 };
 
 /// Everybody, and what they have to do with each other. Each part of the rehearsal is there or not.
@@ -20,6 +20,7 @@ pub(crate) struct Cast {
     pub(crate) feed: Option<Feed>,
     pub(crate) stories: Option<Stories>,
     pub(crate) drawings: Option<Drawings>,
+    pub(crate) keys: Option<KeyLoad>,
     /// Seed of names, actions and texts.
     pub(crate) seed: u64,
 }
@@ -47,6 +48,7 @@ pub(crate) struct Players {
     crowd: Option<(Arc<Crowd>, Load)>,
     stories: Option<Stories>,
     drawings: Option<Drawings>,
+    keys: Option<KeyLoad>,
     /// The most followed person, and everybody who follows them.
     celebrity: Option<(u32, Vec<u32>)>,
     /// Whose homes are looked at.
@@ -81,7 +83,7 @@ impl Cast {
             let tellings = Arc::new(Tellings::new(people, &telling, seed));
             stories = Some(Stories { friends, tellings, telling });
         }
-        Ok(Cast { people, feed, stories, drawings, seed })
+        Ok(Cast { people, feed, stories, drawings, keys: options.keys, seed })
     }
 
     /// What remains to be known when everybody is loaded.
@@ -93,6 +95,7 @@ impl Cast {
             crowd: feed.map(|feed| (Arc::new(Crowd::new(&feed.follows, seed)), feed.load)),
             stories: self.stories.clone(),
             drawings: self.drawings.clone(),
+            keys: self.keys,
             celebrity: feed.and_then(|feed| celebrity(&feed.follows)),
             watched: feed.map(|feed| Arc::new(Watched::among(&feed.follows, seed))),
             seed,
@@ -111,9 +114,14 @@ fn celebrity(follows: &Population) -> Option<(u32, Vec<u32>)> {
 impl Players {
     /// The kinds of requests that they make.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
-        let feed = self.crowd.iter().flat_map(|_| Kind::FEED);
+        let feed = self.crowd.iter().flat_map(|(_, load)| match load {
+            Load::Light | Load::Heavy => Kind::FEED,
+            Load::Deathstar => Kind::DEATHSTAR,
+        });
         let stories = self.stories.iter().flat_map(|_| Kind::STORIES);
-        feed.chain(stories).chain(self.drawings.iter().flat_map(|_| Kind::DRAWINGS)).collect()
+        let drawings = self.drawings.iter().flat_map(|_| Kind::DRAWINGS);
+        let keys = self.keys.iter().flat_map(|keys| keys.ycsb.verbs()).map(Kind::Key);
+        feed.chain(stories).chain(drawings).chain(keys).collect()
     }
 
     /// Actions a second on average, if they are left to themselves.
@@ -127,7 +135,8 @@ impl Players {
             tellings + f64::from(telling.homes_per_second) + telling.story_reads_per_second()
         });
         let drawings = self.drawings.as_ref().map(|drawings| f64::from(drawings.per_second));
-        [feed, stories, drawings].into_iter().flatten().sum()
+        let keys = self.keys.map(|_| KEYS_PER_SECOND);
+        [feed, stories, drawings, keys].into_iter().flatten().sum()
     }
 
     /// Everything that everybody does, in order of time. Every `turn` is another course of the same
@@ -153,6 +162,11 @@ impl Players {
         }
         if let Some(drawings) = &self.drawings {
             add(Box::new(recognise(drawings.per_second, seed(4))));
+        }
+        if let Some(keys) = self.keys {
+            // At their own rate from the start: when a key may be read depends on the time it had.
+            let operations = operate(keys, KEYS_PER_SECOND * factor, turn, seed(6));
+            merged.add(Tempo::new(1.0, drive.day).apply(operations));
         }
         if let (Some(at), Some((person, followers))) = (drive.flash, &self.celebrity) {
             merged.add(flash(at, *person, followers, seed(5)));

@@ -30,4 +30,4 @@ pub use population::Population;
 pub use simulate::{Drive, Rehearsal, SimError, SimulateOptions, simulate};
 pub use slo::{Measures, Slo};
 pub use summary::Summary;
-pub use workload::{Drawings, Storytelling};
+pub use workload::{Drawings, KeyLoad, Storytelling, Ycsb};

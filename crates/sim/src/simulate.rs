@@ -19,7 +19,7 @@ use crate::population::{GraphError, PEOPLE_MAX};
 use crate::run::{Course, Finished, Lanes, WINDOWS_MAX, cancelled, run};
 use crate::summary::{DrawingsSummary, FeedSummary, LagSummary, StoriesSummary, Summary};
 use crate::watch::Watcher;
-use crate::workload::{Drawings, Load, Storytelling};
+use crate::workload::{Drawings, KeyLoad, Load, Storytelling};
 
 /// Most friends of each person: all of a population still fit 32-bit positions.
 const FRIENDS_MAX: u32 = 400;
@@ -46,6 +46,8 @@ pub struct SimulateOptions {
     pub stories: Option<Storytelling>,
     /// What drawings are recognised, if that is rehearsed.
     pub drawings: Option<Drawings>,
+    /// What is done with keys of a bucket, if that is rehearsed.
+    pub keys: Option<KeyLoad>,
     /// The seed of the population, the names, the actions and the texts.
     pub seed: u64,
     /// An edge list to take follows and friendships from instead of making them.
@@ -257,6 +259,9 @@ fn check(options: &SimulateOptions) -> Result<(), SimError> {
     if options.drawings.as_ref().is_some_and(|drawings| drawings.references.is_empty()) {
         return bad("drawings are made of at least 1 reference".to_owned());
     }
+    if options.keys.is_some_and(|keys| keys.records == 0 || keys.value_bytes == 0) {
+        return bad("there is at least 1 record, of at least 1 byte".to_owned());
+    }
     if let Some(Storytelling { friends, stories, life_s, .. }) = options.stories {
         let friends_max = FRIENDS_MAX.min(options.users - 1);
         if options.graph.is_none() && !(1..=friends_max).contains(&friends) {
@@ -308,6 +313,7 @@ fn beginning(cast: &Cast, made: bool) -> Summary {
         feed,
         stories: cast.stories.as_ref().map(stories),
         drawings: cast.drawings.as_ref().map(drawings),
+        keys: cast.keys,
         load_s: 0.0,
         run_s: 0.0,
         interrupted: false,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::population::Shares;
 use crate::watch::Delivery;
-use crate::workload::Load;
+use crate::workload::{KeyLoad, Load};
 
 /// The outcome of a rehearsal. Latencies count from when an action was due.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -25,6 +25,9 @@ pub struct Summary {
     /// What there is to say of drawings, if they were rehearsed.
     #[serde(flatten)]
     pub drawings: Option<DrawingsSummary>,
+    /// What was done with keys of a bucket, if that was rehearsed.
+    #[serde(flatten)]
+    pub keys: Option<KeyLoad>,
     /// Seconds that loading took.
     pub load_s: f64,
     /// Seconds that the run took, to its last answer.
@@ -212,8 +215,12 @@ impl Summary {
             format!("drawings made of {references}, {recognitions_due_per_second} a second")
         };
         let people = (!ties.is_empty()).then_some(people);
-        let parts: Vec<String> =
-            people.into_iter().chain(self.drawings.iter().map(drawings)).collect();
+        let keys = |keys: &KeyLoad| {
+            let KeyLoad { ycsb, records, value_bytes } = keys;
+            format!("a bucket of {records} records of {value_bytes} bytes, YCSB {ycsb:?}")
+        };
+        let parts = people.into_iter().chain(self.drawings.iter().map(drawings));
+        let parts: Vec<String> = parts.chain(self.keys.iter().map(keys)).collect();
         parts.join(", ")
     }
 }

@@ -9,10 +9,13 @@
 //!
 //! The times do not depend on the server: this is the open half of an open loop.
 
+mod deathstar;
 mod drawings;
 mod flash;
 mod stories;
 mod tempo;
+mod ycsb;
+mod zipf;
 
 use std::iter::Peekable;
 use std::num::NonZeroU32;
@@ -33,6 +36,8 @@ pub(crate) use flash::flash;
 pub use stories::Storytelling;
 pub(crate) use stories::{Tellings, read_friends, read_homes, tell};
 pub(crate) use tempo::Tempo;
+pub use ycsb::{KeyLoad, Value, Ycsb};
+pub(crate) use ycsb::{KeyVerb, PER_SECOND as KEYS_PER_SECOND, key, operate};
 
 /// How busy people are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -42,6 +47,8 @@ pub enum Load {
     Light,
     /// Everybody who does anything does it more often.
     Heavy,
+    /// Not people's habits but a benchmark's: 60 % home timelines, 30 % user timelines, 10 % posts.
+    Deathstar,
 }
 
 /// What a post is about, `T` being how the mentioned person is told (a number, a handle).
@@ -109,6 +116,39 @@ pub enum What {
         /// The seed the drawing is made from.
         seed: u64,
     },
+    /// Reads the newest posts of this person.
+    ReadUserTimeline(u32),
+    /// Reads the value of a key. Keys are told by the numbers of their records, and nobody in
+    /// particular does anything with them.
+    ReadKey(u64),
+    /// Writes another value to a key.
+    UpdateKey {
+        /// The record.
+        record: u64,
+        /// What is written.
+        value: Value,
+    },
+    /// Writes a key that was not there.
+    InsertKey {
+        /// The record.
+        record: u64,
+        /// What is written.
+        value: Value,
+    },
+    /// Lists keys in their order.
+    ScanKeys {
+        /// The record behind whose key they begin.
+        from: u64,
+        /// How many, at least 1.
+        keys: u32,
+    },
+    /// Reads the value of a key, changes a part of it and writes it back.
+    ModifyKey {
+        /// The record.
+        record: u64,
+        /// What the part is made from.
+        value: Value,
+    },
 }
 
 impl What {
@@ -122,7 +162,7 @@ impl What {
 
     /// Whether it takes a second request that follows from the answer to the first.
     pub(crate) fn takes_two(self) -> bool {
-        false
+        matches!(self, What::ModifyKey { .. })
     }
 }
 
@@ -168,6 +208,7 @@ enum Verb {
     Post,
     ReadHome,
     ReadMentions,
+    ReadUserTimeline,
 }
 
 /// Shares of people by activity, in percent; the last class does nothing. Only the first two
@@ -192,6 +233,8 @@ struct Clock {
     verb: Verb,
     /// Where the class stands in the list of people.
     class: Range<usize>,
+    /// Of numbers even between 0 and 1, this power is even in ranks by their rates.
+    tail: f64,
     /// Mean seconds between two of these actions, by anybody of the class.
     interval_s: f64,
     /// When the next one is due, in seconds from the start.
@@ -253,16 +296,14 @@ impl Workload {
     /// The actions of a crowd.
     pub fn new(crowd: Arc<Crowd>, load: Load, seed: u64) -> Workload {
         let mut rng = StdRng::seed_from_u64(seed);
-        let classes = classes(crowd.size());
-        let mut clocks = Vec::new();
-        for (class, verb, light_s, heavy_s) in HABITS {
-            let every_s = if load == Load::Light { light_s } else { heavy_s };
-            let Some(class) = classes.get(class).filter(|class| !class.is_empty()) else {
-                continue;
-            };
-            let interval_s = every_s / class.len() as f64;
-            let next_s = exponential(interval_s, &mut rng);
-            clocks.push(Clock { verb, class: class.clone(), interval_s, next_s });
+        let mut clocks: Vec<Clock> = match load {
+            Load::Light => habits(crowd.size(), false).collect(),
+            Load::Heavy => habits(crowd.size(), true).collect(),
+            Load::Deathstar => deathstar::clocks(&(0..crowd.people.len())).collect(),
+        };
+        clocks.retain(|clock| !clock.class.is_empty());
+        for clock in &mut clocks {
+            clock.next_s = exponential(clock.interval_s, &mut rng);
         }
         Workload { crowd, clocks, rng }
     }
@@ -276,6 +317,9 @@ impl Workload {
         match verb {
             Verb::ReadHome => What::ReadHome,
             Verb::ReadMentions => What::ReadMentions,
+            Verb::ReadUserTimeline => {
+                What::ReadUserTimeline(self.rng.random_range(0..self.crowd.size()))
+            }
             Verb::Post => What::Post { kind: self.post_kind(person), text_seed: self.rng.random() },
         }
     }
@@ -313,11 +357,22 @@ impl Iterator for Workload {
         let clock = self.clocks.iter_mut().min_by(|a, b| a.next_s.total_cmp(&b.next_s))?;
         let (verb, due_s) = (clock.verb, clock.next_s);
         clock.next_s += exponential(clock.interval_s, &mut self.rng);
-        let rank = self.rng.random::<f64>().powf(RATE_TAIL) * clock.class.len() as f64;
+        let rank = self.rng.random::<f64>().powf(clock.tail) * clock.class.len() as f64;
         let person = *self.crowd.people.get(clock.class.start + rank as usize)?;
         let what = self.what(verb, person);
         Some(Action { due: Duration::from_secs_f64(due_s), person, what })
     }
+}
+
+/// The clocks of [`HABITS`].
+fn habits(people: u32, heavy: bool) -> impl Iterator<Item = Clock> {
+    let classes = classes(people);
+    HABITS.into_iter().filter_map(move |(class, verb, light_s, heavy_s)| {
+        let class = classes.get(class)?.clone();
+        let every_s = if heavy { heavy_s } else { light_s };
+        let interval_s = every_s / class.len() as f64;
+        Some(Clock { verb, class, tail: RATE_TAIL, interval_s, next_s: 0.0 })
+    })
 }
 
 /// Where each class stands in a list of everybody.

@@ -236,6 +236,7 @@ fn options(target: SocketAddr) -> SimulateOptions {
         feed: Some(Load::Heavy),
         stories: None,
         drawings: None,
+        keys: None,
         seed: 4,
         graph: None,
         loaded: false,

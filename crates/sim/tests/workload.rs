@@ -133,3 +133,40 @@ fn some_of_a_class_act_far_more_often_than_others_and_nobody_hardly_ever() {
     assert!((most - 500.0 * 100.0_f64.powf(1.0 / 3.0)).abs() < 250.0, "{most}");
     assert!((least - 500.0 * 2.0 / 3.0).abs() < 80.0, "{least}");
 }
+
+#[test]
+fn deathstar_reads_homes_and_people_and_posts_in_its_shares_by_anybody_alike() {
+    let stretch = Duration::from_secs(40);
+    let actions = Workload::new(crowd(3), Load::Deathstar, 3);
+    assert!((actions.per_second() - 1_000.0).abs() < 1e-9);
+    let actions: Vec<Action> = actions.take_while(|action| action.due < stretch).collect();
+    let all = actions.len() as f64;
+    assert!((all - 40_000.0).abs() < 4.5 * 40_000_f64.sqrt(), "{all}");
+    let mut counts = HashMap::new();
+    let (mut by, mut of) = (vec![0_u32; PEOPLE as usize], vec![0_u32; PEOPLE as usize]);
+    for action in actions {
+        by[action.person as usize] += 1;
+        let name = match action.what {
+            What::ReadHome => "home",
+            What::ReadUserTimeline(other) => {
+                of[other as usize] += 1;
+                "user"
+            }
+            What::Post { kind: PostKind::Plain, .. } => "plain",
+            What::Post { kind: PostKind::MentionFirst(_), .. } => "first",
+            What::Post { kind: PostKind::MentionWithin(_), .. } => "within",
+            other => panic!("{other:?}"),
+        };
+        *counts.entry(name).or_insert(0_u32) += 1;
+    }
+    let mention = 0.1 / 3.0;
+    for (name, share) in
+        [("home", 0.6), ("user", 0.3), ("plain", mention), ("first", mention), ("within", mention)]
+    {
+        let off = (f64::from(counts[name]) - share * all).abs();
+        assert!(off < 4.5 * (share * (1.0 - share) * all).sqrt(), "{name}: {counts:?}");
+    }
+    // About 20 actions by everybody and 6 reads of everybody; one by the heavy tail would have 80.
+    assert!(by.iter().all(|count| (1..50).contains(count)), "{:?}", by.iter().max());
+    assert!(of.iter().all(|count| *count < 25), "{:?}", of.iter().max());
+}

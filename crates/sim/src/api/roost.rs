@@ -1,6 +1,7 @@
 //! roost's own routes: actions as requests, and what their answers say.
 
 mod batch;
+mod keys;
 mod lines;
 pub(super) mod load;
 
@@ -47,6 +48,14 @@ impl Api for Roost {
             What::ReadMentions => self.write_page(Timeline::Mentions(person), request),
             What::ReadStoriesHome => get(format!("{person}/stories/home?limit={STORIES_HOME}")),
             What::ReadStories(friend) => get(format!("{friend}/stories?as={person}&limit={PAGE}")),
+            What::ReadUserTimeline(other) => self.write_page(Timeline::Posts(other), request),
+            What::ReadKey(record) | What::ModifyKey { record, .. } => {
+                keys::read(&self.requests, record, request);
+            }
+            What::UpdateKey { record, value } | What::InsertKey { record, value } => {
+                keys::write(&self.requests, record, &value.bytes(), request);
+            }
+            What::ScanKeys { from, keys } => keys::scan(&self.requests, from, keys, request),
             What::Recognise { seed } => {
                 let drawing = distorted(self.references.as_deref().unwrap_or_default(), seed);
                 let body = format!("{{\"sample\":\"{drawing}\"}}");
@@ -76,8 +85,11 @@ impl Api for Roost {
         }
     }
 
-    fn write_second(&self, action: &Action, _: &[u8], _: &mut Vec<u8>) {
-        unreachable!("no request follows from another: {action:?}")
+    fn write_second(&self, action: &Action, first: &[u8], request: &mut Vec<u8>) {
+        let What::ModifyKey { record, value } = action.what else {
+            unreachable!("no request follows from another: {action:?}")
+        };
+        keys::write(&self.requests, record, &value.changed(first), request);
     }
 
     /// The answer to a batch has a line for each of its things.
@@ -170,6 +182,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::workload::Value;
 
     fn roost() -> Roost {
         let target = SocketAddr::from(([127, 0, 0, 1], 1));
@@ -219,6 +232,39 @@ mod tests {
     }
 
     #[test]
+    fn a_key_that_is_modified_is_read_first_and_written_with_what_was_read() {
+        let (value, head) = (Value { seed: 9, bytes: 3 }, "HTTP/1.1\r\nHost: localhost:1\r\n");
+        let head = format!("{head}Authorization: Bearer k\r\n");
+        let path = "/v1/buckets/ycsb/keys/user6284781860667377211";
+        let put = |body: &[u8]| {
+            let media = "Content-Type: application/octet-stream\r\nContent-Length: ";
+            let head = format!("PUT {path} {head}{media}{}\r\n\r\n", body.len());
+            [head.as_bytes(), body].concat()
+        };
+        let get = format!("GET {path} {head}\r\n").into_bytes();
+        let check = |what: What, first: &[u8], second: Option<&[u8]>| {
+            let action = Action { due: Duration::ZERO, person: 0, what };
+            let mut request = Vec::new();
+            roost().write(&action, &mut request);
+            assert_eq!(request, first, "{what:?}");
+            assert_eq!(what.takes_two(), second.is_some());
+            if let Some(second) = second {
+                roost().write_second(&action, b"what was read", &mut request);
+                assert_eq!(request, second, "{what:?}");
+            }
+        };
+        let changed = value.changed(b"what was read");
+        assert!(changed != b"what was read" && changed.len() == 13);
+        check(What::ModifyKey { record: 0, value }, &get, Some(&put(&changed)));
+        check(What::ReadKey(0), &get, None);
+        check(What::UpdateKey { record: 0, value }, &put(&value.bytes()), None);
+        check(What::InsertKey { record: 0, value }, &put(&value.bytes()), None);
+        let scan = "/v1/buckets/ycsb/keys?limit=7&after=user6284781860667377211";
+        let scan = format!("GET {scan} {head}\r\n").into_bytes();
+        check(What::ScanKeys { from: 0, keys: 7 }, &scan, None);
+    }
+
+    #[test]
     fn actions_become_the_requests_of_the_api() {
         let roost = roost();
         let check = |what: What, expect: &str| {
@@ -230,6 +276,8 @@ mod tests {
         let head = "HTTP/1.1\nHost: localhost:1\nAuthorization: Bearer k\n";
         check(What::ReadHome, &format!("GET /v1/users/7/timeline?limit=20 {head}\n"));
         check(What::ReadMentions, &format!("GET /v1/users/7/mentions?limit=20 {head}\n"));
+        let posts = format!("GET /v1/users/3/posts?limit=20 {head}\n");
+        check(What::ReadUserTimeline(3), &posts);
         let home = format!("GET /v1/users/7/stories/home?limit=10 {head}\n");
         check(What::ReadStoriesHome, &home);
         check(What::ReadStories(3), &format!("GET /v1/users/3/stories?as=7&limit=20 {head}\n"));

@@ -26,16 +26,21 @@ impl Requests {
 
     /// Replaces `buffer` with a POST of a JSON `body` to `path`.
     pub fn post(&self, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
-        self.post_as("application/json", path, body, buffer);
+        self.send_as("POST ", "application/json", path, body, buffer);
+    }
+
+    /// Replaces `buffer` with a PUT of a `body` of any bytes to `path`.
+    pub(crate) fn put(&self, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
+        self.send_as("PUT ", "application/octet-stream", path, body, buffer);
     }
 
     /// Replaces `buffer` with a POST of NDJSON `lines` to `path`.
     pub(crate) fn post_lines(&self, path: &str, lines: &[u8], buffer: &mut Vec<u8>) {
-        self.post_as("application/x-ndjson", path, lines, buffer);
+        self.send_as("POST ", "application/x-ndjson", path, lines, buffer);
     }
 
-    fn post_as(&self, media: &str, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
-        self.begin("POST ", path, buffer);
+    fn send_as(&self, method: &str, media: &str, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
+        self.begin(method, path, buffer);
         let mut digits = itoa::Buffer::new();
         let length = digits.format(body.len());
         for part in ["Content-Type: ", media, "\r\nContent-Length: ", length, "\r\n\r\n"] {

@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 
 use crate::summary::{ErrorCount, KindSummary, LagSummary};
 use crate::watch::WindowKind;
-use crate::workload::What;
+use crate::workload::{KeyVerb, What};
 
 /// The longest latency told apart, in microseconds: one hour.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
@@ -29,11 +29,15 @@ pub(crate) enum Kind {
     StoriesHome,
     Stories,
     Recognise,
+    UserTimeline,
+    Key(KeyVerb),
 }
 
 impl Kind {
     /// Those of people who follow and post.
     pub(crate) const FEED: [Kind; 3] = [Kind::Post, Kind::Home, Kind::Mentions];
+    /// Those of the benchmark that asks for nobody's mentions and for people's own posts.
+    pub(crate) const DEATHSTAR: [Kind; 3] = [Kind::Post, Kind::Home, Kind::UserTimeline];
     /// Those of friends who tell stories.
     pub(crate) const STORIES: [Kind; 3] = [Kind::TellStory, Kind::StoriesHome, Kind::Stories];
 
@@ -50,6 +54,12 @@ impl Kind {
             What::ReadStoriesHome => Kind::StoriesHome,
             What::ReadStories(_) => Kind::Stories,
             What::Recognise { .. } => Kind::Recognise,
+            What::ReadUserTimeline(_) => Kind::UserTimeline,
+            What::ReadKey(_) => Kind::Key(KeyVerb::Read),
+            What::UpdateKey { .. } => Kind::Key(KeyVerb::Update),
+            What::InsertKey { .. } => Kind::Key(KeyVerb::Insert),
+            What::ScanKeys { .. } => Kind::Key(KeyVerb::Scan),
+            What::ModifyKey { .. } => Kind::Key(KeyVerb::Modify),
         }
     }
 
@@ -62,6 +72,12 @@ impl Kind {
             Kind::StoriesHome => "stories homes",
             Kind::Stories => "story reads",
             Kind::Recognise => "recognitions",
+            Kind::UserTimeline => "user reads",
+            Kind::Key(KeyVerb::Read) => "key reads",
+            Kind::Key(KeyVerb::Update) => "key updates",
+            Kind::Key(KeyVerb::Insert) => "key inserts",
+            Kind::Key(KeyVerb::Scan) => "key scans",
+            Kind::Key(KeyVerb::Modify) => "key changes",
         }
     }
 }

@@ -14,7 +14,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::batch::batch;
-use super::lines;
+use super::{keys, lines};
 use crate::Population;
 use crate::cast::{Cast, Feed, Stories};
 use crate::client::{ClientError, Requests};
@@ -52,6 +52,19 @@ pub enum LoadError {
     /// The server knows other people already.
     #[error("the server already has users; a rehearsal needs an empty one")]
     NotEmpty,
+    /// The server has refused a bucket or a record.
+    #[error("the server refused {what} with status {status}: {body}")]
+    Key {
+        /// The path.
+        what: String,
+        /// The status of the answer.
+        status: u16,
+        /// The beginning of its body.
+        body: String,
+    },
+    /// The bucket that is to be filled stands already.
+    #[error("the server already has a bucket {0:?}; delete it first")]
+    BucketStands(&'static str),
     /// The answer ended before the last result.
     #[error("the answer ended after {done} of {total} results")]
     Short {
@@ -89,6 +102,11 @@ impl Loading {
         let people = self.cast.people.into();
         if people > 0 {
             with_progress("people", people, &done, self.register(&done)).await?;
+        }
+        if let Some(load) = self.cast.keys {
+            let done = Arc::new(AtomicU64::new(0));
+            let records = keys::load(self.target, &self.requests, load, self.cast.seed, &done);
+            with_progress("records", load.records.into(), &done, records).await?;
         }
         if let Some(Feed { follows, .. }) = &self.cast.feed {
             self.join(Tie::Follow, follows).await?;
@@ -203,7 +221,7 @@ impl Tie {
     }
 }
 
-async fn all(mut parts: JoinSet<Result<(), LoadError>>) -> Result<(), LoadError> {
+pub(super) async fn all(mut parts: JoinSet<Result<(), LoadError>>) -> Result<(), LoadError> {
     while let Some(part) = parts.join_next().await {
         match part {
             Ok(outcome) => outcome?,

@@ -1,0 +1,79 @@
+//! Keys of one bucket: its records before a run, and requests for them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::task::JoinSet;
+
+use super::load::{LoadError, all};
+use crate::client::{Client, Requests, Response};
+use crate::workload::{KeyLoad, Value, key};
+
+/// The bucket.
+const BUCKET: &str = "ycsb";
+/// Connections that write the records. Each waits for its answer, and the server makes changes
+/// durable together: so many lie in one of its groups.
+const CONNECTIONS: u32 = 64;
+
+fn path(record: u64) -> String {
+    format!("/v1/buckets/{BUCKET}/keys/{}", key(record))
+}
+
+/// Replaces `request` with one for a value.
+pub(super) fn read(requests: &Requests, record: u64, request: &mut Vec<u8>) {
+    requests.get(&path(record), request);
+}
+
+/// Replaces `request` with one that sets a value.
+pub(super) fn write(requests: &Requests, record: u64, value: &[u8], request: &mut Vec<u8>) {
+    requests.put(&path(record), value, request);
+}
+
+/// Replaces `request` with one for the keys behind that of a record, without their values.
+pub(super) fn scan(requests: &Requests, from: u64, keys: u32, request: &mut Vec<u8>) {
+    let path = format!("/v1/buckets/{BUCKET}/keys?limit={keys}&after={}", key(from));
+    requests.get(&path, request);
+}
+
+/// Makes the bucket and writes all its records.
+pub(super) async fn load(
+    target: SocketAddr,
+    requests: &Requests,
+    load: KeyLoad,
+    seed: u64,
+    done: &Arc<AtomicU64>,
+) -> Result<(), LoadError> {
+    let mut request = Vec::new();
+    let bucket = format!("/v1/buckets/{BUCKET}");
+    requests.put(&bucket, b"", &mut request);
+    let mut client = Client::new(target);
+    let answer = client.send(&request).await?;
+    accepted(&bucket, &answer)?;
+    if answer.status != 201 {
+        return Err(LoadError::BucketStands(BUCKET));
+    }
+    let mut parts = JoinSet::new();
+    for first in 0..CONNECTIONS.min(load.records) {
+        let (requests, done) = (requests.clone(), Arc::clone(done));
+        parts.spawn(async move {
+            let (mut client, mut request) = (Client::new(target), Vec::new());
+            for record in (first..load.records).step_by(CONNECTIONS as usize).map(u64::from) {
+                let value = Value::of_record(record, &load, seed);
+                write(&requests, record, &value.bytes(), &mut request);
+                accepted(&path(record), &client.send(&request).await?)?;
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        });
+    }
+    all(parts).await
+}
+
+fn accepted(what: &str, answer: &Response<'_>) -> Result<(), LoadError> {
+    if answer.is_success() {
+        return Ok(());
+    }
+    let body = String::from_utf8_lossy(answer.body).chars().take(200).collect();
+    Err(LoadError::Key { what: what.to_owned(), status: answer.status, body })
+}

@@ -1,0 +1,24 @@
+//! The mix that DeathStarBench drives its social network with (Gan and others, "An Open-Source
+//! Benchmark Suite for Microservices", 2019; `mixed-workload.lua`): 60 % home timelines, 30 % user
+//! timelines, 10 % posts, by anybody with equal chance.
+
+use std::ops::Range;
+
+use super::{Clock, Verb};
+
+/// Actions a second if nothing is asked for.
+const PER_SECOND: f64 = 1_000.0;
+/// What is done, and how often of a hundred.
+const MIX: [(Verb, f64); 3] =
+    [(Verb::ReadHome, 60.0), (Verb::ReadUserTimeline, 30.0), (Verb::Post, 10.0)];
+
+/// A clock for each kind of action, for all people alike.
+pub(super) fn clocks(everybody: &Range<usize>) -> impl Iterator<Item = Clock> {
+    MIX.into_iter().map(|(verb, percent)| Clock {
+        verb,
+        class: everybody.clone(),
+        tail: 1.0,
+        interval_s: 100.0 / percent / PER_SECOND,
+        next_s: 0.0,
+    })
+}
