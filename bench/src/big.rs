@@ -26,6 +26,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
         drawings: None,
         seed: 1,
         graph: None,
+        keys: None,
         loaded: false,
     };
     let drive = Drive::new(Duration::from_secs(1));

@@ -70,6 +70,7 @@ async fn open_loop(plan: &Plan, roost: &Server, report: &mut Report) -> anyhow::
             drawings: Some(drawings.clone()),
             seed: run as u64,
             graph: None,
+            keys: None,
             loaded: false,
         };
         let drive = Drive::new(Duration::from_secs(plan.seconds));

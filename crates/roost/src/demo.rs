@@ -56,7 +56,8 @@ impl Demo {
             loaded: false,
         };
         let drive = Drive { connections: 4, ..Drive::new(self.duration) };
-        simulate(options, &drive, &mut std::io::sink(), &mut [], cancelled_by_signal()?).await?;
+        let (_stop, cancel) = cancelled_by_signal()?;
+        simulate(options, &drive, &mut std::io::sink(), &mut [], cancel).await?;
         println!("\nThe demo is over; its data are gone.");
         Ok(())
     }

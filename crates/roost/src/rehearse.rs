@@ -1,44 +1,71 @@
 //! `roost simulate`: a population made to measure against a server of our own or another.
 
+mod capacity;
+mod parts;
+
+use std::io::{self, IsTerminal as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use sim::workload::Load;
-use sim::{Drawings, Drive, SimulateOptions, Storytelling, simulate};
+use sim::report::Recording;
+use sim::summary::Correctness;
+use sim::watch::{Lines, Watcher};
+use sim::{Drive, Slo, Summary, simulate};
 use tokio::sync::watch;
 
+use crate::dashboard::Dashboard;
 use crate::logging::{self, LogFormat};
 use crate::running::RunningServer;
 use crate::serve::stop_signal;
 use crate::settings::duration;
+use parts::{Letter, Profile};
 
-/// Rehearse a launch: make a population, load it into a server over HTTP and drive it.
+/// Rehearse a launch: make a population, load it into a server over HTTP, drive it and measure.
 ///
 /// The people of --profile feed, whom they follow and how often they do what come from measured
-/// statistics of a large network. Those of --profile stories have friends at random, tell each of
-/// their stories again when its life ends, and read. --profile recognise makes no people: it sends
-/// the built-in digits, each moved and blotted a little, to be recognised. --seed makes the same
-/// again. Actions are due at random times whatever the server does, and latency counts from when an
-/// action was due. Without --target a server of its own is started on a free port and a temporary
-/// directory, with the default settings.
+/// statistics of a large network. --seed makes the same again. Actions are due at random times
+/// whatever the server does, and latency counts from when an action was due, so that a stall shows
+/// in full. Some posts are followed to see how soon they are in a follower's home, and whether homes
+/// are right. A run in which the generator itself was the bottleneck is called not valid.
+///
+/// Without --target a server of its own is started on a free port and a temporary directory, with the
+/// default settings. On a terminal a dashboard shows how it goes (q ends it and sums up); elsewhere a
+/// line every 3 s does.
 #[derive(Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Simulate {
     /// Server to drive, for example http://127.0.0.1:8998; it must have no users yet, but see
     /// --loaded. Its key is read from ROOST_KEY
     #[arg(long, value_name = "URL")]
     target: Option<String>,
-    /// What people do
+    /// What the server speaks
+    #[arg(long, value_enum, default_value_t = Api::Roost)]
+    api: Api,
+    /// The server has these people already, from a rehearsal with the same profile, users, graph and
+    /// seed: load nothing
+    #[arg(long, requires = "target")]
+    loaded: bool,
+    /// What is done
     #[arg(long, value_enum, default_value_t = Profile::Feed)]
     profile: Profile,
     /// People to make
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     users: u32,
-    /// feed: How busy they are [default: light]
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Take people and follows or friendships from an edge list instead: two numbers a line, mutual
+    #[arg(long, value_name = "FILE")]
+    graph: Option<PathBuf>,
+    /// feed: How busy people are [default: light]
     #[arg(long, value_enum)]
     load: Option<Busy>,
+    /// feed: When the most followed person posts and all their followers look, from the start
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    flash: Option<Duration>,
     /// stories: Friends of each, about [default: 10]
     #[arg(long, value_name = "N")]
     friends: Option<u32>,
@@ -52,63 +79,81 @@ pub(crate) struct Simulate {
     /// stories [default: one for 20 people]
     #[arg(long, value_name = "N")]
     home_reads: Option<u32>,
-    /// Actions a second on average [default: as many as these people make of themselves; of
-    /// drawings 100]
+    /// buckets: The workload of YCSB [default: a]
+    #[arg(long, value_enum, value_name = "LETTER")]
+    ycsb: Option<Letter>,
+    /// buckets: Records at the start [default: 100000]
+    #[arg(long, value_name = "N")]
+    records: Option<u32>,
+    /// buckets: Bytes of each value [default: 1000]
+    #[arg(long, value_name = "N")]
+    value_bytes: Option<u32>,
+    /// How long to drive the server once everybody is loaded [default: 60s; for each trial of
+    /// --find-capacity 10s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    duration: Option<Duration>,
+    /// Requests a second on average [default: feed and stories: as many as these people make of
+    /// themselves; recognise: 100; buckets and deathstar: 1000]
     #[arg(long, value_name = "N")]
     rate: Option<f64>,
-    /// Whether actions come at their times whatever the server does, or each connection waits for an
-    /// answer before it does the next
+    /// Whether requests come at their times whatever the server does, or each connection waits for an
+    /// answer before it sends the next
     #[arg(long = "loop", value_enum, value_name = "LOOP", default_value_t = Loop::Open)]
     kind_of_loop: Loop,
     /// How long a day is, in which people are active by its hours, or `off` for an even load
     /// [default: feed: the whole run is one day; others: off]
     #[arg(long, value_name = "TIME|off", value_parser = day)]
     day: Option<Duration>,
-    /// feed: When the most followed person posts and all their followers look, from the start
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    flash: Option<Duration>,
-    /// How long to drive the server once everybody is loaded
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
-    duration: Duration,
-    /// Seed of everything random
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Take people and follows or friendships from an edge list instead: two numbers a line, mutual
-    #[arg(long, value_name = "FILE")]
-    graph: Option<PathBuf>,
     /// Connections that carry the load
     #[arg(long, value_name = "N", default_value_t = 64)]
     connections: usize,
     /// Threads that drive them; more than one only where one cannot keep up
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-    /// What the server speaks
-    #[arg(long, value_enum, default_value_t = Api::Roost)]
-    api: Api,
-    /// The server has these people already, from a rehearsal with the same profile, users, graph and
-    /// seed: load nothing
-    #[arg(long, requires = "target")]
-    loaded: bool,
+    /// Search for the highest rate that meets --slo: trials, an answer with its interval
+    #[arg(long, conflicts_with_all = ["rate", "flash", "day", "kind_of_loop"])]
+    find_capacity: bool,
+    /// What must be met: p50 p90 p99 p99.9 max (of the slowest kind of request), errors, lag_p50
+    /// lag_p99 lag_max (until a post is in a follower's home)
+    #[arg(long, value_name = "OBJECTIVES", default_value = "p99<50ms,errors<0.1%,lag_p99<1s")]
+    slo: Slo,
+    /// How often --find-capacity measures it, for the interval
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "find_capacity")]
+    repeats: usize,
+    /// Lines instead of the dashboard, on a terminal too
+    #[arg(long)]
+    plain: bool,
+    /// Write a report with plots to this file, and the raw data to a folder beside it
+    #[arg(long, value_name = "FILE", conflicts_with = "find_capacity")]
+    html: Option<PathBuf>,
     /// Write the summary as JSON to this file as well
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
-/// The parts of the server that can be rehearsed.
+const EXAMPLES: &str = "Examples:
+  A launch with a report to show:
+    roost simulate --users 100000 --load heavy --duration 60s --html report.html
+  How much the machine holds:
+    roost simulate --users 100000 --find-capacity --slo 'p99<50ms,errors<0.1%,lag_p99<1s'
+  A celebrity posts half a minute in, and everybody looks:
+    roost simulate --users 100000 --flash 30s
+  A server that runs elsewhere, a key-value load:
+    ROOST_KEY=... roost simulate --target http://10.0.0.5:8998 --profile buckets --ycsb b --rate 5000";
+
+/// The two loads of the old report.
 #[derive(Clone, Copy, ValueEnum)]
-enum Profile {
-    /// People follow, post and read home timelines.
-    Feed,
-    /// Friends tell stories that vanish, and read them.
-    Stories,
-    /// Drawings of digits are recognised.
-    Recognise,
+enum Busy {
+    /// The most active 5 % post every 10 s.
+    Light,
+    /// The most active 5 % post every 2 s.
+    Heavy,
 }
 
 /// How the load goes on.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Loop {
-    /// Latency counts from when an action was due, so that waiting shows.
+    /// Latency counts from when a request was due, so that waiting shows.
     Open,
     /// A slow server is asked less, and waiting does not show.
     Closed,
@@ -121,19 +166,11 @@ enum Api {
     Roost,
 }
 
-/// The two loads of the old report.
-#[derive(Clone, Copy, ValueEnum)]
-enum Busy {
-    /// The most active 5 % post every 10 s.
-    Light,
-    /// The most active 5 % post every 2 s.
-    Heavy,
-}
-
 impl Simulate {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         logging::start(LogFormat::Auto);
-        let (feed, stories, drawings) = self.parts()?;
+        let parts = self.parts()?;
+        let Api::Roost = self.api;
         let (server, target) = match &self.target {
             Some(url) => (None, address(url)?),
             None => {
@@ -143,38 +180,45 @@ impl Simulate {
                 (Some(server), address)
             }
         };
-        let drive = self.drive();
-        let Api::Roost = self.api;
-        let options = SimulateOptions {
-            target,
-            key: std::env::var("ROOST_KEY").ok().filter(|_| server.is_none()),
-            users: self.users,
-            feed,
-            stories,
-            drawings,
-            seed: self.seed,
-            graph: self.graph,
-            loaded: self.loaded,
-        };
-        let cancel = cancelled_by_signal()?;
-        let summary = simulate(options, &drive, &mut std::io::stdout(), &mut [], cancel).await?;
+        let key = std::env::var("ROOST_KEY").ok().filter(|_| server.is_none());
+        let options = self.options(parts, target, key);
+        if self.find_capacity {
+            return capacity::find(options, self.drive(), &self).await;
+        }
+        let (stop, cancel) = cancelled_by_signal()?;
+        let (mut recording, mut shown) = (Recording::default(), self.shown(stop));
+        let watchers: &mut [&mut dyn Watcher] = &mut [&mut recording, &mut *shown];
+        let out = &mut io::stdout();
+        let summary = simulate(options, &self.drive(), out, watchers, cancel).await?;
         drop(server);
         if let Some(path) = &self.json {
             summary.write_json(path).with_context(|| format!("cannot write {}", path.display()))?;
         }
-        anyhow::ensure!(summary.error_count() == 0, "{} requests failed", summary.error_count());
-        let faults = summary.correctness.as_ref().map_or(0, sim::summary::Correctness::faults);
-        anyhow::ensure!(faults == 0, "{faults} faults in timelines");
-        anyhow::ensure!(summary.invalid.is_empty(), "the run is not valid");
-        Ok(())
+        if let Some(path) = &self.html {
+            sim::report::write(path, &summary, &recording, &command_line())
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            println!("report: {}", path.display());
+        }
+        verdict(&summary)
+    }
+
+    /// What shows how it goes.
+    fn shown(&self, stop: watch::Sender<bool>) -> Box<dyn Watcher> {
+        if !self.plain && io::stdout().is_terminal() {
+            Box::new(Dashboard::new(stop))
+        } else {
+            Box::new(Lines::new(io::stdout()))
+        }
     }
 
     fn drive(&self) -> Drive {
+        let default_s = if self.find_capacity { 10 } else { 60 };
+        let duration = self.duration.unwrap_or(Duration::from_secs(default_s));
         let closed = self.kind_of_loop == Loop::Closed;
-        let is_feed = matches!(self.profile, Profile::Feed);
-        let day = self.day.or_else(|| (is_feed && !closed).then_some(self.duration));
+        let is_lively = self.profile == Profile::Feed && !closed && !self.find_capacity;
+        let day = self.day.or_else(|| is_lively.then_some(duration));
         Drive {
-            duration: self.duration,
+            duration,
             rate: self.rate,
             closed,
             day: day.filter(|day| !day.is_zero()),
@@ -183,51 +227,25 @@ impl Simulate {
             threads: self.threads,
         }
     }
+}
 
-    /// Every setting belongs to the profile.
-    fn check(&self) -> anyhow::Result<()> {
-        let of_stories = [self.friends, self.stories, self.life, self.home_reads];
-        anyhow::ensure!(
-            matches!(self.profile, Profile::Stories) || of_stories.iter().all(Option::is_none),
-            "--friends, --stories, --life and --home-reads belong to --profile stories"
-        );
-        anyhow::ensure!(
-            matches!(self.profile, Profile::Feed) || self.load.is_none(),
-            "--load belongs to --profile feed"
-        );
-        anyhow::ensure!(
-            matches!(self.profile, Profile::Feed) || self.flash.is_none(),
-            "--flash belongs to --profile feed"
-        );
-        Ok(())
-    }
+/// An error unless everything was as it should be.
+fn verdict(summary: &Summary) -> anyhow::Result<()> {
+    anyhow::ensure!(summary.error_count() == 0, "{} requests failed", summary.error_count());
+    let faults = summary.correctness.as_ref().map_or(0, Correctness::faults);
+    anyhow::ensure!(faults == 0, "{faults} faults in timelines");
+    anyhow::ensure!(summary.invalid.is_empty(), "not valid: {}", summary.invalid.join("; "));
+    Ok(())
+}
 
-    /// What is rehearsed of the three parts.
-    fn parts(&self) -> anyhow::Result<(Option<Load>, Option<Storytelling>, Option<Drawings>)> {
-        self.check()?;
-        match self.profile {
-            Profile::Feed => {
-                let load = match self.load {
-                    None | Some(Busy::Light) => Load::Light,
-                    Some(Busy::Heavy) => Load::Heavy,
-                };
-                Ok((Some(load), None, None))
-            }
-            Profile::Stories => {
-                let stories = Storytelling {
-                    friends: self.friends.unwrap_or(10),
-                    stories: self.stories.unwrap_or(10),
-                    life_s: self.life.unwrap_or(300),
-                    homes_per_second: self.home_reads.unwrap_or(self.users.div_ceil(20)),
-                };
-                Ok((None, Some(stories), None))
-            }
-            Profile::Recognise => {
-                let references = knn::digits().iter().map(|(_, _, bits)| bits.to_bytes()).collect();
-                Ok((None, None, Some(Drawings { references, per_second: 100 })))
-            }
-        }
-    }
+/// The command as it would be typed.
+fn command_line() -> String {
+    let quoted = |argument: String| {
+        let is_plain = |letter: char| letter.is_alphanumeric() || "-_=./:,%@+".contains(letter);
+        if argument.chars().all(is_plain) { argument } else { format!("'{argument}'") }
+    };
+    let arguments = std::env::args().skip(1).map(quoted);
+    std::iter::once("roost".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
 /// The length of a day; nothing for `off`.
@@ -239,17 +257,16 @@ fn day(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Turns true at the first SIGINT or SIGTERM.
-pub(crate) fn cancelled_by_signal() -> anyhow::Result<watch::Receiver<bool>> {
+/// Turns true at the first SIGINT or SIGTERM, and when it is sent.
+pub(crate) fn cancelled_by_signal() -> anyhow::Result<(watch::Sender<bool>, watch::Receiver<bool>)>
+{
     let (cancel, cancelled) = watch::channel(false);
-    let stop = stop_signal()?;
+    let (stop, own) = (stop_signal()?, cancel.clone());
     tokio::spawn(async move {
         stop.await;
-        cancel.send_replace(true);
-        // Held open: a closed channel would say nothing.
-        std::future::pending::<()>().await;
+        own.send_replace(true);
     });
-    Ok(cancelled)
+    Ok((cancel, cancelled))
 }
 
 /// The address behind `http://HOST:PORT`.
@@ -269,6 +286,7 @@ fn address(url: &str) -> anyhow::Result<SocketAddr> {
 mod tests {
     use clap::Parser;
 
+    use super::parts::Parts;
     use super::*;
 
     #[derive(Parser)]
@@ -277,15 +295,22 @@ mod tests {
         simulate: Simulate,
     }
 
+    impl Parts {
+        fn count(&self) -> usize {
+            let Parts { feed, stories, drawings, keys } = self;
+            [feed.is_some(), stories.is_some(), drawings.is_some(), keys.is_some()]
+                .map(usize::from)
+                .iter()
+                .sum()
+        }
+    }
+
     #[test]
     fn a_profile_takes_the_settings_that_belong_to_it() {
         let check = |line: &str, right: bool| {
             let line = ["simulate"].into_iter().chain(line.split_whitespace());
             let parts = Line::try_parse_from(line.clone()).map(|line| line.simulate.parts());
-            let one = matches!(
-                parts,
-                Ok(Ok((Some(_), None, None) | (None, Some(_), None) | (None, None, Some(_))))
-            );
+            let one = matches!(parts, Ok(Ok(parts)) if parts.count() == 1);
             assert_eq!(one, right, "{:?}", line.collect::<Vec<_>>());
         };
         check("", true);
@@ -302,6 +327,16 @@ mod tests {
         check("--profile recognise --friends 5", false);
         check("--rate 5 --flash 1s --day 1h --loop closed", true);
         check("--day off", true);
+        check("--profile buckets --ycsb e --records 5 --value-bytes 7 --rate 9", true);
+        check("--profile buckets --ycsb g", false);
+        check("--ycsb a", false);
+        check("--profile deathstar --rate 9", true);
+        check("--profile deathstar --load heavy", false);
+        check("--find-capacity --slo p99<5ms --repeats 3 --duration 2s", true);
+        check("--find-capacity --rate 5", false);
+        check("--find-capacity --slo p98<5ms", false);
+        check("--repeats 3", false);
+        check("--loaded", false);
         check("--day of", false);
         check("--profile stories --life 0", false);
         check("--profile stories --life 604801", false);

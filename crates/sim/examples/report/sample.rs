@@ -10,7 +10,8 @@ use rand::{RngExt as _, SeedableRng as _};
 use sim::Population;
 use sim::report::Recording;
 use sim::summary::{
-    Correctness, ErrorCount, FeedSummary, KindSummary, LagSummary, ServerSummary, Summary,
+    Correctness, ErrorCount, FeedSummary, GeneratorSummary, KindSummary, LagSummary, ServerSummary,
+    Summary,
 };
 use sim::watch::{Delivery, Plan, ServerLoad, Watcher, Window, WindowKind};
 use sim::workload::Load;
@@ -166,6 +167,7 @@ fn summary(
             ..Correctness::default()
         }),
         invalid: Vec::new(),
-        generator_memory_bytes: Some(41_000_000),
+        generator: Some(GeneratorSummary { cores: 0.4, memory_bytes: 41_000_000 }),
+        keys: None,
     }
 }

@@ -122,6 +122,7 @@ pub(super) fn what_was_run(summary: &Summary, recording: &Recording, command: &s
         let load = match feed.load {
             Load::Light => "light: an ordinary day",
             Load::Heavy => "heavy: everybody does everything more often",
+            Load::Deathstar => "60 % home timelines, 30 % user timelines, 10 % posts, by anybody",
         };
         let top = number(feed.posts_by_top_twentieth);
         rows.push(("Follows", count(feed.follows)));
