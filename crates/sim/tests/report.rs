@@ -61,7 +61,7 @@ fn the_verdict_says_whether_the_figures_can_be_trusted_and_what_they_are() {
         |summary| summary.invalid = vec!["the generator was late".into(), "<it> slept".into()],
         &["bad", "<strong>Not valid</strong> because the generator was late; &lt;it&gt; slept: "],
     );
-    check(|summary| summary.interrupted = true, &["warn", "Valid, with faults", "10 s, cut short"]);
+    check(|summary| summary.interrupted = true, &["warn", "Valid, but cut short", " for 10 s"]);
     let faulty = |summary: &mut Summary| {
         let faults = Correctness { pages: 9, missing: 2, doubled: 1, ..Correctness::default() };
         summary.correctness = Some(faults);

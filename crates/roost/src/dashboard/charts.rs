@@ -119,10 +119,7 @@ pub(super) fn small(model: &Model, frame: &mut Frame, area: Rect) {
             model.moments.iter().map(memory).collect(),
         ),
         (
-            told(
-                "processor",
-                model.latest(cores).map(|all| format!("{} cores", units::number(all))),
-            ),
+            told("cores", model.latest(cores).map(units::number)),
             Color::Green,
             model.moments.iter().map(|moment| cores(moment).map(thousandths)).collect(),
         ),

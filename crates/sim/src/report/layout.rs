@@ -12,7 +12,7 @@ use super::svg::{Line, Plot, Strip};
 /// One of three in a row.
 const THIRD: (f64, f64) = (360.0, 215.0);
 /// One of two in a row.
-const HALF: (f64, f64) = (440.0, 230.0);
+const HALF: (f64, f64) = (480.0, 235.0);
 /// As wide as the page.
 const WIDE: (f64, f64) = (1_040.0, 400.0);
 /// The same on a narrow page.

@@ -17,13 +17,13 @@ pub(super) fn section(title: &str, html: &str) -> String {
 
 /// What the run comes to, in a sentence.
 pub(super) fn verdict(summary: &Summary) -> String {
+    let faults = summary.correctness.as_ref().map_or(0, Correctness::faults);
     let (class, word) = if !summary.invalid.is_empty() {
         ("bad", "Not valid")
-    } else if summary.error_count() > 0
-        || summary.interrupted
-        || summary.correctness.as_ref().is_some_and(|found| found.faults() > 0)
-    {
+    } else if summary.error_count() > 0 || faults > 0 {
         ("warn", "Valid, with faults")
+    } else if summary.interrupted {
+        ("warn", "Valid, but cut short")
     } else {
         ("good", "Valid")
     };
@@ -38,9 +38,8 @@ pub(super) fn verdict(summary: &Summary) -> String {
 
 /// What was found, in parts of a sentence.
 fn found(summary: &Summary) -> Vec<String> {
-    let cut = if summary.interrupted { ", cut short" } else { "" };
     let rate = number(rate(summary));
-    let mut parts = vec![format!("{rate} requests a second for {}{cut}", seconds(summary.run_s))];
+    let mut parts = vec![format!("{rate} requests a second for {}", seconds(summary.run_s))];
     parts.push(match summary.error_count() {
         0 => "no errors".to_owned(),
         errors => {
@@ -231,12 +230,14 @@ pub(super) fn correctness(summary: &Summary) -> String {
     } else {
         "Not everything was as it should be."
     };
+    let full = match readers {
+        0 => String::new(),
+        _ => format!("; the homes of {} were read in full", several(*readers, "person", "people")),
+    };
     let lead = format!(
-        "<p class=\"lead\">{} had to be on {} of homes; the homes of {} were read in full. {verdict}\
-         </p>\n",
+        "<p class=\"lead\">{} had to be on {} of homes{full}. {verdict}</p>\n",
         several(*posts, "accepted post", "accepted posts"),
         several(*pages, "page", "pages"),
-        several(*readers, "person", "people"),
     );
     if found.faults() == 0 {
         return section("Correctness", &lead);

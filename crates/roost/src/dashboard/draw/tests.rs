@@ -74,7 +74,7 @@ fn everything_of_a_run_is_on_a_screen_of_any_usual_size() {
         let of_run = ["20,000 people with", "open loop", "12 s of 60 s", "q or Ctrl-C stop"];
         check(&model(3, 12), size, &of_run);
         check(&model(3, 12), size, &["Requests a second: 300", "p50 1.50 ms, p99 40", " 60 s"]);
-        check(&model(3, 12), size, &["delivery p99 8.50", "memory 293 MB", "processor 0.620"]);
+        check(&model(3, 12), size, &["delivery p99 8.50", "memory 293 MB", "cores 0.620"]);
         check(&model(3, 12), size, &["own lag p99 250", "p99 of all", "1,200", "3,600"]);
         check(&model(7, 12), size, &KINDS);
     }
@@ -89,7 +89,7 @@ fn errors_are_told_once_there_are_any() {
 
 #[test]
 fn a_run_that_has_not_begun_or_tells_little_has_a_screen() {
-    check(&model(3, 0), (80, 24), &["0 s of 60 s", "delivery p99 -", "memory -", "processor -"]);
+    check(&model(3, 0), (80, 24), &["0 s of 60 s", "delivery p99 -", "memory -", "cores -"]);
     check(&model(0, 0), (80, 24), &["0 s of 60 s"]);
 }
 
