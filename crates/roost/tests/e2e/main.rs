@@ -1,13 +1,14 @@
 //! The real binary from end to end: every test starts `roost` as a process of its own on a free
 //! port and a temporary directory, speaks to it as its users do, and ends it as its operators do.
 //!
-//! No test sleeps: they wait for output, for an answer or for an end, each with a bound
-//! ([`support::PATIENCE`]) beyond which something hangs.
+//! No test sleeps: they wait for output, for an answer, for words on a screen or for an end, each
+//! with a bound ([`support::PATIENCE`]) beyond which something hangs.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
 mod ab;
 mod crash;
+mod dashboard;
 mod graph;
 mod live;
 mod recognise;

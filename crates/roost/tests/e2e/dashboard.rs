@@ -1,0 +1,108 @@
+//! `roost simulate` on a terminal: tmux is one whose screen can be read.
+
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use crate::support::{PATIENCE, skipped};
+
+/// Time between two looks at the screen.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A terminal with a shell in it. Ends, with all that runs in it, when dropped.
+struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    /// One of 100 by 30 that runs a command and then says with what it ended.
+    fn running(socket: &str, command: &str) -> Self {
+        let socket = format!("roost-{socket}-{}", std::process::id());
+        let terminal = Self { socket };
+        // Whoever reads the screen needs it to stay when the command has ended.
+        let shell = format!("{command}; echo ended with $?; exec cat");
+        let size = ["-x", "100", "-y", "30"];
+        let began = terminal.tmux(&[&["new-session", "-d"], &size[..], &[&shell]].concat());
+        assert!(began.status.success(), "{began:?}");
+        terminal
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> Output {
+        let mut tmux = Command::new("tmux");
+        // No setting of this machine, and names that are known everywhere.
+        tmux.args(["-L", &self.socket, "-f", "/dev/null"])
+            .env("SHELL", "/bin/sh")
+            .env("TERM", "xterm-256color");
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("ROOST_") || name == "TMUX" {
+                tmux.env_remove(name);
+            }
+        }
+        tmux.args(arguments).output().unwrap()
+    }
+
+    fn screen(&self) -> String {
+        let captured = self.tmux(&["capture-pane", "-p"]);
+        String::from_utf8_lossy(&captured.stdout).replace('\u{a0}', " ")
+    }
+
+    /// The screen as soon as all of these stand on it.
+    fn shows(&self, parts: &[&str]) -> String {
+        let start = Instant::now();
+        loop {
+            let screen = self.screen();
+            if parts.iter().all(|part| screen.contains(part)) {
+                return screen;
+            }
+            assert!(start.elapsed() < PATIENCE, "{parts:?} do not all come:\n{screen}");
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn press(&self, key: &str) {
+        assert!(self.tmux(&["send-keys", key]).status.success(), "{key} is pressed");
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+/// A rehearsal that would take ten minutes, if tmux is there to run it in.
+fn rehearsal(socket: &str) -> Option<Terminal> {
+    if Command::new("tmux").arg("-V").output().is_err() {
+        skipped("the dashboard on a terminal: install the package tmux");
+        return None;
+    }
+    let binary = env!("CARGO_BIN_EXE_roost");
+    let command = format!("'{binary}' simulate --users 200 --load heavy --duration 10m");
+    Some(Terminal::running(socket, &command))
+}
+
+#[test]
+fn a_rehearsal_on_a_terminal_has_a_dashboard_and_q_sums_it_up() {
+    let Some(terminal) = rehearsal("q") else { return };
+    let of_run = ["200 people with", "open loop", " of 10 min", "q or Ctrl-C"];
+    terminal.shows(&of_run);
+    let of_windows = ["Requests a second", "Latency: p50 ", "home reads", "memory ", "own lag p99"];
+    terminal.shows(&of_windows);
+    terminal.tmux(&["resize-window", "-x", "50", "-y", "30"]);
+    terminal.shows(&["too small: 50 by 30"]);
+    terminal.tmux(&["resize-window", "-x", "100", "-y", "30"]);
+    terminal.shows(&of_windows);
+    terminal.press("q");
+    let screen = terminal.shows(&["the run was cut short", "p99.9 ms", "ended with"]);
+    assert!(!screen.contains("Requests a second"), "the screen is as it was:\n{screen}");
+}
+
+#[test]
+fn ctrl_c_on_the_dashboard_sums_up_too_and_the_terminal_echoes_again() {
+    let Some(terminal) = rehearsal("c") else { return };
+    terminal.shows(&["Requests a second", "q or Ctrl-C"]);
+    terminal.press("C-c");
+    terminal.shows(&["the run was cut short", "ended with"]);
+    // `cat` says nothing before the end of the line: what is seen is the terminal's echo.
+    terminal.tmux(&["send-keys", "-l", "heard"]);
+    terminal.shows(&["heard"]);
+}
