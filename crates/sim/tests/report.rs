@@ -67,6 +67,8 @@ fn the_verdict_says_whether_the_figures_can_be_trusted_and_what_they_are() {
         summary.correctness = Some(faults);
     };
     check(faulty, &["warn", "3 faults on 9 sampled pages"]);
+    let unread = |summary: &mut Summary| summary.correctness = Some(Correctness::default());
+    check(unread, &["no sampled timeline could be read"]);
 }
 
 #[test]

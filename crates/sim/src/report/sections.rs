@@ -8,7 +8,7 @@ use super::{Recording, plots};
 use crate::population::Share;
 use crate::summary::{Correctness, ErrorCount, KindSummary, Summary};
 use crate::units::{bytes, count, ms, number, percent, seconds, several};
-use crate::workload::Load;
+use crate::workload::{KeyLoad, Load};
 
 /// A part of the page under a heading of its own; `html` is markup.
 pub(super) fn section(title: &str, html: &str) -> String {
@@ -56,9 +56,10 @@ fn found(summary: &Summary) -> Vec<String> {
     }
     if let Some(correctness) = &summary.correctness {
         let pages = several(correctness.pages, "sampled page", "sampled pages");
-        parts.push(match correctness.faults() {
-            0 => format!("all {pages} right"),
-            faults => format!("{} on {pages}", several(faults, "fault", "faults")),
+        parts.push(match (correctness.pages, correctness.faults()) {
+            (0, _) => "no sampled timeline could be read".to_owned(),
+            (_, 0) => format!("all {pages} right"),
+            (_, faults) => format!("{} on {pages}", several(faults, "fault", "faults")),
         });
     }
     parts
@@ -94,7 +95,7 @@ pub(super) fn figures_of_note(summary: &Summary) -> String {
         let samples = several(delivery.samples, "post sampled", "posts sampled");
         tiles.push(("Delivery p99", ms(delivery.p99_ms), samples));
     }
-    if let Some(found) = &summary.correctness {
+    if let Some(found) = summary.correctness.as_ref().filter(|found| found.pages > 0) {
         let pages = several(found.pages, "page compared", "pages compared");
         tiles.push(("Wrong in homes", count(found.faults()), pages));
     }
@@ -114,6 +115,18 @@ pub(super) fn figures_of_note(summary: &Summary) -> String {
 pub(super) fn what_was_run(summary: &Summary, recording: &Recording, command: &str) -> String {
     let mut rows = vec![("Command", format!("<code>{}</code>", escape(command)))];
     rows.push(("Seed", summary.seed.to_string()));
+    rows.extend(who(summary));
+    rows.extend(how(summary, recording));
+    let mut html = String::from("<dl class=\"facts\">\n");
+    for (name, value) in rows {
+        let _ = writeln!(html, "<div><dt>{name}</dt><dd>{value}</dd></div>");
+    }
+    section("What was run", &(html + "</dl>\n"))
+}
+
+/// Who took part and did what; values are markup.
+fn who(summary: &Summary) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
     if summary.people > 0 {
         rows.push(("People", count(summary.people.into())));
     }
@@ -138,10 +151,19 @@ pub(super) fn what_was_run(summary: &Summary, recording: &Recording, command: &s
         let (made_of, rate) = (drawings.references, drawings.recognitions_due_per_second);
         rows.push(("Drawings", format!("made of {made_of}, {rate} a second")));
     }
+    if let Some(KeyLoad { ycsb, records, value_bytes }) = &summary.keys {
+        let (records, value) = (count((*records).into()), bytes((*value_bytes).into()));
+        rows.push(("Bucket", format!("YCSB {ycsb:?} on {records} records of {value}")));
+    }
+    rows
+}
+
+/// How it was done, and what that took; values are markup.
+fn how(summary: &Summary, recording: &Recording) -> Vec<(&'static str, String)> {
     let asked = recording.plan().map(|plan| plan.duration.as_secs_f64());
     let asked = asked.map_or(String::new(), |asked| format!(" of {} asked for", seconds(asked)));
     let (loaded, driven) = (seconds(summary.load_s), seconds(summary.run_s));
-    rows.push(("Duration", format!("loaded in {loaded}, driven for {driven}{asked}")));
+    let mut rows = vec![("Duration", format!("loaded in {loaded}, driven for {driven}{asked}"))];
     rows.push(("Loop", (if summary.closed { CLOSED } else { OPEN }).to_owned()));
     if let Some(server) = summary.server {
         let (end, max) = (bytes(server.memory_bytes as f64), bytes(server.memory_bytes_max as f64));
@@ -158,11 +180,7 @@ pub(super) fn what_was_run(summary: &Summary, recording: &Recording, command: &s
     let lag =
         format!("own lag p99 {own}, {late} late starts, {waited} waited for a connection{used}");
     rows.push(("Generator", lag));
-    let mut html = String::from("<dl class=\"facts\">\n");
-    for (name, value) in rows {
-        let _ = writeln!(html, "<div><dt>{name}</dt><dd>{value}</dd></div>");
-    }
-    section("What was run", &(html + "</dl>\n"))
+    rows
 }
 
 const OPEN: &str = "open: requests fall due at random times whatever the server does, and latency \
@@ -225,6 +243,9 @@ pub(super) fn correctness(summary: &Summary) -> String {
     let Some(found) = &summary.correctness else { return String::new() };
     let Correctness { readers, pages, posts, missing, doubled, out_of_order, unexpected, .. } =
         found;
+    if *pages == 0 {
+        return section("Correctness", "<p class=\"lead\">No timeline could be read.</p>\n");
+    }
     let verdict = if found.faults() == 0 {
         "All of them were there, once and in order, and nothing else."
     } else {
