@@ -123,13 +123,18 @@ test("the data stand beside the page and can be opened from it", async () => {
   await close(page);
 });
 
-test("on paper every plot is there once, wide and light", async () => {
-  const page = await read("1 kinds", { colorScheme: "dark" });
-  await page.emulateMedia({ media: "print" });
-  assert.deepEqual(await badPlots(page), []);
-  const titles = await page.evaluate(() => [...document.querySelectorAll("svg[role=img]")].filter((svg) => svg.checkVisibility()).map((svg) => svg.querySelector("title").id));
-  assert.equal(new Set(titles).size, titles.length);
-  assert.ok(!titles.some((id) => id.endsWith("-n-t")), "none in the narrow form");
-  assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
-  await close(page);
+test("on paper every plot is there once, wide and light, and no table is cut", async () => {
+  for (const report of ["1 kinds", "3 kinds"]) {
+    // As wide as A4 is between its margins.
+    const page = await read(report, { colorScheme: "dark", viewport: { width: 720, height: 1000 } });
+    await page.emulateMedia({ media: "print" });
+    assert.deepEqual(await badPlots(page), [], report);
+    const titles = await page.evaluate(() => [...document.querySelectorAll("svg[role=img]")].filter((svg) => svg.checkVisibility()).map((svg) => svg.querySelector("title").id));
+    assert.equal(new Set(titles).size, titles.length);
+    assert.ok(!titles.some((id) => id.endsWith("-n-t")), "none in the narrow form");
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+    const cut = await page.evaluate(() => [...document.querySelectorAll(".scrolls")].filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.ariaLabel));
+    assert.deepEqual(cut, [], report);
+    await close(page);
+  }
 });
