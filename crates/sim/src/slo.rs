@@ -9,6 +9,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::units;
 pub use parse::SloError;
 
 /// What a run is measured by.
@@ -224,7 +225,7 @@ impl fmt::Display for Breach {
         let Some(measured) = measured else {
             return write!(f, "{name}: no delivery was seen");
         };
-        let measured = three_digits(measured / unit.size());
+        let measured = units::number(measured / unit.size());
         write!(f, "{name} {measured} {unit_name} >= {bound} {unit_name}")
     }
 }
@@ -233,17 +234,6 @@ impl Serialize for Breach {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
-}
-
-/// With as many decimals as three digits need.
-fn three_digits(value: f64) -> String {
-    let decimals = match value.abs() {
-        0.0..1.0 => 3,
-        1.0..10.0 => 2,
-        10.0..100.0 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$}")
 }
 
 #[cfg(test)]
@@ -271,7 +261,7 @@ mod tests {
         check("p50<2.1ms,p90<10ms,p99<51ms,p99.9<82ms,max<1.5s,errors<0.2%", &[]);
         check("p99<50ms", &["p99 50.0 ms >= 50 ms"]);
         check("p99.9<80ms,max<1s", &["p99.9 81.2 ms >= 80 ms", "max 1.42 s >= 1 s"]);
-        check("p50<1ms,p90<9000us", &["p50 2.00 ms >= 1 ms", "p90 9500 us >= 9000 us"]);
+        check("p50<1ms,p90<9000us", &["p50 2.00 ms >= 1 ms", "p90 9,500 us >= 9000 us"]);
         check("errors<0.1%", &["errors 0.100 % >= 0.1 %"]);
         check("lag_p50<4ms,lag_p99<1s,lag_max<1s", &["lag_max 1.00 s >= 1 s"]);
     }

@@ -253,10 +253,10 @@ fn what_was_found_is_told_as_a_table_a_sentence_and_json() {
 #[test]
 fn a_rate_is_told_in_three_digits() {
     let check = |per_s: f64, told: &str| assert_eq!(told::rate(per_s), told);
-    check(0.0, "0.00");
+    check(0.0, "0");
     check(3.217, "3.22");
     check(31.23, "31.2");
-    check(99.99, "100.0");
+    check(99.99, "100");
     check(123.4, "123");
     check(9_996.0, "10,000");
     check(9_812.0, "9,810");

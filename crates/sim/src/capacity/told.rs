@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{Capacity, Finding, Trial, Verdict};
-use crate::Interval;
 use crate::interval::CONFIDENCE_PERCENT;
+use crate::{Interval, units};
 
 /// Something that happens in a search. Its `Display` is a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -107,16 +107,8 @@ impl Capacity {
 /// A rate with as many digits as a search can tell apart: 9,800, or 3.2.
 pub(super) fn rate(per_s: f64) -> String {
     if per_s < 100.0 {
-        return format!("{:.1$}", per_s, usize::from(per_s < 10.0) + 1);
+        return units::number(per_s);
     }
     let step = 10_f64.powi(per_s.log10().floor() as i32 - 2);
-    let digits = format!("{:.0}", (per_s / step).round() * step);
-    let mut told = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            told.push(',');
-        }
-        told.push(digit);
-    }
-    told
+    units::count(((per_s / step).round() * step) as u64)
 }
