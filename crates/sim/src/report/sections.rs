@@ -147,6 +147,10 @@ fn who(summary: &Summary) -> Vec<(&'static str, String)> {
         rows.push(("Friendships", count(stories.friendships)));
         rows.push(("Stories", escape(&stories.to_string())));
     }
+    if let Some(KeyLoad { ycsb, records, value_bytes }) = summary.keys {
+        let (records, value) = (count(records.into()), bytes(value_bytes.into()));
+        rows.push(("Bucket", format!("{records} records of {value}, YCSB {ycsb:?}")));
+    }
     if let Some(drawings) = &summary.drawings {
         let (made_of, rate) = (drawings.references, drawings.recognitions_due_per_second);
         rows.push(("Drawings", format!("made of {made_of}, {rate} a second")));
