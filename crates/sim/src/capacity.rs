@@ -170,9 +170,12 @@ impl Trial {
         number: usize,
         repeat: Option<usize>,
         rate: f64,
-        measures: Measures,
+        mut measures: Measures,
         slo: &Slo,
     ) -> Trial {
+        if measures.asked_per_s <= 0.0 {
+            measures.invalid.push("nothing was due in the trial: it is too short".to_owned());
+        }
         let breaches = slo.check(&measures);
         let verdict = if !measures.invalid.is_empty() {
             Verdict::Unknown

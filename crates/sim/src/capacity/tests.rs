@@ -185,6 +185,18 @@ fn a_server_that_leaves_much_undone_fails_whatever_its_latencies() {
 }
 
 #[test]
+fn a_trial_in_which_nothing_was_due_says_nothing() {
+    let found = search(Search::default(), |_, rate| match rate < 3.0 {
+        true => Measures::default(),
+        false => measures(false, rate),
+    });
+    assert!(found.trials.iter().all(|trial| trial.verdict != Verdict::Holds), "{found:#?}");
+    let sentence = found.sentence();
+    assert!(sentence.starts_with("nothing can be said about p99<50ms: at 1"), "{sentence}");
+    assert!(sentence.ends_with("nothing was due in the trial: it is too short"), "{sentence}");
+}
+
+#[test]
 fn a_capacity_that_runs_away_is_not_told() {
     for factor in [0.3_f64, 3.0] {
         let found = search(Search::default(), |repeat, rate| {
