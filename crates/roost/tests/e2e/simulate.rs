@@ -78,6 +78,66 @@ fn a_rehearsal_of_stories_tells_reads_and_sums_up() {
 }
 
 #[test]
+fn every_workload_of_ycsb_runs_without_errors() {
+    for (ycsb, kinds) in [
+        ("a", &["key reads", "key updates"][..]),
+        ("b", &["key reads", "key updates"]),
+        ("c", &["key reads"]),
+        ("d", &["key reads", "key inserts"]),
+        ("e", &["key scans", "key inserts"]),
+        ("f", &["key reads", "key changes"]),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("summary.json");
+        let profile = ["simulate", "--profile", "buckets", "--ycsb", ycsb, "--records", "1000"];
+        let more = ["--rate", "200", "--duration", "1s", "--json"];
+        let ended = Process::start(roost(profile.into_iter().chain(more)).arg(&file)).ended();
+        assert!(ended.status.success(), "{ycsb}: {ended:#?}");
+        let title = format!("a bucket of 1000 records of 1000 bytes, YCSB {}", ycsb.to_uppercase());
+        assert!(ended.out.contains(&title) && ended.out.contains("no errors"), "{}", ended.out);
+        let summary: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        assert_eq!((&summary["ycsb"], &summary["records"]), (&ycsb.into(), &1000.into()));
+        let told = summary["kinds"].as_array().unwrap();
+        let names: Vec<_> = told.iter().filter_map(|kind| kind["kind"].as_str()).collect();
+        assert_eq!(names, kinds, "{ycsb}");
+        assert!(told[0]["count"].as_u64() > Some(50), "{ycsb}: {summary:#}");
+    }
+}
+
+#[test]
+fn a_rehearsal_does_not_mix_its_records_with_what_is_there() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::open(data.path(), &[]);
+    let target = format!("http://{}", server.address);
+    let run_again = || {
+        let profile = ["simulate", "--profile", "buckets", "--records", "10", "--rate", "50"];
+        run(profile.into_iter().chain(["--duration", "1s", "--target", &target]))
+    };
+    let first = run_again();
+    assert!(first.status.success(), "{first:#?}");
+    let again = run_again();
+    assert_eq!(again.status.code(), Some(1), "{again:#?}");
+    assert!(again.err.contains("already has a bucket \"ycsb\""), "{again:#?}");
+}
+
+#[test]
+fn the_deathstar_mix_reads_homes_and_people_and_posts() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("summary.json");
+    let profile = ["simulate", "--profile", "deathstar", "--users", "200", "--rate", "300"];
+    let more = ["--duration", "2s", "--json"];
+    let ended = Process::start(roost(profile.into_iter().chain(more)).arg(&file)).ended();
+    assert!(ended.status.success(), "{ended:#?}");
+    let summary: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(summary["load"], "deathstar");
+    let kinds = summary["kinds"].as_array().unwrap();
+    let names: Vec<_> = kinds.iter().filter_map(|kind| kind["kind"].as_str()).collect();
+    assert_eq!(names, ["posts", "home reads", "user reads"]);
+    let count = |at: usize| kinds[at]["count"].as_u64().unwrap();
+    assert!(0 < count(0) && count(0) < count(2) && count(2) < count(1), "{summary:#}");
+}
+
+#[test]
 fn a_rehearsal_without_its_server_says_what_is_wrong() {
     let check = |target: &str, expect: &str| {
         let ended = run(["simulate", "--users", "10", "--duration", "1s", "--target", target]);
