@@ -199,6 +199,7 @@ impl Rehearsal {
         let finished = run(&self.target, api, course, actions, watched, watchers, cancel).await?;
         let mut summary = self.summary.clone();
         summary.closed = drive.closed;
+        summary.speed_up(drive.rate.map_or(1.0, |rate| rate / self.per_second()));
         finish(&mut summary, &finished);
         summary.generator = generator::used_since(begun, finished.took);
         Ok(summary)
@@ -305,7 +306,7 @@ fn beginning(cast: &Cast, made: bool) -> Summary {
     };
     let drawings = |drawings: &Drawings| DrawingsSummary {
         references: drawings.references.len(),
-        recognitions_due_per_second: drawings.per_second,
+        recognitions_due_per_second: drawings.per_second.into(),
     };
     Summary {
         seed: cast.seed,

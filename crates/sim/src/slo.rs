@@ -2,6 +2,7 @@
 //!
 //! An objective is kept in the units it was given in, so that it is told as it was asked for.
 
+mod measured;
 mod parse;
 
 use std::cmp::Ordering;

@@ -49,7 +49,7 @@ fn a_rehearsal_of_the_recogniser_tells_percentiles_and_processor_use() {
     }
     let summary: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!((&summary["people"], &summary["references"]), (&0.into(), &2339.into()));
-    assert!(summary["processor_share"].as_f64() > Some(0.0), "{summary:#}");
+    assert!(summary["server"]["cores"].as_f64() > Some(0.0), "{summary:#}");
     let kinds = summary["kinds"].as_array().unwrap();
     assert_eq!((kinds.len(), &kinds[0]["kind"]), (1, &"recognitions".into()));
     assert!(kinds[0]["count"].as_u64() > Some(0), "{summary:#}");
@@ -135,6 +135,38 @@ fn the_deathstar_mix_reads_homes_and_people_and_posts() {
     assert_eq!(names, ["posts", "home reads", "user reads"]);
     let count = |at: usize| kinds[at]["count"].as_u64().unwrap();
     assert!(0 < count(0) && count(0) < count(2) && count(2) < count(1), "{summary:#}");
+}
+
+#[test]
+fn a_search_for_the_capacity_ends_with_an_interval() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("capacity.json");
+    let small = ["--users", "200", "--duration", "200ms", "--repeats", "2", "--slo", "p50<20ms"];
+    let arguments = ["simulate", "--find-capacity"].into_iter().chain(small).chain(["--json"]);
+    let ended = Process::start(roost(arguments).arg(&file)).ended();
+    let found: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    for part in ["about 15 trials", "trial 1: ", "requests/s", "with p50<20ms"] {
+        assert!(ended.out.contains(part), "{part}? {ended:#?}");
+    }
+    let trials = found["trials"].as_array().unwrap();
+    assert!(trials.len() >= 8, "{found:#}");
+    // A machine that does other things as well may be too unsteady for an answer, and says so.
+    let outcome = found["outcome"].as_str().unwrap();
+    assert!(["holds", "at_least", "unsteady"].contains(&outcome), "{found:#}");
+    assert_eq!(ended.status.success(), outcome != "unsteady", "{ended:#?}");
+}
+
+#[test]
+fn an_objective_that_is_not_met_is_an_error() {
+    let arguments = ["simulate", "--users", "100", "--duration", "1s", "--slo"];
+    let check = |slo: &'static str, code: i32, expect: &str| {
+        let ended = run(arguments.into_iter().chain([slo]));
+        assert_eq!(ended.status.code(), Some(code), "{ended:#?}");
+        assert!((ended.out + &ended.err).contains(expect), "{slo}");
+    };
+    check("errors<1%", 0, "errors<1% is met");
+    check("p50<1us", 1, "p50<1us is not met: p50 ");
+    check("p50<1", 2, "p50<1");
 }
 
 #[test]

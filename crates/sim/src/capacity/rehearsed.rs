@@ -8,16 +8,13 @@ use tokio::sync::watch;
 
 use super::Trials;
 use crate::simulate::{Drive, Rehearsal, SimError};
-use crate::slo::{Lag, Latency, Measures};
-use crate::summary::{KindSummary, Summary};
+use crate::slo::Measures;
+use crate::summary::Summary;
 use crate::watch::{Plan, Watcher, Window};
 
 /// The part of a trial's length for which the server is driven before anything counts, so that a
 /// change of the rate is not measured.
 const WARM_UP_SHARE: u32 = 5;
-/// The part of all requests that a kind must make up for its percentiles to count.
-const KIND_SHARE_MIN: f64 = 0.01;
-
 /// Drives a rehearsal at the rates of a search.
 pub struct Rehearsed<'a> {
     /// The people, and the server that has them.
@@ -35,7 +32,9 @@ impl Trials for Rehearsed<'_> {
         self.drive_once(&warm_up, &mut InTime::new(warm_up.duration)).await?;
         let mut in_time = InTime::new(drive.duration);
         let summary = self.drive_once(&drive, &mut in_time).await?;
-        Ok(measures(&summary, &drive, in_time.done))
+        let measures = Measures::of(&summary, drive.duration);
+        let done_per_s = in_time.done as f64 / drive.duration.as_secs_f64();
+        Ok(Measures { done_per_s, ..measures })
     }
 }
 
@@ -79,39 +78,5 @@ impl Watcher for InTime {
 
     fn end(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-fn measures(summary: &Summary, drive: &Drive, done_in_time: u64) -> Measures {
-    let seconds = drive.duration.as_secs_f64();
-    let sum = |of: fn(&KindSummary) -> u64| summary.kinds.iter().map(of).sum::<u64>() as f64;
-    let (done, errors) = (sum(|kind| kind.count), sum(|kind| kind.errors));
-    // Of everything that was due it was either done or it is an error.
-    let due = done + errors;
-    // The 99th percentile of a handful says nothing.
-    let many = |kind: &&KindSummary| kind.count as f64 >= done * KIND_SHARE_MIN;
-    let worst =
-        |of: fn(&KindSummary) -> f64| summary.kinds.iter().filter(many).map(of).fold(0.0, f64::max);
-    let latency = Latency {
-        p50_ms: worst(|kind| kind.p50_ms),
-        p90_ms: worst(|kind| kind.p90_ms),
-        p99_ms: worst(|kind| kind.p99_ms),
-        p999_ms: worst(|kind| kind.p999_ms),
-        max_ms: worst(|kind| kind.max_ms),
-    };
-    let lag = summary.delivery.map(|delivery| Lag {
-        p50_ms: delivery.p50_ms,
-        p99_ms: delivery.p99_ms,
-        max_ms: delivery.max_ms,
-    });
-    Measures {
-        asked_per_s: due / seconds,
-        done_per_s: done_in_time as f64 / seconds,
-        errors_share: if due > 0.0 { errors / due } else { 0.0 },
-        latency,
-        lag,
-        delivers: summary.correctness.is_some(),
-        own_lag_p99_ms: summary.lag.own_p99_ms,
-        invalid: summary.invalid.clone(),
     }
 }

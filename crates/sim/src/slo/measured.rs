@@ -1,0 +1,46 @@
+//! From the summary of a run to what objectives are about.
+
+use std::time::Duration;
+
+use super::{Lag, Latency, Measures};
+use crate::summary::{KindSummary, Summary};
+
+/// The part of all requests that a kind must make up for its percentiles to count: the 99th
+/// percentile of a handful says nothing.
+const KIND_SHARE_MIN: f64 = 0.01;
+
+impl Measures {
+    /// Of a run in which things were due for this long.
+    pub fn of(summary: &Summary, due_for: Duration) -> Measures {
+        let sum = |of: fn(&KindSummary) -> u64| summary.kinds.iter().map(of).sum::<u64>() as f64;
+        let (done, errors) = (sum(|kind| kind.count), sum(|kind| kind.errors));
+        // Of everything that was due it was either done or it is an error.
+        let due = done + errors;
+        let many = |kind: &&KindSummary| (kind.count + kind.errors) as f64 >= due * KIND_SHARE_MIN;
+        let worst = |of: fn(&KindSummary) -> f64| {
+            summary.kinds.iter().filter(many).map(of).fold(0.0, f64::max)
+        };
+        let latency = Latency {
+            p50_ms: worst(|kind| kind.p50_ms),
+            p90_ms: worst(|kind| kind.p90_ms),
+            p99_ms: worst(|kind| kind.p99_ms),
+            p999_ms: worst(|kind| kind.p999_ms),
+            max_ms: worst(|kind| kind.max_ms),
+        };
+        let lag = summary.delivery.map(|delivery| Lag {
+            p50_ms: delivery.p50_ms,
+            p99_ms: delivery.p99_ms,
+            max_ms: delivery.max_ms,
+        });
+        Measures {
+            asked_per_s: due / due_for.as_secs_f64(),
+            done_per_s: summary.kinds.iter().map(|kind| kind.per_second).sum(),
+            errors_share: if due > 0.0 { errors / due } else { 0.0 },
+            latency,
+            lag,
+            delivers: summary.correctness.is_some(),
+            own_lag_p99_ms: summary.lag.own_p99_ms,
+            invalid: summary.invalid.clone(),
+        }
+    }
+}
