@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use sim::population::Making;
 use sim::workload::Load;
 use sim::{Drive, Population, SimulateOptions, Storytelling, simulate};
 
@@ -41,7 +42,7 @@ impl Demo {
         let [listen, redis] = [self.listen, self.redis_listen].map(free_unless_it_is);
         let server = RunningServer::start(listen, Some(redis)).await;
         let server = server.context("the demo cannot start a server")?;
-        let population = Population::made(self.users, SEED);
+        let population = Population::made(&Making::of(self.users, SEED));
         explain(&server, reader(&population));
         let options = SimulateOptions {
             target: server.address,

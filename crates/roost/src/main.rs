@@ -4,6 +4,7 @@ mod dashboard;
 mod demo;
 mod key;
 mod logging;
+mod population;
 mod recognise;
 mod rehearse;
 mod running;
@@ -32,6 +33,7 @@ enum Command {
     Serve(serve::Serve),
     Demo(demo::Demo),
     Simulate(rehearse::Simulate),
+    Population(population::Population),
     Recognise(recognise::Recognise),
 }
 
@@ -53,6 +55,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             Command::Serve(serve) => serve.run().await,
             Command::Demo(demo) => demo.run().await,
             Command::Simulate(simulate) => simulate.run().await,
+            Command::Population(population) => population.run(),
             Command::Recognise(recognise) => recognise.run(),
         }
     })

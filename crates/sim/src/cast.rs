@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Population;
-use crate::population::GraphError;
+use crate::population::{GraphError, Making};
 use crate::run::{Kind, Watched};
 use crate::simulate::{Drive, SimulateOptions};
 use crate::workload::{
@@ -72,7 +72,7 @@ impl Cast {
         let mut people = if options.has_people() { users } else { 0 };
         let mut feed = None;
         if let Some(load) = options.feed {
-            let follows = joined(&|| Population::made(users, seed))?;
+            let follows = joined(&|| Population::made(&Making::of(users, seed)))?;
             people = follows.people();
             feed = Some(Feed { follows, load });
         }

@@ -19,6 +19,7 @@ use axum::{Json, Router};
 use futures_util::stream::unfold;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
+use sim::population::Making;
 use sim::simulate::LoadError;
 use sim::summary::Correctness;
 use sim::workload::Load;
@@ -274,7 +275,7 @@ async fn a_rehearsal_loads_everybody_and_drives_the_server() {
     let summary = summary.expect("a rehearsal without errors");
     let mut world = world.lock().unwrap();
 
-    let population = Population::made(500, 4);
+    let population = Population::made(&Making::of(500, 4));
     let mut follows: Vec<(u64, u64)> = (0..500)
         .flat_map(|person| {
             population.following(person).iter().map(move |&o| (person.into(), o.into()))

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sim::Population;
+use sim::population::Making;
 use sim::workload::{Action, Crowd, Load, PostKind, What, Workload};
 
 const PEOPLE: u32 = 2_000;
 const STRETCH: Duration = Duration::from_secs(1_000);
 
 fn crowd(seed: u64) -> Arc<Crowd> {
-    Arc::new(Crowd::new(&Population::made(PEOPLE, 1), seed))
+    Arc::new(Crowd::new(&Population::made(&Making::of(PEOPLE, 1)), seed))
 }
 
 fn actions(load: Load, seed: u64) -> Vec<Action> {
@@ -77,7 +78,7 @@ fn a_twentieth_of_people_write_most_posts_and_a_fifth_do_nothing() {
 
 #[test]
 fn posts_are_a_third_each_plain_and_mentioning_followees_first_or_within() {
-    let population = Population::made(PEOPLE, 1);
+    let population = Population::made(&Making::of(PEOPLE, 1));
     let mut kinds = [0_u32; 3];
     for action in actions(Load::Heavy, 7) {
         let What::Post { kind, .. } = action.what else { continue };
@@ -108,7 +109,7 @@ fn actions_come_in_order_of_time_and_the_same_for_the_same_seed() {
 
 #[test]
 fn nobody_alone_ever_mentions_themselves() {
-    let crowd = Arc::new(Crowd::new(&Population::made(1, 1), 1));
+    let crowd = Arc::new(Crowd::new(&Population::made(&Making::of(1, 1)), 1));
     assert!(Workload::new(crowd, Load::Heavy, 1).take(100).all(|action| {
         !matches!(
             action.what,

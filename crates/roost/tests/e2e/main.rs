@@ -11,6 +11,7 @@ mod crash;
 mod dashboard;
 mod graph;
 mod live;
+mod population;
 mod recognise;
 mod redis;
 mod serve;

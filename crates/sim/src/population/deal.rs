@@ -1,111 +1,167 @@
 //! Who follows whom, once it is settled how many followers and followees everybody has.
 //!
-//! A configuration model: each person is in a pool as often as they are to have followers, and
-//! people take at random from the pool as many as they follow. Whoever follows most takes first;
-//! a draw that would be a double or oneself is put back and drawn again. So the hard part, finding
-//! thousands of different people for one follower, is done while the pool is full, and at the end,
-//! with few left in the pool, people need only a few each.
+//! A configuration model: people take at random, out of all that are to have followers, as many as
+//! they follow, each as often as they are to have followers. Follows that are to be returned are
+//! dealt first, as pairs, and others are never returned, so far as there is a choice.
 //!
-//! The pool becomes the result: what is drawn is swapped to its front, and each person's share of
-//! it is one slice. 12 million follows take 48 MB while they are dealt and after.
+//! First come follows of people elsewhere; whoever follows most takes first. So the hard part,
+//! finding thousands of different people for one follower, is done while there is most to take.
+//! Then come follows within communities, one after the other, first in small circles. Last,
+//! whatever found nobody is dealt once more, to anybody.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use rand::rngs::StdRng;
-use rand::{Rng, RngExt};
+use rand::seq::SliceRandom;
 
-/// After so many refused draws in a row the pool holds hardly anybody new for this person, who
-/// then follows fewer than asked for.
-const REFUSED_DRAWS_MAX: u32 = 64;
+use super::draft::{Draft, at, take_one};
+use super::plan::{Plan, Quotas};
+use super::steer::Steer;
+use super::urn::Urn;
 
-/// Everybody's followees, as slices of one vector.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Dealt {
-    /// By person: where in `targets` their followees are.
-    pub(crate) spans: Vec<Range<u32>>,
-    pub(crate) targets: Vec<u32>,
+/// How often those who found no match are paired anew.
+const PAIRINGS: u32 = 6;
+/// Members of a circle; the last one of a community has up to twice as many.
+const CIRCLE: u32 = 24;
+/// Most of a circle that one of them follows. Nearer to the whole, pairs are hard to find.
+const CIRCLE_PART_MAX: f64 = 0.8;
+
+/// Deals what is planned for these communities, each a range of places, so that the clustering comes
+/// near to what is asked for.
+pub(crate) fn deal(
+    plan: Plan,
+    communities: &[Range<u32>],
+    clustering: f64,
+    rng: &mut StdRng,
+) -> Draft {
+    let Plan { following, mut within, mut elsewhere } = plan;
+    let mut draft = Draft::with_room(&following);
+    let mut circles = Quotas::none(following.len());
+    drop(following);
+    let mut dealer = Dealer { draft: &mut draft, rng };
+    dealer.deal_elsewhere(&mut elsewhere, communities);
+    let mut steer = Steer::new(dealer.draft, clustering, dealer.rng);
+    for community in communities {
+        dealer.draft.begin_locals(community.clone());
+        for circle in circles_of(community) {
+            let most = (f64::from(circle.end - circle.start - 1) * CIRCLE_PART_MAX) as u32;
+            circles.carve(&mut within, circle.clone(), steer.share(), most);
+            dealer.deal_within(&mut circles, circle.clone());
+            circles.give_back(&mut within, circle);
+        }
+        dealer.deal_within(&mut within, community.clone());
+        steer.look(dealer.draft, community.clone());
+    }
+    for (left, more) in within.followers.iter_mut().zip(&elsewhere.followers) {
+        *left += more;
+    }
+    dealer.deal_rest(within.followers);
+    draft
 }
 
-impl Dealt {
-    /// Everybody follows those they are paired with and is followed by them; a pair that is there
-    /// twice counts once.
-    pub(crate) fn joining(people: u32, pairs: &[(u32, u32)]) -> Dealt {
-        let mut follows: Vec<(u32, u32)> =
-            pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
-        follows.sort_unstable();
-        follows.dedup();
-        let mut start = 0;
-        let spans = (0..people).map(|person| {
-            let end = follows.partition_point(|&(follower, _)| follower <= person) as u32;
-            std::mem::replace(&mut start, end)..end
+/// The circles that a community consists of.
+fn circles_of(community: &Range<u32>) -> impl Iterator<Item = Range<u32>> + use<> {
+    let Range { start, end } = *community;
+    let count = ((end - start) / CIRCLE).max(1);
+    (0..count).map(move |number| {
+        let first = start + number * CIRCLE;
+        first..if number + 1 == count { end } else { first + CIRCLE }
+    })
+}
+
+struct Dealer<'a> {
+    draft: &'a mut Draft,
+    rng: &'a mut StdRng,
+}
+
+impl Dealer<'_> {
+    fn deal_elsewhere(&mut self, quotas: &mut Quotas, communities: &[Range<u32>]) {
+        let places = 0..self.draft.places();
+        let members = (0..).zip(communities);
+        let home: Vec<u32> =
+            members.flat_map(|(number, places)| places.clone().map(move |_| number)).collect();
+        self.pair(quotas, places.clone(), |a, b| at(&home, a) != at(&home, b));
+        self.draw(quotas, places, |draft, follower, drawn| {
+            at(&home, drawn) != at(&home, follower) && !draft.following(drawn).contains(&follower)
         });
-        let spans = spans.collect();
-        Dealt { spans, targets: follows.into_iter().map(|(_, followed)| followed).collect() }
     }
-}
 
-/// Deals follows so that person `p` follows `following[p]` people and is followed by
-/// `followers[p]`, or by fewer where the pool ran out of people new to the last followers.
-pub(crate) fn deal(followers: &[u32], following: &[u32], rng: &mut StdRng) -> Dealt {
-    let mut pool = pool_of(followers);
-    let mut order: Vec<u32> = (0..following.len() as u32).collect();
-    let wanted = |person: u32| following.get(person as usize).copied().unwrap_or(0);
-    order.sort_by_key(|&person| Reverse(wanted(person)));
+    /// Deals quotas within a circle or a community. What is left of them found nobody.
+    fn deal_within(&mut self, quotas: &mut Quotas, places: Range<u32>) {
+        self.pair(quotas, places.clone(), |_, _| true);
+        self.draw(quotas, places, |draft, follower, drawn| {
+            !draft.locals(drawn).contains(&follower)
+        });
+    }
 
-    let mut spans = vec![0..0; following.len()];
-    // By person: the last follower they were dealt to. One stamp tells doubles and oneself.
-    let mut dealt_to = vec![u32::MAX; followers.len()];
-    let mut next = 0;
-    for person in order {
-        if let Some(own) = dealt_to.get_mut(person as usize) {
-            *own = person;
+    /// Deals what found nobody, to anybody at all.
+    fn deal_rest(&mut self, followers: Vec<u32>) {
+        let places = 0..self.draft.places();
+        let following = places.clone().map(|place| self.draft.room(place)).collect();
+        let mut quotas = Quotas { followers, following, mutual: Vec::new() };
+        self.draw(&mut quotas, places, |_, _, _| true);
+    }
+
+    /// Joins people in pairs who follow each other. Who finds no match keeps their quota.
+    fn pair(&mut self, quotas: &mut Quotas, places: Range<u32>, suits: impl Fn(u32, u32) -> bool) {
+        let mut lonely = Vec::new();
+        for place in places {
+            lonely.resize(lonely.len() + quotas.to_pair(place) as usize, place);
         }
-        let start = next;
-        for _ in 0..wanted(person) {
-            if !draw(&mut pool, next, person, &mut dealt_to, rng) {
-                break;
+        for _ in 0..PAIRINGS {
+            lonely.shuffle(self.rng);
+            let mut still = Vec::new();
+            for pair in lonely.chunks(2) {
+                match *pair {
+                    [a, b] if a != b && suits(a, b) && !self.are_joined(a, b) => {
+                        for (follower, followed) in [(a, b), (b, a)] {
+                            self.draft.add(follower, followed);
+                            take_one(&mut quotas.mutual, follower);
+                            take_one(&mut quotas.following, follower);
+                            take_one(&mut quotas.followers, followed);
+                        }
+                    }
+                    _ => still.extend(pair),
+                }
             }
-            next += 1;
-        }
-        if let Some(span) = spans.get_mut(person as usize) {
-            *span = start as u32..next as u32;
+            lonely = still;
         }
     }
-    pool.truncate(next);
-    Dealt { spans, targets: pool }
+
+    /// Whether either follows the other already in the community, or at all if only people elsewhere
+    /// have been dealt.
+    fn are_joined(&self, a: u32, b: u32) -> bool {
+        let (mine, theirs) = (self.draft.locals(a), self.draft.locals(b));
+        mine.contains(&b) || theirs.contains(&a)
+    }
+
+    /// Lets people draw whom they follow, whoever follows most first.
+    fn draw(
+        &mut self,
+        quotas: &mut Quotas,
+        places: Range<u32>,
+        suits: impl Fn(&Draft, u32, u32) -> bool,
+    ) {
+        let mut urn = Urn::of(&quotas.followers, places.clone());
+        for follower in by_count(&quotas.following, places) {
+            self.draft.mark(follower);
+            for _ in 0..at(&quotas.following, follower) {
+                let draft = &*self.draft;
+                let drawn = urn.draw(&mut quotas.followers, self.rng, |drawn| {
+                    !draft.is_marked(follower, drawn) && suits(draft, follower, drawn)
+                });
+                let Some(drawn) = drawn else { break };
+                self.draft.add_marked(follower, drawn);
+                take_one(&mut quotas.following, follower);
+            }
+        }
+    }
 }
 
-fn pool_of(followers: &[u32]) -> Vec<u32> {
-    let size: usize = followers.iter().map(|&count| count as usize).sum();
-    assert!(u32::try_from(size).is_ok(), "{size} follows are more than a population may have");
-    let mut pool = Vec::with_capacity(size);
-    for (person, &count) in (0..).zip(followers) {
-        pool.resize(pool.len() + count as usize, person);
-    }
-    pool
-}
-
-/// Swaps somebody whom `follower` does not follow yet from the rest of the pool to place `next`.
-fn draw(
-    pool: &mut [u32],
-    next: usize,
-    follower: u32,
-    dealt_to: &mut [u32],
-    rng: &mut impl Rng,
-) -> bool {
-    if next >= pool.len() {
-        return false;
-    }
-    for _ in 0..REFUSED_DRAWS_MAX {
-        let at = rng.random_range(next as u32..pool.len() as u32) as usize;
-        let Some(&drawn) = pool.get(at) else { return false };
-        let Some(stamp) = dealt_to.get_mut(drawn as usize) else { return false };
-        if *stamp != follower {
-            *stamp = follower;
-            pool.swap(next, at);
-            return true;
-        }
-    }
-    false
+/// Those with a count, the highest first.
+fn by_count(counts: &[u32], places: Range<u32>) -> Vec<u32> {
+    let mut order: Vec<u32> = places.filter(|&place| at(counts, place) > 0).collect();
+    order.sort_by_key(|&place| Reverse(at(counts, place)));
+    order
 }

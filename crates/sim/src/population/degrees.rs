@@ -7,6 +7,9 @@
 //! every follow is one of somebody's followers and one of somebody's followees, so both tables must
 //! come to the same sum.
 
+// Not the one of the standard library, which may round otherwise on another machine.
+use libm::pow;
+
 use super::table::{FOLLOWERS, FOLLOWING, Row};
 
 /// The exponent at which the table of followers comes to 120 follows a person at 100,000 people.
@@ -129,9 +132,9 @@ fn quantile(row: Row, exponent: f64, i: u32, of: u32) -> u32 {
     let ratio = high / low;
     let rest = 1.0 - exponent;
     let value = if rest.abs() < 1e-9 {
-        low * ratio.powf(part)
+        low * pow(ratio, part)
     } else {
-        low * (1.0 + part * (ratio.powf(rest) - 1.0)).powf(1.0 / rest)
+        low * pow(1.0 + part * (pow(ratio, rest) - 1.0), 1.0 / rest)
     };
     // A float beyond the bounds (or no number, where the exponent is extreme) ends at a bound.
     ((value - 1.0) as u32).clamp(row.low, row.high)

@@ -11,7 +11,7 @@ use std::path::Path;
 use thiserror::Error;
 
 use super::PEOPLE_MAX;
-use super::deal::Dealt;
+use super::Population;
 
 /// Why an edge list is not a population.
 #[derive(Debug, Error)]
@@ -33,11 +33,11 @@ pub enum GraphError {
 }
 
 /// Reads the edge list at `path`.
-pub(crate) fn read(path: &Path) -> Result<Dealt, GraphError> {
+pub(crate) fn read(path: &Path) -> Result<Population, GraphError> {
     parse(BufReader::new(File::open(path)?))
 }
 
-fn parse(lines: impl BufRead) -> Result<Dealt, GraphError> {
+fn parse(lines: impl BufRead) -> Result<Population, GraphError> {
     let mut pairs = Vec::new();
     for (number, line) in (1..).zip(lines.lines()) {
         let edge =
@@ -45,7 +45,7 @@ fn parse(lines: impl BufRead) -> Result<Dealt, GraphError> {
         pairs.extend(edge);
     }
     let last = pairs.iter().map(|&(a, b)| a.max(b)).max().ok_or(GraphError::Empty)?;
-    Ok(Dealt::joining(last + 1, &pairs))
+    Ok(Population::joining(last + 1, &pairs))
 }
 
 fn parse_line(line: &str) -> Result<Option<(u32, u32)>, String> {
@@ -78,12 +78,9 @@ mod tests {
     #[test]
     fn an_edge_list_reads_as_mutual_follows() {
         let check = |text: &str, expect: &[&[u32]]| {
-            let dealt = parse(text.as_bytes()).expect("a readable graph");
-            let read: Vec<&[u32]> = dealt
-                .spans
-                .iter()
-                .map(|span| &dealt.targets[span.start as usize..span.end as usize])
-                .collect();
+            let made = parse(text.as_bytes()).expect("a readable graph");
+            let people = 0..made.people();
+            let read: Vec<&[u32]> = people.map(|person| made.following(person)).collect();
             assert_eq!(read, expect, "{text:?}");
         };
         check("0 1", &[&[1], &[0]]);

@@ -7,10 +7,10 @@
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::deal::Dealt;
+use super::Population;
 
 /// Deals everybody about `each` friends.
-pub(crate) fn deal(people: u32, each: u32, rng: &mut StdRng) -> Dealt {
+pub(crate) fn deal(people: u32, each: u32, rng: &mut StdRng) -> Population {
     let mut ring: Vec<u32> = (0..people).collect();
     let mut pairs = Vec::with_capacity(people as usize * each as usize / 2);
     for round in 0..each.div_ceil(2) {
@@ -19,5 +19,5 @@ pub(crate) fn deal(people: u32, each: u32, rng: &mut StdRng) -> Dealt {
         let neighbours = ring.iter().copied().zip(ring.iter().copied().cycle().skip(1));
         pairs.extend(neighbours.step_by(step).filter(|(a, b)| a != b));
     }
-    Dealt::joining(people, &pairs)
+    Population::joining(people, &pairs)
 }

@@ -261,10 +261,11 @@ fn split(population: &Population, parts: u32) -> Vec<Range<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::population::Making;
 
     #[test]
     fn followers_are_split_into_parts_of_about_the_same_size() {
-        let population = Population::made(2_000, 1);
+        let population = Population::made(&Making::of(2_000, 1));
         let parts = split(&population, 4);
         assert!((3..=5).contains(&parts.len()), "{parts:?}");
         let covered: Vec<u32> = parts.iter().cloned().flatten().collect();
@@ -276,6 +277,6 @@ mod tests {
             population.follows(),
             "nobody's follows are left out"
         );
-        assert!(split(&Population::made(1, 1), 4).is_empty());
+        assert!(split(&Population::made(&Making::of(1, 1)), 4).is_empty());
     }
 }

@@ -1,0 +1,154 @@
+//! `roost population`: who there is and who follows whom, as text for other tools.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Args;
+use serde::Serialize;
+use sim::population::{Making, PEOPLE_MAX};
+use sim::texts;
+use tempfile::NamedTempFile;
+
+/// Make a population and write it down: who there is and who follows whom, one person a line.
+///
+/// It is the population of `roost simulate` with the same --users and --seed, under the same handles and
+/// names. How many followers people have and how many they follow come from measured statistics
+/// of a large network; how near it came is told on the standard error output. Every line is a JSON
+/// object:
+///
+/// {"id":0,"handle":"...","name":"...","community":3,"interests":["tea"],"following":[1,2]}
+///
+/// Ids begin at 0 and are in order, as are those in "following". The same options make the same bytes. A
+/// million people take about a minute, 1.1 GB of memory and 1.0 GB of text.
+#[derive(Args)]
+pub(crate) struct Population {
+    /// People to make
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=i64::from(PEOPLE_MAX)))]
+    users: u32,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Share of follows that are returned, from 0 to 0.3 [default: 0.22]
+    #[arg(long, value_name = "SHARE", conflicts_with = "graph")]
+    reciprocity: Option<f64>,
+    /// How many pairs of a person's neighbours are neighbours, on average, from 0 to 0.2; with fewer
+    /// than 100,000 people it becomes more [default: 0.12]
+    #[arg(long, value_name = "SHARE", conflicts_with = "graph")]
+    clustering: Option<f64>,
+    /// Take people and follows from an edge list instead: two numbers a line, mutual
+    #[arg(long, value_name = "FILE", conflicts_with = "users")]
+    graph: Option<PathBuf>,
+    /// File to write; it is replaced when all is written. Without it, or with -, the standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// How often it is told how far the writing has come.
+const TELL_EVERY: Duration = Duration::from_secs(3);
+
+/// One line.
+#[derive(Serialize)]
+struct Person<'a> {
+    id: u32,
+    handle: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    community: Option<u32>,
+    interests: Vec<&'static str>,
+    following: &'a [u32],
+}
+
+impl Population {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let population = self.people()?;
+        match self.out.as_deref().filter(|path| *path != Path::new("-")) {
+            Some(path) => self.write_file(&population, path),
+            None => match self.write(&population, io::stdout().lock()) {
+                // Whoever reads has had enough.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                done => done.context("cannot write to the standard output"),
+            },
+        }
+    }
+
+    /// Makes or reads the people, and tells about them.
+    fn people(&self) -> anyhow::Result<sim::Population> {
+        let usual = Making::of(self.users, self.seed);
+        let making = Making {
+            reciprocity: self.reciprocity.unwrap_or(usual.reciprocity),
+            clustering: self.clustering.unwrap_or(usual.clustering),
+            ..usual
+        };
+        if let Some(fault) = making.fault() {
+            anyhow::bail!("{fault}");
+        }
+        let start = Instant::now();
+        let population = match &self.graph {
+            Some(path) => sim::Population::from_edges(path)?,
+            None => sim::Population::made(&making),
+        };
+        let took = start.elapsed().as_secs_f64();
+        let (people, follows) = (population.people(), population.follows());
+        tell(&format!("{people} people with {follows} follows in {took:.1} s\n"));
+        let asked = self.graph.is_none().then_some(&making);
+        if asked.is_some() {
+            tell(&population.shares().to_string());
+        }
+        tell(&population.measured(asked).to_string());
+        Ok(population)
+    }
+
+    /// Writes beside the file and takes its place when all is there, so that nobody ever reads half.
+    fn write_file(&self, population: &sim::Population, path: &Path) -> anyhow::Result<()> {
+        let failed = || format!("cannot write {}", path.display());
+        // Devices and pipes cannot be replaced.
+        if path.metadata().is_ok_and(|there| !there.is_file()) {
+            let file = File::options().write(true).open(path).with_context(failed)?;
+            return self.write(population, file).with_context(failed);
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let mut beside = tempfile::Builder::new();
+        readable_by_all(&mut beside);
+        let beside: NamedTempFile = beside.tempfile_in(folder).with_context(failed)?;
+        self.write(population, beside.as_file()).with_context(failed)?;
+        beside.persist(path).with_context(failed)?;
+        Ok(())
+    }
+
+    fn write(&self, population: &sim::Population, out: impl Write) -> io::Result<()> {
+        let mut out = BufWriter::with_capacity(1 << 20, out);
+        let mut told = Instant::now();
+        for id in 0..population.people() {
+            let person = Person {
+                id,
+                handle: texts::handle(self.seed, id),
+                name: texts::display_name(self.seed, id),
+                community: population.community(id),
+                interests: population.interests(id).collect(),
+                following: population.following(id),
+            };
+            serde_json::to_writer(&mut out, &person)?;
+            out.write_all(b"\n")?;
+            if told.elapsed() >= TELL_EVERY {
+                told = Instant::now();
+                tell(&format!("written: {} of {}\n", id + 1, population.people()));
+            }
+        }
+        out.flush()
+    }
+}
+
+/// Like other files that programs write: the process's mask decides who may read it.
+fn readable_by_all(file: &mut tempfile::Builder<'_, '_>) {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.permissions(std::fs::Permissions::from_mode(0o666));
+}
+
+/// Tells the user. If nobody can read it, the work goes on.
+fn tell(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,135 @@
+//! Who follows whom while it is being dealt.
+//!
+//! People stand in places, the members of a community next to each other, so that what is dealt
+//! within a community stays in the processor's cache. Each place has room for as many followees as
+//! its person is to have. **Invariant:** nobody follows themselves or anybody twice; who adds a
+//! follow has made sure of it.
+
+use std::ops::Range;
+
+/// Follows by place, in the order in which they were dealt.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    /// By place: where its room in `targets` begins; one more at the end.
+    offsets: Vec<u32>,
+    /// By place: where its room is free.
+    ends: Vec<u32>,
+    /// By place: where followees within the community begin; before them are those elsewhere.
+    locals: Vec<u32>,
+    targets: Vec<u32>,
+    /// By place: the last follower that it was marked for.
+    marks: Vec<u32>,
+}
+
+impl Draft {
+    /// Room for as many followees each as `following` says.
+    pub(crate) fn with_room(following: &[u32]) -> Draft {
+        let offsets = offsets(following);
+        let places = following.len();
+        Draft {
+            ends: offsets.iter().take(places).copied().collect(),
+            locals: offsets.iter().take(places).copied().collect(),
+            targets: vec![0; offsets.last().map_or(0, |&end| end as usize)],
+            marks: vec![u32::MAX; places],
+            offsets,
+        }
+    }
+
+    pub(crate) fn places(&self) -> u32 {
+        self.ends.len() as u32
+    }
+
+    /// Whom the person in `place` follows so far.
+    pub(crate) fn following(&self, place: u32) -> &[u32] {
+        let span = at(&self.offsets, place) as usize..at(&self.ends, place) as usize;
+        self.targets.get(span).unwrap_or_default()
+    }
+
+    /// Those of them that were added since [`Draft::begin_locals`].
+    pub(crate) fn locals(&self, place: u32) -> &[u32] {
+        let span = at(&self.locals, place) as usize..at(&self.ends, place) as usize;
+        self.targets.get(span).unwrap_or_default()
+    }
+
+    /// What is added from now on to the followees of these places is within their community.
+    pub(crate) fn begin_locals(&mut self, places: Range<u32>) {
+        let places = places.start as usize..places.end as usize;
+        if let (Some(locals), Some(ends)) =
+            (self.locals.get_mut(places.clone()), self.ends.get(places))
+        {
+            locals.copy_from_slice(ends);
+        }
+    }
+
+    /// How many followees there is room for still.
+    pub(crate) fn room(&self, place: u32) -> u32 {
+        at(&self.offsets, place + 1) - at(&self.ends, place)
+    }
+
+    /// Lets `follower` follow `followed`; there must be room.
+    pub(crate) fn add(&mut self, follower: u32, followed: u32) {
+        assert!(self.room(follower) > 0, "nobody follows more than they are to");
+        let Some(end) = self.ends.get_mut(follower as usize) else { return };
+        if let Some(target) = self.targets.get_mut(*end as usize) {
+            *target = followed;
+            *end += 1;
+        }
+    }
+
+    /// Marks everybody whom `follower` follows, and themselves, as taken.
+    pub(crate) fn mark(&mut self, follower: u32) {
+        let span = at(&self.offsets, follower) as usize..at(&self.ends, follower) as usize;
+        for &followed in self.targets.get(span).unwrap_or_default() {
+            set(&mut self.marks, followed, follower);
+        }
+        set(&mut self.marks, follower, follower);
+    }
+
+    /// Lets `follower` follow `followed`, who is marked as taken.
+    pub(crate) fn add_marked(&mut self, follower: u32, followed: u32) {
+        set(&mut self.marks, followed, follower);
+        self.add(follower, followed);
+    }
+
+    /// Whether `followed` is marked as taken for `follower`.
+    pub(crate) fn is_marked(&self, follower: u32, followed: u32) -> bool {
+        at(&self.marks, followed) == follower
+    }
+}
+
+/// Where each of consecutive spans of these lengths begins, and where the last ends.
+///
+/// # Panics
+/// If the whole does not fit 32 bits.
+pub(crate) fn offsets(lengths: &[u32]) -> Vec<u32> {
+    let mut offsets = Vec::with_capacity(lengths.len() + 1);
+    let mut end = 0_u32;
+    offsets.push(end);
+    for &length in lengths {
+        let Some(next) = end.checked_add(length) else {
+            panic!("more follows than a population may have");
+        };
+        end = next;
+        offsets.push(end);
+    }
+    offsets
+}
+
+/// The number of a place, by number. All numbers here are of places that exist.
+pub(crate) fn at(numbers: &[u32], place: u32) -> u32 {
+    numbers.get(place as usize).copied().unwrap_or_default()
+}
+
+/// Puts a number in its place.
+pub(crate) fn set(numbers: &mut [u32], place: u32, number: u32) {
+    if let Some(kept) = numbers.get_mut(place as usize) {
+        *kept = number;
+    }
+}
+
+/// Takes one from the number of a place, which is at least 1.
+pub(crate) fn take_one(numbers: &mut [u32], place: u32) {
+    if let Some(kept) = numbers.get_mut(place as usize) {
+        *kept -= 1;
+    }
+}

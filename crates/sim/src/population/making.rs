@@ -1,0 +1,123 @@
+//! Making a population: counts from the tables, communities, a plan, the deal, and numbers for
+//! everybody.
+
+use std::ops::Range;
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+
+use super::communities::{self, Community};
+use super::deal;
+use super::degrees;
+use super::draft::{Draft, at, offsets, set};
+use super::plan::Plan;
+use super::{PEOPLE_MAX, Population};
+
+/// What population to make.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Making {
+    /// How many people, at most [`PEOPLE_MAX`].
+    pub people: u32,
+    /// The seed of who has how many followers, and who follows whom.
+    pub seed: u64,
+    /// The share of all follows that are returned, within [`Making::RECIPROCITY`]. The default is what
+    /// was measured on all of Twitter (Kwak, Lee, Park, Moon: What is Twitter, a social network or a
+    /// news media? WWW 2010): 22.1 % of pairs of users that are joined follow each other.
+    pub reciprocity: f64,
+    /// The mean local clustering of the follows taken without direction, within
+    /// [`Making::CLUSTERING`]. The default can be had from 100,000 people to 1,000,000. The tables alone make
+    /// about as much among 100,000 people, and the more the fewer people there are.
+    pub clustering: f64,
+}
+
+impl Default for Making {
+    fn default() -> Making {
+        Making { people: 10_000, seed: 1, reciprocity: 0.22, clustering: 0.12 }
+    }
+}
+
+impl Making {
+    /// So many people, with the defaults for the rest.
+    pub fn of(people: u32, seed: u64) -> Making {
+        Making { people, seed, ..Making::default() }
+    }
+
+    /// Reciprocity that can be asked for, from the first to the second. With more, those who follow most
+    /// would follow hardly anybody but each other.
+    pub const RECIPROCITY: (f64, f64) = (0.0, 0.3);
+    /// Clustering that can be asked for, from the first to the second. With more, the few follows that
+    /// are not of celebrities would all have to be in circles.
+    pub const CLUSTERING: (f64, f64) = (0.0, 0.2);
+
+    /// What is wrong with it, in words for whoever asked, if anything is.
+    pub fn fault(&self) -> Option<String> {
+        let outside = |(least, most): (f64, f64), value: f64| !(least..=most).contains(&value);
+        let tell = |what: &str, (least, most): (f64, f64), value: f64| {
+            Some(format!("{what} can be from {least} to {most}, not {value}"))
+        };
+        if self.people > PEOPLE_MAX {
+            return Some(format!("a population has at most {PEOPLE_MAX} people"));
+        }
+        if outside(Making::RECIPROCITY, self.reciprocity) {
+            return tell("reciprocity", Making::RECIPROCITY, self.reciprocity);
+        }
+        if outside(Making::CLUSTERING, self.clustering) {
+            return tell("clustering", Making::CLUSTERING, self.clustering);
+        }
+        None
+    }
+}
+
+/// Makes the population; there must be no fault.
+pub(crate) fn make(making: &Making) -> Population {
+    assert_eq!(making.fault(), None, "a population that can be made");
+    let mut rng = StdRng::seed_from_u64(making.seed);
+    let degrees = degrees::fitted(making.people);
+    let communities = communities::made(making.people, &mut rng);
+    let mut end = 0;
+    let places: Vec<Range<u32>> = communities
+        .iter()
+        .map(|community| {
+            let start = end;
+            end += community.members;
+            start..end
+        })
+        .collect();
+    let followers = degrees.followers;
+    let plan = Plan::new(followers, &degrees.following, &places, making.reciprocity, &mut rng);
+    drop(degrees.following);
+    let draft = deal::deal(plan, &places, making.clustering, &mut rng);
+    number(&draft, &places, communities, &mut rng)
+}
+
+/// Gives everybody a number at random. So the numbers of a community are scattered, as if people had
+/// registered in any order.
+fn number(
+    draft: &Draft,
+    places: &[Range<u32>],
+    communities: Vec<Community>,
+    rng: &mut StdRng,
+) -> Population {
+    let mut place_of: Vec<u32> = (0..draft.places()).collect();
+    place_of.shuffle(rng);
+    let mut person_in = vec![0; place_of.len()];
+    for (person, &place) in (0..).zip(&place_of) {
+        set(&mut person_in, place, person);
+    }
+    let count = |&place: &u32| draft.following(place).len() as u32;
+    let offsets = offsets(&place_of.iter().map(count).collect::<Vec<u32>>());
+    let mut targets = Vec::with_capacity(offsets.last().map_or(0, |&end| end as usize));
+    for &place in &place_of {
+        let start = targets.len();
+        targets.extend(draft.following(place).iter().map(|&followed| at(&person_in, followed)));
+        targets.get_mut(start..).unwrap_or_default().sort_unstable();
+    }
+    let mut community_of = vec![0; place_of.len()];
+    for (community, places) in (0..).zip(places) {
+        for place in places.clone() {
+            set(&mut community_of, at(&person_in, place), community);
+        }
+    }
+    Population { offsets, targets, community_of, communities }
+}

@@ -1,0 +1,71 @@
+//! Steers how much is dealt in circles, so that the clustering comes out as asked for.
+//!
+//! When a community has been dealt, all neighbours of its members are known but for the few follows
+//! that are dealt last. So the clustering of a sample of them tells how it is going, and the share
+//! that is dealt in circles is moved for the communities that come after.
+
+use std::ops::Range;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::clustering::Sample;
+use super::draft::Draft;
+
+/// How many people are looked at, about.
+const LOOKED_AT: u32 = 6_000;
+/// The share that is dealt in circles in the first community.
+const SHARE_FIRST: f64 = 0.5;
+/// A community of all people whose clustering is off by 1 would move the share by this much. What
+/// is wrong in the end is what the share had to move, divided by this; with ten times as much, one
+/// large community would throw the share from one end to the other.
+const GAIN: f64 = 100.0;
+
+/// The share that is dealt in circles, moved by what came of it.
+#[derive(Debug)]
+pub(crate) struct Steer {
+    asked: f64,
+    share: f64,
+    sample: Sample,
+}
+
+impl Steer {
+    /// Follows of people elsewhere have been dealt in `draft`, and nothing else.
+    pub(crate) fn new(draft: &Draft, asked: f64, rng: &mut StdRng) -> Steer {
+        let mut sample = Sample::of(draft.places(), LOOKED_AT, rng.random());
+        for follower in 0..draft.places() {
+            for &followed in draft.following(follower) {
+                sample.hear(follower, followed);
+            }
+        }
+        Steer { asked, share: SHARE_FIRST, sample }
+    }
+
+    /// The share of follows within the next community that is to be dealt in circles.
+    pub(crate) fn share(&self) -> f64 {
+        self.share
+    }
+
+    /// Looks at a community that has been dealt.
+    pub(crate) fn look(&mut self, draft: &Draft, community: Range<u32>) {
+        for follower in community.clone() {
+            for &followed in draft.locals(follower) {
+                self.sample.hear(follower, followed);
+            }
+        }
+        let (mut sum, mut people) = (0.0, 0);
+        for person in community.clone() {
+            if self.sample.contains(person)
+                && let Some(local) = self.sample.local(person, |place| draft.following(place))
+            {
+                sum += local;
+                people += 1;
+            }
+        }
+        if people > 0 {
+            let short = self.asked - sum / f64::from(people);
+            let weight = f64::from(community.end - community.start) / f64::from(draft.places());
+            self.share = (self.share + GAIN * weight * short).clamp(0.0, 1.0);
+        }
+    }
+}

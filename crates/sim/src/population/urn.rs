@@ -1,0 +1,139 @@
+//! Drawing people at random, each as often as they are still to be drawn.
+//!
+//! The counts stand one behind the other on a line; a draw is a point on it. Points behind the part
+//! of somebody that is left are drawn again, and when half of the line is used up it is laid anew. So
+//! a draw touches a few numbers a person instead of one number a follow, which stay in the
+//! processor's cache.
+
+use std::ops::Range;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::draft::{at, take_one};
+
+/// After so many refused draws in a row there is hardly anybody who suits.
+const REFUSED_DRAWS_MAX: u32 = 64;
+
+/// Whom to draw from. How often each is still to be drawn is handed in with every call.
+#[derive(Debug)]
+pub(crate) struct Urn {
+    people: Vec<u32>,
+    /// By index in `people`: where their part of the line ends.
+    ends: Vec<u32>,
+    /// By part of the line of `1 << shift` points: the index that its first point belongs to.
+    guide: Vec<u32>,
+    shift: u32,
+    /// How many draws are left.
+    left: u32,
+}
+
+impl Urn {
+    /// An urn of those in `places` who are to be drawn at all.
+    pub(crate) fn of(counts: &[u32], places: Range<u32>) -> Urn {
+        let people: Vec<u32> = places.filter(|&place| at(counts, place) > 0).collect();
+        let mut urn = Urn { people, ends: Vec::new(), guide: Vec::new(), shift: 0, left: 0 };
+        urn.lay(counts);
+        urn
+    }
+
+    /// Lays the line of what is left.
+    fn lay(&mut self, counts: &[u32]) {
+        self.people.retain(|&person| at(counts, person) > 0);
+        self.ends.clear();
+        self.guide.clear();
+        let mut end = 0;
+        self.ends.extend(self.people.iter().map(|&person| {
+            end += at(counts, person);
+            end
+        }));
+        self.left = end;
+        self.shift = (end / (self.people.len() as u32).max(1)).max(1).ilog2();
+        for (index, &end) in (0..).zip(&self.ends) {
+            let parts = ((end - 1) >> self.shift) + 1;
+            self.guide.resize(parts as usize, index);
+        }
+    }
+
+    /// Draws somebody who `suits` and takes one from their count. Nobody, if nobody is left or too
+    /// many in a row did not suit.
+    pub(crate) fn draw(
+        &mut self,
+        counts: &mut [u32],
+        rng: &mut StdRng,
+        suits: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let mut refused = 0;
+        while self.left > 0 && refused < REFUSED_DRAWS_MAX {
+            if self.left < self.ends.last().copied().unwrap_or(0) / 2 {
+                self.lay(counts);
+            }
+            let (person, rank) = self.point(rng);
+            if rank >= at(counts, person) {
+                continue;
+            }
+            if suits(person) {
+                take_one(counts, person);
+                self.left -= 1;
+                return Some(person);
+            }
+            refused += 1;
+        }
+        None
+    }
+
+    /// A point on the line: whose it is, and how far into their part.
+    fn point(&self, rng: &mut StdRng) -> (u32, u32) {
+        let point = rng.random_range(0..self.ends.last().copied().unwrap_or(1));
+        let mut index = at(&self.guide, point >> self.shift);
+        while at(&self.ends, index) <= point {
+            index += 1;
+        }
+        let start = if index == 0 { 0 } else { at(&self.ends, index - 1) };
+        (at(&self.people, index), point - start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn everybody_is_drawn_as_often_as_they_are_to_be() {
+        for counts in [vec![], vec![0], vec![7], vec![3, 0, 1_000, 1, 20], vec![1; 300]] {
+            let mut rng = StdRng::seed_from_u64(1);
+            let (mut left, mut drawn) = (counts.clone(), vec![0; counts.len()]);
+            let mut urn = Urn::of(&left, 0..left.len() as u32);
+            while let Some(person) = urn.draw(&mut left, &mut rng, |_| true) {
+                drawn[person as usize] += 1;
+            }
+            assert_eq!(drawn, counts);
+            assert!(left.iter().all(|&count| count == 0));
+        }
+    }
+
+    #[test]
+    fn who_does_not_suit_is_not_drawn_and_nobody_waits_for_others() {
+        let (mut left, mut rng) = (vec![9, 30, 9], StdRng::seed_from_u64(2));
+        let mut urn = Urn::of(&left, 0..3);
+        let drawn: Vec<u32> =
+            std::iter::from_fn(|| urn.draw(&mut left, &mut rng, |person| person == 1)).collect();
+        assert_eq!(drawn, [1; 30]);
+        assert_eq!(left, [9, 0, 9]);
+    }
+
+    #[test]
+    fn the_chance_of_somebody_is_in_proportion_to_what_is_left_of_them() {
+        let mut first = [0_u32; 3];
+        for seed in 0..3_000 {
+            let (mut left, mut rng) = (vec![10, 60, 30], StdRng::seed_from_u64(seed));
+            let drawn = Urn::of(&left, 0..3).draw(&mut left, &mut rng, |_| true).unwrap();
+            first[drawn as usize] += 1;
+        }
+        for (count, expect) in first.into_iter().zip([300, 1_800, 900]) {
+            assert!(count.abs_diff(expect) < 120, "{first:?}");
+        }
+    }
+}
