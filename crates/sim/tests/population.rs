@@ -89,7 +89,7 @@ fn another_seed_makes_another_population() {
 /// the new number here.
 #[test]
 fn a_seed_makes_what_it_made_in_earlier_versions() {
-    assert_eq!(fingerprint(&Population::made(&Making::of(1_000, 1))), 0xF00D);
+    assert_eq!(fingerprint(&Population::made(&Making::of(1_000, 1))), 4_040_704_952_239_704_545);
 }
 
 #[test]
