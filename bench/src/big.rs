@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use sim::population::Making;
 use sim::workload::Load;
 use sim::{Drive, SimulateOptions, simulate};
 use tokio::task::JoinSet;
@@ -20,11 +21,10 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     let options = SimulateOptions {
         target: roost.address,
         key: Some(KEY.into()),
-        users: PEOPLE,
+        making: Making::of(PEOPLE, 1),
         feed: Some(Load::Light),
         stories: None,
         drawings: None,
-        seed: 1,
         graph: None,
         keys: None,
         loaded: false,

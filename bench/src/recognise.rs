@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use knn::Bits;
+use sim::population::Making;
 use sim::{Drawings, Drive, SimulateOptions, simulate};
 
 use crate::Plan;
@@ -64,11 +65,10 @@ async fn open_loop(plan: &Plan, roost: &Server, report: &mut Report) -> anyhow::
         let options = SimulateOptions {
             target: roost.address,
             key: Some(KEY.into()),
-            users: 0,
+            making: Making::of(0, run as u64),
             feed: None,
             stories: None,
             drawings: Some(drawings.clone()),
-            seed: run as u64,
             graph: None,
             keys: None,
             loaded: false,

@@ -47,12 +47,11 @@ impl Demo {
         let options = SimulateOptions {
             target: server.address,
             key: None,
-            users: self.users,
+            making: Making::of(self.users, SEED),
             feed: Some(Load::Heavy),
             stories: Some(Storytelling { friends: STORIES.friends.min(self.users - 1), ..STORIES }),
             drawings: None,
             keys: None,
-            seed: SEED,
             graph: None,
             loaded: false,
         };

@@ -4,6 +4,7 @@ mod dashboard;
 mod demo;
 mod key;
 mod logging;
+mod people;
 mod population;
 mod recognise;
 mod rehearse;

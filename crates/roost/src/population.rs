@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
-use sim::population::{Making, PEOPLE_MAX};
 use sim::texts;
 use tempfile::NamedTempFile;
+
+use crate::people::People;
 
 /// Make a population and write it down: who there is and who follows whom, one person a line.
 ///
@@ -25,22 +26,8 @@ use tempfile::NamedTempFile;
 /// million people take about a minute, 1.1 GB of memory and 1.0 GB of text.
 #[derive(Args)]
 pub(crate) struct Population {
-    /// People to make
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=i64::from(PEOPLE_MAX)))]
-    users: u32,
-    /// Seed of everything random
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Share of follows that are returned, from 0 to 0.3 [default: 0.22]
-    #[arg(long, value_name = "SHARE", conflicts_with = "graph")]
-    reciprocity: Option<f64>,
-    /// How many pairs of a person's neighbours are neighbours, on average, from 0 to 0.2; with fewer
-    /// than 100,000 people it becomes more [default: 0.12]
-    #[arg(long, value_name = "SHARE", conflicts_with = "graph")]
-    clustering: Option<f64>,
-    /// Take people and follows from an edge list instead: two numbers a line, mutual
-    #[arg(long, value_name = "FILE", conflicts_with = "users")]
-    graph: Option<PathBuf>,
+    #[command(flatten)]
+    people: People,
     /// File to write; it is replaced when all is written. Without it, or with -, the standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -63,7 +50,7 @@ struct Person<'a> {
 
 impl Population {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let population = self.people()?;
+        let population = self.make()?;
         match self.out.as_deref().filter(|path| *path != Path::new("-")) {
             Some(path) => self.write_file(&population, path),
             None => match self.write(&population, io::stdout().lock()) {
@@ -75,25 +62,17 @@ impl Population {
     }
 
     /// Makes or reads the people, and tells about them.
-    fn people(&self) -> anyhow::Result<sim::Population> {
-        let usual = Making::of(self.users, self.seed);
-        let making = Making {
-            reciprocity: self.reciprocity.unwrap_or(usual.reciprocity),
-            clustering: self.clustering.unwrap_or(usual.clustering),
-            ..usual
-        };
-        if let Some(fault) = making.fault() {
-            anyhow::bail!("{fault}");
-        }
+    fn make(&self) -> anyhow::Result<sim::Population> {
+        let making = self.people.making()?;
         let start = Instant::now();
-        let population = match &self.graph {
+        let population = match &self.people.graph {
             Some(path) => sim::Population::from_edges(path)?,
             None => sim::Population::made(&making),
         };
         let took = start.elapsed().as_secs_f64();
         let (people, follows) = (population.people(), population.follows());
         tell(&format!("{people} people with {follows} follows in {took:.1} s\n"));
-        let asked = self.graph.is_none().then_some(&making);
+        let asked = self.people.graph.is_none().then_some(&making);
         if asked.is_some() {
             tell(&population.shares().to_string());
         }
@@ -125,8 +104,8 @@ impl Population {
         for id in 0..population.people() {
             let person = Person {
                 id,
-                handle: texts::handle(self.seed, id),
-                name: texts::display_name(self.seed, id),
+                handle: texts::handle(self.people.seed, id),
+                name: texts::display_name(self.people.seed, id),
                 community: population.community(id),
                 interests: population.interests(id).collect(),
                 following: population.following(id),

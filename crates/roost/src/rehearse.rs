@@ -18,6 +18,7 @@ use tokio::sync::watch;
 
 use crate::dashboard::Dashboard;
 use crate::logging::{self, LogFormat};
+use crate::people::People;
 use crate::running::RunningServer;
 use crate::serve::stop_signal;
 use crate::settings::duration;
@@ -51,15 +52,8 @@ pub(crate) struct Simulate {
     /// What is done
     #[arg(long, value_enum, default_value_t = Profile::Feed)]
     profile: Profile,
-    /// People to make
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    users: u32,
-    /// Seed of everything random
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Take people and follows or friendships from an edge list instead: two numbers a line, mutual
-    #[arg(long, value_name = "FILE")]
-    graph: Option<PathBuf>,
+    #[command(flatten)]
+    people: People,
     /// feed: How busy people are [default: light]
     #[arg(long, value_enum)]
     load: Option<Busy>,
@@ -182,7 +176,7 @@ impl Simulate {
             }
         };
         let key = std::env::var("ROOST_KEY").ok().filter(|_| server.is_none());
-        let options = self.options(parts, target, key);
+        let options = self.options(parts, target, key)?;
         if self.find_capacity {
             return capacity::find(options, self.drive(), &self).await;
         }

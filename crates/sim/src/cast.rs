@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Population;
-use crate::population::{GraphError, Making};
+use crate::population::{GraphError, Making, Measured};
 use crate::run::{Kind, Watched};
 use crate::simulate::{Drive, SimulateOptions};
 use crate::workload::{
@@ -29,6 +29,7 @@ pub(crate) struct Cast {
 #[derive(Debug)]
 pub(crate) struct Feed {
     pub(crate) follows: Arc<Population>,
+    pub(crate) measured: Measured,
     pub(crate) load: Load,
 }
 
@@ -62,7 +63,8 @@ impl Cast {
     /// # Errors
     /// If there is a graph and it cannot be read.
     pub(crate) fn new(options: &SimulateOptions) -> Result<Cast, GraphError> {
-        let SimulateOptions { users, seed, .. } = *options;
+        let making = options.making;
+        let Making { people: users, seed, .. } = making;
         let joined = |made: &dyn Fn() -> Population| match &options.graph {
             Some(path) => Population::from_edges(path).map(Arc::new),
             None => Ok(Arc::new(made())),
@@ -72,9 +74,10 @@ impl Cast {
         let mut people = if options.has_people() { users } else { 0 };
         let mut feed = None;
         if let Some(load) = options.feed {
-            let follows = joined(&|| Population::made(&Making::of(users, seed)))?;
+            let follows = joined(&|| Population::made(&making))?;
             people = follows.people();
-            feed = Some(Feed { follows, load });
+            let measured = follows.measured(options.graph.is_none().then_some(&making));
+            feed = Some(Feed { follows, measured, load });
         }
         let mut stories = None;
         if let Some(telling) = options.stories {

@@ -15,7 +15,7 @@ use crate::api::{Api, Roost};
 use crate::cast::{Cast, Feed, Players, Stories, window};
 use crate::client::Requests;
 use crate::generator;
-use crate::population::{GraphError, PEOPLE_MAX};
+use crate::population::{GraphError, Making, PEOPLE_MAX};
 use crate::run::{Course, Finished, Lanes, WINDOWS_MAX, cancelled, run};
 use crate::summary::{DrawingsSummary, FeedSummary, LagSummary, StoriesSummary, Summary};
 use crate::watch::Watcher;
@@ -38,8 +38,9 @@ pub struct SimulateOptions {
     pub target: SocketAddr,
     /// The server's application key, if it wants one.
     pub key: Option<String>,
-    /// How many people to make, at least 2; a graph brings its own.
-    pub users: u32,
+    /// What people to make, at least 2; a graph brings its own. The seed is also that of the
+    /// names, the actions and the texts.
+    pub making: Making,
     /// How busy they are with posts and home timelines, if these are rehearsed.
     pub feed: Option<Load>,
     /// How they live with friends and stories, if these are rehearsed.
@@ -48,8 +49,6 @@ pub struct SimulateOptions {
     pub drawings: Option<Drawings>,
     /// What is done with keys of a bucket, if that is rehearsed.
     pub keys: Option<KeyLoad>,
-    /// The seed of the population, the names, the actions and the texts.
-    pub seed: u64,
     /// An edge list to take follows and friendships from instead of making them.
     pub graph: Option<PathBuf>,
     /// Whether the server has these people already, from an earlier rehearsal.
@@ -159,7 +158,7 @@ impl Rehearsal {
         let api = Arc::new(Roost {
             target,
             requests: Requests::new(&target.to_string(), options.key.as_deref()),
-            seed: options.seed,
+            seed: options.making.seed,
             references: cast.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references)),
         });
         if !options.loaded {
@@ -254,8 +253,14 @@ async fn load(
 fn check(options: &SimulateOptions) -> Result<(), SimError> {
     let bad = |problem: String| Err(SimError::BadOption(problem));
     let is_made = options.has_people() && options.graph.is_none();
-    if is_made && !(2..=PEOPLE_MAX).contains(&options.users) {
-        return bad(format!("a rehearsal needs 2 to {PEOPLE_MAX} people, not {}", options.users));
+    if is_made && !(2..=PEOPLE_MAX).contains(&options.making.people) {
+        return bad(format!(
+            "a rehearsal needs 2 to {PEOPLE_MAX} people, not {}",
+            options.making.people
+        ));
+    }
+    if let Some(fault) = options.making.fault() {
+        return bad(fault);
     }
     if options.drawings.as_ref().is_some_and(|drawings| drawings.references.is_empty()) {
         return bad("drawings are made of at least 1 reference".to_owned());
@@ -264,12 +269,12 @@ fn check(options: &SimulateOptions) -> Result<(), SimError> {
         return bad("there is at least 1 record, of at least 1 byte".to_owned());
     }
     if let Some(Storytelling { friends, stories, life_s, .. }) = options.stories {
-        let friends_max = FRIENDS_MAX.min(options.users - 1);
+        let friends_max = FRIENDS_MAX.min(options.making.people - 1);
         if options.graph.is_none() && !(1..=friends_max).contains(&friends) {
             return bad(format!("everybody can have 1 to {friends_max} friends, not {friends}"));
         }
-        if stories == 0 || u64::from(options.users) * u64::from(stories) > STORIES_MAX {
-            let people = options.users;
+        if stories == 0 || u64::from(options.making.people) * u64::from(stories) > STORIES_MAX {
+            let people = options.making.people;
             return bad(format!("{people} people cannot have {stories} stories each"));
         }
         if life_s == 0 {
@@ -289,10 +294,11 @@ async fn make(options: &SimulateOptions) -> Result<Cast, SimError> {
 
 /// The summary before anything has happened; `made` tells that no graph was read.
 fn beginning(cast: &Cast, made: bool) -> Summary {
-    let feed = cast.feed.as_ref().map(|Feed { follows, load }| FeedSummary {
+    let feed = cast.feed.as_ref().map(|Feed { follows, measured, load }| FeedSummary {
         load: *load,
         follows: follows.follows(),
         shares: made.then(|| follows.shares()),
+        measured: measured.clone(),
         posts_by_top_twentieth: 0.0,
     });
     let stories = |Stories { friends, tellings, telling }: &Stories| StoriesSummary {
@@ -333,8 +339,11 @@ fn beginning(cast: &Cast, made: bool) -> Summary {
 
 fn describe(summary: &Summary, out: &mut (dyn Write + Send)) -> io::Result<()> {
     writeln!(out, "{} (seed {})", summary.cast(), summary.seed)?;
-    if let Some(FeedSummary { shares: Some(shares), .. }) = &summary.feed {
-        write!(out, "{shares}")?;
+    if let Some(FeedSummary { shares, measured, .. }) = &summary.feed {
+        if let Some(shares) = shares {
+            write!(out, "{shares}")?;
+        }
+        write!(out, "{measured}")?;
     }
     if let Some(stories) = &summary.stories {
         write!(out, "{stories}")?;

@@ -5,7 +5,7 @@ use std::{fmt, fs, io};
 
 use serde::Serialize;
 
-use crate::population::Shares;
+use crate::population::{Measured, Shares};
 use crate::watch::Delivery;
 use crate::workload::{KeyLoad, Load};
 
@@ -123,6 +123,8 @@ pub struct FeedSummary {
     pub follows: u64,
     /// The population against the tables it was made from; none for a graph from a file.
     pub shares: Option<Shares>,
+    /// What else was measured of them.
+    pub measured: Measured,
     /// The percentage of posts written by the twentieth of people who wrote most.
     pub posts_by_top_twentieth: f64,
 }

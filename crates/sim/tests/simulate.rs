@@ -233,12 +233,11 @@ fn options(target: SocketAddr) -> SimulateOptions {
     SimulateOptions {
         target,
         key: Some(KEY.to_owned()),
-        users: 500,
+        making: Making::of(500, 4),
         feed: Some(Load::Heavy),
         stories: None,
         drawings: None,
         keys: None,
-        seed: 4,
         graph: None,
         loaded: false,
     }
@@ -320,7 +319,7 @@ async fn a_server_that_is_wrong_is_found_out() {
         let (target, world) = serve().await;
         lock(&world).fault = Some(fault);
         // A few people who post much, so that every post belongs somewhere.
-        let options = SimulateOptions { users: 30, ..options(target) };
+        let options = SimulateOptions { making: Making::of(30, 4), ..options(target) };
         let (summary, out) = rehearse_as(options, &Drive { rate: Some(500.0), ..drive() }).await;
         let correctness = summary.expect("a rehearsal").correctness.expect("a look");
         assert!(of(&correctness) > 0 && !correctness.examples.is_empty(), "{out}");
@@ -334,8 +333,12 @@ async fn a_server_that_is_wrong_is_found_out() {
 #[tokio::test]
 async fn a_rehearsal_of_stories_makes_friends_and_tells_again_what_vanishes() {
     let (target, world) = serve().await;
-    let options =
-        SimulateOptions { users: 100, feed: None, stories: Some(stories()), ..options(target) };
+    let options = SimulateOptions {
+        making: Making::of(100, 4),
+        feed: None,
+        stories: Some(stories()),
+        ..options(target)
+    };
     let (summary, out) = rehearse(options).await;
     let summary = summary.expect("a rehearsal");
     assert_eq!(summary.error_count(), 0, "{out}");
@@ -401,7 +404,11 @@ async fn what_prevents_a_rehearsal_is_told() {
     let (target, _) = serve().await;
     check(SimulateOptions { key: None, ..options(target) }, "refused the batch with status 401")
         .await;
-    check(SimulateOptions { users: 1, ..options(target) }, "2 to 10000000 people, not 1").await;
+    check(
+        SimulateOptions { making: Making::of(1, 4), ..options(target) },
+        "2 to 10000000 people, not 1",
+    )
+    .await;
     let telling = |telling| SimulateOptions { stories: Some(telling), ..options(target) };
     let friends = "1 to 400 friends, not 401";
     check(telling(Storytelling { friends: 401, ..stories() }), friends).await;
@@ -423,7 +430,8 @@ async fn a_server_with_users_is_refused_whatever_they_are_called() {
     for seed in [4, 5] {
         let (target, _) = serve().await;
         rehearse(options(target)).await.0.expect("the first rehearsal");
-        let (second, _) = rehearse(SimulateOptions { seed, ..options(target) }).await;
+        let (second, _) =
+            rehearse(SimulateOptions { making: Making::of(500, seed), ..options(target) }).await;
         assert!(matches!(second, Err(SimError::Load(LoadError::NotEmpty))), "{second:?}");
     }
 }

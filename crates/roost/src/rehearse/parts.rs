@@ -92,7 +92,7 @@ impl Simulate {
                     friends: self.friends.unwrap_or(10),
                     stories: self.stories.unwrap_or(10),
                     life_s: self.life.unwrap_or(300),
-                    homes_per_second: self.home_reads.unwrap_or(self.users.div_ceil(20)),
+                    homes_per_second: self.home_reads.unwrap_or(self.people.users.div_ceil(20)),
                 });
             }
             Profile::Recognise => {
@@ -118,19 +118,18 @@ impl Simulate {
         parts: Parts,
         target: SocketAddr,
         key: Option<String>,
-    ) -> SimulateOptions {
-        SimulateOptions {
+    ) -> anyhow::Result<SimulateOptions> {
+        Ok(SimulateOptions {
             target,
             key,
-            users: self.users,
+            making: self.people.making()?,
             feed: parts.feed,
             stories: parts.stories,
             drawings: parts.drawings,
             keys: parts.keys,
-            seed: self.seed,
-            graph: self.graph.clone(),
+            graph: self.people.graph.clone(),
             loaded: self.loaded,
-        }
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use hdrhistogram::Histogram;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use sim::Population;
+use sim::population::Making;
 use sim::report::Recording;
 use sim::summary::{
     Correctness, ErrorCount, FeedSummary, GeneratorSummary, KindSummary, LagSummary, ServerSummary,
@@ -134,10 +135,13 @@ fn summary(
     };
     let kinds: Vec<_> = (0..kinds.len()).map(kind).collect();
     let errors = kinds.iter().map(|kind| kind.errors).sum();
+    let making = Making::of(2_000, seed);
+    let people = Population::made(&making);
     let feed = FeedSummary {
         load: Load::Heavy,
         follows: 2_400_000,
-        shares: Some(Population::made(2_000, seed).shares()),
+        shares: Some(people.shares()),
+        measured: people.measured(Some(&making)),
         posts_by_top_twentieth: 61.3,
     };
     Summary {

@@ -1,0 +1,43 @@
+//! Which people to make, as every command that makes some asks for it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sim::population::{Making, PEOPLE_MAX};
+
+/// The settings of a population.
+#[derive(Args)]
+pub(crate) struct People {
+    /// People to make
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=i64::from(PEOPLE_MAX)))]
+    pub(crate) users: u32,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Share of follows that are returned, from 0 to 0.3 [default: 0.22]
+    #[arg(long, value_name = "SHARE", conflicts_with = "graph")]
+    reciprocity: Option<f64>,
+    /// How many pairs of a person's neighbours are neighbours, on average, from 0 to 0.2; with fewer
+    /// than 100,000 people it becomes more [default: 0.12]
+    #[arg(long, value_name = "SHARE", conflicts_with = "graph")]
+    clustering: Option<f64>,
+    /// Take people and follows (or friendships) from an edge list instead: two numbers a line, mutual
+    #[arg(long, value_name = "FILE", conflicts_with = "users")]
+    pub(crate) graph: Option<PathBuf>,
+}
+
+impl People {
+    /// What to make, if that can be made.
+    pub(crate) fn making(&self) -> anyhow::Result<Making> {
+        let usual = Making::of(self.users, self.seed);
+        let making = Making {
+            reciprocity: self.reciprocity.unwrap_or(usual.reciprocity),
+            clustering: self.clustering.unwrap_or(usual.clustering),
+            ..usual
+        };
+        match making.fault() {
+            Some(fault) => anyhow::bail!("{fault}"),
+            None => Ok(making),
+        }
+    }
+}
