@@ -10,14 +10,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A terminal with a shell in it. Ends, with all that runs in it, when dropped.
 struct Terminal {
-    socket: String,
+    /// Where its socket is, so that nobody else's tmux is met and nothing is left behind.
+    sockets: tempfile::TempDir,
 }
 
 impl Terminal {
     /// One of 100 by 30 that runs a command and then says with what it ended.
-    fn running(socket: &str, command: &str) -> Self {
-        let socket = format!("roost-{socket}-{}", std::process::id());
-        let terminal = Self { socket };
+    fn running(command: &str) -> Self {
+        let terminal = Self { sockets: tempfile::tempdir().unwrap() };
         // Whoever reads the screen needs it to stay when the command has ended.
         let shell = format!("{command}; echo ended with $?; exec cat");
         let size = ["-x", "100", "-y", "30"];
@@ -29,9 +29,8 @@ impl Terminal {
     fn tmux(&self, arguments: &[&str]) -> Output {
         let mut tmux = Command::new("tmux");
         // No setting of this machine, and names that are known everywhere.
-        tmux.args(["-L", &self.socket, "-f", "/dev/null"])
-            .env("SHELL", "/bin/sh")
-            .env("TERM", "xterm-256color");
+        tmux.args(["-L", "roost", "-f", "/dev/null"]).env("TMUX_TMPDIR", self.sockets.path());
+        tmux.env("SHELL", "/bin/sh").env("TERM", "xterm-256color");
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("ROOST_") || name == "TMUX" {
                 tmux.env_remove(name);
@@ -70,19 +69,19 @@ impl Drop for Terminal {
 }
 
 /// A rehearsal that would take ten minutes, if tmux is there to run it in.
-fn rehearsal(socket: &str) -> Option<Terminal> {
+fn rehearsal() -> Option<Terminal> {
     if Command::new("tmux").arg("-V").output().is_err() {
         skipped("the dashboard on a terminal: install the package tmux");
         return None;
     }
     let binary = env!("CARGO_BIN_EXE_roost");
     let command = format!("'{binary}' simulate --users 200 --load heavy --duration 10m");
-    Some(Terminal::running(socket, &command))
+    Some(Terminal::running(&command))
 }
 
 #[test]
 fn a_rehearsal_on_a_terminal_has_a_dashboard_and_q_sums_it_up() {
-    let Some(terminal) = rehearsal("q") else { return };
+    let Some(terminal) = rehearsal() else { return };
     let of_run = ["200 people with", "open loop", " of 10 min", "q or Ctrl-C"];
     terminal.shows(&of_run);
     let of_windows = ["Requests a second", "Latency: p50 ", "home reads", "memory ", "own lag p99"];
@@ -98,7 +97,7 @@ fn a_rehearsal_on_a_terminal_has_a_dashboard_and_q_sums_it_up() {
 
 #[test]
 fn ctrl_c_on_the_dashboard_sums_up_too_and_the_terminal_echoes_again() {
-    let Some(terminal) = rehearsal("c") else { return };
+    let Some(terminal) = rehearsal() else { return };
     terminal.shows(&["Requests a second", "q or Ctrl-C"]);
     terminal.press("C-c");
     terminal.shows(&["the run was cut short", "ended with"]);
