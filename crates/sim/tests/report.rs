@@ -12,6 +12,7 @@ use sample::EVIL;
 use sim::report::{self, Recording};
 use sim::summary::{Correctness, Summary};
 use sim::watch::{Plan, Watcher as _, Window};
+use sim::workload::KeyLoad;
 
 /// The page, and the names and contents of the files beside it.
 fn written(
@@ -94,6 +95,16 @@ fn every_kind_has_its_row_and_its_plots() {
             let end = format!("</{}>", count.trim_matches(['<', '>']));
             assert_eq!(times(&page, count), times(&page, &end), "{count} and its end");
         }
+    }
+}
+
+#[test]
+fn what_was_done_is_told_once_and_what_was_not_is_not() {
+    let (mut summary, recording) = sample::run(1, 1, 3);
+    summary.keys = Some(KeyLoad::default());
+    let (page, _) = written(&summary, &recording, "roost simulate");
+    for (name, expect) in [("Bucket", 1), ("Follows", 1), ("Stories", 0), ("Drawings", 0)] {
+        assert_eq!(times(&page, &format!("<dt>{name}</dt>")), expect, "{name}");
     }
 }
 

@@ -155,10 +155,6 @@ fn who(summary: &Summary) -> Vec<(&'static str, String)> {
         let (made_of, rate) = (drawings.references, drawings.recognitions_due_per_second);
         rows.push(("Drawings", format!("made of {made_of}, {rate} a second")));
     }
-    if let Some(KeyLoad { ycsb, records, value_bytes }) = &summary.keys {
-        let (records, value) = (count((*records).into()), bytes((*value_bytes).into()));
-        rows.push(("Bucket", format!("YCSB {ycsb:?} on {records} records of {value}")));
-    }
     rows
 }
 
