@@ -77,6 +77,7 @@ fn prepare(root: &Path) -> Vec<String> {
         ("ab", "apache2-utils", "the old report's command lines with ab"),
         ("redis-cli", "redis-tools", "redis-cli and redis-benchmark"),
         ("tclsh", "tcl", "Redis's test suite"),
+        ("tmux", "tmux", "the dashboard on a terminal"),
     ] {
         if !has(program) {
             install(package);

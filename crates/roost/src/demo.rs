@@ -40,7 +40,7 @@ impl Demo {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         logging::start(LogFormat::Auto);
         let [listen, redis] = [self.listen, self.redis_listen].map(free_unless_it_is);
-        let server = RunningServer::start(listen, Some(redis)).await;
+        let server = RunningServer::start(listen, Some(redis), "warn").await;
         let server = server.context("the demo cannot start a server")?;
         let population = Population::made(&Making::of(self.users, SEED));
         explain(&server, reader(&population));

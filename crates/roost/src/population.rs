@@ -50,10 +50,9 @@ struct Person<'a> {
 
 impl Population {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let population = self.make()?;
         match self.out.as_deref().filter(|path| *path != Path::new("-")) {
-            Some(path) => self.write_file(&population, path),
-            None => match self.write(&population, io::stdout().lock()) {
+            Some(path) => self.write_file(path),
+            None => match self.write(&self.make()?, io::stdout().lock()) {
                 // Whoever reads has had enough.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 done => done.context("cannot write to the standard output"),
@@ -81,19 +80,20 @@ impl Population {
     }
 
     /// Writes beside the file and takes its place when all is there, so that nobody ever reads half.
-    fn write_file(&self, population: &sim::Population, path: &Path) -> anyhow::Result<()> {
+    /// Where nothing can be written is found out before the people are made.
+    fn write_file(&self, path: &Path) -> anyhow::Result<()> {
         let failed = || format!("cannot write {}", path.display());
         // Devices and pipes cannot be replaced.
         if path.metadata().is_ok_and(|there| !there.is_file()) {
             let file = File::options().write(true).open(path).with_context(failed)?;
-            return self.write(population, file).with_context(failed);
+            return self.write(&self.make()?, file).with_context(failed);
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let mut beside = tempfile::Builder::new();
         readable_by_all(&mut beside);
         let beside: NamedTempFile = beside.tempfile_in(folder).with_context(failed)?;
-        self.write(population, beside.as_file()).with_context(failed)?;
+        self.write(&self.make()?, beside.as_file()).with_context(failed)?;
         beside.persist(path).with_context(failed)?;
         Ok(())
     }

@@ -169,8 +169,10 @@ impl Simulate {
         let (server, target) = match &self.target {
             Some(url) => (None, address(url)?),
             None => {
-                let server =
-                    RunningServer::start(SocketAddr::from(([127, 0, 0, 1], 0)), None).await?;
+                let any = SocketAddr::from(([127, 0, 0, 1], 0));
+                // Its log would be written over the dashboard.
+                let log = if self.has_dashboard() { "off" } else { "warn" };
+                let server = RunningServer::start(any, None, log).await?;
                 let address = server.address;
                 (Some(server), address)
             }
@@ -212,9 +214,13 @@ impl Simulate {
         Ok(())
     }
 
+    fn has_dashboard(&self) -> bool {
+        !self.plain && !self.find_capacity && io::stdout().is_terminal()
+    }
+
     /// What shows how it goes.
     fn shown(&self, stop: watch::Sender<bool>) -> Box<dyn Watcher> {
-        if !self.plain && io::stdout().is_terminal() {
+        if self.has_dashboard() {
             Box::new(Dashboard::new(stop))
         } else {
             Box::new(Lines::new(io::stdout()))
@@ -241,12 +247,18 @@ impl Simulate {
 
 /// The command as it would be typed.
 fn command_line() -> String {
-    let quoted = |argument: String| {
-        let is_plain = |letter: char| letter.is_alphanumeric() || "-_=./:,%@+".contains(letter);
-        if argument.chars().all(is_plain) { argument } else { format!("'{argument}'") }
-    };
-    let arguments = std::env::args().skip(1).map(quoted);
-    std::iter::once("roost".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
+    let arguments = std::env::args_os().skip(1);
+    let quoted = arguments.map(|argument| quoted(&argument.to_string_lossy()));
+    std::iter::once("roost".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// An argument as a shell takes it.
+fn quoted(argument: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_=./:,%@+".contains(letter);
+    if !argument.is_empty() && argument.chars().all(is_plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', r"'\''"))
 }
 
 /// The length of a day; nothing for `off`.
@@ -341,6 +353,18 @@ mod tests {
         check("--day of", false);
         check("--profile stories --life 0", false);
         check("--profile stories --life 604801", false);
+    }
+
+    #[test]
+    fn an_argument_is_quoted_where_a_shell_wants_it() {
+        for (argument, expect) in [
+            ("--users=5", "--users=5"),
+            ("p99<50ms", "'p99<50ms'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(argument), expect);
+        }
     }
 
     #[test]

@@ -20,13 +20,15 @@ pub(crate) struct RunningServer {
 }
 
 impl RunningServer {
-    /// Starts one on `listen`, and for Redis clients on `redis`, and waits until it serves.
+    /// Starts one on `listen`, and for Redis clients on `redis`, and waits until it serves. Unless
+    /// `ROOST_LOG` says otherwise it logs at the level `log` to our standard error output.
     ///
     /// # Errors
     /// If it cannot be started or does not say where it listens.
     pub(crate) async fn start(
         listen: SocketAddr,
         redis: Option<SocketAddr>,
+        log: &str,
     ) -> anyhow::Result<Self> {
         let data = tempfile::tempdir().context("no temporary directory")?;
         let mut child = Command::new(std::env::current_exe()?)
@@ -38,7 +40,7 @@ impl RunningServer {
             .envs(std::env::vars_os().filter(|(name, _)| {
                 !name.to_string_lossy().starts_with("ROOST_") || name == "ROOST_LOG"
             }))
-            .env("ROOST_LOG", std::env::var("ROOST_LOG").unwrap_or_else(|_| "warn".into()))
+            .env("ROOST_LOG", std::env::var("ROOST_LOG").unwrap_or_else(|_| log.into()))
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             // Ctrl-C is for the rehearsal, which then ends the server.

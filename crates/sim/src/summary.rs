@@ -6,6 +6,7 @@ use std::{fmt, fs, io};
 use serde::Serialize;
 
 use crate::population::{Measured, Shares};
+use crate::units;
 use crate::watch::Delivery;
 use crate::workload::{KeyLoad, Load};
 
@@ -220,10 +221,13 @@ impl Summary {
 
     /// Who took part, as half a sentence.
     pub(crate) fn cast(&self) -> String {
-        let follows = self.feed.iter().map(|feed| format!("{} follows", feed.follows));
-        let friends = |stories: &StoriesSummary| format!("{} friendships", stories.friendships);
+        let follows =
+            self.feed.iter().map(|feed| format!("{} follows", units::count(feed.follows)));
+        let friends =
+            |stories: &StoriesSummary| format!("{} friendships", units::count(stories.friendships));
         let ties: Vec<String> = follows.chain(self.stories.iter().map(friends)).collect();
-        let people = format!("{} people with {}", self.people, ties.join(" and "));
+        let people =
+            format!("{} people with {}", units::count(self.people.into()), ties.join(" and "));
         let drawings = |drawings: &DrawingsSummary| {
             let DrawingsSummary { references, recognitions_due_per_second } = drawings;
             format!("drawings made of {references}, {recognitions_due_per_second} a second")

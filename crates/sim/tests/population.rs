@@ -146,7 +146,8 @@ fn reciprocity_and_clustering_come_out_as_asked_for() {
         let population = Population::made(&making);
         let measured = population.measured(Some(&making));
         let off = |aim: Aim| (aim.asked.expect("asked for") - aim.achieved).abs();
-        assert!(off(measured.reciprocity) < 0.02, "{measured:?}");
+        // Of those planned; what could not be dealt at all makes it a larger share.
+        assert!(off(measured.reciprocity) < 0.03, "{measured:?}");
         assert!(off(measured.clustering) < 0.02, "{measured:?}");
         let shares = population.shares();
         near(&shares.followers, 2.0);
