@@ -11,7 +11,7 @@ use sim::{Drive, Population, SimulateOptions, Storytelling, simulate};
 
 use crate::logging::{self, LogFormat};
 use crate::rehearse::cancelled_by_signal;
-use crate::running::RunningServer;
+use crate::running::{Purpose, RunningServer};
 
 /// See it live: a server in open mode on a temporary directory, with a small population that
 /// posts and tells stories. Ends with Ctrl-C and leaves nothing behind.
@@ -40,7 +40,7 @@ impl Demo {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         logging::start(LogFormat::Auto);
         let [listen, redis] = [self.listen, self.redis_listen].map(free_unless_it_is);
-        let server = RunningServer::start(listen, Some(redis), "warn").await;
+        let server = RunningServer::start(listen, Some(redis), Purpose::Demo).await;
         let server = server.context("the demo cannot start a server")?;
         let population = Population::made(&Making::of(self.users, SEED));
         explain(&server, reader(&population));

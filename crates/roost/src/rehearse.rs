@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use crate::dashboard::Dashboard;
 use crate::logging::{self, LogFormat};
 use crate::people::People;
-use crate::running::RunningServer;
+use crate::running::{Purpose, RunningServer};
 use crate::serve::stop_signal;
 use crate::settings::duration;
 use parts::{Letter, Profile};
@@ -33,7 +33,8 @@ use parts::{Letter, Profile};
 /// are right. A run in which the generator itself was the bottleneck is called not valid.
 ///
 /// Without --target a server of its own is started on a free port and a temporary directory, with the
-/// default settings. On a terminal a dashboard shows how it goes (q ends it and sums up); elsewhere a
+/// default settings, at a lower priority than the generator. A server that was loaded is given time to
+/// settle. On a terminal a dashboard shows how it goes (q ends it and sums up); elsewhere a
 /// line every 3 s does.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -170,9 +171,8 @@ impl Simulate {
             Some(url) => (None, address(url)?),
             None => {
                 let any = SocketAddr::from(([127, 0, 0, 1], 0));
-                // Its log would be written over the dashboard.
-                let log = if self.has_dashboard() { "off" } else { "warn" };
-                let server = RunningServer::start(any, None, log).await?;
+                let purpose = Purpose::Rehearsal { drawn: self.has_dashboard() };
+                let server = RunningServer::start(any, None, purpose).await?;
                 let address = server.address;
                 (Some(server), address)
             }

@@ -8,6 +8,22 @@ use anyhow::Context as _;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
+/// What a server is started for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To be used.
+    Demo,
+    /// To be driven and measured by this process.
+    Rehearsal {
+        /// Whether something is drawn on the terminal, over which nobody else may write.
+        drawn: bool,
+    },
+}
+
+/// How much a server that is rehearsed yields to whoever drives it, who stands for other machines: on
+/// one that is busy to the last the driver would else be late, and its lateness pass for the server's.
+const NICENESS: &str = "5";
+
 /// A `roost serve` in open mode on a temporary directory. Ends when dropped.
 pub(crate) struct RunningServer {
     /// Where it listens.
@@ -21,17 +37,18 @@ pub(crate) struct RunningServer {
 
 impl RunningServer {
     /// Starts one on `listen`, and for Redis clients on `redis`, and waits until it serves. Unless
-    /// `ROOST_LOG` says otherwise it logs at the level `log` to our standard error output.
+    /// `ROOST_LOG` says otherwise it logs warnings to our standard error output.
     ///
     /// # Errors
     /// If it cannot be started or does not say where it listens.
     pub(crate) async fn start(
         listen: SocketAddr,
         redis: Option<SocketAddr>,
-        log: &str,
+        purpose: Purpose,
     ) -> anyhow::Result<Self> {
         let data = tempfile::tempdir().context("no temporary directory")?;
-        let mut child = Command::new(std::env::current_exe()?)
+        let log = if purpose == (Purpose::Rehearsal { drawn: true }) { "off" } else { "warn" };
+        let mut child = command(purpose)?
             .args(["serve", "--open", "--listen", &listen.to_string(), "--data"])
             .arg(data.path())
             .args(redis.map(|redis| format!("--redis-listen={redis}")))
@@ -58,5 +75,20 @@ impl RunningServer {
             }
         }
         anyhow::bail!("the server ended before it served: {}", child.wait().await?)
+    }
+}
+
+/// This program, which yields to us if it is rehearsed and the system has `nice`.
+fn command(purpose: Purpose) -> anyhow::Result<Command> {
+    let program = std::env::current_exe()?;
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let nice = std::env::split_paths(&paths).map(|path| path.join("nice"));
+    match nice.into_iter().find(|nice| purpose != Purpose::Demo && nice.is_file()) {
+        Some(nice) => {
+            let mut command = Command::new(nice);
+            command.args(["-n", NICENESS]).arg(program);
+            Ok(command)
+        }
+        None => Ok(Command::new(program)),
     }
 }

@@ -1,10 +1,12 @@
 //! A whole rehearsal: make the people, load them, drive the server, sum up.
 
+mod ready;
+
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use thiserror::Error;
 use tokio::sync::watch;
@@ -20,6 +22,7 @@ use crate::run::{Course, Finished, Lanes, WINDOWS_MAX, cancelled, run};
 use crate::summary::{DrawingsSummary, FeedSummary, LagSummary, StoriesSummary, Summary};
 use crate::watch::Watcher;
 use crate::workload::{Drawings, KeyLoad, Load, Storytelling};
+use ready::{load, settle};
 
 /// Most friends of each person: all of a population still fit 32-bit positions.
 const FRIENDS_MAX: u32 = 400;
@@ -164,6 +167,10 @@ impl Rehearsal {
         if !options.loaded {
             summary.load_s = load(&api, &cast, cancel).await?;
             writeln!(out, "loaded in {:.1} s", summary.load_s)?;
+            tokio::select! {
+                () = settle(target, &*api) => {}
+                () = cancelled(cancel) => return Err(SimError::Interrupted),
+            }
         }
         let players = spawn_blocking(move || cast.players()).await;
         let players = players.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
@@ -227,27 +234,6 @@ pub async fn simulate(
     let summary = rehearsal.drive(drive, watchers, &mut cancel).await?;
     write!(out, "{summary}")?;
     Ok(summary)
-}
-
-/// Loads everybody and tells how many seconds it took.
-async fn load(
-    api: &Arc<Roost>,
-    cast: &Arc<Cast>,
-    cancel: &mut watch::Receiver<bool>,
-) -> Result<f64, SimError> {
-    let start = Instant::now();
-    let mut load = Arc::clone(api).load(Arc::clone(cast));
-    tokio::select! {
-        loaded = &mut load => match loaded {
-            Ok(loaded) => loaded?,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        },
-        () = cancelled(cancel) => {
-            load.abort();
-            return Err(SimError::Interrupted);
-        }
-    }
-    Ok(start.elapsed().as_secs_f64())
 }
 
 fn check(options: &SimulateOptions) -> Result<(), SimError> {
@@ -371,5 +357,32 @@ fn finish(summary: &mut Summary, finished: &Finished) {
              {OWN_LAG_MS_MAX} ms",
             summary.lag.own_p99_ms
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::{Kind, Meter, Start};
+
+    #[test]
+    fn a_run_in_which_the_generator_was_late_is_not_valid() {
+        let check = |late_ms: u64, ready: bool, valid: bool| {
+            let mut meter = Meter::new(&Kind::DRAWINGS);
+            for _ in 0..100 {
+                meter.started(Start { late: Duration::from_millis(late_ms), ready });
+            }
+            let (took, interrupted) = (Duration::from_secs(1), false);
+            let (delivery, correctness, server) = (None, None, None);
+            let finished = Finished { meter, took, interrupted, delivery, correctness, server };
+            let mut summary = Summary::default();
+            finish(&mut summary, &finished);
+            assert_eq!(summary.invalid.is_empty(), valid, "{late_ms} ms: {:?}", summary.invalid);
+            assert_eq!(summary.to_string().contains("NOT VALID"), !valid);
+        };
+        check(9, true, true);
+        check(12, true, false);
+        // To wait for a connection is not the generator's fault.
+        check(500, false, true);
     }
 }

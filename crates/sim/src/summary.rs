@@ -11,7 +11,7 @@ use crate::watch::Delivery;
 use crate::workload::{KeyLoad, Load};
 
 /// The outcome of a rehearsal. Latencies count from when an action was due.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// The seed of everything.
     pub seed: u64,
