@@ -21,9 +21,10 @@ pub struct Making {
     pub people: u32,
     /// The seed of who has how many followers, and who follows whom.
     pub seed: u64,
-    /// The share of all follows that are returned, within [`Making::RECIPROCITY`]. The default is what
-    /// was measured on all of Twitter (Kwak, Lee, Park, Moon: What is Twitter, a social network or a
-    /// news media? WWW 2010): 22.1 % of pairs of users that are joined follow each other.
+    /// The share of all follows that are returned, within [`Making::RECIPROCITY`]. On all of Twitter
+    /// 22.1 % of the pairs of people that were joined at all followed each other (Kwak, Lee, Park,
+    /// Moon: What is Twitter, a social network or a news media? WWW 2010). Counted by follows, as here,
+    /// that would be 36 %, which these tables do not allow; the default stays below it.
     pub reciprocity: f64,
     /// The mean local clustering of the follows taken without direction, within
     /// [`Making::CLUSTERING`]. The default can be had from 100,000 people to 1,000,000. The tables alone make
