@@ -120,7 +120,7 @@ pub(crate) struct Simulate {
     #[arg(long)]
     plain: bool,
     /// Write a report with plots to this file, and the raw data to a folder beside it
-    #[arg(long, value_name = "FILE", conflicts_with = "find_capacity")]
+    #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write the summary as JSON to this file as well
     #[arg(long, value_name = "FILE")]
@@ -346,6 +346,7 @@ mod tests {
         check("--profile deathstar --rate 9", true);
         check("--profile deathstar --load heavy", false);
         check("--find-capacity --slo p99<5ms --repeats 3 --duration 2s", true);
+        check("--find-capacity --html report.html", true);
         check("--find-capacity --rate 5", false);
         check("--find-capacity --slo p98<5ms", false);
         check("--repeats 3", false);

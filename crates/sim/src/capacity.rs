@@ -24,7 +24,7 @@
 mod climb;
 mod rehearsed;
 mod repeat;
-mod told;
+pub(crate) mod told;
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 //!
 //! The file holds its style and its plots, which are SVG made here. It has no script, asks for
 //! nothing over a network, and says so in a policy that browsers keep. Everything in it is made from
-//! a [`Summary`] and a [`Recording`].
+//! a [`Summary`] and a [`Recording`], or from the [`Capacity`] that a search found.
 //!
 //! **Invariant:** text from outside (a command line, a server's answers) passes [`html::escape`].
 
@@ -10,15 +10,19 @@ mod axis;
 mod files;
 mod html;
 mod layout;
+mod marks;
 mod page;
 mod plots;
 mod recording;
+mod search;
 mod sections;
 mod svg;
+mod trials;
 
 use std::io;
 use std::path::Path;
 
+use crate::capacity::Capacity;
 use crate::summary::Summary;
 pub use recording::Recording;
 
@@ -35,7 +39,26 @@ pub fn write(
     command: &str,
 ) -> io::Result<()> {
     let data = files::data_folder(path)?;
-    let links = files::write_data(&data, summary, recording)?;
+    let links = files::write_data(&data, files::of_run(summary, recording)?)?;
     let page = page::page(summary, recording, command, &links);
+    files::replace(path, page.as_bytes())
+}
+
+/// Writes the report of a search for the capacity to `path`, and the raw data to a folder beside it:
+/// for `report.html`, to `report-data` (`capacity.json` and `trials.tsv`). `people` says who takes
+/// part, `command` is what was run, as it would be typed. Each file is replaced as a whole, the
+/// report last. May block.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write_capacity(
+    path: &Path,
+    capacity: &Capacity,
+    people: &str,
+    command: &str,
+) -> io::Result<()> {
+    let data = files::data_folder(path)?;
+    let links = files::write_data(&data, files::of_search(capacity)?)?;
+    let page = search::page(capacity, people, command, &links);
     files::replace(path, page.as_bytes())
 }

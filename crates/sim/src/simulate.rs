@@ -177,6 +177,11 @@ impl Rehearsal {
         Ok(Rehearsal { target, api, players, summary, turns: 0 })
     }
 
+    /// Who takes part, as a line for people.
+    pub fn cast(&self) -> String {
+        self.summary.cast()
+    }
+
     /// Drives the server and tells the watchers how it goes. When `cancel` turns true the summary
     /// is of the run so far. Every turn has other actions of the same kind.
     ///

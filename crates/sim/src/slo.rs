@@ -197,6 +197,12 @@ impl Slo {
         self.0.iter().filter_map(breach).collect()
     }
 
+    /// What 99 % of the requests must take less than, in milliseconds, if that is asked for.
+    pub fn p99_ms(&self) -> Option<f64> {
+        let p99 = self.0.iter().find(|objective| objective.subject == Subject::P99)?;
+        Some(p99.bound * p99.unit.size())
+    }
+
     /// Whether delivery must be sampled to tell.
     pub fn is_about_lag(&self) -> bool {
         self.0.iter().any(|objective| objective.subject.is_lag())

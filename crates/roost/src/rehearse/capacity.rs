@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use sim::capacity::{self, Finding, Rehearsed, Search};
 use sim::{Drive, Rehearsal, SimulateOptions};
 
-use super::{Simulate, cancelled_by_signal};
+use super::{Simulate, cancelled_by_signal, command_line};
 
 /// What a feed that feels immediate keeps to.
 const OBJECTIVE: &str = "p99<50ms,errors<0.1%,lag_p99<1s";
@@ -27,6 +27,7 @@ pub(super) async fn find(
         "{}, and a fifth as long before each to warm up",
         search.trials().told(drive.duration)
     );
+    let people = rehearsal.cast();
     let mut rehearsed = Rehearsed { rehearsal: &mut rehearsal, drive, cancel };
     let mut tell = |step: &capacity::Step<'_>| println!("{step}");
     let found = capacity::find(&mut rehearsed, &slo, &search, &mut tell).await?;
@@ -34,6 +35,11 @@ pub(super) async fn find(
     if let Some(path) = &simulate.json {
         std::fs::write(path, serde_json::to_vec_pretty(&found)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if let Some(path) = &simulate.html {
+        sim::report::write_capacity(path, &found, &people, &command_line())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        println!("report: {}", path.display());
     }
     let is_found = match found.finding {
         Finding::Holds { .. } => true,

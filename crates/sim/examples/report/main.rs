@@ -1,15 +1,31 @@
-//! Writes the report of a made-up run: `report FILE [KINDS]`. It has in it what a real run seldom has all
-//! together, and what a page must bear: a stall, a burst of errors, gaps, and markup in texts.
+//! Writes the report of a made-up run, `report FILE [KINDS]`, or of a made-up search for the
+//! capacity, `report FILE found|at-least|nothing|unsteady`. They have in them what real ones seldom
+//! have all together, and what a page must bear: a stall, a burst of errors, gaps, and markup in texts.
 
 mod sample;
+mod search;
 
 use std::path::PathBuf;
 
+use search::End;
+
+const COMMAND: &str = "roost simulate --html '<b>.html'";
+
 fn main() -> std::io::Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let (file, kinds) = (arguments.next(), arguments.next());
+    let (file, what) = (arguments.next(), arguments.next());
     let path = PathBuf::from(file.unwrap_or_else(|| "report.html".to_owned()));
-    let kinds = kinds.and_then(|kinds| kinds.parse().ok()).unwrap_or(3);
-    let (summary, recording) = sample::run(1, kinds, 60);
-    sim::report::write(&path, &summary, &recording, "roost simulate --html '<b>.html'")
+    let end = match what.as_deref() {
+        Some("found") => End::Found,
+        Some("at-least") => End::AtLeast,
+        Some("nothing") => End::Nothing,
+        Some("unsteady") => End::Unsteady,
+        kinds => {
+            let kinds = kinds.and_then(|kinds| kinds.parse().ok()).unwrap_or(3);
+            let (summary, recording) = sample::run(1, kinds, 60);
+            return sim::report::write(&path, &summary, &recording, COMMAND);
+        }
+    };
+    let people = format!("20000 people with 2400000 follows {}", sample::EVIL);
+    sim::report::write_capacity(&path, &search::search(1, end), &people, COMMAND)
 }

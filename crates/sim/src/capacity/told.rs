@@ -35,7 +35,7 @@ impl fmt::Display for Step<'_> {
 
 impl Trial {
     /// What it says, and why.
-    fn why(&self) -> String {
+    pub fn why(&self) -> String {
         let measures = &self.measures;
         match self.verdict {
             Verdict::Holds => "holds".to_owned(),
@@ -105,7 +105,7 @@ impl Capacity {
 }
 
 /// A rate with as many digits as a search can tell apart: 9,800, or 3.2.
-pub(super) fn rate(per_s: f64) -> String {
+pub(crate) fn rate(per_s: f64) -> String {
     if per_s < 100.0 {
         return units::number(per_s);
     }

@@ -15,6 +15,8 @@ const TIME_STEPS: [f64; 19] = [
 const TIME_TICKS_MAX: f64 = 6.0;
 /// Numbers along an axis that starts at zero, about.
 const LINEAR_TICKS: f64 = 5.0;
+/// Most numbers of things along an axis.
+const NUMBERS_MAX: f64 = 12.0;
 /// From so many powers of ten on, only these are labelled.
 const DECADES_ALONE: f64 = 2.2;
 
@@ -51,8 +53,29 @@ impl Axis {
         Axis { low: 0.0, high, log: false, ticks: multiples(step, high, label) }
     }
 
+    /// The numbers of things, from 1 to `count`, with room for half a thing at either end.
+    pub(super) fn numbers(count: usize) -> Axis {
+        let count = count.max(1) as f64;
+        let step = round_from(&STEPS, (count / NUMBERS_MAX).max(1.0));
+        let mut ticks = multiples(step, count, units::plain);
+        ticks.retain(|(at, _)| *at > 0.0);
+        if step > 1.0 {
+            ticks.insert(0, (1.0, "1".to_owned()));
+        }
+        Axis { low: 0.5, high: count + 0.5, log: false, ticks }
+    }
+
     /// A logarithmic axis of milliseconds over everything between `min` and `max`, both above zero.
     pub(super) fn log_ms(min: f64, max: f64) -> Axis {
+        Axis::log(min, max, tick_ms)
+    }
+
+    /// The same of things a second.
+    pub(super) fn log_rate(min: f64, max: f64) -> Axis {
+        Axis::log(min, max, |per_s| format!("{}/s", units::tick(per_s)))
+    }
+
+    fn log(min: f64, max: f64, label: impl Fn(f64) -> String) -> Axis {
         let (low, mut high) = (step_to(min), step_from(max));
         if high <= low {
             high = step_from(low * 1.5);
@@ -63,7 +86,7 @@ impl Axis {
         let mut value = low;
         while value <= high * (1.0 + 1e-9) {
             if every(value) {
-                ticks.push((value, tick_ms(value)));
+                ticks.push((value, label(value)));
             }
             value = step_from(value * 1.5);
         }
@@ -186,6 +209,21 @@ mod tests {
     }
 
     #[test]
+    fn rates_have_round_ticks_on_a_logarithmic_axis() {
+        let check = |min, max, expect: &[&str]| check(&Axis::log_rate(min, max), expect);
+        check(500.0, 3_200.0, &["500/s", "1k/s", "2k/s", "5k/s"]);
+        check(1.0, 1e6, &["1/s", "10/s", "100/s", "1k/s", "10k/s", "100k/s", "1M/s"]);
+    }
+
+    #[test]
+    fn things_are_numbered_from_one() {
+        check(&Axis::numbers(0), &["1"]);
+        check(&Axis::numbers(4), &["1", "2", "3", "4"]);
+        check(&Axis::numbers(29), &["1", "5", "10", "15", "20", "25"]);
+        check(&Axis::numbers(124), &["1", "20", "40", "60", "80", "100", "120"]);
+    }
+
+    #[test]
     fn percentiles_go_as_far_as_the_values_can_tell() {
         check(&Axis::rarity(3), &["50 %", "90 %", "99 %"]);
         check(&Axis::rarity(25_000), &["50 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
@@ -208,7 +246,7 @@ mod tests {
         fn few_ticks_stand_on_every_axis_in_order(low in -4.0..5.0, span in 0.0..6.0) {
             let (min, max) = (10_f64.powf(low), 10_f64.powf(low + span));
             let axes =
-                [Axis::time(max), Axis::linear(max, units::tick), Axis::log_ms(min, max)];
+                [Axis::time(max), Axis::linear(max, units::tick), Axis::log_ms(min, max), Axis::log_rate(min, max)];
             for axis in axes {
                 prop_assert!((1..=12).contains(&axis.ticks.len()), "{:?}", axis);
                 prop_assert!(axis.ticks.is_sorted_by(|a, b| a.0 < b.0 && a.1 != b.1), "{:?}", axis);

@@ -7,7 +7,9 @@ use std::{fs, iter};
 
 use super::Recording;
 use super::html::address;
+use crate::capacity::{Capacity, Trial, Verdict};
 use crate::hgrm;
+use crate::slo::Latency;
 use crate::summary::Summary;
 use crate::watch::Window;
 
@@ -32,13 +34,11 @@ pub(super) fn data_folder(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-/// Writes the raw data to `folder`, which is made if it is missing, and says what there is.
-pub(super) fn write_data(
-    folder: &Path,
-    summary: &Summary,
-    recording: &Recording,
-) -> io::Result<Vec<DataLink>> {
-    fs::create_dir_all(folder)?;
+/// A file of raw data: its name, and what is in it.
+pub(super) type Data = (String, Vec<u8>);
+
+/// The raw data of a run.
+pub(super) fn of_run(summary: &Summary, recording: &Recording) -> io::Result<Vec<Data>> {
     let json = serde_json::to_vec_pretty(summary).map_err(io::Error::from)?;
     let mut files = vec![("summary.json".to_owned(), json)];
     files.push(("windows.tsv".to_owned(), windows(recording).into_bytes()));
@@ -47,6 +47,19 @@ pub(super) fn write_data(
         hgrm::write(latencies, PER_MS, &mut text)?;
         files.push((format!("{}.hgrm", kind.replace(' ', "-")), text));
     }
+    Ok(files)
+}
+
+/// The raw data of a search.
+pub(super) fn of_search(capacity: &Capacity) -> io::Result<Vec<Data>> {
+    let json = serde_json::to_vec_pretty(capacity).map_err(io::Error::from)?;
+    let trials = trials(capacity).into_bytes();
+    Ok(vec![("capacity.json".to_owned(), json), ("trials.tsv".to_owned(), trials)])
+}
+
+/// Writes raw data to `folder`, which is made if it is missing, and says what there is.
+pub(super) fn write_data(folder: &Path, files: Vec<Data>) -> io::Result<Vec<DataLink>> {
+    fs::create_dir_all(folder)?;
     let beside = folder.file_name().unwrap_or_default().to_string_lossy();
     let mut links = Vec::new();
     for (name, bytes) in files {
@@ -103,5 +116,42 @@ fn row(window: &Window) -> Vec<String> {
         Some(server) => cells.extend([server.memory_bytes.to_string(), number(server.cores)]),
         None => cells.extend([String::new(), String::new()]),
     }
+    cells
+}
+
+/// A row for each trial; what was not sampled is an empty cell.
+fn trials(capacity: &Capacity) -> String {
+    let mut text = "number\trepeat\trate_per_s\tdue_per_s\tdone_per_s\tp50_ms\tp90_ms\tp99_ms\t\
+                    p999_ms\tmax_ms\terrors_share\tlag_p50_ms\tlag_p99_ms\tlag_max_ms\t\
+                    own_lag_p99_ms\tverdict\twhy\n"
+        .to_owned();
+    for trial in &capacity.trials {
+        let _ = writeln!(text, "{}", trial_row(trial).join("\t"));
+    }
+    text
+}
+
+fn trial_row(trial: &Trial) -> Vec<String> {
+    let number = |value: f64| format!("{value:.3}");
+    let measures = &trial.measures;
+    let repeat = trial.repeat.map_or_else(String::new, |repeat| repeat.to_string());
+    let mut cells = vec![trial.number.to_string(), repeat];
+    cells.extend([trial.rate_per_s, measures.asked_per_s, measures.done_per_s].map(number));
+    let Latency { p50_ms, p90_ms, p99_ms, p999_ms, max_ms } = measures.latency;
+    cells.extend([p50_ms, p90_ms, p99_ms, p999_ms, max_ms].map(number));
+    cells.push(format!("{:.6}", measures.errors_share));
+    match measures.lag {
+        Some(lag) => cells.extend([lag.p50_ms, lag.p99_ms, lag.max_ms].map(number)),
+        None => cells.extend(iter::repeat_n(String::new(), 3)),
+    }
+    cells.push(number(measures.own_lag_p99_ms));
+    let verdict = match trial.verdict {
+        Verdict::Holds => "holds",
+        Verdict::Fails => "fails",
+        Verdict::Unknown => "unknown",
+    };
+    cells.push(verdict.to_owned());
+    // Reasons are sentences, and a cell ends at a tab or a line's end.
+    cells.push(trial.why().replace(char::is_control, " "));
     cells
 }

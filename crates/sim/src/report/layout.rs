@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use super::axis::Axis;
 use super::html::escape;
+use super::marks::{self, Band, Mark};
 use super::svg::{Line, Plot, Strip};
 
 /// One of three in a row.
@@ -31,12 +32,34 @@ pub(super) struct Figure {
     pub(super) y: Axis,
     pub(super) lines: Vec<Line>,
     pub(super) strips: Vec<Strip>,
+    pub(super) marks: Vec<Mark>,
+    pub(super) bands: Vec<Band>,
 }
 
 impl Figure {
     fn draw(&self, id: &str, size: (f64, f64), is_labelled: bool) -> String {
-        let Figure { title, description, x, y, lines, strips, .. } = self;
-        Plot { id, title, description, size, x, y, lines, strips, is_labelled }.draw()
+        let Figure { title, description, x, y, lines, strips, marks, bands, .. } = self;
+        Plot { id, title, description, size, x, y, lines, strips, marks, bands, is_labelled }.draw()
+    }
+
+    /// What the marks and bands are; lines have their labels at their ends.
+    fn legend(&self) -> String {
+        let mut told: Vec<(String, &str)> = Vec::new();
+        let bands = self.bands.iter().map(|band| (band.sign(), band.label.as_str()));
+        let signs = self.marks.iter().map(|mark| (marks::sign(mark.shape, mark.class), mark.label));
+        for (sign, label) in bands.chain(signs) {
+            if !told.iter().any(|(_, before)| *before == label) {
+                told.push((sign, label));
+            }
+        }
+        if told.is_empty() {
+            return String::new();
+        }
+        let mut html = "<ul class=\"legend\">".to_owned();
+        for (sign, label) in told {
+            let _ = write!(html, "<li>{sign}{}</li>", escape(label));
+        }
+        html + "</ul>"
     }
 
     fn caption(&self) -> String {
@@ -57,10 +80,15 @@ impl Figure {
                  <path class=\"line {class}\" d=\"M1 4H23\"/></svg>{label}</li>"
             );
         }
+        let lines = match legend.as_str() {
+            "" => String::new(),
+            legend => format!("<ul class=\"legend\">{legend}</ul>"),
+        };
         format!(
-            "<figure>{}<div class=\"at-wide\">{wide}</div><div class=\"at-narrow\">{narrow}\
-             <ul class=\"legend\">{legend}</ul></div></figure>\n",
-            self.caption()
+            "<figure>{}{}<div class=\"at-wide\">{wide}</div><div class=\"at-narrow\">{narrow}\
+             {lines}</div></figure>\n",
+            self.caption(),
+            self.legend()
         )
     }
 }

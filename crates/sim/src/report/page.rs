@@ -11,6 +11,10 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
                       form-action 'none'";
 
+/// What the files beside the report of a run are.
+const OF_RUN: &str = "<p>The <code>.hgrm</code> files are percentile distributions in milliseconds for \
+                      HdrHistogram's plotter. Of <code>windows.tsv</code>, each row is a window.</p>\n";
+
 /// The report as HTML.
 pub(super) fn page(
     summary: &Summary,
@@ -19,7 +23,6 @@ pub(super) fn page(
     links: &[DataLink],
 ) -> String {
     let title = recording.plan().map_or_else(|| summary.cast(), |plan| plan.title.clone());
-    let title = escape(&title);
     let body = [
         sections::verdict(summary),
         sections::figures_of_note(summary),
@@ -30,9 +33,15 @@ pub(super) fn page(
         drawn(summary, recording),
         sections::population(summary),
         sections::how_to_read(summary),
-        sections::raw_data(links),
+        sections::raw_data(links, OF_RUN),
     ]
     .concat();
+    document(&title, &body)
+}
+
+/// A whole document; `body` is markup.
+pub(super) fn document(title: &str, body: &str) -> String {
+    let title = escape(title);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\

@@ -127,6 +127,8 @@ pub(super) fn percentiles(recording: &Recording) -> Option<Figure> {
         description: format!("99 % took at most: {}", at(0.99).replace('\n', ", ")),
         lines: measured.iter().map(line).collect(),
         strips: strips.collect(),
+        marks: Vec::new(),
+        bands: Vec::new(),
         x,
         y,
     })
@@ -190,6 +192,8 @@ fn one_over_time(
             fill: Some(Fill::ToAxis),
         }],
         strips: strips(recording, tell),
+        marks: Vec::new(),
+        bands: Vec::new(),
     })
 }
 
@@ -231,6 +235,8 @@ fn three_over_time(
             line(0, "p50", "", None),
         ],
         strips: strips(recording, tell),
+        marks: Vec::new(),
+        bands: Vec::new(),
     })
 }
 
@@ -256,7 +262,7 @@ fn time_axis(recording: &Recording) -> Axis {
 }
 
 /// An axis for all values above zero; none without any.
-fn log_axis(values: impl Iterator<Item = f64>) -> Option<Axis> {
+pub(super) fn log_axis(values: impl Iterator<Item = f64>) -> Option<Axis> {
     let above = |ends: Option<(f64, f64)>, value: f64| match ends {
         Some((low, high)) => Some((low.min(value), high.max(value))),
         None => Some((value, value)),
@@ -265,6 +271,6 @@ fn log_axis(values: impl Iterator<Item = f64>) -> Option<Axis> {
     Some(Axis::log_ms(low, high))
 }
 
-fn largest(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub(super) fn largest(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     values.into_iter().reduce(f64::max)
 }

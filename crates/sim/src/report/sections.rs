@@ -103,6 +103,11 @@ pub(super) fn figures_of_note(summary: &Summary) -> String {
         let cores = format!("{} cores", number(server.cores));
         tiles.push(("Server memory", bytes(server.memory_bytes_max as f64), cores));
     }
+    tiles_of(tiles)
+}
+
+/// Figures with what they are and what belongs to them, large.
+pub(super) fn tiles_of(tiles: Vec<(&str, String, String)>) -> String {
     let mut html = String::from("<dl class=\"tiles\">\n");
     for (name, value, more) in tiles {
         let (value, more) = (escape(&value), escape(&more));
@@ -117,6 +122,11 @@ pub(super) fn what_was_run(summary: &Summary, recording: &Recording, command: &s
     rows.push(("Seed", summary.seed.to_string()));
     rows.extend(who(summary));
     rows.extend(how(summary, recording));
+    facts(&rows)
+}
+
+/// What was run, by name; values are markup.
+pub(super) fn facts(rows: &[(&str, String)]) -> String {
     let mut html = String::from("<dl class=\"facts\">\n");
     for (name, value) in rows {
         let _ = writeln!(html, "<div><dt>{name}</dt><dd>{value}</dd></div>");
@@ -183,7 +193,7 @@ fn how(summary: &Summary, recording: &Recording) -> Vec<(&'static str, String)> 
     rows
 }
 
-const OPEN: &str = "open: requests fall due at random times whatever the server does, and latency \
+pub(super) const OPEN: &str = "open: requests fall due at random times whatever the server does, and latency \
                     counts from when a request was due, so a stall shows in full";
 const CLOSED: &str = "closed: the next request waits for the answer to the one before, so a slow \
                       server is asked less and a stall shows once a connection; not to be compared \
@@ -191,7 +201,7 @@ const CLOSED: &str = "closed: the next request waits for the answer to the one b
 
 /// A table in a frame that scrolls by itself where the page is too narrow.
 /// A short one is as wide as it needs to be.
-fn table(label: &str, head: &[&str], rows: &[Vec<String>]) -> String {
+pub(super) fn table(label: &str, head: &[&str], rows: &[Vec<String>]) -> String {
     let class = if head.len() < 3 { " class=\"short\"" } else { "" };
     let mut html = format!(
         "<div class=\"scrolls\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table{class}>\n<thead><tr>"
@@ -334,14 +344,12 @@ pub(super) fn how_to_read(summary: &Summary) -> String {
     section("How to read this", &html)
 }
 
-/// Where the numbers are.
-pub(super) fn raw_data(links: &[DataLink]) -> String {
+/// Where the numbers are; `about` is markup that says what the files are.
+pub(super) fn raw_data(links: &[DataLink], about: &str) -> String {
     let mut html = String::from("<ul class=\"links\">\n");
     for DataLink { name, address } in links {
         let _ = writeln!(html, "<li><a href=\"{address}\">{}</a></li>", escape(name));
     }
     html.push_str("</ul>\n");
-    let about = "<p>The <code>.hgrm</code> files are percentile distributions in milliseconds for \
-                 HdrHistogram's plotter. Of <code>windows.tsv</code>, each row is a window.</p>\n";
     section("Raw data", &(html + about))
 }

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use super::axis::Axis;
 use super::html::escape;
+use super::marks::{Along, Band, Mark};
 
 /// Space above the highest and below the lowest value; ticks of time stand below.
 const TOP: f64 = 10.0;
@@ -61,6 +62,10 @@ pub(super) struct Plot<'a> {
     pub(super) y: &'a Axis,
     pub(super) lines: &'a [Line],
     pub(super) strips: &'a [Strip],
+    /// They lie above everything else.
+    pub(super) marks: &'a [Mark],
+    /// They lie below everything else.
+    pub(super) bands: &'a [Band],
     /// Whether labels stand at line ends.
     pub(super) is_labelled: bool,
 }
@@ -84,6 +89,9 @@ impl Plot<'_> {
         );
         let area = self.area();
         self.draw_axes(&area, &mut svg);
+        for band in self.bands {
+            self.draw_band(&area, band, &mut svg);
+        }
         for line in self.lines {
             self.draw_fill(&area, line, &mut svg);
         }
@@ -95,6 +103,9 @@ impl Plot<'_> {
             self.draw_labels(&area, &mut svg);
         }
         self.draw_strips(&area, &mut svg);
+        for mark in self.marks {
+            mark.draw(self.at(&area, mark.at), &mut svg);
+        }
         svg.push_str("</svg>\n");
         svg
     }
@@ -138,6 +149,27 @@ impl Plot<'_> {
         let _ =
             write!(svg, "<path class=\"grid\" d=\"{grid}\"/><path class=\"axis\" d=\"{marks}\"/>");
         svg.push_str(&texts);
+    }
+
+    fn draw_band(&self, area: &Area, band: &Band, svg: &mut String) {
+        let Band { along, class, low, middle, high, .. } = *band;
+        let Area { left, right, top, bottom } = *area;
+        let (shape, line) = match along {
+            Along::X => {
+                let [low, middle, high] = [low, middle, high].map(|x| self.at(area, (x, 0.0)).0);
+                let shape = format!("M{low:.1} {bottom:.1}V{top:.1}H{high:.1}V{bottom:.1}Z");
+                (shape, format!("M{middle:.1} {bottom:.1}V{top:.1}"))
+            }
+            Along::Y => {
+                let [low, middle, high] = [low, middle, high].map(|y| self.at(area, (0.0, y)).1);
+                let shape = format!("M{left:.1} {low:.1}V{high:.1}H{right:.1}V{low:.1}Z");
+                (shape, format!("M{left:.1} {middle:.1}H{right:.1}"))
+            }
+        };
+        let _ = write!(
+            svg,
+            "<path class=\"band {class}\" d=\"{shape}\"/><path class=\"line {class}\" d=\"{line}\"/>"
+        );
     }
 
     /// A path through the points that begins anew behind every gap. A point alone is a dot.
@@ -252,6 +284,8 @@ mod tests {
             y: &Axis::linear(10.0, units::tick),
             lines: &[line],
             strips: &[Strip { from: 0.0, to: 10.0, text: "1 & 2".into() }],
+            marks: &[],
+            bands: &[],
             is_labelled: true,
         };
         plot.draw()

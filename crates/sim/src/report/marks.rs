@@ -1,0 +1,99 @@
+//! What stands in a plot besides lines: marks at single values, and bands between two. Both say
+//! what they are in a legend, and differ in shape as well as in colour.
+
+use std::fmt::Write as _;
+
+use super::html::escape;
+
+/// From the middle of a mark to its edge.
+const RADIUS: f64 = 4.5;
+
+/// The form of a mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Disc,
+    Cross,
+    /// Hollow, so that what lies below shows.
+    Diamond,
+}
+
+/// A single value.
+#[derive(Debug)]
+pub(super) struct Mark {
+    pub(super) shape: Shape,
+    /// Its colour, as a class of the page's style.
+    pub(super) class: &'static str,
+    /// What marks of its kind are, in the legend.
+    pub(super) label: &'static str,
+    pub(super) at: (f64, f64),
+    /// Its numbers, for whoever points at it.
+    pub(super) text: String,
+}
+
+impl Mark {
+    /// The mark with its middle at `x`, `y` of the drawing.
+    pub(super) fn draw(&self, at: (f64, f64), svg: &mut String) {
+        let text = escape(&self.text);
+        drawn(self.shape, self.class, at, &format!("<title>{text}</title>"), svg);
+    }
+}
+
+/// A mark by itself, as it stands in a legend.
+pub(super) fn sign(shape: Shape, class: &str) -> String {
+    let mut svg = "<svg class=\"sign\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">".to_owned();
+    drawn(shape, class, (6.0, 6.0), "", &mut svg);
+    svg + "</svg>"
+}
+
+fn drawn(shape: Shape, class: &str, (x, y): (f64, f64), inner: &str, svg: &mut String) {
+    let [left, right] = [x - RADIUS, x + RADIUS];
+    let [top, bottom] = [y - RADIUS, y + RADIUS];
+    let _ = match shape {
+        Shape::Disc => write!(
+            svg,
+            "<circle class=\"mark {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{RADIUS}\">{inner}</circle>"
+        ),
+        Shape::Cross => write!(
+            svg,
+            "<path class=\"mark {class}\" d=\"M{left:.1} {top:.1}L{right:.1} {bottom:.1}\
+             M{left:.1} {bottom:.1}L{right:.1} {top:.1}\">{inner}</path>"
+        ),
+        Shape::Diamond => write!(
+            svg,
+            "<path class=\"mark hollow {class}\" d=\"M{x:.1} {top:.1}L{right:.1} {y:.1}\
+             L{x:.1} {bottom:.1}L{left:.1} {y:.1}Z\">{inner}</path>"
+        ),
+    };
+}
+
+/// The axis that a band's values lie on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Along {
+    X,
+    Y,
+}
+
+/// An interval of values, with a line at the one it is about.
+#[derive(Debug)]
+pub(super) struct Band {
+    pub(super) along: Along,
+    /// Its colour, as a class of the page's style.
+    pub(super) class: &'static str,
+    /// What it is, in the legend.
+    pub(super) label: String,
+    pub(super) low: f64,
+    pub(super) middle: f64,
+    pub(super) high: f64,
+}
+
+impl Band {
+    /// The band as it stands in a legend.
+    pub(super) fn sign(&self) -> String {
+        let class = self.class;
+        format!(
+            "<svg class=\"sign\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">\
+             <path class=\"band {class}\" d=\"M1 0H11V12H1Z\"/>\
+             <path class=\"line {class}\" d=\"M6 0V12\"/></svg>"
+        )
+    }
+}

@@ -1,0 +1,166 @@
+//! The page of a search for the capacity: what was found, how, and what that means.
+
+use super::files::DataLink;
+use super::html::escape;
+use super::{layout, marks, page, sections, trials};
+use crate::capacity::told::rate;
+use crate::capacity::{Capacity, Finding, Trial, Verdict};
+use crate::interval::{CONFIDENCE_PERCENT, Interval};
+use crate::units::{count, ms, plain, several};
+
+/// What the files beside the report are.
+const OF_SEARCH: &str = "<p>Of <code>trials.tsv</code>, each row is a trial; \
+                         <code>capacity.json</code> has the same and what was found.</p>\n";
+
+/// The report as HTML.
+pub(super) fn page(capacity: &Capacity, people: &str, command: &str, links: &[DataLink]) -> String {
+    let body = [
+        verdict(capacity),
+        figures_of_note(capacity),
+        what_was_run(capacity, people, command),
+        drawn(capacity),
+        table(capacity),
+        what_it_means(capacity),
+        sections::raw_data(links, OF_SEARCH),
+    ]
+    .concat();
+    page::document(&format!("Capacity with {}", capacity.slo), &body)
+}
+
+/// What the search comes to, in a sentence.
+fn verdict(capacity: &Capacity) -> String {
+    let (class, word) = match capacity.finding {
+        Finding::Holds { .. } => ("good", "Found"),
+        Finding::AtLeast { rate_per_s, .. } if rate_per_s > 0.0 => ("warn", "Not all found"),
+        Finding::AtLeast { .. } | Finding::Nothing { .. } | Finding::Unsteady { .. } => {
+            ("bad", "Not found")
+        }
+    };
+    let sentence = escape(&capacity.sentence());
+    format!("<p class=\"verdict {class}\"><strong>{word}</strong>: {sentence}.</p>\n")
+}
+
+/// The figures that are asked for first, large.
+fn figures_of_note(capacity: &Capacity) -> String {
+    let mut tiles = Vec::new();
+    match capacity.finding {
+        Finding::Holds { per_s: Interval { mean, low, high }, least_per_s, most_per_s } => {
+            let interval = format!("{} to {}, {CONFIDENCE_PERCENT} %", rate(low), rate(high));
+            tiles.push(("Holds", format!("{}/s", rate(mean)), interval));
+            let range = format!("found {} to {}", rate(least_per_s), rate(most_per_s));
+            tiles.push(("Repeats", count(capacity.repeats_per_s.len() as u64), range));
+        }
+        Finding::AtLeast { rate_per_s, .. } if rate_per_s > 0.0 => {
+            let more = "and nobody knows how much more".to_owned();
+            tiles.push(("Holds at least", format!("{}/s", rate(rate_per_s)), more));
+        }
+        Finding::AtLeast { .. } | Finding::Nothing { .. } | Finding::Unsteady { .. } => {}
+    }
+    let of = |verdict| capacity.trials.iter().filter(|trial| trial.verdict == verdict).count();
+    let [hold, fail, unknown] = [Verdict::Holds, Verdict::Fails, Verdict::Unknown].map(of);
+    let mut more = format!("{hold} hold, {fail} fail");
+    if unknown > 0 {
+        more += &format!(", {unknown} say nothing");
+    }
+    tiles.push(("Trials", count(capacity.trials.len() as u64), more));
+    sections::tiles_of(tiles)
+}
+
+/// What one needs to do it again.
+fn what_was_run(capacity: &Capacity, people: &str, command: &str) -> String {
+    let climb = capacity.trials.iter().filter(|trial| trial.repeat.is_none()).count();
+    let repeats = capacity.trials.iter().filter_map(|trial| trial.repeat).max().unwrap_or(0);
+    let trials = format!(
+        "{} to find a bracket, {} in {}; the server is driven for a fifth of a trial before each, \
+         which does not count",
+        count(climb as u64),
+        count((capacity.trials.len() - climb) as u64),
+        several(repeats as u64, "repeat", "repeats")
+    );
+    sections::facts(&[
+        ("Command", format!("<code>{}</code>", escape(command))),
+        ("Objective", format!("<code>{}</code>", escape(&capacity.slo.to_string()))),
+        ("Taking part", escape(people)),
+        ("Trials", trials),
+        ("Loop", sections::OPEN.to_owned()),
+    ])
+}
+
+/// The sections with plots.
+fn drawn(capacity: &Capacity) -> String {
+    if capacity.trials.is_empty() {
+        return sections::section("Trials", "<p>Nothing was tried, so nothing is drawn.</p>\n");
+    }
+    let without =
+        capacity.trials.iter().filter(|trial| trial.measures.latency.p99_ms <= 0.0).count();
+    let left_out = match without {
+        0 => String::new(),
+        _ => {
+            format!(" Not drawn: {} without an answer.", several(without as u64, "trial", "trials"))
+        }
+    };
+    let by_rate = format!("<p class=\"lead\">Each mark is a trial.{left_out}</p>\n");
+    let in_order = "<p class=\"lead\">The search climbs until a rate fails twice. Then each repeat \
+                    halves a bracket of its own; the short bars are what the repeats found.</p>\n";
+    [
+        ("Latency", by_rate, trials::latencies(capacity)),
+        ("Search", in_order.to_owned(), trials::rates(capacity)),
+    ]
+    .into_iter()
+    .filter_map(|(title, lead, figure)| {
+        Some(sections::section(title, &(lead + &layout::rows(&[figure?]))))
+    })
+    .collect()
+}
+
+/// Every trial.
+fn table(capacity: &Capacity) -> String {
+    let head = ["trial", "repeat", "asked/s", "done/s", "p99", "errors %", "lag p99", "verdict"];
+    let row = |trial: &Trial| {
+        let Trial { number, repeat, rate_per_s, measures, .. } = trial;
+        let (shape, class) = trials::sign(trial.verdict);
+        let (sign, why) = (marks::sign(shape, class), escape(&trial.why()));
+        vec![
+            number.to_string(),
+            repeat.map_or_else(|| "climb".to_owned(), |repeat| repeat.to_string()),
+            rate(*rate_per_s),
+            rate(measures.done_per_s),
+            ms(measures.latency.p99_ms),
+            plain((measures.errors_share * 1e5).round() / 1e3),
+            measures.lag.map_or_else(|| "–".to_owned(), |lag| ms(lag.p99_ms)),
+            format!("{sign}{why}"),
+        ]
+    };
+    let rows: Vec<_> = capacity.trials.iter().map(row).collect();
+    let html = sections::table("Trials in their order", &head, &rows);
+    sections::section("All trials", &format!("<div class=\"trials\">{html}</div>\n"))
+}
+
+/// What follows from the finding, and what does not.
+fn what_it_means(capacity: &Capacity) -> String {
+    let html = match capacity.finding {
+        Finding::Holds { .. } => {
+            "<p>The interval, of Student's t on the logarithms of the repeats, tells between which \
+             rates the mean of very many repeats would lie: of this server, on this machine, with \
+             this load, as things were in this hour. Of another hour, another machine or a fuller \
+             server it tells nothing. At the rate itself about half of the trials meet the \
+             objective, so who needs it met always stays below.</p>\n"
+        }
+        Finding::AtLeast { .. } => {
+            "<p>What lies above the highest rate that could be measured is not known: where the \
+             generator was too slow, a trial counts neither for nor against the server, and the \
+             search goes no further. There is therefore no interval. A machine of its own for the \
+             generator, or <code>--threads</code>, is the remedy if the generator was the limit.</p>\n"
+        }
+        Finding::Nothing { .. } => {
+            "<p>The objective was not met at the lowest rate that is tried, so there is no rate to \
+             tell and no interval. The table says which part of the objective was not met.</p>\n"
+        }
+        Finding::Unsteady { .. } => {
+            "<p>A repeat found the limit far from where the one before had found it, and a mean of \
+             such repeats would say nothing, so there is no interval. Other work on the machine is \
+             a usual reason; longer trials and a quiet machine are the remedy.</p>\n"
+        }
+    };
+    sections::section("What this means", html)
+}

@@ -1,0 +1,162 @@
+//! The plots of a search: its trials by rate, and one after the other.
+
+use super::axis::Axis;
+use super::layout::Figure;
+use super::marks::{Along, Band, Mark, Shape};
+use super::plots::{largest, log_axis};
+use super::svg::{Line, Point};
+use crate::capacity::told::rate;
+use crate::capacity::{Capacity, Finding, Trial, Verdict};
+use crate::interval::{CONFIDENCE_PERCENT, Interval};
+use crate::units;
+
+/// How far beyond the rates that were tried an axis follows the interval. Two repeats that differ
+/// can have one that is wider than anything that was measured.
+const BEYOND: f64 = 10.0;
+/// The colour of what was found.
+const FOUND: &str = "k2";
+
+/// What stands for a verdict.
+pub(super) fn sign(verdict: Verdict) -> (Shape, &'static str) {
+    match verdict {
+        Verdict::Holds => (Shape::Disc, "k0"),
+        Verdict::Fails => (Shape::Cross, "k1"),
+        Verdict::Unknown => (Shape::Diamond, "k6"),
+    }
+}
+
+/// The 99th percentile of each trial at its rate. None if no trial had an answer.
+pub(super) fn latencies(capacity: &Capacity) -> Option<Figure> {
+    let measured: Vec<&Trial> =
+        capacity.trials.iter().filter(|trial| p99_ms(trial) > 0.0).collect();
+    let objective = capacity.slo.p99_ms();
+    let highest = largest(measured.iter().map(|trial| p99_ms(trial)))?;
+    let shown = measured.iter().map(|trial| p99_ms(trial)).chain(objective);
+    let marks = measured.iter().map(|trial| mark(trial, (trial.rate_per_s, p99_ms(trial))));
+    Some(Figure {
+        id: "trials-p99".to_owned(),
+        title: "p99 at each rate".to_owned(),
+        unit: "of the slowest kind, by the rate that was asked for; both logarithmic",
+        description: format!(
+            "{} at {}; p99 is {} at most",
+            units::several(measured.len() as u64, "trial", "trials"),
+            told_range(capacity),
+            units::ms(highest)
+        ),
+        x: rate_axis(capacity)?,
+        y: log_axis(shown)?,
+        lines: objective.into_iter().map(objective_line).collect(),
+        strips: Vec::new(),
+        marks: marks.collect(),
+        bands: band(capacity, Along::X).into_iter().collect(),
+    })
+}
+
+/// The rate of each trial in their order. None without any.
+pub(super) fn rates(capacity: &Capacity) -> Option<Figure> {
+    let trials = &capacity.trials;
+    let at = |trial: &Trial| (trial.number as f64, trial.rate_per_s);
+    let mut lines =
+        vec![Line { class: "k6 path".to_owned(), points: path(trials), ..Line::default() }];
+    lines.extend(repeats(capacity));
+    Some(Figure {
+        id: "trials-rate".to_owned(),
+        title: "Trial after trial".to_owned(),
+        unit: "rate that was asked for, logarithmic, by the number of the trial",
+        description: format!(
+            "{} at {}",
+            units::several(trials.len() as u64, "trial", "trials"),
+            told_range(capacity)
+        ),
+        x: Axis::numbers(trials.len()),
+        y: rate_axis(capacity)?,
+        lines,
+        strips: Vec::new(),
+        marks: trials.iter().map(|trial| mark(trial, at(trial))).collect(),
+        bands: band(capacity, Along::Y).into_iter().collect(),
+    })
+}
+
+fn p99_ms(trial: &Trial) -> f64 {
+    trial.measures.latency.p99_ms
+}
+
+fn mark(trial: &Trial, at: (f64, f64)) -> Mark {
+    let (shape, class) = sign(trial.verdict);
+    let label = match trial.verdict {
+        Verdict::Holds => "holds",
+        Verdict::Fails => "fails",
+        Verdict::Unknown => "says nothing",
+    };
+    let part = trial.repeat.map_or_else(|| "climb".to_owned(), |repeat| format!("repeat {repeat}"));
+    let (asked, done) = (rate(trial.rate_per_s), rate(trial.measures.done_per_s));
+    let (number, p99, why) = (trial.number, units::ms(p99_ms(trial)), trial.why());
+    let text = format!("Trial {number} ({part}): {asked}/s asked, {done}/s done, p99 {p99}\n{why}");
+    Mark { shape, class, label, at, text }
+}
+
+/// From edge to edge.
+fn objective_line(ms: f64) -> Line {
+    Line {
+        label: format!("p99 < {}", units::ms(ms)),
+        class: "k3".to_owned(),
+        points: vec![Some((0.0, ms)), Some((f64::INFINITY, ms))],
+        fill: None,
+    }
+}
+
+/// From trial to trial, anew in each repeat.
+fn path(trials: &[Trial]) -> Vec<Point> {
+    let mut points = Vec::new();
+    let mut before = None;
+    for trial in trials {
+        if before.is_some_and(|repeat| repeat != trial.repeat) {
+            points.push(None);
+        }
+        before = Some(trial.repeat);
+        points.push(Some((trial.number as f64, trial.rate_per_s)));
+    }
+    points
+}
+
+/// What each repeat found, as wide as its trials.
+fn repeats(capacity: &Capacity) -> impl Iterator<Item = Line> {
+    capacity.repeats_per_s.iter().enumerate().filter_map(|(at, &per_s)| {
+        let of_repeat = |trial: &&Trial| trial.repeat == Some(at + 1);
+        let first = capacity.trials.iter().find(of_repeat)?.number as f64;
+        let last = capacity.trials.iter().rfind(of_repeat)?.number as f64;
+        let points = vec![Some((first - 0.4, per_s)), Some((last + 0.4, per_s))];
+        Some(Line { class: format!("{FOUND} bar"), points, ..Line::default() })
+    })
+}
+
+/// The interval, if there is one.
+fn band(capacity: &Capacity, along: Along) -> Option<Band> {
+    let Finding::Holds { per_s: Interval { mean, low, high }, .. } = capacity.finding else {
+        return None;
+    };
+    let label = format!("mean of the repeats and its {CONFIDENCE_PERCENT} % interval");
+    Some(Band { along, class: FOUND, label, low, middle: mean, high })
+}
+
+/// The lowest and the highest rate that was tried.
+fn tried(capacity: &Capacity) -> Option<(f64, f64)> {
+    let rates = || capacity.trials.iter().map(|trial| trial.rate_per_s);
+    Some((rates().reduce(f64::min)?, largest(rates())?))
+}
+
+fn told_range(capacity: &Capacity) -> String {
+    let (low, high) = tried(capacity).unwrap_or_default();
+    format!("{} to {} requests a second", rate(low), rate(high))
+}
+
+fn rate_axis(capacity: &Capacity) -> Option<Axis> {
+    let (low, high) = tried(capacity)?;
+    Some(match capacity.finding {
+        Finding::Holds { per_s, .. } => Axis::log_rate(
+            low.min(per_s.low.max(low / BEYOND)),
+            high.max(per_s.high.min(high * BEYOND)),
+        ),
+        _ => Axis::log_rate(low, high),
+    })
+}
