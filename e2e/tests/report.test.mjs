@@ -12,13 +12,15 @@ import { WIDE, close, launch, open } from "../browser.mjs";
 import { binary } from "../server.mjs";
 
 /** Those that axe looks at: it takes seconds, and the others differ in numbers of plots alone. */
-const AUDITED = ["3 kinds", "real"];
+const AUDITED = ["3 kinds", "real", "found"];
+/** Made-up searches for the capacity, by how they end. */
+const SEARCHES = ["found", "at-least", "nothing", "unsteady"];
 const PHONE = { width: 400, height: 800 };
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let browser;
 let folder;
-/** The pages: of a made-up run of each number of kinds, and of a real one. */
+/** The pages: of a made-up run of each number of kinds, of a real one, and of made-up searches. */
 const reports = new Map();
 
 /** Has a program write a page. A machine too busy for a valid run gets its page all the same. */
@@ -35,6 +37,9 @@ before(async () => {
   for (const kinds of [1, 3, 4, 7]) {
     const name = `${kinds} kinds`;
     write(join(dirname(binary), "examples", "report"), [join(folder, `${name}.html`), kinds], name);
+  }
+  for (const name of SEARCHES) {
+    write(join(dirname(binary), "examples", "report"), [join(folder, `${name}.html`), name], name);
   }
   const small = ["simulate", "--users", "300", "--load", "heavy", "--duration", "4s"];
   write(binary, [...small, "--html", join(folder, "real.html")], "real");
@@ -53,10 +58,10 @@ async function read(name, settings) {
 }
 
 /** What is wrong with the plots that can be seen: none may be empty, or have parts beyond its edge. */
-const badPlots = (page) => page.evaluate(() => {
+const badPlots = (page, least = 4) => page.evaluate((least) => {
   const bad = [];
   const seen = [...document.querySelectorAll("svg[role=img]")].filter((svg) => svg.checkVisibility());
-  if (seen.length < 4) bad.push(`${seen.length} plots`);
+  if (seen.length < least) bad.push(`${seen.length} plots`);
   for (const svg of seen) {
     const what = svg.querySelector("title").textContent;
     const box = svg.getBoundingClientRect();
@@ -64,7 +69,7 @@ const badPlots = (page) => page.evaluate(() => {
     if (!svg.querySelector("desc").textContent) bad.push(`${what} has no description`);
     const lines = [...svg.querySelectorAll("path.line")];
     if (!lines.some((line) => line.getTotalLength() > 50 && line.getBBox().width > 50)) bad.push(`${what} has no line`);
-    if (svg.querySelectorAll("rect.strip title").length === 0) bad.push(`${what} tells nothing when pointed at`);
+    if (svg.querySelectorAll("rect.strip title, .mark title").length === 0) bad.push(`${what} tells nothing when pointed at`);
     const colour = getComputedStyle(lines[0]).stroke;
     if (colour === "none" || colour === getComputedStyle(document.body).backgroundColor) bad.push(`${what} has the colour ${colour}`);
     const texts = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
@@ -77,14 +82,16 @@ const badPlots = (page) => page.evaluate(() => {
     }
   }
   return bad;
-});
+}, least);
+/** How many plots a page has at least. */
+const plots = (report) => (SEARCHES.includes(report) ? 2 : 4);
 
 for (const colorScheme of ["light", "dark"]) {
   for (const [name, viewport] of [["on a screen", WIDE], ["on a phone", PHONE]]) {
     test(`plots are drawn and can be read, ${colorScheme}, ${name}`, async () => {
       for (const report of reports.keys()) {
         const page = await read(report, { colorScheme, viewport, bypassCSP: true });
-        assert.deepEqual(await badPlots(page), [], report);
+        assert.deepEqual(await badPlots(page, plots(report)), [], report);
         const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         assert.ok(wider <= 0, `${report} is ${wider} px wider than the window`);
         if (AUDITED.includes(report)) {
@@ -123,12 +130,34 @@ test("the data stand beside the page and can be opened from it", async () => {
   await close(page);
 });
 
+test("a search has a mark of its own form for each verdict, and a band only around a mean", async () => {
+  for (const [report, forms, bands] of [["found", ["holds", "fails"], 1], ["at-least", ["holds", "says nothing"], 0], ["nothing", ["fails"], 0]]) {
+    const page = await read(report, {});
+    const seen = await page.evaluate(() => [...document.querySelectorAll("svg[role=img]")].filter((svg) => svg.checkVisibility()).map((svg) => ({
+      marks: svg.querySelectorAll(".mark").length,
+      bands: svg.querySelectorAll(".band").length,
+      legend: [...svg.closest("figure").querySelectorAll(":scope > .legend li")].map((item) => item.textContent),
+    })));
+    const trials = await page.locator(".trials tbody tr").count();
+    assert.equal(seen.length, 2);
+    for (const { marks, bands: drawn, legend } of seen) {
+      assert.equal(marks, trials, report);
+      assert.equal(drawn, bands, report);
+      assert.deepEqual(legend.slice(bands).sort(), [...forms].sort(), report);
+    }
+    const links = await page.locator(".links a").evaluateAll((all) => all.map((link) => link.href));
+    assert.deepEqual(links.map((link) => link.split("/").pop()), ["capacity.json", "trials.tsv"]);
+    for (const link of links) assert.ok(readFileSync(new URL(link), "utf8").length > 100, link);
+    await close(page);
+  }
+});
+
 test("on paper every plot is there once, wide and light, and no table is cut", async () => {
-  for (const report of ["1 kinds", "3 kinds"]) {
+  for (const report of ["1 kinds", "3 kinds", "found"]) {
     // As wide as A4 is between its margins.
     const page = await read(report, { colorScheme: "dark", viewport: { width: 720, height: 1000 } });
     await page.emulateMedia({ media: "print" });
-    assert.deepEqual(await badPlots(page), [], report);
+    assert.deepEqual(await badPlots(page, plots(report)), [], report);
     const titles = await page.evaluate(() => [...document.querySelectorAll("svg[role=img]")].filter((svg) => svg.checkVisibility()).map((svg) => svg.querySelector("title").id));
     assert.equal(new Set(titles).size, titles.length);
     assert.ok(!titles.some((id) => id.endsWith("-n-t")), "none in the narrow form");

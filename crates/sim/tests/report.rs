@@ -4,11 +4,15 @@
 
 #[path = "../examples/report/sample.rs"]
 mod sample;
+#[path = "../examples/report/search.rs"]
+mod search;
 
 use std::path::Path;
 
 use proptest::prelude::*;
 use sample::EVIL;
+use search::End;
+use sim::capacity::{Capacity, Finding};
 use sim::report::{self, Recording};
 use sim::summary::{Correctness, Summary};
 use sim::watch::{Plan, Watcher as _, Window};
@@ -20,9 +24,18 @@ fn written(
     recording: &Recording,
     command: &str,
 ) -> (String, Vec<(String, String)>) {
+    files_of(|path| report::write(path, summary, recording, command).unwrap())
+}
+
+/// The same of a search.
+fn searched(capacity: &Capacity, people: &str, command: &str) -> (String, Vec<(String, String)>) {
+    files_of(|path| report::write_capacity(path, capacity, people, command).unwrap())
+}
+
+fn files_of(write: impl FnOnce(&Path)) -> (String, Vec<(String, String)>) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("my report.html");
-    report::write(&path, summary, recording, command).unwrap();
+    write(&path);
     let read = |path: &Path| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         (name, std::fs::read_to_string(path).unwrap())
@@ -215,6 +228,67 @@ fn a_recording_is_bounded_and_loses_no_latency() {
     assert!(page.contains("The last 100 windows of the run are not drawn"));
 }
 
+#[test]
+fn the_page_of_a_search_says_what_was_found_and_draws_a_band_only_around_a_mean() {
+    let check = |end: End, class: &str, means: &str, bands: usize| {
+        let found = search::search(1, end);
+        let (page, _) = searched(&found, "20 people", "roost simulate");
+        assert!(page.contains(&format!("<p class=\"verdict {class}\">")), "{end:?}: {class}");
+        assert!(page.contains(means), "{end:?}: {means}");
+        // Each of two plots is there wide and narrow.
+        let drawn =
+            page.split("role=\"img\"").skip(1).map(|plot| plot.split_once("</svg>").unwrap().0);
+        let drawn: usize = drawn.map(|plot| times(plot, "class=\"band ")).sum();
+        assert_eq!(drawn, bands, "{end:?}");
+    };
+    check(End::Found, "good", "about half of the trials meet", 4);
+    check(End::AtLeast, "warn", "and nobody knows how much more", 0);
+    check(End::Nothing, "bad", "not met at the lowest rate", 0);
+    check(End::Unsteady, "bad", "a mean of such repeats would say nothing", 0);
+    let mut empty = search::search(1, End::Found);
+    empty.trials.clear();
+    empty.repeats_per_s.clear();
+    empty.finding = Finding::Nothing { rate_per_s: 1.0 };
+    let (page, _) = searched(&empty, "20 people", "roost simulate");
+    assert!(page.contains("Nothing was tried") && !page.contains("role=\"img\""), "{page}");
+}
+
+#[test]
+fn every_trial_of_a_search_has_its_row_and_its_marks() {
+    for end in [End::Found, End::AtLeast, End::Nothing, End::Unsteady] {
+        let found = search::search(2, end);
+        let (page, files) = searched(&found, "20 people", "roost simulate");
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["capacity.json", "trials.tsv"]);
+        for trial in &found.trials {
+            assert_eq!(times(&page, &format!("<th scope=\"row\">{}</th>", trial.number)), 1);
+            let title = format!("<title>Trial {} (", trial.number);
+            assert_eq!(times(&page, &title), 4, "{title}, in two plots, wide and narrow");
+        }
+        let json: serde_json::Value = serde_json::from_str(&files[0].1).unwrap();
+        assert_eq!(json["trials"].as_array().unwrap().len(), found.trials.len());
+        let rows: Vec<Vec<&str>> =
+            files[1].1.lines().map(|line| line.split('\t').collect()).collect();
+        assert_eq!(rows.len(), found.trials.len() + 1);
+        assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{rows:?}");
+        for tag in ["<section>", "<figure>", "<div", "<svg", "<table", "<dl", "<ul"] {
+            let end = format!("</{}>", tag.trim_matches(['<', '>']));
+            assert_eq!(times(&page, tag), times(&page, &end), "{tag} and its end");
+        }
+    }
+}
+
+#[test]
+fn the_page_of_a_search_takes_no_text_for_markup() {
+    let found = search::search(3, End::AtLeast);
+    let (page, _) = searched(&found, EVIL, &format!("roost simulate --graph {EVIL}"));
+    for absent in ["<img", "<script", "http:", "https:", "src=\"", "url(", " on="] {
+        assert!(!page.contains(absent), "{absent}");
+    }
+    assert!(page.contains("default-src 'none'"), "a policy");
+    assert!(times(&page, "&lt;img src=x onerror=") >= 4, "people, command, sentence, reasons");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -222,6 +296,17 @@ proptest! {
     fn every_coordinate_is_a_number_within_its_plot(seed: u64, kinds in 1_usize..8, windows in 1_u32..40) {
         let (summary, recording) = sample::run(seed, kinds, windows);
         let (page, _) = written(&summary, &recording, "roost simulate");
+        prop_assert!(!page.contains("NaN") && !page.contains("inf"), "a number that is none");
+        for path in page.split(" d=\"").skip(1).map(|rest| rest.split_once('"').unwrap().0) {
+            for number in path.split(|c: char| c.is_ascii_alphabetic() || c == ' ') {
+                let inside = number.is_empty() || (0.0..=1_040.0).contains(&number.parse::<f64>().unwrap());
+                prop_assert!(inside, "{} in {}", number, path);
+            }
+        }
+    }
+    #[test]
+    fn every_coordinate_of_a_search_is_a_number_within_its_plot(seed: u64) {
+        let (page, _) = searched(&search::search(seed, End::Found), "20 people", "roost simulate");
         prop_assert!(!page.contains("NaN") && !page.contains("inf"), "a number that is none");
         for path in page.split(" d=\"").skip(1).map(|rest| rest.split_once('"').unwrap().0) {
             for number in path.split(|c: char| c.is_ascii_alphabetic() || c == ' ') {

@@ -15,6 +15,8 @@ use crate::units;
 const BEYOND: f64 = 10.0;
 /// The colour of what was found.
 const FOUND: &str = "k2";
+/// The colour of what one repeat found.
+const REPEAT: &str = "k3";
 
 /// What stands for a verdict.
 pub(super) fn sign(verdict: Verdict) -> (Shape, &'static str) {
@@ -126,7 +128,7 @@ fn repeats(capacity: &Capacity) -> impl Iterator<Item = Line> {
         let first = capacity.trials.iter().find(of_repeat)?.number as f64;
         let last = capacity.trials.iter().rfind(of_repeat)?.number as f64;
         let points = vec![Some((first - 0.4, per_s)), Some((last + 0.4, per_s))];
-        Some(Line { class: format!("{FOUND} bar"), points, ..Line::default() })
+        Some(Line { class: format!("{REPEAT} bar"), points, ..Line::default() })
     })
 }
 
