@@ -128,7 +128,6 @@ fn communities_keep_to_themselves_more_than_chance_would_have_it() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "12 million follows: run with --release, where it takes 5 s")]
 fn a_hundred_thousand_people_come_near_the_tables_with_12_million_follows() {
     let population = Population::made(&Making::of(100_000, 3));
     let shares = population.shares();
@@ -139,7 +138,6 @@ fn a_hundred_thousand_people_come_near_the_tables_with_12_million_follows() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "12 million follows, several times: run with --release")]
 fn reciprocity_and_clustering_come_out_as_asked_for() {
     for (reciprocity, clustering) in [(0.1, 0.15), (0.22, 0.12), (0.22, 0.17), (0.3, 0.15)] {
         let making = Making { reciprocity, clustering, ..Making::of(100_000, 5) };
