@@ -20,7 +20,7 @@ use crate::people::People;
 /// of a large network; how near it came is told on the standard error output. Every line is a JSON
 /// object:
 ///
-/// {"id":0,"handle":"...","name":"...","community":3,"interests":["tea"],"following":[1,2]}
+/// `{"id":0,"handle":"...","name":"...","community":3,"interests":["tea"],"following":[1,2]}`
 ///
 /// Ids begin at 0 and are in order, as are those in "following". The same options make the same bytes. A
 /// million people take about a minute, 1.1 GB of memory and 1.0 GB of text.

@@ -4,7 +4,7 @@
 //! nothing over a network, and says so in a policy that browsers keep. Everything in it is made from
 //! a [`Summary`] and a [`Recording`], or from the [`Capacity`] that a search found.
 //!
-//! **Invariant:** text from outside (a command line, a server's answers) passes [`html::escape`].
+//! **Invariant:** text from outside (a command line, a server's answers) passes `html::escape`.
 
 mod axis;
 mod files;
