@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::files::DataLink;
 use super::html::escape;
 use super::{Recording, plots};
-use crate::population::Share;
-use crate::summary::{Correctness, ErrorCount, KindSummary, Summary};
+use crate::population::{Aim, Measured, Share};
+use crate::summary::{Correctness, ErrorCount, FeedSummary, KindSummary, Summary};
 use crate::units::{bytes, count, ms, number, percent, seconds, several};
 use crate::workload::{KeyLoad, Load};
 
@@ -299,7 +299,7 @@ fn messages(title: &str, messages: &[String]) -> String {
 
 /// The population against the tables it was made from.
 pub(super) fn population(summary: &Summary) -> String {
-    let Some(shares) = summary.feed.as_ref().and_then(|feed| feed.shares.as_ref()) else {
+    let Some(FeedSummary { shares: Some(shares), measured, .. }) = &summary.feed else {
         return String::new();
     };
     let row = |share: &Share| {
@@ -319,11 +319,27 @@ pub(super) fn population(summary: &Summary) -> String {
     };
     let html = format!(
         "<p class=\"lead\">The share of people with so many followers, and who follow so many.</p>\n\
-         <div class=\"row of-2\">\n{}{}</div>\n",
+         <div class=\"row of-2\">\n{}{}</div>\n<p class=\"lead\">{}</p>\n",
         half("followers", &shares.followers),
-        half("following", &shares.following)
+        half("following", &shares.following),
+        ties(measured)
     );
     section("Population", &html)
+}
+
+/// How people are joined beside that.
+fn ties(measured: &Measured) -> String {
+    let aim = |what: &str, aim: Aim| {
+        let asked = aim.asked.map_or(String::new(), |asked| format!(", asked {asked:.3}"));
+        format!("{what} ({:.3}{asked})", aim.achieved)
+    };
+    format!(
+        "{}; {}; {} communities with {:.1} % of the follows within them.",
+        aim("Follows that are returned", measured.reciprocity),
+        aim("neighbours who are neighbours", measured.clustering),
+        count(measured.communities.into()),
+        measured.follows_within_communities * 100.0
+    )
 }
 
 /// For those who see such a report for the first time.
