@@ -18,7 +18,7 @@ pub use roost::load::LoadError;
 pub(crate) const PAGE: usize = 20;
 
 /// A timeline that can be read, of one person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Timeline {
     /// What those they follow have posted, and they themselves.
     Home(u32),

@@ -179,7 +179,7 @@ impl Trial {
         let breaches = slo.check(&measures);
         let verdict = if !measures.invalid.is_empty() {
             Verdict::Unknown
-        } else if breaches.is_empty() && !falls_behind(&measures) {
+        } else if breaches.is_empty() && measures.faults == 0 && !falls_behind(&measures) {
             Verdict::Holds
         } else {
             Verdict::Fails
@@ -248,7 +248,8 @@ pub struct Capacity {
 /// Searches for the highest rate at which `slo` is met and tells each step as it happens.
 ///
 /// # Errors
-/// If the search makes no sense, or a trial comes to nothing.
+/// If the search makes no sense, or a trial comes to nothing. A search that is cut short says what it
+/// has.
 pub async fn find(
     trials: &mut (impl Trials + Send),
     slo: &Slo,
@@ -262,6 +263,9 @@ pub async fn find(
     let mut repeats_per_s = Vec::new();
     let finding = match hunt.find(&mut repeats_per_s).await {
         Ok(finding) | Err(Stop::Found(finding)) => finding,
+        Err(Stop::Failed(SimError::Interrupted)) if !hunt.done.is_empty() => {
+            hunt.at_least("the search was cut short".to_owned())
+        }
         Err(Stop::Failed(error)) => return Err(error),
     };
     Ok(Capacity { slo: slo.clone(), finding, repeats_per_s, trials: hunt.done })
@@ -370,12 +374,16 @@ impl<T: Trials + Send> Hunt<'_, T> {
     }
 
     /// What can be said when the search cannot go on upwards.
-    fn at_least(&self) -> Finding {
+    fn at_most_tried(&self) -> Finding {
         let Ceiling { per_s, unheard } = &self.ceiling;
-        let why = match unheard {
+        self.at_least(match unheard {
             Some(why) => format!("at {} requests/s {why}", told::rate(*per_s)),
             None => format!("the search ends at {} requests/s", told::rate(*per_s)),
-        };
+        })
+    }
+
+    /// What was held so far, and why no more is known.
+    fn at_least(&self, why: String) -> Finding {
         let of = |verdict| self.done.iter().filter(move |trial| trial.verdict == verdict);
         let failed = of(Verdict::Fails).map(|trial| trial.rate_per_s).fold(f64::INFINITY, f64::min);
         let held = of(Verdict::Holds).map(|trial| trial.rate_per_s);

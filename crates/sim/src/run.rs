@@ -35,7 +35,7 @@ pub(crate) use meter::{Failure, Kind, Meter, Start};
 use timer::Timer;
 pub(crate) use watched::Watched;
 use windows::Windows;
-pub(crate) use windows::{Finished, MAX as WINDOWS_MAX};
+pub(crate) use windows::{Ended, Finished, MAX as WINDOWS_MAX};
 use witness::{Reports, Witness};
 
 /// How long an answer may take.
@@ -79,6 +79,8 @@ struct Run<I> {
     start: Instant,
     actions: Mutex<I>,
     reports: Option<Reports>,
+    /// For how long the threads of the lanes that have ended were not asleep, together.
+    busy: Arc<Mutex<Duration>>,
 }
 
 /// Drives the server that `dial` reaches with the actions due before the course's end, and tells
@@ -102,7 +104,8 @@ where
     let start = Instant::now();
     let (mut witness, reports) = Witness::start(watched, dial.clone(), Arc::clone(&api), start);
     let actions = Mutex::new(actions);
-    let run = Arc::new(Run { api, course, start, actions, reports });
+    let busy = Arc::default();
+    let run = Arc::new(Run { api, course, start, actions, reports, busy });
     let (stop, stopped) = watch::channel(false);
     let mut lanes = start_lanes(&run, dial, &stopped, &mut windows);
     let window = run.course.window;
@@ -123,13 +126,17 @@ where
     while let Some(lane) = lanes.join_next().await {
         joined(lane)?;
     }
-    let mut unstarted = Meter::new(&run.course.kinds);
     if !interrupted {
-        run.count_unstarted(&mut unstarted);
+        run.count_unstarted(&mut lock(&windows.meter()), cancel);
     }
-    let correctness = witness.end(!interrupted).await;
     windows.close(start, &witness, watchers).await?;
-    windows.end(&unstarted, &witness, correctness, took, interrupted, watchers)
+    let correctness = tokio::select! {
+        correctness = witness.end(!interrupted) => correctness,
+        // Impatience then costs the word on correctness and nothing else.
+        () = cancelled(cancel), if !interrupted => None,
+    };
+    let busy_share = run.busy_share(took);
+    windows.end(&witness, correctness, Ended { took, interrupted, busy_share }, watchers)
 }
 
 /// Waits until a run is to be cut short; if nobody can say so any more, for ever.
@@ -165,7 +172,8 @@ where
             let lane = Arc::new(Lane { run, timer: timer.into(), meter });
             tokio::select! {
                 done = lane.drive(&dial, connections) => done,
-                () = cancelled(&mut stopped) => Ok(()),
+                // Whoever started it is gone, for whatever reason: then it ends too.
+                _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
             }
         }
     };
@@ -176,7 +184,10 @@ where
             for number in 0..threads {
                 let own = connections / threads + usize::from(number < connections % threads);
                 let lane = lane(None, own);
-                lanes.spawn(async move { joined(spawn_blocking(|| on_own_runtime(lane)).await) });
+                let busy = Arc::clone(&run.busy);
+                lanes.spawn(async move {
+                    joined(spawn_blocking(move || on_own_runtime(lane, &busy)).await)
+                });
             }
         }
         #[cfg(test)]
@@ -187,8 +198,15 @@ where
     lanes
 }
 
-fn on_own_runtime(lane: impl Future<Output = io::Result<()>>) -> io::Result<()> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(lane)
+/// Runs a lane on this thread, and counts for how long it was not asleep.
+fn on_own_runtime(
+    lane: impl Future<Output = io::Result<()>>,
+    busy: &Mutex<Duration>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(lane);
+    *lock(busy) += runtime.metrics().worker_total_busy_duration(0);
+    done
 }
 
 /// Some of the connections of a run.
@@ -271,8 +289,9 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
         }
         if done < count {
             let (what, detail) = self.run.why(outcome, latency);
-            let message = format!("{} of person {}: {what}: {detail}", kind.name(), action.person);
-            meter.failed(kind, Failure { kind: what, message, count: count - done }, waited);
+            let message =
+                || format!("{} of person {}: {what}: {detail}", kind.name(), action.person);
+            meter.failed(kind, Failure { kind: &what, count: count - done }, message, waited);
         }
     }
 }
@@ -295,6 +314,17 @@ async fn exchange<'a, D: Dial, I>(
 }
 
 impl<I: Iterator<Item = Action> + Send> Run<I> {
+    /// The share of the time in which the lanes' threads were not asleep.
+    fn busy_share(&self, took: Duration) -> f64 {
+        let threads = match self.course.lanes {
+            Lanes::Threads(threads) => threads.min(self.course.connections),
+            #[cfg(test)]
+            Lanes::Here => 1,
+        };
+        let whole = took.as_secs_f64() * threads as f64;
+        if whole > 0.0 { lock(&self.busy).as_secs_f64() / whole } else { 0.0 }
+    }
+
     fn next_action(&self) -> Option<Action> {
         let action = lock(&self.actions).next();
         if self.course.closed {
@@ -303,20 +333,19 @@ impl<I: Iterator<Item = Action> + Send> Run<I> {
         action.filter(|action| action.due < self.course.end)
     }
 
-    /// Actions that were due but found no free connection to the last have failed too.
-    fn count_unstarted(&self, meter: &mut Meter) {
+    /// Actions that were due but found no free connection to the last have failed too. There may be
+    /// very many, so this stops when the run is to be cut short.
+    fn count_unstarted(&self, meter: &mut Meter, cancel: &watch::Receiver<bool>) {
         if self.course.closed {
             return;
         }
         let elapsed = self.start.elapsed();
-        while let Some(action) = self.next_action() {
-            let failure = Failure {
-                kind: "not started".to_owned(),
-                message: format!("an action due after {:.1?} found no free connection", action.due),
-                count: action.what.count(),
-            };
-            let waited = elapsed.saturating_sub(action.due);
-            meter.failed(Kind::of(action.what), failure, Some(waited));
+        while let Some(action) = self.next_action().filter(|_| !*cancel.borrow()) {
+            let due = action.due;
+            let message = || format!("an action due after {due:.1?} found no free connection");
+            let failure = Failure { kind: "not started", count: action.what.count() };
+            let waited = elapsed.saturating_sub(due);
+            meter.failed(Kind::of(action.what), failure, message, Some(waited));
         }
     }
 

@@ -1,12 +1,12 @@
 //! A whole rehearsal: make the people, load them, drive the server, sum up.
 
+mod drive;
 mod ready;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use thiserror::Error;
 use tokio::sync::watch;
@@ -22,6 +22,7 @@ use crate::run::{Course, Finished, Lanes, WINDOWS_MAX, cancelled, run};
 use crate::summary::{DrawingsSummary, FeedSummary, LagSummary, StoriesSummary, Summary};
 use crate::watch::Watcher;
 use crate::workload::{Drawings, KeyLoad, Load, Storytelling};
+pub use drive::Drive;
 use ready::{load, settle};
 
 /// Most friends of each person: all of a population still fit 32-bit positions.
@@ -33,6 +34,11 @@ const STORIES_MAX: u64 = 100_000_000;
 /// Own lag at the 99th percentile above which the generator's word is not to be trusted, in
 /// milliseconds.
 const OWN_LAG_MS_MAX: f64 = 10.0;
+/// A generator that is busy for more than this share of the time, while more than that share of the
+/// requests waits for a connection, has answers that it has not read: its own lag cannot tell, since
+/// no connection stands ready any more.
+const BUSY_SHARE_MAX: f64 = 0.97;
+const WAITED_SHARE_MAX: f64 = 0.01;
 
 /// Who takes part in a rehearsal, and against which server.
 #[derive(Debug, Clone)]
@@ -56,50 +62,6 @@ pub struct SimulateOptions {
     pub graph: Option<PathBuf>,
     /// Whether the server has these people already, from an earlier rehearsal.
     pub loaded: bool,
-}
-
-/// How a server is driven once everybody is loaded.
-#[derive(Debug, Clone)]
-pub struct Drive {
-    /// How long.
-    pub duration: Duration,
-    /// How many actions a second there are on average; if nothing is said, as many as the people
-    /// who take part make of themselves.
-    pub rate: Option<f64>,
-    /// Whether each connection waits for an answer before it does the next action, and does not
-    /// wait for the action's time.
-    pub closed: bool,
-    /// How long a day is, in which people are active by its hours; if nothing is said, it is always
-    /// the same time of day.
-    pub day: Option<Duration>,
-    /// When the most followed person posts and all their followers look, if that happens.
-    pub flash: Option<Duration>,
-    /// How many connections carry the load, at least 1.
-    pub connections: usize,
-    /// How many threads drive these, at least 1.
-    pub threads: usize,
-}
-
-impl Drive {
-    /// An open loop at the people's own rate, at an even time of day, over 64 connections.
-    pub fn new(duration: Duration) -> Drive {
-        let (rate, closed, day, flash) = (None, false, None, None);
-        Drive { duration, rate, closed, day, flash, connections: 64, threads: 1 }
-    }
-
-    fn check(&self) -> Result<(), SimError> {
-        let bad = |problem: &str| Err(SimError::BadOption(problem.to_owned()));
-        if self.connections == 0 || self.threads == 0 {
-            return bad("a rehearsal needs at least 1 connection and 1 thread");
-        }
-        if self.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
-            return bad("a rate is a number of actions a second above 0");
-        }
-        if self.closed && (self.rate.is_some() || self.day.is_some() || self.flash.is_some()) {
-            return bad("in a closed loop nothing has a time: no rate, no day and no flash");
-        }
-        Ok(())
-    }
 }
 
 impl SimulateOptions {
@@ -212,7 +174,7 @@ impl Rehearsal {
         summary.closed = drive.closed;
         summary.speed_up(drive.rate.map_or(1.0, |rate| rate / self.per_second()));
         finish(&mut summary, &finished);
-        summary.generator = generator::used_since(begun, finished.took);
+        summary.generator = generator::used_since(begun, finished.ended.took);
         Ok(summary)
     }
 
@@ -344,8 +306,8 @@ fn describe(summary: &Summary, out: &mut (dyn Write + Send)) -> io::Result<()> {
 
 fn finish(summary: &mut Summary, finished: &Finished) {
     let meter = &finished.meter;
-    summary.run_s = finished.took.as_secs_f64();
-    summary.interrupted = finished.interrupted;
+    summary.run_s = finished.ended.took.as_secs_f64();
+    summary.interrupted = finished.ended.interrupted;
     summary.kinds = meter.kinds.iter().map(|measured| measured.summary(summary.run_s)).collect();
     if let Some(feed) = &mut summary.feed {
         feed.posts_by_top_twentieth = meter.posts_by_top(summary.people.div_ceil(20) as usize);
@@ -356,6 +318,16 @@ fn finish(summary: &mut Summary, finished: &Finished) {
     summary.server = finished.server;
     summary.delivery = finished.delivery;
     summary.correctness = finished.correctness.clone();
+    let started: u64 = summary.kinds.iter().map(|kind| kind.count + kind.errors).sum();
+    let waited = summary.lag.waited_for_connection as f64 / started.max(1) as f64;
+    if finished.ended.busy_share > BUSY_SHARE_MAX && waited > WAITED_SHARE_MAX {
+        summary.invalid.push(format!(
+            "the generator itself was the bottleneck: its threads were busy {:.0} % of the time, and \
+             {:.0} % of the requests waited (--threads makes more of them)",
+            finished.ended.busy_share * 100.0,
+            waited * 100.0
+        ));
+    }
     if summary.lag.own_p99_ms > OWN_LAG_MS_MAX {
         summary.invalid.push(format!(
             "the generator itself was the bottleneck: its own lag at p99 is {:.1} ms, more than \
@@ -367,27 +339,32 @@ fn finish(summary: &mut Summary, finished: &Finished) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::run::{Kind, Meter, Start};
+    use crate::run::{Ended, Kind, Meter, Start};
 
     #[test]
     fn a_run_in_which_the_generator_was_late_is_not_valid() {
-        let check = |late_ms: u64, ready: bool, valid: bool| {
+        let check = |late_ms: u64, ready: bool, busy_share: f64, valid: bool| {
             let mut meter = Meter::new(&Kind::DRAWINGS);
             for _ in 0..100 {
                 meter.started(Start { late: Duration::from_millis(late_ms), ready });
             }
-            let (took, interrupted) = (Duration::from_secs(1), false);
+            let took = Duration::from_secs(1);
+            let ended = Ended { took, interrupted: false, busy_share };
             let (delivery, correctness, server) = (None, None, None);
-            let finished = Finished { meter, took, interrupted, delivery, correctness, server };
+            let finished = Finished { meter, ended, delivery, correctness, server };
             let mut summary = Summary::default();
             finish(&mut summary, &finished);
             assert_eq!(summary.invalid.is_empty(), valid, "{late_ms} ms: {:?}", summary.invalid);
             assert_eq!(summary.to_string().contains("NOT VALID"), !valid);
         };
-        check(9, true, true);
-        check(12, true, false);
-        // To wait for a connection is not the generator's fault.
-        check(500, false, true);
+        check(9, true, 0.5, true);
+        check(12, true, 0.5, false);
+        check(0, true, 1.0, true);
+        // To wait for a connection is not the generator's fault, unless it had no time for them.
+        check(500, false, 0.9, true);
+        check(500, false, 0.99, false);
     }
 }

@@ -26,6 +26,9 @@ pub struct Measures {
     pub latency: Latency,
     /// From a post's acceptance to its sight in a follower's home, if any was sampled.
     pub lag: Option<Lag>,
+    /// Faults in timelines that were looked at: posts missing, doubled, out of order or not to be
+    /// expected.
+    pub faults: u64,
     /// Whether anything is delivered at all, so that there should be samples.
     pub delivers: bool,
     /// The 99th percentile of the generator's own lag, in milliseconds.
@@ -201,6 +204,11 @@ impl Slo {
     pub fn p99_ms(&self) -> Option<f64> {
         let p99 = self.0.iter().find(|objective| objective.subject == Subject::P99)?;
         Some(p99.bound * p99.unit.size())
+    }
+
+    /// Whether it says how many requests may fail.
+    pub fn is_about_errors(&self) -> bool {
+        self.0.iter().any(|objective| matches!(objective.subject, Subject::Errors))
     }
 
     /// Whether delivery must be sampled to tell.

@@ -455,6 +455,11 @@ async fn what_prevents_a_drive_is_told() {
     };
     check(Drive { connections: 0, ..drive() }, "at least 1 connection").await;
     check(Drive { threads: 0, ..drive() }, "1 thread").await;
-    check(Drive { rate: Some(0.0), ..drive() }, "above 0").await;
+    for rate in [0.0, 1e-20, 1e12, f64::NAN] {
+        check(Drive { rate: Some(rate), ..drive() }, "from 0.001 to 10 million").await;
+    }
+    let year = Duration::from_secs(1_000_000_000);
+    check(Drive { duration: year, ..drive() }, "at most a year").await;
+    check(Drive { flash: Some(year), ..drive() }, "after the end").await;
     check(Drive { rate: Some(5.0), closed: true, ..drive() }, "in a closed loop").await;
 }

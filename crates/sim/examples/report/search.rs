@@ -58,6 +58,7 @@ impl Trials for Server {
             errors_share: if load > 1.5 { 0.004 } else { 0.0 },
             latency,
             lag: (self.end != End::Nothing).then_some(lag),
+            faults: 0,
             delivers: self.end != End::Nothing,
             own_lag_p99_ms: 0.2,
             invalid: is_late.then(late).into_iter().collect(),

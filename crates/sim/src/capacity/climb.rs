@@ -28,7 +28,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
                 }
                 Verdict::Fails => failed = Some(low),
                 Verdict::Unknown if low == FLOOR_PER_S => {
-                    return Err(Stop::Found(self.at_least()));
+                    return Err(Stop::Found(self.at_most_tried()));
                 }
                 Verdict::Unknown => {}
             }
@@ -44,7 +44,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
                 Verdict::Unknown => {}
             }
         }
-        Err(Stop::Found(self.at_least()))
+        Err(Stop::Found(self.at_most_tried()))
     }
 
     /// The next rate to try above one that holds; none if there is no room below the ceiling.

@@ -51,7 +51,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
         }
         let bracket = self.halve(bracket).await?;
         if self.ceiling.is_over(bracket.high) {
-            return Err(Stop::Found(self.at_least()));
+            return Err(Stop::Found(self.at_most_tried()));
         }
         Ok(bracket.middle())
     }
@@ -60,7 +60,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
         match self.attempt(rate).await? {
             Verdict::Holds => Ok(true),
             Verdict::Fails => Ok(false),
-            Verdict::Unknown => Err(Stop::Found(self.at_least())),
+            Verdict::Unknown => Err(Stop::Found(self.at_most_tried())),
         }
     }
 

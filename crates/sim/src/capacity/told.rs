@@ -40,6 +40,9 @@ impl Trial {
         match self.verdict {
             Verdict::Holds => "holds".to_owned(),
             Verdict::Unknown => format!("says nothing: {}", measures.invalid.join("; ")),
+            Verdict::Fails if measures.faults > 0 => {
+                format!("fails: {} faults in timelines", units::count(measures.faults))
+            }
             Verdict::Fails if self.breaches.is_empty() => {
                 let (done, asked) = (rate(measures.done_per_s), rate(measures.asked_per_s));
                 format!("fails: {done} done of {asked} requests/s")

@@ -83,12 +83,10 @@ impl Kind {
 }
 
 /// Why an action came to nothing.
-#[derive(Debug)]
-pub(crate) struct Failure {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failure<'a> {
     /// The kind it is counted under.
-    pub(crate) kind: String,
-    /// What happened, in full.
-    pub(crate) message: String,
+    pub(crate) kind: &'a str,
     /// How many were in the request.
     pub(crate) count: u64,
 }
@@ -209,15 +207,25 @@ impl Meter {
     /// An action, or `failure.count` of one request, failed. If it did so by taking too long,
     /// `waited` is how long it has been due, and counts as a latency: a stalled server must not look
     /// better than a slow one.
-    pub(crate) fn failed(&mut self, kind: Kind, failure: Failure, waited: Option<Duration>) {
+    /// `message` tells what happened in full, if that is still told.
+    pub(crate) fn failed(
+        &mut self,
+        kind: Kind,
+        failure: Failure<'_>,
+        message: impl FnOnce() -> String,
+        waited: Option<Duration>,
+    ) {
         let meter = of(&mut self.kinds, kind);
         meter.errors += failure.count;
         if let Some(waited) = waited {
             meter.latency_us.saturating_record_n(micros(waited), failure.count);
         }
-        *self.failures.entry(failure.kind).or_default() += failure.count;
+        match self.failures.get_mut(failure.kind) {
+            Some(count) => *count += failure.count,
+            None => drop(self.failures.insert(failure.kind.to_owned(), failure.count)),
+        }
         if self.messages.len() < MESSAGES_MAX {
-            self.messages.push(failure.message);
+            self.messages.push(message());
         }
     }
 

@@ -1,12 +1,14 @@
 //! Who is looked at during a run to see whether the server is right: some readers, and everybody
 //! whose posts belong in their homes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::index;
 
+use super::lock;
 use crate::Population;
 
 /// Most readers. Each is looked at in full at the end of a run.
@@ -20,6 +22,8 @@ pub(crate) struct Watched {
     readers: Vec<Reader>,
     /// By author: the readers (as places in the list) in whose homes their posts belong.
     of: HashMap<u32, Vec<usize>>,
+    /// Authors of whom a request failed at any time: whether those posts are there nobody knows.
+    in_doubt: Mutex<HashSet<u32>>,
 }
 
 #[derive(Debug)]
@@ -73,6 +77,15 @@ impl Watched {
 
     pub(crate) fn is_author(&self, person: u32) -> bool {
         self.of.contains_key(&person)
+    }
+
+    /// A request of this author failed.
+    pub(crate) fn doubt(&self, author: u32) {
+        lock(&self.in_doubt).insert(author);
+    }
+
+    pub(crate) fn doubted(&self) -> HashSet<u32> {
+        lock(&self.in_doubt).clone()
     }
 
     pub(crate) fn readers(&self) -> &[Reader] {

@@ -21,13 +21,21 @@ pub(crate) const MAX: u32 = 600;
 /// How long a server may take to tell what it has used. The next window does not wait for it.
 const USED: Duration = Duration::from_secs(1);
 
-/// A run that is over.
-pub(crate) struct Finished {
-    pub(crate) meter: Meter,
+/// How a run ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended {
     /// How long it took, from the start to the last answer.
     pub(crate) took: Duration,
     /// Whether it was cut short.
     pub(crate) interrupted: bool,
+    /// The share of the time in which the threads that drove it were not asleep.
+    pub(crate) busy_share: f64,
+}
+
+/// A run that is over.
+pub(crate) struct Finished {
+    pub(crate) meter: Meter,
+    pub(crate) ended: Ended,
     pub(crate) delivery: Option<Delivery>,
     pub(crate) correctness: Option<Correctness>,
     pub(crate) server: Option<ServerSummary>,
@@ -146,17 +154,14 @@ impl<D: Dial> Windows<D> {
         Some(ServerLoad { memory_bytes: now.0.memory_bytes, cores: cores(before, now) })
     }
 
-    /// Adds up the whole run; `unstarted` are the actions nobody got to do.
+    /// Adds up the whole run.
     pub(super) fn end(
-        mut self,
-        unstarted: &Meter,
+        self,
         witness: &Witness,
         correctness: Option<Correctness>,
-        took: Duration,
-        interrupted: bool,
+        ended: Ended,
         watchers: &mut [&mut dyn Watcher],
     ) -> io::Result<Finished> {
-        self.whole.add(unstarted);
         let server = self.used_first.zip(self.used).map(|(first, last)| ServerSummary {
             cores: cores(first, last),
             memory_bytes: last.0.memory_bytes,
@@ -166,7 +171,7 @@ impl<D: Dial> Windows<D> {
             watcher.end()?;
         }
         let delivery = witness.whole();
-        Ok(Finished { meter: self.whole, took, interrupted, delivery, correctness, server })
+        Ok(Finished { meter: self.whole, ended, delivery, correctness, server })
     }
 }
 

@@ -5,11 +5,13 @@
 //! that person's mentions, until they are there: how long the home took is the delivery lag. When
 //! the run is over, the homes of all readers are compared with everything that was accepted.
 //!
-//! A server may take its time, but a post that is not there [`PATIENCE`] after it was accepted is
+//! A post that newer ones have pushed off the page counts as seen only then: the lag told is an upper
+//! bound. A server may take its time, but a post that is not there [`PATIENCE`] after it was accepted is
 //! missing. A post whose request failed may be there or not.
 
 mod book;
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -45,6 +47,8 @@ const AGAIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_mi
 const REPORTS_MAX: usize = 64 * 1024;
 /// How many faults are told in full.
 const EXAMPLES_MAX: usize = 5;
+/// So many faults are told apart; of more, some may count twice.
+const FAULTS_MAX: usize = 10_000;
 /// How long all homes together may take to be looked at in the end.
 const LAST_LOOK: Duration = Duration::from_secs(20);
 
@@ -80,7 +84,10 @@ impl Reports {
         };
         let report = match body.and_then(|body| api.posted(body)) {
             Some(entry) => Report::Accepted { entry, mentioned, at: now },
-            None => Report::InDoubt(action.person),
+            None => {
+                self.watched.doubt(action.person);
+                Report::InDoubt(action.person)
+            }
         };
         if self.sender.try_send(report).is_err() {
             self.lost.store(true, Ordering::Relaxed);
@@ -93,6 +100,8 @@ struct Findings {
     window_us: Histogram<u64>,
     whole_us: Histogram<u64>,
     correctness: Correctness,
+    /// Faults that were counted: a page is read more than once.
+    told: HashSet<(Fault, Timeline, u64)>,
 }
 
 /// What is found by a task that looks, if there is anybody to look at.
@@ -117,13 +126,14 @@ impl Witness {
         };
         let (sender, reports) = mpsc::channel(REPORTS_MAX);
         let lost = Arc::new(AtomicBool::new(false));
-        let correctness = Correctness::default();
-        let findings = Findings { window_us: histogram(), whole_us: histogram(), correctness };
+        let (correctness, told) = (Correctness::default(), HashSet::new());
+        let findings =
+            Findings { window_us: histogram(), whole_us: histogram(), correctness, told };
         let findings = Arc::new(Mutex::new(findings));
         let (end, ended) = oneshot::channel();
         let look =
             Look { watched: Arc::clone(&watched), findings: Arc::clone(&findings), api, dial };
-        let book = Book::new(Arc::clone(&lost));
+        let book = Book::new(Arc::clone(&lost), &watched);
         let task = tokio::spawn(Arc::new(look).run(book, reports, ended, start));
         let witness = Witness { findings: Some(findings), task: Some((end, task)) };
         (witness, Some(Reports { watched, sender, lost }))
@@ -212,10 +222,10 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         while let Ok(report) = reports.try_recv() {
             book.note(&report);
         }
-        while let Some(client) = samples.join_next().await {
-            clients.push(joined(client));
-        }
         if fully {
+            while let Some(client) = samples.join_next().await {
+                clients.push(joined(client));
+            }
             let client = clients.pop().unwrap_or_else(|| Client::new(self.dial.clone()));
             // Homes that this time is too short for are not counted among those looked at.
             let _ = timeout(LAST_LOOK, self.look_at_all(&book, client)).await;
@@ -248,12 +258,15 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
             if let Ok(page) = &page {
                 self.check_page(timeline, page);
                 if page.iter().any(|entry| entry.id == sample.entry.id) {
-                    self.found(timeline, now.saturating_duration_since(sample.at));
+                    lock(&self.findings).correctness.posts += 1;
+                    self.lagged(timeline, now.saturating_duration_since(sample.at));
                     return;
                 }
                 let is_overtaken = page.len() == PAGE
                     && page.last().is_some_and(|oldest| oldest.id > sample.entry.id);
                 if is_overtaken {
+                    // It was there before now, or never: the worst is taken for granted.
+                    self.lagged(timeline, now.saturating_duration_since(sample.at));
                     return;
                 }
             }
@@ -261,7 +274,9 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
                 // A server that does not answer has not shown that the post is missing.
                 if page.is_ok() {
                     self.fault(Fault::Missing, timeline, sample.entry.id);
+                    lock(&self.findings).correctness.posts += 1;
                 }
+                self.lagged(timeline, now.saturating_duration_since(sample.at));
                 return;
             }
             sleep(again).await;
@@ -269,10 +284,10 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         }
     }
 
-    fn found(&self, timeline: Timeline, lag: Duration) {
-        let mut findings = lock(&self.findings);
-        findings.correctness.posts += 1;
+    /// A post was looked for so long in vain or not. Homes are what deliveries are to.
+    fn lagged(&self, timeline: Timeline, lag: Duration) {
         if matches!(timeline, Timeline::Home(_)) {
+            let mut findings = lock(&self.findings);
             findings.window_us.saturating_record(micros(lag));
             findings.whole_us.saturating_record(micros(lag));
         }
@@ -345,7 +360,11 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
     }
 
     fn fault(&self, fault: Fault, timeline: Timeline, id: u64) {
-        let correctness = &mut lock(&self.findings).correctness;
+        let findings = &mut *lock(&self.findings);
+        if findings.told.len() < FAULTS_MAX && !findings.told.insert((fault, timeline, id)) {
+            return;
+        }
+        let correctness = &mut findings.correctness;
         let count = match fault {
             Fault::Missing => &mut correctness.missing,
             Fault::Doubled => &mut correctness.doubled,

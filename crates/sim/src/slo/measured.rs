@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Lag, Latency, Measures};
-use crate::summary::{KindSummary, Summary};
+use crate::summary::{Correctness, KindSummary, Summary};
 
 /// The part of all requests that a kind must make up for its percentiles to count: the 99th
 /// percentile of a handful says nothing.
@@ -38,6 +38,7 @@ impl Measures {
             errors_share: if due > 0.0 { errors / due } else { 0.0 },
             latency,
             lag,
+            faults: summary.correctness.as_ref().map_or(0, Correctness::faults),
             delivers: summary.correctness.is_some(),
             own_lag_p99_ms: summary.lag.own_p99_ms,
             invalid: summary.invalid.clone(),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Report;
 use crate::api::{Entry, PAGE};
-use crate::run::watched::Reader;
+use crate::run::watched::{Reader, Watched};
 
 /// Posts kept of each author: more than the posts of one that a page can hold and those that come
 /// while it is looked at.
@@ -15,7 +15,7 @@ const KEPT: usize = 128;
 const _: () = assert!(KEPT > PAGE);
 
 /// What can be wrong with a timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Fault {
     Missing,
     Doubled,
@@ -46,8 +46,10 @@ pub(super) struct Book {
 }
 
 impl Book {
-    pub(super) fn new(lost: Arc<AtomicBool>) -> Book {
-        Book { by_author: HashMap::new(), in_doubt: HashSet::new(), lost, first: u64::MAX }
+    /// A book without posts. Those of whom something is in doubt from an earlier turn stay so: it may
+    /// still come.
+    pub(super) fn new(lost: Arc<AtomicBool>, watched: &Watched) -> Book {
+        Book { by_author: HashMap::new(), in_doubt: watched.doubted(), lost, first: u64::MAX }
     }
 
     pub(super) fn note(&mut self, report: &Report) {

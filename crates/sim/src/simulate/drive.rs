@@ -1,0 +1,60 @@
+//! How a server is driven, and what makes no sense there.
+
+use std::time::Duration;
+
+use super::SimError;
+
+/// Most requests a second that can be asked for, and least.
+const RATES: (f64, f64) = (0.001, 10_000_000.0);
+/// The longest run.
+const DURATION_MAX: Duration = Duration::from_hours(24 * 366);
+
+/// How a server is driven once everybody is loaded.
+#[derive(Debug, Clone)]
+pub struct Drive {
+    /// How long.
+    pub duration: Duration,
+    /// How many actions a second there are on average; if nothing is said, as many as the people
+    /// who take part make of themselves.
+    pub rate: Option<f64>,
+    /// Whether each connection waits for an answer before it does the next action, and does not
+    /// wait for the action's time.
+    pub closed: bool,
+    /// How long a day is, in which people are active by its hours; if nothing is said, it is always
+    /// the same time of day.
+    pub day: Option<Duration>,
+    /// When the most followed person posts and all their followers look, if that happens.
+    pub flash: Option<Duration>,
+    /// How many connections carry the load, at least 1.
+    pub connections: usize,
+    /// How many threads drive these, at least 1.
+    pub threads: usize,
+}
+
+impl Drive {
+    /// An open loop at the people's own rate, at an even time of day, over 64 connections.
+    pub fn new(duration: Duration) -> Drive {
+        let (rate, closed, day, flash) = (None, false, None, None);
+        Drive { duration, rate, closed, day, flash, connections: 64, threads: 1 }
+    }
+
+    pub(super) fn check(&self) -> Result<(), SimError> {
+        let bad = |problem: &str| Err(SimError::BadOption(problem.to_owned()));
+        if self.connections == 0 || self.threads == 0 {
+            return bad("a rehearsal needs at least 1 connection and 1 thread");
+        }
+        if self.rate.is_some_and(|rate| !(RATES.0..=RATES.1).contains(&rate)) {
+            return bad("a rate is a number of requests a second from 0.001 to 10 million");
+        }
+        if self.duration > DURATION_MAX {
+            return bad("a run is at most a year long");
+        }
+        if self.flash.is_some_and(|flash| flash >= self.duration) {
+            return bad("the flash comes after the end of the run");
+        }
+        if self.closed && (self.rate.is_some() || self.day.is_some() || self.flash.is_some()) {
+            return bad("in a closed loop nothing has a time: no rate, no day and no flash");
+        }
+        Ok(())
+    }
+}
