@@ -194,8 +194,9 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
         let mut flags: Vec<&str> = ended
             .out
             .lines()
+            // What is told of a setting is indented further, and may begin with another's name.
+            .filter(|line| line.trim_start().starts_with('-') && !line.starts_with("        "))
             .map(str::trim_start)
-            .filter(|line| line.starts_with('-'))
             .filter_map(|line| line.split(['[', ' ']).find_map(|word| word.strip_prefix("--")))
             .collect();
         flags.retain(|flag| *flag != "help");
@@ -232,14 +233,27 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
     for word in ["ROOST_KEY", "ROOST_LOG", "127.0.0.1:8998", "./roost-data", "always", "never"] {
         assert!(help.contains(word), "{word}? {help}");
     }
-    let common = ["duration", "seed", "graph", "connections", "json"];
-    let flags = ["target", "profile", "users", "load"];
-    let of_profiles = ["friends", "stories", "life", "home-reads", "rate"];
-    check("simulate", &[&flags[..], &of_profiles, &common].concat());
+    let people = ["users", "seed", "reciprocity", "clustering", "graph"];
+    let of_profiles = [
+        "load",
+        "flash",
+        "friends",
+        "stories",
+        "life",
+        "home-reads",
+        "ycsb",
+        "records",
+        "value-bytes",
+    ];
+    let drive = ["duration", "rate", "loop", "day", "connections", "threads"];
+    let outcome = ["find-capacity", "slo", "repeats", "plain", "html", "json"];
+    let target = ["target", "api", "loaded", "profile"];
+    check("simulate", &[&target[..], &people, &of_profiles, &drive, &outcome].concat());
+    check("population", &[&people[..], &["out"]].concat());
     check("demo", &["listen", "redis-listen", "users", "duration"]);
     check("recognise", &["k"]);
     let help = run(["--help"]).out;
-    for command in ["serve", "demo", "simulate", "recognise"] {
+    for command in ["serve", "demo", "simulate", "population", "recognise"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}? {help}");
     }
 }
