@@ -5,11 +5,13 @@ mod roost;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::cast::Cast;
-use crate::client::Response;
+use crate::client::{Client, Dial, Response};
 use crate::workload::Action;
 pub(crate) use roost::Roost;
 pub use roost::load::LoadError;
@@ -55,6 +57,17 @@ pub(crate) struct Used {
     pub(crate) processor_s: f64,
     /// Resident memory now, in bytes.
     pub(crate) memory_bytes: u64,
+}
+
+/// How long a server may take to tell what it has used.
+const USED: Duration = Duration::from_secs(1);
+
+/// Asks a server what it has used; none if it does not tell, or not soon.
+pub(crate) async fn ask_used<D: Dial>(api: &dyn Api, client: &mut Client<D>) -> Option<Used> {
+    let mut request = Vec::new();
+    api.write_used(&mut request);
+    let answer = timeout(USED, client.send(&request)).await.ok()?.ok()?;
+    api.used(answer.body)
 }
 
 /// A kind of server.

@@ -1,7 +1,6 @@
 //! Who takes part in a rehearsal and what they do in it: made from the options alone.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::Population;
 use crate::population::{GraphError, Making, Measured};
@@ -110,7 +109,7 @@ impl Cast {
 fn celebrity(follows: &Population) -> Option<(u32, Vec<u32>)> {
     let counts = follows.follower_counts();
     let (person, _) = (0..).zip(counts).max_by_key(|&(_, count)| count)?;
-    let follow = |other: &u32| follows.following(*other).contains(&person);
+    let follow = |other: &u32| follows.follows_back(*other, person);
     Some((person, (0..follows.people()).filter(follow).collect()))
 }
 
@@ -128,7 +127,7 @@ impl Players {
     }
 
     /// Actions a second on average, if they are left to themselves.
-    pub(crate) fn per_second(&self) -> f64 {
+    fn per_second(&self) -> f64 {
         let feed = self
             .crowd
             .as_ref()
@@ -142,6 +141,11 @@ impl Players {
         [feed, stories, drawings, keys].into_iter().flatten().sum()
     }
 
+    /// How many times as fast as that they are to act.
+    pub(crate) fn speed(&self, drive: &Drive) -> f64 {
+        drive.rate.map_or(1.0, |rate| rate / self.per_second())
+    }
+
     /// Everything that everybody does, in order of time. Every `turn` is another course of the same
     /// kind.
     pub(crate) fn actions(&self, drive: &Drive, turn: u64) -> Merged {
@@ -149,7 +153,7 @@ impl Players {
         let seed =
             |part: u64| self.seed.wrapping_add(turn.wrapping_mul(0x1_0000)).wrapping_add(part);
         let mut merged = Merged::new();
-        let factor = drive.rate.map_or(1.0, |rate| rate / self.per_second());
+        let factor = self.speed(drive);
         let mut add = |actions: Box<dyn Iterator<Item = _> + Send>| {
             merged.add(Tempo::new(factor, drive.day).apply(actions));
         };
@@ -176,9 +180,4 @@ impl Players {
         }
         merged
     }
-}
-
-/// The longest window that divides a run into no more than so many.
-pub(crate) fn window(run: Duration, windows: u32) -> Duration {
-    Duration::from_secs((run / windows).as_secs() + 1)
 }

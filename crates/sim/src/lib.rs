@@ -22,6 +22,7 @@ pub mod workload;
 mod api;
 mod cast;
 mod generator;
+mod joined;
 mod progress;
 mod run;
 

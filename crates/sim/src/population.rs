@@ -133,7 +133,7 @@ impl Population {
     }
 
     /// Whether `follower` follows `followed`.
-    fn follows_back(&self, follower: u32, followed: u32) -> bool {
+    pub(crate) fn follows_back(&self, follower: u32, followed: u32) -> bool {
         self.following(follower).binary_search(&followed).is_ok()
     }
 

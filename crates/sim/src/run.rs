@@ -19,23 +19,23 @@ mod windows;
 mod witness;
 
 use std::io;
-use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::{JoinError, JoinSet, spawn_blocking};
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, interval_at, timeout_at};
 
 use crate::api::Api;
 use crate::client::{Client, ClientError, Dial, Response};
+use crate::joined::joined;
 use crate::watch::Watcher;
 use crate::workload::{Action, What};
 pub(crate) use meter::{Failure, Kind, Meter, Start};
 use timer::Timer;
 pub(crate) use watched::Watched;
 use windows::Windows;
-pub(crate) use windows::{Ended, Finished, MAX as WINDOWS_MAX};
+pub(crate) use windows::{Ended, Finished, window_of};
 use witness::{Reports, Witness};
 
 /// How long an answer may take.
@@ -60,6 +60,17 @@ pub(crate) struct Course {
     pub(crate) lanes: Lanes,
     /// Whether the next action waits for the answer to the one before instead of its time.
     pub(crate) closed: bool,
+}
+
+impl Course {
+    /// How many threads carry the load: none is without a connection.
+    fn threads(&self) -> usize {
+        match self.lanes {
+            Lanes::Threads(threads) => threads.min(self.connections),
+            #[cfg(test)]
+            Lanes::Here => 1,
+        }
+    }
 }
 
 /// Where connections live.
@@ -146,13 +157,6 @@ pub(crate) async fn cancelled(cancel: &mut watch::Receiver<bool>) {
     }
 }
 
-fn joined<T>(task: Result<T, JoinError>) -> T {
-    match task {
-        Ok(outcome) => outcome,
-        Err(error) => resume_unwind(error.into_panic()),
-    }
-}
-
 fn start_lanes<D, I>(
     run: &Arc<Run<I>>,
     dial: &D,
@@ -179,8 +183,8 @@ where
     };
     let connections = run.course.connections;
     match run.course.lanes {
-        Lanes::Threads(threads) => {
-            let threads = threads.min(connections);
+        Lanes::Threads(_) => {
+            let threads = run.course.threads();
             for number in 0..threads {
                 let own = connections / threads + usize::from(number < connections % threads);
                 let lane = lane(None, own);
@@ -316,12 +320,7 @@ async fn exchange<'a, D: Dial, I>(
 impl<I: Iterator<Item = Action> + Send> Run<I> {
     /// The share of the time in which the lanes' threads were not asleep.
     fn busy_share(&self, took: Duration) -> f64 {
-        let threads = match self.course.lanes {
-            Lanes::Threads(threads) => threads.min(self.course.connections),
-            #[cfg(test)]
-            Lanes::Here => 1,
-        };
-        let whole = took.as_secs_f64() * threads as f64;
+        let whole = took.as_secs_f64() * self.course.threads() as f64;
         if whole > 0.0 { lock(&self.busy).as_secs_f64() / whole } else { 0.0 }
     }
 

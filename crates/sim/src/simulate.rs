@@ -14,12 +14,13 @@ use tokio::task::spawn_blocking;
 
 pub use crate::api::LoadError;
 use crate::api::{Api, Roost};
-use crate::cast::{Cast, Feed, Players, Stories, window};
+use crate::cast::{Cast, Feed, Players, Stories};
 use crate::client::Requests;
 use crate::generator;
+use crate::joined::joined;
 use crate::population::{GraphError, Making, PEOPLE_MAX};
-use crate::run::{Course, Finished, Lanes, WINDOWS_MAX, cancelled, run};
-use crate::summary::{DrawingsSummary, FeedSummary, LagSummary, StoriesSummary, Summary};
+use crate::run::{Course, Finished, Lanes, cancelled, run, window_of};
+use crate::summary::{DrawingsSummary, FeedSummary, StoriesSummary, Summary};
 use crate::watch::Watcher;
 use crate::workload::{Drawings, KeyLoad, Load, Storytelling};
 pub use drive::Drive;
@@ -120,7 +121,7 @@ impl Rehearsal {
         let mut summary = beginning(&cast, options.graph.is_none());
         describe(&summary, out)?;
         let target = options.target;
-        let api = Arc::new(Roost {
+        let api: Arc<dyn Api> = Arc::new(Roost {
             target,
             requests: Requests::new(&target.to_string(), options.key.as_deref()),
             seed: options.making.seed,
@@ -134,8 +135,7 @@ impl Rehearsal {
                 () = cancelled(cancel) => return Err(SimError::Interrupted),
             }
         }
-        let players = spawn_blocking(move || cast.players()).await;
-        let players = players.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+        let players = joined(spawn_blocking(move || cast.players()).await);
         Ok(Rehearsal { target, api, players, summary, turns: 0 })
     }
 
@@ -160,7 +160,7 @@ impl Rehearsal {
             title: self.summary.cast(),
             kinds: self.players.kinds(),
             end: drive.duration,
-            window: window(drive.duration, WINDOWS_MAX),
+            window: window_of(drive.duration),
             connections: drive.connections,
             lanes: Lanes::Threads(drive.threads),
             closed: drive.closed,
@@ -172,15 +172,10 @@ impl Rehearsal {
         let finished = run(&self.target, api, course, actions, watched, watchers, cancel).await?;
         let mut summary = self.summary.clone();
         summary.closed = drive.closed;
-        summary.speed_up(drive.rate.map_or(1.0, |rate| rate / self.per_second()));
+        summary.speed_up(self.players.speed(drive));
         finish(&mut summary, &finished);
         summary.generator = generator::used_since(begun, finished.ended.took);
         Ok(summary)
-    }
-
-    /// Actions a second on average, if those who take part are left to themselves.
-    pub fn per_second(&self) -> f64 {
-        self.players.per_second()
     }
 }
 
@@ -239,10 +234,7 @@ fn check(options: &SimulateOptions) -> Result<(), SimError> {
 
 async fn make(options: &SimulateOptions) -> Result<Cast, SimError> {
     let options = options.clone();
-    match spawn_blocking(move || Cast::new(&options)).await {
-        Ok(cast) => Ok(cast?),
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    }
+    Ok(joined(spawn_blocking(move || Cast::new(&options)).await)?)
 }
 
 /// The summary before anything has happened; `made` tells that no graph was read.
@@ -274,19 +266,7 @@ fn beginning(cast: &Cast, made: bool) -> Summary {
         stories: cast.stories.as_ref().map(stories),
         drawings: cast.drawings.as_ref().map(drawings),
         keys: cast.keys,
-        load_s: 0.0,
-        run_s: 0.0,
-        interrupted: false,
-        kinds: Vec::new(),
-        errors: Vec::new(),
-        error_messages: Vec::new(),
-        lag: LagSummary::default(),
-        server: None,
-        closed: false,
-        delivery: None,
-        correctness: None,
-        invalid: Vec::new(),
-        generator: None,
+        ..Summary::default()
     }
 }
 

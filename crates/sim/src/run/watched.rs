@@ -58,11 +58,10 @@ impl Watched {
         // Many are drawn because a fifth or more follow nobody.
         for person in index::sample(&mut rng, people, people.min(READERS * 4)) {
             let person = person as u32;
-            let mut following = population.following(person).to_vec();
+            let following = population.following(person).to_vec();
             if following.is_empty() || following.len() > FOLLOWING_MAX {
                 continue;
             }
-            following.sort_unstable();
             let reader = Reader { person, following };
             for author in reader.authors() {
                 watched.of.entry(author).or_default().push(watched.readers.len());

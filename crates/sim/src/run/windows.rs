@@ -6,20 +6,23 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::meter::{Kind, Meter, quantile_ms};
 use super::witness::Witness;
 use super::{Course, lock};
-use crate::api::{Api, Used};
+use crate::api::{Api, Used, ask_used};
 use crate::client::{Client, Dial};
 use crate::summary::{Correctness, ServerSummary};
 use crate::watch::{Delivery, Plan, ServerLoad, Watcher, Window};
 
 /// Most windows of a run: their length is chosen so.
-pub(crate) const MAX: u32 = 600;
-/// How long a server may take to tell what it has used. The next window does not wait for it.
-const USED: Duration = Duration::from_secs(1);
+const MAX: u32 = 600;
+
+/// The length of the windows of a run: a whole number of seconds.
+pub(crate) fn window_of(run: Duration) -> Duration {
+    Duration::from_secs((run / MAX).as_secs() + 1)
+}
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +106,8 @@ impl<D: Dial> Windows<D> {
         Ok(())
     }
 
-    /// Ends the window under way and tells it.
+    /// Ends the window under way and tells it, once the server has told what it used or has had its time
+    /// for that.
     pub(super) async fn close(
         &mut self,
         start: Instant,
@@ -141,10 +145,8 @@ impl<D: Dial> Windows<D> {
     }
 
     async fn ask_used(&mut self) -> Option<(Used, Instant)> {
-        let mut request = Vec::new();
-        self.api.write_used(&mut request);
-        let answer = timeout(USED, self.client.send(&request)).await.ok()?.ok()?;
-        Some((self.api.used(answer.body)?, Instant::now()))
+        let used = ask_used(&*self.api, &mut self.client).await?;
+        Some((used, Instant::now()))
     }
 
     async fn server_load(&mut self) -> Option<ServerLoad> {

@@ -25,11 +25,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
+use super::lock;
 use super::meter::{histogram, micros, quantile_ms};
 use super::watched::{Reader, Watched};
-use super::{joined, lock};
 use crate::api::{Api, Entry, PAGE, Timeline};
 use crate::client::{Client, Dial};
+use crate::joined::joined;
 use crate::summary::Correctness;
 use crate::watch::Delivery;
 use crate::workload::{Action, PostKind, What};

@@ -18,6 +18,7 @@ use super::{keys, lines};
 use crate::Population;
 use crate::cast::{Cast, Feed, Stories};
 use crate::client::{ClientError, Requests};
+use crate::joined::joined;
 use crate::workload::{PostKind, Tellings};
 use crate::{progress, texts};
 
@@ -223,10 +224,7 @@ impl Tie {
 
 pub(super) async fn all(mut parts: JoinSet<Result<(), LoadError>>) -> Result<(), LoadError> {
     while let Some(part) = parts.join_next().await {
-        match part {
-            Ok(outcome) => outcome?,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        }
+        joined(part)?;
     }
     Ok(())
 }
