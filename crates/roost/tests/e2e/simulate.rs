@@ -2,7 +2,19 @@
 
 use serde_json::Value;
 
-use crate::support::process::{Process, Server, roost, run};
+use crate::support::process::{Ended, Process, Server, roost, run};
+
+/// Whether a run is not valid because the generator was late, which a machine that does other things
+/// as well may make it.
+fn was_late(ended: &Ended) -> bool {
+    ended.err.contains("error: not valid: the generator itself was the bottleneck")
+}
+
+/// Everything was as it should be, but for the time the machine left the generator.
+fn assert_ran(ended: &Ended) {
+    assert!(ended.status.success() || was_late(ended), "{ended:#?}");
+    assert!(ended.out.contains("no errors"), "{ended:#?}");
+}
 
 #[test]
 fn a_rehearsal_tells_its_tables_and_writes_them_as_json() {
@@ -10,7 +22,7 @@ fn a_rehearsal_tells_its_tables_and_writes_them_as_json() {
     let file = directory.path().join("summary.json");
     let arguments = ["simulate", "--users", "300", "--load", "heavy", "--duration", "1s", "--json"];
     let ended = Process::start(roost(arguments).arg(&file)).ended();
-    assert!(ended.status.success(), "{ended:#?}");
+    assert_ran(&ended);
     for part in ["300 people with ", "followers", "following", "101-500", "loaded in ", "p99 ms"] {
         assert!(ended.out.contains(part), "{part}? {}", ended.out);
     }
@@ -41,7 +53,7 @@ fn a_rehearsal_of_the_recogniser_tells_percentiles_and_processor_use() {
     let file = directory.path().join("summary.json");
     let arguments = ["simulate", "--profile", "recognise", "--rate", "200", "--duration", "1s"];
     let ended = Process::start(roost(arguments).arg("--json").arg(&file)).ended();
-    assert!(ended.status.success(), "{ended:#?}");
+    assert_ran(&ended);
     for part in
         ["drawings made of 2339, 200 a second", "recognitions", "% of one core", "no errors"]
     {
@@ -63,7 +75,7 @@ fn a_rehearsal_of_stories_tells_reads_and_sums_up() {
     let more = ["--home-reads", "50", "--duration", "2s", "--json"];
     let arguments = ["simulate", "--profile", "stories"].into_iter().chain(small).chain(more);
     let ended = Process::start(roost(arguments).arg(&file)).ended();
-    assert!(ended.status.success(), "{ended:#?}");
+    assert_ran(&ended);
     for part in ["60 people with ", " friendships", "120.0 stories (1 a request)", "no errors"] {
         assert!(ended.out.contains(part), "{part}? {}", ended.out);
     }
@@ -92,7 +104,7 @@ fn every_workload_of_ycsb_runs_without_errors() {
         let profile = ["simulate", "--profile", "buckets", "--ycsb", ycsb, "--records", "1000"];
         let more = ["--rate", "200", "--duration", "1s", "--json"];
         let ended = Process::start(roost(profile.into_iter().chain(more)).arg(&file)).ended();
-        assert!(ended.status.success(), "{ycsb}: {ended:#?}");
+        assert_ran(&ended);
         let title = format!("a bucket of 1000 records of 1000 bytes, YCSB {}", ycsb.to_uppercase());
         assert!(ended.out.contains(&title) && ended.out.contains("no errors"), "{}", ended.out);
         let summary: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -114,7 +126,7 @@ fn a_rehearsal_does_not_mix_its_records_with_what_is_there() {
         run(profile.into_iter().chain(["--duration", "1s", "--target", &target]))
     };
     let first = run_again();
-    assert!(first.status.success(), "{first:#?}");
+    assert_ran(&first);
     let again = run_again();
     assert_eq!(again.status.code(), Some(1), "{again:#?}");
     assert!(again.err.contains("already has a bucket \"ycsb\""), "{again:#?}");
@@ -127,7 +139,7 @@ fn the_deathstar_mix_reads_homes_and_people_and_posts() {
     let profile = ["simulate", "--profile", "deathstar", "--users", "200", "--rate", "300"];
     let more = ["--duration", "2s", "--json"];
     let ended = Process::start(roost(profile.into_iter().chain(more)).arg(&file)).ended();
-    assert!(ended.status.success(), "{ended:#?}");
+    assert_ran(&ended);
     let summary: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(summary["load"], "deathstar");
     let kinds = summary["kinds"].as_array().unwrap();
@@ -153,14 +165,16 @@ fn a_search_for_the_capacity_ends_with_an_interval() {
     // A machine that does other things as well may be too unsteady for an answer, and says so.
     let outcome = found["outcome"].as_str().unwrap();
     assert!(["holds", "at_least", "unsteady"].contains(&outcome), "{found:#}");
-    assert_eq!(ended.status.success(), outcome != "unsteady", "{ended:#?}");
+    let is_found = outcome == "holds" || found["rate_per_s"].as_f64() > Some(0.0);
+    assert_eq!(ended.status.success(), outcome != "unsteady" && is_found, "{ended:#?}");
 }
 
 #[test]
 fn an_objective_that_is_not_met_is_an_error() {
     let arguments = ["simulate", "--users", "100", "--duration", "1s", "--slo"];
     let check = |slo: &'static str, code: i32, expect: &str| {
-        let ended = run(arguments.into_iter().chain([slo]));
+        let mut runs = (0..10).map(|_| run(arguments.into_iter().chain([slo])));
+        let ended = runs.find(|ended| !was_late(ended)).expect("a valid run of ten");
         assert_eq!(ended.status.code(), Some(code), "{ended:#?}");
         assert!((ended.out + &ended.err).contains(expect), "{slo}");
     };
