@@ -67,13 +67,13 @@ fn bucket(number: u32) -> BucketId {
 async fn fill(node: &Node) -> anyhow::Result<()> {
     let names = (0..BUCKETS).filter_map(|number| BucketName::parse(&format!("bucket-{number}")));
     let made: KeyOps = names.map(|name| KeyOp::Create { name }).collect();
-    node.submit_keys(made, None).await?;
+    node.submit_keys(made, Vec::new()).await?;
     for number in 0..BUCKETS {
         let mut ops = KeyOps::default();
         for key in (0..KEYS).map(key) {
             ops.push(&put(bucket(number), &key));
         }
-        node.submit_keys(ops, None).await?;
+        node.submit_keys(ops, Vec::new()).await?;
     }
     Ok(())
 }
@@ -101,7 +101,7 @@ fn on_node(runtime: &Runtime, node: &Node, reads: u32) -> anyhow::Result<f64> {
                         std::hint::black_box(node.keys().try_row(bucket(at), key.as_bytes()));
                     } else {
                         let ops = [put(bucket(at), &key)].into_iter().collect();
-                        node.submit_keys(ops, None).await?;
+                        node.submit_keys(ops, Vec::new()).await?;
                     }
                 }
                 anyhow::Ok(())

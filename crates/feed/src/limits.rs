@@ -61,6 +61,9 @@ pub const BUCKET_NAME_CHARS_MAX: usize = 64;
 pub const KEY_BYTES_MAX: usize = (1 << 16) - 64;
 /// Longest value, in bytes.
 pub const VALUE_BYTES_MAX: usize = 16 << 20;
+/// Most bytes of rows that one command, or one transaction, may add to memory: checked before it is
+/// logged, so that applying it always fits.
+pub const CHANGE_BYTES_MAX: usize = 48 << 20;
 
 const _: () = assert!(PAGE_DEFAULT <= MENTIONS_PAGE_MAX && MENTIONS_PAGE_MAX <= PAGE_MAX);
 const _: () = assert!(0 < STORY_SECS_MIN && STORY_SECS_MIN <= STORY_SECS_DEFAULT);

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use feed::keys::{KeyAnswer, KeyOps};
+use feed::keys::KeyOps;
 use feed::{Command, Idempotency, Reply};
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
 
-use crate::keys::Between;
+use crate::keys::{KeyReplies, ReadAt};
 
 /// Bytes of operations on keys that may wait.
 const BYTES_MAX: usize = 64 << 20;
@@ -34,7 +34,7 @@ pub(crate) enum Submission {
     /// Commands one by one.
     Requests { requests: SmallVec<[Request; 1]>, reply: oneshot::Sender<SmallVec<[Reply; 1]>> },
     /// One command that changes keys.
-    Keys { ops: KeyOps, between: Option<Between>, reply: oneshot::Sender<Vec<KeyAnswer>> },
+    Keys { ops: KeyOps, reads: Vec<ReadAt>, reply: oneshot::Sender<KeyReplies> },
 }
 
 impl Submission {

@@ -14,9 +14,41 @@ use crate::inbox::{Submission, SubmitError};
 use crate::node::Node;
 use crate::writer::KEY_OPS_BYTES_MAX;
 
-/// Called on the writer's thread before each operation with its index, and behind the last with their
-/// number: it reads what those before have done, and nothing of what others do.
-pub type Between = Box<dyn FnMut(usize, &Keys<'_>) + Send>;
+/// A read of keys in the middle of a transaction: it sees what the operations before it have done, and
+/// nothing of what others do. Not logged.
+#[derive(Clone, Debug)]
+pub struct ReadAt {
+    /// Index of the operation before which it happens; the number of operations means after the last.
+    pub before: usize,
+    /// Which bucket.
+    pub bucket: BucketId,
+    /// Which keys.
+    pub keys: Vec<Box<[u8]>>,
+}
+
+/// What a [`ReadAt`] found.
+#[derive(Clone, Debug, Default)]
+pub struct ReadRows {
+    /// Number of keys in the bucket.
+    pub count: u64,
+    /// A row or none for each key; `None` if the rows read by the transaction exceed
+    /// [`READ_BYTES_MAX`] together.
+    pub rows: Option<Vec<Option<KeyRow>>>,
+}
+
+/// What a submission of operations on keys came to.
+#[derive(Debug)]
+pub struct KeyReplies {
+    /// One for each operation.
+    pub answers: Vec<KeyAnswer>,
+    /// One for each read, in the order given.
+    pub reads: Vec<ReadRows>,
+    /// The time of the submission, in milliseconds since 1970, which decided what had expired.
+    pub now_ms: u64,
+}
+
+/// Most bytes of keys and values that the reads of one transaction return.
+pub const READ_BYTES_MAX: usize = 64 << 20;
 
 /// Buckets whose names are kept at hand.
 const NAMES: usize = 65_536;
@@ -87,6 +119,22 @@ impl<'a> Keys<'a> {
         self.store.key(bucket.space, key).filter(|row| row.is_live(self.now_ms))
     }
 
+    /// Reads within a transaction, on the writer's thread: a constant number of rows for each key, none
+    /// of them copied. `bytes` counts what the transaction has read so far.
+    pub(crate) fn read_at(&self, read: &ReadAt, bytes: &mut usize) -> ReadRows {
+        let count = self.bucket(read.bucket).map_or(0, |bucket| bucket.keys);
+        let mut rows = Vec::with_capacity(read.keys.len());
+        for key in &read.keys {
+            let row = self.row(read.bucket, key);
+            *bytes += row.as_ref().map_or(0, |row| row.data_bytes() as usize);
+            if *bytes > READ_BYTES_MAX {
+                return ReadRows { count, rows: None };
+            }
+            rows.push(row);
+        }
+        ReadRows { count, rows: Some(rows) }
+    }
+
     /// Keys in the order of [`key_hash`], whose hash is at least `from`: `at_least` so many if there
     /// are as many, more when hashes are equal; and the hash to go on from, if more may follow. Who
     /// goes on until none follows meets every key that stood all the while. May read the disk.
@@ -151,21 +199,20 @@ impl Node {
         next.take(limit).collect()
     }
 
-    /// Submits operations that are applied in this order with none of others' between them, waits for
-    /// room in the inbox, and then until they are durable, under the node's policy, and applied.
-    /// Answers one an operation.
+    /// Submits operations that are applied in this order, waits for room in the inbox, and then until
+    /// they are durable, under the node's policy, and applied. `reads` are in the order of their places.
     ///
     /// # Errors
-    /// [`SubmitError::Stopped`]; none of the operations has happened then.
+    /// [`SubmitError`]; none of the operations has happened then.
     ///
     /// # Panics
     /// If the operations take more than 48 MiB.
     pub async fn submit_keys(
         &self,
         ops: KeyOps,
-        between: Option<Between>,
-    ) -> Result<Vec<KeyAnswer>, SubmitError> {
-        let (submission, answers) = keys_submission(ops, between);
+        reads: Vec<ReadAt>,
+    ) -> Result<KeyReplies, SubmitError> {
+        let (submission, answers) = keys_submission(ops, reads);
         self.shared.inbox.put_waiting(submission).await?;
         answers.await.map_err(|_| SubmitError::Stopped)
     }
@@ -173,9 +220,9 @@ impl Node {
 
 pub(crate) fn keys_submission(
     ops: KeyOps,
-    between: Option<Between>,
-) -> (Submission, oneshot::Receiver<Vec<KeyAnswer>>) {
+    reads: Vec<ReadAt>,
+) -> (Submission, oneshot::Receiver<KeyReplies>) {
     assert!(ops.bytes() <= KEY_OPS_BYTES_MAX, "a submission fits one group of the log");
     let (reply, answers) = oneshot::channel();
-    (Submission::Keys { ops, between, reply }, answers)
+    (Submission::Keys { ops, reads, reply }, answers)
 }

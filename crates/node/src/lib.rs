@@ -9,6 +9,7 @@
 //!
 //! **Invariant:** there is no second path to a change than [`Node::submit`] and its siblings.
 
+mod budget;
 mod checkpoints;
 mod clock;
 pub mod disk;
@@ -28,9 +29,10 @@ mod threads;
 mod views;
 mod writer;
 
+pub use budget::{MemoryBudget, Reservation};
 pub use clock::Clock;
 pub use inbox::{Request, SubmitError};
-pub use keys::{Between, Found, Keys, Steady};
+pub use keys::{Found, KeyReplies, Keys, READ_BYTES_MAX, ReadAt, ReadRows, Steady};
 pub use metrics::Metrics;
 pub use node::{Node, OpenError, SUBMISSION_COMMANDS_MAX, Sizes};
 pub use options::{Durability, NodeOptions};

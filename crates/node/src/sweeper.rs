@@ -87,7 +87,8 @@ impl Shared {
     pub(crate) fn sweep_keys(&self, from: u64) -> u64 {
         let now = self.time.now_ms() / 1_000;
         while Facts::new(&self.store).has_dead_keys(from, now) {
-            let (submission, reply) = keys_submission([KeyOp::Sweep].into_iter().collect(), None);
+            let (submission, reply) =
+                keys_submission([KeyOp::Sweep].into_iter().collect(), Vec::new());
             let swept = self.inbox.put(submission).ok().and_then(|()| reply.blocking_recv().ok());
             if swept.is_none() {
                 // The inbox is full, or the node closes: the next look finds the rest.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use feed::keys::KeyAnswer;
 use feed::{
     Command, Effect, Entry, Facts, Idempotency, Reply, Rows, StampClock, Txn, apply, apply_keys,
 };
@@ -20,7 +19,7 @@ use tokio::sync::oneshot;
 use crate::checkpoints::Checkpoints;
 use crate::fatal::fatal;
 use crate::inbox::{Request, Submission, Taken};
-use crate::keys::{Between, Keys};
+use crate::keys::{KeyReplies, Keys, ReadAt};
 use crate::log::{LocalLog, Log, PAYLOAD_BYTES_MAX, SyncPoint};
 use crate::metrics::Metrics;
 use crate::node::Shared;
@@ -91,8 +90,8 @@ impl Writer {
                         self.add(&mut group, command, idempotency);
                     }
                 }
-                Submission::Keys { ops, between, reply } => {
-                    group.waiting.push(Waiting::Keys { reply, between, answers: Vec::new() });
+                Submission::Keys { ops, reads, reply } => {
+                    group.waiting.push(Waiting::Keys { reply, reads, replies: None });
                     self.add(&mut group, Command::Keys(ops), None);
                 }
             }
@@ -154,19 +153,23 @@ impl Writer {
                     let entries = entries.by_ref().take(*commands);
                     replies.extend(entries.map(|entry| apply(&mut txn, entry, effects)));
                 }
-                Waiting::Keys { between, answers, .. } => {
+                Waiting::Keys { reads, replies, .. } => {
                     let Some(Entry { stamp, command: Command::Keys(ops), .. }) = entries.next()
                     else {
                         unreachable!("who waits for keys has submitted operations on keys")
                     };
                     let keys = Keys::at(store, stamp.unix_ms());
+                    let mut pending = reads.drain(..).peekable();
+                    let (mut found, mut bytes) = (Vec::new(), 0);
                     let mut between = |index| {
-                        if let Some(between) = between {
-                            between(index, &keys);
+                        while let Some(read) = pending.next_if(|read| read.before <= index) {
+                            found.push(keys.read_at(&read, &mut bytes));
                         }
                     };
-                    answers.reserve_exact(ops.len());
-                    apply_keys(&mut txn, *stamp, ops, &mut between, answers);
+                    let mut answers = Vec::with_capacity(ops.len());
+                    apply_keys(&mut txn, *stamp, ops, &mut between, &mut answers);
+                    let now_ms = stamp.unix_ms();
+                    *replies = Some(KeyReplies { answers, reads: found, now_ms });
                 }
             }
         }
@@ -212,15 +215,8 @@ struct Group {
 
 /// Who waits for an answer, in the order of the entries.
 enum Waiting {
-    Requests {
-        reply: oneshot::Sender<SmallVec<[Reply; 1]>>,
-        commands: usize,
-    },
-    Keys {
-        reply: oneshot::Sender<Vec<KeyAnswer>>,
-        between: Option<Between>,
-        answers: Vec<KeyAnswer>,
-    },
+    Requests { reply: oneshot::Sender<SmallVec<[Reply; 1]>>, commands: usize },
+    Keys { reply: oneshot::Sender<KeyReplies>, reads: Vec<ReadAt>, replies: Option<KeyReplies> },
 }
 
 impl Group {
@@ -251,7 +247,9 @@ impl Group {
                 Waiting::Requests { reply, commands } => {
                     drop(reply.send(replies.by_ref().take(commands).collect()));
                 }
-                Waiting::Keys { reply, answers, .. } => drop(reply.send(answers)),
+                Waiting::Keys { reply, replies, .. } => {
+                    drop(replies.map(|replies| reply.send(replies)));
+                }
             }
         }
     }

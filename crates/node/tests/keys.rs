@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use feed::BucketId;
 use feed::keys::{Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, Only, Watched};
-use node::{Clock, Durability, Found, Node, NodeOptions};
+use node::{Clock, Durability, Found, Node, NodeOptions, ReadAt, ReadRows};
 use tokio::runtime::Runtime;
 
 const ZERO: BucketId = BucketId(0);
@@ -50,7 +50,7 @@ impl Subject {
 
     fn run(&self, ops: &[KeyOp<'_>]) -> Vec<KeyAnswer> {
         let ops: KeyOps = ops.iter().cloned().collect();
-        self.runtime.block_on(self.node().submit_keys(ops, None)).unwrap()
+        self.runtime.block_on(self.node().submit_keys(ops, Vec::new())).unwrap().answers
     }
 
     fn value(&self, key: &str) -> Option<Vec<u8>> {
@@ -201,22 +201,22 @@ fn a_transaction_reads_between_its_own_operations() {
         let watched = vec![Watched { bucket: ZERO, key: Bytes::new(b"a"), version }];
         let begin = KeyOp::Begin { watched, then: 2 };
         let ops: KeyOps = [begin, add("a"), add("a")].into_iter().collect();
-        let (seen, read) = std::sync::mpsc::channel();
-        let between = Box::new(move |index, keys: &node::Keys<'_>| {
-            let row = keys.row(ZERO, b"a").unwrap();
-            seen.send((index, String::from_utf8(row.value().to_vec()).unwrap())).unwrap();
-        });
-        let answers = subject.node().submit_keys(ops, Some(between));
-        let answers = subject.runtime.block_on(answers).unwrap();
-        (answers, read.into_iter().collect::<Vec<_>>())
+        let read = |before| ReadAt { before, bucket: ZERO, keys: vec![b"a"[..].into()] };
+        let submitted = subject.node().submit_keys(ops, (0..4).map(read).collect());
+        let replies = subject.runtime.block_on(submitted).unwrap();
+        let value = |read: &ReadRows| {
+            let rows = read.rows.as_ref().unwrap();
+            assert_eq!((read.count, rows.len()), (1, 1));
+            String::from_utf8(rows[0].as_ref().unwrap().value().to_vec()).unwrap()
+        };
+        (replies.answers, replies.reads.iter().map(value).collect::<Vec<_>>())
     };
     let (answers, read) = run(version);
     assert_eq!(answers, [KeyAnswer::Done, KeyAnswer::Number(1), KeyAnswer::Number(2)]);
-    let read: Vec<_> = read.iter().map(|(index, value)| (*index, value.as_str())).collect();
-    assert_eq!(read, [(0, "0"), (1, "0"), (2, "1"), (3, "2")]);
+    assert_eq!(read, ["0", "0", "1", "2"]);
     let (answers, read) = run(version);
     assert_eq!(answers, vec![KeyAnswer::Skipped; 3]);
-    assert_eq!(read, [(0, "2".to_owned()), (3, "2".to_owned())]);
+    assert_eq!(read, ["2"; 4], "reads happen, though the changes do not");
 }
 
 #[test]

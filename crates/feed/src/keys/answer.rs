@@ -68,6 +68,12 @@ pub enum KeyRefusal {
     /// No more spaces: as many buckets were emptied or made as there are numbers.
     #[error("buckets were emptied too often")]
     SpacesUsedUp,
+    /// The operation, or the transaction it belongs to, may change more than one write of the log may.
+    #[error("the change is too large: {} MiB of new values at most", limits::CHANGE_BYTES_MAX >> 20)]
+    TooLarge,
+    /// There is no memory for the answer now.
+    #[error("the server has too much under way; try again in a second")]
+    Busy,
     /// A key cannot be copied or moved onto itself.
     #[error("source and destination objects are the same")]
     SameKey,

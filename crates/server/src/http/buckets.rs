@@ -74,8 +74,8 @@ pub(super) async fn resolved(edge: &Edge, name: &BucketName) -> Result<BucketId,
 /// Does one operation on keys.
 pub(super) async fn operate(edge: &Edge, op: KeyOp<'_>) -> Result<KeyAnswer, Problem> {
     let ops = [op].into_iter().collect();
-    let mut answers = edge.node.submit_keys(ops, None).await?;
-    match answers.pop() {
+    let mut replies = edge.node.submit_keys(ops, Vec::new()).await?;
+    match replies.answers.pop() {
         Some(KeyAnswer::Refused(refusal)) => Err(refusal.into()),
         Some(answer) => Ok(answer),
         None => unreachable!("every operation has an answer"),

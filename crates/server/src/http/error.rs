@@ -190,6 +190,9 @@ impl From<Refusal> for Problem {
 
 impl From<KeyRefusal> for Problem {
     fn from(refusal: KeyRefusal) -> Self {
+        if refusal == KeyRefusal::Busy {
+            return Self::overloaded();
+        }
         let (status, code) = match refusal {
             KeyRefusal::BucketNotFound => (StatusCode::NOT_FOUND, "bucket_not_found"),
             KeyRefusal::BucketStays => (StatusCode::CONFLICT, "bucket_stays"),
@@ -203,6 +206,8 @@ impl From<KeyRefusal> for Problem {
             | KeyRefusal::Overflow
             | KeyRefusal::NotFinite
             | KeyRefusal::TooLong
+            | KeyRefusal::TooLarge
+            | KeyRefusal::Busy
             | KeyRefusal::SameKey => (StatusCode::UNPROCESSABLE_ENTITY, "bad_value"),
         };
         Self::new(status, code, refusal.to_string())

@@ -115,6 +115,9 @@ impl Batches {
         }
         self.metrics.count_batch(ops.len());
         let node = self.node.clone();
-        tokio::task::spawn_local(async move { batch.answer(node.submit_keys(ops, None).await) });
+        tokio::task::spawn_local(async move {
+            let replies = node.submit_keys(ops, Vec::new()).await;
+            batch.answer(replies.map(|replies| replies.answers));
+        });
     }
 }

@@ -103,7 +103,8 @@ impl fmt::Display for Failure {
 
 impl From<KeyRefusal> for Failure {
     fn from(refusal: KeyRefusal) -> Self {
-        Self::of(format!("ERR {refusal}"))
+        let code = if refusal == KeyRefusal::Busy { "BUSY" } else { "ERR" };
+        Self::of(format!("{code} {refusal}"))
     }
 }
 
