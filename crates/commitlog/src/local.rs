@@ -1,4 +1,4 @@
-//! The local log: groups in segment files of one directory, as [`super::format`] describes.
+//! The local log: groups in segment files of one directory, as [`crate::format`] describes.
 //!
 //! State: the last segment, which alone is written to, the list of the older ones, and the thread that
 //! fills the next file with zeros. The directory belongs to one log at a time; who opens it sees to that.
@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use super::format::{PAYLOAD_BYTES_MAX, SECTOR_BYTES, Sector, write_group};
-use super::recover::{Recovered, Replay, recover};
-use super::segment::{Blank, Segment, install, make_blank};
-use super::{Durability, Log, LogError, Position, SyncPoint, disk_error};
 use crate::disk::{Disk, DiskFile};
+use crate::format::{
+    FORMAT_VERSION, NewGroup, PAYLOAD_BYTES_MAX, SECTOR_BYTES, Sector, write_group,
+};
+use crate::recover::{EachGroup, Recovered, read_groups, recover};
+use crate::segment::{Blank, Segment, install, make_blank};
+use crate::{Durability, Log, LogError, Placed, Position, SyncPoint, disk_error};
 
 /// The length of a segment file, unless a single group needs a longer one.
 pub const SEGMENT_BYTES: u64 = 16 << 20;
@@ -39,32 +41,31 @@ pub struct LocalLog {
 }
 
 impl LocalLog {
-    /// Opens the log in `dir`, which is made if there is none. Every group kept is checked, and those
-    /// after `from` are given to `replay`, in order. Groups that a power loss left incomplete, none of
-    /// which was durable, are cut; any other damage is an error, and so is a log that begins after the
-    /// group behind `from` or ends before `from`.
+    /// Opens the log in `dir`, which is made if there is none. Every group kept is checked. Groups that a
+    /// power loss left incomplete, none of which was durable, are cut; any other damage is an error.
     ///
-    /// Whatever makes a group's effects durable elsewhere, so that `from` counts it, must `sync` first.
-    pub fn open(
-        disk: Arc<dyn Disk>,
-        dir: &Path,
-        from: Position,
-        replay: Replay<'_>,
-    ) -> Result<LocalLog, LogError> {
-        LocalLog::open_with(disk, dir, SEGMENT_BYTES, from, replay)
+    /// `from` is the last group that the caller has already, 0 for none: whatever made its effects durable
+    /// elsewhere must have called `sync` before.
+    ///
+    /// # Errors
+    /// [`LogError`]; among others if the log lacks the group after `from`, or ends before `from`.
+    pub fn open(disk: Arc<dyn Disk>, dir: &Path, from: Position) -> Result<LocalLog, LogError> {
+        LocalLog::open_with(disk, dir, SEGMENT_BYTES, from)
     }
 
     /// Like `open`, with new segments of `segment_bytes`: a multiple of 512, at least 1,024. Segments of
     /// another length in the directory remain as they are.
+    ///
+    /// # Errors
+    /// See [`LocalLog::open`].
     pub fn open_with(
         disk: Arc<dyn Disk>,
         dir: &Path,
         segment_bytes: u64,
         from: Position,
-        replay: Replay<'_>,
     ) -> Result<LocalLog, LogError> {
         let Recovered { closed, tail, file, end, last } =
-            recover(&*disk, dir, segment_bytes, from, replay)?;
+            recover(&*disk, dir, segment_bytes, from)?;
         Ok(LocalLog {
             disk,
             dir: dir.to_owned(),
@@ -93,12 +94,14 @@ impl LocalLog {
         done
     }
 
-    fn write(&mut self, payload: &[u8]) -> Result<Position, LogError> {
+    fn write(&mut self, payload: &[u8], time_ms: u64) -> Result<Placed, LogError> {
         let position = self.last + 1;
+        let durable = self.durability.last().0;
         self.buffer.clear();
-        write_group(position, self.durability.last().0, payload, &mut self.buffer);
+        write_group(&NewGroup { position, durable, time_ms, payload }, &mut self.buffer);
         let bytes = (self.buffer.len() * SECTOR_BYTES) as u64;
-        if self.end + bytes > self.tail.bytes {
+        // A file is of one format: one of an earlier version is not written any more.
+        if self.end + bytes > self.tail.bytes || self.tail.version != FORMAT_VERSION {
             self.begin_segment(bytes)?;
         }
         self.file
@@ -111,7 +114,7 @@ impl LocalLog {
         if self.next.is_none() && self.end > self.tail.bytes / 2 {
             self.next = Some(self.make_next()?);
         }
-        Ok(Position(position))
+        Ok(Placed { position: Position(position), time_ms })
     }
 
     /// Goes on in a new segment with room for a group of so many bytes.
@@ -157,12 +160,29 @@ impl LocalLog {
 }
 
 impl Log for LocalLog {
-    fn append(&mut self, payload: &[u8]) -> Result<Position, LogError> {
+    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Placed, LogError> {
         let bytes = payload.len();
         if !(1..=PAYLOAD_BYTES_MAX).contains(&bytes) {
             return Err(LogError::Length { bytes });
         }
-        self.guarded(|log| log.write(payload))
+        self.guarded(|log| log.write(payload, time_ms))
+    }
+
+    fn read(&self, after: Position, each: EachGroup<'_>) -> Result<(), LogError> {
+        let mut sectors = Vec::new();
+        let mut segments = self.closed.iter().chain([&self.tail]).peekable();
+        while let Some(segment) = segments.next() {
+            let next = segments.peek().map_or(self.last + 1, |next| next.first);
+            // Whole segments that the caller has already are not read again.
+            if next <= after.0.saturating_add(1) {
+                continue;
+            }
+            let mut wanted = |group: crate::Group<'_>| {
+                if group.position > after { each(group) } else { Ok(()) }
+            };
+            read_groups(&*self.disk, &self.dir, segment.first, &mut sectors, &mut wanted)?;
+        }
+        Ok(())
     }
 
     fn sync_point(&self) -> SyncPoint {
@@ -179,8 +199,8 @@ impl Log for LocalLog {
         self.guarded(|log| {
             let mut freed = 0;
             loop {
-                let behind_oldest = log.closed.get(1).unwrap_or(&log.tail).first;
-                if log.closed.is_empty() || behind_oldest > up_to.0.saturating_add(1) {
+                let second = log.closed.get(1).unwrap_or(&log.tail).first;
+                if log.closed.is_empty() || second > up_to.0.saturating_add(1) {
                     return Ok(freed);
                 }
                 freed += log.remove_oldest()?;

@@ -1,4 +1,4 @@
-//! Format 1 of the local log: what stands in a segment file, byte by byte. Pure: no files here.
+//! Format 2 of the local log: what a segment file contains, byte by byte. Pure: no files here.
 //!
 //! All numbers are little endian. A file is a row of **sectors** of 512 bytes, the unit that a disk
 //! writes whole or not at all. The first four bytes of a sector say what it is:
@@ -15,16 +15,20 @@
 //! | | 4..8 | length of the payload in bytes, `u32`, 1 to 64 Mi |
 //! | | 8..16 | position, `u64` |
 //! | | 16..24 | durable: the last position that was known to be synced when this was written, `u64` |
-//! | | 24..28 | CRC-32C of the payload, `u32` |
-//! | | 28..32 | CRC-32C of bytes 0..28, `u32` |
-//! | | 32..512 | the payload's first 480 bytes |
+//! | | 24..32 | time: milliseconds since 1970, `u64` |
+//! | | 32..36 | CRC-32C of the payload, `u32` |
+//! | | 36..40 | CRC-32C of bytes 0..36, `u32` |
+//! | | 40..512 | the payload's first 472 bytes |
 //! | more, the others of a group | 0..4 | `MORE` |
 //! | | 4..512 | the payload's next 508 bytes |
 //! | unwritten | 0..512 | zeros |
 //!
+//! Format 1, which is read and no longer written, has no time: the checksums are at 24 and 28, and the
+//! payload begins at 32.
+//!
 //! What the payload leaves of a group's last sector is zeros. The file name is the position of the
 //! first group in 20 digits and `.log`. Bytes 0..8 and 24..28 of the segment sector mean the same in
-//! every format to come, so that an older program can tell a newer format from damage.
+//! every later format, so that an older program can tell a newer format from damage.
 //!
 //! Why it is so:
 //! - Files are filled with zeros before they are used, because overwriting is cheaper to sync than
@@ -32,44 +36,48 @@
 //! - No two groups share a sector: what was acknowledged is never written again.
 //! - No written sector is all zeros, nor one flipped bit away from it: a swallowed sector and a damaged
 //!   one can be told apart whatever the payload. And no payload can pass for a group's header.
-//! - `durable` tells a group that was lost before it was synced, while others behind it happened to
+//! - `durable` tells a group that was lost before it was synced, while others after it happened to
 //!   reach the disk, from one that was synced and then damaged.
 
 /// The unit of writing, and of alignment, in bytes.
-pub(super) const SECTOR_BYTES: usize = 512;
-/// The format that this program writes and reads.
-pub(super) const FORMAT_VERSION: u32 = 1;
+pub(crate) const SECTOR_BYTES: usize = 512;
+/// The format that this program writes; it reads all earlier ones.
+pub(crate) const FORMAT_VERSION: u32 = 2;
 /// The longest payload of one group, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
 const SEGMENT: [u8; 4] = *b"SEGM";
 const GROUP: [u8; 4] = *b"GRUP";
 const MORE: [u8; 4] = *b"MORE";
-/// Payload bytes in the first sector of a group, and in each of the others.
-const FIRST_BYTES: usize = SECTOR_BYTES - 32;
+/// Payload bytes in each sector of a group but the first.
 const MORE_BYTES: usize = SECTOR_BYTES - 4;
+/// The header of a group without its two checksums, and what it is before format 2.
+const HEADER_BYTES: usize = 32;
+const HEADER_BYTES_V1: usize = 24;
 
-pub(super) type Sector = [u8; SECTOR_BYTES];
+pub(crate) type Sector = [u8; SECTOR_BYTES];
 
 /// What the first sector of a file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SegmentHeader {
-    pub(super) version: u32,
-    pub(super) first: u64,
-    pub(super) bytes: u64,
+pub(crate) struct SegmentHeader {
+    pub(crate) version: u32,
+    pub(crate) first: u64,
+    pub(crate) bytes: u64,
 }
 
 /// What the first sector of a group says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct GroupHeader {
-    pub(super) payload_bytes: usize,
-    pub(super) position: u64,
-    pub(super) durable: u64,
+pub(crate) struct GroupHeader {
+    pub(crate) payload_bytes: usize,
+    pub(crate) position: u64,
+    pub(crate) durable: u64,
+    /// Milliseconds since 1970; none in format 1.
+    pub(crate) time_ms: Option<u64>,
     payload_crc: u32,
 }
 
 /// What stands where a group may begin.
-pub(super) enum Start {
+pub(crate) enum Start {
     Unwritten,
     Group(GroupHeader),
     Damaged(&'static str),
@@ -77,24 +85,31 @@ pub(super) enum Start {
 
 /// The state of a group whose header is sound.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(crate) enum Body {
     Whole,
     /// Some sectors were never written; the others may be sound.
     Torn,
     Damaged(&'static str),
 }
 
-/// The sectors that a group of so many payload bytes takes.
-pub(super) fn group_sectors(payload_bytes: usize) -> usize {
-    1 + payload_bytes.saturating_sub(FIRST_BYTES).div_ceil(MORE_BYTES)
+/// The header of a group with its checksums, in bytes.
+fn header_bytes(version: u32) -> usize {
+    let fields = if version == 1 { HEADER_BYTES_V1 } else { HEADER_BYTES };
+    fields + 2 * size_of::<u32>()
 }
 
-pub(super) fn is_unwritten(sector: &Sector) -> bool {
+/// The sectors that a group of so many payload bytes takes.
+pub(crate) fn group_sectors(version: u32, payload_bytes: usize) -> usize {
+    let first = SECTOR_BYTES - header_bytes(version);
+    1 + payload_bytes.saturating_sub(first).div_ceil(MORE_BYTES)
+}
+
+pub(crate) fn is_unwritten(sector: &Sector) -> bool {
     // Without an early exit the compiler makes vector code of it.
     sector.iter().fold(0, |any, byte| any | byte) == 0
 }
 
-pub(super) fn segment_sector(first: u64, bytes: u64) -> Sector {
+pub(crate) fn segment_sector(first: u64, bytes: u64) -> Sector {
     let mut header = Vec::with_capacity(28);
     header.extend(SEGMENT);
     header.extend(FORMAT_VERSION.to_le_bytes());
@@ -105,7 +120,7 @@ pub(super) fn segment_sector(first: u64, bytes: u64) -> Sector {
 }
 
 /// Reads a file's first sector, of any version; what follows the header is checked in our own.
-pub(super) fn read_segment_sector(sector: &Sector) -> Result<SegmentHeader, &'static str> {
+pub(crate) fn read_segment_sector(sector: &Sector) -> Result<SegmentHeader, &'static str> {
     let mut rest = sector.as_slice();
     let magic: [u8; 4] = take(&mut rest);
     let header = SegmentHeader {
@@ -120,51 +135,58 @@ pub(super) fn read_segment_sector(sector: &Sector) -> Result<SegmentHeader, &'st
     if crc != crc32c::crc32c(sector.split_at(24).0) {
         return Err("the segment header does not match its checksum");
     }
-    if header.version == FORMAT_VERSION && rest.iter().any(|byte| *byte != 0) {
-        return Err("there is something behind the segment header");
+    if header.version <= FORMAT_VERSION && rest.iter().any(|byte| *byte != 0) {
+        return Err("there is something after the segment header");
     }
     Ok(header)
 }
 
+/// A group on its way into a file.
+pub(crate) struct NewGroup<'a> {
+    pub(crate) position: u64,
+    pub(crate) durable: u64,
+    pub(crate) time_ms: u64,
+    pub(crate) payload: &'a [u8],
+}
+
 /// Appends the sectors of a group to `out`.
-pub(super) fn write_group(position: u64, durable: u64, payload: &[u8], out: &mut Vec<Sector>) {
+pub(crate) fn write_group(group: &NewGroup<'_>, out: &mut Vec<Sector>) {
+    let NewGroup { position, durable, time_ms, payload } = *group;
     assert!((1..=PAYLOAD_BYTES_MAX).contains(&payload.len()));
     assert!(durable < position, "a group is durable after it is written");
-    let mut header = [0; 32];
-    let mut rest = header.as_mut_slice();
-    put(&mut rest, &GROUP);
-    put(&mut rest, &(payload.len() as u32).to_le_bytes());
-    put(&mut rest, &position.to_le_bytes());
-    put(&mut rest, &durable.to_le_bytes());
-    put(&mut rest, &crc32c::crc32c(payload).to_le_bytes());
-    let crc = crc32c::crc32c(header.split_at(28).0);
-    put(&mut header.split_at_mut(28).1, &crc.to_le_bytes());
+    let mut header = Vec::with_capacity(header_bytes(FORMAT_VERSION));
+    header.extend(GROUP);
+    header.extend((payload.len() as u32).to_le_bytes());
+    header.extend(position.to_le_bytes());
+    header.extend(durable.to_le_bytes());
+    header.extend(time_ms.to_le_bytes());
+    header.extend(crc32c::crc32c(payload).to_le_bytes());
+    header.extend(crc32c::crc32c(&header).to_le_bytes());
 
-    let (first, more) = payload.split_at(payload.len().min(FIRST_BYTES));
+    let (first, more) = payload.split_at(payload.len().min(SECTOR_BYTES - header.len()));
     out.push(sector_of(&header, first));
     out.extend(more.chunks(MORE_BYTES).map(|part| sector_of(&MORE, part)));
 }
 
-/// Reads a sector where a group is due.
-pub(super) fn read_start(sector: &Sector) -> Start {
+/// Reads a sector where a group is due, in a file of this version.
+pub(crate) fn read_start(version: u32, sector: &Sector) -> Start {
     let mut rest = sector.as_slice();
     let magic: [u8; 4] = take(&mut rest);
-    let header = GroupHeader {
-        payload_bytes: u32::from_le_bytes(take(&mut rest)) as usize,
-        position: u64::from_le_bytes(take(&mut rest)),
-        durable: u64::from_le_bytes(take(&mut rest)),
-        payload_crc: u32::from_le_bytes(take(&mut rest)),
-    };
+    let payload_bytes = u32::from_le_bytes(take(&mut rest)) as usize;
+    let position = u64::from_le_bytes(take(&mut rest));
+    let durable = u64::from_le_bytes(take(&mut rest));
+    let time_ms = (version > 1).then(|| u64::from_le_bytes(take(&mut rest)));
+    let payload_crc = u32::from_le_bytes(take(&mut rest));
+    let checked = SECTOR_BYTES - rest.len();
     let crc = u32::from_le_bytes(take(&mut rest));
+    let header = GroupHeader { payload_bytes, position, durable, time_ms, payload_crc };
     if is_unwritten(sector) {
         Start::Unwritten
     } else if magic != GROUP {
         Start::Damaged("there is something else where a group is due")
-    } else if crc != crc32c::crc32c(sector.split_at(28).0) {
+    } else if crc != crc32c::crc32c(sector.split_at(checked).0) {
         Start::Damaged("a group's header does not match its checksum")
-    } else if !(1..=PAYLOAD_BYTES_MAX).contains(&header.payload_bytes)
-        || header.durable >= header.position
-    {
+    } else if !(1..=PAYLOAD_BYTES_MAX).contains(&payload_bytes) || durable >= position {
         Start::Damaged("a group's header contradicts itself")
     } else {
         Start::Group(header)
@@ -173,13 +195,18 @@ pub(super) fn read_start(sector: &Sector) -> Start {
 
 /// Gathers the payload from all the sectors of a group, and judges it. Unless the answer is `Whole`,
 /// `payload` holds nothing of use.
-pub(super) fn read_group(header: &GroupHeader, sectors: &[Sector], payload: &mut Vec<u8>) -> Body {
-    assert_eq!(sectors.len(), group_sectors(header.payload_bytes));
+pub(crate) fn read_group(
+    version: u32,
+    header: &GroupHeader,
+    sectors: &[Sector],
+    payload: &mut Vec<u8>,
+) -> Body {
+    assert_eq!(sectors.len(), group_sectors(version, header.payload_bytes));
     let Some((first, more)) = sectors.split_first() else {
         unreachable!("a group has at least one sector")
     };
     payload.clear();
-    payload.extend_from_slice(first.split_at(SECTOR_BYTES - FIRST_BYTES).1);
+    payload.extend_from_slice(first.split_at(header_bytes(version)).1);
     let mut marked = true;
     for sector in more {
         let mut rest = sector.as_slice();
@@ -214,15 +241,15 @@ fn sector_of(header: &[u8], payload: &[u8]) -> Sector {
 }
 
 fn put(rest: &mut &mut [u8], bytes: &[u8]) {
-    let (place, behind) = std::mem::take(rest).split_at_mut(bytes.len());
+    let (place, after) = std::mem::take(rest).split_at_mut(bytes.len());
     place.copy_from_slice(bytes);
-    *rest = behind;
+    *rest = after;
 }
 
 fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
-    let Some((bytes, behind)) = rest.split_first_chunk() else {
+    let Some((bytes, after)) = rest.split_first_chunk() else {
         unreachable!("headers are shorter than a sector")
     };
-    *rest = behind;
+    *rest = after;
     *bytes
 }

@@ -1,5 +1,8 @@
-//! The log: an ordered sequence of groups, each a payload of bytes at a position. It is the truth from
-//! which everything else can be made again. It does not know what the payloads mean.
+//! A durable log: an ordered sequence of groups, each a payload of bytes at a position with a time. It is
+//! the truth from which everything else can be made again. It does not know what the payloads mean.
+//!
+//! [`Log`] is what its users need. [`LocalLog`] keeps groups in segment files of one directory, through
+//! the layer of files in [`disk`].
 //!
 //! State: each kind of log owns its own; `Durability` is what a log and its sync points share.
 //! What always holds:
@@ -9,6 +12,7 @@
 //! - **Invariant:** after an error from the disk the log does nothing more; only opening it again shows
 //!   what is left.
 
+pub mod disk;
 mod format;
 mod local;
 mod recover;
@@ -28,12 +32,41 @@ pub use local::{LocalLog, SEGMENT_BYTES};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Position(pub u64);
 
+/// A group as it is read from a log.
+#[derive(Debug, Clone, Copy)]
+pub struct Group<'a> {
+    /// Its place.
+    pub position: Position,
+    /// The time that the log gave it, in milliseconds since 1970. None in logs of format 1, whose
+    /// payloads carry their own.
+    pub time_ms: Option<u64>,
+    /// What was appended.
+    pub payload: &'a [u8],
+}
+
+/// Where a group was put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// Its place.
+    pub position: Position,
+    /// The time that the log gave it, in milliseconds since 1970.
+    pub time_ms: u64,
+}
+
 /// What the writer needs of a log.
 pub trait Log: Send {
-    /// Writes a group of 1 to [`PAYLOAD_BYTES_MAX`] bytes behind the last one and returns its position.
-    /// It survives the end of the process, but not yet a power loss. A payload of another length is
-    /// refused and changes nothing; any other error poisons the log.
-    fn append(&mut self, payload: &[u8]) -> Result<Position, LogError>;
+    /// Writes a group of 1 to [`PAYLOAD_BYTES_MAX`] bytes after the last one. `time_ms` is the caller's
+    /// time in milliseconds since 1970; a log that keeps its own time gives the group that instead.
+    /// The group survives the end of the process, but not yet a power loss. A payload of another length
+    /// is refused and changes nothing; any other error poisons the log.
+    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Placed, LogError>;
+
+    /// Gives every group after `after` to `each`, in order, and stops at its first error.
+    fn read(
+        &self,
+        after: Position,
+        each: &mut dyn FnMut(Group<'_>) -> Result<(), ReadError>,
+    ) -> Result<(), LogError>;
 
     /// Waits until every group appended so far survives a power loss. An error poisons the log.
     fn sync(&mut self) -> Result<(), LogError> {
@@ -61,13 +94,13 @@ pub trait Log: Send {
     fn size(&self) -> u64;
 }
 
-/// The error of whoever is given the groups at opening.
-pub type ReplayError = Box<dyn std::error::Error + Send + Sync>;
+/// The error of whoever is given the groups.
+pub type ReadError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a log could not be opened, or did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// What stands in the file is neither a log nor what a power loss leaves of one.
+    /// What is in the file is neither a log nor what a power loss leaves of one.
     #[error("the log is damaged: {} at byte {offset}, group {}: {what}", file.display(), position.0)]
     Damaged {
         /// The segment.
@@ -79,19 +112,19 @@ pub enum LogError {
         /// What is wrong.
         what: &'static str,
     },
-    /// The file was written by another version of this program.
-    #[error("{} is in log format {found}, and this program reads format {known} only", file.display())]
+    /// The file was written by a newer version of this program.
+    #[error("{} is in log format {found}, and this program reads formats 1 to {known}", file.display())]
     Version {
         /// The segment.
         file: PathBuf,
         /// Its format.
         found: u32,
-        /// The one format known here.
+        /// The newest format known here.
         known: u32,
     },
     /// Groups that the caller has not seen are gone.
-    #[error("the log begins at group {}, but the groups behind {} are needed", first.0, from.0)]
-    Cut {
+    #[error("the log begins at group {}, but the groups after {} are needed", first.0, from.0)]
+    StartsAfterStore {
         /// The oldest group in the log.
         first: Position,
         /// The last group that the caller has seen.
@@ -99,7 +132,7 @@ pub enum LogError {
     },
     /// The caller has seen more groups than there are.
     #[error("the log ends at group {}, but group {} has been applied already", last.0, from.0)]
-    Behind {
+    ShorterThanStore {
         /// The last group in the log.
         last: Position,
         /// The last group that the caller has seen.
@@ -111,13 +144,13 @@ pub enum LogError {
         /// Its length.
         bytes: usize,
     },
-    /// The one who is given the groups at opening did not take this one.
+    /// Whoever was given this group refused it.
     #[error("group {} of the log cannot be replayed", position.0)]
-    Replay {
+    Read {
         /// The group.
         position: Position,
         /// Why not.
-        source: ReplayError,
+        source: ReadError,
     },
     /// The operating system reports an error.
     #[error("cannot {doing} {}", file.display())]

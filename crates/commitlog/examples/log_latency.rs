@@ -3,7 +3,7 @@
 //! fdatasync. The three take turns, so that they see the same disk. Then the cost of filling segments
 //! without a sync, and the speed of replay.
 //!
-//! `cargo run --release -p node --example log_latency -- DIRECTORY`
+//! `cargo run --release -p commitlog --example log_latency -- DIRECTORY`
 
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use node::disk::RealDisk;
-use node::log::{LocalLog, Log, LogError, Position};
+use commitlog::disk::RealDisk;
+use commitlog::{LocalLog, Log, LogError, Position};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -36,11 +36,12 @@ fn main() -> Result<(), Failure> {
 }
 
 fn open(dir: &Path, read: &mut usize) -> Result<LocalLog, LogError> {
-    let mut replay = |_, payload: &[u8]| {
-        *read += black_box(payload).len();
+    let log = LocalLog::open(Arc::new(RealDisk), dir, Position(0))?;
+    log.read(Position(0), &mut |group| {
+        *read += black_box(group.payload).len();
         Ok(())
-    };
-    LocalLog::open(Arc::new(RealDisk), dir, Position(0), &mut replay)
+    })?;
+    Ok(log)
 }
 
 fn durable(dir: &Path, bytes: usize) -> Result<(), Failure> {
@@ -55,7 +56,7 @@ fn durable(dir: &Path, bytes: usize) -> Result<(), Failure> {
     let mut times = [const { Vec::new() }; 3];
     for round in 0..ROUNDS {
         let start = Instant::now();
-        log.append(&payload)?;
+        log.append(&payload, 0)?;
         log.sync()?;
         let [in_log, appending, overwriting] = &mut times;
         in_log.push(start.elapsed());
@@ -79,7 +80,7 @@ fn unsynced(dir: &Path) -> Result<(), Failure> {
     let start = Instant::now();
     for _ in 0..UNSYNCED_BYTES / payload.len() {
         let start = Instant::now();
-        log.append(&payload)?;
+        log.append(&payload, 0)?;
         times.push(start.elapsed());
     }
     let rate = UNSYNCED_BYTES as f64 / start.elapsed().as_secs_f64() / 1e6;

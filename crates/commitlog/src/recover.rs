@@ -1,11 +1,11 @@
-//! Opening a log: every group kept is read and checked, and what a power loss left of groups that were
+//! Opening and reading a log. Every group kept is checked, and what a power loss left of groups that were
 //! never durable is erased. Anything else that is not as it was written is refused.
 //!
 //! State: the files, until [`recover`] returns and the log owns what it found.
 //! What always holds:
 //! - **Invariant:** only the last segment may hold groups that are not durable, because a segment is
 //!   synced before its successor gets its name. So in all others nothing may be missing.
-//! - Groups behind the first one that is missing or torn are erased with it: they were appended later, so
+//! - Groups after the first one that is missing or torn are erased with it: they were appended later, so
 //!   they were not durable either. If one of them says that it was, the log is damaged.
 //! - What was found is durable before anyone acts on it.
 //!
@@ -17,35 +17,35 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::format::{
+use crate::disk::{Disk, DiskFile};
+use crate::format::{
     Body, GroupHeader, SECTOR_BYTES, Sector, Start, group_sectors, is_unwritten, read_group,
     read_start,
 };
-use super::segment::{Segment, install, make_blank, read_segment, survey, write_zeros};
-use super::{LogError, Position, ReplayError, disk_error};
-use crate::disk::{Disk, DiskFile};
+use crate::segment::{Segment, install, make_blank, read_segment, survey, write_zeros};
+use crate::{Group, LogError, Position, ReadError, disk_error};
 
-/// The one who is given the groups.
-pub(super) type Replay<'a> = &'a mut dyn FnMut(Position, &[u8]) -> Result<(), ReplayError>;
+/// Whoever is given the groups.
+pub(crate) type EachGroup<'a> = &'a mut dyn FnMut(Group<'_>) -> Result<(), ReadError>;
 
 /// A log as it was found: all of it durable.
-pub(super) struct Recovered {
+pub(crate) struct Recovered {
     /// All segments but the last, oldest first.
-    pub(super) closed: VecDeque<Segment>,
-    pub(super) tail: Segment,
-    pub(super) file: Arc<dyn DiskFile>,
+    pub(crate) closed: VecDeque<Segment>,
+    pub(crate) tail: Segment,
+    pub(crate) file: Arc<dyn DiskFile>,
     /// Where the next group goes in the last segment, in bytes.
-    pub(super) end: u64,
-    pub(super) last: u64,
+    pub(crate) end: u64,
+    pub(crate) last: u64,
 }
 
-/// Reads the log in `dir`, which is made if there is none, and replays the groups after `from`.
-pub(super) fn recover(
+/// Checks the log in `dir`, which is made if there is none. It must have everything after `from` and at
+/// least what is before.
+pub(crate) fn recover(
     disk: &dyn Disk,
     dir: &Path,
     segment_bytes: u64,
     from: Position,
-    replay: Replay<'_>,
 ) -> Result<Recovered, LogError> {
     disk.make_dir(dir).map_err(disk_error("make", dir))?;
     let mut firsts = survey(disk, dir)?.into_iter().peekable();
@@ -55,7 +55,7 @@ pub(super) fn recover(
     };
     if due > from.0.saturating_add(1) {
         let first = Position(due);
-        return Err(LogError::Cut { first, from });
+        return Err(LogError::StartsAfterStore { first, from });
     }
     let mut closed = VecDeque::new();
     let mut sectors = Vec::new();
@@ -63,15 +63,15 @@ pub(super) fn recover(
     while let Some(first) = firsts.next() {
         let (segment, file) = read_segment(disk, dir, first, &mut sectors)?;
         if firsts.peek().is_none() {
-            // A process that was killed leaves groups that only the kernel has. What is replayed
+            // A process that was killed leaves groups that only the kernel has. What is read
             // may go into a checkpoint, and a store must never be ahead of the log on disk.
             file.sync_data().map_err(disk_error("sync", &segment.path))?;
         }
-        let mut scan = Scan { path: &segment.path, sectors: &sectors, at: 1, due };
+        let mut scan = Scan { segment: &segment, sectors: &sectors, at: 1, due };
         if first != due {
             return Err(scan.damaged(0, "groups are missing before this segment"));
         }
-        scan.groups(from, replay)?;
+        scan.groups(&mut |_| Ok(()))?;
         due = scan.due;
         let end = scan.offset(scan.at);
         if firsts.peek().is_some() {
@@ -92,7 +92,7 @@ pub(super) fn recover(
     let last = due - 1;
     if last < from.0 {
         let last = Position(last);
-        return Err(LogError::Behind { last, from });
+        return Err(LogError::ShorterThanStore { last, from });
     }
     let (tail, file, end) = match found {
         Some(found) => found,
@@ -105,9 +105,21 @@ pub(super) fn recover(
     Ok(Recovered { closed, tail, file, end, last })
 }
 
+/// Gives the groups of a segment to `each`, in order. What follows the last of them is not judged.
+pub(crate) fn read_groups(
+    disk: &dyn Disk,
+    dir: &Path,
+    first: u64,
+    sectors: &mut Vec<Sector>,
+    each: EachGroup<'_>,
+) -> Result<(), LogError> {
+    let (segment, _) = read_segment(disk, dir, first, sectors)?;
+    Scan { segment: &segment, sectors, at: 1, due: first }.groups(each)
+}
+
 /// A segment being read.
 struct Scan<'a> {
-    path: &'a Path,
+    segment: &'a Segment,
     sectors: &'a [Sector],
     /// The sector that is looked at.
     at: usize,
@@ -117,25 +129,23 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     /// Takes sound groups until there is none. Leaves `at` and `due` at the first that is missing or torn.
-    fn groups(&mut self, from: Position, replay: Replay<'_>) -> Result<(), LogError> {
+    fn groups(&mut self, each: EachGroup<'_>) -> Result<(), LogError> {
         let mut payload = Vec::new();
         while let Some(sector) = self.sectors.get(self.at) {
-            let header = match read_start(sector) {
+            let header = match read_start(self.segment.version, sector) {
                 Start::Unwritten => break,
                 Start::Damaged(what) => return Err(self.damaged(self.at, what)),
                 Start::Group(header) => header,
             };
-            let end = self.at + group_sectors(header.payload_bytes);
+            let end = self.at + group_sectors(self.segment.version, header.payload_bytes);
             match self.group(&header, end, &mut payload)? {
                 Body::Whole => {}
                 Body::Torn => break,
                 Body::Damaged(what) => return Err(self.damaged(self.at, what)),
             }
             let position = Position(header.position);
-            if position > from {
-                replay(position, &payload)
-                    .map_err(|source| LogError::Replay { position, source })?;
-            }
+            each(Group { position, time_ms: header.time_ms, payload: &payload })
+                .map_err(|source| LogError::Read { position, source })?;
             self.at = end;
             self.due += 1;
         }
@@ -152,7 +162,7 @@ impl Scan<'_> {
             return Err(self.damaged(self.at, "another group is in its place"));
         }
         match self.sectors.get(self.at..end) {
-            Some(sectors) => Ok(read_group(header, sectors, payload)),
+            Some(sectors) => Ok(read_group(self.segment.version, header, sectors, payload)),
             None => Err(self.damaged(self.at, "the group is longer than the file")),
         }
     }
@@ -161,7 +171,7 @@ impl Scan<'_> {
     /// groups, not even a torn one.
     fn check_rest_unwritten(&self) -> Result<(), LogError> {
         match self.rest().find(|(_, sector)| !is_unwritten(sector)) {
-            Some((at, _)) => Err(self.damaged(at, "there is something behind the last group")),
+            Some((at, _)) => Err(self.damaged(at, "there is something after the last group")),
             None => Ok(()),
         }
     }
@@ -171,7 +181,7 @@ impl Scan<'_> {
         let mut any = false;
         for (_, sector) in self.rest() {
             any |= !is_unwritten(sector);
-            let Start::Group(header) = read_start(sector) else {
+            let Start::Group(header) = read_start(self.segment.version, sector) else {
                 continue;
             };
             if header.durable >= self.due {
@@ -191,7 +201,7 @@ impl Scan<'_> {
 
     fn damaged(&self, sector: usize, what: &'static str) -> LogError {
         LogError::Damaged {
-            file: self.path.to_owned(),
+            file: self.segment.path.to_path_buf(),
             offset: self.offset(sector),
             position: Position(self.due),
             what,

@@ -1,4 +1,4 @@
-//! A disk in memory that fails as disks do, for the tests of whatever writes through `node::disk`.
+//! A disk in memory that fails as disks do, for the tests of whatever writes through `commitlog::disk`.
 //!
 //! State: for every file what a reader sees now and what is on the platter, sector by sector; the same
 //! for the names of the directory. A power loss keeps what was synced and a pseudo-random part of the
@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use node::disk::{Disk, DiskFile};
+use commitlog::disk::{Disk, DiskFile};
 
 const SECTOR: usize = 512;
 
@@ -135,7 +135,7 @@ impl FaultyDisk {
         state.durable_names.insert(path.to_owned(), id);
     }
 
-    /// Changes a file behind everyone's back.
+    /// Changes a file without anyone's notice.
     pub(crate) fn edit(&self, path: &Path, edit: impl FnOnce(&mut Vec<u8>)) {
         let mut bytes = self.contents(path);
         edit(&mut bytes);
@@ -295,7 +295,7 @@ impl DiskFile for OpenFile {
         self.disk.operate(|state| {
             let mut writes = bytes.len();
             if let Some(left) = &mut state.bytes_left {
-                // Whole sectors, as `node::disk` promises.
+                // Whole sectors, as `commitlog::disk` promises.
                 writes = writes.min(*left as usize / SECTOR * SECTOR);
                 if writes == 0 {
                     return Err(io::ErrorKind::StorageFull.into());

@@ -9,33 +9,35 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::format::{FORMAT_VERSION, SECTOR_BYTES, Sector, read_segment_sector, segment_sector};
-use super::{LogError, Position, disk_error};
 use crate::disk::{Disk, DiskFile};
+use crate::format::{FORMAT_VERSION, SECTOR_BYTES, Sector, read_segment_sector, segment_sector};
+use crate::{LogError, Position, disk_error};
 
-/// How much is zeroed and synced at a time. Small enough that a sync of the log, which waits behind
+/// How much is zeroed and synced at a time. Small enough that a sync of the log, which waits for
 /// these writes at the disk, is not held up for long.
 const ZEROING_BYTES: u64 = 1 << 20;
 const TEMPORARY: &str = ".tmp";
 const SUFFIX: &str = ".log";
 
 /// A segment in place.
-pub(super) struct Segment {
-    pub(super) first: u64,
+pub(crate) struct Segment {
+    pub(crate) first: u64,
+    /// The format it is written in.
+    pub(crate) version: u32,
     /// The length of the file.
-    pub(super) bytes: u64,
-    pub(super) path: Arc<Path>,
+    pub(crate) bytes: u64,
+    pub(crate) path: Arc<Path>,
 }
 
 /// A file full of zeros, durable but for its name, that will be a segment.
-pub(super) struct Blank {
+pub(crate) struct Blank {
     file: Arc<dyn DiskFile>,
     path: PathBuf,
     bytes: u64,
 }
 
 /// Makes a file of zeros. `name` tells those apart that are made at the same time.
-pub(super) fn make_blank(
+pub(crate) fn make_blank(
     disk: &dyn Disk,
     dir: &Path,
     name: &str,
@@ -49,7 +51,7 @@ pub(super) fn make_blank(
 }
 
 /// Writes zeros over a range of bytes and syncs them.
-pub(super) fn write_zeros(
+pub(crate) fn write_zeros(
     file: &dyn DiskFile,
     path: &Path,
     mut from: u64,
@@ -67,7 +69,7 @@ pub(super) fn write_zeros(
 
 /// Makes a blank the segment that begins with the group `first`, durably. A segment without groups that
 /// has the same first position is replaced.
-pub(super) fn install(
+pub(crate) fn install(
     disk: &dyn Disk,
     dir: &Path,
     blank: Blank,
@@ -80,11 +82,11 @@ pub(super) fn install(
     let path = path_of(dir, first);
     disk.rename(&old, &path).map_err(disk_error("rename", &old))?;
     disk.sync_dir(dir).map_err(disk_error("sync", dir))?;
-    Ok((Segment { first, bytes, path }, file))
+    Ok((Segment { first, version: FORMAT_VERSION, bytes, path }, file))
 }
 
 /// Removes what was left of blanks and returns the first positions of the segments, in order.
-pub(super) fn survey(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, LogError> {
+pub(crate) fn survey(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, LogError> {
     let mut firsts = Vec::new();
     for name in disk.list(dir).map_err(disk_error("list", dir))? {
         if name.ends_with(TEMPORARY) {
@@ -101,7 +103,7 @@ pub(super) fn survey(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, LogError> 
 }
 
 /// Opens the segment that begins with the group `first` and reads all of it into `sectors`.
-pub(super) fn read_segment(
+pub(crate) fn read_segment(
     disk: &dyn Disk,
     dir: &Path,
     first: u64,
@@ -124,7 +126,7 @@ pub(super) fn read_segment(
         return Err(damaged("the file has no header"));
     };
     let header = read_segment_sector(sector).map_err(damaged)?;
-    if header.version != FORMAT_VERSION {
+    if !(1..=FORMAT_VERSION).contains(&header.version) {
         return Err(LogError::Version {
             file: path.to_path_buf(),
             found: header.version,
@@ -137,7 +139,7 @@ pub(super) fn read_segment(
     if header.bytes != bytes {
         return Err(damaged("the file is not as long as its header says"));
     }
-    Ok((Segment { first, bytes, path }, file))
+    Ok((Segment { first, version: header.version, bytes, path }, file))
 }
 
 fn path_of(dir: &Path, first: u64) -> Arc<Path> {

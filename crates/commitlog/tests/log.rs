@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use node::disk::{Disk, RealDisk};
-use node::log::{LocalLog, Log, LogError, PAYLOAD_BYTES_MAX, Position, SyncPoint};
+use commitlog::disk::{Disk, RealDisk};
+use commitlog::{Group, LocalLog, Log, LogError, PAYLOAD_BYTES_MAX, Position, SyncPoint};
 use proptest::prelude::*;
 use support::FaultyDisk;
 
@@ -26,15 +26,35 @@ fn open_in(
     segment_bytes: u64,
     from: u64,
 ) -> Result<(LocalLog, Groups), LogError> {
-    let mut groups = Vec::new();
-    let mut replay = |position: Position, payload: &[u8]| {
-        assert_eq!(position.0, from + 1 + groups.len() as u64);
-        groups.push(payload.to_vec());
-        Ok(())
-    };
-    let log = LocalLog::open_with(disk, dir, segment_bytes, Position(from), &mut replay)?;
+    let log = LocalLog::open_with(disk, dir, segment_bytes, Position(from))?;
+    let groups = read(&log, from)?;
     assert_eq!(log.last().0, from + groups.len() as u64);
     Ok((log, groups))
+}
+
+/// The payloads of all groups after `after`.
+fn read(log: &LocalLog, after: u64) -> Result<Groups, LogError> {
+    let mut groups = Groups::new();
+    let mut each = |group: Group<'_>| {
+        assert_eq!(group.position.0, after + 1 + groups.len() as u64);
+        assert!(group.time_ms.is_none_or(|time_ms| time_ms == time_of(group.position.0)));
+        groups.push(group.payload.to_vec());
+        Ok(())
+    };
+    log.read(Position(after), &mut each)?;
+    Ok(groups)
+}
+
+/// The time that the tests give to the group at a position.
+fn time_of(position: u64) -> u64 {
+    position << 33 | 7
+}
+
+fn append(log: &mut LocalLog, payload: &[u8]) -> Result<Position, LogError> {
+    let time_ms = time_of(log.last().0 + 1);
+    let placed = log.append(payload, time_ms)?;
+    assert_eq!(placed.time_ms, time_ms);
+    Ok(placed.position)
 }
 
 fn open(disk: &FaultyDisk, from: u64) -> Result<(LocalLog, Groups), LogError> {
@@ -80,7 +100,7 @@ impl Writer {
             match step {
                 Step::Append(payload) => {
                     self.given.push(payload.clone());
-                    assert_eq!(log.append(payload)?.0, self.given.len() as u64);
+                    assert_eq!(append(log, payload)?.0, self.given.len() as u64);
                 }
                 Step::Sync => {
                     log.sync()?;
@@ -117,7 +137,7 @@ impl Writer {
 /// Payloads of all sorts of lengths, those around the borders of sectors among them, and of contents
 /// that are easily mistaken for something else.
 fn payload() -> impl Strategy<Value = Vec<u8>> {
-    let border = (0..4_usize, 0..3_usize).prop_map(|(more, off)| 480 + more * 508 + off - 1);
+    let border = (0..4_usize, 0..3_usize).prop_map(|(more, off)| 472 + more * 508 + off - 1);
     let length = prop_oneof![3 => 1..1500_usize, 3 => border, 1 => 3000..6000_usize];
     (length, any::<u8>(), 0..4).prop_map(|(length, seed, kind)| match kind {
         0 => vec![0; length],
@@ -146,7 +166,7 @@ fn disk_with(groups: &[Vec<u8>]) -> FaultyDisk {
     let disk = FaultyDisk::default();
     let (mut log, _) = open(&disk, 0).unwrap();
     for group in groups {
-        log.append(group).unwrap();
+        append(&mut log, group).unwrap();
         log.sync().unwrap();
     }
     disk
@@ -305,7 +325,7 @@ fn check_stopped(disk: &FaultyDisk, steps: &[Step], seed: u64) -> bool {
         disk.repair();
         let last = log.last();
         let point = log.sync_point();
-        assert!(matches!(log.append(b"more"), Err(LogError::Poisoned)));
+        assert!(matches!(log.append(b"more", 0), Err(LogError::Poisoned)));
         assert!(matches!(log.sync(), Err(LogError::Poisoned)));
         assert!(matches!(point.sync(), Err(LogError::Poisoned)));
         assert!(matches!(log.cut(last), Err(LogError::Poisoned)));
@@ -352,7 +372,7 @@ fn three_segments(synced: bool) -> FaultyDisk {
     let disk = disk_with(&[vec![1; 1000], vec![2; 1400], vec![3; 3400]]);
     let (mut log, _) = open(&disk, 0).unwrap();
     for group in [vec![4; 100], vec![5; 1000], vec![0; 1400]] {
-        log.append(&group).unwrap();
+        append(&mut log, &group).unwrap();
         if synced {
             log.sync().unwrap();
         }
@@ -383,7 +403,7 @@ fn check(synced: bool, damage: impl FnOnce(&FaultyDisk), expect: Result<u64, &st
     if let Ok(last) = expect {
         // The remains are gone for good: new groups in their place are read again.
         let (mut log, _) = open(&disk, 0).unwrap();
-        log.append(b"new").unwrap();
+        append(&mut log, b"new").unwrap();
         drop(log);
         assert_eq!(open(&disk, 0).unwrap().0.last().0, last + 1);
     }
@@ -416,9 +436,9 @@ fn a_lost_sector_or_segment_that_was_durable_is_refused_with_file_offset_and_pos
     check_refused(|disk| zero(disk, 4, 3..4), &format!("004.log at byte 1024, group 5: {lost}"));
     check_refused(|disk| zero(disk, 4, 1..5), &format!("004.log at byte 512, group 4: {lost}"));
     // The same in a segment that has a successor.
-    let behind = "there is something behind the last group";
-    check_refused(|disk| zero(disk, 1, 1..2), &format!("001.log at byte 1024, group 1: {behind}"));
-    check_refused(|disk| zero(disk, 1, 5..6), &format!("001.log at byte 2048, group 2: {behind}"));
+    let after = "there is something after the last group";
+    check_refused(|disk| zero(disk, 1, 1..2), &format!("001.log at byte 1024, group 1: {after}"));
+    check_refused(|disk| zero(disk, 1, 5..6), &format!("001.log at byte 2048, group 2: {after}"));
     check_refused(
         |disk| flip(disk, 1, 7 * 512 + 9),
         "001.log at byte 3584, group 3: there is something else where a group is due",
@@ -456,7 +476,7 @@ fn changed_bytes_and_files_are_refused_with_file_offset_and_position() {
     );
     check_refused(
         |disk| flip(disk, 3, 40),
-        "003.log at byte 0, group 3: there is something behind the segment header",
+        "003.log at byte 0, group 3: there is something after the segment header",
     );
     check_refused(
         |disk| zero(disk, 3, 0..1),
@@ -506,7 +526,7 @@ fn changed_bytes_and_files_are_refused_with_file_offset_and_position() {
 fn a_newer_format_is_refused_with_both_numbers() {
     let newer = |disk: &FaultyDisk| {
         disk.edit(&segment(4), |bytes| {
-            bytes[4] = 2;
+            bytes[4] = 3;
             let crc = crc32c::crc32c(&bytes[..24]);
             bytes[24..28].copy_from_slice(&crc.to_le_bytes());
             // What else a newer header may hold is not ours to judge.
@@ -516,7 +536,7 @@ fn a_newer_format_is_refused_with_both_numbers() {
     check(
         true,
         newer,
-        Err("NAME-004.log is in log format 2, and this program reads format 1 only"),
+        Err("NAME-004.log is in log format 3, and this program reads formats 1 to 2"),
     );
 }
 
@@ -534,14 +554,14 @@ fn a_cut_removes_the_segments_that_are_covered_and_no_other() {
         assert_eq!(freed, (3 - kept.len() as u64) * SEGMENT_BYTES);
         assert_eq!(log.size(), size - freed);
         assert_eq!(segments(&disk), kept.iter().map(|first| segment(*first)).collect::<Vec<_>>());
-        assert_eq!(log.append(b"on").unwrap(), Position(7));
+        assert_eq!(append(&mut log, b"on").unwrap(), Position(7));
         drop(log);
 
         for from in 0..=7 {
             let opened = open(&disk, from).map(|(_, groups)| groups.len() as u64);
             match opened {
                 Ok(groups) => assert!(groups == 7 - from && from + 1 >= kept[0]),
-                Err(LogError::Cut { first, from }) => {
+                Err(LogError::StartsAfterStore { first, from }) => {
                     assert!(first.0 == kept[0] && from.0 + 1 < first.0);
                 }
                 Err(other) => panic!("{other}"),
@@ -551,7 +571,7 @@ fn a_cut_removes_the_segments_that_are_covered_and_no_other() {
 }
 
 #[test]
-fn a_renewed_log_can_be_cut_up_to_its_last_group_and_goes_on_behind_it() {
+fn a_renewed_log_can_be_cut_up_to_its_last_group_and_goes_on_after_it() {
     let disk = three_segments(true);
     let (mut log, _) = open(&disk, 0).unwrap();
     while !log.renew().unwrap() {
@@ -561,10 +581,10 @@ fn a_renewed_log_can_be_cut_up_to_its_last_group_and_goes_on_behind_it() {
     log.cut(Position(6)).unwrap();
     assert_eq!(segments(&disk), [segment(7)]);
     drop(log);
-    assert!(matches!(open(&disk, 5), Err(LogError::Cut { .. })), "group 6 is gone");
+    assert!(matches!(open(&disk, 5), Err(LogError::StartsAfterStore { .. })), "group 6 is gone");
     let (mut log, groups) = open(&disk, 6).unwrap();
     assert!(groups.is_empty() && log.is_renewed());
-    assert_eq!(log.append(b"on").unwrap(), Position(7));
+    assert_eq!(append(&mut log, b"on").unwrap(), Position(7));
     log.sync().unwrap();
     drop(log);
     assert_eq!(open(&disk, 6).unwrap().1.len(), 1);
@@ -590,21 +610,22 @@ fn a_payload_of_no_or_too_many_bytes_is_refused_and_changes_nothing() {
     let disk = FaultyDisk::default();
     let (mut log, _) = open(&disk, 0).unwrap();
     for bytes in [0, PAYLOAD_BYTES_MAX + 1] {
-        let refused = log.append(&vec![1; bytes]);
+        let refused = log.append(&vec![1; bytes], 0);
         assert!(matches!(refused, Err(LogError::Length { bytes: told }) if told == bytes));
     }
-    assert_eq!(log.append(b"on").unwrap(), Position(1));
+    assert_eq!(append(&mut log, b"on").unwrap(), Position(1));
 }
 
 #[test]
-fn a_replay_that_fails_ends_the_opening() {
+fn reading_stops_at_the_first_group_that_is_not_taken() {
     let disk = three_segments(true);
+    let (log, _) = open(&disk, 0).unwrap();
     let mut seen = 0;
-    let opened = LocalLog::open(Arc::new(disk), Path::new(DIR), Position(2), &mut |position, _| {
-        seen = position.0;
+    let done = log.read(Position(2), &mut |group| {
+        seen = group.position.0;
         if seen == 4 { Err("no".into()) } else { Ok(()) }
     });
-    assert!(matches!(opened, Err(LogError::Replay { position: Position(4), .. })));
+    assert!(matches!(done, Err(LogError::Read { position: Position(4), .. })));
     assert_eq!(seen, 4);
 }
 
@@ -620,7 +641,7 @@ fn on_the_real_disk_groups_of_all_lengths_are_read_again() {
         let (mut log, found) = open_in(Arc::new(RealDisk), &dir, 64 << 10, 0).unwrap();
         assert!(found == all);
         for group in some {
-            log.append(group).unwrap();
+            append(&mut log, group).unwrap();
             all.push(group.clone());
         }
         let point = log.sync_point();
@@ -635,31 +656,69 @@ fn on_the_real_disk_groups_of_all_lengths_are_read_again() {
     open_in(Arc::new(RealDisk), &dir, 64 << 10, all.len() as u64).unwrap();
 }
 
-/// The groups of the checked-in log: one sector, two sectors, and one sector without a byte to spare.
+/// The groups of the checked-in logs: one sector, two sectors, and in format 1 one sector without a byte
+/// to spare.
 fn fixture_groups() -> Groups {
     vec![b"the first group".to_vec(), (0..600).map(|i| (i % 251) as u8).collect(), vec![0; 480]]
 }
 
-fn fixture() -> PathBuf {
-    let file = "tests/fixtures/log-v1/00000000000000000001.log";
+fn fixture(version: u32) -> PathBuf {
+    let file = format!("tests/fixtures/log-v{version}/00000000000000000001.log");
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
 #[test]
-fn a_log_of_format_1_is_read_and_written_as_ever() {
+fn a_log_of_format_2_is_read_and_written_the_same() {
     let disk = FaultyDisk::default();
-    disk.put(&segment(1), &fs::read(fixture()).unwrap());
+    disk.put(&segment(1), &fs::read(fixture(2)).unwrap());
     assert_eq!(open(&disk, 0).unwrap().1, fixture_groups());
     let written = disk_with(&fixture_groups());
     assert!(written.contents(&segment(1)) == disk.contents(&segment(1)));
 }
 
-/// Made the fixture. Run it again only for a new format, with a new folder, and keep the old one:
-/// `cargo test -p node --test log -- --ignored write_the_fixture`
+#[test]
+fn a_log_of_format_1_is_read_and_continued_in_a_new_file() {
+    let disk = FaultyDisk::default();
+    let old = fs::read(fixture(1)).unwrap();
+    disk.put(&segment(1), &old);
+    let (mut log, groups) = open(&disk, 0).unwrap();
+    assert_eq!(groups, fixture_groups());
+    let mut times = 0;
+    log.read(Position(0), &mut |group| {
+        times += usize::from(group.time_ms.is_some());
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(times, 0, "format 1 has no times");
+    append(&mut log, b"of format 2").unwrap();
+    log.sync().unwrap();
+    drop(log);
+    assert_eq!(segments(&disk), [segment(1), segment(4)]);
+    assert!(disk.contents(&segment(1)) == old, "the old file stays as it is");
+    let all = [fixture_groups(), vec![b"of format 2".to_vec()]].concat();
+    let (mut log, groups) = open(&disk, 0).unwrap();
+    assert_eq!(groups, all);
+    assert_eq!(read(&log, 3).unwrap(), all[3..]);
+    log.cut(Position(3)).unwrap();
+    assert_eq!(segments(&disk), [segment(4)]);
+
+    // One without groups is replaced.
+    let empty = FaultyDisk::default();
+    empty.put(&segment(1), &old);
+    empty.edit(&segment(1), |bytes| bytes[512..].fill(0));
+    let (mut log, _) = open(&empty, 0).unwrap();
+    append(&mut log, b"first").unwrap();
+    drop(log);
+    assert_eq!(segments(&empty), [segment(1)]);
+    assert_eq!(open(&empty, 0).unwrap().1, [b"first".to_vec()]);
+}
+
+/// Made the fixture. Run it again only for a new format, with a new folder, and keep the old ones:
+/// `cargo test -p commitlog --test log -- --ignored write_the_fixture`
 #[test]
 #[ignore = "writes into the source tree"]
 fn write_the_fixture() {
     let disk = disk_with(&fixture_groups());
-    fs::create_dir_all(fixture().parent().unwrap()).unwrap();
-    fs::write(fixture(), disk.contents(&segment(1))).unwrap();
+    fs::create_dir_all(fixture(2).parent().unwrap()).unwrap();
+    fs::write(fixture(2), disk.contents(&segment(1))).unwrap();
 }
