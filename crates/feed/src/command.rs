@@ -1,6 +1,6 @@
 //! The vocabulary: what can be asked for, what can come of it, and what the views must hear.
 //!
-//! [`Entry`] is what the log stores, as postcard bytes. Variants of [`Command`], [`Done`] and
+//! [`Request`] is what the log stores, as postcard bytes ([`Entry`] in logs of format 1). Variants of [`Command`], [`Done`] and
 //! [`Refusal`] are told apart by their order: new ones are added at the end, and none is ever
 //! removed or moved within a format version.
 
@@ -142,7 +142,30 @@ pub struct Idempotency {
     pub content: [u8; 8],
 }
 
-/// A stamped command as the log keeps it.
+/// A command as the log keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// At most once, if given.
+    pub idempotency: Option<Idempotency>,
+    /// What.
+    pub command: Command,
+}
+
+impl Request {
+    /// With the stamp it is applied at.
+    #[must_use]
+    pub fn stamped(self, stamp: Stamp) -> Entry {
+        Entry { stamp, idempotency: self.idempotency, command: self.command }
+    }
+}
+
+impl From<Command> for Request {
+    fn from(command: Command) -> Self {
+        Self { idempotency: None, command }
+    }
+}
+
+/// A command with its stamp, ready to be applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// When, and as which.

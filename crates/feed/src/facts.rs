@@ -130,15 +130,22 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
 /// The writer's hands on the facts: reads as [`Facts`] does, and changes.
 pub struct Txn<'a> {
     rows: &'a mut dyn RowsMut,
+    work: usize,
 }
 
 impl<'a> Txn<'a> {
     /// Changes to `rows`.
     pub fn new(rows: &'a mut dyn RowsMut) -> Self {
-        Self { rows }
+        Self { rows, work: 0 }
     }
 
-    /// The facts as they stand, earlier changes of this transaction included.
+    /// What was done so far, as [`Cost::work`](crate::Cost::work) counts it: bytes of the values written.
+    #[must_use]
+    pub fn work(&self) -> usize {
+        self.work
+    }
+
+    /// The facts as they are now, earlier changes of this transaction included.
     #[must_use]
     pub fn facts(&self) -> Facts<'_, dyn RowsMut + 'a> {
         Facts::new(self.rows.deref())

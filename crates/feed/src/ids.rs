@@ -23,27 +23,28 @@ pub struct SampleId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SampleSetId(pub u64);
 
-/// A bucket: its place in the order of making, from 0; never reused. The first
-/// [`NUMBERED_BUCKETS`](crate::limits::NUMBERED_BUCKETS) are always there and are named after their
-/// numbers.
+/// A bucket: its place in the order of making, from 0; never reused, so that whoever holds one never
+/// reaches another bucket with it. The first [`NUMBERED_BUCKETS`](crate::limits::NUMBERED_BUCKETS) always
+/// exist and are named after their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct BucketId(pub u32);
+pub struct BucketId(pub u64);
 
-/// Where the keys of a bucket lie until it is emptied; never reused.
+/// Where the keys of a bucket are stored until it is emptied. Reused once all its rows are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Space(pub u32);
 
-/// When and as which a command was accepted: 41 bits of milliseconds since [`EPOCH_MS`], 10 bits of
-/// node, 12 bits of sequence. Unique and never reused; fits a signed 64-bit number.
+/// When a command was applied, and its place among all commands: 41 bits of milliseconds since
+/// [`EPOCH_MS`], 22 bits of sequence. Unique and never reused; fits a signed 64-bit number.
+///
+/// A stamp is made when a command is applied, from the time that the log gave its group and the last
+/// stamp: whoever applies the same log makes the same stamps. Logs of format 1 have 10 bits of node
+/// number in the place of the upper bits of the sequence; they were always 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Stamp(pub u64);
 
 /// 2024-01-01T00:00:00Z in milliseconds since 1970. The 41 bits last until 2093.
 pub const EPOCH_MS: u64 = 1_704_067_200_000;
-const NODE_BITS: u32 = 10;
-const SEQUENCE_BITS: u32 = 12;
-const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
-const TIME_SHIFT: u32 = NODE_BITS + SEQUENCE_BITS;
+const TIME_SHIFT: u32 = 22;
 /// Largest stamp: 63 bits.
 pub const STAMP_MAX: Stamp = Stamp(i64::MAX as u64);
 
@@ -54,12 +55,22 @@ impl Stamp {
         (self.0 >> TIME_SHIFT) + EPOCH_MS
     }
 
-    /// The stamp that comes `count` stamps later in a run of the same node.
+    /// The first stamp of `time_ms`, in milliseconds since 1970; before [`EPOCH_MS`], that of the epoch's
+    /// first millisecond, after 2093 that of the last.
+    #[must_use]
+    pub fn first_of(time_ms: u64) -> Self {
+        let since = time_ms.saturating_sub(EPOCH_MS).clamp(1, STAMP_MAX.0 >> TIME_SHIFT);
+        Self(since << TIME_SHIFT)
+    }
+
+    /// The stamp that comes `count` stamps later in a run.
+    ///
+    /// # Panics
+    /// If stamps are used up: 4 million commands a millisecond until 2093.
     #[must_use]
     pub const fn after(self, count: u64) -> Self {
-        let sequence = (self.0 & SEQUENCE_MASK) + count;
-        let milliseconds = sequence >> SEQUENCE_BITS << TIME_SHIFT;
-        Self((self.0 & !SEQUENCE_MASK) + milliseconds + (sequence & SEQUENCE_MASK))
+        assert!(count <= STAMP_MAX.0 - self.0, "stamps fit 63 bits");
+        Self(self.0 + count)
     }
 
     /// Whole days since 1970.
@@ -114,51 +125,31 @@ impl From<StoryId> for u64 {
     }
 }
 
-/// Gives out stamps that only ever rise, whatever the clock does.
+/// Makes stamps that only ever rise, whatever the time does.
 ///
-/// When the clock stands still or steps back the sequence counts on, and runs over into the next
-/// millisecond when it is used up: a stamp may then lie ahead of the clock, but never behind an
-/// earlier stamp.
+/// While the time stays the same or steps back the sequence counts on, over into the next millisecond if
+/// need be: a stamp may then be ahead of the time, but never at or before an earlier stamp.
 #[derive(Debug, Clone)]
 pub struct StampClock {
-    node: u64,
     last: Stamp,
 }
 
 impl StampClock {
-    /// A clock of node `node` (0 to 1023) that continues behind `last`, the highest stamp in use.
+    /// A clock that continues after `last`, the highest stamp in use.
     #[must_use]
-    pub fn new(node: u16, last: Stamp) -> Self {
-        assert!(u32::from(node) < 1 << NODE_BITS, "a node number has 10 bits");
-        Self { node: u64::from(node), last }
+    pub fn new(last: Stamp) -> Self {
+        Self { last }
     }
 
-    /// The next stamp, `now_ms` being the clock's milliseconds since 1970.
-    pub fn next(&mut self, now_ms: u64) -> Stamp {
-        let last_time = self.last.0 >> TIME_SHIFT;
-        let last_sequence = self.last.0 & SEQUENCE_MASK;
-        let now = now_ms.saturating_sub(EPOCH_MS);
-        let stamp =
-            |time, sequence| Stamp(time << TIME_SHIFT | self.node << SEQUENCE_BITS | sequence);
-        // The last stamp may be another node's: then its sequence says nothing about ours.
-        let following = stamp(last_time, last_sequence + 1);
-        let next = if now > last_time {
-            stamp(now, 0)
-        } else if last_sequence + 1 < 1 << SEQUENCE_BITS && following > self.last {
-            following
-        } else {
-            stamp(last_time + 1, 0)
-        };
-        assert!(next > self.last && next <= STAMP_MAX, "stamps rise and fit 63 bits");
-        self.last = next;
-        next
+    /// The next stamp at `time_ms`, in milliseconds since 1970.
+    pub fn next(&mut self, time_ms: u64) -> Stamp {
+        self.next_run(time_ms, 1)
     }
 
-    /// The first of `count` stamps, all of them taken; [`Stamp::after`] tells the others.
-    pub fn next_run(&mut self, now_ms: u64, count: usize) -> Stamp {
-        let first = self.next(now_ms);
+    /// The first of `count` stamps, all of them used from now on; [`Stamp::after`] gives the others.
+    pub fn next_run(&mut self, time_ms: u64, count: usize) -> Stamp {
+        let first = Stamp::first_of(time_ms).max(self.last.after(1));
         self.last = first.after((count as u64).saturating_sub(1));
-        assert!(self.last <= STAMP_MAX, "stamps fit 63 bits");
         first
     }
 }
@@ -168,13 +159,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stamps_rise_while_the_clock_steps_back_stands_still_and_leaps() {
-        let mut clock = StampClock::new(3, Stamp(0));
+    fn stamps_rise_while_the_clock_steps_back_stops_and_leaps() {
+        let mut clock = StampClock::new(Stamp(0));
         let mut last = Stamp(0);
-        for now in [5, 5, 4, 0, 9, 9, 1_000_000, 2].map(|ms| EPOCH_MS + ms) {
+        let far = [EPOCH_MS - 1, 0, u64::MAX >> 1, u64::MAX, 7];
+        for now in [5, 5, 4, 0, 9, 9, 1_000_000, 2].map(|ms| EPOCH_MS + ms).into_iter().chain(far) {
             for _ in 0..5_000 {
                 let next = clock.next(now);
-                assert!(next > last);
+                assert!(next > last && next <= STAMP_MAX);
                 last = next;
             }
         }
@@ -182,27 +174,32 @@ mod tests {
 
     #[test]
     fn runs_of_stamps_rise_and_do_not_overlap() {
-        let mut clock = StampClock::new(3, Stamp(0));
+        let mut clock = StampClock::new(Stamp(0));
         let mut last = Stamp(0);
         for count in [1, 2, 4_095, 4_096, 1, 20_000, 1, 1, 4_097, 7].into_iter().cycle().take(100) {
             let first = clock.next_run(EPOCH_MS + 5, count);
             for stamp in (0..count as u64).map(|index| first.after(index)) {
                 assert!(stamp > last);
-                assert_eq!(stamp.0 >> SEQUENCE_BITS & 1_023, 3, "of the same node");
                 last = stamp;
             }
         }
     }
 
     #[test]
-    fn a_stamp_tells_the_time_of_the_clock() {
+    fn a_stamp_has_the_time_it_was_made_at() {
         let now = EPOCH_MS + 123_456_789;
-        assert_eq!(StampClock::new(0, Stamp(0)).next(now).unix_ms(), now);
+        assert_eq!(StampClock::new(Stamp(0)).next(now).unix_ms(), now);
     }
 
     #[test]
-    fn a_new_clock_continues_behind_the_last_stamp() {
-        let last = StampClock::new(1023, Stamp(0)).next(EPOCH_MS + 50);
-        assert!(StampClock::new(0, last).next(EPOCH_MS + 10) > last);
+    fn a_new_clock_continues_after_the_last_stamp() {
+        let last = StampClock::new(Stamp(0)).next(EPOCH_MS + 50);
+        assert!(StampClock::new(last).next(EPOCH_MS + 10) > last);
+    }
+
+    #[test]
+    fn no_command_gets_the_id_of_a_built_in_sample() {
+        let first = StampClock::new(Stamp(0)).next(0);
+        assert!(!SampleId(first.0).is_built_in());
     }
 }

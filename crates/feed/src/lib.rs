@@ -10,6 +10,7 @@
 
 pub mod apply;
 pub mod command;
+pub mod cost;
 pub mod facts;
 mod gather;
 pub mod ids;
@@ -24,11 +25,14 @@ pub mod text;
 pub mod timeline;
 
 pub use apply::{apply, apply_keys};
-pub use command::{Command, Done, Effect, Entry, Idempotency, Outcome, Refusal, Reply, UserRef};
+pub use command::{
+    Command, Done, Effect, Entry, Idempotency, Outcome, Refusal, Reply, Request, UserRef,
+};
+pub use cost::{Cost, Lengths};
 pub use facts::{Facts, Txn};
 pub use ids::{BucketId, PostId, SampleId, SampleSetId, Space, Stamp, StampClock, StoryId, UserId};
 pub use lifetime::Lifetime;
 pub use records::{Counts, Post, Sample, SampleBits, SampleSet, Story, Totals, User};
-pub use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
+pub use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value, WalkLimit};
 pub use text::{Bio, BucketName, Handle, Label, Name, PostText, SetName};
 pub use timeline::{Cursor, Page, PageOf};

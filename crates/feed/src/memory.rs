@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::ids::{BucketId, Space};
-use crate::keys::{Bucket, KeyRow, key_hash};
+use crate::keys::{Bucket, KeyRow};
 use crate::limits;
 use crate::records::Totals;
-use crate::rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
+use crate::rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value, WalkLimit};
 
 /// Rows in ordered maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct MemoryRows {
     names: BTreeMap<(NameTable, Vec<u8>), Value>,
     totals: Totals,
     keys: BTreeMap<(Space, u64, Vec<u8>), KeyRow>,
-    buckets: BTreeMap<BucketId, Option<Bucket>>,
+    buckets: BTreeMap<BucketId, Bucket>,
 }
 
 impl MemoryRows {
@@ -72,29 +72,32 @@ impl Rows for MemoryRows {
         self.keys.get(&place(space, key)).cloned()
     }
 
-    fn keys(&self, space: Space, from: u64, at_least: usize) -> Vec<KeyRow> {
-        let rows = self.keys.range((space, from, Vec::new())..);
-        let mut rows = rows.take_while(|((found, _, _), _)| *found == space).peekable();
-        let mut found = Vec::new();
-        let mut last = None;
-        while let Some(((_, hash, _), row)) =
-            rows.next_if(|((_, hash, _), _)| found.len() < at_least || last == Some(*hash))
-        {
-            last = Some(*hash);
+    fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
+        let mut rows = self.keys.range((space, cursor, Vec::new())..);
+        let mut found: Vec<KeyRow> = Vec::new();
+        let (mut bytes, mut last) = (0, None);
+        while let Some(((_, place, _), row)) = rows.next().filter(|((of, ..), _)| *of == space) {
+            let full = found.len() >= limit.rows || bytes >= limit.bytes;
+            if full && last != Some(*place) {
+                return (found, Some(*place));
+            }
+            last = Some(*place);
+            bytes += row.data_bytes() as usize;
             found.push(row.clone());
         }
-        found
+        (found, None)
     }
 
     fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
-        let numbered = bucket.0 < limits::NUMBERED_BUCKETS;
-        let unused = numbered.then(|| Bucket::empty(Space(bucket.0)));
-        self.buckets.get(&bucket).copied().unwrap_or(unused)
+        let number = u32::try_from(bucket.0).ok().filter(|id| *id < limits::NUMBERED_BUCKETS);
+        let unused = number.map(|number| Bucket::empty(Space(number)));
+        self.buckets.get(&bucket).copied().or(unused)
     }
 
-    fn buckets(&self) -> usize {
-        let made = self.buckets.last_key_value().map_or(0, |(last, _)| last.0 + 1);
-        made.max(limits::NUMBERED_BUCKETS) as usize
+    fn bucket_count(&self) -> usize {
+        let numbered = limits::NUMBERED_BUCKETS as usize;
+        let named = |id: &&BucketId| id.0 >= u64::from(limits::NUMBERED_BUCKETS);
+        numbered + self.buckets.keys().filter(named).count()
     }
 }
 
@@ -121,12 +124,16 @@ impl RowsMut for MemoryRows {
     }
 
     fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
-        self.buckets.insert(id, bucket);
+        put(&mut self.buckets, id, bucket);
     }
 }
 
 fn place(space: Space, key: &[u8]) -> (Space, u64, Vec<u8>) {
-    (space, key_hash(space, key), key.to_vec())
+    use std::hash::{DefaultHasher, Hasher as _};
+    // Any order that is not the alphabet's.
+    let mut hasher = DefaultHasher::new();
+    hasher.write(key);
+    (space, hasher.finish() >> 1, key.to_vec())
 }
 
 fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) {

@@ -105,13 +105,13 @@ pub struct Totals {
     pub stories: u64,
     /// No row of a story that died before this second since 1970 is left.
     pub sweep_second: u64,
-    /// Spaces for keys that were handed out beyond those of the numbered buckets.
+    /// Spaces for keys that were made beyond those of the numbered buckets.
     pub spaces: u32,
-    /// Keys that have an expiry.
+    /// Rows of keys that have an expiry.
     pub keys_expiring: u64,
-    /// No row of a key that expired before this second since 1970 is left.
-    pub keys_sweep_second: u64,
-    /// Nor of one that died in that second, up to this id: where the next sweep begins, so that it
+    /// Buckets that were ever made beyond the numbered ones.
+    pub buckets_made: u64,
+    /// No row is left of a story that died in `sweep_second`, up to this id: where the next sweep begins, so that it
     /// does not step over all that was removed before. Forgotten at a restart, which costs one such
     /// walk and changes nothing.
     #[serde(skip)]

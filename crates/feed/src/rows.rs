@@ -3,8 +3,8 @@
 //!
 //! Points map a number to bytes, sets map (owner, item) to a small number and are read as ranges of
 //! one owner's items, names map bytes to bytes in order. Everything the rules need fits one of them,
-//! but for the keys of buckets: their rows lie in the order of hashes, and buckets themselves are few
-//! and always in memory.
+//! but for the keys of buckets: their rows are in an order that the store keeps secret, and buckets
+//! themselves are few and always in memory.
 //!
 //! Some tables are **fleeting**: what they hold is to leave every disk soon after it is removed, so
 //! a store keeps them apart and may, after a crash, have applied more of the log to them than to the
@@ -65,10 +65,10 @@ pub enum SetTable {
     Seen,
     /// (set of samples, sample) -> 0.
     Samples,
-    /// (whole second since 1970 in which it expires, hash of the key) -> its space.
-    ExpiringKeys,
-    /// (0, space that no bucket has) -> the hash from which on its rows are not swept yet.
-    LeftSpaces,
+    /// (0, space that no bucket has) -> the cursor from which on its rows are not removed yet.
+    OrphanedSpaces,
+    /// (0, space without rows that no bucket has) -> 0.
+    FreeSpaces,
 }
 
 /// Tables from bytes to bytes, in order.
@@ -84,6 +84,8 @@ pub enum NameTable {
     SampleLabel,
     /// Name of a bucket -> its id.
     Bucket,
+    /// When a key expires (milliseconds since 1970, 8 bytes), its space (4 bytes), the key -> nothing.
+    KeyExpiry,
 }
 
 impl PointTable {
@@ -118,8 +120,8 @@ impl SetTable {
         Self::StoryViews,
         Self::Seen,
         Self::Samples,
-        Self::ExpiringKeys,
-        Self::LeftSpaces,
+        Self::OrphanedSpaces,
+        Self::FreeSpaces,
     ];
 
     /// Whether rows of this table may be ahead of the others after a crash.
@@ -136,16 +138,22 @@ impl SetTable {
             Self::Expiring
                 | Self::StoryViews
                 | Self::Samples
-                | Self::ExpiringKeys
-                | Self::LeftSpaces
+                | Self::OrphanedSpaces
+                | Self::FreeSpaces
         )
     }
 }
 
 impl NameTable {
     /// All, in order.
-    pub const ALL: [Self; 5] =
-        [Self::Handle, Self::Idempotency, Self::SampleSet, Self::SampleLabel, Self::Bucket];
+    pub const ALL: [Self; 6] = [
+        Self::Handle,
+        Self::Idempotency,
+        Self::SampleSet,
+        Self::SampleLabel,
+        Self::Bucket,
+        Self::KeyExpiry,
+    ];
 }
 
 /// Which way a range is read.
@@ -215,6 +223,26 @@ impl Span {
     }
 }
 
+/// How much one step of a walk over keys returns at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WalkLimit {
+    /// Rows; at least 1. Exceeded only by rows that the store cannot tell apart by their cursor.
+    pub rows: usize,
+    /// Bytes of keys and values; exceeded by one row at most.
+    pub bytes: usize,
+}
+
+impl WalkLimit {
+    /// No limit.
+    pub const NONE: Self = Self { rows: usize::MAX, bytes: usize::MAX };
+
+    /// So many rows, of 4 MiB together.
+    #[must_use]
+    pub const fn rows(rows: usize) -> Self {
+        Self { rows: if rows == 0 { 1 } else { rows }, bytes: 4 << 20 }
+    }
+}
+
 /// Reading rows.
 pub trait Rows {
     /// The row `key` of `table`.
@@ -231,13 +259,14 @@ pub trait Rows {
     fn totals(&self) -> Totals;
     /// The row of a key of a bucket; never the mark of a removed one.
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow>;
-    /// Rows of keys of `space` in the order of [`key_hash`](crate::keys::key_hash), from `from` on:
-    /// at least `at_least` if there are so many, and all those with the last one's hash.
-    fn keys(&self, space: Space, from: u64, at_least: usize) -> Vec<KeyRow>;
+    /// Rows of keys of `space` from `cursor` on, in an order of the store's own, and the cursor to go on
+    /// from if there may be more. At most about as much as `limit` says, and never an endless loop: rows
+    /// that exist all the while are met exactly once. The first cursor is 0.
+    fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>);
     /// A bucket. Costs no row: all of them are in memory.
     fn bucket(&self, bucket: BucketId) -> Option<Bucket>;
-    /// How many buckets were ever made; also the next [`BucketId`].
-    fn buckets(&self) -> usize;
+    /// Number of buckets, the numbered ones included.
+    fn bucket_count(&self) -> usize;
 }
 
 /// Changing rows; `None` removes. Only the writer holds one.
@@ -252,6 +281,6 @@ pub trait RowsMut: Rows {
     fn put_totals(&mut self, totals: Totals);
     /// Puts a row of a key, or the mark that it was removed.
     fn put_key(&mut self, row: KeyRow);
-    /// Sets or removes a bucket; a new one has the next id. Those with a number stay.
+    /// Sets or removes a bucket. Those with a number stay.
     fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>);
 }

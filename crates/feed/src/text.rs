@@ -118,7 +118,7 @@ impl BucketName {
     pub fn numbered(&self) -> Option<BucketId> {
         let number =
             self.0.parse().ok().filter(|number: &u32| *number < limits::NUMBERED_BUCKETS)?;
-        (number.to_string() == *self.0).then_some(BucketId(number))
+        (number.to_string() == *self.0).then_some(BucketId(number.into()))
     }
 }
 

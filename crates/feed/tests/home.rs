@@ -69,7 +69,7 @@ impl History {
 
 fn build(steps: &[Step]) -> (MemoryRows, History) {
     let (mut rows, mut history) = (MemoryRows::default(), History::default());
-    let mut clock = StampClock::new(0, Stamp(0));
+    let mut clock = StampClock::new(Stamp(0));
     let mut run = |command| {
         let entry = Entry { stamp: clock.next(0), idempotency: None, command };
         let reply = apply(&mut Txn::new(&mut rows), &entry, &mut Vec::new());

@@ -12,11 +12,9 @@
 mod budget;
 mod checkpoints;
 mod clock;
-pub mod disk;
 mod fatal;
 mod inbox;
 mod keys;
-pub mod log;
 mod metrics;
 mod node;
 mod options;

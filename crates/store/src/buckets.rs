@@ -3,54 +3,51 @@
 //! A key's row is looked for in the active overlay, in the frozen one, among the resident rows, and on
 //! disk; the first that knows of it is right.
 
-use feed::keys::{Bucket, KeyRow, key_hash};
+use feed::keys::{Bucket, KeyRow};
 use feed::limits::NUMBERED_BUCKETS;
-use feed::{BucketId, Space};
+use feed::{BucketId, Space, WalkLimit};
+use hashbrown::HashMap;
 
 use crate::disk::{Disk, Part};
 use crate::error::{StoreError, fatal};
-use crate::key_table::{KeyTable, shard_of};
+use crate::key_table::{KeyTable, SHARD_BITS, shard_of};
 use crate::keys;
 use crate::store::{Layers, Store};
 
 /// Rows read from disk by one step of warming up.
 const WARM_ROWS: usize = 1_024;
 
-/// Buckets by id. Those that are numbered are there from the beginning.
-pub(crate) struct Buckets(Vec<Option<Bucket>>);
+/// Buckets by id. Those that are numbered exist from the beginning.
+pub(crate) struct Buckets(HashMap<BucketId, Bucket>);
 
 impl Buckets {
     pub(crate) fn read(disk: &Disk) -> Result<Self, StoreError> {
-        let mut buckets =
-            Self((0..NUMBERED_BUCKETS).map(Space).map(Bucket::empty).map(Some).collect());
+        let numbered = (0..NUMBERED_BUCKETS)
+            .map(|number| (BucketId(number.into()), Bucket::empty(Space(number))));
+        let mut buckets = Self(numbered.collect());
         for row in disk.prefix(Part::Facts, &keys::BUCKETS_PREFIX) {
             let (key, bytes) = row?;
-            let bucket = Bucket::decode(&bytes);
-            let (Some(id), true) = (keys::read_bucket(&key), bucket.is_some() || bytes.is_empty())
-            else {
+            let (Some(id), Some(bucket)) = (keys::read_bucket(&key), Bucket::decode(&bytes)) else {
                 return Err(StoreError::Damaged("a bucket is malformed"));
             };
-            buckets.put(id, bucket);
+            buckets.put(id, Some(bucket));
         }
         Ok(buckets)
     }
 
     pub(crate) fn find(&self, id: BucketId) -> Option<Bucket> {
-        self.0.get(id.0 as usize).copied().flatten()
+        self.0.get(&id).copied()
     }
 
-    pub(crate) fn made(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.len()
     }
 
     pub(crate) fn put(&mut self, id: BucketId, bucket: Option<Bucket>) {
-        let place = id.0 as usize;
-        if place >= self.0.len() {
-            self.0.resize(place + 1, None);
-        }
-        if let Some(old) = self.0.get_mut(place) {
-            *old = bucket;
-        }
+        match bucket {
+            Some(bucket) => self.0.insert(id, bucket),
+            None => self.0.remove(&id),
+        };
     }
 }
 
@@ -64,7 +61,7 @@ impl Store {
     /// The row of a key if it can be told without the disk: `Some(None)` if there is none.
     #[must_use]
     pub fn key_in_memory(&self, space: Space, key: &[u8]) -> Option<Option<KeyRow>> {
-        self.known_key(key_hash(space, key), space, key)
+        self.known_key(self.shared().hasher.hash(space, key), space, key)
     }
 
     fn known_key(&self, hash: u64, space: Space, key: &[u8]) -> Option<Option<KeyRow>> {
@@ -81,7 +78,7 @@ impl Store {
 
     pub(crate) fn find_key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
         let shared = self.shared();
-        let hash = key_hash(space, key);
+        let hash = shared.hasher.hash(space, key);
         let noted = shared.resident.checkpoints();
         if let Some(known) = self.known_key(hash, space, key) {
             return known;
@@ -93,21 +90,30 @@ impl Store {
     }
 
     /// Rows in the order of their hashes; see [`feed::Rows::keys`].
-    pub(crate) fn walk_keys(&self, space: Space, from: u64, at_least: usize) -> Vec<KeyRow> {
+    pub(crate) fn walk_keys(
+        &self,
+        space: Space,
+        cursor: u64,
+        limit: WalkLimit,
+    ) -> (Vec<KeyRow>, Option<u64>) {
         let mut found = Vec::new();
-        let mut from = Some(from);
-        while let Some(begin) = from.filter(|_| found.len() < at_least) {
-            from = self.walk_piece(space, begin, at_least - found.len(), &mut found);
+        let (mut next, mut left) = (Some(cursor), limit);
+        while let Some(begin) = next.filter(|_| left.rows > 0 && left.bytes > 0) {
+            let before = found.len();
+            next = self.walk_piece(space, begin, left, &mut found);
+            let new = found.get(before..).unwrap_or_default();
+            left.rows = left.rows.saturating_sub(new.len());
+            left.bytes = left.bytes.saturating_sub(bytes_of(new.iter()));
         }
-        found
+        (found, next)
     }
 
-    /// Appends some rows from `from` on, and tells where to go on, if there may be more.
+    /// Appends some rows from `from` on, and returns where to go on, if there may be more.
     fn walk_piece(
         &self,
         space: Space,
         from: u64,
-        wanted: usize,
+        limit: WalkLimit,
         found: &mut Vec<KeyRow>,
     ) -> Option<u64> {
         let shared = self.shared();
@@ -117,15 +123,15 @@ impl Store {
         if was_complete {
             shared.resident.table.collect(shard_of(from), space, from, &mut below);
         }
-        // Asked again behind the look: a row may have been dropped meanwhile.
+        // Asked again after the look: a row may have been dropped meanwhile.
         let end = if was_complete && shared.resident.is_complete() {
-            from | u64::MAX >> shard_bits()
+            from | u64::MAX >> SHARD_BITS
         } else {
             below.clear();
-            self.rows_on_disk(space, from, wanted, &mut below)
+            self.rows_on_disk(space, from, limit, &mut below)
         };
         let mut rows: Vec<(u64, u8, KeyRow)> = Vec::new();
-        let mut take_in = |rank: u8, table: &KeyTable| {
+        let mut collect = |rank: u8, table: &KeyTable| {
             let mut taken = Vec::new();
             for shard in shard_of(from)..=shard_of(end) {
                 table.collect(shard, space, from, &mut taken);
@@ -133,9 +139,9 @@ impl Store {
             let within = taken.into_iter().filter(|(hash, _)| *hash <= end);
             rows.extend(within.map(|(hash, row)| (hash, rank, row)));
         };
-        take_in(0, &layers.active.keys);
+        collect(0, &layers.active.keys);
         if let Some(frozen) = &layers.frozen {
-            take_in(1, &frozen.keys);
+            collect(1, &frozen.keys);
         }
         rows.extend(below.into_iter().map(|(hash, row)| (hash, 2, row)));
         rows.sort_unstable_by(|(hash, rank, row), (other_hash, other_rank, other)| {
@@ -143,34 +149,33 @@ impl Store {
         });
         rows.dedup_by(|(_, _, row), (_, _, above)| row.key() == above.key());
         rows.retain(|(_, _, row)| !row.is_removed());
-        let next = match rows.get(wanted.saturating_sub(1)).map(|(hash, _, _)| *hash) {
-            Some(last) => {
-                rows.retain(|(hash, _, _)| *hash <= last);
-                last
-            }
-            None => end,
-        };
-        found.extend(rows.into_iter().map(|(_, _, row)| row));
-        next.checked_add(1)
+        let last = last_within(&rows, limit).unwrap_or(end);
+        found.extend(rows.into_iter().filter(|(hash, ..)| *hash <= last).map(|(_, _, row)| row));
+        last.checked_add(1)
     }
 
-    /// Collects rows on disk from `from` on, at least `wanted` and all with the last one's hash; tells
-    /// up to which hash these are all.
+    /// Collects rows on disk from `from` on, as many as `limit` says and all with the last one's hash;
+    /// returns the hash up to which these are all.
     fn rows_on_disk(
         &self,
         space: Space,
         from: u64,
-        wanted: usize,
+        limit: WalkLimit,
         rows: &mut Vec<(u64, KeyRow)>,
     ) -> u64 {
         let low = keys::key(space, from, &[]);
-        for (key, bytes) in self.shared().disk.rows(&low, &keys::space_end(space)) {
+        let mut bytes = 0;
+        for (key, row) in self.shared().disk.rows(&low, &keys::space_end(space)) {
             let Some((space, hash, key)) = keys::read_key(&key) else {
                 fatal("reading keys", &StoreError::Damaged("the name of a key's row is too short"))
             };
+            let full = rows.len() >= limit.rows || bytes >= limit.bytes;
             match rows.last() {
-                Some((last, _)) if rows.len() >= wanted && *last != hash => return *last,
-                _ => rows.push((hash, decode(space, key, &bytes))),
+                Some((last, _)) if full && *last != hash => return *last,
+                _ => {
+                    bytes += key.len() + row.len();
+                    rows.push((hash, decode(space, key, &row)));
+                }
             }
         }
         u64::MAX
@@ -211,8 +216,18 @@ impl Store {
     }
 }
 
-fn shard_bits() -> u32 {
-    (crate::key_table::LAST_SHARD + 1).trailing_zeros()
+fn bytes_of<'a>(rows: impl Iterator<Item = &'a KeyRow>) -> usize {
+    rows.map(|row| row.data_bytes() as usize).sum()
+}
+
+/// The hash of the row with which the limit is reached; none if it is not.
+fn last_within(rows: &[(u64, u8, KeyRow)], limit: WalkLimit) -> Option<u64> {
+    let mut bytes = 0;
+    let reached = rows.iter().enumerate().find(|(at, (_, _, row))| {
+        bytes += row.data_bytes() as usize;
+        at + 1 >= limit.rows || bytes >= limit.bytes
+    });
+    reached.map(|(_, (hash, ..))| *hash)
 }
 
 fn decode(space: Space, key: &[u8], bytes: &[u8]) -> KeyRow {

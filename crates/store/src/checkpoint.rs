@@ -9,9 +9,10 @@ use feed::{NameTable, PointTable, SetTable, Totals, Value};
 
 use crate::disk::{Part, WriteRow};
 use crate::error::StoreError;
+use crate::head::Head;
 use crate::keys;
 use crate::overlay::Overlay;
-use crate::store::{Layers, Shared, encode_head};
+use crate::store::{Layers, Shared};
 
 /// Everything that changed up to one position of the log, frozen. Rows stay readable from memory
 /// until [`Checkpoint::run`] has put them on disk.
@@ -67,7 +68,8 @@ impl Checkpoint {
         } else {
             (0, 0)
         };
-        let facts = ingest(Part::Facts, &encode_head(applied, &totals))?;
+        let head = Head { applied, hasher: shared.hasher, totals };
+        let facts = ingest(Part::Facts, &head.encode())?;
         let (put, removed) = (fleeting.0 + facts.0, fleeting.1 + facts.1);
         let stats = CheckpointStats { applied, put, removed };
         shared.resident.take_over(keys_of_buckets.into_iter());
@@ -129,9 +131,8 @@ impl Ingest<'_, '_> {
 
     fn buckets(&mut self, overlay: &Overlay) -> Result<(), StoreError> {
         overlay.buckets.get().into_iter().flatten().try_for_each(|(id, bucket)| {
-            // One that was deleted keeps an empty row, so that its id is not given out again.
-            let row = bucket.map(Bucket::encode).unwrap_or_default();
-            self.put(&keys::bucket(*id), Some(&row))
+            let row = bucket.map(Bucket::encode);
+            self.put(&keys::bucket(*id), row.as_deref())
         })
     }
 

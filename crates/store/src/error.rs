@@ -24,6 +24,9 @@ pub enum StoreError {
         /// Newest version known here.
         known: u32,
     },
+    /// The operating system gave no random bytes for the secret that orders keys.
+    #[error("the operating system gives no random bytes")]
+    NoRandomness,
     /// Reads that began before an erasure have not ended.
     #[error("removed rows are still being read; erase again later")]
     StillRead,

@@ -1,13 +1,15 @@
-//! Rows of keys in memory: hash tables behind 256 locks, by the first bits of the key's hash, so that a
-//! walk in the order of hashes visits one after the other.
+//! Rows of keys in memory: hash tables behind 1,024 locks, by the first bits of the key's hash, so that a
+//! walk in the order of hashes visits one after the other and looks at a thousandth of all rows at a time.
 
 use feed::Space;
-use feed::keys::{KeyRow, key_hash};
+use feed::keys::KeyRow;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use parking_lot::{RwLock, RwLockReadGuard};
 
-const SHARD_BITS: u32 = 8;
+use crate::hash::KeyHasher;
+
+pub(crate) const SHARD_BITS: u32 = 10;
 /// The last shard.
 pub(crate) const LAST_SHARD: usize = (1 << SHARD_BITS) - 1;
 
@@ -21,33 +23,13 @@ pub(crate) struct KeyShard {
 /// All of them.
 pub(crate) struct KeyTable {
     shards: Box<[RwLock<KeyShard>]>,
-    spread: Spread,
+    hasher: KeyHasher,
 }
 
-/// Mixes a hash before it chooses a place: within a shard its first bits are all the same, and who
-/// knows the hash function could make keys that meet in one place.
-#[derive(Clone, Copy)]
-struct Spread(u64);
-
-impl Spread {
-    /// Different in every process.
-    fn random() -> Self {
-        use std::hash::{BuildHasher as _, RandomState};
-        Self(RandomState::new().hash_one(0) | 1)
-    }
-
-    fn of(self, hash: u64) -> u64 {
-        let wide = u128::from(hash ^ self.0.rotate_left(32)) * u128::from(self.0);
-        wide as u64 ^ (wide >> u64::BITS) as u64
-    }
-}
-
-impl Default for KeyTable {
-    fn default() -> Self {
-        let shard = || RwLock::new(KeyShard { rows: HashTable::new(), hand: 0 });
-        let shards = std::iter::repeat_with(shard).take(LAST_SHARD + 1).collect();
-        Self { shards, spread: Spread::random() }
-    }
+/// Chooses a row's place within a shard, where the first bits of all hashes are the same: a hash table
+/// tells rows apart by those bits, and finds them by the last.
+fn place_of(hash: u64) -> u64 {
+    hash.rotate_right(7)
 }
 
 /// Which shard has keys of this hash.
@@ -59,20 +41,27 @@ fn is_of(row: &KeyRow, space: Space, key: &[u8]) -> bool {
     row.key() == key && row.space() == space
 }
 
-fn hash_of(row: &KeyRow) -> u64 {
-    key_hash(row.space(), row.key())
-}
-
 impl KeyTable {
+    /// Without rows.
+    pub(crate) fn new(hasher: KeyHasher) -> Self {
+        let shard = || RwLock::new(KeyShard { rows: HashTable::new(), hand: 0 });
+        let shards = std::iter::repeat_with(shard).take(LAST_SHARD + 1).collect();
+        Self { shards, hasher }
+    }
+
+    fn hash_of(&self, row: &KeyRow) -> u64 {
+        self.hasher.hash(row.space(), row.key())
+    }
+
     fn shard(&self, number: usize) -> &RwLock<KeyShard> {
-        let Some(shard) = self.shards.get(number) else { unreachable!("eight bits, 256 shards") };
+        let Some(shard) = self.shards.get(number) else { unreachable!("ten bits, 1,024 shards") };
         shard
     }
 
     /// The row of a key whose hash is `hash`.
     pub(crate) fn find(&self, hash: u64, space: Space, key: &[u8]) -> Option<KeyRow> {
         let shard = self.shard(shard_of(hash)).read();
-        shard.rows.find(self.spread.of(hash), |row| is_of(row, space, key)).cloned()
+        shard.rows.find(place_of(hash), |row| is_of(row, space, key)).cloned()
     }
 
     /// Puts a row in place of the one there is; returns by how many bytes memory grew, and shrank.
@@ -85,7 +74,7 @@ impl KeyTable {
         let grown = row.memory_bytes();
         let same = |old: &KeyRow| is_of(old, row.space(), row.key());
         let before = shard.rows.allocation_size();
-        match shard.rows.entry(self.spread.of(hash), same, |row| self.spread.of(hash_of(row))) {
+        match shard.rows.entry(place_of(hash), same, |row| place_of(self.hash_of(row))) {
             Entry::Occupied(mut entry) => {
                 let old = std::mem::replace(entry.get_mut(), row);
                 (grown, old.memory_bytes())
@@ -105,7 +94,7 @@ impl KeyTable {
         still: impl FnOnce() -> bool,
     ) -> Option<usize> {
         let mut shard = self.shard(shard_of(hash)).write();
-        let found = shard.rows.find(self.spread.of(hash), |old| is_of(old, row.space(), row.key()));
+        let found = shard.rows.find(place_of(hash), |old| is_of(old, row.space(), row.key()));
         if found.is_some() || !still() {
             return None;
         }
@@ -115,7 +104,7 @@ impl KeyTable {
     /// Removes a row; returns by how many bytes memory shrank.
     pub(crate) fn remove(&self, hash: u64, space: Space, key: &[u8]) -> usize {
         let mut shard = self.shard(shard_of(hash)).write();
-        let found = shard.rows.find_entry(self.spread.of(hash), |row| is_of(row, space, key));
+        let found = shard.rows.find_entry(place_of(hash), |row| is_of(row, space, key));
         found.map_or(0, |entry| entry.remove().0.memory_bytes())
     }
 
@@ -148,18 +137,18 @@ impl KeyTable {
     ) {
         let shard = self.shard(number).read();
         let rows = shard.rows.iter().filter(|row| row.space() == space);
-        let hashed = rows.map(|row| (hash_of(row), row));
+        let hashed = rows.map(|row| (self.hash_of(row), row));
         found.extend(
             hashed.filter(|(hash, _)| *hash >= from).map(|(hash, row)| (hash, row.clone())),
         );
     }
 
-    /// All rows, in the order in which they lie on disk.
+    /// All rows, in their order on disk.
     pub(crate) fn sorted(&self) -> Vec<(u64, KeyRow)> {
         let shards: Vec<RwLockReadGuard<'_, KeyShard>> =
             self.shards.iter().map(RwLock::read).collect();
         let rows = shards.iter().flat_map(|shard| shard.rows.iter());
-        let mut rows: Vec<_> = rows.map(|row| (hash_of(row), row.clone())).collect();
+        let mut rows: Vec<_> = rows.map(|row| (self.hash_of(row), row.clone())).collect();
         rows.sort_unstable_by(|(hash, row), (other_hash, other)| {
             (row.space(), hash, row.key()).cmp(&(other.space(), other_hash, other.key()))
         });
@@ -182,11 +171,12 @@ mod tests {
 
     #[test]
     fn what_was_read_is_evicted_after_what_was_not() {
-        let table = KeyTable::default();
+        let hasher = KeyHasher::new([7; 16]);
+        let table = KeyTable::new(hasher);
         let mut keys: Vec<String> = Vec::new();
         for number in 0.. {
             let key = number.to_string();
-            let hash = key_hash(Space(1), key.as_bytes());
+            let hash = hasher.hash(Space(1), key.as_bytes());
             if shard_of(hash) == 5 {
                 table.put(hash, row(&key));
                 keys.push(key);
@@ -196,7 +186,7 @@ mod tests {
             }
         }
         let find = |key: &String| {
-            let hash = key_hash(Space(1), key.as_bytes());
+            let hash = hasher.hash(Space(1), key.as_bytes());
             table.find(hash, Space(1), key.as_bytes())
         };
         for key in &keys {

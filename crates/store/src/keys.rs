@@ -14,9 +14,9 @@ pub(crate) const HEAD: [u8; 1] = [0x00];
 const OWNERS: u8 = 0x01;
 
 /// Buckets by id.
-const BUCKETS: u8 = 0x3f;
+const BUCKETS: u8 = 0x3e;
 /// Rows of keys of buckets: space, hash, key.
-const KEYS: u8 = 0x40;
+const KEYS: u8 = 0x41;
 /// What stands in front of the key in the name of its row.
 const KEY_PREFIX_BYTES: usize = 1 + 4 + 8;
 
@@ -49,8 +49,8 @@ fn set_tag(table: SetTable) -> u8 {
         SetTable::StoryViews => 0x27,
         SetTable::Seen => 0x28,
         SetTable::Samples => 0x29,
-        SetTable::ExpiringKeys => 0x2a,
-        SetTable::LeftSpaces => 0x2b,
+        SetTable::OrphanedSpaces => 0x2b,
+        SetTable::FreeSpaces => 0x2c,
     }
 }
 
@@ -61,6 +61,7 @@ fn name_tag(table: NameTable) -> u8 {
         NameTable::SampleSet => 0x32,
         NameTable::SampleLabel => 0x33,
         NameTable::Bucket => 0x34,
+        NameTable::KeyExpiry => 0x35,
     }
 }
 
@@ -96,16 +97,16 @@ pub(crate) fn name(table: NameTable, key: &[u8]) -> Vec<u8> {
 pub(crate) const BUCKETS_PREFIX: [u8; 1] = [BUCKETS];
 
 /// Key of a bucket.
-pub(crate) fn bucket(id: BucketId) -> [u8; 5] {
-    let mut bytes = [BUCKETS; 5];
+pub(crate) fn bucket(id: BucketId) -> [u8; 9] {
+    let mut bytes = [BUCKETS; 9];
     bytes[1..].copy_from_slice(&id.0.to_be_bytes());
     bytes
 }
 
 /// Reverses [`bucket`].
 pub(crate) fn read_bucket(key: &[u8]) -> Option<BucketId> {
-    let (_, []) = key.split_first()?.1.split_first_chunk::<4>()? else { return None };
-    key.last_chunk().map(|id| BucketId(u32::from_be_bytes(*id)))
+    let (_, id) = key.split_first()?;
+    Some(BucketId(u64::from_be_bytes(id.try_into().ok()?)))
 }
 
 /// Key of the row of a key of a bucket.
@@ -120,14 +121,13 @@ pub(crate) fn key(space: Space, hash: u64, key: &[u8]) -> Vec<u8> {
 
 /// Reverses [`key`].
 pub(crate) fn read_key(bytes: &[u8]) -> Option<(Space, u64, &[u8])> {
-    let (tag, rest) = bytes.split_first()?;
+    let (_, rest) = bytes.split_first()?;
     let (space, rest) = rest.split_first_chunk()?;
     let (hash, key) = rest.split_first_chunk()?;
-    let right = *tag == KEYS && !key.is_empty();
-    right.then_some((Space(u32::from_be_bytes(*space)), u64::from_be_bytes(*hash), key))
+    (!key.is_empty()).then_some((Space(u32::from_be_bytes(*space)), u64::from_be_bytes(*hash), key))
 }
 
-/// First key behind all keys of `space`.
+/// First key after all keys of `space`.
 pub(crate) fn space_end(space: Space) -> Vec<u8> {
     match space.0.checked_add(1) {
         Some(next) => key(Space(next), 0, &[]),
@@ -163,7 +163,7 @@ pub(crate) fn decode_key_row(space: Space, key: &[u8], bytes: &[u8]) -> Option<K
     Some(KeyRow::new(KeyParts { space, key, value, expires_ms, version }))
 }
 
-/// First key behind all names of `table`.
+/// First key after all names of `table`.
 pub(crate) fn names_end(table: NameTable) -> Vec<u8> {
     vec![name_tag(table) + 1]
 }

@@ -17,10 +17,13 @@ mod buckets;
 mod checkpoint;
 mod disk;
 mod error;
+mod hash;
+mod head;
 mod items;
 mod key_table;
 mod keys;
 mod merge;
+mod migrate;
 mod overlay;
 mod owners;
 mod resident;
@@ -38,4 +41,7 @@ pub use writer::StoreWriter;
 /// and counts have 12 bytes.
 ///
 /// Version 2 knew no samples and no buckets: its totals end before what was added for buckets.
-pub const FORMAT_VERSION: u32 = 3;
+///
+/// Version 3 ordered keys by a hash that everybody could compute. A store of an earlier version becomes
+/// one of version 4 when it is opened.
+pub const FORMAT_VERSION: u32 = 4;

@@ -16,6 +16,7 @@ use feed::{BucketId, NameTable, PointTable, SetTable, Span, Value};
 use hashbrown::HashMap;
 use parking_lot::{RwLock, RwLockReadGuard};
 
+use crate::hash::KeyHasher;
 use crate::items::Items;
 use crate::key_table::KeyTable;
 
@@ -60,8 +61,16 @@ type Sets = Sharded<Items>;
 type Names = RwLock<BTreeMap<Box<[u8]>, Option<Value>>>;
 
 /// Rows that changed.
-#[derive(Default)]
 pub(crate) struct Overlay {
+    tables: Tables,
+    pub(crate) keys: KeyTable,
+    /// Buckets that changed, as they were when the overlay was frozen; none before.
+    pub(crate) buckets: OnceLock<Vec<(BucketId, Option<Bucket>)>>,
+}
+
+/// A table for each kind of row.
+#[derive(Default)]
+struct Tables {
     user: Points,
     counts: Points,
     post: Points,
@@ -79,55 +88,60 @@ pub(crate) struct Overlay {
     story_views: Sets,
     seen: Sets,
     samples: Sets,
-    expiring_keys: Sets,
-    left_spaces: Sets,
+    orphaned_spaces: Sets,
+    free_spaces: Sets,
     handle: Names,
     idempotency: Names,
     sample_set: Names,
     sample_label: Names,
     bucket_name: Names,
-    pub(crate) keys: KeyTable,
-    /// Buckets that changed, as they were when the overlay was frozen; none before.
-    pub(crate) buckets: OnceLock<Vec<(BucketId, Option<Bucket>)>>,
+    key_expiry: Names,
 }
 
 impl Overlay {
+    /// Without rows.
+    pub(crate) fn new(hasher: KeyHasher) -> Self {
+        let keys = KeyTable::new(hasher);
+        Self { tables: Tables::default(), keys, buckets: OnceLock::new() }
+    }
+
     fn points(&self, table: PointTable) -> &Points {
         match table {
-            PointTable::User => &self.user,
-            PointTable::Counts => &self.counts,
-            PointTable::Post => &self.post,
-            PointTable::Story => &self.story,
-            PointTable::StoryText => &self.story_text,
-            PointTable::Sample => &self.sample,
-            PointTable::BucketOfSpace => &self.bucket_of_space,
+            PointTable::User => &self.tables.user,
+            PointTable::Counts => &self.tables.counts,
+            PointTable::Post => &self.tables.post,
+            PointTable::Story => &self.tables.story,
+            PointTable::StoryText => &self.tables.story_text,
+            PointTable::Sample => &self.tables.sample,
+            PointTable::BucketOfSpace => &self.tables.bucket_of_space,
         }
     }
 
     fn sets(&self, table: SetTable) -> &Sets {
         match table {
-            SetTable::Following => &self.following,
-            SetTable::Followers => &self.followers,
-            SetTable::AuthorPosts => &self.author_posts,
-            SetTable::Mentions => &self.mentions,
-            SetTable::Friends => &self.friends,
-            SetTable::AuthorStories => &self.author_stories,
-            SetTable::Expiring => &self.expiring,
-            SetTable::StoryViews => &self.story_views,
-            SetTable::Seen => &self.seen,
-            SetTable::Samples => &self.samples,
-            SetTable::ExpiringKeys => &self.expiring_keys,
-            SetTable::LeftSpaces => &self.left_spaces,
+            SetTable::Following => &self.tables.following,
+            SetTable::Followers => &self.tables.followers,
+            SetTable::AuthorPosts => &self.tables.author_posts,
+            SetTable::Mentions => &self.tables.mentions,
+            SetTable::Friends => &self.tables.friends,
+            SetTable::AuthorStories => &self.tables.author_stories,
+            SetTable::Expiring => &self.tables.expiring,
+            SetTable::StoryViews => &self.tables.story_views,
+            SetTable::Seen => &self.tables.seen,
+            SetTable::Samples => &self.tables.samples,
+            SetTable::OrphanedSpaces => &self.tables.orphaned_spaces,
+            SetTable::FreeSpaces => &self.tables.free_spaces,
         }
     }
 
     fn names(&self, table: NameTable) -> &Names {
         match table {
-            NameTable::Handle => &self.handle,
-            NameTable::Idempotency => &self.idempotency,
-            NameTable::SampleSet => &self.sample_set,
-            NameTable::SampleLabel => &self.sample_label,
-            NameTable::Bucket => &self.bucket_name,
+            NameTable::Handle => &self.tables.handle,
+            NameTable::Idempotency => &self.tables.idempotency,
+            NameTable::SampleSet => &self.tables.sample_set,
+            NameTable::SampleLabel => &self.tables.sample_label,
+            NameTable::Bucket => &self.tables.bucket_name,
+            NameTable::KeyExpiry => &self.tables.key_expiry,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Rows of keys that are in memory though they are on disk: what checkpoints have just written, and what
 //! was read lately. Beyond a budget those not read lately are dropped.
 //!
-//! **Invariant:** a row here is the one on disk. It lies below both overlays: a key that was changed
+//! **Invariant:** a row here is the one on disk. It is below both overlays: a key that was changed
 //! since is found there first, and this row is replaced when the change is on disk.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use feed::Space;
 use feed::keys::KeyRow;
 
+use crate::hash::KeyHasher;
 use crate::key_table::KeyTable;
 
 /// Not every row on disk was offered yet; none was dropped.
@@ -33,9 +34,9 @@ pub(crate) struct Resident {
 
 impl Resident {
     /// Nothing yet. `complete` tells that nothing is on disk either.
-    pub(crate) fn new(bytes_max: usize, complete: bool) -> Self {
+    pub(crate) fn new(bytes_max: usize, complete: bool, hasher: KeyHasher) -> Self {
         Self {
-            table: KeyTable::default(),
+            table: KeyTable::new(hasher),
             bytes: AtomicUsize::new(0),
             bytes_max,
             state: AtomicU8::new(if complete { COMPLETE } else { FILLING }),

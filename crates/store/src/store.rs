@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use feed::keys::{Bucket, KeyRow};
-use feed::records::{decode, encode};
-use feed::{BucketId, NameTable, PointTable, Rows, SetTable, Space, Span, Totals, Value};
+use feed::{
+    BucketId, NameTable, PointTable, Rows, SetTable, Space, Span, Totals, Value, WalkLimit,
+};
 use parking_lot::RwLock;
 
-use crate::FORMAT_VERSION;
 use crate::buckets::Buckets;
 use crate::disk::{Disk, Part};
 use crate::error::StoreError;
+use crate::hash::{KeyHasher, SEED_BYTES};
+use crate::head::Head;
 use crate::keys;
 use crate::merge::{self, FirstName, OverlayItems};
 use crate::overlay::Overlay;
@@ -38,6 +40,8 @@ pub struct Store {
 /// What readers, the writer and a checkpoint share.
 pub(crate) struct Shared {
     pub(crate) disk: Disk,
+    /// Orders the keys of buckets. Its seed is a secret of the data directory.
+    pub(crate) hasher: KeyHasher,
     pub(crate) owners: Owners,
     /// Replaced by the writer while nothing is frozen (it freezes), and by the checkpoint while
     /// something is (it publishes): never by both.
@@ -73,19 +77,20 @@ impl Store {
     /// damaged. The caller keeps other processes away from `dir`; the engine's own lock is a second
     /// guard.
     pub fn open(dir: &Path, options: StoreOptions) -> Result<(StoreWriter, u64), StoreError> {
-        let disk = Disk::open(dir, options.cache_bytes, &encode_head(0, &Totals::default()))?;
-        let (applied, totals) = match disk.point(Part::Facts, &keys::HEAD) {
-            Some(head) => decode_head(&head)?,
+        let new = Head { applied: 0, hasher: random_hasher()?, totals: Totals::default() };
+        let disk = Disk::open(dir, options.cache_bytes, &new.encode())?;
+        let Head { applied, hasher, totals } = match disk.point(Part::Facts, &keys::HEAD) {
+            Some(head) => Head::read(&disk, &head, new.hasher)?,
             None => return Err(StoreError::Damaged("the row that describes it is missing")),
         };
         let owners = read_owners(&disk)?;
-        let active = Arc::<Overlay>::default();
+        let active = Arc::new(Overlay::new(hasher));
         let layers = ArcSwap::from_pointee(Layers { active: Arc::clone(&active), frozen: None });
         let buckets = RwLock::new(Buckets::read(&disk)?);
         let no_keys = disk.prefix(Part::Facts, &keys::KEYS_PREFIX).next().is_none();
-        let resident = Resident::new(options.bucket_bytes, no_keys);
+        let resident = Resident::new(options.bucket_bytes, no_keys, hasher);
         let totals = RwLock::new(totals);
-        let shared = Shared { disk, owners, layers, totals, buckets, resident };
+        let shared = Shared { disk, hasher, owners, layers, totals, buckets, resident };
         let store = Self { shared: Arc::new(shared) };
         Ok((StoreWriter::new(store, active, applied), applied))
     }
@@ -196,45 +201,24 @@ impl Rows for Store {
         self.find_key(space, key)
     }
 
-    fn keys(&self, space: Space, from: u64, at_least: usize) -> Vec<KeyRow> {
-        self.walk_keys(space, from, at_least)
+    fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
+        self.walk_keys(space, cursor, limit)
     }
 
     fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
         self.shared.buckets.read().find(bucket)
     }
 
-    fn buckets(&self) -> usize {
-        self.shared.buckets.read().made()
+    fn bucket_count(&self) -> usize {
+        self.shared.buckets.read().count()
     }
 }
 
-/// The row that describes the store: format version, applied position, totals.
-pub(crate) fn encode_head(applied: u64, totals: &Totals) -> Vec<u8> {
-    let mut bytes = FORMAT_VERSION.to_le_bytes().to_vec();
-    bytes.extend_from_slice(&applied.to_le_bytes());
-    bytes.extend_from_slice(&encode(totals));
-    bytes
-}
-
-fn decode_head(bytes: &[u8]) -> Result<(u64, Totals), StoreError> {
-    let malformed = StoreError::Damaged("the row that describes it is too short");
-    let Some((version, rest)) = bytes.split_first_chunk() else { return Err(malformed) };
-    let found = u32::from_le_bytes(*version);
-    if found > FORMAT_VERSION {
-        return Err(StoreError::NewerFormat { found, known: FORMAT_VERSION });
-    }
-    let Some((applied, totals)) = rest.split_first_chunk() else { return Err(malformed) };
-    let mut totals = totals.to_vec();
-    // What later versions added, a zero of one byte each: friendships, stories and the second of
-    // their sweep; spaces, keys that expire and the second of their sweep.
-    let missing = match found {
-        1 => 6,
-        2 => 3,
-        _ => 0,
-    };
-    totals.resize(totals.len() + missing, 0);
-    Ok((u64::from_le_bytes(*applied), decode(&totals)))
+/// A secret that nobody else has.
+fn random_hasher() -> Result<KeyHasher, StoreError> {
+    let mut seed = [0; SEED_BYTES];
+    getrandom::fill(&mut seed).map_err(|_| StoreError::NoRandomness)?;
+    Ok(KeyHasher::new(seed))
 }
 
 fn read_owners(disk: &Disk) -> Result<Owners, StoreError> {

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use feed::keys::{Bucket, KeyRow, key_hash};
+use feed::keys::{Bucket, KeyRow};
 use feed::{
     BucketId, NameTable, Order, PointTable, Rows, RowsMut, SetTable, Space, Span, Totals, Value,
+    WalkLimit,
 };
 
 use crate::checkpoint::Checkpoint;
@@ -77,7 +78,7 @@ impl StoreWriter {
         let set = self.active.buckets.set(changed.map(|id| (id, buckets.find(id))).collect());
         assert!(set.is_ok(), "an overlay is frozen once");
         drop(buckets);
-        let active = Arc::<Overlay>::default();
+        let active = Arc::new(Overlay::new(shared.hasher));
         let frozen = std::mem::replace(&mut self.active, Arc::clone(&active));
         shared.layers.store(Arc::new(Layers { active, frozen: Some(Arc::clone(&frozen)) }));
         self.applied = applied;
@@ -151,16 +152,16 @@ impl Rows for StoreWriter {
         self.store.key(space, key)
     }
 
-    fn keys(&self, space: Space, from: u64, at_least: usize) -> Vec<KeyRow> {
-        self.store.keys(space, from, at_least)
+    fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
+        self.store.keys(space, cursor, limit)
     }
 
     fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
         self.store.bucket(bucket)
     }
 
-    fn buckets(&self) -> usize {
-        self.store.buckets()
+    fn bucket_count(&self) -> usize {
+        self.store.bucket_count()
     }
 }
 
@@ -190,7 +191,7 @@ impl RowsMut for StoreWriter {
     }
 
     fn put_key(&mut self, row: KeyRow) {
-        let hash = key_hash(row.space(), row.key());
+        let hash = self.store.shared().hasher.hash(row.space(), row.key());
         let (grown, shrunk) = self.active.keys.put(hash, row);
         self.overlay_bytes = (self.overlay_bytes + grown).saturating_sub(shrunk);
     }

@@ -178,7 +178,7 @@ fn a_process_killed_at_any_moment_leaves_the_rows_of_exactly_one_checkpoint() {
 
 /// Two friends tell, see and delete stories, which expire and are swept.
 fn history() -> Vec<Entry> {
-    let mut clock = StampClock::new(0, Stamp(0));
+    let mut clock = StampClock::new(Stamp(0));
     let mut now_ms = feed::ids::EPOCH_MS;
     let mut log: Vec<Entry> = Vec::new();
     let mut ask = |wait_ms: u64, command| {

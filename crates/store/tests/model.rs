@@ -3,12 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use feed::keys::{Bucket, KeyParts, KeyRow, key_hash};
+use feed::keys::{Bucket, KeyParts, KeyRow};
 use feed::limits::NUMBERED_BUCKETS;
 use feed::memory::MemoryRows;
 use feed::{
     BucketId, NameTable, Order, PointTable, Rows, RowsMut, SetTable, Space, Span, Stamp, Totals,
-    Value,
+    Value, WalkLimit,
 };
 use proptest::prelude::*;
 use store::{Checkpoint, Store, StoreOptions, StoreWriter};
@@ -30,8 +30,8 @@ enum Step {
     /// Keys of a space from the first number on, so many: values, or none.
     Keys(u32, u64, u64, Option<Vec<u8>>),
     Bucket(u32, Option<u64>),
-    /// Space, from which hash on, how many.
-    Walk(u32, u64, usize),
+    /// Space, rows and bytes at a time.
+    Walk(u32, usize, usize),
     Warm,
     Freeze,
     Run,
@@ -84,8 +84,8 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (0..3u32, 0..40u64, prop_oneof![Just(1), Just(60)], value())
             .prop_map(|(s, first, count, v)| Step::Keys(s, first, count, v)),
         1 => (0..40u32, proptest::option::of(any::<u64>())).prop_map(|(b, v)| Step::Bucket(b, v)),
-        4 => (0..3u32, prop_oneof![Just(0), any::<u64>()], prop_oneof![0..3usize, Just(20), Just(500)])
-            .prop_map(|(s, from, n)| Step::Walk(s, from, n)),
+        4 => (0..3u32, prop_oneof![1..3usize, Just(20), Just(500)], prop_oneof![1..200usize, Just(4_000)])
+            .prop_map(|(space, rows, bytes)| Step::Walk(space, rows, bytes)),
         1 => Just(Step::Warm),
         2 => Just(Step::Freeze),
         2 => Just(Step::Run),
@@ -165,9 +165,9 @@ impl World {
             Step::Bucket(id, keys) => self.write(|rows| {
                 let bucket = |keys| Bucket { space: Space(id), keys, bytes: keys / 2 };
                 let keys = if id < NUMBERED_BUCKETS { keys.or(Some(0)) } else { keys };
-                rows.put_bucket(BucketId(id), keys.map(bucket));
+                rows.put_bucket(BucketId(id.into()), keys.map(bucket));
             }),
-            Step::Walk(space, from, at_least) => self.walk(Space(space), from, at_least),
+            Step::Walk(space, rows, bytes) => self.walk(Space(space), WalkLimit { rows, bytes }),
             Step::Warm => self.writer.as_ref().unwrap().store().warm_keys(|| false),
             Step::Freeze => self.freeze(),
             Step::Run => self.run(),
@@ -196,21 +196,25 @@ impl World {
         });
     }
 
-    /// What a walk that asks again and again finds, and one piece of it.
-    fn walk(&self, space: Space, from: u64, at_least: usize) {
+    /// What a walk in pieces finds, whatever its order is, and that pieces keep to their limit.
+    fn walk(&self, space: Space, limit: WalkLimit) {
         self.check(|rows| {
-            let mut found = Vec::new();
-            let mut next = Some(from);
-            while let Some(from) = next {
-                let piece = rows.keys(space, from, at_least.max(1));
-                let last = piece.last().map(|row| key_hash(space, row.key()));
-                next = last.and_then(|last| last.checked_add(1));
+            let (mut found, mut next) = (Vec::new(), Some(0));
+            while let Some(cursor) = next {
+                let (piece, after) = rows.keys(space, cursor, limit);
+                assert!(after.is_none_or(|after| after > cursor), "a walk comes to an end");
+                assert!(after.is_none() || !piece.is_empty(), "a piece has something");
+                assert!(piece.len() <= limit.rows);
+                let (_, most) =
+                    piece.split_last().map_or((None, &[][..]), |(last, most)| (Some(last), most));
+                let bytes: u64 = most.iter().map(KeyRow::data_bytes).sum();
+                assert!(bytes < limit.bytes as u64, "all but the last row are within the limit");
                 found.extend(piece);
+                next = after;
             }
+            found.sort_by(|a, b| a.key().cmp(b.key()));
             found
         });
-        // Nothing asks for fewer rows than it gets; how many more come is the layers' business.
-        self.check(|rows| rows.keys(space, from, at_least).len().min(at_least));
     }
 
     fn freeze(&mut self) {
@@ -255,7 +259,8 @@ impl World {
 
     fn read_keys(&self) {
         for space in (0..3).map(Space) {
-            self.walk(space, 0, 7);
+            self.walk(space, WalkLimit { rows: 7, bytes: 300 });
+            self.walk(space, WalkLimit::NONE);
             for key in (0..100u64).map(|number| number.to_string()) {
                 self.check(|rows| rows.key(space, key.as_bytes()));
                 // Memory may know nothing, but never something wrong.
@@ -266,7 +271,7 @@ impl World {
             }
         }
         self.check(|rows| (0..40).map(|id| rows.bucket(BucketId(id))).collect::<Vec<_>>());
-        self.check(|rows| rows.buckets());
+        self.check(|rows| rows.bucket_count());
     }
 
     fn read_all(&self) {

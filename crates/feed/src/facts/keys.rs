@@ -1,15 +1,24 @@
 //! Buckets and their keys among the facts.
 //!
-//! **Invariant:** a bucket counts the rows of its space, and a row that expires stands in the table of
-//! expiries under the second in which it does.
+//! **Invariant:** a bucket counts the rows of its space, and every row that expires has an entry in the
+//! table of expiries, under its time, space and key.
 
 use super::{Facts, Txn};
 use crate::ids::{BucketId, Space, Stamp};
-use crate::keys::{Bucket, KeyRow, key_hash};
-use crate::limits::{NUMBERED_BUCKETS, SWEEP_SECONDS_MAX};
+use crate::keys::{Bucket, KeyRow};
+use crate::limits::NUMBERED_BUCKETS;
 use crate::records::{decode, encode};
-use crate::rows::{NameTable, PointTable, Rows, SetTable, Span};
+use crate::rows::{NameTable, PointTable, Rows, SetTable, Span, Value, WalkLimit};
 use crate::text::BucketName;
+
+/// A key and when it expires.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyExpiry {
+    /// Milliseconds since 1970.
+    pub(crate) expires_ms: u64,
+    pub(crate) space: Space,
+    pub(crate) key: Vec<u8>,
+}
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// The row of a key, though it may have expired.
@@ -18,22 +27,27 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.key(space, key)
     }
 
-    /// Rows of keys in the order of their hashes; see [`Rows::keys`].
+    /// Rows of keys from a cursor on; see [`Rows::keys`].
     #[must_use]
-    pub fn rows_of_keys(&self, space: Space, from: u64, at_least: usize) -> Vec<KeyRow> {
-        self.rows.keys(space, from, at_least)
+    pub fn rows_of_keys(
+        &self,
+        space: Space,
+        cursor: u64,
+        limit: WalkLimit,
+    ) -> (Vec<KeyRow>, Option<u64>) {
+        self.rows.keys(space, cursor, limit)
     }
 
-    /// A bucket that stands.
+    /// A bucket.
     #[must_use]
     pub fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
         self.rows.bucket(bucket)
     }
 
-    /// How many buckets were ever made; also the next [`BucketId`].
+    /// Number of buckets, the numbered ones included.
     #[must_use]
-    pub fn buckets(&self) -> usize {
-        self.rows.buckets()
+    pub fn bucket_count(&self) -> usize {
+        self.rows.bucket_count()
     }
 
     /// The bucket of this name.
@@ -52,41 +66,56 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         name.map(|name| (name, id))
     }
 
-    /// Whose keys lie in this space.
+    /// Whose keys are in this space.
     #[must_use]
     pub(crate) fn bucket_of(&self, space: Space) -> Option<BucketId> {
         let row = self.rows.point(PointTable::BucketOfSpace, space.0.into());
-        let first = (space.0 < NUMBERED_BUCKETS).then_some(BucketId(space.0));
+        let first = (space.0 < NUMBERED_BUCKETS).then_some(BucketId(space.0.into()));
         let id = row.map(|row| decode(&row)).or(first)?;
         self.bucket(id).filter(|bucket| bucket.space == space).map(|_| id)
     }
 
-    /// Whether something waits for [`KeyOp::Sweep`](crate::keys::KeyOp::Sweep): keys that expired in a
-    /// second from `from` to before `now`, or keys of a space that no bucket has. If more seconds have
-    /// passed than one sweep walks, it is taken for granted.
+    /// Whether [`KeyOp::Sweep`](crate::keys::KeyOp::Sweep) at this time, in milliseconds since 1970, would
+    /// find something to remove.
     #[must_use]
-    pub fn has_dead_keys(&self, from: u64, now: u64) -> bool {
-        let one = Span { limit: 1, ..Span::ALL };
-        let totals = self.totals();
-        let from = from.max(totals.keys_sweep_second);
-        let expired = || {
-            now.saturating_sub(from) > SWEEP_SECONDS_MAX
-                || (from..now).any(|second| !self.expiring_keys(second, one).is_empty())
-        };
-        totals.keys_expiring > 0 && expired() || self.first_left_space().is_some()
+    pub fn has_dead_keys(&self, now_ms: u64) -> bool {
+        self.next_key_expiry_ms().is_some_and(|expires_ms| expires_ms <= now_ms)
+            || self.first_orphaned_space().is_some()
     }
 
-    /// Hashes and spaces of keys that expire in `second`.
-    pub(crate) fn expiring_keys(&self, second: u64, span: Span) -> Vec<(u64, Space)> {
-        let rows = self.rows.members(SetTable::ExpiringKeys, second, span);
-        rows.into_iter().map(|(hash, space)| (hash, Space(space as u32))).collect()
+    /// When the next key expires, in milliseconds since 1970; it may have expired and not be removed.
+    #[must_use]
+    pub fn next_key_expiry_ms(&self) -> Option<u64> {
+        self.first_key_expiry().map(|next| next.expires_ms)
     }
 
-    /// The first space that no bucket has, and from where on it is not swept yet.
-    pub(crate) fn first_left_space(&self) -> Option<(Space, u64)> {
+    /// The key that expires first.
+    pub(crate) fn first_key_expiry(&self) -> Option<KeyExpiry> {
+        if self.totals().keys_expiring == 0 {
+            return None;
+        }
+        let name = self.rows.first_name(NameTable::KeyExpiry, &[])?;
+        let (expires_ms, rest) = name.split_first_chunk()?;
+        let (space, key) = rest.split_first_chunk()?;
+        Some(KeyExpiry {
+            expires_ms: u64::from_be_bytes(*expires_ms),
+            space: Space(u32::from_be_bytes(*space)),
+            key: key.to_vec(),
+        })
+    }
+
+    /// The first space that no bucket has and that has rows, and the cursor from which on they remain.
+    pub(crate) fn first_orphaned_space(&self) -> Option<(Space, u64)> {
         let first = Span { limit: 1, ..Span::ALL };
-        let rows = self.rows.members(SetTable::LeftSpaces, 0, first);
-        rows.first().map(|(space, from)| (Space(*space as u32), *from))
+        let rows = self.rows.members(SetTable::OrphanedSpaces, 0, first);
+        rows.first().map(|(space, cursor)| (Space(*space as u32), *cursor))
+    }
+
+    /// The first space that was used before and is empty.
+    pub(crate) fn first_free_space(&self) -> Option<Space> {
+        let first = Span { limit: 1, ..Span::ALL };
+        let rows = self.rows.members(SetTable::FreeSpaces, 0, first);
+        rows.first().map(|(space, _)| Space(*space as u32))
     }
 }
 
@@ -112,6 +141,7 @@ impl Txn<'_> {
             self.expect(&row, old_expiry, false);
             self.expect(&row, row.expires_ms(), true);
         }
+        self.work += row.data_bytes() as usize;
         self.rows.put_key(row);
     }
 
@@ -120,38 +150,38 @@ impl Txn<'_> {
         let counted =
             Bucket { keys: bucket.keys - 1, bytes: bucket.bytes - row.data_bytes(), ..bucket };
         self.rows.put_bucket(id, Some(counted));
-        self.remove_left_key(row, stamp);
+        self.remove_orphaned_key(row, stamp);
     }
 
     /// Removes a row that no bucket counts.
-    pub(crate) fn remove_left_key(&mut self, row: &KeyRow, stamp: Stamp) {
+    pub(crate) fn remove_orphaned_key(&mut self, row: &KeyRow, stamp: Stamp) {
         self.expect(row, row.expires_ms(), false);
         self.rows.put_key(KeyRow::removed(row.space(), row.key(), stamp));
     }
 
     /// Notes when a key expires, or no longer.
-    fn expect(&mut self, row: &KeyRow, expires_ms: Option<u64>, stands: bool) {
+    fn expect(&mut self, row: &KeyRow, expires_ms: Option<u64>, expires: bool) {
         if let Some(expires_ms) = expires_ms {
-            let hash = key_hash(row.space(), row.key());
-            self.put_expiring_key(expires_ms / 1_000, hash, row.space(), stands);
+            self.put_key_expiry(expires_ms, row.space(), row.key(), expires);
         }
     }
 
-    pub(crate) fn put_expiring_key(&mut self, second: u64, hash: u64, space: Space, stands: bool) {
-        let stood = self.rows.member(SetTable::ExpiringKeys, second, hash).is_some();
-        if stood != stands {
-            let number = stands.then_some(u64::from(space.0));
-            self.rows.put_member(SetTable::ExpiringKeys, second, hash, number);
-            self.total(|totals| match stands {
-                true => {
-                    let first =
-                        if totals.keys_expiring == 0 { second } else { totals.keys_sweep_second };
-                    totals.keys_sweep_second = first.min(second);
-                    totals.keys_expiring += 1;
-                }
-                false => totals.keys_expiring -= 1,
-            });
-        }
+    pub(crate) fn put_key_expiry(
+        &mut self,
+        expires_ms: u64,
+        space: Space,
+        key: &[u8],
+        expires: bool,
+    ) {
+        let mut name = Vec::with_capacity(12 + key.len());
+        name.extend_from_slice(&expires_ms.to_be_bytes());
+        name.extend_from_slice(&space.0.to_be_bytes());
+        name.extend_from_slice(key);
+        self.rows.put_name(NameTable::KeyExpiry, &name, expires.then(Value::new));
+        self.total(|totals| match expires {
+            true => totals.keys_expiring += 1,
+            false => totals.keys_expiring -= 1,
+        });
     }
 
     /// Sets or removes a bucket, and notes whose its space is.
@@ -169,16 +199,25 @@ impl Txn<'_> {
         self.rows.put_name(NameTable::Bucket, name.as_str().as_bytes(), row);
     }
 
-    /// Leaves the space of a bucket to the sweep.
-    pub(crate) fn leave_space(&mut self, bucket: Bucket) {
+    /// Takes the space of a bucket away from it: its rows are removed piece by piece, and then it is free.
+    pub(crate) fn orphan_space(&mut self, bucket: Bucket) {
         self.rows.put_point(PointTable::BucketOfSpace, bucket.space.0.into(), None);
         if bucket.keys > 0 {
-            self.put_left_space(bucket.space, Some(0));
+            self.put_orphaned_space(bucket.space, Some(0));
+        } else {
+            self.put_free_space(bucket.space, true);
         }
     }
 
-    /// Notes from which hash on a left space is to be swept; nothing if it is empty.
-    pub(crate) fn put_left_space(&mut self, space: Space, from: Option<u64>) {
-        self.rows.put_member(SetTable::LeftSpaces, 0, space.0.into(), from);
+    /// Notes from which cursor on the rows of an orphaned space remain; nothing if there are none.
+    pub(crate) fn put_orphaned_space(&mut self, space: Space, cursor: Option<u64>) {
+        // The largest number has no place in a set. One step back, a row may be met twice.
+        let cursor = cursor.map(|cursor| cursor.min(u64::MAX - 1));
+        self.rows.put_member(SetTable::OrphanedSpaces, 0, space.0.into(), cursor);
+    }
+
+    /// Notes that an empty space may be used again, or is.
+    pub(crate) fn put_free_space(&mut self, space: Space, free: bool) {
+        self.rows.put_member(SetTable::FreeSpaces, 0, space.0.into(), free.then_some(0));
     }
 }

@@ -1,39 +1,36 @@
-//! Buckets: named maps of keys to values. [`KeyRow`] is a key as it lies in memory, [`KeyOp`] what can
+//! Buckets: named maps of keys to values. [`KeyRow`] is a key as it is held in memory, [`KeyOp`] what can
 //! be done to keys.
 //!
-//! A bucket's keys lie in its **space**. Emptying a bucket gives it a new, empty space, and swapping
+//! A bucket's keys are in its **space**. Emptying a bucket gives it another, empty space, and swapping
 //! two exchanges their spaces: both take no longer for a million keys than for one. The rows of a
-//! space that no bucket has are swept piece by piece.
+//! space that no bucket has are removed piece by piece, and then the space is used again.
 //!
-//! Keys are walked in the order of [`key_hash`], not of the alphabet: a walk that began before keys
-//! came and went goes on at a number, and meets every key that stood all the while exactly once.
+//! Keys are walked in an order that is the store's own and secret, not that of the alphabet: a walk that
+//! began before keys came and went goes on at a number, and meets every key that existed all the while
+//! exactly once; and nobody can make keys that share a place.
 
 mod answer;
 mod op;
+mod ops;
 mod row;
 
 use serde::{Deserialize, Serialize};
 
 pub use answer::{KeyAnswer, KeyRefusal};
-pub use op::{Expiry, KeyOp, KeyOps, Only, OnlyExpiry, Watched};
+pub use op::{Expiry, KeyOp, Only, OnlyExpiry, Watched};
+pub use ops::{KeyOps, OpPlace};
 pub use row::{KeyParts, KeyRow};
 pub use serde_bytes::Bytes;
 
 use crate::ids::Space;
 use crate::rows::Value;
 
-/// Where a key stands in the walk through its space. Part of the format of stores.
-#[must_use]
-pub fn key_hash(space: Space, key: &[u8]) -> u64 {
-    xxhash_rust::xxh3::xxh3_64_with_seed(key, u64::from(space.0))
-}
-
 /// What a bucket holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// Where its keys lie now.
+    /// Where its keys are now.
     pub space: Space,
-    /// Rows of keys; those that expired count until they are swept.
+    /// Rows of keys; those that expired count until they are removed.
     pub keys: u64,
     /// Bytes of these keys and their values.
     pub bytes: u64,

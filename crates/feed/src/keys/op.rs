@@ -1,11 +1,8 @@
-//! What can be done to keys, and what comes of it.
-//!
-//! Operations are written one behind the other into [`KeyOps`], which is what the log keeps: a
-//! client's pipeline, or a transaction, or what several clients sent at the same time, is one command.
-//! They borrow from the bytes they were read from, so that a value is copied only into its row.
+//! What can be done to keys. Operations borrow from the bytes they were read from, so that a value is
+//! copied only into its row; [`KeyOps`](super::KeyOps) holds many of them.
 
 use serde::{Deserialize, Serialize};
-use serde_bytes::{ByteBuf, Bytes};
+use serde_bytes::Bytes;
 
 use crate::ids::{BucketId, Stamp};
 use crate::text::BucketName;
@@ -172,9 +169,9 @@ pub enum KeyOp<'a> {
         /// Where to.
         to_bucket: BucketId,
     },
-    /// Removes every key of a bucket, or of all. Answers [`Done`](crate::keys::KeyAnswer::Done).
+    /// Removes every key of a bucket. Answers [`Done`](crate::keys::KeyAnswer::Done).
     Flush {
-        /// Which; all, if none.
+        /// Which; all there are, if none, which only logs of format 1 ask for.
         bucket: Option<BucketId>,
     },
     /// Exchanges what two buckets hold. Answers [`Done`](crate::keys::KeyAnswer::Done).
@@ -206,6 +203,8 @@ pub enum KeyOp<'a> {
     /// Removes rows of keys that expired or whose bucket is gone, a bounded piece. The node asks, not
     /// a person. Answers [`Swept`](crate::keys::KeyAnswer::Swept).
     Sweep,
+    /// Removes every key of the numbered buckets. Answers [`Done`](crate::keys::KeyAnswer::Done).
+    FlushNumbered,
 }
 
 /// A key as it was when a client began to watch it.
@@ -263,84 +262,4 @@ pub enum OnlyExpiry {
     IfSomeAndLater,
     /// If it expires, and the new expiry is earlier.
     IfSomeAndEarlier,
-}
-
-/// Operations one behind the other, as the log keeps them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeyOps {
-    count: u32,
-    bytes: ByteBuf,
-}
-
-impl KeyOps {
-    /// Adds one at the end.
-    pub fn push(&mut self, op: &KeyOp<'_>) {
-        let bytes = std::mem::take(&mut self.bytes).into_vec();
-        self.bytes = match postcard::to_extend(op, bytes) {
-            Ok(bytes) => ByteBuf::from(bytes),
-            Err(error) => unreachable!("an operation serialises into memory: {error}"),
-        };
-        self.count += 1;
-    }
-
-    /// Moves all of `other` behind those that are here.
-    pub fn append(&mut self, other: &mut Self) {
-        self.bytes.extend_from_slice(&other.bytes);
-        self.count += other.count;
-        other.clear();
-    }
-
-    /// Forgets all of them and keeps the memory.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.count = 0;
-    }
-
-    /// How many.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.count as usize
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// How many stamps they take: one each.
-    #[must_use]
-    pub fn stamps(&self) -> usize {
-        self.len().max(1)
-    }
-
-    /// Bytes in memory and in the log.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Reads them back.
-    ///
-    /// # Panics
-    /// While reading, if the bytes are not operations: they were written by [`KeyOps::push`] and came
-    /// through the log's checksum.
-    pub fn iter(&self) -> impl Iterator<Item = KeyOp<'_>> {
-        let mut rest = self.bytes.as_slice();
-        (0..self.count).map(move |_| match postcard::take_from_bytes(rest) {
-            Ok((op, behind)) => {
-                rest = behind;
-                op
-            }
-            Err(error) => panic!("an operation reads back: {error}"),
-        })
-    }
-}
-
-impl<'a> FromIterator<KeyOp<'a>> for KeyOps {
-    fn from_iter<T: IntoIterator<Item = KeyOp<'a>>>(ops: T) -> Self {
-        let mut all = Self::default();
-        ops.into_iter().for_each(|op| all.push(&op));
-        all
-    }
 }

@@ -26,7 +26,7 @@ impl World {
     pub(crate) fn new() -> Self {
         let mut world = Self {
             rows: MemoryRows::default(),
-            clock: StampClock::new(0, Stamp(0)),
+            clock: StampClock::new(Stamp(0)),
             now_ms: feed::ids::EPOCH_MS + 400 * DAY_MS,
             effects: Vec::new(),
             log: Vec::new(),

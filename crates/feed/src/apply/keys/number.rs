@@ -1,8 +1,9 @@
 //! Numbers in values: whole ones of 64 bits, and decimals that add up as on paper.
 
 use crate::keys::KeyRefusal;
+use crate::limits::FLOAT_BYTES_MAX;
 
-/// Digits behind the point that are kept.
+/// Digits after the point that are kept.
 const PLACES: u32 = 17;
 /// 1 in units of the last place.
 const ONE: i128 = 10_i128.pow(PLACES);
@@ -37,6 +38,9 @@ pub(super) fn add_decimals(a: &[u8], b: &[u8]) -> Result<String, KeyRefusal> {
 
 /// Checks that a text is a number at all; one that is infinite is one.
 fn number(text: &[u8]) -> Result<&str, KeyRefusal> {
+    if text.len() > FLOAT_BYTES_MAX {
+        return Err(KeyRefusal::NotFloat);
+    }
     let text = std::str::from_utf8(text).map_err(|_| KeyRefusal::NotFloat)?;
     let number = text.parse::<f64>().map_err(|_| KeyRefusal::NotFloat)?;
     if number.is_nan() { Err(KeyRefusal::NotFloat) } else { Ok(text) }

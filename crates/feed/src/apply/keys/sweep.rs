@@ -1,76 +1,80 @@
-//! Removing rows that nobody can see any more, a bounded piece a command: keys that expired, then
-//! keys of spaces that no bucket has.
+//! Removing rows that nobody can see any more, a bounded piece a command: keys that expired, then keys
+//! of spaces that no bucket has.
 
 use super::Keys;
-use crate::ids::Space;
-use crate::keys::{KeyAnswer, key_hash};
-use crate::limits::{SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX};
-use crate::rows::Span;
+use crate::keys::{KeyAnswer, KeyRow};
+use crate::limits::{SWEEP_BYTES_MAX, SWEEP_ROWS_MAX};
+use crate::rows::WalkLimit;
+
+/// What one sweep may still do. It ends after the row with which it has done too much.
+struct Budget {
+    rows: usize,
+    bytes: usize,
+}
+
+impl Budget {
+    fn is_used_up(&self) -> bool {
+        self.rows == 0 || self.bytes == 0
+    }
+
+    /// Counts a row, with what had to be read to remove it.
+    fn spend(&mut self, bytes: usize) {
+        self.rows = self.rows.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
 
 impl Keys<'_, '_> {
     pub(super) fn sweep(&mut self) -> KeyAnswer {
-        let mut room = SWEEP_ROWS_MAX;
-        let more_expired = self.sweep_expired(&mut room);
-        let more_left = self.sweep_left(&mut room);
-        KeyAnswer::Swept { rows: SWEEP_ROWS_MAX - room, more: more_expired || more_left }
+        let mut budget = Budget { rows: SWEEP_ROWS_MAX as usize, bytes: SWEEP_BYTES_MAX };
+        let more = self.sweep_expired(&mut budget) || self.sweep_orphaned(&mut budget);
+        KeyAnswer::Swept { rows: SWEEP_ROWS_MAX - budget.rows as u32, more }
     }
 
-    /// Walks the seconds of expiry up to the one of this stamp, in which keys may still live.
-    fn sweep_expired(&mut self, room: &mut u32) -> bool {
-        let now = self.stamp.unix_second();
-        let totals = self.txn.facts().totals();
-        let mut second = totals.keys_sweep_second;
-        let end = now.min(second.saturating_add(SWEEP_SECONDS_MAX));
-        while second < end && self.txn.facts().totals().keys_expiring > 0 {
-            let limit = *room as usize + 1;
-            let dead = self.txn.facts().expiring_keys(second, Span { limit, ..Span::ALL });
-            let all = dead.len() < limit;
-            for (hash, space) in dead.into_iter().take(*room as usize) {
-                self.remove_expired(second, hash, space);
-                *room -= 1;
-            }
-            if !all {
-                break;
-            }
-            second += 1;
-        }
-        if self.txn.facts().totals().keys_expiring == 0 {
-            // Nothing waits anywhere: the seconds until now need no walk.
-            second = now;
-        }
-        self.txn.total(|totals| totals.keys_sweep_second = second);
-        second < now
-    }
-
-    fn remove_expired(&mut self, second: u64, hash: u64, space: Space) {
-        let rows = self.txn.facts().rows_of_keys(space, hash, 1);
-        let dead = rows
-            .iter()
-            .filter(|row| key_hash(space, row.key()) == hash && !row.is_live(self.now_ms));
-        let id = self.txn.facts().bucket_of(space);
-        for row in dead {
-            if let Some((id, bucket)) = id.and_then(|id| Some((id, self.txn.facts().bucket(id)?))) {
-                self.txn.remove_key(id, bucket, row, self.stamp);
-            }
-        }
-        // Gone already, unless the row is of a space that was left: that one is swept as a whole.
-        self.txn.put_expiring_key(second, hash, space, false);
-    }
-
-    /// Removes rows of spaces that no bucket has.
-    fn sweep_left(&mut self, room: &mut u32) -> bool {
-        while let Some((space, from)) = self.txn.facts().first_left_space() {
-            if *room == 0 {
+    /// Removes keys in the order in which they expired; returns whether more have.
+    fn sweep_expired(&mut self, budget: &mut Budget) -> bool {
+        loop {
+            let next = self.txn.facts().first_key_expiry();
+            let Some(next) = next.filter(|next| next.expires_ms <= self.now_ms) else {
+                return false;
+            };
+            if budget.is_used_up() {
                 return true;
             }
-            let rows = self.txn.facts().rows_of_keys(space, from, *room as usize);
-            for row in &rows {
-                self.txn.remove_left_key(row, self.stamp);
+            let row = self.txn.facts().key(next.space, &next.key);
+            budget.spend(next.key.len() + row.as_ref().map_or(0, |row| row.data_bytes() as usize));
+            match row.filter(|row| row.expires_ms() == Some(next.expires_ms)) {
+                Some(row) => self.remove_expired(&row),
+                // In no row any more. It cannot be, and must not stop the sweep if it is.
+                None => self.txn.put_key_expiry(next.expires_ms, next.space, &next.key, false),
             }
-            let all = rows.len() < *room as usize;
-            *room -= (rows.len() as u32).min(*room);
-            let next = rows.last().and_then(|row| key_hash(space, row.key()).checked_add(1));
-            self.txn.put_left_space(space, next.filter(|_| !all));
+        }
+    }
+
+    fn remove_expired(&mut self, row: &KeyRow) {
+        let id = self.txn.facts().bucket_of(row.space());
+        match id.and_then(|id| Some((id, self.txn.facts().bucket(id)?))) {
+            Some((id, bucket)) => self.txn.remove_key(id, bucket, row, self.stamp),
+            None => self.txn.remove_orphaned_key(row, self.stamp),
+        }
+    }
+
+    /// Removes rows of spaces that no bucket has; returns whether more are left.
+    fn sweep_orphaned(&mut self, budget: &mut Budget) -> bool {
+        while let Some((space, cursor)) = self.txn.facts().first_orphaned_space() {
+            if budget.is_used_up() {
+                return true;
+            }
+            let limit = WalkLimit { rows: budget.rows, bytes: budget.bytes };
+            let (rows, next) = self.txn.facts().rows_of_keys(space, cursor, limit);
+            for row in &rows {
+                self.txn.remove_orphaned_key(row, self.stamp);
+                budget.spend(row.data_bytes() as usize);
+            }
+            self.txn.put_orphaned_space(space, next);
+            if next.is_none() {
+                self.txn.put_free_space(space, true);
+            }
         }
         false
     }

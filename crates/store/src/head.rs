@@ -1,0 +1,57 @@
+//! The row that describes the store: format version, applied position, the secret that orders keys, totals.
+
+use feed::Totals;
+use feed::records::{decode, encode};
+
+use crate::FORMAT_VERSION;
+use crate::disk::Disk;
+use crate::error::StoreError;
+use crate::hash::KeyHasher;
+use crate::migrate;
+
+/// What the row says. Version 4 of the format: version (`u32`), applied position (`u64`), seed (16 bytes),
+/// totals (postcard); numbers little endian. Earlier versions have no seed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    /// Position of the log up to which the rows are applied.
+    pub(crate) applied: u64,
+    pub(crate) hasher: KeyHasher,
+    pub(crate) totals: Totals,
+}
+
+impl Head {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = FORMAT_VERSION.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&self.applied.to_le_bytes());
+        bytes.extend_from_slice(&self.hasher.seed());
+        bytes.extend_from_slice(&encode(&self.totals));
+        bytes
+    }
+
+    /// Reads the row. A store of an earlier version becomes one of this version first, with `hasher` for
+    /// its keys.
+    pub(crate) fn read(disk: &Disk, bytes: &[u8], hasher: KeyHasher) -> Result<Self, StoreError> {
+        let malformed = StoreError::Damaged("the row that describes it is too short");
+        let Some((version, rest)) = bytes.split_first_chunk() else { return Err(malformed) };
+        let found = u32::from_le_bytes(*version);
+        if found > FORMAT_VERSION {
+            return Err(StoreError::NewerFormat { found, known: FORMAT_VERSION });
+        }
+        let Some((applied, rest)) = rest.split_first_chunk() else { return Err(malformed) };
+        let applied = u64::from_le_bytes(*applied);
+        if found == FORMAT_VERSION {
+            let Some((seed, totals)) = rest.split_first_chunk() else { return Err(malformed) };
+            return Ok(Self { applied, hasher: KeyHasher::new(*seed), totals: decode(totals) });
+        }
+        let mut totals = rest.to_vec();
+        // What later versions added, a zero of one byte each: friendships, stories and the second of
+        // their sweep; spaces, keys that expire and, in version 3, the second of their sweep.
+        let missing = match found {
+            1 => 6,
+            2 => 3,
+            _ => 0,
+        };
+        totals.resize(totals.len() + missing, 0);
+        migrate::to_version_4(disk, Self { applied, hasher, totals: decode(&totals) })
+    }
+}
