@@ -187,7 +187,7 @@ impl KeyOp<'_> {
     /// the same group has to be costed with the longest value there can be.
     #[must_use]
     pub fn exchanges_keys(&self) -> bool {
-        matches!(self, Self::Swap { .. } | Self::Create { .. } | Self::Drop { .. })
+        matches!(self, Self::Swap { .. })
     }
 }
 

@@ -36,7 +36,7 @@ impl World {
         let ops: KeyOps = ops.iter().cloned().collect();
         let stamp = self.clock.next_run(self.now_ms, ops.stamps());
         let mut answers = Vec::new();
-        apply_keys(&mut Txn::new(&mut self.rows), stamp, &ops, &mut |_| (), &mut answers);
+        apply_keys(&mut Txn::new(&mut self.rows), stamp, &ops, &mut |_, _| (), &mut answers);
         let entry = Entry { stamp, idempotency: None, command: Command::Keys(ops) };
         apply(&mut Txn::new(&mut self.replayed), &entry, &mut Vec::new()).outcome.unwrap();
         answers
@@ -330,7 +330,13 @@ fn what_stands_between_operations_sees_those_before_and_none_that_are_skipped() 
     let stamp = world.clock.next_run(world.now_ms, ops.stamps());
     let mut seen = Vec::new();
     let mut answers = Vec::new();
-    apply_keys(&mut Txn::new(&mut world.rows), stamp, &ops, &mut |at| seen.push(at), &mut answers);
+    apply_keys(
+        &mut Txn::new(&mut world.rows),
+        stamp,
+        &ops,
+        &mut |at, _| seen.push(at),
+        &mut answers,
+    );
     assert_eq!(seen, [0, 1, 2, 5, 6]);
     assert_eq!(told(answers.last().unwrap()), "2");
 }

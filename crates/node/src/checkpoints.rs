@@ -1,34 +1,35 @@
-//! When the overlay goes to the store, and when the log is cut behind it.
+//! When the overlay goes to the store, and when the log is cut after that.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use commitlog::{LocalLog, Log, Position, SyncPoint};
 use store::{Checkpoint, Store, StoreError, StoreWriter};
 
-use crate::fatal::fatal;
-use crate::log::{LocalLog, Log, Position, SyncPoint};
+use crate::fatal::DiskError;
 use crate::metrics::Metrics;
 use crate::threads::spawn;
 
-/// Commands after which a checkpoint is due even if the overlay is small: bounds the replay at the
-/// next start to about a second.
-const COMMANDS_MAX: usize = 1_500_000;
+/// Work after which a checkpoint is due even if the overlay is small, in the unit of
+/// [`feed::Cost::work`]: bounds the replay at the next start to about a second. 1.5 million small
+/// commands, or 730 MiB of values written again.
+pub(crate) const WORK_MAX: usize = 1_500_000 * feed::cost::WORK_PER_ROW;
 /// An idle server takes a checkpoint of what it has after this long.
 const IDLE: Duration = Duration::from_secs(30);
 
 /// Takes checkpoints, one at a time, on a thread of their own.
 pub(crate) struct Checkpoints {
     overlay_bytes_max: usize,
-    /// Commands applied since the overlay was frozen last.
-    commands: usize,
+    /// Work done since the overlay was frozen last.
+    work: usize,
     last: Instant,
     running: Option<Running>,
     /// Whether an erasure is wanted; see [`Checkpoints::want_erasure`].
     erasing: bool,
     erasure: Option<JoinHandle<()>>,
-    /// Completed ones, oldest first; the log is cut behind the older of the last two, or behind the
+    /// Completed ones, oldest first; the log is cut after the older of the last two, or after the
     /// last one if that erased.
     completed: VecDeque<Position>,
     metrics: Arc<Metrics>,
@@ -37,22 +38,22 @@ pub(crate) struct Checkpoints {
 /// A checkpoint under way.
 struct Running {
     position: Position,
-    /// What is to be erased behind it, if anything.
+    /// What is to be erased after it, if anything.
     erased: Option<Store>,
     thread: JoinHandle<()>,
 }
 
 impl Checkpoints {
-    /// `applied` is what the store holds, `commands` how many were replayed onto it.
+    /// `applied` is what the store holds, `work` what replaying the log onto it took.
     pub(crate) fn new(
         overlay_bytes_max: usize,
         applied: Position,
-        commands: usize,
+        work: usize,
         metrics: Arc<Metrics>,
     ) -> Self {
         Self {
             overlay_bytes_max,
-            commands,
+            work,
             last: Instant::now(),
             running: None,
             erasing: false,
@@ -62,70 +63,82 @@ impl Checkpoints {
         }
     }
 
-    /// After a group: starts a checkpoint if the overlay is full or the replay would be long. If
-    /// the overlay has grown to twice its bound while one is under way, waits for it: memory is
-    /// bounded, at the price of a pause in writing.
-    pub(crate) fn when_due(&mut self, rows: &mut StoreWriter, log: &mut LocalLog, commands: usize) {
-        self.commands += commands;
-        self.conclude(rows, log);
+    /// After a group that took so much work: starts a checkpoint if the overlay is full or the replay
+    /// would be long. If there is twice as much while one is under way, waits for it: memory and the
+    /// next start are bounded, at the price of a pause in writing.
+    pub(crate) fn when_due(
+        &mut self,
+        rows: &mut StoreWriter,
+        log: &mut LocalLog,
+        work: usize,
+    ) -> Result<(), DiskError> {
+        self.work += work;
+        self.conclude(rows, log)?;
         let bytes = rows.overlay_bytes();
-        if bytes < self.overlay_bytes_max && self.commands < COMMANDS_MAX {
-            return;
+        if bytes < self.overlay_bytes_max && self.work < WORK_MAX {
+            return Ok(());
         }
         if self.is_running() {
-            if bytes < 2 * self.overlay_bytes_max {
-                return;
+            if bytes < 2 * self.overlay_bytes_max && self.work < 2 * WORK_MAX {
+                return Ok(());
             }
             tracing::debug!("writing waits for a checkpoint");
         }
-        self.finish(log);
+        self.finish(log)?;
         self.start(rows, log);
+        Ok(())
     }
 
     /// While nothing is asked for: puts what there is into the store, so that the next start is
     /// quick.
-    pub(crate) fn when_idle(&mut self, rows: &mut StoreWriter, log: &mut LocalLog) {
-        self.conclude(rows, log);
-        if !self.is_running() && self.commands > 0 && self.last.elapsed() >= IDLE {
+    pub(crate) fn when_idle(
+        &mut self,
+        rows: &mut StoreWriter,
+        log: &mut LocalLog,
+    ) -> Result<(), DiskError> {
+        self.conclude(rows, log)?;
+        if !self.is_running() && self.work > 0 && self.last.elapsed() >= IDLE {
             self.start(rows, log);
         }
+        Ok(())
     }
 
     /// What removed stories left in the files is to be erased: the log is dropped up to the next
-    /// checkpoint, and behind that the store rewrites the rows of those that stand.
+    /// checkpoint, and after that the store rewrites the rows of those that remain.
     pub(crate) fn want_erasure(&mut self) {
         self.erasing = true;
     }
 
     /// Cuts the log behind a checkpoint that has ended. Starts an erasing one if it is wanted, once
     /// the log has a new segment: then nothing of what came before has to stay.
-    fn conclude(&mut self, rows: &mut StoreWriter, log: &mut LocalLog) {
+    fn conclude(&mut self, rows: &mut StoreWriter, log: &mut LocalLog) -> Result<(), DiskError> {
         if self.is_running() {
-            return;
+            return Ok(());
         }
-        self.finish(log);
+        self.finish(log)?;
         let erases = self.erasure.as_ref().is_some_and(|thread| !thread.is_finished());
-        if !self.erasing || erases {
-            return;
+        if self.erasing && !erases && log.renew()? {
+            self.start(rows, log);
         }
-        match log.renew() {
-            Ok(true) => self.start(rows, log),
-            Ok(false) => {}
-            Err(error) => fatal("the log could not be continued in a new file", &error),
-        }
+        Ok(())
     }
 
     /// At the end: everything into the store.
-    pub(crate) fn last(&mut self, rows: &mut StoreWriter, log: &mut LocalLog) {
-        self.finish(log);
-        if self.commands > 0 {
+    pub(crate) fn last(
+        &mut self,
+        rows: &mut StoreWriter,
+        log: &mut LocalLog,
+    ) -> Result<(), DiskError> {
+        self.finish(log)?;
+        if self.work > 0 {
             self.start(rows, log);
-            self.finish(log);
+            self.finish(log)?;
         }
         // It holds the store, which somebody may open again as soon as this one is closed.
         if let Some(erasure) = self.erasure.take() {
             drop(erasure.join());
         }
+        Ok(())
     }
 
     fn is_running(&self) -> bool {
@@ -142,53 +155,48 @@ impl Checkpoints {
         let erased = (self.erasing && log.is_renewed()).then(|| rows.store());
         self.erasing &= erased.is_none();
         self.running = Some(Running { position, erased, thread });
-        self.commands = 0;
+        self.work = 0;
         self.last = Instant::now();
     }
 
     /// Waits for the checkpoint under way, if any, and cuts the log.
-    fn finish(&mut self, log: &mut LocalLog) {
-        let Some(Running { position, erased, thread }) = self.running.take() else { return };
+    fn finish(&mut self, log: &mut LocalLog) -> Result<(), DiskError> {
+        let Some(Running { position, erased, thread }) = self.running.take() else {
+            return Ok(());
+        };
         drop(thread.join());
         self.completed.push_back(position);
         while self.completed.len() > if erased.is_some() { 1 } else { 2 } {
             self.completed.pop_front();
         }
-        if let Some(older) = self.completed.front()
-            && let Err(error) = log.cut(*older)
-        {
-            fatal("the log could not be cut", &error);
+        if let Some(older) = self.completed.front() {
+            log.cut(*older)?;
         }
         if let Some(store) = erased {
             self.erasure = Some(spawn("erasure", move || erase(&store)));
         }
+        Ok(())
     }
 }
 
 /// Runs a checkpoint to its end. The log comes first, or a power loss could leave a store that is
 /// ahead of it. A store that cannot be written stops the process: the log keeps what it would have
 /// held.
-fn run(logged: &SyncPoint, checkpoint: Checkpoint, metrics: &Metrics) {
+fn run(logged: &SyncPoint, checkpoint: Checkpoint, metrics: &Metrics) -> Result<(), DiskError> {
     let start = Instant::now();
-    if let Err(error) = logged.sync() {
-        fatal("the log could not be made durable", &error);
-    }
-    match checkpoint.run() {
-        Ok(stats) => {
-            Metrics::observe(&metrics.checkpoint, start.elapsed());
-            tracing::debug!(?stats, "checkpoint");
-        }
-        Err(error) => fatal("a checkpoint could not be written", &error),
-    }
+    logged.sync()?;
+    let stats = checkpoint.run()?;
+    Metrics::observe(&metrics.checkpoint, start.elapsed());
+    tracing::debug!(?stats, "checkpoint");
+    Ok(())
 }
 
 /// On a thread of its own: writing must not wait for it, however many stories there are.
-fn erase(store: &Store) {
+fn erase(store: &Store) -> Result<(), DiskError> {
     loop {
         match store.erase() {
-            Ok(()) => return,
             Err(StoreError::StillRead) => tracing::warn!("a read holds up the erasure of stories"),
-            Err(error) => fatal("removed stories could not be erased", &error),
+            done => return Ok(done?),
         }
     }
 }

@@ -1,21 +1,26 @@
-//! The end of the process when going on would lie.
+//! Errors of the disk, and the one place that ends the process for them.
 
-/// Reports `error` and ends the process at once.
+use commitlog::LogError;
+use store::StoreError;
+
+/// Why a thread of the node cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DiskError {
+    /// The log could not be written, made durable or cut.
+    #[error("the log failed")]
+    Log(#[from] LogError),
+    /// A checkpoint or an erasure could not be written.
+    #[error("the store failed")]
+    Store(#[from] StoreError),
+    /// A thread could not be started.
+    #[error("a thread could not be started")]
+    Thread(#[from] std::io::Error),
+}
+
+/// Ends the process at once.
 ///
 /// After a failed write or fsync of the log nobody knows what the disk holds; retrying could report
 /// as durable what is not. The next start reads the log and knows.
-pub(crate) fn fatal(what: &str, error: &(dyn std::error::Error + 'static)) -> ! {
-    let mut causes = String::new();
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        causes.push_str(": ");
-        causes.push_str(&error.to_string());
-        cause = error.source();
-    }
-    let reason = format!("{what}{causes}; stopping: going on could lose acknowledged changes");
-    tracing::error!("{reason}");
-    if !tracing::dispatcher::has_been_set() {
-        eprintln!("{reason}");
-    }
-    std::process::abort();
+pub(crate) fn end(error: &DiskError) -> ! {
+    store::fatal("going on could lose acknowledged changes", error)
 }

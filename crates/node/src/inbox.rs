@@ -1,56 +1,99 @@
-//! Where commands wait for the writer: bounded, taken out all at once so that one fsync serves them
+//! Where changes wait for the writer: bounded, taken out all at once so that one fsync serves them
 //! all.
+//!
+//! **Invariant:** what was put in and is not answered yet, wherever it is, is within the bounds.
 
 use std::time::Duration;
 
 use feed::keys::KeyOps;
-use feed::{Command, Idempotency, Reply};
+use feed::{Reply, Request};
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
 
+use crate::applier::Answer;
 use crate::keys::{KeyReplies, ReadAt};
 
-/// Bytes of operations on keys that may wait.
+/// Bytes of operations on keys that may be under way.
 const BYTES_MAX: usize = 64 << 20;
 
-/// A command with what makes it happen at most once.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// What.
-    pub command: Command,
-    /// At most once, if given.
-    pub idempotency: Option<Idempotency>,
+/// What one caller wants changed.
+pub(crate) enum Changes {
+    /// Commands, applied in order.
+    Requests(SmallVec<[Request; 1]>),
+    /// Operations on keys, applied in order, and reads between them.
+    Keys { ops: KeyOps, reads: Vec<ReadAt> },
 }
 
-impl From<Command> for Request {
-    fn from(command: Command) -> Self {
-        Self { command, idempotency: None }
+/// Changes of one caller, and how to answer.
+pub(crate) struct Submission<T = Ticket> {
+    pub(crate) changes: Changes,
+    pub(crate) ticket: T,
+}
+
+/// Who waits for an answer.
+pub(crate) struct Ticket {
+    reply_to: ReplyTo,
+    size: Size,
+}
+
+enum ReplyTo {
+    Requests(oneshot::Sender<SmallVec<[Reply; 1]>>),
+    Keys(oneshot::Sender<KeyReplies>),
+}
+
+/// What a submission counts for while it is under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Size {
+    commands: usize,
+    bytes: usize,
+}
+
+impl std::ops::AddAssign for Size {
+    fn add_assign(&mut self, other: Self) {
+        self.commands += other.commands;
+        self.bytes += other.bytes;
     }
 }
 
-/// Changes of one caller, applied in order and answered together.
-pub(crate) enum Submission {
-    /// Commands one by one.
-    Requests { requests: SmallVec<[Request; 1]>, reply: oneshot::Sender<SmallVec<[Reply; 1]>> },
-    /// One command that changes keys.
-    Keys { ops: KeyOps, reads: Vec<ReadAt>, reply: oneshot::Sender<KeyReplies> },
+impl Ticket {
+    /// Answers; a caller who has gone away gets nothing. Returns what the submission counted for, for
+    /// [`Inbox::release`].
+    pub(crate) fn answer(self, answer: Answer) -> Size {
+        match (self.reply_to, answer) {
+            (ReplyTo::Requests(reply), Answer::Requests(replies)) => drop(reply.send(replies)),
+            (ReplyTo::Keys(reply), Answer::Keys(replies)) => drop(reply.send(replies)),
+            _ => unreachable!("the answer is to the question"),
+        }
+        self.size
+    }
 }
 
 impl Submission {
-    pub(crate) fn commands(&self) -> usize {
-        match self {
-            Self::Requests { requests, .. } => requests.len(),
-            Self::Keys { ops, .. } => ops.len(),
-        }
+    /// Commands, and where their replies come.
+    pub(crate) fn of_requests(
+        requests: SmallVec<[Request; 1]>,
+    ) -> (Self, oneshot::Receiver<SmallVec<[Reply; 1]>>) {
+        let (reply, replies) = oneshot::channel();
+        let size = Size { commands: requests.len(), bytes: 0 };
+        let ticket = Ticket { reply_to: ReplyTo::Requests(reply), size };
+        (Self { changes: Changes::Requests(requests), ticket }, replies)
     }
 
-    /// Bytes of what has no small bound of its own.
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Requests { .. } => 0,
-            Self::Keys { ops, .. } => ops.bytes(),
-        }
+    /// Operations on keys, and where their replies come.
+    pub(crate) fn of_keys(
+        ops: KeyOps,
+        reads: Vec<ReadAt>,
+    ) -> (Self, oneshot::Receiver<KeyReplies>) {
+        let (reply, replies) = oneshot::channel();
+        let size = Size { commands: ops.len(), bytes: ops.bytes() };
+        let ticket = Ticket { reply_to: ReplyTo::Keys(reply), size };
+        (Self { changes: Changes::Keys { ops, reads }, ticket }, replies)
+    }
+
+    /// Whether the views will hear of it.
+    pub(crate) fn has_effects(&self) -> bool {
+        matches!(self.changes, Changes::Requests(_))
     }
 }
 
@@ -86,13 +129,13 @@ pub(crate) struct Inbox {
 #[derive(Default)]
 struct State {
     waiting: Vec<Submission>,
-    commands: usize,
-    bytes: usize,
+    /// Of everything that is not answered.
+    under_way: Size,
     closed: bool,
 }
 
 impl Inbox {
-    /// Holds at most `commands_max` commands.
+    /// For at most `commands_max` commands under way.
     pub(crate) fn new(commands_max: usize) -> Self {
         Self {
             state: Mutex::default(),
@@ -102,18 +145,19 @@ impl Inbox {
         }
     }
 
-    /// Puts a submission in line. One larger than the whole inbox is taken when the inbox is empty.
+    /// Puts a submission in line. One larger than the whole inbox is taken when nothing is under way.
     pub(crate) fn put(&self, submission: Submission) -> Result<(), (SubmitError, Submission)> {
         let mut state = self.state.lock();
         if state.closed {
             return Err((SubmitError::Stopped, submission));
         }
-        let commands = state.commands + submission.commands();
-        let bytes = state.bytes + submission.bytes();
-        if (commands > self.commands_max || bytes > BYTES_MAX) && !state.waiting.is_empty() {
+        let idle = state.under_way.commands == 0;
+        let mut sum = state.under_way;
+        sum += submission.ticket.size;
+        if (sum.commands > self.commands_max || sum.bytes > BYTES_MAX) && !idle {
             return Err((SubmitError::Busy, submission));
         }
-        (state.commands, state.bytes) = (commands, bytes);
+        state.under_way = sum;
         state.waiting.push(submission);
         let first = state.waiting.len() == 1;
         drop(state);
@@ -147,10 +191,16 @@ impl Inbox {
             return if state.closed { Taken::Closed } else { Taken::Idle };
         }
         std::mem::swap(&mut state.waiting, out);
-        (state.commands, state.bytes) = (0, 0);
+        Taken::Work
+    }
+
+    /// So much has been answered.
+    pub(crate) fn release(&self, answered: Size) {
+        let mut state = self.state.lock();
+        state.under_way.commands -= answered.commands;
+        state.under_way.bytes -= answered.bytes;
         drop(state);
         self.room.notify_waiters();
-        Taken::Work
     }
 
     /// Takes no more. What waits is still worked off.
@@ -160,8 +210,8 @@ impl Inbox {
         self.room.notify_waiters();
     }
 
-    /// How many commands wait.
+    /// How many commands are under way.
     pub(crate) fn len(&self) -> usize {
-        self.state.lock().commands
+        self.state.lock().under_way.commands
     }
 }

@@ -3,16 +3,17 @@
 //! A key is read from memory without waiting for anybody: the overlays and the resident rows of the
 //! store. One that is in neither may be on the disk.
 
-use feed::keys::{Bucket, KeyAnswer, KeyOps, KeyRow, key_hash};
-use feed::{BucketId, BucketName, Facts, Rows as _};
+use feed::keys::{Bucket, KeyAnswer, KeyOps, KeyRow};
+use feed::{BucketId, BucketName, Facts, Rows as _, WalkLimit};
 use parking_lot::RwLockReadGuard;
 use quick_cache::sync::Cache;
 use store::Store;
 use tokio::sync::oneshot;
 
+use crate::applier::KEY_OPS_BYTES_MAX;
+use crate::budget::Reservation;
 use crate::inbox::{Submission, SubmitError};
 use crate::node::Node;
-use crate::writer::KEY_OPS_BYTES_MAX;
 
 /// A read of keys in the middle of a transaction: it sees what the operations before it have done, and
 /// nothing of what others do. Not logged.
@@ -32,7 +33,7 @@ pub struct ReadRows {
     /// Number of keys in the bucket.
     pub count: u64,
     /// A row or none for each key; `None` if the rows read by the transaction exceed
-    /// [`READ_BYTES_MAX`] together.
+    /// [`READ_BYTES_MAX`] together, there is no memory for them, or the transaction was refused.
     pub rows: Option<Vec<Option<KeyRow>>>,
 }
 
@@ -45,6 +46,9 @@ pub struct KeyReplies {
     pub reads: Vec<ReadRows>,
     /// The time of the submission, in milliseconds since 1970, which decided what had expired.
     pub now_ms: u64,
+    /// Memory of the rows among the answers, until this is dropped.
+    #[expect(dead_code, reason = "gives the memory back")]
+    pub(crate) held: Vec<Reservation>,
 }
 
 /// Most bytes of keys and values that the reads of one transaction return.
@@ -119,38 +123,21 @@ impl<'a> Keys<'a> {
         self.store.key(bucket.space, key).filter(|row| row.is_live(self.now_ms))
     }
 
-    /// Reads within a transaction, on the writer's thread: a constant number of rows for each key, none
-    /// of them copied. `bytes` counts what the transaction has read so far.
-    pub(crate) fn read_at(&self, read: &ReadAt, bytes: &mut usize) -> ReadRows {
-        let count = self.bucket(read.bucket).map_or(0, |bucket| bucket.keys);
-        let mut rows = Vec::with_capacity(read.keys.len());
-        for key in &read.keys {
-            let row = self.row(read.bucket, key);
-            *bytes += row.as_ref().map_or(0, |row| row.data_bytes() as usize);
-            if *bytes > READ_BYTES_MAX {
-                return ReadRows { count, rows: None };
-            }
-            rows.push(row);
-        }
-        ReadRows { count, rows: Some(rows) }
-    }
-
-    /// Keys in the order of [`key_hash`], whose hash is at least `from`: `at_least` so many if there
-    /// are as many, more when hashes are equal; and the hash to go on from, if more may follow. Who
-    /// goes on until none follows meets every key that stood all the while. May read the disk.
+    /// Live keys from `cursor` on, in the store's own order: at most so many, fewer if they hold more than
+    /// 4 MiB, and none if nothing among so many rows is live; and the cursor to go on from, if more may
+    /// follow. Whoever goes on until none follows meets every key that existed all the while. The first
+    /// cursor is 0. May read the disk.
     #[must_use]
-    pub fn walk(&self, bucket: BucketId, from: u64, at_least: usize) -> (Vec<KeyRow>, Option<u64>) {
-        let mut found = Vec::new();
-        let Some(bucket) = self.store.bucket(bucket) else { return (found, None) };
-        let mut next = Some(from);
-        while let Some(from) = next.filter(|_| found.len() < at_least) {
-            let wanted = at_least - found.len();
-            let rows = self.store.keys(bucket.space, from, wanted);
-            let last = rows.last().map(|row| key_hash(bucket.space, row.key()));
-            next = last.filter(|_| rows.len() >= wanted).and_then(|last| last.checked_add(1));
-            found.extend(rows.into_iter().filter(|row| row.is_live(self.now_ms)));
-        }
-        (found, next)
+    pub fn walk(
+        &self,
+        bucket: BucketId,
+        cursor: u64,
+        at_most: usize,
+    ) -> (Vec<KeyRow>, Option<u64>) {
+        let Some(bucket) = self.store.bucket(bucket) else { return (Vec::new(), None) };
+        let (mut rows, next) = self.store.keys(bucket.space, cursor, WalkLimit::rows(at_most));
+        rows.retain(|row| row.is_live(self.now_ms));
+        (rows, next)
     }
 }
 
@@ -184,7 +171,7 @@ impl Node {
         Some(id)
     }
 
-    /// Buckets that were made, in the order of their names, behind `after`: at most `limit`. May read
+    /// Buckets that were made, in the order of their names, after `after`: at most `limit`. May read
     /// the disk.
     #[must_use]
     pub fn buckets_after(&self, after: Option<&str>, limit: usize) -> Vec<(BucketName, BucketId)> {
@@ -199,8 +186,10 @@ impl Node {
         next.take(limit).collect()
     }
 
-    /// Submits operations that are applied in this order, waits for room in the inbox, and then until
-    /// they are durable, under the node's policy, and applied. `reads` are in the order of their places.
+    /// Submits operations that are applied in this order, and waits until they are durable, under the
+    /// node's policy, and applied. A transaction, which begins with [`KeyOp::Begin`](feed::keys::KeyOp),
+    /// is applied with nothing of others in between. `reads` belong to a submission that is one
+    /// transaction, and are in the order of their places.
     ///
     /// # Errors
     /// [`SubmitError`]; none of the operations has happened then.
@@ -212,17 +201,31 @@ impl Node {
         ops: KeyOps,
         reads: Vec<ReadAt>,
     ) -> Result<KeyReplies, SubmitError> {
-        let (submission, answers) = keys_submission(ops, reads);
+        let (submission, replies) = keys_submission(ops, reads);
+        self.shared.inbox.put(submission).map_err(|(error, _)| error)?;
+        replies.await.map_err(|_| SubmitError::Stopped)
+    }
+
+    /// As [`Node::submit_keys`], but waits for room instead of reporting [`SubmitError::Busy`]: for
+    /// callers of which there are few, each with a bound of its own.
+    ///
+    /// # Errors
+    /// [`SubmitError::Stopped`]; none of the operations has happened then.
+    ///
+    /// # Panics
+    /// If the operations take more than 48 MiB.
+    pub async fn submit_keys_waiting(
+        &self,
+        ops: KeyOps,
+        reads: Vec<ReadAt>,
+    ) -> Result<KeyReplies, SubmitError> {
+        let (submission, replies) = keys_submission(ops, reads);
         self.shared.inbox.put_waiting(submission).await?;
-        answers.await.map_err(|_| SubmitError::Stopped)
+        replies.await.map_err(|_| SubmitError::Stopped)
     }
 }
 
-pub(crate) fn keys_submission(
-    ops: KeyOps,
-    reads: Vec<ReadAt>,
-) -> (Submission, oneshot::Receiver<KeyReplies>) {
+fn keys_submission(ops: KeyOps, reads: Vec<ReadAt>) -> (Submission, oneshot::Receiver<KeyReplies>) {
     assert!(ops.bytes() <= KEY_OPS_BYTES_MAX, "a submission fits one group of the log");
-    let (reply, answers) = oneshot::channel();
-    (Submission::Keys { ops, reads, reply }, answers)
+    Submission::of_keys(ops, reads)
 }

@@ -1,14 +1,15 @@
 //! A roost node without its edges: one log, one writer, many readers.
 //!
-//! - [`log`] keeps groups of stamped commands; [`disk`] is the layer of files under it.
-//! - The writer thread takes what waits in the inbox, logs it, applies it to the store's rows by
-//!   the rules of `feed`, and publishes the effects.
+//! - The writer thread takes what waits in the inbox, costs it, logs it (`commitlog`), applies it to the
+//!   store's rows by the rules of `feed`, and publishes the effects. What it decides is a function,
+//!   [`applier`].
 //! - The views (home timelines, rendered posts, newest posts by author, samples) consume the effects.
 //! - The sweeper has dead stories removed, and erased from the disk.
 //! - Reads go to the views and to the store, never through the writer.
 //!
 //! **Invariant:** there is no second path to a change than [`Node::submit`] and its siblings.
 
+mod applier;
 mod budget;
 mod checkpoints;
 mod clock;
@@ -29,7 +30,8 @@ mod writer;
 
 pub use budget::{MemoryBudget, Reservation};
 pub use clock::Clock;
-pub use inbox::{Request, SubmitError};
+pub use feed::Request;
+pub use inbox::SubmitError;
 pub use keys::{Found, KeyReplies, Keys, READ_BYTES_MAX, ReadAt, ReadRows, Steady};
 pub use metrics::Metrics;
 pub use node::{Node, OpenError, SUBMISSION_COMMANDS_MAX, Sizes};

@@ -8,17 +8,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use feed::{Reply, Rows as _};
+use commitlog::disk::RealDisk;
+use commitlog::{LocalLog, Log as _, LogError, Position};
+use feed::{Reply, Request, Rows as _};
 use parking_lot::{Mutex, RwLock};
 use smallvec::{SmallVec, smallvec};
 use store::{Store, StoreOptions, StoreWriter};
-use tokio::sync::oneshot;
 
-use crate::checkpoints::Checkpoints;
+use crate::applier::{Applier, GROUP_COMMANDS_MAX, Replayed};
+use crate::budget::MemoryBudget;
+use crate::checkpoints::{Checkpoints, WORK_MAX};
 use crate::clock::Time;
-use crate::disk::RealDisk;
-use crate::inbox::{Inbox, Request, Submission, SubmitError};
-use crate::log::{LocalLog, LogError, Position};
+use crate::fatal::DiskError;
+use crate::inbox::{Inbox, Submission, SubmitError, Ticket};
 use crate::metrics::Metrics;
 use crate::options::{Durability, NodeOptions};
 use crate::sweeper::Sweeper;
@@ -27,7 +29,7 @@ use crate::views::{ViewSizes, Views};
 use crate::writer::{self, Writer};
 
 /// Most commands that are submitted together.
-pub const SUBMISSION_COMMANDS_MAX: usize = writer::GROUP_COMMANDS_MAX;
+pub const SUBMISSION_COMMANDS_MAX: usize = GROUP_COMMANDS_MAX;
 /// How long the deliverer rests while there is something to deliver, and while there is nothing:
 /// so long a post may wait for timelines that nobody reads or watches.
 const DELIVERY_PAUSE: Duration = Duration::from_millis(2);
@@ -120,45 +122,41 @@ impl Node {
     pub fn open(options: &NodeOptions) -> Result<Self, OpenError> {
         let start = Instant::now();
         let lock = lock(&options.data)?;
-        let (mut rows, applied) = Store::open(
+        let (rows, applied) = Store::open(
             &options.data.join("store"),
             StoreOptions {
                 cache_bytes: options.store_cache as u64,
                 bucket_bytes: options.bucket_memory,
             },
         )?;
-        let mut replayed = 0;
-        let log = LocalLog::open(
-            Arc::new(RealDisk),
-            &options.data.join("log"),
-            Position(applied),
-            &mut |position, payload| {
-                replayed += writer::replay(&mut rows, payload)?;
-                bound_overlay(&mut rows, position, options.overlay_memory)?;
-                Ok(())
-            },
-        )?;
-        tracing::info!(replayed, applied, elapsed = ?start.elapsed(), "recovered");
-        Ok(Self::start(options, lock, rows, log, (Position(applied), replayed)))
+        let applied = Position(applied);
+        let log = LocalLog::open(Arc::new(RealDisk), &options.data.join("log"), applied)?;
+        let mut applier = Applier::new(rows, MemoryBudget::new(options.answer_memory));
+        let work = replay(&log, applied, &mut applier, options.overlay_memory)?;
+        tracing::info!(
+            replayed = work.commands, applied = applied.0, elapsed = ?start.elapsed(), "recovered"
+        );
+        Ok(Self::start(options, lock, applier, log, (applied, work.work)))
     }
 
     fn start(
         options: &NodeOptions,
         lock: File,
-        rows: StoreWriter,
+        mut applier: Applier<StoreWriter, Ticket>,
         log: LocalLog,
         (applied, replayed): (Position, usize),
     ) -> Self {
+        let rows = applier.rows_mut();
         let metrics = Arc::new(Metrics::default());
         let shared = Arc::new(Shared {
             inbox: Inbox::new(options.queue_commands_max),
             views: Views::new(options.timeline_memory, options.post_memory),
-            samples: crate::samples::SampleSets::load(feed::Facts::new(&rows)),
+            samples: crate::samples::SampleSets::load(feed::Facts::new(&*rows)),
             store: rows.store(),
             steady: RwLock::new(()),
             metrics: Arc::clone(&metrics),
             settled: AtomicU64::new(rows.totals().last_stamp.map_or(0, |stamp| stamp.0)),
-            log_bytes: AtomicU64::new(crate::log::Log::size(&log)),
+            log_bytes: AtomicU64::new(log.size()),
             overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
             delivery_due: AtomicBool::new(false),
             handles: crate::reads::Handles::default(),
@@ -178,25 +176,30 @@ impl Node {
         let mut others = Vec::new();
         others.push(spawn("sweeper", {
             let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
-            move || sweeper.run()
+            move || {
+                sweeper.run();
+                Ok(())
+            }
         }));
         others.push(spawn("warm-keys", {
             let shared = Arc::clone(&shared);
-            move || shared.store.warm_keys(|| shared.stopped.load(Ordering::Acquire))
+            move || {
+                shared.store.warm_keys(|| shared.stopped.load(Ordering::Acquire));
+                Ok(())
+            }
         }));
         let sync_slot = Arc::new(Mutex::new(None));
         if let Durability::Interval(interval) = options.durability {
             let (slot, shared) = (Arc::clone(&sync_slot), Arc::clone(&shared));
             others.push(spawn("log-sync", move || {
-                writer::sync_now_and_then(&slot, interval, &shared.stopped, &shared.metrics);
+                writer::sync_periodically(&slot, interval, &shared.stopped, &shared.metrics)
             }));
         }
         let writer = Writer {
-            clock: writer::clock_behind(&rows),
             checkpoints: Checkpoints::new(options.overlay_memory, applied, replayed, metrics),
             shared: Arc::clone(&shared),
             log,
-            rows,
+            applier,
             durability: options.durability,
             sync_slot,
             deliverer: deliverer.thread().clone(),
@@ -212,7 +215,7 @@ impl Node {
     /// # Errors
     /// [`SubmitError`]; the command has not happened then.
     pub async fn submit(&self, request: Request) -> Result<Reply, SubmitError> {
-        let (submission, reply) = submission(smallvec![request]);
+        let (submission, reply) = Submission::of_requests(smallvec![request]);
         self.shared.inbox.put(submission).map_err(|(error, _)| error)?;
         match reply.await.map(|replies| replies.first().copied()) {
             Ok(Some(reply)) => Ok(reply),
@@ -220,7 +223,7 @@ impl Node {
         }
     }
 
-    /// Submits commands that are applied in this order with none of others' between them.
+    /// Submits commands that are applied in this order; those of others may come between.
     ///
     /// # Errors
     /// [`SubmitError`]; none of the commands has happened then.
@@ -228,7 +231,7 @@ impl Node {
     /// # Panics
     /// If there are more than [`SUBMISSION_COMMANDS_MAX`].
     pub async fn submit_all(&self, requests: Vec<Request>) -> Result<Vec<Reply>, SubmitError> {
-        let (submission, reply) = submission(requests.into());
+        let (submission, reply) = Submission::of_requests(requests.into());
         self.shared.inbox.put(submission).map_err(|(error, _)| error)?;
         reply.await.map(SmallVec::into_vec).map_err(|_| SubmitError::Stopped)
     }
@@ -244,7 +247,7 @@ impl Node {
         &self,
         requests: Vec<Request>,
     ) -> Result<Vec<Reply>, SubmitError> {
-        let (submission, reply) = submission(requests.into());
+        let (submission, reply) = Submission::of_requests(requests.into());
         self.shared.inbox.put_waiting(submission).await?;
         reply.await.map(SmallVec::into_vec).map_err(|_| SubmitError::Stopped)
     }
@@ -305,7 +308,7 @@ impl Drop for Threads {
 impl Shared {
     /// Brings the view shards up to date: at once when somebody watches, else now and then, so
     /// that the stream stays short though nobody reads.
-    fn deliver_until_stopped(&self) {
+    fn deliver_until_stopped(&self) -> Result<(), DiskError> {
         let mut pause = DELIVERY_REST;
         while !self.stopped.load(Ordering::Acquire) {
             if !self.delivery_due.swap(false, Ordering::AcqRel) {
@@ -313,15 +316,8 @@ impl Shared {
             }
             pause = if self.views.deliver() { DELIVERY_PAUSE } else { DELIVERY_REST };
         }
+        Ok(())
     }
-}
-
-pub(crate) fn submission(
-    requests: SmallVec<[Request; 1]>,
-) -> (Submission, oneshot::Receiver<SmallVec<[Reply; 1]>>) {
-    assert!(requests.len() <= SUBMISSION_COMMANDS_MAX, "a submission fits one group of the log");
-    let (reply, answer) = oneshot::channel();
-    (Submission::Requests { requests, reply }, answer)
 }
 
 fn lock(data: &Path) -> Result<File, OpenError> {
@@ -344,16 +340,28 @@ fn lock(data: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Replaying a long log must not take more memory than writing it did.
-fn bound_overlay(
-    rows: &mut StoreWriter,
-    position: Position,
-    bytes_max: usize,
-) -> Result<(), store::StoreError> {
-    if rows.overlay_bytes() > bytes_max
-        && let Some(checkpoint) = rows.freeze(position.0)
-    {
-        checkpoint.run()?;
-    }
-    Ok(())
+/// Applies what the log has after `applied`; returns what is not in the store yet. Memory and the next
+/// start are bounded as while the node runs: a start that is killed part-way makes progress.
+fn replay(
+    log: &LocalLog,
+    applied: Position,
+    applier: &mut Applier<StoreWriter, Ticket>,
+    overlay_bytes_max: usize,
+) -> Result<Replayed, OpenError> {
+    let mut replayed = Replayed::default();
+    log.read(applied, &mut |group| {
+        let position = group.position.0;
+        let done = applier.replay(group)?;
+        replayed.commands += done.commands;
+        replayed.work += done.work;
+        let rows = applier.rows_mut();
+        if rows.overlay_bytes() >= overlay_bytes_max || replayed.work >= WORK_MAX {
+            if let Some(checkpoint) = rows.freeze(position) {
+                checkpoint.run()?;
+            }
+            replayed.work = 0;
+        }
+        Ok(())
+    })?;
+    Ok(replayed)
 }

@@ -14,7 +14,7 @@ pub enum Durability {
     Always,
     /// At most so long after: a power loss may lose that much, the end of the process nothing.
     Interval(Duration),
-    /// When the operating system likes: the end of the process loses nothing.
+    /// Left to the operating system: the end of the process loses nothing.
     Never,
 }
 
@@ -36,7 +36,9 @@ pub struct NodeOptions {
     /// Changes held before a checkpoint takes them to the store; up to four times as much while one
     /// is under way and writing goes on.
     pub overlay_memory: usize,
-    /// Commands that may wait for the writer; beyond it callers are told to come back.
+    /// Rows of keys that answers keep until they are sent.
+    pub answer_memory: usize,
+    /// Commands that may be under way; beyond it callers are asked to come back.
     pub queue_commands_max: usize,
     /// Texts and views of stories are gone from every file so long after the story has expired or
     /// was deleted, while the node runs.
@@ -46,7 +48,7 @@ pub struct NodeOptions {
 }
 
 impl NodeOptions {
-    /// Durable always, within budgets of 1,056 MiB, and 192 MiB more while checkpoints lag behind.
+    /// Durable always, within budgets of 1,120 MiB, and 192 MiB more while checkpoints lag.
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
@@ -57,6 +59,7 @@ impl NodeOptions {
             bucket_memory: 256 * MIB,
             store_cache: 64 * MIB,
             overlay_memory: 64 * MIB,
+            answer_memory: 64 * MIB,
             queue_commands_max: 16_384,
             erase_within: Duration::from_secs(3_600),
             clock: Clock::system(),

@@ -9,14 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use feed::keys::KeyOp;
 use feed::limits::{STORY_ROWS, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX};
-use feed::{Command, Done, Facts, Rows as _, Span};
+use feed::{Command, Done, Facts, Request, Rows as _, Span};
 use smallvec::smallvec;
 
-use crate::inbox::Request;
-use crate::keys::keys_submission;
-use crate::node::{Shared, submission};
+use crate::inbox::Submission;
+use crate::node::Shared;
 
 /// How often it looks.
 const PACE: Duration = Duration::from_millis(250);
@@ -30,8 +28,6 @@ pub(crate) struct Sweeper {
     erase_within: Duration,
     /// When something removed is to be erased, if anything is.
     erase_at: Option<Instant>,
-    /// Before this second since 1970 no key expires that is not swept.
-    keys_from: u64,
 }
 
 impl Sweeper {
@@ -39,7 +35,7 @@ impl Sweeper {
     pub(crate) fn new(shared: Arc<Shared>, erase_within: Duration) -> Self {
         let had_stories = shared.store.totals().sweep_second > 0;
         let erase_at = had_stories.then(|| Instant::now() + FIRST_ERASURE.min(erase_within / 2));
-        Self { shared, erase_within, erase_at, keys_from: 0 }
+        Self { shared, erase_within, erase_at }
     }
 
     /// Works until the node stops.
@@ -48,7 +44,6 @@ impl Sweeper {
             if self.shared.sweep() {
                 self.erase_at.get_or_insert_with(|| Instant::now() + self.erase_within / 2);
             }
-            self.keys_from = self.shared.sweep_keys(self.keys_from);
             if self.erase_at.is_some_and(|at| at <= Instant::now()) {
                 self.erase_at = None;
                 self.shared.erasure_due.store(true, Ordering::Release);
@@ -82,22 +77,6 @@ impl Shared {
         }
     }
 
-    /// Has rows of keys removed that expired, or whose bucket is gone. Returns the second before which
-    /// none is left, given one of which that is known. Blocks.
-    pub(crate) fn sweep_keys(&self, from: u64) -> u64 {
-        let now = self.time.now_ms() / 1_000;
-        while Facts::new(&self.store).has_dead_keys(from, now) {
-            let (submission, reply) =
-                keys_submission([KeyOp::Sweep].into_iter().collect(), Vec::new());
-            let swept = self.inbox.put(submission).ok().and_then(|()| reply.blocking_recv().ok());
-            if swept.is_none() {
-                // The inbox is full, or the node closes: the next look finds the rest.
-                return from;
-            }
-        }
-        now.max(from)
-    }
-
     /// Reads what the next sweep will read, so that the writer finds it in the cache of the store: a
     /// story of yesterday lies on the disk, and everybody would wait while the writer fetches it.
     fn read_ahead(&self, now: u64) {
@@ -121,7 +100,8 @@ impl Shared {
 
     /// What one sweep did; `None` if the inbox does not take it.
     fn submit_sweep(&self) -> Option<Done> {
-        let (submission, reply) = submission(smallvec![Request::from(Command::SweepStories)]);
+        let (submission, reply) =
+            Submission::of_requests(smallvec![Request::from(Command::SweepStories)]);
         self.inbox.put(submission).ok()?;
         reply.blocking_recv().ok()?.first()?.outcome.ok()
     }

@@ -1,8 +1,8 @@
-//! Starting a thread of the node: none of them may end unnoticed.
+//! Starting threads of the node: none of them may end unnoticed.
 
 use std::thread::JoinHandle;
 
-use crate::fatal::fatal;
+use crate::fatal::{DiskError, end};
 
 /// Ends the process when its thread panics: a server whose writer is gone would look alive and
 /// never answer a change again.
@@ -16,14 +16,19 @@ impl Drop for AbortOnPanic {
     }
 }
 
-/// Starts a thread; its panic, or the lack of one, ends the process.
-pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+/// Starts a thread; its panic, its error, or the lack of a thread ends the process.
+pub(crate) fn spawn(
+    name: &str,
+    work: impl FnOnce() -> Result<(), DiskError> + Send + 'static,
+) -> JoinHandle<()> {
     let guarded = move || {
         let _guard = AbortOnPanic;
-        work();
+        if let Err(error) = work() {
+            end(&error);
+        }
     };
     match std::thread::Builder::new().name(name.into()).spawn(guarded) {
         Ok(thread) => thread,
-        Err(error) => fatal("a thread could not be started", &error),
+        Err(error) => end(&DiskError::Thread(error)),
     }
 }

@@ -161,12 +161,14 @@ fn a_bucket_that_was_emptied_leaves_no_rows_behind() {
     subject.restart();
     subject.run(&[KeyOp::Flush { bucket: Some(ZERO) }, put("key7", "new", Expiry::Never)]);
     assert_eq!(subject.walked().len(), 1);
-    while subject.node().facts().has_dead_keys(0, START_MS / 1_000) {
+    while subject.node().facts().has_dead_keys(START_MS) {
         std::thread::yield_now();
     }
     subject.restart();
     assert_eq!(subject.walked(), BTreeMap::from([(b"key7".to_vec(), b"new".to_vec())]));
-    assert_eq!(subject.node().facts().rows_of_keys(feed::Space(0), 0, 1), []);
+    let space = feed::Space(0);
+    let (rows, _) = subject.node().facts().rows_of_keys(space, 0, feed::WalkLimit::rows(1));
+    assert_eq!(rows, []);
 }
 
 #[test]

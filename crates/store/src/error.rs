@@ -35,15 +35,22 @@ pub enum StoreError {
     Damaged(&'static str),
 }
 
-/// Stops the process because rows cannot be read.
+/// Ends the process: the one place that does so for an error of the disk.
 ///
 /// Reads have no error to return: an answer made of half the facts would be wrong, and the log can
 /// rebuild them. So the cause is logged and the process aborts, without running destructors that
 /// might write.
-pub fn fatal(doing: &str, error: &dyn std::error::Error) -> ! {
-    tracing::error!(%error, doing, "the store cannot be read; stopping");
+pub fn fatal(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
+    let mut causes = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        causes.push_str(": ");
+        causes.push_str(&error.to_string());
+        cause = error.source();
+    }
+    tracing::error!(doing, "{causes}; stopping");
     if !tracing::dispatcher::has_been_set() {
-        eprintln!("{doing}: {error}; the store cannot be read; stopping");
+        eprintln!("{doing}: {causes}; stopping");
     }
     std::process::abort()
 }

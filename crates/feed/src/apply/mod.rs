@@ -9,7 +9,7 @@ mod story;
 mod sweep;
 mod user;
 
-pub use keys::apply_keys;
+pub use keys::{Between, apply_keys};
 
 use crate::command::{Command, Done, Effect, Entry, Outcome, Refusal, Reply, UserRef};
 use crate::facts::Txn;
@@ -70,7 +70,7 @@ fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
         Command::DeleteStory { story } => story::delete(txn, stamp, *story, effects),
         Command::ViewStory { story, viewer } => story::view(txn, stamp, *story, viewer, effects),
         Command::Keys(ops) => {
-            keys::run_all(txn, stamp, ops, &mut |_| (), &mut Vec::new());
+            keys::run_all(txn, stamp, ops, &mut |_, _| (), &mut Vec::new());
             Ok(Done::KeysApplied)
         }
         Command::SweepStories => Ok(sweep::sweep(txn, stamp, effects)),

@@ -103,6 +103,12 @@ impl KeyOps {
         }
     }
 
+    /// Bytes of the operations between two places.
+    #[must_use]
+    pub fn bytes_between(&self, from: OpPlace, to: OpPlace) -> usize {
+        to.bytes - from.bytes
+    }
+
     /// A copy of the operations between two places.
     #[must_use]
     pub fn between(&self, from: OpPlace, to: OpPlace) -> Self {

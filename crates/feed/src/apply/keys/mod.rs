@@ -9,16 +9,20 @@ mod number;
 mod string;
 mod sweep;
 
-use crate::facts::Txn;
+use crate::facts::{Facts, Txn};
 use crate::ids::{BucketId, Stamp};
 use crate::keys::{
     Bucket, Expiry, KeyAnswer, KeyOp, KeyOps, KeyParts, KeyRefusal, KeyRow, Only, OnlyExpiry,
     Watched,
 };
+use crate::rows::RowsMut;
+
+/// Called between operations, with the index of the next one and the facts as they are then.
+pub type Between<'a> = dyn FnMut(usize, Facts<'_, dyn RowsMut + '_>) + 'a;
 
 /// Applies operations in order, the first with stamp `first`, each further one with the next of the run.
 /// Appends to `answers` what came of each. Calls `between` before each one that is not skipped, with its
-/// index, and once behind the last. Otherwise the same as [`apply`](super::apply()) of
+/// index, and once after the last. Otherwise the same as [`apply`](super::apply()) of
 /// [`Command::Keys`](crate::Command::Keys).
 ///
 /// # Panics
@@ -27,7 +31,7 @@ pub fn apply_keys(
     txn: &mut Txn<'_>,
     first: Stamp,
     ops: &KeyOps,
-    between: &mut dyn FnMut(usize),
+    between: &mut Between<'_>,
     answers: &mut Vec<KeyAnswer>,
 ) {
     super::advance(txn, first, ops.stamps());
@@ -38,7 +42,7 @@ pub(super) fn run_all(
     txn: &mut Txn<'_>,
     first: Stamp,
     ops: &KeyOps,
-    between: &mut dyn FnMut(usize),
+    between: &mut Between<'_>,
     answers: &mut Vec<KeyAnswer>,
 ) {
     let mut skip = 0_u32;
@@ -48,7 +52,7 @@ pub(super) fn run_all(
             answers.push(KeyAnswer::Skipped);
             continue;
         }
-        between(index);
+        between(index, txn.facts());
         let stamp = first.after(index as u64);
         let mut keys = Keys { txn: &mut *txn, stamp, now_ms: first.unix_ms() };
         if let KeyOp::Begin { watched, then } = &op
@@ -60,7 +64,7 @@ pub(super) fn run_all(
         }
         answers.push(keys.run(&op).unwrap_or_else(KeyAnswer::Refused));
     }
-    between(ops.len());
+    between(ops.len(), txn.facts());
 }
 
 type Answer = Result<KeyAnswer, KeyRefusal>;

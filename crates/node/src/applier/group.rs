@@ -1,0 +1,320 @@
+//! Putting a group together: costing what waits, refusing what costs too much, and taking as much as one
+//! group may cost.
+
+use std::cell::Cell;
+
+use commitlog::PAYLOAD_BYTES_MAX;
+use feed::keys::{KeyOp, KeyOps, KeyRefusal, OpPlace};
+use feed::limits::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, POST_BYTES_MAX};
+use feed::{Command, Cost, Facts, Request, Rows, RowsMut};
+use smallvec::SmallVec;
+
+use super::lengths::GroupLengths;
+use super::queue::{Part, Piece, Queued, Rest, Waiting};
+use super::{Applier, Output, SWEEP_PAUSE_MS};
+use crate::budget::Reservation;
+
+/// Commands in one group: bounds the time until its first answer.
+pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;
+/// Work in one group, unless a single change takes more: about 20 ms. Everybody's changes wait for it,
+/// and so do reads of several keys.
+const GROUP_WORK_MAX: usize = 32 << 20;
+/// A submission whose first change takes more work than this waits until no other waits, so that
+/// whoever changes long values again and again delays nobody else.
+const PLAIN_WORK_MAX: usize = 1 << 20;
+/// What a command takes in the log besides its longest text.
+const ENTRY_BYTES_MAX: usize = 1_024;
+/// What a command that is no operation on keys takes in the log.
+const REQUEST_BYTES_MAX: usize = POST_BYTES_MAX + ENTRY_BYTES_MAX;
+/// Most bytes of operations on keys in one submission.
+pub(crate) const KEY_OPS_BYTES_MAX: usize = 48 << 20;
+/// Bytes with which a payload begins.
+const PAYLOAD_BYTES: usize = 4 << 10;
+
+const _: () = assert!(GROUP_COMMANDS_MAX * REQUEST_BYTES_MAX <= PAYLOAD_BYTES_MAX);
+const _: () = assert!(KEY_OPS_BYTES_MAX + ENTRY_BYTES_MAX <= PAYLOAD_BYTES_MAX);
+
+/// Commands that share one append.
+pub(super) struct Group<T> {
+    /// As they are in the payload.
+    pub(super) requests: Vec<Request>,
+    /// Who waits for answers, in the order of the requests.
+    pub(super) waiting: Vec<Waiting<T>>,
+    /// Whether the last request is a sweep of keys, for which nobody waits.
+    pub(super) sweeps: bool,
+    /// Operations on keys count one by one.
+    pub(super) commands: usize,
+    payload: Vec<u8>,
+    cost: Cost,
+}
+
+/// What became of a submission.
+enum Taken<T> {
+    /// All of it is in the group.
+    All,
+    /// The group is full; this is left.
+    Full(Queued<T>),
+    /// It costs much, and is to wait for its turn.
+    Costly(Queued<T>),
+}
+
+impl<T> Group<T> {
+    fn new() -> Self {
+        Self {
+            requests: Vec::new(),
+            waiting: Vec::new(),
+            sweeps: false,
+            commands: 0,
+            payload: Vec::new(),
+            cost: Cost::default(),
+        }
+    }
+
+    pub(super) fn has_keys(&self) -> bool {
+        self.requests.iter().any(|request| matches!(request.command, Command::Keys(_)))
+    }
+
+    /// How many stamps it takes.
+    pub(super) fn stamps(&self) -> usize {
+        self.requests.iter().map(|request| request.command.stamps()).sum()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.requests.is_empty()
+    }
+
+    /// Whether a change of this cost and so many bytes in the log can be added.
+    fn has_room(&self, cost: &Cost, commands: usize, bytes: usize) -> bool {
+        let sum = self.cost.and(*cost);
+        self.is_empty() && self.commands == 0
+            || self.commands + commands <= GROUP_COMMANDS_MAX
+                && self.payload.len() + bytes <= PAYLOAD_BYTES_MAX
+                && sum.bytes <= CHANGE_BYTES_MAX
+                && sum.rows <= CHANGE_ROWS_MAX
+                && sum.work <= GROUP_WORK_MAX
+    }
+
+    /// Counts a change whose bytes are added later.
+    fn count(&mut self, cost: &Cost, commands: usize) {
+        self.cost = self.cost.and(*cost);
+        self.commands += commands;
+    }
+
+    fn log(&mut self, request: Request) {
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.reserve(PAYLOAD_BYTES);
+        self.payload = match postcard::to_extend(&request, payload) {
+            Ok(payload) => payload,
+            Err(error) => unreachable!("a command serialises into memory: {error}"),
+        };
+        self.requests.push(request);
+    }
+}
+
+impl<R: RowsMut, T> Applier<R, T> {
+    /// Proposes the next group, unless one is under way or nothing waits.
+    pub(super) fn propose(&mut self, now_ms: u64, output: &mut Output<T>) {
+        if self.proposed.is_some() {
+            return;
+        }
+        let mut group = Group::new();
+        while let Some(queued) = self.plain.pop_front() {
+            match self.take(&mut group, queued, false) {
+                Taken::All => {}
+                Taken::Costly(queued) => self.costly.push_back(queued),
+                Taken::Full(queued) => {
+                    self.plain.push_front(queued);
+                    break;
+                }
+            }
+        }
+        if let Some(queued) = self.costly.pop_front() {
+            match self.take(&mut group, queued, true) {
+                Taken::All => {}
+                Taken::Full(queued) | Taken::Costly(queued) => self.costly.push_front(queued),
+            }
+        }
+        self.add_sweep(&mut group, now_ms);
+        if group.requests.is_empty() {
+            // Nothing is logged, but there may be refusals.
+            self.finish(group, None, output);
+            return;
+        }
+        output.append = Some(std::mem::take(&mut group.payload));
+        self.proposed = Some(group);
+    }
+
+    /// Whether something waits that is not proposed.
+    pub(crate) fn has_queue(&self) -> bool {
+        !self.plain.is_empty() || !self.costly.is_empty()
+    }
+
+    fn take(&mut self, group: &mut Group<T>, queued: Queued<T>, costly: bool) -> Taken<T> {
+        let whole = queued.is_whole();
+        let Queued { id, ticket, rest } = queued;
+        match rest {
+            Rest::Requests(mut requests) => {
+                let mut count = 0;
+                while let Some(request) = requests.as_slice().first() {
+                    let cost = request.cost();
+                    if !group.has_room(&cost, 1, REQUEST_BYTES_MAX) {
+                        break;
+                    }
+                    group.count(&cost, 1);
+                    let Some(request) = requests.next() else { unreachable!("it was just seen") };
+                    group.log(request);
+                    count += 1;
+                }
+                let part = Part::Requests(count);
+                if requests.as_slice().is_empty() {
+                    group.waiting.push(Waiting { id, ticket: Some(ticket), part });
+                    return Taken::All;
+                }
+                if count > 0 {
+                    group.waiting.push(Waiting { id, ticket: None, part });
+                }
+                Taken::Full(Queued { id, ticket, rest: Rest::Requests(requests) })
+            }
+            Rest::Keys { ops, next, reads } => {
+                let Some(taken) = self.take_ops(group, &ops, next, costly || !whole) else {
+                    let rest = Rest::Keys { ops, next, reads };
+                    return Taken::Costly(Queued { id, ticket, rest });
+                };
+                let pieces = taken.pieces.iter().map(Range::piece).collect();
+                let whole = taken.up_to.ops == ops.len();
+                // Only a transaction has reads, and it is never divided.
+                let (now, later) = if whole { (reads, Vec::new()) } else { (Vec::new(), reads) };
+                let part = Part::Keys { pieces, reads: now, held: taken.held };
+                let rest = log_pieces(group, ops, &taken.pieces);
+                if whole {
+                    group.waiting.push(Waiting { id, ticket: Some(ticket), part });
+                    return Taken::All;
+                }
+                if !taken.pieces.is_empty() {
+                    group.waiting.push(Waiting { id, ticket: None, part });
+                }
+                let rest = Rest::Keys { ops: rest, next: taken.up_to, reads: later };
+                Taken::Full(Queued { id, ticket, rest })
+            }
+        }
+    }
+
+    /// Chooses operations from `from` on, as many as the group has room for. None if the first of them
+    /// costs much and that is not admitted.
+    fn take_ops(
+        &self,
+        group: &mut Group<T>,
+        ops: &KeyOps,
+        from: OpPlace,
+        admit_costly: bool,
+    ) -> Option<TakenOps> {
+        let longest = Cell::new(group.cost.longest);
+        let lengths = GroupLengths { facts: Facts::new(&self.rows), longest };
+        let mut taken =
+            TakenOps { pieces: SmallVec::new(), up_to: from, held: self.answers.empty() };
+        let mut bytes = ENTRY_BYTES_MAX;
+        while let Some((cost, after)) = unit_cost(ops, taken.up_to, &lengths) {
+            if !admit_costly && taken.up_to == from && cost.work > PLAIN_WORK_MAX {
+                return None;
+            }
+            let count = after.ops - taken.up_to.ops;
+            let refusal = if cost.bytes > CHANGE_BYTES_MAX || cost.rows > CHANGE_ROWS_MAX {
+                Some(KeyRefusal::TooLarge)
+            } else if !taken.held.resize(taken.held.bytes() + cost.answer) {
+                Some(KeyRefusal::Busy)
+            } else {
+                None
+            };
+            if let Some(refusal) = refusal {
+                taken.pieces.push(Range::Refused(count, refusal));
+                // Every piece is an entry of its own.
+                bytes += ENTRY_BYTES_MAX;
+            } else {
+                bytes += ops.bytes_between(taken.up_to, after);
+                if !group.has_room(&cost, count, bytes) {
+                    break;
+                }
+                group.count(&cost, count);
+                match taken.pieces.last_mut() {
+                    Some(Range::Logged(_, end)) => *end = after,
+                    _ => taken.pieces.push(Range::Logged(taken.up_to, after)),
+                }
+            }
+            taken.up_to = after;
+        }
+        Some(taken)
+    }
+
+    /// Adds a sweep if keys have expired or lost their bucket. It has room beyond that of the group, so
+    /// that it always comes to its turn.
+    fn add_sweep(&mut self, group: &mut Group<T>, now_ms: u64) {
+        let idle = group.requests.is_empty();
+        if !self.may_sweep || now_ms < self.sweep_at_ms && !idle {
+            return;
+        }
+        if self.facts().has_dead_keys(now_ms) {
+            let ops: KeyOps = [KeyOp::Sweep].into_iter().collect();
+            group.log(Request::from(Command::Keys(ops)));
+            group.sweeps = true;
+            group.commands += 1;
+        } else {
+            self.sweep_at_ms = now_ms + SWEEP_PAUSE_MS;
+            self.may_sweep = self.facts().totals().keys_expiring > 0;
+        }
+    }
+}
+
+/// Operations of one submission that go into one group.
+struct TakenOps {
+    pieces: SmallVec<[Range; 1]>,
+    up_to: OpPlace,
+    held: Reservation,
+}
+
+/// Consecutive operations that are logged or refused.
+enum Range {
+    Logged(OpPlace, OpPlace),
+    Refused(usize, KeyRefusal),
+}
+
+impl Range {
+    fn piece(&self) -> Piece {
+        match self {
+            Self::Logged(..) => Piece::Logged,
+            Self::Refused(count, refusal) => Piece::Refused(*count, *refusal),
+        }
+    }
+}
+
+/// Logs pieces of `ops`; returns them, if they are needed again.
+fn log_pieces<T>(group: &mut Group<T>, ops: KeyOps, pieces: &[Range]) -> KeyOps {
+    if let [Range::Logged(from, to)] = pieces
+        && to.ops - from.ops == ops.len()
+    {
+        group.log(Request::from(Command::Keys(ops)));
+        return KeyOps::default();
+    }
+    for piece in pieces {
+        if let Range::Logged(from, to) = piece {
+            group.log(Request::from(Command::Keys(ops.between(*from, *to))));
+        }
+    }
+    ops
+}
+
+/// The cost of the operation or transaction after `place`, and the place after that.
+fn unit_cost<R: Rows>(
+    ops: &KeyOps,
+    place: OpPlace,
+    lengths: &GroupLengths<'_, R>,
+) -> Option<(Cost, OpPlace)> {
+    let (op, mut after) = ops.next(place)?;
+    let mut cost = lengths.cost(&op);
+    let then = if let KeyOp::Begin { then, .. } = op { then } else { 0 };
+    for _ in 0..then {
+        let Some((op, next)) = ops.next(after) else { break };
+        cost = cost.and(lengths.cost(&op));
+        after = next;
+    }
+    Some((cost, after))
+}

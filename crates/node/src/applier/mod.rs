@@ -1,0 +1,186 @@
+//! The sequencer and applier as a function: what is asked for goes in, groups for the log, answers and
+//! effects come out. No thread, no clock, no lock and no file here; a thin thread runs it
+//! ([`crate::writer`]), and a simulator can.
+//!
+//! Its user repeats three inputs: [`Input::Submit`] with what is asked for, after which a group may be
+//! proposed; [`Input::Placed`] once the log has it, which applies it; [`Input::Tick`], after which the
+//! next group may be proposed.
+//!
+//! - **Invariant:** every command is costed before it is proposed. What costs more than
+//!   [`feed::limits`] allow is refused, and a group as a whole costs no more than that either, so
+//!   applying a group, live or in a replay, has a bound in memory and time.
+//! - **Invariant:** stamps are made from the place and time that the log gave a group, never before.
+//! - **Invariant:** whatever is submitted is answered once, in any case.
+
+mod apply;
+mod group;
+mod lengths;
+mod queue;
+
+use std::collections::VecDeque;
+
+use commitlog::Placed;
+use feed::keys::KeyAnswer;
+use feed::{Effect, Facts, Reply, RowsMut, StampClock};
+use smallvec::SmallVec;
+
+use crate::budget::{MemoryBudget, Reservation};
+use crate::inbox::Submission;
+use crate::keys::{KeyReplies, ReadRows};
+pub(crate) use apply::Replayed;
+use group::Group;
+pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX};
+use queue::Queued;
+
+/// How often a busy applier looks whether keys have expired, in milliseconds.
+const SWEEP_PAUSE_MS: u64 = 250;
+
+/// State of the sequencer and applier. `T` says whom to answer.
+pub(crate) struct Applier<R, T> {
+    rows: R,
+    clock: StampClock,
+    /// What is not in a group yet: what costs little, and what costs much.
+    plain: VecDeque<Queued<T>>,
+    costly: VecDeque<Queued<T>>,
+    /// In the log or on the way there; not applied.
+    proposed: Option<Group<T>>,
+    /// Submissions of which a part is applied and a part is not in a group yet: two at most.
+    partial: Vec<(u64, Partial)>,
+    next_id: u64,
+    /// Memory of rows that are kept for answers.
+    answers: MemoryBudget,
+    /// Dead keys are not looked for before this time, in milliseconds since 1970, while there is
+    /// something else to do.
+    sweep_at_ms: u64,
+    /// Whether there may be dead keys, now or later.
+    may_sweep: bool,
+}
+
+/// What happens to an applier.
+pub(crate) enum Input<T> {
+    /// Changes are asked for.
+    Submit(Vec<Submission<T>>),
+    /// The proposed group is in the log, as durable as the policy wants it.
+    Placed(Placed),
+    /// Nothing; a group may be proposed.
+    Tick,
+}
+
+/// What is to be done then.
+pub(crate) struct Output<T> {
+    /// The payload of a group, to be appended to the log.
+    pub(crate) append: Option<Vec<u8>>,
+    /// Whom to answer, once the effects are published.
+    pub(crate) answers: Vec<(T, Answer)>,
+    /// What the views must hear of, in order.
+    pub(crate) effects: Vec<Effect>,
+    /// Commands applied, each operation on keys by itself.
+    pub(crate) commands: usize,
+    /// Work of applying them, in the unit of [`feed::Cost::work`].
+    pub(crate) work: usize,
+}
+
+/// What a submission came to.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// One reply for each command.
+    Requests(SmallVec<[Reply; 1]>),
+    /// For operations on keys.
+    Keys(KeyReplies),
+}
+
+/// What is known so far of a submission.
+struct Partial {
+    replies: SmallVec<[Reply; 1]>,
+    answers: Vec<KeyAnswer>,
+    reads: Vec<ReadRows>,
+    now_ms: u64,
+    /// For the rows among the answers.
+    held: Vec<Reservation>,
+    is_keys: bool,
+}
+
+impl<T> Default for Output<T> {
+    fn default() -> Self {
+        let (answers, effects) = (Vec::new(), Vec::new());
+        Self { append: None, answers, effects, commands: 0, work: 0 }
+    }
+}
+
+impl<R: RowsMut, T> Applier<R, T> {
+    /// Continues where `rows` end. Rows kept for answers take at most what `answers` has.
+    pub(crate) fn new(rows: R, answers: MemoryBudget) -> Self {
+        let last = rows.totals().last_stamp.unwrap_or(feed::Stamp(0));
+        Self {
+            rows,
+            clock: StampClock::new(last),
+            plain: VecDeque::new(),
+            costly: VecDeque::new(),
+            proposed: None,
+            partial: Vec::new(),
+            next_id: 0,
+            answers,
+            sweep_at_ms: 0,
+            may_sweep: true,
+        }
+    }
+
+    /// Takes one input. `now_ms`, in milliseconds since 1970, decides what is swept; what a command
+    /// makes of the time is decided by the time of its group.
+    pub(crate) fn step(&mut self, input: Input<T>, now_ms: u64) -> Output<T> {
+        let mut output = Output::default();
+        match input {
+            Input::Submit(submissions) => {
+                for submission in submissions {
+                    self.next_id += 1;
+                    self.plain.push_back(Queued::new(self.next_id, submission));
+                }
+                self.propose(now_ms, &mut output);
+            }
+            Input::Placed(placed) => self.apply(placed, &mut output),
+            Input::Tick => self.propose(now_ms, &mut output),
+        }
+        output
+    }
+
+    /// The facts.
+    pub(crate) fn facts(&self) -> Facts<'_, R> {
+        Facts::new(&self.rows)
+    }
+
+    /// The rows, for checkpoints: nothing else changes them.
+    pub(crate) fn rows_mut(&mut self) -> &mut R {
+        &mut self.rows
+    }
+
+    /// Whether the proposed group changes keys.
+    pub(crate) fn proposes_keys(&self) -> bool {
+        self.proposed.as_ref().is_some_and(Group::has_keys)
+    }
+
+    /// The time of the last stamp of the proposed group, in milliseconds since 1970, if the log gives it
+    /// `time_ms`.
+    pub(crate) fn last_ms(&self, time_ms: u64) -> u64 {
+        let stamps = self.proposed.as_ref().map_or(0, Group::stamps);
+        self.clock.clone().next_run(time_ms, stamps).after(stamps as u64).unix_ms()
+    }
+
+    /// Whether keys may wait to be removed, now or later: then a [`Input::Tick`] is due now and then.
+    pub(crate) fn expects_sweep(&self) -> bool {
+        self.may_sweep
+    }
+
+    fn partial_of(&mut self, id: u64) -> Partial {
+        match self.partial.iter().position(|(of, _)| *of == id) {
+            Some(at) => self.partial.swap_remove(at).1,
+            None => Partial {
+                replies: SmallVec::new(),
+                answers: Vec::new(),
+                reads: Vec::new(),
+                now_ms: 0,
+                held: Vec::new(),
+                is_keys: false,
+            },
+        }
+    }
+}

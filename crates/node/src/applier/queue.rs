@@ -1,0 +1,76 @@
+//! Submissions that are not in a group yet, or of which only a part is.
+
+use feed::Request;
+use feed::keys::{KeyOps, OpPlace};
+use smallvec::SmallVec;
+
+use crate::budget::Reservation;
+use crate::inbox::{Changes, Submission};
+use crate::keys::ReadAt;
+
+/// A submission on its way into groups.
+pub(super) struct Queued<T> {
+    /// Tells apart those whose answers are incomplete.
+    pub(super) id: u64,
+    pub(super) ticket: T,
+    pub(super) rest: Rest,
+}
+
+/// What is not in a group yet.
+pub(super) enum Rest {
+    Requests(smallvec::IntoIter<[Request; 1]>),
+    Keys {
+        ops: KeyOps,
+        /// Before the first operation that is not in a group.
+        next: OpPlace,
+        reads: Vec<ReadAt>,
+    },
+}
+
+impl<T> Queued<T> {
+    pub(super) fn new(id: u64, Submission { changes, ticket }: Submission<T>) -> Self {
+        let rest = match changes {
+            Changes::Requests(requests) => Rest::Requests(requests.into_iter()),
+            Changes::Keys { ops, reads } => Rest::Keys { ops, next: OpPlace::default(), reads },
+        };
+        Self { id, ticket, rest }
+    }
+
+    /// Whether none of it is in a group.
+    pub(super) fn is_whole(&self) -> bool {
+        match &self.rest {
+            Rest::Requests(_) => true,
+            Rest::Keys { next, .. } => next.ops == 0,
+        }
+    }
+}
+
+/// A part of a submission that is in a group.
+pub(super) struct Waiting<T> {
+    pub(super) id: u64,
+    /// Whom to answer, if this is the last part.
+    pub(super) ticket: Option<T>,
+    pub(super) part: Part,
+}
+
+/// What the part consists of.
+pub(super) enum Part {
+    /// So many commands, one by one.
+    Requests(usize),
+    /// Operations on keys.
+    Keys {
+        pieces: SmallVec<[Piece; 1]>,
+        reads: Vec<ReadAt>,
+        /// Memory of the rows that their answers may keep.
+        held: Reservation,
+    },
+}
+
+/// Consecutive operations on keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// In the log, as one command.
+    Logged,
+    /// Refused before that: so many.
+    Refused(usize, feed::keys::KeyRefusal),
+}
