@@ -16,6 +16,8 @@ mod apply;
 mod group;
 mod lengths;
 mod queue;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 

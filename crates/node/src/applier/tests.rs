@@ -1,0 +1,366 @@
+//! The applier without threads, files and clocks: what it admits, in which order, and what it answers.
+
+use std::collections::BTreeMap;
+
+use commitlog::{Group, Placed, Position};
+use feed::ids::EPOCH_MS;
+use feed::keys::{Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRefusal, Only, Watched};
+use feed::limits::{CHANGE_BYTES_MAX, VALUE_BYTES_MAX};
+use feed::memory::MemoryRows;
+use feed::{Bio, BucketId, Command, Handle, Name, Request, Rows};
+use proptest::prelude::*;
+
+use super::{Answer, Applier, Input};
+use crate::budget::MemoryBudget;
+use crate::inbox::{Changes, Submission};
+use crate::keys::ReadAt;
+
+const ZERO: BucketId = BucketId(0);
+const START_MS: u64 = EPOCH_MS + 1_000_000;
+
+/// An applier with a log in memory.
+struct World {
+    applier: Applier<MemoryRows, usize>,
+    budget: MemoryBudget,
+    log: Vec<(u64, Vec<u8>)>,
+    now_ms: u64,
+    /// Answers by ticket, with the number of groups logged before.
+    answers: BTreeMap<usize, (usize, Answer)>,
+    tickets: usize,
+}
+
+impl World {
+    fn new(answer_bytes: usize) -> Self {
+        let budget = MemoryBudget::new(answer_bytes);
+        let applier = Applier::new(MemoryRows::default(), budget.clone());
+        let (log, answers) = (Vec::new(), BTreeMap::new());
+        Self { applier, budget, log, now_ms: START_MS, answers, tickets: 0 }
+    }
+
+    fn submission(&mut self, changes: Changes) -> Submission<usize> {
+        self.tickets += 1;
+        Submission { changes, ticket: self.tickets - 1 }
+    }
+
+    fn keys(&mut self, ops: &[KeyOp<'_>], reads: Vec<ReadAt>) -> Submission<usize> {
+        let ops: KeyOps = ops.iter().cloned().collect();
+        self.submission(Changes::Keys { ops, reads })
+    }
+
+    /// Works everything off.
+    fn work(&mut self, submissions: Vec<Submission<usize>>) {
+        let mut input = Input::Submit(submissions);
+        loop {
+            let output = self.applier.step(input, self.now_ms);
+            self.note(output.answers);
+            match output.append {
+                Some(payload) => {
+                    let placed = Placed {
+                        position: Position(self.log.len() as u64 + 1),
+                        time_ms: self.now_ms,
+                    };
+                    self.log.push((self.now_ms, payload));
+                    let output = self.applier.step(Input::Placed(placed), self.now_ms);
+                    assert!(output.append.is_none(), "one group at a time");
+                    self.note(output.answers);
+                }
+                None if self.applier.has_queue() => {}
+                None => return,
+            }
+            input = Input::Tick;
+        }
+    }
+
+    fn note(&mut self, answers: Vec<(usize, Answer)>) {
+        for (ticket, answer) in answers {
+            let before = self.answers.insert(ticket, (self.log.len(), answer));
+            assert!(before.is_none(), "whatever is submitted is answered once");
+        }
+    }
+
+    fn run(&mut self, ops: &[KeyOp<'_>]) -> Vec<KeyAnswer> {
+        let submission = self.keys(ops, Vec::new());
+        let ticket = submission.ticket;
+        self.work(vec![submission]);
+        self.key_answers(ticket)
+    }
+
+    fn key_answers(&self, ticket: usize) -> Vec<KeyAnswer> {
+        match &self.answers.get(&ticket).unwrap().1 {
+            Answer::Keys(replies) => replies.answers.clone(),
+            Answer::Requests(_) => panic!("these are keys"),
+        }
+    }
+
+    /// What a replay of the log makes.
+    fn replayed(&self) -> MemoryRows {
+        let mut applier =
+            Applier::<_, usize>::new(MemoryRows::default(), MemoryBudget::new(1 << 20));
+        for (at, (time_ms, payload)) in self.log.iter().enumerate() {
+            let position = Position(at as u64 + 1);
+            let group = Group { position, time_ms: Some(*time_ms), payload };
+            applier.replay(group).unwrap();
+        }
+        applier.rows
+    }
+}
+
+fn put<'a>(key: &'a str, value: &'a [u8]) -> KeyOp<'a> {
+    let (key, value) = (Bytes::new(key.as_bytes()), Bytes::new(value));
+    let (expiry, only) = (Expiry::Never, Only::Always);
+    KeyOp::Put { bucket: ZERO, key, value, expiry, only, old: false }
+}
+
+fn set_range(key: &str, offset: usize) -> KeyOp<'_> {
+    let (key, bytes) = (Bytes::new(key.as_bytes()), Bytes::new(b"x"));
+    KeyOp::SetRange { bucket: ZERO, key, offset: offset as u64, bytes }
+}
+
+fn register(handle: &str) -> Request {
+    let (name, bio) = (Name::parse("").unwrap(), Bio::parse("").unwrap());
+    Request::from(Command::Register { handle: Handle::parse(handle).unwrap(), name, bio })
+}
+
+#[test]
+fn operations_whose_results_are_long_are_spread_over_groups() {
+    let mut world = World::new(1 << 20);
+    let keys: Vec<String> = (0..20).map(|number| format!("k{number}")).collect();
+    let ops: Vec<_> = keys.iter().map(|key| set_range(key, VALUE_BYTES_MAX - 1)).collect();
+    let answers = world.run(&ops);
+    assert_eq!(answers, vec![KeyAnswer::Number(VALUE_BYTES_MAX as i64); 20]);
+    assert!(world.log.len() >= 20 / (CHANGE_BYTES_MAX / VALUE_BYTES_MAX), "{}", world.log.len());
+}
+
+#[test]
+fn a_transaction_that_would_change_too_much_is_refused_before_it_is_logged() {
+    let mut world = World::new(1 << 20);
+    let begin = KeyOp::Begin { watched: Vec::new(), then: 4 };
+    let long = |key| set_range(key, VALUE_BYTES_MAX - 1);
+    let ops = [put("a", b"1"), begin, long("b"), long("c"), long("d"), long("e"), put("f", b"1")];
+    let answers = world.run(&ops);
+    assert_eq!(answers[1..6], vec![KeyAnswer::Refused(KeyRefusal::TooLarge); 5]);
+    assert!(matches!(answers[0], KeyAnswer::Written { .. }));
+    assert!(matches!(answers[6], KeyAnswer::Written { .. }));
+    assert_eq!(world.applier.facts().bucket(ZERO).unwrap().keys, 2);
+    assert_eq!(world.replayed(), world.applier.rows);
+
+    let many: Vec<String> = (0..70_000).map(|number| number.to_string()).collect();
+    let keys: Vec<_> = many.iter().map(|key| Bytes::new(key.as_bytes())).collect();
+    let logged = world.log.len();
+    let answers = world.run(&[KeyOp::Remove { bucket: ZERO, keys }]);
+    assert_eq!(answers, [KeyAnswer::Refused(KeyRefusal::TooLarge)]);
+    assert_eq!(world.log.len(), logged, "nothing is logged that does nothing");
+}
+
+#[test]
+fn a_refused_transaction_has_answers_to_its_reads_too() {
+    let mut world = World::new(1 << 20);
+    let long: Vec<_> = ["a", "b", "c", "d"].map(|key| set_range(key, VALUE_BYTES_MAX - 1)).into();
+    let begin = KeyOp::Begin { watched: Vec::new(), then: 4 };
+    let ops: Vec<_> = [vec![begin], long].concat();
+    let read = ReadAt { before: 2, bucket: ZERO, keys: vec![b"a"[..].into()] };
+    let submission = world.keys(&ops, vec![read]);
+    world.work(vec![submission]);
+    let Answer::Keys(replies) = &world.answers[&0].1 else { panic!() };
+    assert!(replies.reads.len() == 1 && replies.reads[0].rows.is_none());
+}
+
+#[test]
+fn whoever_changes_long_values_again_and_again_delays_nobody_else() {
+    let mut world = World::new(1 << 20);
+    world.run(&[set_range("big", VALUE_BYTES_MAX - 1)]);
+    let mut submissions = Vec::new();
+    for _ in 0..40 {
+        submissions.push(world.keys(&[set_range("big", 5), set_range("big", 5)], Vec::new()));
+    }
+    let others: Vec<_> = (0..5)
+        .map(|number| {
+            let submission =
+                world.keys(&[put(["a", "b", "c", "d", "e"][number], b"1")], Vec::new());
+            let ticket = submission.ticket;
+            submissions.push(submission);
+            ticket
+        })
+        .collect();
+    let before = world.log.len();
+    world.work(submissions);
+    for ticket in others {
+        assert_eq!(world.answers[&ticket].0, before + 1, "in the first group");
+    }
+    assert!(world.log.len() > before + 20);
+}
+
+#[test]
+fn rows_kept_for_answers_stay_within_their_memory() {
+    let mut world = World::new(3_000_000);
+    let value = vec![7; 1_000_000];
+    world.run(&[put("a", &value)]);
+    let read = |key: &'static str| KeyOp::Expire {
+        bucket: ZERO,
+        key: Bytes::new(key.as_bytes()),
+        expiry: Expiry::In(5_000),
+        only: feed::keys::OnlyExpiry::Always,
+        read: true,
+    };
+    let answers = world.run(&[read("a"), read("a"), read("a"), read("a")]);
+    let rows = answers.iter().filter(|answer| matches!(answer, KeyAnswer::Row(_))).count();
+    let busy = KeyAnswer::Refused(KeyRefusal::Busy);
+    assert_eq!((rows, answers.iter().filter(|answer| **answer == busy).count()), (2, 2));
+    assert!(world.budget.used() > 2_000_000, "as long as the answer is not sent");
+    world.answers.clear();
+    assert_eq!(world.budget.used(), 0);
+    assert!(matches!(world.run(&[read("a")])[..], [KeyAnswer::Row(_)]));
+}
+
+#[test]
+fn the_same_length_is_not_counted_on_when_keys_are_exchanged_in_the_group() {
+    let mut world = World::new(1 << 20);
+    world.run(&[set_range("big", VALUE_BYTES_MAX - 1), put("small", b"1")]);
+    // In bucket 1, `big` is short until the buckets are exchanged.
+    let other = BucketId(1);
+    let append =
+        |bucket| KeyOp::Append { bucket, key: Bytes::new(b"big"), bytes: Bytes::new(b"x") };
+    let begin = KeyOp::Begin { watched: Vec::new(), then: 5 };
+    let swap = KeyOp::Swap { a: ZERO, b: other };
+    let ops = [begin, append(other), swap, append(other), append(other), append(other)];
+    let answers = world.run(&ops);
+    assert_eq!(answers, vec![KeyAnswer::Refused(KeyRefusal::TooLarge); 6]);
+}
+
+#[test]
+fn expired_keys_are_removed_in_the_end_even_if_the_clock_stops() {
+    let mut world = World::new(1 << 20);
+    let (key, value) = (Bytes::new(b"a"), Bytes::new(b"1"));
+    let (expiry, only) = (Expiry::In(1_000), Only::Always);
+    world.run(&[KeyOp::Put { bucket: ZERO, key, value, expiry, only, old: false }]);
+    assert!(world.applier.expects_sweep());
+    world.now_ms += 1_000;
+    for _ in 0..3 {
+        world.work(Vec::new());
+    }
+    assert_eq!(world.applier.facts().bucket(ZERO).unwrap().keys, 0);
+    assert!(!world.applier.expects_sweep(), "nobody has to look again");
+}
+
+#[test]
+fn many_keys_that_expire_at_once_are_removed_a_bounded_piece_a_group() {
+    let mut world = World::new(1 << 20);
+    let keys: Vec<String> = (0..3_000).map(|number| format!("key{number}")).collect();
+    let ops: Vec<_> = keys
+        .iter()
+        .map(|key| {
+            let (key, value) = (Bytes::new(key.as_bytes()), Bytes::new(b"v"));
+            let (expiry, only) = (Expiry::At(START_MS + 5), Only::Always);
+            KeyOp::Put { bucket: ZERO, key, value, expiry, only, old: false }
+        })
+        .collect();
+    world.run(&ops);
+    let logged = world.log.len();
+    world.now_ms += 5;
+    world.work(Vec::new());
+    assert_eq!(world.applier.facts().bucket(ZERO).unwrap().keys, 0);
+    assert_eq!(world.log.len() - logged, 3_000_usize.div_ceil(512));
+    assert_eq!(world.replayed(), world.applier.rows);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u8, usize),
+    Range(u8, usize),
+    Append(u8, usize),
+    Expire(u8, u64),
+    Rename(u8, u8),
+    Transaction(Vec<(u8, usize)>),
+    Swap,
+    Register(u16),
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let length = || prop_oneof![4 => 0..200_usize, 1 => (1_usize << 20)..(4 << 20)];
+    prop_oneof![
+        4 => (0..5_u8, length()).prop_map(|(key, length)| Step::Put(key, length)),
+        2 => (0..5_u8, length()).prop_map(|(key, length)| Step::Range(key, length)),
+        2 => (0..5_u8, length()).prop_map(|(key, length)| Step::Append(key, length)),
+        2 => (0..5_u8, 0..2_000_u64).prop_map(|(key, life)| Step::Expire(key, life)),
+        1 => (0..5_u8, 0..5_u8).prop_map(|(from, to)| Step::Rename(from, to)),
+        1 => proptest::collection::vec((0..5_u8, length()), 0..6).prop_map(Step::Transaction),
+        1 => Just(Step::Swap),
+        2 => (0..300_u16).prop_map(Step::Register),
+        2 => (0..900_u64).prop_map(Step::Wait),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// Whatever is submitted, in whatever portions: everything is answered once, a replay of the log
+    /// makes the same facts, and stamps rise.
+    #[test]
+    fn a_replay_makes_the_facts_that_were_made_live(
+        portions in proptest::collection::vec(proptest::collection::vec(step(), 1..8), 1..12)
+    ) {
+        let names = ["a", "b", "c", "d", "e"].map(|name| Bytes::new(name.as_bytes()));
+        let key = |at: u8| names[usize::from(at)];
+        let zeros = vec![0; 4 << 20];
+        let mut world = World::new(8 << 20);
+        for portion in portions {
+            let mut submissions = Vec::new();
+            for step in portion {
+                let append = |at: u8, length: usize| {
+                    KeyOp::Append { bucket: ZERO, key: key(at), bytes: Bytes::new(&zeros[..length]) }
+                };
+                let ops = match step {
+                    Step::Wait(ms) => {
+                        world.now_ms += ms;
+                        continue;
+                    }
+                    Step::Register(number) => {
+                        let requests = [register(&format!("user{number}"))].into();
+                        submissions.push(world.submission(Changes::Requests(requests)));
+                        continue;
+                    }
+                    Step::Put(at, length) => {
+                        let (value, expiry) = (Bytes::new(&zeros[..length]), Expiry::Keep);
+                        let (key, only) = (key(at), Only::Always);
+                        vec![KeyOp::Put { bucket: ZERO, key, value, expiry, only, old: true }]
+                    }
+                    Step::Range(at, offset) => {
+                        let (key, offset) = (key(at), offset as u64);
+                        vec![KeyOp::SetRange { bucket: ZERO, key, offset, bytes: names[0] }]
+                    }
+                    Step::Append(at, length) => vec![append(at, length), append(at, 3)],
+                    Step::Expire(at, life) => vec![KeyOp::Expire {
+                        bucket: ZERO,
+                        key: key(at),
+                        expiry: Expiry::In(life),
+                        only: feed::keys::OnlyExpiry::Always,
+                        read: life % 2 == 0,
+                    }],
+                    Step::Rename(from, to) => {
+                        let (from, to) = (key(from), key(to));
+                        vec![KeyOp::Rename { bucket: ZERO, from, to, only_new: false }]
+                    }
+                    Step::Transaction(appends) => {
+                        let watched = vec![Watched { bucket: ZERO, key: names[4], version: None }];
+                        let then = appends.len() as u32;
+                        let begin = KeyOp::Begin { watched, then };
+                        let appends = appends.into_iter().map(|(at, length)| append(at, length));
+                        [begin].into_iter().chain(appends).collect()
+                    }
+                    Step::Swap => vec![KeyOp::Swap { a: ZERO, b: BucketId(1) }],
+                };
+                submissions.push(world.keys(&ops, Vec::new()));
+            }
+            world.work(submissions);
+            world.answers.retain(|_, (_, answer)| match answer {
+                Answer::Keys(replies) => { replies.held.clear(); true }
+                Answer::Requests(_) => true,
+            });
+        }
+        prop_assert_eq!(world.answers.len(), world.tickets);
+        prop_assert!(world.replayed() == world.applier.rows);
+        prop_assert_eq!(world.budget.used(), 0);
+        prop_assert!(world.applier.rows.totals().last_stamp >= Some(feed::Stamp::first_of(START_MS)));
+    }
+}

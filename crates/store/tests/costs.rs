@@ -1,0 +1,474 @@
+//! What commands cost when they are applied, against what they were costed at before: rows changed and
+//! looked up, bytes copied, memory that the overlay grew by, rows kept for answers.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::cell::Cell;
+
+use feed::cost::WORK_PER_ROW;
+use feed::ids::EPOCH_MS;
+use feed::keys::{Bucket, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, Only, OnlyExpiry};
+use feed::limits::SAMPLE_SETS_MAX;
+use feed::{
+    Bio, BucketId, BucketName, Command, Cost, Facts, Handle, Idempotency, Label, Lengths, Lifetime,
+    Name, NameTable, PointTable, PostId, PostText, Request, Rows, RowsMut, SampleBits, SampleId,
+    SetName, SetTable, Space, Span, Stamp, StampClock, StoryId, Totals, Txn, UserId, UserRef,
+    Value, WalkLimit, apply, apply_keys,
+};
+use proptest::prelude::*;
+use store::{Store, StoreOptions, StoreWriter};
+
+/// Rows that count what is done to them.
+struct Counting {
+    rows: StoreWriter,
+    changed: usize,
+    looked_up: Cell<usize>,
+}
+
+impl Counting {
+    fn look_up(&self, rows: usize) {
+        self.looked_up.set(self.looked_up.get() + rows.max(1));
+    }
+}
+
+impl Rows for Counting {
+    fn point(&self, table: PointTable, key: u64) -> Option<Value> {
+        self.look_up(1);
+        self.rows.point(table, key)
+    }
+    fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
+        self.look_up(1);
+        self.rows.member(table, owner, item)
+    }
+    fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)> {
+        let found = self.rows.members(table, owner, span);
+        self.look_up(found.len());
+        found
+    }
+    fn name(&self, table: NameTable, key: &[u8]) -> Option<Value> {
+        self.look_up(1);
+        self.rows.name(table, key)
+    }
+    fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>> {
+        self.look_up(1);
+        self.rows.first_name(table, from)
+    }
+    fn totals(&self) -> Totals {
+        self.rows.totals()
+    }
+    fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
+        self.look_up(1);
+        self.rows.key(space, key)
+    }
+    fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
+        let found = self.rows.keys(space, cursor, limit);
+        self.look_up(found.0.len());
+        found
+    }
+    fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
+        self.rows.bucket(bucket)
+    }
+    fn bucket_count(&self) -> usize {
+        self.rows.bucket_count()
+    }
+}
+
+impl RowsMut for Counting {
+    fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
+        self.changed += 1;
+        self.rows.put_point(table, key, value);
+    }
+    fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
+        self.changed += 1;
+        self.rows.put_member(table, owner, item, value);
+    }
+    fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
+        self.changed += 1;
+        self.rows.put_name(table, key, value);
+    }
+    fn put_totals(&mut self, totals: Totals) {
+        self.rows.put_totals(totals);
+    }
+    fn put_key(&mut self, row: KeyRow) {
+        self.changed += 1;
+        self.rows.put_key(row);
+    }
+    fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
+        self.changed += 1;
+        self.rows.put_bucket(id, bucket);
+    }
+}
+
+/// Lengths as they are at the moment.
+struct Now<'a>(&'a StoreWriter);
+
+impl Lengths for Now<'_> {
+    fn value_bytes(&self, bucket: BucketId, key: &[u8]) -> usize {
+        let bucket = self.0.bucket(bucket);
+        bucket.and_then(|bucket| self.0.key(bucket.space, key)).map_or(0, |row| row.value().len())
+    }
+    fn bucket_count(&self) -> usize {
+        self.0.bucket_count()
+    }
+}
+
+struct World {
+    _dir: tempfile::TempDir,
+    counting: Counting,
+    clock: StampClock,
+    now_ms: u64,
+    declared_bytes: usize,
+    posts: Vec<PostId>,
+    stories: Vec<StoryId>,
+    samples: Vec<SampleId>,
+}
+
+impl World {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let options = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 1 << 20 };
+        let (rows, _) = Store::open(dir.path(), options).unwrap();
+        let counting = Counting { rows, changed: 0, looked_up: Cell::new(0) };
+        Self {
+            _dir: dir,
+            counting,
+            clock: StampClock::new(Stamp(0)),
+            now_ms: EPOCH_MS + 86_400_000,
+            declared_bytes: 0,
+            posts: Vec::new(),
+            stories: Vec::new(),
+            samples: Vec::new(),
+        }
+    }
+
+    /// Compares what was declared with what `act` does.
+    fn check(&mut self, what: &str, cost: Cost, act: impl FnOnce(&mut Self) -> (usize, usize)) {
+        self.counting.changed = 0;
+        self.counting.looked_up.set(0);
+        let (copied, answer) = act(self);
+        let (changed, looked_up) = (self.counting.changed, self.counting.looked_up.get());
+        assert!(changed <= cost.rows, "{what}: {changed} rows changed, {} declared", cost.rows);
+        let work = (changed + looked_up) * WORK_PER_ROW + copied;
+        assert!(
+            work <= cost.work,
+            "{what}: {changed} rows changed and {looked_up} looked up, {copied} bytes copied, \
+             {} of work declared",
+            cost.work
+        );
+        assert!(answer <= cost.answer, "{what}: {answer} bytes kept, {} declared", cost.answer);
+        self.declared_bytes += cost.bytes;
+        let grown = self.counting.rows.overlay_bytes();
+        let declared = self.declared_bytes;
+        assert!(grown <= declared, "{what}: the overlay has {grown} bytes, {declared} declared");
+    }
+
+    fn request(&mut self, request: Request) {
+        let (cost, what) = (request.cost(), format!("{request:?}"));
+        self.now_ms += 1;
+        self.check(&what, cost, |world| {
+            let stamp = world.clock.next(world.now_ms);
+            let mut txn = Txn::new(&mut world.counting);
+            let reply = apply(&mut txn, &request.stamped(stamp), &mut Vec::new());
+            let work = txn.work();
+            match reply.outcome {
+                Ok(feed::Done::Posted(id)) => world.posts.push(id),
+                Ok(feed::Done::StoryTold { story, .. }) => world.stories.push(story),
+                Ok(feed::Done::Taught { sample }) => world.samples.push(sample),
+                _ => {}
+            }
+            (work, 0)
+        });
+    }
+
+    fn op(&mut self, op: KeyOp<'_>) {
+        let cost = op.cost(&Now(&self.counting.rows));
+        let what: String = format!("{op:?}").chars().take(300).collect();
+        self.now_ms += 1;
+        self.check(&what, cost, |world| {
+            let ops: KeyOps = [op].into_iter().collect();
+            let stamp = world.clock.next(world.now_ms);
+            let mut txn = Txn::new(&mut world.counting);
+            let mut answers = Vec::new();
+            apply_keys(&mut txn, stamp, &ops, &mut |_, _| (), &mut answers);
+            let answer = match &answers[0] {
+                KeyAnswer::Row(row) => row.memory_bytes(),
+                _ => 0,
+            };
+            (txn.work(), answer)
+        });
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Register(u8, usize),
+    Edit(u8, usize),
+    Follow(u8, u8, bool),
+    Befriend(u8, u8, bool),
+    Post(u8, usize),
+    DeletePost(usize),
+    Story(u8, usize),
+    DeleteStory(usize),
+    View(usize, u8),
+    Sweep,
+    Teach(u8, u8),
+    Forget(usize),
+    Put(u8, usize, bool, bool),
+    PutAll(Vec<(u8, usize)>),
+    Remove(Vec<u8>),
+    Take(u8),
+    Add(u8),
+    AddFloat(u8),
+    Append(u8, usize),
+    SetRange(u8, usize, usize),
+    SetBit(u8, usize),
+    Expire(u8, u64, bool),
+    Rename(u8, u8),
+    Copy(u8, u8),
+    Move(u8, u8),
+    Flush(u8),
+    FlushNumbered,
+    Swap(u8, u8),
+    Create(u8),
+    Drop(u8),
+    SweepKeys,
+    Wait(u64),
+    Idempotent(u8, u8),
+}
+
+fn feed_step() -> impl Strategy<Value = Step> {
+    let user = || 0..6_u8;
+    prop_oneof![
+        2 => (user(), 0..4_000_usize).prop_map(|(u, n)| Step::Register(u, n)),
+        1 => (user(), 0..4_000_usize).prop_map(|(u, n)| Step::Edit(u, n)),
+        2 => (user(), user(), any::<bool>()).prop_map(|(a, b, on)| Step::Follow(a, b, on)),
+        2 => (user(), user(), any::<bool>()).prop_map(|(a, b, on)| Step::Befriend(a, b, on)),
+        3 => (user(), 0..250_usize).prop_map(|(u, n)| Step::Post(u, n)),
+        1 => any::<usize>().prop_map(Step::DeletePost),
+        2 => (user(), 1..500_usize).prop_map(|(u, n)| Step::Story(u, n)),
+        1 => any::<usize>().prop_map(Step::DeleteStory),
+        2 => (any::<usize>(), user()).prop_map(|(at, u)| Step::View(at, u)),
+        2 => Just(Step::Sweep),
+        2 => (0..20_u8, 0..3_u8).prop_map(|(set, label)| Step::Teach(set, label)),
+        1 => any::<usize>().prop_map(Step::Forget),
+        2 => (user(), any::<u8>()).prop_map(|(u, key)| Step::Idempotent(u, key)),
+    ]
+}
+
+fn key_step() -> impl Strategy<Value = Step> {
+    let key = || 0..6_u8;
+    let length =
+        || prop_oneof![3 => 0..100_usize, 1 => Just(70_000_usize), 1 => Just(300_000_usize)];
+    prop_oneof![
+        4 => (key(), length(), any::<bool>(), any::<bool>())
+            .prop_map(|(k, n, expires, old)| Step::Put(k, n, expires, old)),
+        1 => proptest::collection::vec((key(), length()), 1..5).prop_map(Step::PutAll),
+        1 => proptest::collection::vec(key(), 1..5).prop_map(Step::Remove),
+        1 => key().prop_map(Step::Take),
+        1 => key().prop_map(Step::Add),
+        1 => key().prop_map(Step::AddFloat),
+        1 => (key(), length()).prop_map(|(k, n)| Step::Append(k, n)),
+        1 => (key(), length(), length()).prop_map(|(k, at, n)| Step::SetRange(k, at, n)),
+        1 => (key(), length()).prop_map(|(k, at)| Step::SetBit(k, at)),
+        2 => (key(), 0..5_000_u64, any::<bool>()).prop_map(|(k, ms, r)| Step::Expire(k, ms, r)),
+        1 => (key(), key()).prop_map(|(a, b)| Step::Rename(a, b)),
+        1 => (key(), key()).prop_map(|(a, b)| Step::Copy(a, b)),
+        1 => (key(), 0..3_u8).prop_map(|(k, b)| Step::Move(k, b)),
+        1 => (0..3_u8).prop_map(Step::Flush),
+        1 => Just(Step::FlushNumbered),
+        1 => (0..3_u8, 0..3_u8).prop_map(|(a, b)| Step::Swap(a, b)),
+        1 => (0..4_u8).prop_map(Step::Create),
+        1 => (0..4_u8).prop_map(Step::Drop),
+        2 => Just(Step::SweepKeys),
+        1 => (0..4_000_u64).prop_map(Step::Wait),
+    ]
+}
+
+fn user(number: u8) -> UserRef {
+    if number % 2 == 0 {
+        UserRef::Id(UserId(number.into()))
+    } else {
+        UserRef::Handle(Handle::parse(&format!("u{number}")).unwrap())
+    }
+}
+
+fn picked<T: Copy>(items: &[T], at: usize) -> Option<T> {
+    items.get(at % items.len().max(1)).copied()
+}
+
+fn feed_command(world: &World, step: &Step) -> Option<Command> {
+    Some(match step {
+        Step::Register(u, bio) => Command::Register {
+            handle: Handle::parse(&format!("u{u}")).unwrap(),
+            name: Name::parse("a name").unwrap(),
+            bio: Bio::parse(&"é".repeat(bio / 8)).unwrap(),
+        },
+        Step::Edit(u, bio) => {
+            let bio = Bio::parse(&"b".repeat(bio / 8)).unwrap();
+            Command::EditProfile { user: user(*u), name: None, bio: Some(bio) }
+        }
+        Step::Follow(a, b, true) => Command::Follow { user: user(*a), other: user(*b) },
+        Step::Follow(a, b, false) => Command::Unfollow { user: user(*a), other: user(*b) },
+        Step::Befriend(a, b, true) => Command::Befriend { user: user(*a), other: user(*b) },
+        Step::Befriend(a, b, false) => Command::Unfriend { user: user(*a), other: user(*b) },
+        Step::Post(u, mentions) => {
+            // The most mentions that fit: a mark joins the character before it.
+            let text = "@a\u{301}".repeat(*mentions) + "@u1 @u3 @u5";
+            let text = PostText::parse(&text).or_else(|_| PostText::parse("@u1 @u3")).unwrap();
+            Command::Post { author: user(*u), text }
+        }
+        Step::DeletePost(at) => Command::DeletePost { post: picked(&world.posts, *at)? },
+        Step::Story(u, n) => Command::TellStory {
+            author: user(*u),
+            text: PostText::parse(&"s".repeat(*n)).unwrap(),
+            life: Lifetime::from_secs(1).unwrap(),
+        },
+        Step::DeleteStory(at) => Command::DeleteStory { story: picked(&world.stories, *at)? },
+        Step::View(at, u) => {
+            Command::ViewStory { story: picked(&world.stories, *at)?, viewer: user(*u) }
+        }
+        Step::Sweep => Command::SweepStories,
+        Step::Teach(set, label) => Command::Teach {
+            set: SetName::parse(&format!("set{}", usize::from(*set) % (SAMPLE_SETS_MAX + 2)))
+                .unwrap(),
+            label: Label::parse(&label.to_string()).unwrap(),
+            bits: Box::new(SampleBits::from([*label; 128])),
+        },
+        Step::Forget(at) => Command::ForgetSample { sample: picked(&world.samples, *at)? },
+        _ => return None,
+    })
+}
+
+fn take(world: &mut World, step: &Step, zeros: &[u8]) {
+    const ZERO: BucketId = BucketId(0);
+    let names: Vec<String> =
+        (0..6).map(|key| format!("key{key}{}", "x".repeat(key * key * 1_000))).collect();
+    let key = |at: &u8| Bytes::new(names[usize::from(*at)].as_bytes());
+    let value = |length: &usize| Bytes::new(&zeros[..*length]);
+    let bucket = |at: &u8| BucketId(u64::from(*at));
+    let name = |at: &u8| BucketName::parse(&format!("bucket{at}")).unwrap();
+    let op = match step {
+        Step::Put(k, n, expires, old) => KeyOp::Put {
+            bucket: ZERO,
+            key: key(k),
+            value: value(n),
+            expiry: if *expires { Expiry::In(1_500) } else { Expiry::Keep },
+            only: Only::Always,
+            old: *old,
+        },
+        Step::PutAll(pairs) => {
+            let pairs = pairs.iter().map(|(k, n)| (key(k), value(n))).collect();
+            KeyOp::PutAll { bucket: ZERO, pairs, only_new: false }
+        }
+        Step::Remove(keys) => KeyOp::Remove { bucket: ZERO, keys: keys.iter().map(key).collect() },
+        Step::Take(k) => KeyOp::Take { bucket: ZERO, key: key(k), only: Only::Always },
+        Step::Add(k) => KeyOp::Add { bucket: ZERO, key: key(k), by: i64::MAX / 3 },
+        Step::AddFloat(k) => {
+            KeyOp::AddFloat { bucket: ZERO, key: key(k), by: Bytes::new(b"1.7e308") }
+        }
+        Step::Append(k, n) => KeyOp::Append { bucket: ZERO, key: key(k), bytes: value(n) },
+        Step::SetRange(k, at, n) => {
+            KeyOp::SetRange { bucket: ZERO, key: key(k), offset: *at as u64, bytes: value(n) }
+        }
+        Step::SetBit(k, at) => {
+            KeyOp::SetBit { bucket: ZERO, key: key(k), offset: 8 * *at as u64, bit: true }
+        }
+        Step::Expire(k, ms, read) => KeyOp::Expire {
+            bucket: ZERO,
+            key: key(k),
+            expiry: Expiry::In(*ms),
+            only: OnlyExpiry::Always,
+            read: *read,
+        },
+        Step::Rename(a, b) => {
+            KeyOp::Rename { bucket: ZERO, from: key(a), to: key(b), only_new: true }
+        }
+        Step::Copy(a, b) => {
+            let (key, to) = (key(a), key(b));
+            KeyOp::Copy { bucket: ZERO, key, to_bucket: ZERO, to, replace: true }
+        }
+        Step::Move(k, to) => KeyOp::Move { bucket: ZERO, key: key(k), to_bucket: bucket(to) },
+        Step::Flush(b) => KeyOp::Flush { bucket: Some(bucket(b)) },
+        Step::FlushNumbered => KeyOp::FlushNumbered,
+        Step::Swap(a, b) => KeyOp::Swap { a: bucket(a), b: bucket(b) },
+        Step::Create(b) => KeyOp::Create { name: name(b) },
+        Step::Drop(b) => KeyOp::Drop { name: name(b) },
+        Step::SweepKeys => KeyOp::Sweep,
+        Step::Wait(ms) => {
+            world.now_ms += ms;
+            return;
+        }
+        Step::Idempotent(u, key) => {
+            let idempotency = Some(Idempotency { key: [*key; 16], content: [*u; 8] });
+            let (text, author) = (PostText::parse("once").unwrap(), user(*u));
+            let command = Command::Post { author, text };
+            world.now_ms += 20_000_000;
+            return world.request(Request { idempotency, command });
+        }
+        feed => {
+            if let Some(command) = feed_command(world, feed) {
+                world.request(Request::from(command));
+            }
+            return;
+        }
+    };
+    world.op(op);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_command_costs_more_than_it_was_costed_at(
+        steps in proptest::collection::vec(prop_oneof![feed_step(), key_step()], 1..150)
+    ) {
+        let zeros = vec![0; 300_000];
+        let mut world = World::new();
+        for step in &steps {
+            take(&mut world, step, &zeros);
+        }
+        let facts = Facts::new(&world.counting.rows);
+        prop_assert!(facts.totals().last_stamp <= Some(Stamp::first_of(world.now_ms + 1_000)));
+    }
+}
+
+/// The sweeps at their limits, which random steps do not reach.
+#[test]
+fn sweeps_cost_no_more_than_they_were_costed_at() {
+    let mut world = World::new();
+    let names: Vec<String> = (0..1_500).map(|number| format!("{number:0>2000}")).collect();
+    for name in &names {
+        world.op(KeyOp::Put {
+            bucket: BucketId(0),
+            key: Bytes::new(name.as_bytes()),
+            value: Bytes::new(b"v"),
+            expiry: Expiry::In(60_000),
+            only: Only::Always,
+            old: false,
+        });
+    }
+    for user in 0..40 {
+        let handle = Handle::parse(&format!("w{user}")).unwrap();
+        let (name, bio) = (Name::parse("").unwrap(), Bio::parse("").unwrap());
+        world.request(Request::from(Command::Register { handle, name, bio }));
+        if user > 0 {
+            let (user, other) = (UserRef::Id(UserId(user)), UserRef::Id(UserId(0)));
+            world.request(Request::from(Command::Befriend { user, other }));
+        }
+    }
+    for _ in 0..20 {
+        take(&mut world, &Step::Story(0, 100), &[]);
+        let story = world.stories[world.stories.len() - 1];
+        for viewer in 1..40 {
+            let viewer = UserRef::Id(UserId(viewer));
+            world.request(Request::from(Command::ViewStory { story, viewer }));
+        }
+    }
+    world.now_ms += 5_000_000;
+    for _ in 0..8 {
+        world.op(KeyOp::Sweep);
+        world.request(Request::from(Command::SweepStories));
+    }
+    assert_eq!(world.counting.rows.totals().keys_expiring, 0);
+    assert_eq!(world.counting.rows.totals().stories, 0);
+}
