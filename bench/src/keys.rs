@@ -61,7 +61,7 @@ fn key(number: u32) -> String {
 }
 
 fn bucket(number: u32) -> BucketId {
-    BucketId(limits::NUMBERED_BUCKETS + number)
+    BucketId(u64::from(limits::NUMBERED_BUCKETS + number))
 }
 
 async fn fill(node: &Node) -> anyhow::Result<()> {

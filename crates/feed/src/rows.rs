@@ -259,6 +259,15 @@ pub trait Rows {
     fn totals(&self) -> Totals;
     /// The row of a key of a bucket; never the mark of a removed one.
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow>;
+    /// Whether looking up a key may have to read a disk.
+    fn has_cold_keys(&self) -> bool {
+        false
+    }
+    /// Brings the row of a key into memory, so that [`Rows::key`] finds it there soon; returns whether it
+    /// had to be read from a disk.
+    fn load_key(&self, _space: Space, _key: &[u8]) -> bool {
+        false
+    }
     /// Rows of keys of `space` from `cursor` on, in an order of the store's own, and the cursor to go on
     /// from if there may be more. At most about as much as `limit` says, and never an endless loop: rows
     /// that exist all the while are met exactly once. The first cursor is 0.

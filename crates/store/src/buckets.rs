@@ -76,6 +76,20 @@ impl Store {
         shared.resident.is_complete().then_some(None)
     }
 
+    pub(crate) fn has_cold_keys(&self) -> bool {
+        !self.shared().resident.is_complete()
+    }
+
+    /// See [`feed::Rows::load_key`].
+    pub(crate) fn load_key(&self, space: Space, key: &[u8]) -> bool {
+        let cold = self.key_in_memory(space, key).is_none();
+        if cold {
+            // It stays in memory for a while.
+            drop(self.find_key(space, key));
+        }
+        cold
+    }
+
     pub(crate) fn find_key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
         let shared = self.shared();
         let hash = shared.hasher.hash(space, key);

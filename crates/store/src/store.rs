@@ -201,6 +201,14 @@ impl Rows for Store {
         self.find_key(space, key)
     }
 
+    fn has_cold_keys(&self) -> bool {
+        Store::has_cold_keys(self)
+    }
+
+    fn load_key(&self, space: Space, key: &[u8]) -> bool {
+        Store::load_key(self, space, key)
+    }
+
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
         self.walk_keys(space, cursor, limit)
     }

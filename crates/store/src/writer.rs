@@ -152,6 +152,14 @@ impl Rows for StoreWriter {
         self.store.key(space, key)
     }
 
+    fn has_cold_keys(&self) -> bool {
+        self.store.has_cold_keys()
+    }
+
+    fn load_key(&self, space: Space, key: &[u8]) -> bool {
+        self.store.load_key(space, key)
+    }
+
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
         self.store.keys(space, cursor, limit)
     }

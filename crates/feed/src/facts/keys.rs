@@ -27,6 +27,18 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.key(space, key)
     }
 
+    /// Whether looking up a key may have to read a disk.
+    #[must_use]
+    pub fn has_cold_keys(&self) -> bool {
+        self.rows.has_cold_keys()
+    }
+
+    /// Brings the row of a key into memory; see [`Rows::load_key`].
+    #[must_use]
+    pub fn load_key(&self, bucket: BucketId, key: &[u8]) -> bool {
+        self.bucket(bucket).is_some_and(|bucket| self.rows.load_key(bucket.space, key))
+    }
+
     /// Rows of keys from a cursor on; see [`Rows::keys`].
     #[must_use]
     pub fn rows_of_keys(

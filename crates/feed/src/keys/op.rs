@@ -207,6 +207,47 @@ pub enum KeyOp<'a> {
     FlushNumbered,
 }
 
+impl<'a> KeyOp<'a> {
+    /// Calls `each` with every key whose row the operation looks up.
+    pub fn each_key(&self, each: &mut dyn FnMut(BucketId, &'a Bytes)) {
+        match self {
+            Self::Put { bucket, key, .. }
+            | Self::Take { bucket, key, .. }
+            | Self::Add { bucket, key, .. }
+            | Self::AddFloat { bucket, key, .. }
+            | Self::Append { bucket, key, .. }
+            | Self::SetRange { bucket, key, .. }
+            | Self::SetBit { bucket, key, .. }
+            | Self::Expire { bucket, key, .. } => each(*bucket, key),
+            Self::PutAll { bucket, pairs, .. } => {
+                pairs.iter().for_each(|(key, _)| each(*bucket, key));
+            }
+            Self::Remove { bucket, keys } => keys.iter().for_each(|key| each(*bucket, key)),
+            Self::Rename { bucket, from, to, .. } => {
+                each(*bucket, from);
+                each(*bucket, to);
+            }
+            Self::Copy { bucket, key, to_bucket, to, .. } => {
+                each(*bucket, key);
+                each(*to_bucket, to);
+            }
+            Self::Move { bucket, key, to_bucket } => {
+                each(*bucket, key);
+                each(*to_bucket, key);
+            }
+            Self::Begin { watched, .. } => {
+                watched.iter().for_each(|watched| each(watched.bucket, watched.key));
+            }
+            Self::Flush { .. }
+            | Self::Swap { .. }
+            | Self::Create { .. }
+            | Self::Drop { .. }
+            | Self::Sweep
+            | Self::FlushNumbered => {}
+        }
+    }
+}
+
 /// A key as it was when a client began to watch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched<'a> {

@@ -1,8 +1,6 @@
 //! Putting a group together: costing what waits, refusing what costs too much, and taking as much as one
 //! group may cost.
 
-use std::cell::Cell;
-
 use commitlog::PAYLOAD_BYTES_MAX;
 use feed::keys::{KeyOp, KeyOps, KeyRefusal, OpPlace};
 use feed::limits::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, POST_BYTES_MAX};
@@ -208,8 +206,7 @@ impl<R: RowsMut, T> Applier<R, T> {
         from: OpPlace,
         admit_costly: bool,
     ) -> Option<TakenOps> {
-        let longest = Cell::new(group.cost.longest);
-        let lengths = GroupLengths { facts: Facts::new(&self.rows), longest };
+        let lengths = GroupLengths::new(Facts::new(&self.rows), group.cost.longest);
         let mut taken =
             TakenOps { pieces: SmallVec::new(), up_to: from, held: self.answers.empty() };
         let mut bytes = ENTRY_BYTES_MAX;
