@@ -432,6 +432,17 @@ proptest! {
     }
 }
 
+/// Remembering an idempotency key removes old ones.
+#[test]
+fn idempotency_costs_no_more_than_it_was_costed_at() {
+    let mut world = World::new();
+    take(&mut world, &Step::Register(0, 0), &[]);
+    for key in 0..30 {
+        take(&mut world, &Step::Idempotent(0, key), &[]);
+        take(&mut world, &Step::Idempotent(0, key), &[]);
+    }
+}
+
 /// The sweeps at their limits, which random steps do not reach.
 #[test]
 fn sweeps_cost_no_more_than_they_were_costed_at() {
