@@ -143,6 +143,9 @@ impl Planned {
             }
             Ok(Plan::Restore(restore, writer)) => match client.unpack(restore.payload).await {
                 Ok((value, _held)) => {
+                    if !client.memory.changes.cover(self.changes.bytes() + value.len()) {
+                        return Err(Failure::BUSY);
+                    }
                     self.changes.push(&restore.op(&value));
                     Step::Change(writer)
                 }
