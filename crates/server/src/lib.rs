@@ -71,12 +71,16 @@ pub struct ServerOptions {
     pub pages: Pages,
     /// Threads that serve Redis clients; half of the processors if not said.
     pub redis_threads: Option<usize>,
+    /// Memory in bytes that all Redis clients take together: what they have sent, what they are
+    /// answered and have not read, and what each connection needs. Beyond it commands that need more
+    /// than a little are answered with `-BUSY`, and clients are not read from.
+    pub redis_memory: usize,
     /// What the Redis edge counts, for the page of metrics.
     pub redis_metrics: redis::RedisMetrics,
 }
 
 impl ServerOptions {
-    /// 16,384 connections, 64 blocking reads, stories of 24 hours, and the pages of the program.
+    /// 16,384 connections, 64 blocking reads, 256 MiB for Redis clients, stories of 24 hours, and the pages of the program.
     #[must_use]
     pub fn new(access: Access) -> Self {
         let Ok(story_life) = Lifetime::from_secs(limits::STORY_SECS_DEFAULT) else {
@@ -89,6 +93,7 @@ impl ServerOptions {
             story_life,
             pages: Pages::default(),
             redis_threads: None,
+            redis_memory: 256 << 20,
             redis_metrics: redis::RedisMetrics::default(),
         }
     }

@@ -30,6 +30,11 @@ impl<'o> Encoder<'o> {
         Self { out, protocol }
     }
 
+    /// The buffer, for callers that reserve memory before they write a long reply.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
     /// A short status such as `OK`. Line breaks in it become blanks.
     pub fn simple(&mut self, text: &str) {
         self.out.push(b'+');

@@ -10,8 +10,10 @@ use super::inline;
 use super::limits::{ARGUMENTS_UNAUTHENTICATED_MAX, BULK_BYTES_UNAUTHENTICATED_MAX, Limits};
 use crate::number;
 
-/// Positions and bytes of words for which memory is kept from one command to the next.
-const KEPT_MAX: usize = 1_024;
+/// Positions for which memory is kept from one command to the next.
+const KEPT_SPANS_MAX: usize = 64;
+/// Bytes of words for which memory is kept from one command to the next.
+const KEPT_BYTES_MAX: usize = 512;
 /// Bytes of a line end.
 const LINE_END_BYTES: usize = 2;
 
@@ -73,6 +75,12 @@ impl Parser {
     /// client has authenticated.
     pub fn set_authenticated(&mut self, authenticated: bool) {
         self.authenticated = authenticated;
+    }
+
+    /// Bytes of memory that it has allocated.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.spans.capacity() * size_of::<Span>() + self.words.capacity()
     }
 
     /// Takes the next command from the front of `rest` and moves `rest` behind it.
@@ -243,9 +251,9 @@ impl Parser {
     /// Drops the command that was returned last, and memory that only few commands need.
     fn forget(&mut self) {
         self.spans.clear();
-        self.spans.shrink_to(KEPT_MAX);
+        self.spans.shrink_to(KEPT_SPANS_MAX);
         self.words.clear();
-        self.words.shrink_to(KEPT_MAX);
+        self.words.shrink_to(KEPT_BYTES_MAX);
     }
 }
 

@@ -1,11 +1,11 @@
-//! COMMAND: what clients may ask about commands, told from the table.
+//! COMMAND: what clients may ask about commands, answered from the table.
 
 use resp::Encoder;
 
 use super::client::Client;
 use super::command::{Flag, Spec, Words};
 use super::failure::Failure;
-use super::glob;
+use super::glob::Pattern;
 use super::keys::help;
 use super::numbers::is;
 use super::table;
@@ -18,7 +18,14 @@ const HELP: &[&str] = &[
     "COMMAND LIST [FILTERBY PATTERN pattern | ACLCAT category | MODULE name]",
 ];
 
+/// Bytes of what is said about one command, at most.
+const ABOUT_BYTES_MAX: usize = 512;
+
 pub(crate) fn command(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
+    // Each word may ask about a command, and without words all are.
+    let bytes: usize = words.iter().map(|word| word.len()).sum();
+    client.admit(bytes + (words.len() + table::all().count()) * ABOUT_BYTES_MAX)?;
+    client.work += words.len();
     let mut reply = client.reply();
     let [sub, rest @ ..] = words else {
         reply.array(table::all().count());
@@ -106,8 +113,8 @@ fn list(filter: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Failure> {
     let specs: Vec<&Spec> = match filter {
         [] => table::all().collect(),
         [by, what, given] if is(by, "filterby") && is(what, "pattern") => {
-            let pattern = given.to_ascii_lowercase();
-            table::all().filter(|spec| glob::matches(&pattern, spec.name.as_bytes())).collect()
+            let pattern = Pattern::new(&given.to_ascii_lowercase())?;
+            table::all().filter(|spec| pattern.matches(spec.name.as_bytes())).collect()
         }
         [by, what, given] if is(by, "filterby") && is(what, "aclcat") => table::all()
             .filter(|spec| categories(spec).iter().any(|category| is(given, category)))
@@ -122,17 +129,14 @@ fn list(filter: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Failure> {
 
 fn keys(name: &[u8], arguments: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Failure> {
     let spec = table::find(name).ok_or(Failure::said("ERR Invalid command specified"))?;
-    let (first, last, step) = spec.keys;
     if spec.check_arity(arguments.len()).is_err() {
         return Err(Failure::said("ERR Invalid number of arguments specified for command"));
     }
-    let end = if last < 0 { arguments.len() } else { last.unsigned_abs().into() };
-    let keys = arguments.iter().take(end).skip(usize::from(first.unsigned_abs()).saturating_sub(1));
-    let keys: Vec<&&[u8]> = keys.step_by(usize::from(step.unsigned_abs()).max(1)).collect();
-    if first == 0 || keys.is_empty() {
+    let keys = spec.keys_of(arguments);
+    if keys.len() == 0 {
         return Err(Failure::said("ERR The command has no key arguments"));
     }
     reply.array(keys.len());
-    keys.iter().for_each(|key| reply.bulk(key));
+    keys.for_each(|key| reply.bulk(key));
     Ok(())
 }

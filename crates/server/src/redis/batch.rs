@@ -68,8 +68,8 @@ impl Batches {
         Self { node, metrics, open, filled: Notify::new() }
     }
 
-    /// Adds a change for a connection that has others in `mine`. Tells the batch it is in now, and at
-    /// which place.
+    /// Adds a change for a connection that has others in `mine`. Returns the batch it is in now, and
+    /// its place.
     ///
     /// # Errors
     /// [`Earlier`]; it was not added then.

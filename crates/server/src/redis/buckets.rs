@@ -9,11 +9,18 @@ use super::command::{Flag, Group, Run, Spec, Wait, Words, number};
 use super::failure::Failure;
 use super::keys::help;
 use super::numbers::{integer, is};
+use crate::reads::Length;
 
 /// Names that LIST tells if it is not said how many.
 const LIST_DEFAULT: usize = 1_000;
 /// Most names that LIST tells at a time.
 const LIST_MAX: usize = 100_000;
+/// Names up to this number are listed among the quick reads.
+const LIST_SHORT: usize = 1_000;
+/// Most bytes of a name in a list, or in a reply.
+const LIST_ROW_BYTES: usize = 96;
+/// Bytes of a change to buckets.
+const CHANGE_BYTES: usize = 128;
 const BAD_NAME: Failure = Failure::said("ERR the name of a bucket is 1 to 64 of a-z A-Z 0-9 _ -");
 
 pub(crate) const COMMANDS: &[Spec] = &[Spec {
@@ -43,20 +50,21 @@ pub(crate) async fn bucket(client: &mut Client, words: &Words<'_>) -> Result<(),
         [sub] if is(sub, "help") => help(&mut client.reply(), HELP),
         [sub, given] if is(sub, "create") => {
             let name = name(given)?;
-            client.add(&KeyOp::Create { name }, Some(created)).await;
-            client.settle().await;
+            client.add(&KeyOp::Create { name }, Some(created), CHANGE_BYTES).await?;
+            client.flush_changes().await;
         }
         [sub, given] if is(sub, "use") => {
             let name = name(given)?;
-            let found = client.block(move |node| node.bucket_named(&name)).await?;
+            let found =
+                client.block(Length::Quick, move |node, _| node.bucket_named(&name)).await?;
             let bucket = found.ok_or(Failure::NO_BUCKET)?;
             client.bucket = bucket;
             client.reply().simple("OK");
         }
         [sub, given] if is(sub, "delete") => {
             let name = name(given)?;
-            client.add(&KeyOp::Drop { name }, Some(dropped)).await;
-            client.settle().await;
+            client.add(&KeyOp::Drop { name }, Some(dropped), CHANGE_BYTES).await?;
+            client.flush_changes().await;
         }
         [sub, options @ ..] if is(sub, "list") => list(client, options).await?,
         [sub, ..] if ["create", "use", "delete"].iter().any(|known| is(sub, known)) => {
@@ -101,9 +109,13 @@ async fn list(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
             return Err(Failure::SYNTAX);
         }
     }
-    let names =
-        client.block(move |node| node.buckets_after(after.as_ref().map(BucketName::as_str), count));
-    let names = names.await?;
+    client.admit(count * LIST_ROW_BYTES)?;
+    let held = client.memory.budget.try_reserve(count * LIST_ROW_BYTES).ok_or(Failure::BUSY)?;
+    let read = move |node: &node::Node| {
+        (node.buckets_after(after.as_ref().map(BucketName::as_str), count), held)
+    };
+    let length = if count > LIST_SHORT { Length::Long } else { Length::Quick };
+    let (names, _held) = client.block(length, move |node, _| read(node)).await?;
     let mut reply = client.reply();
     reply.array(names.len());
     names.iter().for_each(|(name, _)| reply.bulk(name.as_str().as_bytes()));

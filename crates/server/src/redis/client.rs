@@ -1,27 +1,38 @@
 //! A client: what its connection remembers from command to command, and how a command is carried out.
 //!
-//! **Invariant:** replies are in the order of commands. A change is told when its batch is answered, so
-//! everything else first waits for the changes before it ([`Client::settle`]).
+//! **Invariant:** replies are in the order of commands. The reply to a change is written when its batch
+//! is answered, so everything else first waits for the changes before it
+//! ([`Client::flush_changes`]).
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use feed::BucketId;
-use feed::keys::KeyOp;
-use node::Node;
+use node::{MemoryBudget, Node, Reservation};
 use resp::{Encoder, Protocol};
-use tokio::sync::Semaphore;
 
-use super::batch::{Batch, Batches, Earlier};
-use super::command::{
-    Change, Flag, Kept, Plan, Read, Run, Scope, Spec, Tell, Wait, WordList, Words,
-};
+use super::batch::Batches;
+use super::changes::Pending;
+use super::command::{Flag, Kept, Read, Run, Spec, Wait, WordList, Words};
 use super::failure::Failure;
+use super::memory::{Memory, Output};
 use super::metrics::{RedisMetrics, Turn};
 use super::reader::{Reader, Stop};
 use super::registry::{Registered, Registry, Seen};
-use super::{buckets, table, transactions};
+use super::{buckets, exec, table, transactions};
 use crate::Access;
+use crate::reads::{Abandoned, BlockingReads, Length};
+
+/// Words that need no reservation of their own.
+const WORDS_FREE: usize = 16;
+/// Bytes of memory for each word while a command is carried out: where it begins and ends, in the
+/// parser and here, and a row, or a pair of a change.
+const WORD_BYTES: usize = 64;
+/// Room for a reply that is made before every command, so that short replies never grow the buffer.
+const SHORT_REPLY_BYTES: usize = 1_024;
+/// What a client may hold for a transaction while it is idle. One that holds more is disconnected when
+/// it sends nothing for long.
+const IDLE_BYTES_MAX: usize = 64 << 10;
 
 /// What all connections share.
 pub(crate) struct Shared {
@@ -29,15 +40,19 @@ pub(crate) struct Shared {
     pub(crate) access: Access,
     pub(crate) metrics: RedisMetrics,
     pub(crate) registry: Arc<Registry>,
-    /// Permits for reads that may touch a disk.
-    pub(crate) blocking: Arc<Semaphore>,
+    /// For reads that may touch a disk or take long.
+    pub(crate) reads: BlockingReads,
+    /// Memory that connections reserve.
+    pub(crate) connections: MemoryBudget,
+    /// Memory for what clients send and do not read, beyond that.
+    pub(crate) budget: MemoryBudget,
     pub(crate) connections_max: u32,
 }
 
 /// See above.
 pub(crate) struct Client {
     pub(crate) shared: Arc<Shared>,
-    batches: Rc<Batches>,
+    pub(crate) batches: Rc<Batches>,
     pub(crate) registered: Registered,
     pub(crate) protocol: Protocol,
     /// What SELECT and BUCKET USE choose.
@@ -46,11 +61,14 @@ pub(crate) struct Client {
     pub(crate) replies: Replies,
     pub(crate) transaction: Option<transactions::Transaction>,
     pub(crate) watched: transactions::WatchedKeys,
-    pending: Pending,
+    pub(crate) pending: Pending,
     /// Replies that have not been sent.
-    pub(crate) output: Vec<u8>,
+    pub(crate) output: Output,
+    pub(crate) memory: Memory,
     /// The connection ends when they have been.
     pub(crate) closing: bool,
+    /// Steps of work of this turn, beside one for each command.
+    pub(crate) work: usize,
     pub(crate) turn: Turn,
     last: &'static str,
 }
@@ -66,17 +84,17 @@ pub(crate) enum Replies {
     SkipNext,
 }
 
-/// Changes under way, all of them in one batch.
-#[derive(Default)]
-struct Pending {
-    batch: Option<Rc<Batch>>,
-    /// Their places in the batch and how they are told; not at all, if the client wants no reply.
-    told: Vec<(usize, Option<Tell>)>,
-}
-
 impl Client {
-    pub(crate) fn new(shared: Arc<Shared>, batches: Rc<Batches>, registered: Registered) -> Self {
+    /// `connection` is what every connection reserves.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        batches: Rc<Batches>,
+        registered: Registered,
+        connection: Reservation,
+    ) -> Self {
         let authenticated = shared.access == Access::Open;
+        let output = Output::new(&shared.budget);
+        let memory = Memory::new(&shared.budget, connection);
         Self {
             shared,
             batches,
@@ -88,16 +106,41 @@ impl Client {
             transaction: None,
             watched: transactions::WatchedKeys::default(),
             pending: Pending::default(),
-            output: Vec::new(),
+            output,
+            memory,
             closing: false,
+            work: 0,
             turn: Turn::default(),
             last: "NULL",
         }
     }
 
-    /// Writes a reply.
+    /// Writes a short reply. One that may be long needs [`Client::admit`] before.
     pub(crate) fn reply(&mut self) -> Encoder<'_> {
-        Encoder::new(&mut self.output, self.protocol)
+        self.output.encoder(self.protocol)
+    }
+
+    /// Bytes of memory that all clients take now.
+    pub(crate) fn memory_of_all(&self) -> usize {
+        self.shared.connections.used() + self.shared.budget.used()
+    }
+
+    /// Whether what it holds from command to command is little, so that it may be idle for ever.
+    pub(crate) fn holds_little(&self) -> bool {
+        self.memory.queue.bytes() + self.memory.watched.bytes() <= IDLE_BYTES_MAX
+    }
+
+    /// Makes room for a reply of so many bytes.
+    ///
+    /// # Errors
+    /// If the budget has not as much left.
+    pub(crate) fn admit(&mut self, bytes: usize) -> Result<(), Failure> {
+        if self.output.make_room(bytes) { Ok(()) } else { Err(Failure::BUSY) }
+    }
+
+    /// Whether there is room for the reply to one more short command.
+    pub(crate) fn has_room(&mut self) -> bool {
+        self.output.make_room(SHORT_REPLY_BYTES)
     }
 
     /// Carries out a command.
@@ -106,28 +149,40 @@ impl Client {
             self.closing = true;
             return;
         }
-        let words: WordList<'_> = command.arguments().collect();
+        let words = command.arguments().len();
+        let covered = words <= WORDS_FREE || self.memory.words.cover(words * WORD_BYTES);
+        let words: WordList<'_> =
+            command.arguments().take(if covered { words } else { 0 }).collect();
         let silent = self.replies != Replies::On;
-        let spec = self.admit(command.name(), &words);
+        let spec = if covered {
+            self.admit_command(command.name(), &words)
+        } else {
+            Err(self.reject(command.name(), Failure::BUSY))
+        };
         if let Ok(Spec { run: Run::Change(change), .. }) = spec
             && self.transaction.is_none()
         {
             let planned = self.change(*change, &words, silent).await;
-            return self.end(planned, silent, None).await;
+            self.end(planned, silent, None).await;
+        } else {
+            self.flush_changes().await;
+            let start = self.output.len();
+            let done = match spec {
+                Ok(spec) => self.run(spec, &words).await,
+                Err(failure) => Err(failure),
+            };
+            self.end(done, silent, Some(start)).await;
         }
-        self.settle().await;
-        let start = self.output.len();
-        let done = match spec {
-            Ok(spec) => self.run(spec, &words).await,
-            Err(failure) => Err(failure),
-        };
-        self.end(done, silent, Some(start)).await;
+        if words.len() > WORDS_FREE {
+            drop(words);
+            self.memory.words.cover(0);
+        }
     }
 
-    /// Tells a failure, and takes back what a client that wants no reply would get.
+    /// Writes a failure, and takes back what a client that wants no reply would get.
     async fn end(&mut self, done: Result<(), Failure>, silent: bool, start: Option<usize>) {
         if let Err(failure) = done {
-            self.settle().await;
+            self.flush_changes().await;
             if !silent {
                 self.reply().error(failure);
             }
@@ -141,7 +196,7 @@ impl Client {
     }
 
     /// The command, if the client may give it now.
-    fn admit(&mut self, name: &[u8], words: &Words<'_>) -> Result<&'static Spec, Failure> {
+    fn admit_command(&mut self, name: &[u8], words: &Words<'_>) -> Result<&'static Spec, Failure> {
         let admitted = self.check(name, words);
         match admitted {
             Ok(spec) => {
@@ -169,88 +224,29 @@ impl Client {
 
     /// A command that was not admitted spoils the transaction.
     fn reject(&mut self, name: &[u8], failure: Failure) -> Failure {
-        if name.eq_ignore_ascii_case(b"exec") && self.transaction.take().is_some() {
-            self.watched = transactions::WatchedKeys::default();
+        if name.eq_ignore_ascii_case(b"exec") && self.transaction.is_some() {
+            self.end_transaction();
             return failure.aborts();
         }
-        if let Some(transaction) = &mut self.transaction {
-            transaction.spoil();
+        if self.transaction.is_some() {
+            self.spoil_transaction();
         }
         failure
     }
 
     async fn run(&mut self, spec: &'static Spec, words: &Words<'_>) -> Result<(), Failure> {
-        if let Some(transaction) = &mut self.transaction
-            && !spec.has(Flag::Unqueued)
-        {
-            transaction.queue(spec, words)?;
+        if self.transaction.is_some() && !spec.has(Flag::Unqueued) {
+            self.queue(spec, words)?;
             self.reply().simple("QUEUED");
             return Ok(());
         }
         match spec.run {
-            Run::Read(read) => self.read(read, words).await,
+            Run::Read(read) | Run::Walk(read) => self.read(read, words).await,
             Run::Local(local) => local(self, words),
-            Run::Wait(Wait::Exec) => transactions::exec(self).await,
+            Run::Wait(Wait::Exec) => exec::exec(self).await,
             Run::Wait(Wait::Watch) => transactions::watch(self, words).await,
             Run::Wait(Wait::Bucket) => buckets::bucket(self, words).await,
             Run::Change(_) => unreachable!("changes outside of transactions go their own way"),
-        }
-    }
-
-    /// Makes a change, and adds it to the open batch.
-    async fn change(
-        &mut self,
-        change: Change,
-        words: &Words<'_>,
-        silent: bool,
-    ) -> Result<(), Failure> {
-        let plan = {
-            let node = &self.shared.node;
-            change(&Scope { bucket: self.bucket, now_ms: &|| node.keys().now_ms() }, words)?
-        };
-        match plan {
-            Plan::Change(op, tell) => self.add(&op, Some(tell).filter(|_| !silent)).await,
-            Plan::Restore(put, tell) => self.add(&put.op(), Some(tell).filter(|_| !silent)).await,
-            Plan::Read(read) => {
-                self.settle().await;
-                let start = self.output.len();
-                self.read(read, words).await?;
-                if silent {
-                    self.output.truncate(start);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds a change to the open batch.
-    pub(crate) async fn add(&mut self, op: &KeyOp<'_>, tell: Option<Tell>) {
-        loop {
-            match self.batches.add(op, self.pending.batch.as_ref()) {
-                Ok((batch, at)) => {
-                    self.pending.told.push((at, tell));
-                    self.pending.batch = Some(batch);
-                    return;
-                }
-                Err(Earlier) => self.settle().await,
-            }
-        }
-    }
-
-    /// Waits for the changes under way and tells them.
-    pub(crate) async fn settle(&mut self) {
-        let Some(batch) = self.pending.batch.take() else { return };
-        let answers = batch.answered().await;
-        for (at, tell) in self.pending.told.drain(..) {
-            let Some(tell) = tell else { continue };
-            let mut reply = Encoder::new(&mut self.output, self.protocol);
-            match answers {
-                Ok(answers) => match answers.get(at) {
-                    Some(answer) => tell(answer, &mut reply),
-                    None => unreachable!("every operation is answered"),
-                },
-                Err(error) => reply.error(format_args!("ERR {error}")),
-            }
         }
     }
 
@@ -259,55 +255,65 @@ impl Client {
         let start = self.output.len();
         let stopped = {
             let keys = self.shared.node.keys();
-            let reader = Reader::in_memory(&self.shared.node, &keys, self.bucket);
-            read(&reader, words, &mut Encoder::new(&mut self.output, self.protocol))
+            let (mut reply, held) = self.output.parts(self.protocol);
+            let reader = Reader::in_memory(&self.shared.node, &keys, self.bucket, held);
+            read(&reader, words, &mut reply)
         };
         let Err(stop) = stopped else { return Ok(()) };
         self.output.truncate(start);
-        match stop {
-            Stop::Failed(failure) => Err(failure),
-            Stop::Elsewhere => {
-                let (kept, bucket, protocol) = (Kept::new(words), self.bucket, self.protocol);
-                let reply = self
-                    .block(move |node| {
-                        let mut out = Vec::new();
-                        let keys = node.keys();
-                        let reader = Reader::blocking(node, &keys, bucket);
-                        match read(&reader, &kept.words(), &mut Encoder::new(&mut out, protocol)) {
-                            Ok(()) => Ok(out),
-                            Err(Stop::Failed(failure)) => Err(failure),
-                            Err(Stop::Elsewhere) => unreachable!("blocking is allowed here"),
-                        }
-                    })
-                    .await??;
-                self.output.extend_from_slice(&reply);
-                Ok(())
-            }
+        let length = match stop {
+            Stop::Failed(failure) => return Err(failure),
+            Stop::Disk => Length::Quick,
+            Stop::Long => Length::Long,
+        };
+        let mut stopped = self.read_elsewhere(read, words, length).await?;
+        if let Err(Stop::Long) = stopped {
+            // What was not in memory turned out to be long.
+            stopped = self.read_elsewhere(read, words, Length::Long).await?;
         }
+        match stopped {
+            Ok(reply) => self.output.append(reply),
+            Err(Stop::Failed(failure)) => Err(failure),
+            Err(Stop::Disk | Stop::Long) => unreachable!("both are allowed in the long lane"),
+        }
+    }
+
+    /// Evaluates a read where blocking is allowed.
+    async fn read_elsewhere(
+        &mut self,
+        read: Read,
+        words: &Words<'_>,
+        length: Length,
+    ) -> Result<Result<Output, Stop>, Failure> {
+        if !self.memory.words.cover(words.len() * WORD_BYTES + Kept::memory_of(words)) {
+            return Err(Failure::BUSY);
+        }
+        let (kept, bucket, protocol) = (Kept::new(words), self.bucket, self.protocol);
+        let mut output = Output::new(&self.memory.budget);
+        let done = self.block(length, move |node, abandoned| {
+            let keys = node.keys();
+            let (mut reply, held) = output.parts(protocol);
+            let reader = Reader::blocking(node, &keys, bucket, length, abandoned, held);
+            read(&reader, &kept.words(), &mut reply).map(|()| output)
+        });
+        let done = done.await;
+        self.memory.words.cover(words.len() * WORD_BYTES);
+        done
     }
 
     /// Does something where blocking is allowed.
     pub(crate) async fn block<T: Send + 'static>(
         &self,
-        what: impl FnOnce(&Node) -> T + Send + 'static,
+        length: Length,
+        what: impl FnOnce(&Node, &Abandoned) -> T + Send + 'static,
     ) -> Result<T, Failure> {
-        let Ok(turn) = Arc::clone(&self.shared.blocking).acquire_owned().await else {
-            unreachable!("the semaphore is never closed");
-        };
         let node = self.shared.node.clone();
-        let done = tokio::task::spawn_blocking(move || {
-            // Held by the work itself: it goes on when the client goes away.
-            let _turn = turn;
-            what(&node)
-        });
-        done.await.map_err(|error| {
-            tracing::error!(%error, "a read failed");
-            Failure::INTERNAL
-        })
+        Ok(self.shared.reads.try_run(length, move |abandoned| what(&node, abandoned)).await?)
     }
 
-    /// Tells others what happened in this turn.
+    /// Lets others know what happened in this turn, and gives back memory.
     pub(crate) fn end_turn(&mut self) {
+        self.work = 0;
         self.shared.metrics.take(&mut self.turn);
         let queued = self.transaction.as_ref().map_or(-1, transactions::Transaction::len);
         self.registered.entry.saw(Seen {
@@ -315,6 +321,7 @@ impl Client {
             database: self.bucket.0,
             protocol: if self.protocol == Protocol::Resp2 { 2 } else { 3 },
             queued,
+            authenticated: self.authenticated,
             last: self.last,
         });
     }

@@ -1,8 +1,8 @@
 //! What a command is to the edge: a row of the table ([`Spec`]) and how it is carried out ([`Run`]).
 //!
-//! A change becomes one [`KeyOp`] with a function that tells its answer. A read is a function of the
-//! keys that can run in three places: at once from memory, on a blocking thread, and on the writer's
-//! thread inside of a transaction.
+//! A change becomes one [`KeyOp`] with a function that writes the reply to its answer. A read is a
+//! function of the keys that can run in three places: at once from memory, where blocking is allowed,
+//! and from the rows that a transaction has read.
 
 use feed::BucketId;
 use feed::keys::{Expiry, KeyAnswer, KeyOp, Only};
@@ -14,7 +14,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::reader::{Reader, Stop};
 
-/// The words of a command behind its name.
+/// The words of a command after its name.
 pub(crate) type Words<'a> = [&'a [u8]];
 /// The same, held by whoever has read the command.
 pub(crate) type WordList<'a> = SmallVec<[&'a [u8]; 8]>;
@@ -43,8 +43,10 @@ pub(crate) struct Spec {
 /// How a command is carried out.
 #[derive(Debug)]
 pub(crate) enum Run {
-    /// Reads keys.
+    /// Reads the keys that it names, or their number.
     Read(Read),
+    /// Walks over keys that it does not name. It takes long.
+    Walk(Read),
     /// Changes keys, or reads them: the words say which.
     Change(Change),
     /// Concerns the connection or the server.
@@ -60,7 +62,7 @@ pub(crate) type Change = for<'a> fn(&Scope<'_>, &'a Words<'a>) -> Result<Plan<'a
 /// Answers from what the connection knows.
 pub(crate) type Local = fn(&mut Client, &Words<'_>) -> Result<(), Failure>;
 /// Writes the reply to a change.
-pub(crate) type Tell = fn(&KeyAnswer, &mut Encoder<'_>);
+pub(crate) type ReplyWriter = fn(&KeyAnswer, &mut Encoder<'_>);
 
 /// Commands that wait, each with its own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,33 +77,33 @@ pub(crate) enum Wait {
 
 /// What words were found to mean.
 pub(crate) enum Plan<'a> {
-    /// This change, told by that.
-    Change(KeyOp<'a>, Tell),
-    /// This change, whose value is not among the words.
-    Restore(RestoredPut<'a>, Tell),
+    /// This change, and what writes its reply.
+    Change(KeyOp<'a>, ReplyWriter),
+    /// The same, once its value is unpacked.
+    Restore(Restore<'a>, ReplyWriter),
     /// This read of the same words.
     Read(Read),
 }
 
-/// A change that sets a key to a value that was unpacked.
-pub(crate) struct RestoredPut<'a> {
+/// A change that sets a key to a value that has to be unpacked.
+pub(crate) struct Restore<'a> {
     /// Where.
     pub(crate) bucket: BucketId,
     /// Which.
     pub(crate) key: &'a feed::keys::Bytes,
-    /// What.
-    pub(crate) value: Vec<u8>,
+    /// The packed value.
+    pub(crate) payload: &'a [u8],
     /// Until when.
     pub(crate) expiry: Expiry,
     /// Under which condition.
     pub(crate) only: Only,
 }
 
-impl RestoredPut<'_> {
-    /// The operation.
-    pub(crate) fn op(&self) -> KeyOp<'_> {
+impl Restore<'_> {
+    /// The operation that sets the unpacked value.
+    pub(crate) fn op<'v>(&'v self, value: &'v [u8]) -> KeyOp<'v> {
         let Self { bucket, key, expiry, only, .. } = *self;
-        KeyOp::Put { bucket, key, value: bytes(&self.value), expiry, only, old: false }
+        KeyOp::Put { bucket, key, value: bytes(value), expiry, only, old: false }
     }
 }
 
@@ -201,6 +203,22 @@ impl Spec {
         self.flags.contains(&flag)
     }
 
+    /// The keys among the words. `OBJECT HELP` and its like have none.
+    pub(crate) fn keys_of<'w, 'a>(
+        &self,
+        words: &'w Words<'a>,
+    ) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'w, 'a> {
+        let (first, last, step) = self.keys;
+        let start = usize::from(first.unsigned_abs()).saturating_sub(1);
+        let end = match last {
+            0 => start,
+            last if last < 0 => words.len(),
+            last => words.len().min(usize::from(last.unsigned_abs())),
+        };
+        let keys = words.get(start..end).unwrap_or_default();
+        keys.iter().step_by(usize::from(step.unsigned_abs()).max(1)).copied()
+    }
+
     /// # Errors
     /// If that many words do not fit.
     pub(crate) fn check_arity(&self, words: usize) -> Result<(), Failure> {
@@ -269,13 +287,14 @@ impl Kept {
         self.ends.iter().map(word).collect()
     }
 
-    /// How much memory they take, about.
-    pub(crate) fn memory(&self) -> usize {
-        self.bytes.len() + self.ends.len() * size_of::<u32>() + size_of::<Self>()
+    /// Bytes of memory that words take when they are kept, at most.
+    pub(crate) fn memory_of(words: &Words<'_>) -> usize {
+        let bytes: usize = words.iter().map(|word| word.len()).sum();
+        bytes + words.len().next_power_of_two() * size_of::<u32>() + size_of::<Self>()
     }
 }
 
-/// Told as OK, or as an error.
+/// Replies with OK, or an error.
 pub(crate) fn ok(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     match answer {
         KeyAnswer::Refused(refusal) => reply.error(Failure::from(*refusal)),
@@ -283,7 +302,7 @@ pub(crate) fn ok(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     }
 }
 
-/// Told as a number.
+/// Replies with a number.
 pub(crate) fn number(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     match answer {
         KeyAnswer::Number(number) => reply.integer(*number),
@@ -296,7 +315,7 @@ pub(crate) fn number(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     }
 }
 
-/// Told as the value of the row, or as nothing.
+/// Replies with the value of the row, or nothing.
 pub(crate) fn row(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     match answer {
         KeyAnswer::Row(row) => reply.bulk(row.value()),

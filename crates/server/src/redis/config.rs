@@ -5,8 +5,8 @@ use feed::limits::{NUMBERED_BUCKETS, VALUE_BYTES_MAX};
 
 use super::client::Client;
 use super::command::Words;
-use super::failure::Failure;
-use super::glob;
+use super::failure::{Failure, shown};
+use super::glob::Pattern;
 use super::keys::help;
 use super::numbers::is;
 
@@ -45,12 +45,16 @@ pub(crate) fn config(client: &mut Client, words: &Words<'_>) -> Result<(), Failu
     match sub.to_ascii_lowercase().as_slice() {
         b"help" => help(&mut client.reply(), HELP),
         b"get" if !rest.is_empty() => {
-            let fits = |name: &str| {
-                rest.iter()
-                    .any(|pattern| glob::matches(&pattern.to_ascii_lowercase(), name.as_bytes()))
-            };
-            let mut found = settings(client);
-            found.retain(|(name, _)| fits(name));
+            let settings = settings(client);
+            let mut fits = vec![false; settings.len()];
+            for pattern in rest {
+                let pattern = Pattern::new(&pattern.to_ascii_lowercase())?;
+                for (fits, (name, _)) in fits.iter_mut().zip(&settings) {
+                    *fits |= pattern.matches(name.as_bytes());
+                }
+            }
+            let found = settings.iter().zip(fits).filter(|(_, fits)| *fits);
+            let found: Vec<_> = found.map(|(setting, _)| setting).collect();
             let mut reply = client.reply();
             reply.map(found.len());
             for (name, value) in found {
@@ -75,7 +79,7 @@ fn set(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
     let settings = settings(client);
     for [name, value] in pairs {
         let Some((known, now)) = settings.iter().find(|(known, _)| is(name, known)) else {
-            let name = String::from_utf8_lossy(name);
+            let name = shown(name, 128);
             return Err(Failure::of(format!(
                 "ERR Unknown option or number of arguments for CONFIG SET - '{name}'"
             )));

@@ -1,54 +1,89 @@
 //! A connection: bytes in, commands, bytes out.
 //!
-//! A turn carries out every command that has arrived, waits for the changes among them, and writes the
-//! replies at once. **Invariants:** while more than [`OUTPUT_FULL`] of replies are unsent no further
-//! command is carried out, so replies take that and one more reply at most. What arrives meanwhile is
-//! kept, up to [`BACKLOG_MAX`], so that a client may write a long pipeline before it reads anything.
-//! A peer that takes no replies, sends half a command, or does not authenticate is given up after
-//! [`PATIENCE`] without progress.
+//! A turn carries out the commands that have arrived, waits for the changes among them, and writes the
+//! replies at once. **Invariants:** while so much of replies is unsent ([`Session::output_full`]) no
+//! further command is carried out, so replies take that and one more reply at most. What arrives meanwhile is
+//! kept, up to [`BACKLOG_MAX`] and up to half of the budget of all clients, so that a client may write
+//! a long pipeline before it reads anything. Nothing is read before its memory is reserved, and before
+//! the client has authenticated nothing is read while replies are unsent. A peer that makes no progress
+//! with what it began is disconnected after [`PATIENCE`].
 
 use std::future::{Future as _, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use feed::limits::VALUE_BYTES_MAX;
-use resp::{Limits, Parser};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
-use tokio::time::{Instant, Sleep};
+use node::MemoryBudget;
+use resp::Limits;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 
 use super::client::Client;
+use super::memory::{BUFFER_BYTES, Held, PARSER_BYTES};
+use super::patience::Alarm;
+use super::session::Session;
 
-/// Commands wait while so many bytes of replies do.
-const OUTPUT_FULL: usize = 1 << 20;
-/// What is kept of commands that wait.
+/// What is kept of commands that wait, and the longest command.
 const BACKLOG_MAX: usize = 32 << 20;
+/// What is kept until the client has authenticated: a part of what every connection reserves, so that
+/// nobody without the key takes memory from others.
+const INPUT_UNAUTHENTICATED_MAX: usize = BUFFER_BYTES;
 /// How long a peer may keep a connection waiting for the rest of something.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a command goes on that waits for a read or for the writer, after its client has hung up. A
+/// client that only sends no more gets its reply if it comes before.
+const HANG_UP_PATIENCE: Duration = Duration::from_secs(2);
+/// When memory for input is asked for again after it was refused.
+const RETRY: Duration = Duration::from_millis(50);
 /// Bytes read at a time, at least.
-const READ_BYTES_MIN: usize = 4 << 10;
-/// Buffers longer than this are given back when they are empty.
-const KEPT_BYTES_MAX: usize = 64 << 10;
+const READ_BYTES_MIN: usize = BUFFER_BYTES;
+/// The input buffer grows by at most as much at a time.
+const READ_BYTES_MAX: usize = 1 << 20;
+/// Unsent replies up to this length may be taken as slowly as a peer likes, if it takes any; of longer
+/// ones, and of commands, it has to take or send [`PROGRESS_BYTES`] within [`PATIENCE`].
+const SLOW_BYTES_MAX: usize = 64 << 10;
+/// See [`SLOW_BYTES_MAX`]: 35 kB/s.
+const PROGRESS_BYTES: usize = 1 << 20;
 /// Limits of requests: a value may be as long as a value may be.
-const LIMITS: Limits =
+pub(crate) const LIMITS: Limits =
     Limits { bulk_bytes_max: VALUE_BYTES_MAX, command_bytes_max: BACKLOG_MAX, ..Limits::REDIS };
 
+/// A stream that can say whether its peer has hung up.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
+    /// Ready when the peer sends no more and everything that it sent was read.
+    fn poll_hang_up(&self, cx: &mut Context<'_>) -> Poll<()>;
+}
+
+impl Stream for TcpStream {
+    fn poll_hang_up(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut byte = [0];
+        match self.poll_peek(cx, &mut ReadBuf::new(&mut byte)) {
+            Poll::Ready(Ok(1..)) | Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(()),
+        }
+    }
+}
+
 /// Serves a client until either side ends.
-pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, client: Client) {
+pub(crate) async fn serve<S: Stream>(stream: S, client: Client) {
+    let budget = client.memory.budget.clone();
     let mut connection = Connection {
         stream,
-        client,
-        parser: Parser::new(LIMITS),
-        input: Vec::new(),
-        executed: 0,
+        session: Session::new(client),
+        held: Held::new(&budget, BUFFER_BYTES + PARSER_BYTES),
+        budget,
         sent: 0,
-        starved: true,
         ended: false,
         alarm: Alarm::default(),
+        authentication: Alarm::default(),
+        retry: Alarm::default(),
+        moved: 0,
     };
     poll_fn(|cx| {
-        connection.client.registered.entry.woken_by(cx.waker());
+        connection.session.client.registered.entry.woken_by(cx.waker());
         Poll::Ready(())
     })
     .await;
@@ -59,91 +94,115 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, client: 
 
 struct Connection<S> {
     stream: S,
-    client: Client,
-    parser: Parser,
-    /// What has arrived.
-    input: Vec<u8>,
-    /// How much of it has been carried out.
-    executed: usize,
+    session: Session,
+    budget: MemoryBudget,
+    /// Covers the input buffer.
+    held: Held,
     /// How much of the client's output has been sent.
     sent: usize,
-    /// No whole command is left.
-    starved: bool,
     /// The peer sends no more.
     ended: bool,
+    /// Runs while the peer makes no progress with what it began.
     alarm: Alarm,
+    /// Runs until the client has authenticated.
+    authentication: Alarm,
+    /// Runs while input is refused.
+    retry: Alarm,
+    /// Bytes read or written since `alarm` was last reset.
+    moved: usize,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+impl<S: Stream> Connection<S> {
     async fn run(&mut self) -> io::Result<()> {
         loop {
-            self.carry_out().await;
-            self.client.settle().await;
-            self.client.end_turn();
-            self.tidy();
-            if self.client.closing || self.ended && self.starved {
+            let executed = self.carry_out().await?;
+            self.session.client.flush_changes().await;
+            self.session.client.end_turn();
+            self.session.tidy();
+            // Giving back always succeeds.
+            let _covered = self.held.cover(self.session.memory_bytes());
+            if self.session.client.authenticated {
+                self.authentication.reset();
+            }
+            if executed && self.unsent() == 0 {
+                self.calm();
+            }
+            if self.session.client.closing || self.ended && self.session.starved {
                 return poll_fn(|cx| self.finish(cx)).await;
+            }
+            if !self.session.starved {
+                // Others on this thread come first.
+                tokio::task::yield_now().await;
             }
             poll_fn(|cx| self.exchange(cx)).await?;
         }
     }
 
-    /// Carries out commands until none is left or there are replies enough.
-    async fn carry_out(&mut self) {
-        self.starved = false;
-        let mut rest = self.input.get(self.executed..).unwrap_or_default();
-        while !self.client.closing && self.client.output.len() - self.sent < OUTPUT_FULL {
-            self.parser.set_authenticated(self.client.authenticated);
-            match self.parser.next(&mut rest) {
-                Ok(Some(command)) => self.client.carry_out(command).await,
-                Ok(None) => {
-                    self.starved = true;
-                    break;
-                }
-                Err(error) => {
-                    self.client.settle().await;
-                    self.client.reply().error(error);
-                    self.client.closing = true;
-                }
+    /// Carries out commands. Ends early if the connection is killed, or its peer has hung up.
+    async fn carry_out(&mut self) -> io::Result<bool> {
+        let entry = Arc::clone(&self.session.client.registered.entry);
+        let (stream, mut hung_up) = (&self.stream, Alarm::default());
+        let mut work = pin!(self.session.carry_out(self.sent));
+        poll_fn(|cx| {
+            if let Poll::Ready(executed) = work.as_mut().poll(cx) {
+                return Poll::Ready(Ok(executed));
             }
-        }
-        self.executed = self.input.len() - rest.len();
-    }
-
-    /// Forgets what has been carried out, and memory that is not needed again soon.
-    fn tidy(&mut self) {
-        if self.executed == self.input.len() {
-            self.input.clear();
-        } else {
-            self.input.drain(..self.executed);
-        }
-        self.executed = 0;
-        shrink(&mut self.input);
+            if entry.is_killed() {
+                return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+            }
+            if stream.poll_hang_up(cx).is_pending() {
+                return Poll::Pending;
+            }
+            hung_up.poll(cx, HANG_UP_PATIENCE).map(|()| Err(io::ErrorKind::BrokenPipe.into()))
+        })
+        .await
     }
 
     /// Writes replies and reads commands until there is something to carry out.
     fn exchange(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.check_alive()?;
         let flushed = self.flush(cx)?.is_ready();
-        if flushed && !self.starved {
+        if flushed && !self.session.starved {
             return Poll::Ready(Ok(()));
         }
-        let room = self.client.output.len() - self.sent < OUTPUT_FULL;
-        let before = self.input.len();
-        while !self.ended && self.input.len() < BACKLOG_MAX + READ_BYTES_MIN {
-            if self.read(cx)?.is_pending() || room {
+        let authenticated = self.session.client.authenticated;
+        if !authenticated && self.session.input.len() >= INPUT_UNAUTHENTICATED_MAX {
+            if flushed {
+                self.session.refuse_input();
+                return Poll::Ready(Ok(()));
+            }
+            return self.wait(cx, flushed);
+        }
+        let room = authenticated && self.unsent() < self.session.output_full();
+        let before = self.session.input.len();
+        while (authenticated || flushed) && !self.ended && self.grow_input(flushed) {
+            if self.read(cx)?.is_pending() || room || !authenticated {
                 break;
             }
         }
-        let arrived = self.input.len() > before;
-        if arrived {
-            self.alarm.calm();
+        let arrived = self.session.input.len() - before;
+        if flushed {
+            self.progress(arrived);
         }
-        if room && arrived || flushed && self.ended {
+        if (room || flushed) && arrived > 0 || flushed && self.ended {
             return Poll::Ready(Ok(()));
         }
-        let half = self.starved && !self.input.is_empty();
-        if flushed && !half && self.client.authenticated {
+        self.wait(cx, flushed)
+    }
+
+    /// Waits for the peer, for as long as [`PATIENCE`] allows.
+    fn wait(&mut self, cx: &mut Context<'_>, flushed: bool) -> Poll<io::Result<()>> {
+        if self.retry.is_running() && self.retry.poll(cx, RETRY).is_ready() {
+            self.retry.reset();
+            cx.waker().wake_by_ref();
+        }
+        let client = &self.session.client;
+        if !client.authenticated {
+            let late = self.authentication.poll(cx, PATIENCE);
+            return late.map(|()| Err(io::ErrorKind::TimedOut.into()));
+        }
+        let half = self.session.starved && !self.session.input.is_empty();
+        if flushed && !half && client.holds_little() {
             return Poll::Pending;
         }
         self.lose_patience(cx)
@@ -159,184 +218,88 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     fn check_alive(&self) -> io::Result<()> {
-        let killed = self.client.registered.entry.is_killed();
+        let killed = self.session.client.registered.entry.is_killed();
         if killed { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
     }
 
     fn lose_patience(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.alarm.poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        self.alarm.poll(cx, PATIENCE).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    fn calm(&mut self) {
+        self.alarm.reset();
+        self.moved = 0;
+    }
+
+    /// Counts bytes that have come or gone.
+    fn progress(&mut self, bytes: usize) {
+        self.moved += bytes;
+        if self.moved >= PROGRESS_BYTES {
+            self.calm();
+        }
+    }
+
+    fn unsent(&self) -> usize {
+        self.session.client.output.len() - self.sent
+    }
+
+    /// Makes room for more input, if there may be more now.
+    fn grow_input(&mut self, flushed: bool) -> bool {
+        let input = &mut self.session.input;
+        let (len, capacity) = (input.len(), input.capacity());
+        let authenticated = self.session.client.authenticated;
+        let most = if authenticated { BACKLOG_MAX } else { INPUT_UNAUTHENTICATED_MAX };
+        if len >= most {
+            return false;
+        }
+        if capacity - len >= if authenticated { READ_BYTES_MIN / 4 } else { 1 } {
+            return true;
+        }
+        let wanted =
+            (len + (len / 2).clamp(READ_BYTES_MIN, READ_BYTES_MAX)).min(most + READ_BYTES_MIN);
+        let wanted = if authenticated { wanted } else { most };
+        // A backlog is a convenience: it leaves half of the budget to others.
+        let fair = flushed || self.budget.used() + (wanted - len) <= self.budget.limit() / 2;
+        if !fair || !self.held.cover(wanted + self.session.parser.memory_bytes()) {
+            self.retry.start();
+            return false;
+        }
+        self.retry.reset();
+        self.session.input.reserve_exact(wanted - len);
+        true
     }
 
     /// Reads once, to the end of the input.
     fn read(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
-        if self.input.capacity() - self.input.len() < READ_BYTES_MIN {
-            self.input.reserve(READ_BYTES_MIN);
-        }
-        let read = pin!(self.stream.read_buf(&mut self.input)).poll(cx)?;
+        let read = pin!(self.stream.read_buf(&mut self.session.input)).poll(cx)?;
         Ok(read.map(|bytes| {
             self.ended |= bytes == 0;
-            self.client.turn.bytes_in += bytes as u64;
+            self.session.client.turn.bytes_in += bytes as u64;
         }))
     }
 
     /// Writes replies. Ready when all are written.
     fn flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some(unsent) = self.client.output.get(self.sent..).filter(|rest| !rest.is_empty())
+        while let Some(unsent) =
+            self.session.client.output.bytes().get(self.sent..).filter(|rest| !rest.is_empty())
         {
+            let len = unsent.len();
             match Pin::new(&mut self.stream).poll_write(cx, unsent)? {
                 Poll::Ready(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Poll::Ready(written) => {
                     self.sent += written;
-                    self.client.turn.bytes_out += written as u64;
-                    self.alarm.calm();
+                    self.session.client.turn.bytes_out += written as u64;
+                    if written == len || len <= SLOW_BYTES_MAX {
+                        self.calm();
+                    } else {
+                        self.progress(written);
+                    }
                 }
                 Poll::Pending => return Poll::Pending,
             }
         }
-        self.client.output.clear();
+        self.session.client.output.clear();
         self.sent = 0;
-        shrink(&mut self.client.output);
         Poll::Ready(Ok(()))
-    }
-}
-
-fn shrink(buffer: &mut Vec<u8>) {
-    if buffer.is_empty() && buffer.capacity() > KEPT_BYTES_MAX {
-        *buffer = Vec::new();
-    }
-}
-
-/// Rings when it has been polled for [`PATIENCE`] without being calmed.
-#[derive(Default)]
-struct Alarm {
-    armed: bool,
-    sleep: Option<Pin<Box<Sleep>>>,
-}
-
-impl Alarm {
-    fn calm(&mut self) {
-        self.armed = false;
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(PATIENCE)));
-        if !self.armed {
-            self.armed = true;
-            sleep.as_mut().reset(Instant::now() + PATIENCE);
-        }
-        sleep.as_mut().poll(cx)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::rc::Rc;
-    use std::sync::Arc;
-
-    use node::{Node, NodeOptions};
-    use tokio::io::{AsyncWriteExt as _, DuplexStream};
-    use tokio::sync::Semaphore;
-    use tokio::task::{JoinHandle, LocalSet};
-
-    use super::super::batch::Batches;
-    use super::super::client::Shared;
-    use super::super::metrics::RedisMetrics;
-    use super::super::registry::Registry;
-    use super::*;
-    use crate::Access;
-
-    /// Runs `test` on a thread of connections whose clock leaps from timer to timer. It is given a
-    /// function that opens a connection with so much room for what was not read.
-    fn run<F: Future<Output = ()>>(
-        access: Access,
-        test: impl FnOnce(Box<dyn Fn(usize) -> (DuplexStream, JoinHandle<()>)>) -> F,
-    ) {
-        let directory = tempfile::tempdir().unwrap();
-        let node = Node::open(&NodeOptions::new(directory.path())).unwrap();
-        let metrics = RedisMetrics::default();
-        let batches = Rc::new(Batches::new(node.clone(), metrics.clone()));
-        let shared = Arc::new(Shared {
-            node,
-            access,
-            metrics,
-            registry: Registry::new(),
-            blocking: Arc::new(Semaphore::new(1)),
-            connections_max: 1,
-        });
-        let open = move |room| {
-            let (near, far) = tokio::io::duplex(room);
-            let address = "127.0.0.1:1".parse().unwrap();
-            let registered = shared.registry.enter(address, address);
-            let client = Client::new(Arc::clone(&shared), Rc::clone(&batches), registered);
-            (far, tokio::task::spawn_local(serve(near, client)))
-        };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .start_paused(true)
-            .build()
-            .unwrap();
-        LocalSet::new().block_on(&runtime, test(Box::new(open)));
-    }
-
-    #[test]
-    fn a_client_that_never_reads_its_replies_is_disconnected() {
-        run(Access::Open, async |open| {
-            let (mut client, connection) = open(1_024);
-            let start = Instant::now();
-            let question = format!("ECHO {}\r\n", "x".repeat(1_000));
-            // It writes for as long as it is listened to.
-            while client.write_all(question.as_bytes()).await.is_ok() {}
-            connection.await.unwrap();
-            assert!((PATIENCE..2 * PATIENCE).contains(&start.elapsed()));
-        });
-    }
-
-    #[test]
-    fn a_client_that_sends_half_a_command_is_disconnected_and_an_idle_one_is_not() {
-        run(Access::Open, async |open| {
-            let (mut half, its_connection) = open(1_024);
-            let (mut idle, other_connection) = open(1_024);
-            idle.write_all(b"PING\r\n").await.unwrap();
-            half.write_all(b"PING\r\n*2\r\n$3\r\nGET").await.unwrap();
-            let start = Instant::now();
-            its_connection.await.unwrap();
-            assert!((PATIENCE..2 * PATIENCE).contains(&start.elapsed()));
-            tokio::time::sleep(100 * PATIENCE).await;
-            assert!(!other_connection.is_finished());
-            drop(idle);
-            other_connection.await.unwrap();
-        });
-    }
-
-    #[test]
-    fn a_client_that_does_not_present_the_key_is_disconnected() {
-        run(Access::Key { sha256: [0; 32] }, async |open| {
-            let (_client, connection) = open(1_024);
-            let start = Instant::now();
-            connection.await.unwrap();
-            assert!((PATIENCE..2 * PATIENCE).contains(&start.elapsed()));
-        });
-    }
-
-    #[test]
-    fn a_slow_client_that_reads_now_and_then_gets_all_replies() {
-        run(Access::Open, async |open| {
-            let (mut client, connection) = open(100);
-            let (mut reading, mut writing) = tokio::io::split(client);
-            let writer = tokio::task::spawn_local(async move {
-                let question = format!("ECHO {}\r\n", "x".repeat(50));
-                writing.write_all(question.repeat(20).as_bytes()).await.unwrap();
-                writing
-            });
-            let mut read = 0;
-            while read < 20 * 57 {
-                tokio::time::sleep(PATIENCE * 2 / 3).await;
-                let mut piece = [0; 90];
-                read += reading.read(&mut piece).await.unwrap();
-            }
-            client = reading.unsplit(writer.await.unwrap());
-            drop(client);
-            connection.await.unwrap();
-        });
     }
 }

@@ -1,5 +1,7 @@
 //! Commands about the connection itself: HELLO, AUTH, SELECT, PING, CLIENT and the like.
 
+use std::collections::HashSet;
+
 use feed::BucketId;
 use resp::Protocol;
 use sha2::{Digest as _, Sha256};
@@ -7,12 +9,11 @@ use subtle::ConstantTimeEq as _;
 
 use super::client::{Client, Replies};
 use super::command::{Flag, Group, Local, Run, Spec, Words};
-use super::failure::Failure;
+use super::failure::{Failure, shown};
 use super::keys::{database, help};
 use super::numbers::{integer, is};
 use super::registry::Entry;
 use super::server::VERSION;
-use super::transactions::WatchedKeys;
 use crate::Access;
 
 const fn row_of(
@@ -51,6 +52,10 @@ pub(crate) const COMMANDS: &[Spec] = &[
     row_of("quit", -1, &[Fast, NoAuth, Unqueued, Loading], quit, ("1.0.0", "Ends the connection.")),
 ];
 
+/// Longest name of a client, of its library, and of that one's version, in bytes: they are a part of
+/// what every connection reserves, and of the lines of CLIENT LIST.
+const TEXT_BYTES_MAX: usize = 256;
+
 const CLIENT_HELP: &[&str] = &[
     "CLIENT ID | GETNAME | INFO",
     "CLIENT SETNAME name",
@@ -64,14 +69,19 @@ const CLIENT_HELP: &[&str] = &[
 fn ping(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
     match words {
         [] => client.reply().simple("PONG"),
-        [text] => client.reply().bulk(text),
+        [text] => {
+            client.admit(text.len())?;
+            client.reply().bulk(text);
+        }
         _ => return Err(Failure::arity("ping")),
     }
     Ok(())
 }
 
 fn echo(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
-    words.iter().for_each(|text| client.reply().bulk(text));
+    let [text] = words else { return Err(Failure::arity("echo")) };
+    client.admit(text.len())?;
+    client.reply().bulk(text);
     Ok(())
 }
 
@@ -136,7 +146,7 @@ fn hello(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
             set_name(client, name)?;
             options.next();
         } else {
-            let option = String::from_utf8_lossy(option);
+            let option = shown(option, TEXT_BYTES_MAX);
             return Err(Failure::of(format!("ERR Syntax error in HELLO option '{option}'")));
         }
     }
@@ -178,8 +188,7 @@ fn protocol(version: &[u8]) -> Result<Protocol, Failure> {
 }
 
 fn reset(client: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
-    client.transaction = None;
-    client.watched = WatchedKeys::default();
+    client.end_transaction();
     client.bucket = BucketId(0);
     client.protocol = Protocol::Resp2;
     client.replies = Replies::On;
@@ -235,6 +244,11 @@ fn about(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
 /// Text that cannot break a line of CLIENT LIST.
 fn plain<'t>(text: &'t [u8], what: &str) -> Result<&'t str, Failure> {
     let fits = text.iter().all(|byte| (b'!'..=b'~').contains(byte));
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(Failure::of(format!(
+            "ERR {what} cannot be longer than {TEXT_BYTES_MAX} bytes."
+        )));
+    }
     let text = std::str::from_utf8(text).ok().filter(|_| fits);
     let wrong = || format!("ERR {what} cannot contain spaces, newlines or special characters.");
     text.ok_or_else(|| Failure::of(wrong()))
@@ -253,7 +267,7 @@ fn set_info(client: &mut Client, what: &[u8], text: &[u8]) -> Result<(), Failure
     } else if is(what, "lib-ver") {
         about.library_version = plain(text, "lib-ver")?.to_owned();
     } else {
-        let what = String::from_utf8_lossy(what);
+        let what = shown(what, TEXT_BYTES_MAX);
         return Err(Failure::of(format!("ERR Unrecognized option '{what}'")));
     }
     drop(about);
@@ -272,13 +286,20 @@ fn list(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
         [option, ids @ ..] if is(option, "id") && !ids.is_empty() => {
             let wrong = |_| Failure::said("ERR Invalid client ID");
             let ids = ids.iter().map(|id| integer(id).map_err(wrong));
-            let ids = ids.collect::<Result<Vec<i64>, Failure>>()?;
+            let ids = ids.collect::<Result<HashSet<i64>, Failure>>()?;
             client.shared.registry.list(|entry| ids.contains(&(entry.id as i64)))
         }
         _ => return Err(Failure::SYNTAX),
     };
     let now = client.shared.registry.uptime_s();
-    let lines: String = entries.iter().map(|entry| entry.line(now) + "\n").collect();
+    let mut lines = String::new();
+    for entry in &entries {
+        lines.push_str(&entry.line(now));
+        lines.push('\n');
+        // The text, which doubles when it grows, and the reply with it.
+        client.admit(3 * lines.len())?;
+    }
+    client.work += entries.len();
     client.reply().verbatim(*b"txt", lines.as_bytes());
     Ok(())
 }
@@ -289,7 +310,7 @@ fn is_normal(kind: &[u8]) -> Result<bool, Failure> {
         b"normal" => Ok(true),
         b"master" | b"replica" | b"slave" | b"pubsub" => Ok(false),
         _ => {
-            let kind = String::from_utf8_lossy(kind);
+            let kind = shown(kind, TEXT_BYTES_MAX);
             Err(Failure::of(format!("ERR Unknown client type '{kind}'")))
         }
     }
@@ -322,7 +343,7 @@ fn kill(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
             b"type" => normal = is_normal(given)?,
             b"user" if *given == b"default" => {}
             b"user" => {
-                let user = String::from_utf8_lossy(given);
+                let user = shown(given, TEXT_BYTES_MAX);
                 return Err(Failure::of(format!("ERR No such user '{user}'")));
             }
             b"skipme" if is(given, "yes") => skip = true,
@@ -345,8 +366,9 @@ fn kill(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Ends connections; its own, if it is among them, behind the reply.
+/// Ends connections; its own, if it is among them, after the reply.
 fn end(client: &mut Client, fits: impl Fn(&Entry) -> bool) -> usize {
+    client.work += client.shared.registry.len();
     let entries = client.shared.registry.list(fits);
     for entry in &entries {
         if entry.id == client.registered.entry.id {

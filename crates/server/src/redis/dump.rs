@@ -15,6 +15,8 @@ const VERSION: u16 = 10;
 const STRING: u8 = 0;
 /// Bytes of version and checksum.
 const FOOTER_BYTES: usize = 10;
+/// Most bytes of a payload besides the value.
+pub(crate) const EXTRA_BYTES: usize = 6 + FOOTER_BYTES;
 
 /// Why a payload is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +29,7 @@ pub(crate) enum DumpError {
 
 /// The payload of a value.
 pub(crate) fn dump(value: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(value.len() + 6 + FOOTER_BYTES);
+    let mut out = Vec::with_capacity(value.len() + EXTRA_BYTES);
     out.push(STRING);
     match value.len() {
         len @ 0..64 => out.push(len as u8),
@@ -54,6 +56,16 @@ pub(crate) fn restore(payload: &[u8]) -> Result<Vec<u8>, DumpError> {
     let string = body.strip_prefix(&[STRING]).and_then(string);
     let (value, []) = string.ok_or(DumpError::Format)? else { return Err(DumpError::Format) };
     if value.len() > VALUE_BYTES_MAX { Err(DumpError::Format) } else { Ok(value) }
+}
+
+/// Bytes that [`restore`] allocates at most and looks at: what the payload announces, if it is packed.
+pub(crate) fn work_bytes(payload: &[u8]) -> usize {
+    let unpacked = match payload {
+        [STRING, 0xc3, rest @ ..] => length(rest).and_then(|(_, rest)| length(rest)),
+        _ => None,
+    };
+    let announced = unpacked.map_or(0, |(unpacked, _)| unpacked.min(VALUE_BYTES_MAX));
+    announced.max(payload.len())
 }
 
 /// A string and what follows it.
@@ -125,6 +137,9 @@ fn unpack(packed: &[u8], unpacked: usize) -> Option<Vec<u8>> {
             let distance = (usize::from(*control & 0x1f) << 8 | usize::from(low)) + 1;
             let from = out.len().checked_sub(distance)?;
             // It may repeat what it is writing itself.
+            if out.len() + len > unpacked {
+                return None;
+            }
             for at in from..from + len {
                 out.push(*out.get(at)?);
             }

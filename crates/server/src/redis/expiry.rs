@@ -4,7 +4,7 @@ use feed::keys::{Expiry, KeyOp, OnlyExpiry};
 use resp::Encoder;
 
 use super::command::{Flag, Group, Plan, Run, Scope, Spec, Words, bytes, number};
-use super::failure::Failure;
+use super::failure::{Failure, shown};
 use super::numbers::{Unit, is};
 use super::reader::{Reader, Stop};
 
@@ -81,7 +81,7 @@ fn condition(options: &Words<'_>) -> Result<OnlyExpiry, Failure> {
             () if is(option, "gt") => &mut later,
             () if is(option, "lt") => &mut earlier,
             () => {
-                let option = String::from_utf8_lossy(option);
+                let option = shown(option, 128);
                 return Err(Failure::of(format!("ERR Unsupported option {option}")));
             }
         };

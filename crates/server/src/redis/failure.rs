@@ -5,6 +5,10 @@ use std::fmt;
 
 use feed::keys::KeyRefusal;
 use feed::limits::KEY_BYTES_MAX;
+use node::SubmitError;
+
+use super::dump::DumpError;
+use crate::reads::ReadError;
 
 /// What a command is answered with if it cannot be done: a code in capitals, a blank, a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +40,16 @@ impl Failure {
     pub(crate) const REPLY_TOO_LONG: Self =
         Self::said("ERR the reply would be longer than 64 MiB; ask for less at a time");
     pub(crate) const INTERNAL: Self = Self::said("ERR internal error; the log tells more");
+    /// The budget of Redis clients is used up; nothing was done.
+    pub(crate) const BUSY: Self =
+        Self::said("BUSY the server has no memory for this now; try again in a second");
+    /// Too many reads wait already; nothing was done.
+    pub(crate) const BUSY_READS: Self =
+        Self::said("BUSY the server has too many reads waiting; try again in a second");
+    pub(crate) const NO_REPLY: Self =
+        Self::said("ERR the change was made, but there is no memory for its reply");
+    /// Nobody reads it.
+    pub(crate) const GONE: Self = Self::said("ERR the client is gone");
     pub(crate) const CLIENTS: Self = Self::said("ERR max number of clients reached");
     pub(crate) const NO_BUCKET: Self = Self::said("ERR there is no such bucket");
 
@@ -89,6 +103,11 @@ impl Failure {
         Self::of(text)
     }
 
+    /// Whether it is for want of memory or of a turn, and nothing was done.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.0.starts_with("BUSY ")
+    }
+
     /// The same, as the reason why EXEC itself did not happen.
     pub(crate) fn aborts(&self) -> Self {
         Self::of(format!("EXECABORT Transaction discarded because of: {self}"))
@@ -101,6 +120,34 @@ impl fmt::Display for Failure {
     }
 }
 
+impl From<SubmitError> for Failure {
+    fn from(error: SubmitError) -> Self {
+        let code = if error == SubmitError::Busy { "BUSY" } else { "ERR" };
+        Self::of(format!("{code} {error}"))
+    }
+}
+
+impl From<DumpError> for Failure {
+    fn from(error: DumpError) -> Self {
+        Self::said(match error {
+            DumpError::Footer => "ERR DUMP payload version or checksum are wrong",
+            DumpError::Format => "ERR Bad data format",
+        })
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Overloaded => Self::BUSY_READS,
+            ReadError::Panicked(error) => {
+                tracing::error!(%error, "a read failed");
+                Self::INTERNAL
+            }
+        }
+    }
+}
+
 impl From<KeyRefusal> for Failure {
     fn from(refusal: KeyRefusal) -> Self {
         let code = if refusal == KeyRefusal::Busy { "BUSY" } else { "ERR" };
@@ -109,7 +156,7 @@ impl From<KeyRefusal> for Failure {
 }
 
 /// Up to `bytes_max` bytes of what a client sent.
-fn shown(bytes: &[u8], bytes_max: usize) -> Cow<'_, str> {
+pub(crate) fn shown(bytes: &[u8], bytes_max: usize) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes.get(..bytes_max).unwrap_or(bytes))
 }
 

@@ -1,81 +1,160 @@
 //! The patterns of KEYS and SCAN: `*`, `?`, `[abc]`, `[^abc]`, `[a-z]`, and `\` before a character
 //! that means itself.
+//!
+//! A pattern is compiled once into a machine that is in many states at a time, one bit for each, so
+//! that no pattern takes more than [`WORDS_MAX`] operations for a byte of text.
 
-/// Whether all of `text` matches `pattern`.
-///
-/// Only the last `*` is ever taken back, so it takes at most as many steps as the product of the two
-/// lengths: a pattern cannot be made that keeps a thread busy for ever.
-pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut pattern, mut text) = (pattern, text);
-    // Where to go on if what follows the last star does not match here.
-    let mut retry: Option<(&[u8], &[u8])> = None;
-    loop {
-        if let [b'*', behind @ ..] = pattern {
-            pattern = behind;
-            retry = Some((behind, text));
-            continue;
+use super::failure::Failure;
+
+/// Longest pattern, in bytes. Compiled it takes 36 KiB.
+pub(crate) const PATTERN_BYTES_MAX: usize = 1_024;
+/// Words of 64 states.
+const WORDS_MAX: usize = PATTERN_BYTES_MAX / 64 + 1;
+const TOO_LONG: Failure = Failure::said("ERR a pattern has at most 1024 bytes");
+
+/// A compiled pattern. Its elements match one byte each; state `n` means that `n` of them have matched.
+pub(crate) struct Pattern {
+    /// Number of elements.
+    elements: usize,
+    /// Words that the states take.
+    words: usize,
+    /// For each byte the states that it leads on from.
+    steps: Vec<u64>,
+    /// States that any byte leaves as they are: those at a star.
+    stars: [u64; WORDS_MAX],
+}
+
+impl Pattern {
+    /// # Errors
+    /// If it is too long.
+    pub(crate) fn new(pattern: &[u8]) -> Result<Self, Failure> {
+        if pattern.len() > PATTERN_BYTES_MAX {
+            return Err(TOO_LONG);
         }
-        let step = match (pattern, text) {
-            ([], []) => return true,
-            ([], _) | (_, []) => None,
-            (_, [first, rest @ ..]) => one(pattern, *first).map(|behind| (behind, rest)),
-        };
-        if let Some((behind, rest)) = step {
-            (pattern, text) = (behind, rest);
-            continue;
+        let words = pattern.len() / 64 + 1;
+        let (steps, stars) = (vec![0; 256 * words], [0; WORDS_MAX]);
+        let mut compiled = Self { elements: 0, words, steps, stars };
+        let mut rest = pattern;
+        while let [first, after @ ..] = rest {
+            let (word, bit) = (compiled.elements / 64, 1 << (compiled.elements % 64));
+            if *first == b'*' {
+                if let Some(stars) = compiled.stars.get_mut(word) {
+                    *stars |= bit;
+                }
+                rest = after;
+                continue;
+            }
+            let (element, after) = element(rest);
+            for (byte, steps) in (0..=u8::MAX).zip(compiled.steps.chunks_exact_mut(words)) {
+                if let Some(steps) = steps.get_mut(word).filter(|_| element.matches(byte)) {
+                    *steps |= bit;
+                }
+            }
+            compiled.elements += 1;
+            rest = after;
         }
-        let Some((behind, [_, later @ ..])) = retry else { return false };
-        (pattern, text) = (behind, later);
-        retry = Some((behind, later));
+        Ok(compiled)
+    }
+
+    /// How many operations a text of so many bytes takes at most.
+    pub(crate) fn operations(&self, bytes: usize) -> u64 {
+        self.words as u64 * bytes as u64
+    }
+
+    /// Whether all of `text` matches.
+    pub(crate) fn matches(&self, text: &[u8]) -> bool {
+        let mut states = [0_u64; WORDS_MAX];
+        let [first, ..] = &mut states;
+        *first = 1;
+        for byte in text {
+            let from = usize::from(*byte) * self.words;
+            let steps = self.steps.get(from..from + self.words).unwrap_or_default();
+            let (mut carry, mut alive) = (0, 0);
+            for ((state, step), star) in states.iter_mut().zip(steps).zip(&self.stars) {
+                let led = *state & step;
+                *state = led << 1 | carry | *state & star;
+                carry = led >> 63;
+                alive |= *state;
+            }
+            if alive == 0 {
+                return false;
+            }
+        }
+        let last = states.get(self.elements / 64).copied().unwrap_or_default();
+        last >> (self.elements % 64) & 1 == 1
     }
 }
 
-/// What follows the first element of `pattern`, which is no star, if it matches `byte`.
-fn one(pattern: &[u8], byte: u8) -> Option<&[u8]> {
+/// What matches one byte.
+enum Element<'p> {
+    Any,
+    Literal(u8),
+    Class { negated: bool, members: &'p [u8] },
+}
+
+impl Element<'_> {
+    fn matches(&self, byte: u8) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Literal(literal) => *literal == byte,
+            Self::Class { negated, members } => is_member(members, byte) != *negated,
+        }
+    }
+}
+
+/// The first element of `pattern`, which is no star, and what follows it.
+fn element(pattern: &[u8]) -> (Element<'_>, &[u8]) {
     match pattern {
-        [b'?', behind @ ..] => Some(behind),
-        [b'[', behind @ ..] => class(behind, byte),
-        [b'\\', literal, behind @ ..] | [literal, behind @ ..] => {
-            (*literal == byte).then_some(behind)
-        }
-        [] => None,
+        [b'?', after @ ..] => (Element::Any, after),
+        [b'[', b'^', after @ ..] => class(true, after),
+        [b'[', after @ ..] => class(false, after),
+        [b'\\', literal, after @ ..] | [literal, after @ ..] => (Element::Literal(*literal), after),
+        [] => (Element::Any, pattern),
     }
 }
 
-/// As [`one`] for a class, whose `[` has been read. One that is not closed ends with the pattern.
-fn class(pattern: &[u8], byte: u8) -> Option<&[u8]> {
-    let (negated, mut rest) = match pattern {
-        [b'^', rest @ ..] => (true, rest),
-        _ => (false, pattern),
-    };
-    let mut found = false;
-    loop {
+/// A class, whose beginning has been read. One that is not closed ends with the pattern.
+fn class(negated: bool, pattern: &[u8]) -> (Element<'_>, &[u8]) {
+    let mut rest = pattern;
+    let (end, after) = loop {
         rest = match rest {
-            [] => break,
-            [b']', behind @ ..] => {
-                rest = behind;
-                break;
-            }
-            [b'\\', literal, behind @ ..] => {
-                found |= *literal == byte;
-                behind
-            }
-            [low, b'-', high, behind @ ..] => {
-                found |= (*low.min(high)..=*low.max(high)).contains(&byte);
-                behind
-            }
-            [literal, behind @ ..] => {
-                found |= *literal == byte;
-                behind
-            }
+            [] => break (pattern.len(), rest),
+            [b']', after @ ..] => break (pattern.len() - rest.len(), after),
+            rest => member(rest).1,
         };
+    };
+    (Element::Class { negated, members: pattern.get(..end).unwrap_or_default() }, after)
+}
+
+/// The first and the last byte of the first member of a class, and what follows it.
+fn member(rest: &[u8]) -> ((u8, u8), &[u8]) {
+    match rest {
+        [b'\\', literal, after @ ..] => ((*literal, *literal), after),
+        [low, b'-', high, after @ ..] => ((*low.min(high), *low.max(high)), after),
+        [literal, after @ ..] => ((*literal, *literal), after),
+        [] => ((1, 0), rest),
     }
-    (found != negated).then_some(rest)
+}
+
+fn is_member(members: &[u8], byte: u8) -> bool {
+    let mut rest = members;
+    while !rest.is_empty() {
+        let ((low, high), after) = member(rest);
+        if (low..=high).contains(&byte) {
+            return true;
+        }
+        rest = after;
+    }
+    false
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn matches(pattern: &[u8], text: &[u8]) -> bool {
+        Pattern::new(pattern).unwrap().matches(text)
+    }
 
     #[test]
     fn patterns_match_as_those_of_redis() {
@@ -105,10 +184,50 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_take_no_longer_than_the_product_of_the_lengths() {
-        let pattern = b"a*".repeat(500);
+    fn long_patterns_take_few_operations_for_each_byte() {
+        let pattern = b"a*".repeat(PATTERN_BYTES_MAX / 2);
         let text = [b'a'; 5_000];
         assert!(matches(&pattern, &text));
-        assert!(!matches(&[&pattern[..], b"b"].concat(), &text));
+        assert!(!matches(&[&pattern[2..], b"b"].concat(), &text));
+        let compiled = Pattern::new(&pattern).unwrap();
+        assert!(compiled.operations(text.len()) <= (WORDS_MAX * text.len()) as u64);
+        assert!(Pattern::new(&[b'*'; PATTERN_BYTES_MAX + 1]).is_err());
+        for length in [63, 64, 65, 127, 128, PATTERN_BYTES_MAX] {
+            let text = vec![b'x'; length];
+            assert!(matches(&text, &text) && !matches(&text, &text[1..]), "{length}");
+            assert!(!matches(&text, &[&text[..], b"x"].concat()), "{length}");
+        }
+    }
+
+    #[test]
+    fn every_short_pattern_matches_what_the_plainest_matcher_does() {
+        /// Takes exponential time, and is plain.
+        fn plain(pattern: &[u8], text: &[u8]) -> bool {
+            match (pattern, text) {
+                ([], []) => true,
+                ([b'*', after @ ..], _) => {
+                    (0..=text.len()).any(|skipped| plain(after, &text[skipped..]))
+                }
+                ([], _) | (_, []) => false,
+                (_, [first, rest @ ..]) => {
+                    let (element, after) = element(pattern);
+                    element.matches(*first) && plain(after, rest)
+                }
+            }
+        }
+        let texts = [&b""[..], b"a", b"b", b"ab", b"ba", b"-a", b"aab", b"abab", b"*?", b"]a"];
+        let alphabet = b"ab*?[]^-\\";
+        let mut patterns: Vec<Vec<u8>> = vec![Vec::new()];
+        for _ in 0..5 {
+            for pattern in &patterns {
+                for text in texts {
+                    let expect = plain(pattern, text);
+                    assert_eq!(matches(pattern, text), expect, "{pattern:?} {text:?}");
+                }
+            }
+            let longer =
+                |pattern: &Vec<u8>| alphabet.map(|byte| [pattern.as_slice(), &[byte]].concat());
+            patterns = patterns.iter().flat_map(longer).collect();
+        }
     }
 }

@@ -53,6 +53,7 @@ pub(crate) fn info(client: &mut Client, words: &Words<'_>) -> Result<(), Failure
             lines.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
         section("Keyspace", &lines);
     }
+    client.admit(text.len())?;
     client.reply().verbatim(*b"txt", text.as_bytes());
     Ok(())
 }
@@ -80,12 +81,13 @@ fn clients(client: &Client) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn memory(_: &Client) -> Vec<(&'static str, String)> {
+fn memory(client: &Client) -> Vec<(&'static str, String)> {
     let resident = process::resident_bytes().to_string();
     vec![
         ("used_memory", resident.clone()),
         ("used_memory_rss", resident),
         ("maxmemory", "0".into()),
+        ("mem_clients_normal", client.memory_of_all().to_string()),
     ]
 }
 

@@ -1,8 +1,9 @@
 //! What the Redis edge counts. One of them serves all its threads and the page of metrics.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use node::MemoryBudget;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
@@ -27,9 +28,11 @@ struct Counters {
     bytes_out: AtomicU64,
     batches: [AtomicU64; SIZES.len() + 1],
     batched: AtomicU64,
+    /// The budgets of the connections and of their buffers.
+    memory: OnceLock<[MemoryBudget; 2]>,
 }
 
-/// What a connection has counted and not told yet.
+/// What a connection has counted and not added yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turn {
     /// Commands by group.
@@ -50,7 +53,7 @@ impl Drop for Connected {
     }
 }
 
-/// What INFO tells of them.
+/// What INFO reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) connected: u64,
@@ -66,6 +69,23 @@ impl RedisMetrics {
         self.0.connected.fetch_add(1, Ordering::Relaxed);
         self.0.accepted.fetch_add(1, Ordering::Relaxed);
         Connected(self.clone())
+    }
+
+    /// From now on counts what is used of these budgets.
+    pub(crate) fn watch_memory(&self, connections: &MemoryBudget, buffers: &MemoryBudget) {
+        let first = self.0.memory.set([connections.clone(), buffers.clone()]);
+        if first.is_err() {
+            tracing::warn!(
+                "two Redis listeners share their counters; the memory of the first counts"
+            );
+        }
+    }
+
+    /// Bytes of memory reserved for all Redis clients, and the most there may be.
+    #[must_use]
+    pub fn memory_bytes(&self) -> (usize, usize) {
+        let budgets = self.0.memory.get().into_iter().flatten();
+        budgets.fold((0, 0), |(used, limit), budget| (used + budget.used(), limit + budget.limit()))
     }
 
     pub(crate) fn count_refused(&self) {
@@ -112,15 +132,18 @@ impl RedisMetrics {
     pub(crate) fn encode(&self, encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Result {
         let totals = self.totals();
         let help = "Connections of Redis clients";
-        ConstGauge::new(totals.connected).encode(encoder.encode_descriptor(
-            "roost_redis_connected",
-            help,
-            None,
-            MetricType::Gauge,
-        )?)?;
+        let (used, limit) = self.memory_bytes();
+        for (name, help, value) in [
+            ("roost_redis_connected", help, totals.connected),
+            ("roost_redis_memory_bytes", "Memory reserved for Redis clients", used as u64),
+            ("roost_redis_memory_limit_bytes", "Most memory for Redis clients", limit as u64),
+        ] {
+            let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            ConstGauge::new(value).encode(descriptor)?;
+        }
         for (name, help, count) in [
             ("roost_redis_connections", "Redis clients that connected", totals.accepted),
-            ("roost_redis_refused", "Redis clients refused for want of room", totals.refused),
+            ("roost_redis_refused", "Redis clients refused: limit reached", totals.refused),
             ("roost_redis_read_bytes", "Bytes read from Redis clients", totals.bytes_in),
             ("roost_redis_written_bytes", "Bytes written to Redis clients", totals.bytes_out),
         ] {

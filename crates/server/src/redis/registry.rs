@@ -39,6 +39,7 @@ pub(crate) struct Entry {
     /// Commands queued in a transaction; -1 outside of one.
     queued: AtomicI64,
     last: Mutex<&'static str>,
+    authenticated: AtomicBool,
     killed: AtomicBool,
     waker: OnceLock<Waker>,
 }
@@ -79,7 +80,12 @@ impl Registry {
     }
 
     /// Enters a connection.
-    pub(crate) fn enter(self: &Arc<Self>, peer: SocketAddr, local: SocketAddr) -> Registered {
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        peer: SocketAddr,
+        local: SocketAddr,
+        authenticated: bool,
+    ) -> Registered {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let now = self.uptime_s();
         let entry = Arc::new(Entry {
@@ -93,6 +99,7 @@ impl Registry {
             protocol: AtomicU8::new(2),
             queued: AtomicI64::new(-1),
             last: Mutex::new("NULL"),
+            authenticated: AtomicBool::new(authenticated),
             killed: AtomicBool::new(false),
             waker: OnceLock::new(),
         });
@@ -100,11 +107,18 @@ impl Registry {
         Registered { entry, registry: Arc::clone(self) }
     }
 
-    /// Those that `fits` says, in the order in which they came; without those that were told to end.
+    /// The connection that has been silent longest among those that never presented the key.
+    pub(crate) fn longest_unauthenticated(&self) -> Option<Arc<Entry>> {
+        let waits = |entry: &Entry| !entry.authenticated.load(Ordering::Relaxed);
+        let waiting = self.list(waits);
+        waiting.into_iter().min_by_key(|entry| (entry.seen_s.load(Ordering::Relaxed), entry.id))
+    }
+
+    /// Those that `fits` says, in the order in which they came; without those that are to end.
     pub(crate) fn list(&self, fits: impl Fn(&Entry) -> bool) -> Vec<Arc<Entry>> {
         let entries = self.entries.lock();
-        let standing = entries.values().filter(|entry| !entry.is_killed());
-        standing.filter(|entry| fits(entry)).cloned().collect()
+        let living = entries.values().filter(|entry| !entry.is_killed());
+        living.filter(|entry| fits(entry)).cloned().collect()
     }
 
     /// How many there are.
@@ -114,12 +128,13 @@ impl Registry {
 }
 
 impl Entry {
-    /// Tells what the connection has just done.
+    /// Notes what the connection has just done.
     pub(crate) fn saw(&self, seen: Seen) {
         self.seen_s.store(seen.uptime_s, Ordering::Relaxed);
         self.database.store(seen.database, Ordering::Relaxed);
         self.protocol.store(seen.protocol, Ordering::Relaxed);
         self.queued.store(seen.queued, Ordering::Relaxed);
+        self.authenticated.store(seen.authenticated, Ordering::Relaxed);
         *self.last.lock() = seen.last;
     }
 
@@ -136,7 +151,7 @@ impl Entry {
         self.killed.load(Ordering::Acquire)
     }
 
-    /// Tells how to wake the connection. A kill before that is seen when it first waits.
+    /// Notes how to wake the connection. A kill before that is seen when it first waits.
     pub(crate) fn woken_by(&self, waker: &Waker) {
         self.waker.get_or_init(|| waker.clone());
     }
@@ -177,6 +192,8 @@ pub(crate) struct Seen {
     pub(crate) protocol: u8,
     /// Commands queued in a transaction; -1 outside of one.
     pub(crate) queued: i64,
+    /// Whether it may do anything.
+    pub(crate) authenticated: bool,
     /// The last command.
     pub(crate) last: &'static str,
 }

@@ -1,18 +1,28 @@
-//! Walks over keys: SCAN, KEYS, RANDOMKEY. They may touch the disk.
+//! Walks over keys: SCAN, KEYS, RANDOMKEY. They may touch the disk, and are among the long reads. Inside
+//! of MULTI they are evaluated after the transaction, since the writer reads no more rows than are named.
 
 use feed::keys::KeyRow;
-use resp::Encoder;
+use resp::{Encoder, Protocol};
 
 use super::command::{Flag, Group, Run, Spec, Words};
 use super::failure::Failure;
-use super::glob;
+use super::glob::Pattern;
 use super::numbers::{integer, is};
 use super::reader::{REPLY_BYTES_MAX, Reader, Stop};
 
-/// Most keys that one SCAN looks at, whatever it is asked: others wait for the memory they take.
+/// Most keys that one SCAN looks at, whatever it is asked.
 const COUNT_MAX: i64 = 10_000;
-/// How many keys KEYS takes at a time.
-const STRIDE: usize = 1_024;
+/// After so many bytes of keys and values a SCAN looks at no further ones: their memory is held for as
+/// long as it takes.
+const SCAN_BYTES_MAX: usize = 4 << 20;
+/// How many keys are taken at a time. Between two times a walk ends if nobody waits for it.
+const STRIDE: usize = 256;
+/// Most operations of one KEYS on its pattern: some 5 s. It is 68 GB of keys for a short pattern.
+const MATCH_OPERATIONS_MAX: u64 = 1 << 32;
+/// Most bytes of what is written before the keys.
+const HEAD_BYTES_MAX: usize = 64;
+const TOO_LONG: Failure =
+    Failure::said("ERR matching all keys would take too long; use a shorter pattern, or SCAN");
 
 const fn row_of(
     name: &'static str,
@@ -26,12 +36,12 @@ const fn row_of(
 }
 
 pub(crate) const COMMANDS: &[Spec] = &[
-    row_of("scan", -2, &[Flag::Readonly], Run::Read(scan), "Lists keys piece by piece.", "2.8.0"),
+    row_of("scan", -2, &[Flag::Readonly], Run::Walk(scan), "Lists keys piece by piece.", "2.8.0"),
     row_of(
         "keys",
         2,
         &[Flag::Readonly],
-        Run::Read(keys),
+        Run::Walk(keys),
         "Lists all keys that match a pattern.",
         "1.0.0",
     ),
@@ -39,7 +49,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         "randomkey",
         1,
         &[Flag::Readonly, Flag::Random],
-        Run::Read(randomkey),
+        Run::Walk(randomkey),
         "Tells any key.",
         "1.0.0",
     ),
@@ -54,7 +64,7 @@ fn scan(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
     let (options, []) = options.as_chunks() else { return Err(Failure::SYNTAX.into()) };
     for [option, given] in options {
         if is(option, "match") {
-            pattern = Some(*given);
+            pattern = Some(Pattern::new(given)?);
         } else if is(option, "count") {
             count = integer(given)?;
             if count < 1 {
@@ -66,36 +76,80 @@ fn scan(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
             return Err(Failure::SYNTAX.into());
         }
     }
-    let (rows, next) = keys.walk(cursor, count.min(COUNT_MAX) as usize)?;
-    let fits =
-        |row: &&KeyRow| strings && pattern.is_none_or(|pattern| glob::matches(pattern, row.key()));
-    let found: Vec<&KeyRow> = rows.iter().filter(fits).collect();
-    reply.array(2);
-    reply.bulk(next.unwrap_or(0).to_string().as_bytes());
-    reply.array(found.len());
-    found.iter().for_each(|row| reply.bulk(row.key()));
+    let (mut left, mut bytes) = (count.min(COUNT_MAX) as usize, 0);
+    let mut found = List::new(reply);
+    let mut next = Some(cursor);
+    while let Some(from) = next.filter(|_| left > 0 && bytes < SCAN_BYTES_MAX) {
+        let (rows, then) = keys.walk(from, left.min(STRIDE))?;
+        left = left.saturating_sub(rows.len().max(1));
+        bytes += rows.iter().map(|row| row.data_bytes() as usize).sum::<usize>();
+        let fits = |row: &&KeyRow| {
+            strings && pattern.as_ref().is_none_or(|pattern| pattern.matches(row.key()))
+        };
+        rows.iter().filter(fits).try_for_each(|row| found.add(keys, row.key()))?;
+        next = then;
+    }
+    found.end(|head| {
+        head.array(2);
+        head.bulk(next.unwrap_or(0).to_string().as_bytes());
+    });
     Ok(())
+}
+
+/// Keys of a reply, written while they are found: their number comes in front at the end.
+struct List<'e, 'o> {
+    reply: &'e mut Encoder<'o>,
+    start: usize,
+    keys: usize,
+}
+
+impl<'e, 'o> List<'e, 'o> {
+    fn new(reply: &'e mut Encoder<'o>) -> Self {
+        let start = reply.buffer().len();
+        Self { reply, start, keys: 0 }
+    }
+
+    fn add(&mut self, keys: &Reader<'_>, key: &[u8]) -> Result<(), Stop> {
+        if self.reply.buffer().len() - self.start + key.len() > REPLY_BYTES_MAX {
+            return Err(Failure::REPLY_TOO_LONG.into());
+        }
+        keys.admit(key.len() + HEAD_BYTES_MAX, self.reply)?;
+        self.reply.bulk(key);
+        self.keys += 1;
+        Ok(())
+    }
+
+    /// Writes the number of keys before them, and `more` before that.
+    fn end(self, more: impl FnOnce(&mut Encoder<'_>)) {
+        let mut head = Vec::with_capacity(HEAD_BYTES_MAX);
+        // Numbers and texts are the same in both protocols.
+        let mut encoder = Encoder::new(&mut head, Protocol::Resp2);
+        more(&mut encoder);
+        encoder.array(self.keys);
+        self.reply.buffer().splice(self.start..self.start, head);
+    }
 }
 
 /// `pattern`
 fn keys(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
     let [pattern] = words else { return Err(Failure::arity("keys").into()) };
-    let (mut found, mut bytes) = (Vec::new(), 0);
-    let mut from = Some(0);
+    let pattern = Pattern::new(pattern)?;
+    let mut found = List::new(reply);
+    let (mut operations, mut from) = (0, Some(0));
     while let Some(at) = from {
         let (rows, next) = keys.walk(at, STRIDE)?;
-        for row in rows.iter().filter(|row| glob::matches(pattern, row.key())) {
-            bytes += row.key().len() + size_of::<Box<[u8]>>();
-            if bytes > REPLY_BYTES_MAX {
-                return Err(Failure::REPLY_TOO_LONG.into());
+        for row in &rows {
+            operations += pattern.operations(row.key().len());
+            if operations > MATCH_OPERATIONS_MAX {
+                return Err(TOO_LONG.into());
             }
-            // The row itself would hold on to its value.
-            found.push(Box::<[u8]>::from(row.key()));
+            if pattern.matches(row.key()) {
+                found.add(keys, row.key())?;
+            }
         }
         from = next;
     }
-    reply.array(found.len());
-    found.iter().for_each(|key| reply.bulk(key));
+    found.end(|_| ());
     Ok(())
 }
 
@@ -108,7 +162,10 @@ fn randomkey(keys: &Reader<'_>, _: &Words<'_>, reply: &mut Encoder<'_>) -> Resul
         rows = keys.walk(0, 1)?.0;
     }
     match rows.first() {
-        Some(row) => reply.bulk(row.key()),
+        Some(row) => {
+            keys.admit(row.key().len(), reply)?;
+            reply.bulk(row.key());
+        }
         None => reply.null(),
     }
     Ok(())

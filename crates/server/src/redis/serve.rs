@@ -2,7 +2,8 @@
 //!
 //! Connections are dealt to a few threads, each with a runtime of its own: all that are ready on a
 //! thread are served in one turn, and their changes go to the writer together. **Invariant:** every
-//! connection holds a permit; one that finds none is told so and closed.
+//! connection holds a permit and its part of the memory budget; one that finds none takes the place of
+//! one that has not authenticated, or is refused and closed.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -14,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use node::Node;
+use node::{Node, Reservation};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::LocalSet;
@@ -23,13 +24,19 @@ use super::batch::Batches;
 use super::client::{Client, Shared};
 use super::connection;
 use super::failure::Failure;
+use super::memory::{self, CONNECTION_BYTES};
 use super::registry::Registry;
-use crate::ServerOptions;
+use crate::reads::BlockingReads;
+use crate::{Access, ServerOptions};
 
 /// How long changes that are under way may take at shutdown.
 const GRACE: Duration = Duration::from_secs(10);
 /// Pause after the operating system refused to hand out a connection (out of descriptors).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long a new connection waits for the end of the one whose place it takes.
+const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
+/// Pause between two looks whether it has ended.
+const CLOSE_PAUSE: Duration = Duration::from_millis(1);
 
 /// A connection on its way to its thread.
 struct Accepted {
@@ -37,6 +44,7 @@ struct Accepted {
     peer: SocketAddr,
     local: SocketAddr,
     permit: OwnedSemaphorePermit,
+    reserved: Reservation,
 }
 
 /// Serves `node` to Redis clients on `listener` until `shutdown` completes, then closes their
@@ -54,12 +62,16 @@ pub async fn serve(
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
     let connections_max = options.connections_max.max(1);
+    let (connections, budget) = memory::split(options.redis_memory, connections_max);
+    options.redis_metrics.watch_memory(&connections, &budget);
     let shared = Arc::new(Shared {
         node,
         access: options.access,
         metrics: options.redis_metrics.clone(),
         registry: Registry::new(),
-        blocking: Arc::new(Semaphore::new(options.blocking_reads_max.max(1))),
+        reads: BlockingReads::new(options.blocking_reads_max),
+        connections,
+        budget,
         connections_max,
     });
     // Every thread holds a sender of this, and nobody sends.
@@ -76,11 +88,11 @@ pub async fn serve(
             _ = &mut shutdown => break,
             accepted = accept(&listener) => accepted,
         };
-        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+        let Some(admitted) = admit(&permits, &shared).await else {
             refuse(&accepted.0, &shared);
             continue;
         };
-        if let Some(accepted) = prepare(accepted, permit)
+        if let Some(accepted) = prepare(accepted, admitted)
             && let Some(thread) = next.next()
         {
             // A thread ends only after this sender is gone.
@@ -118,8 +130,33 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// Tells a client that there is no room. What does not fit the empty buffer of a new connection does
-/// not matter.
+/// What a connection needs: a permit and memory. If there is none left, the connection that has been
+/// silent longest without authenticating is closed for it.
+async fn admit(
+    permits: &Arc<Semaphore>,
+    shared: &Shared,
+) -> Option<(OwnedSemaphorePermit, Reservation)> {
+    let try_admit = || {
+        let permit = Arc::clone(permits).try_acquire_owned().ok()?;
+        Some((permit, shared.connections.try_reserve(CONNECTION_BYTES)?))
+    };
+    if let Some(admitted) = try_admit() {
+        return Some(admitted);
+    }
+    shared.registry.longest_unauthenticated()?.kill();
+    let closed = async {
+        loop {
+            if let Some(admitted) = try_admit() {
+                return admitted;
+            }
+            tokio::time::sleep(CLOSE_PAUSE).await;
+        }
+    };
+    tokio::time::timeout(CLOSE_PATIENCE, closed).await.ok()
+}
+
+/// Replies that there is no room. What does not fit the empty buffer of a new connection does not
+/// matter.
 fn refuse(stream: &TcpStream, shared: &Shared) {
     shared.metrics.count_refused();
     drop(stream.try_write(format!("-{}\r\n", Failure::CLIENTS).as_bytes()));
@@ -127,12 +164,12 @@ fn refuse(stream: &TcpStream, shared: &Shared) {
 
 fn prepare(
     (stream, peer): (TcpStream, SocketAddr),
-    permit: OwnedSemaphorePermit,
+    (permit, reserved): (OwnedSemaphorePermit, Reservation),
 ) -> Option<Accepted> {
     // Replies are written whole, so nothing is won by waiting for more to send.
     stream.set_nodelay(true).ok()?;
     let local = stream.local_addr().ok()?;
-    Some(Accepted { stream: stream.into_std().ok()?, peer, local, permit })
+    Some(Accepted { stream: stream.into_std().ok()?, peer, local, permit, reserved })
 }
 
 /// Starts a thread; it ends when the sender is gone and its connections have ended, and drops `alive`
@@ -144,7 +181,7 @@ fn spawn(
 ) -> io::Result<mpsc::UnboundedSender<Accepted>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(shared.blocking.available_permits().max(1))
+        .max_blocking_threads(shared.reads.threads_max())
         .build()?;
     let (shared, alive) = (Arc::clone(shared), alive.clone());
     // Not bounded itself: what is in it holds permits.
@@ -165,10 +202,11 @@ async fn serve_dealt(mut dealt: mpsc::UnboundedReceiver<Accepted>, shared: Arc<S
     let submitting = tokio::task::spawn_local(Rc::clone(&batches).submit_when_ready());
     let mut connections = tokio::task::JoinSet::new();
     while let Some(accepted) = dealt.recv().await {
-        let Accepted { stream, peer, local, permit } = accepted;
+        let Accepted { stream, peer, local, permit, reserved } = accepted;
         let Ok(stream) = TcpStream::from_std(stream) else { continue };
-        let registered = shared.registry.enter(peer, local);
-        let client = Client::new(Arc::clone(&shared), Rc::clone(&batches), registered);
+        let open = shared.access == Access::Open;
+        let registered = shared.registry.enter(peer, local, open);
+        let client = Client::new(Arc::clone(&shared), Rc::clone(&batches), registered, reserved);
         let connected = shared.metrics.connect();
         connections.spawn_local(async move {
             connection::serve(stream, client).await;

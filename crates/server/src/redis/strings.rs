@@ -6,7 +6,7 @@ use resp::Encoder;
 use super::command::{Flag, Group, Plan, Run, Scope, Spec, Words, key, number, ok, row, value};
 use super::failure::Failure;
 use super::numbers::{Unit, is};
-use super::reader::{REPLY_BYTES_MAX, Reader, Stop};
+use super::reader::{Reader, Stop};
 
 use Flag::{Denyoom, Fast, Readonly, Write};
 
@@ -16,6 +16,8 @@ pub(super) const LONG: &[Flag] = &[Write, Denyoom];
 pub(super) const ONE: (i8, i8, i8) = (1, 1, 1);
 const ALL: (i8, i8, i8) = (1, -1, 1);
 const PAIRS: (i8, i8, i8) = (1, -1, 2);
+/// Most bytes of a bulk string besides its text.
+const BULK_BYTES: usize = 16;
 
 /// A row of the table.
 pub(super) const fn row_of(
@@ -120,7 +122,10 @@ pub(crate) fn get(
 ) -> Result<(), Stop> {
     let [key, ..] = words else { return Err(Failure::arity("get").into()) };
     match keys.row(key)? {
-        Some(row) => reply.bulk(row.value()),
+        Some(row) => {
+            keys.admit(row.value().len(), reply)?;
+            reply.bulk(row.value());
+        }
         None => reply.null(),
     }
     Ok(())
@@ -227,9 +232,8 @@ fn getex<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failur
 fn mget(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
     let rows = keys.rows(words)?;
     let length = |row: &Option<KeyRow>| row.as_ref().map_or(0, |row| row.value().len());
-    if rows.iter().map(length).sum::<usize>() > REPLY_BYTES_MAX {
-        return Err(Failure::REPLY_TOO_LONG.into());
-    }
+    let headers = rows.len() * BULK_BYTES;
+    keys.admit(headers + rows.iter().map(length).sum::<usize>(), reply)?;
     reply.array(rows.len());
     for row in &rows {
         match row {

@@ -15,6 +15,8 @@ use Flag::Readonly;
 
 /// Steps of LCS that take no longer than other commands.
 const LCS_STEPS_SHORT: usize = 1 << 14;
+/// Most bytes of a reply that describes one match of LCS.
+const MATCH_BYTES: usize = 80;
 
 pub(crate) const COMMANDS: &[Spec] = &[
     row_of("append", 3, GROW, ONE, Run::Change(append), ("2.0.0", "Appends to a value.")),
@@ -84,7 +86,11 @@ fn getrange(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Re
     let [key, start, end] = words else { return Err(Failure::arity("getrange").into()) };
     let (start, end) = (integer(start)?, integer(end)?);
     match keys.row(key)? {
-        Some(row) => reply.bulk(part(row.value(), start, end)),
+        Some(row) => {
+            let part = part(row.value(), start, end);
+            keys.admit(part.len(), reply)?;
+            reply.bulk(part);
+        }
         None => reply.bulk(b""),
     }
     Ok(())
@@ -147,6 +153,8 @@ fn common(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Resu
     if steps > LCS_STEPS_SHORT {
         keys.may_take_long()?;
     }
+    // The table, and the reply to IDX, of at most one match for each row of the table.
+    keys.admit(lcs::table_bytes(steps) + value(0).len().min(value(1).len()) * MATCH_BYTES, reply)?;
     let table = lcs::Table::new(value(0), value(1));
     if places {
         tell_places(&table, min, with_length, reply);

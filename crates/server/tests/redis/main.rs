@@ -12,3 +12,4 @@ mod keys;
 mod model;
 mod strings;
 mod transactions;
+mod worst_cases;

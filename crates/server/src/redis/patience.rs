@@ -1,0 +1,45 @@
+//! A timer that is started, and reset by progress.
+
+use std::future::Future as _;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep};
+
+/// Rings when it was polled for a while without being reset. It starts when it is first polled.
+#[derive(Default)]
+pub(crate) struct Alarm {
+    running: bool,
+    armed: bool,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Alarm {
+    /// Starts again when it is next polled.
+    pub(crate) fn reset(&mut self) {
+        self.running = false;
+        self.armed = false;
+    }
+
+    /// It is to be polled.
+    pub(crate) fn start(&mut self) {
+        self.running = true;
+    }
+
+    /// Whether it was started or polled since it was reset.
+    pub(crate) fn is_running(&self) -> bool {
+        self.running
+    }
+
+    /// Ready after `patience`.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, patience: Duration) -> Poll<()> {
+        self.running = true;
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        if !self.armed {
+            self.armed = true;
+            sleep.as_mut().reset(Instant::now() + patience);
+        }
+        sleep.as_mut().poll(cx)
+    }
+}
