@@ -1,42 +1,81 @@
-//! What was read from the facts about people, kept within a budget until the writer says otherwise.
+//! What was read from the facts about users, kept within a budget until the writer changes it.
 //!
-//! The writer takes a change in once the facts show it. A reader who misses an entry reads the facts
+//! The writer applies a change once the facts show it. A reader who misses an entry reads the facts
 //! and keeps what it read only if nothing changed meanwhile. **Invariant:** an entry says what the
-//! facts say, or what they will say when a change that they show already is taken in.
+//! facts say, or what they will say when a change that they show already is applied.
 //!
 //! Looking takes no lock, since a home looks at many entries and each lock would wait for the last
 //! one's memory. So entries do not change: a new one takes the place of the old.
+//!
+//! Eviction is CLOCK with counters: a look raises the heat of an entry, the hand lowers it as it
+//! passes and evicts what is cold. The hand passes at most [`HAND_STEPS_MAX`] entries for one that is
+//! to be kept; if all of them are hot, the new one is not kept. So a scan of users who are read once
+//! does not drive out those who are read often, and the work under the lock has a bound.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use feed::UserId;
-use hashbrown::{DefaultHashBuilder, HashSet};
+use hashbrown::DefaultHashBuilder;
 use papaya::{HashMapRef, LocalGuard};
 use parking_lot::Mutex;
 
 /// Parts of the table, each of whose entries are put in and taken out under one lock.
 const SHARDS: usize = 64;
-/// What an entry costs in the table besides what it holds.
+/// What an entry costs in the table and the ring, besides itself.
 const ENTRY_BYTES: usize = 40;
+/// Looks that are remembered of an entry.
+const HEAT_MAX: u8 = 3;
+/// Entries that the hand passes at most to make room once: about 3 µs.
+const HAND_STEPS_MAX: usize = 64;
 
-/// Something that is kept about a person.
+/// Something that is kept about a user.
 pub(super) trait Held {
     /// Bytes that it takes on the heap, at most.
     fn bytes(&self) -> usize;
 }
 
-/// Entries by person.
+/// Entries by user.
 pub(super) struct Known<V> {
-    people: papaya::HashMap<UserId, V, DefaultHashBuilder>,
+    users: Table<V>,
     shards: Vec<Mutex<Shard>>,
     shard_bytes_max: usize,
 }
 
+type Table<V> = papaya::HashMap<UserId, Entry<V>, DefaultHashBuilder>;
+type Pinned<'a, V> = HashMapRef<'a, UserId, Entry<V>, DefaultHashBuilder, LocalGuard<'a>>;
+
+struct Entry<V> {
+    /// Looks since the hand came by, up to [`HEAT_MAX`]. A hint: races lose a look and no more.
+    heat: AtomicU8,
+    /// Its index in the ring of its shard, whose lock guards it.
+    place: AtomicU32,
+    value: V,
+}
+
 /// A look at entries, which stay where they are as long as it lasts.
-pub(super) type Look<'a, V> = HashMapRef<'a, UserId, V, DefaultHashBuilder, LocalGuard<'a>>;
+pub(super) struct Look<'a, V>(Pinned<'a, V>);
+
+impl<V> Look<'_, V> {
+    /// The entry of `user`.
+    pub(super) fn get(&self, user: &UserId) -> Option<&V> {
+        let entry = self.0.get(user)?;
+        let heat = entry.heat.load(Ordering::Relaxed);
+        // Hot entries are only read, so that cores do not take the line from each other.
+        if heat < HEAT_MAX {
+            entry.heat.store(heat + 1, Ordering::Relaxed);
+        }
+        Some(&entry.value)
+    }
+}
 
 #[derive(Default)]
 struct Shard {
-    /// Whose entries are there.
-    people: HashSet<UserId>,
+    /// Whose entries are in the table.
+    ring: Vec<UserId>,
+    hand: usize,
     bytes: usize,
     /// Counts changes, so that a reader notices that what it read may be old.
     changes: u64,
@@ -46,7 +85,7 @@ impl<V: Held> Known<V> {
     /// Keeps at most `bytes`.
     pub(super) fn new(bytes: usize) -> Self {
         Self {
-            people: papaya::HashMap::default(),
+            users: papaya::HashMap::default(),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             shard_bytes_max: bytes / SHARDS,
         }
@@ -59,24 +98,29 @@ impl<V: Held> Known<V> {
         shard
     }
 
-    /// Puts what `take_in` makes of an entry in its place, or forgets it. Writer only, in order, once
+    /// Puts what `apply` makes of an entry in its place, or forgets it. Writer only, in order, once
     /// the facts show the change.
-    pub(super) fn change(&self, user: UserId, take_in: impl FnOnce(&V) -> Option<V>) {
+    pub(super) fn change(&self, user: UserId, apply: impl FnOnce(&V) -> Option<V>) {
         let mut shard = self.shard(user).lock();
         shard.changes += 1;
-        if !shard.people.contains(&user) {
-            return;
-        }
-        let people = self.people.pin();
-        match people.get(&user).and_then(take_in) {
-            Some(entry) => shard.put(&people, user, entry),
-            None => shard.remove(&people, user),
+        let users = self.users.pin();
+        let Some(old) = users.get(&user) else { return };
+        let Some(value) = apply(&old.value) else { return shard.remove(&users, user) };
+        let heat = old.heat.load(Ordering::Relaxed);
+        let (before, after) = (cost(&old.value), cost(&value));
+        if shard.bytes - before + after <= self.shard_bytes_max {
+            shard.replace(&users, user, old, value);
+        } else {
+            shard.remove(&users, user);
+            if shard.make_room(&users, after, self.shard_bytes_max) {
+                shard.add(&users, user, value, heat);
+            }
         }
     }
 
     /// Looks at what is known.
     pub(super) fn look(&self) -> Look<'_, V> {
-        self.people.pin()
+        Look(self.users.pin())
     }
 
     /// What `look` finds in the entry of `user`, which is read from the facts if it is not there.
@@ -90,13 +134,16 @@ impl<V: Held> Known<V> {
             return look(known);
         }
         let changes = self.shard(user).lock().changes;
-        let entry = read();
-        let found = look(&entry);
+        let value = read();
+        let found = look(&value);
         let mut shard = self.shard(user).lock();
         if shard.changes == changes {
-            let people = self.people.pin();
-            if shard.make_room(&people, cost(&entry), self.shard_bytes_max) {
-                shard.put(&people, user, entry);
+            let users = self.users.pin();
+            if let Some(old) = users.get(&user) {
+                // Somebody else has read the same meanwhile.
+                old.heat.store(HEAT_MAX, Ordering::Relaxed);
+            } else if shard.make_room(&users, cost(&value), self.shard_bytes_max) {
+                shard.add(&users, user, value, 0);
             }
         }
         found
@@ -109,81 +156,68 @@ impl<V: Held> Known<V> {
 }
 
 impl Shard {
-    /// Anybody is as good a victim as another, since reading them again is cheap.
-    fn make_room<V: Held>(&mut self, people: &Look<'_, V>, bytes: usize, bytes_max: usize) -> bool {
+    /// Evicts cold entries until there is room; false if the hand has met too many hot ones.
+    fn make_room<V: Held>(
+        &mut self,
+        users: &Pinned<'_, V>,
+        bytes: usize,
+        bytes_max: usize,
+    ) -> bool {
+        if bytes > bytes_max {
+            return false;
+        }
+        let mut steps = 0;
         while self.bytes + bytes > bytes_max {
-            let Some(victim) = self.people.iter().next().copied() else { return false };
-            self.remove(people, victim);
+            if steps == HAND_STEPS_MAX {
+                return false;
+            }
+            steps += 1;
+            if self.hand >= self.ring.len() {
+                self.hand = 0;
+            }
+            let Some(user) = self.ring.get(self.hand).copied() else { return false };
+            let Some(entry) = users.get(&user) else {
+                unreachable!("everybody in the ring has an entry")
+            };
+            match entry.heat.load(Ordering::Relaxed) {
+                // The last of the ring takes its place and is next.
+                0 => self.remove(users, user),
+                heat => {
+                    entry.heat.store(heat - 1, Ordering::Relaxed);
+                    self.hand += 1;
+                }
+            }
         }
         true
     }
 
-    fn put<V: Held>(&mut self, people: &Look<'_, V>, user: UserId, entry: V) {
-        self.bytes += cost(&entry);
-        self.people.insert(user);
-        if let Some(old) = people.insert(user, entry) {
-            self.bytes -= cost(old);
-        }
+    fn replace<V: Held>(&mut self, users: &Pinned<'_, V>, user: UserId, old: &Entry<V>, value: V) {
+        self.bytes = self.bytes - cost(&old.value) + cost(&value);
+        let heat = AtomicU8::new(old.heat.load(Ordering::Relaxed));
+        let place = AtomicU32::new(old.place.load(Ordering::Relaxed));
+        users.insert(user, Entry { heat, place, value });
     }
 
-    fn remove<V: Held>(&mut self, people: &Look<'_, V>, user: UserId) {
-        self.people.remove(&user);
-        if let Some(old) = people.remove(&user) {
-            self.bytes -= cost(old);
-        }
-    }
-}
-
-fn cost<V: Held>(entry: &V) -> usize {
-    ENTRY_BYTES + size_of::<V>() + entry.bytes()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    impl Held for u32 {
-        fn bytes(&self) -> usize {
-            20
-        }
-    }
-
-    const COST: usize = ENTRY_BYTES + size_of::<u32>() + 20;
-    const ADA: UserId = UserId(7);
-
-    #[test]
-    fn what_was_read_while_it_changed_is_used_once_and_not_kept() {
-        let known = Known::new(1_000_000);
-        let read_meanwhile = || {
-            known.change(ADA, |entry| Some(*entry));
-            1
+    fn add<V: Held>(&mut self, users: &Pinned<'_, V>, user: UserId, value: V, heat: u8) {
+        let Ok(place) = u32::try_from(self.ring.len()) else {
+            unreachable!("no more entries than users")
         };
-        assert_eq!(known.look_or_read(ADA, read_meanwhile, |entry| *entry), 1);
-        assert_eq!(known.look().get(&ADA).copied(), None);
-        assert_eq!(known.look_or_read(ADA, || 2, |entry| *entry), 2);
-        assert_eq!(known.look_or_read(ADA, || 3, |entry| *entry), 2, "now it is known");
+        self.bytes += cost(&value);
+        self.ring.push(user);
+        users.insert(user, Entry { heat: heat.into(), place: place.into(), value });
     }
 
-    #[test]
-    fn changes_are_taken_in_or_the_entry_is_forgotten() {
-        let known = Known::new(1_000_000);
-        known.look_or_read(ADA, || 1, |_| ());
-        known.change(ADA, |entry| Some(entry + 4));
-        assert_eq!(known.look().get(&ADA).copied(), Some(5));
-        known.change(ADA, |_| None);
-        assert_eq!(known.look().get(&ADA).copied(), None);
-        assert_eq!(known.bytes(), 0);
-    }
-
-    #[test]
-    fn the_budget_holds_whoever_is_read() {
-        let known = Known::new(SHARDS * (3 * COST + COST / 2));
-        for user in (0..10_000).map(UserId) {
-            assert_eq!(known.look_or_read(user, || user.0, |entry| *entry), user.0);
+    fn remove<V: Held>(&mut self, users: &Pinned<'_, V>, user: UserId) {
+        let Some(old) = users.remove(&user) else { return };
+        self.bytes -= cost(&old.value);
+        let place = old.place.load(Ordering::Relaxed);
+        self.ring.swap_remove(place as usize);
+        if let Some(moved) = self.ring.get(place as usize).and_then(|moved| users.get(moved)) {
+            moved.place.store(place, Ordering::Relaxed);
         }
-        assert_eq!(known.bytes(), SHARDS * 3 * COST, "three a shard");
-        let none = Known::new(SHARDS * (COST - 1));
-        assert_eq!(none.look_or_read(ADA, || 1, |entry| *entry), 1);
-        assert_eq!(none.bytes(), 0, "an entry that fits in no shard is not kept");
     }
+}
+
+fn cost<V: Held>(value: &V) -> usize {
+    ENTRY_BYTES + size_of::<Entry<V>>() + value.bytes()
 }
