@@ -303,6 +303,18 @@ pub enum Refusal {
     /// There are all the sets there can be.
     #[error("there are at most {} sets; empty one of them first", limits::SAMPLE_SETS_MAX)]
     TooManySets,
+    /// The user follows as many as anybody can.
+    #[error("a user follows at most {} others; unfollow one of them first", limits::FOLLOWING_MAX)]
+    TooManyFollows,
+    /// One of the two has as many friends as anybody can.
+    #[error(
+        "a user has at most {} friends, and one of these two has them; remove one first",
+        limits::FRIENDS_MAX
+    )]
+    TooManyFriends,
+    /// The user has as many posts as anybody can.
+    #[error("a user has at most {} posts; delete some first", limits::USER_POSTS_MAX)]
+    TooManyPosts,
 }
 
 impl Refusal {
@@ -330,6 +342,9 @@ impl Refusal {
             Self::SetFull => "set_full",
             Self::TooManyLabels => "too_many_labels",
             Self::TooManySets => "too_many_sets",
+            Self::TooManyFollows => "too_many_follows",
+            Self::TooManyFriends => "too_many_friends",
+            Self::TooManyPosts => "too_many_posts",
         }
     }
 }
@@ -376,6 +391,8 @@ pub enum Effect {
         user: UserId,
         /// The other.
         other: UserId,
+        /// Whether they are friends now.
+        friends: bool,
     },
     /// A story appeared.
     StoryTold {

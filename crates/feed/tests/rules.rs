@@ -6,6 +6,7 @@ mod support;
 use feed::{
     Bio, Command, Counts, Done, Effect, Entry, Idempotency, Label, Lifetime, Name, PostId,
     PostText, Refusal, Rows, SampleId, SetName, SetTable, Span, Stamp, StoryId, Txn, UserId, apply,
+    limits,
 };
 use support::{
     DAY_MS, World, befriend, follow, handle, id, post, register, tell, unfollow, unfriend, view,
@@ -86,6 +87,63 @@ fn befriending_counts_on_both_sides_once_and_unfriending_undoes_it() {
             assert_eq!(all, if friends == 1 { vec![other] } else { vec![] }, "{command:?}");
         }
     }
+}
+
+/// Sets the counts of a user as if they had so many rows.
+fn count(world: &mut World, user: u32, change: impl FnOnce(&mut Counts)) {
+    Txn::new(&mut world.rows).count(UserId(user), change);
+}
+
+#[test]
+fn a_user_at_a_limit_follows_befriends_and_posts_no_more() {
+    let (follows, friends) = (limits::FOLLOWING_MAX, limits::FRIENDS_MAX);
+    let full = |counts: &mut Counts| {
+        *counts = Counts { following: follows, friends, posts: limits::USER_POSTS_MAX, ..*counts };
+    };
+    for (command, refusal) in [
+        (follow(id(0), id(1)), Refusal::TooManyFollows),
+        (befriend(id(0), id(1)), Refusal::TooManyFriends),
+        (befriend(id(1), id(0)), Refusal::TooManyFriends),
+        (post(0, "one too many"), Refusal::TooManyPosts),
+    ] {
+        let mut world = World::new();
+        count(&mut world, 0, full);
+        let before = world.snapshot();
+        assert_eq!(world.run(command.clone()), Err(refusal), "{command:?}");
+        assert_eq!(world.snapshot(), before, "{command:?}");
+        assert_eq!(world.effects, [], "{command:?}");
+        count(&mut world, 0, |counts| {
+            counts.following -= 1;
+            counts.friends -= 1;
+            counts.posts -= 1;
+        });
+        assert!(world.run(command.clone()).is_ok(), "one below the limit: {command:?}");
+    }
+}
+
+#[test]
+fn what_exists_at_a_limit_stays_and_may_be_asked_for_again() {
+    let mut world = World::new();
+    world.run(follow(id(0), id(1))).unwrap();
+    world.run(befriend(id(0), id(1))).unwrap();
+    count(&mut world, 0, |counts| {
+        counts.following = limits::FOLLOWING_MAX;
+        counts.friends = limits::FRIENDS_MAX;
+    });
+    for (command, done) in [
+        (follow(id(0), id(1)), Done::Followed),
+        (befriend(id(1), id(0)), Done::Befriended),
+        // The limit is on whom somebody follows, not on who follows them.
+        (follow(id(1), id(0)), Done::Followed),
+        (unfollow(id(0), id(1)), Done::Unfollowed),
+        (follow(id(0), id(2)), Done::Followed),
+        (unfriend(id(0), id(1)), Done::Unfriended),
+        (befriend(id(0), id(2)), Done::Befriended),
+    ] {
+        assert_eq!(world.run(command.clone()), Ok(done), "{command:?}");
+    }
+    assert_eq!(world.run(follow(id(0), id(1))), Err(Refusal::TooManyFollows));
+    assert_eq!(world.run(befriend(id(0), id(1))), Err(Refusal::TooManyFriends));
 }
 
 #[test]

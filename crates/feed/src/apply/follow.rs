@@ -2,6 +2,7 @@
 
 use crate::command::{Done, Effect, Outcome, Refusal, UserRef};
 use crate::facts::Txn;
+use crate::limits;
 
 pub(super) fn set(
     txn: &mut Txn<'_>,
@@ -12,12 +13,13 @@ pub(super) fn set(
 ) -> Outcome {
     let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfFollow)?;
     if txn.facts().follows(user, other) != stands {
+        if stands && txn.facts().counts(user).following >= limits::FOLLOWING_MAX {
+            return Err(Refusal::TooManyFollows);
+        }
         txn.put_follow(user, other, stands);
         txn.count(user, |counts| super::step(&mut counts.following, stands));
         txn.count(other, |counts| super::step(&mut counts.followers, stands));
-        txn.total(|totals| {
-            totals.follows = if stands { totals.follows + 1 } else { totals.follows - 1 };
-        });
+        txn.total(|totals| super::step_total(&mut totals.follows, stands));
         effects.push(Effect::FollowingChanged { user });
     }
     Ok(if stands { Done::Followed } else { Done::Unfollowed })

@@ -2,6 +2,7 @@
 
 use crate::command::{Done, Effect, Outcome, Refusal, UserRef};
 use crate::facts::Txn;
+use crate::limits;
 
 pub(super) fn set(
     txn: &mut Txn<'_>,
@@ -12,14 +13,15 @@ pub(super) fn set(
 ) -> Outcome {
     let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfFriend)?;
     if txn.facts().are_friends(user, other) != stands {
+        let full = |user| txn.facts().counts(user).friends >= limits::FRIENDS_MAX;
+        if stands && (full(user) || full(other)) {
+            return Err(Refusal::TooManyFriends);
+        }
         txn.put_friends(user, other, stands);
         txn.count(user, |counts| super::step(&mut counts.friends, stands));
         txn.count(other, |counts| super::step(&mut counts.friends, stands));
-        txn.total(|totals| {
-            totals.friendships =
-                if stands { totals.friendships + 1 } else { totals.friendships - 1 };
-        });
-        effects.push(Effect::FriendsChanged { user, other });
+        txn.total(|totals| super::step_total(&mut totals.friendships, stands));
+        effects.push(Effect::FriendsChanged { user, other, friends: stands });
     }
     Ok(if stands { Done::Befriended } else { Done::Unfriended })
 }

@@ -97,6 +97,19 @@ fn resolve(txn: &Txn<'_>, user: &UserRef) -> Result<UserId, Refusal> {
     txn.facts().resolve(user).ok_or(Refusal::UserNotFound)
 }
 
+/// Counts one of a user's rows in or out.
+///
+/// # Panics
+/// If the count and the rows differ: limits keep every count below its largest value.
 fn step(count: &mut u32, up: bool) {
-    *count = if up { *count + 1 } else { *count - 1 };
+    let next = if up { count.checked_add(1) } else { count.checked_sub(1) };
+    let Some(next) = next else { unreachable!("a count of {count} is the number of rows") };
+    *count = next;
+}
+
+/// As [`step`], for all users together.
+fn step_total(total: &mut u64, up: bool) {
+    let next = if up { total.checked_add(1) } else { total.checked_sub(1) };
+    let Some(next) = next else { unreachable!("a total of {total} is the number of rows") };
+    *total = next;
 }

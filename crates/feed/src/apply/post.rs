@@ -3,6 +3,7 @@
 use crate::command::{Done, Effect, Outcome, Refusal, UserRef};
 use crate::facts::Txn;
 use crate::ids::{PostId, Stamp, UserId};
+use crate::limits;
 use crate::records::Post;
 use crate::text::{self, PostText};
 
@@ -14,12 +15,15 @@ pub(super) fn publish(
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let author = super::resolve(txn, author)?;
+    if txn.facts().counts(author).posts >= limits::USER_POSTS_MAX {
+        return Err(Refusal::TooManyPosts);
+    }
     let (reply_to, mentions) = addressees(txn, text);
     let post = Post { author, text: text.clone(), reply_to, mentions };
     let id = PostId(stamp.0);
     txn.put_post(id, &post);
-    txn.count(author, |counts| counts.posts += 1);
-    txn.total(|totals| totals.posts += 1);
+    txn.count(author, |counts| super::step(&mut counts.posts, true));
+    txn.total(|totals| super::step_total(&mut totals.posts, true));
     effects.push(Effect::Posted { post: id, author, reply_to });
     effects.extend(post.mentions.iter().map(|user| Effect::Mentioned { post: id, user: *user }));
     Ok(Done::Posted(id))
@@ -28,8 +32,8 @@ pub(super) fn publish(
 pub(super) fn delete(txn: &mut Txn<'_>, id: PostId, effects: &mut Vec<Effect>) -> Outcome {
     let post = txn.facts().post(id).ok_or(Refusal::PostNotFound)?;
     txn.remove_post(id, &post);
-    txn.count(post.author, |counts| counts.posts -= 1);
-    txn.total(|totals| totals.posts -= 1);
+    txn.count(post.author, |counts| super::step(&mut counts.posts, false));
+    txn.total(|totals| super::step_total(&mut totals.posts, false));
     effects.push(Effect::PostDeleted { post: id, author: post.author });
     Ok(Done::Deleted)
 }

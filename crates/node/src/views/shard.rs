@@ -112,7 +112,7 @@ impl Shard {
                 self.notify(user);
             }
             Effect::Mentioned { user, .. } => self.notify(user),
-            Effect::FriendsChanged { user, other } => {
+            Effect::FriendsChanged { user, other, .. } => {
                 for (user, other) in [(user, other), (other, user)] {
                     self.watch_stories(user, &[other]);
                     self.notify(user);

@@ -75,7 +75,7 @@ impl Stories {
     /// Takes in what a command did. Writer only, in order, once the facts show it.
     pub(super) fn take_in(&self, effect: Effect) {
         match effect {
-            Effect::FriendsChanged { user, other } => {
+            Effect::FriendsChanged { user, other, .. } => {
                 for person in [user, other] {
                     self.readers.change(person, |_| None);
                 }

@@ -182,6 +182,9 @@ impl From<Refusal> for Problem {
             | Refusal::BadSet
             | Refusal::SelfFollow
             | Refusal::SelfFriend
+            | Refusal::TooManyFollows
+            | Refusal::TooManyFriends
+            | Refusal::TooManyPosts
             | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         };
         Self::new(status, refusal.code(), refusal.to_string())
