@@ -30,14 +30,14 @@ pub const MENTIONS_PAGE_MAX: usize = 50;
 /// Most people: ids are 32 bits wide and the last one stays free as a sentinel.
 pub const USERS_MAX: u32 = u32::MAX - 1;
 /// Most users that one user follows: what Mastodon allows, and above the 5,000 of Twitter. A home that
-/// is not in memory costs one short read for each; a timeline in memory costs 20 bytes for each, so
-/// 150 kB at the limit, and 2 ms under the lock of its shard to be put in or dropped.
+/// is not in memory costs one short read for each; a timeline in memory costs 16 bytes for each, so
+/// 120 kB at the limit, and about 1 ms under the lock of its shard to be put in or dropped.
 pub const FOLLOWING_MAX: u32 = 7_500;
 /// Most friends of one user. A stories home looks at the newest stories of each, and a story wakes at
 /// most so many live streams.
 pub const FRIENDS_MAX: u32 = 5_000;
 /// Most posts of one user that exist at the same time: they are counted in 32 bits.
-pub const USER_POSTS_MAX: u32 = u32::MAX;
+pub const USER_POSTS_MAX: u32 = u32::MAX - 1;
 /// A repeated idempotency key is recognised for at least this many whole days.
 pub const IDEMPOTENCY_DAYS: u32 = 1;
 /// Longest idempotency key, in bytes.

@@ -167,7 +167,7 @@ pub(crate) fn ends<I: Copy>(newest_first: &[I], more: bool) -> PageEnds<I> {
 pub struct Watch {
     node: Node,
     user: UserId,
-    news: Option<watch::Receiver<()>>,
+    news: Option<watch::Receiver<u64>>,
 }
 
 impl Watch {

@@ -3,6 +3,7 @@
 //! **Invariant:** a view never holds what the facts could not rebuild; dropping any part of it
 //! costs time and changes no answer.
 
+mod followers;
 mod known;
 mod recent;
 mod rendered;
@@ -12,13 +13,15 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod watchers;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use feed::timeline::{Posted, gather};
 use feed::{Cursor, Effect, Facts, Page, PageOf, PostId, Rows, Span, UserId};
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use known::Known;
 use recent::Recent;
@@ -27,12 +30,22 @@ use shard::Shard;
 pub(crate) use stories::{Shown, Stories};
 use stream::Stream;
 use timeline::Timeline;
+use watchers::Watchers;
 
 /// Shards of the home timelines. More make the lock finer and the index larger: each author costs
 /// an entry in every shard that has an active follower of theirs.
 const SHARDS: usize = 16;
-/// Effects not yet consumed by every shard at which the writer lends a hand: bounds the stream.
-const BACKLOG_MAX: usize = 1 << 20;
+/// Effects not yet consumed by every shard at which no more changes are accepted. Those that were
+/// accepted before still come: at most two inboxes of them, one effect for each command that is not a
+/// sweep. With the default inbox the stream holds at most 163,840 effects of 32 bytes, 5 MiB, and a
+/// read of a timeline that its shard has not reached takes in as many: 2 ms.
+const BACKLOG_MAX: u64 = 1 << 17;
+/// Effects that nobody waits for at which the deliverer is woken all the same.
+const BACKLOG_WAKE: u64 = 1 << 12;
+/// Effects that a shard may be behind before its timelines take in the rest by themselves, each when it
+/// is read: half of what the stream keeps of what was consumed.
+const LAG_MAX: u64 = 1 << 15;
+const _: () = assert!(size_of::<Effect>() <= 32 && BACKLOG_WAKE < LAG_MAX && LAG_MAX < BACKLOG_MAX);
 /// Steps of catching up that the deliverer does before it lets others have the shard: about 0.1 ms.
 const DELIVERER_STEPS: usize = 4_096;
 /// Steps with which a reader lends a hand: a few tens of microseconds at most.
@@ -45,6 +58,8 @@ const GATHER_ATTEMPTS: usize = 3;
 pub(crate) struct Views {
     stream: Stream,
     shards: Vec<Mutex<Shard>>,
+    /// Of each shard.
+    watchers: Vec<Arc<Watchers>>,
     shard_bytes_max: usize,
     recent: Known<Recent<Posted>>,
     /// What stories homes are gathered from.
@@ -52,6 +67,10 @@ pub(crate) struct Views {
     /// Posts and stories as JSON.
     pub(crate) rendered: Rendered,
     watches: AtomicU64,
+    /// Rises with each change of stories or friends.
+    story_changes: AtomicU64,
+    /// Signals that the backlog is below [`BACKLOG_MAX`] again.
+    room: Notify,
     hits: AtomicU64,
     rebuilds: AtomicU64,
 }
@@ -83,14 +102,20 @@ impl Views {
     /// Empty views within these budgets, in bytes.
     pub(crate) fn new(timeline_bytes: usize, post_bytes: usize) -> Self {
         let quarter = post_bytes / 4;
+        let watchers: Vec<Arc<Watchers>> = (0..SHARDS).map(|_| Arc::default()).collect();
+        let shard =
+            |watchers: &Arc<Watchers>| Mutex::new(Shard::new(Arc::clone(watchers), LAG_MAX));
         Self {
             stream: Stream::default(),
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            shards: watchers.iter().map(shard).collect(),
+            watchers,
             shard_bytes_max: timeline_bytes / SHARDS,
             recent: Known::new(quarter),
             stories: Stories::new(quarter),
             rendered: Rendered::new(2 * quarter),
             watches: AtomicU64::new(0),
+            story_changes: AtomicU64::new(0),
+            room: Notify::new(),
             hits: AtomicU64::new(0),
             rebuilds: AtomicU64::new(0),
         }
@@ -108,29 +133,53 @@ impl Views {
                     self.rendered.outdate(author);
                 }
                 Effect::ProfileChanged { user } => self.rendered.outdate(user),
-                // Samples are a view of their own.
-                Effect::FollowingChanged { .. }
-                | Effect::Mentioned { .. }
-                | Effect::Taught { .. }
-                | Effect::SampleForgotten { .. } => {}
-                Effect::FriendsChanged { .. }
-                | Effect::StoryTold { .. }
-                | Effect::StoryViewed { .. } => self.stories.take_in(*effect),
+                Effect::Mentioned { user, .. } => self.watchers(user).mentioned(user),
+                Effect::FriendsChanged { .. } | Effect::StoryTold { .. } => {
+                    self.stories.take_in(*effect);
+                    self.story_changes.fetch_add(1, Ordering::Release);
+                }
+                Effect::StoryViewed { .. } => self.stories.take_in(*effect),
                 Effect::StoryGone { story, .. } => {
                     self.stories.take_in(*effect);
                     self.rendered.forget(story);
+                    self.story_changes.fetch_add(1, Ordering::Release);
                 }
+                // Samples are a view of their own.
+                Effect::FollowingChanged { .. }
+                | Effect::Taught { .. }
+                | Effect::SampleForgotten { .. } => {}
             }
         }
-        self.stream.publish(effects);
-        if self.stream.len() > BACKLOG_MAX {
-            self.deliver();
+        self.stream.publish(effects.iter().copied().filter(concerns_shards));
+    }
+
+    /// Whether a change may be submitted: false while the shards are too far behind the writer.
+    pub(crate) fn has_room(&self) -> bool {
+        self.stream.backlog() < BACKLOG_MAX
+    }
+
+    /// Waits until [`Views::has_room`] may be true again.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the inbox and the writer are to ask"))]
+    pub(crate) async fn room(&self) {
+        let room = self.room.notified();
+        if !self.has_room() {
+            room.await;
         }
     }
 
-    /// Brings every shard up to date; tells whether there was anything new. The deliverer's work;
-    /// anybody may do it.
+    /// Brings every shard up to date until little is left that was published meanwhile; returns
+    /// whether there was anything new. The deliverer's work; anybody may do it.
     pub(crate) fn deliver(&self) -> bool {
+        let mut news = false;
+        loop {
+            news |= self.deliver_once();
+            if self.stream.backlog() < BACKLOG_WAKE {
+                return news;
+            }
+        }
+    }
+
+    fn deliver_once(&self) -> bool {
         let (mut consumed, mut news) = (u64::MAX, false);
         for shard in &self.shards {
             loop {
@@ -147,7 +196,17 @@ impl Views {
             }
         }
         self.stream.trim(consumed);
+        if self.has_room() {
+            self.room.notify_waiters();
+        }
         news
+    }
+
+    fn watchers(&self, user: UserId) -> &Watchers {
+        let Some(watchers) = self.watchers.get(user.0 as usize % SHARDS) else {
+            unreachable!("a remainder is within the shards");
+        };
+        watchers
     }
 
     fn shard(&self, user: UserId) -> &Mutex<Shard> {
@@ -239,31 +298,43 @@ impl Views {
         if known { found } else { facts.posts_by(author, span) }
     }
 
-    /// Hears of anything new for `user`: at home, in mentions, and among the stories of friends. May
-    /// read the facts.
+    /// Waits for anything new for `user`: at home, in mentions, and among the stories of friends.
+    /// The value is the number of mentions. May read the facts.
     pub(crate) fn watch<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
         user: UserId,
-    ) -> watch::Receiver<()> {
+    ) -> watch::Receiver<u64> {
         self.watches.fetch_add(1, Ordering::Relaxed);
-        let news = self.shard(user).lock().watch(user);
+        let news = self.watchers(user).watch(user);
         // Read after the watch began: whoever becomes a friend meanwhile is heard of.
         let friends = facts.friends_all(user);
-        self.shard(user).lock().watch_stories(user, &friends);
+        self.watchers(user).watch_stories(user, &friends);
         news
     }
 
     /// Ends a watch.
     pub(crate) fn unwatch(&self, user: UserId) {
         self.watches.fetch_sub(1, Ordering::Relaxed);
-        self.shard(user).lock().unwatch(user);
+        self.watchers(user).unwatch(user);
+    }
+
+    /// A number that differs once any story was posted or is gone, or friends changed, since it was
+    /// last read. What the facts show up to a stamp has been counted when that is visible.
+    pub(crate) fn story_changes(&self) -> u64 {
+        self.story_changes.load(Ordering::Acquire)
     }
 
     /// Whether anybody waits to hear of news. If not, delivery is in no hurry: whoever reads
     /// catches up first.
     pub(crate) fn is_watched(&self) -> bool {
         self.watches.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether the deliverer should be woken: somebody waits, or there is much to deliver.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the inbox and the writer are to ask"))]
+    pub(crate) fn is_delivery_urgent(&self) -> bool {
+        self.is_watched() || self.stream.backlog() > BACKLOG_WAKE
     }
 
     /// What is held now.
@@ -284,5 +355,23 @@ impl Views {
             sizes.evictions += shard.tally.evictions;
         }
         sizes
+    }
+}
+
+/// Whether an effect is to reach the shards. A mention does not: it wakes those who wait at once, so
+/// that a post adds one effect to the stream however many it mentions.
+fn concerns_shards(effect: &Effect) -> bool {
+    match effect {
+        Effect::Posted { .. }
+        | Effect::PostDeleted { .. }
+        | Effect::FollowingChanged { .. }
+        | Effect::FriendsChanged { .. }
+        | Effect::StoryTold { .. }
+        | Effect::StoryGone { .. } => true,
+        Effect::Mentioned { .. }
+        | Effect::ProfileChanged { .. }
+        | Effect::StoryViewed { .. }
+        | Effect::Taught { .. }
+        | Effect::SampleForgotten { .. } => false,
     }
 }

@@ -10,16 +10,16 @@
 //! **Invariant:** a timeline has taken in everything before the higher of the shard's cursor and its
 //! own position, and nothing behind it except, while a post is on its way, that post.
 
+use std::sync::Arc;
+
 use feed::{Effect, Page, PostId, UserId};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
-use tokio::sync::watch;
 
+use super::followers::{Followers, Slot};
 use super::stream::Stream;
 use super::timeline::Timeline;
-
-/// A place in a shard's table of timelines.
-type Slot = u32;
+use super::watchers::Watchers;
 
 /// What shards tell the metrics.
 #[derive(Default, Clone, Copy)]
@@ -30,12 +30,17 @@ pub(super) struct Tally {
     pub(super) evictions: u64,
 }
 
-/// Those who wait for news of one person.
-struct Watcher {
-    news: watch::Sender<()>,
-    /// Where this person is in the index of story watchers.
-    friends: Vec<UserId>,
+/// Positions of effects that were not spread to timelines. One that has not taken in all before `to` by
+/// itself has taken in what is before `from`.
+#[derive(Clone, Copy)]
+struct Gap {
+    from: u64,
+    to: u64,
 }
+
+/// Gaps that are remembered. More make one of the two oldest: then timelines that were not read since
+/// take in more again than they need to.
+const GAPS_MAX: usize = 8;
 
 /// Timelines of some people.
 #[derive(Default)]
@@ -45,20 +50,28 @@ pub(super) struct Shard {
     /// first ones in their list. One that leaves the list there is replaced by the last one, who is
     /// reached twice then, which changes nothing.
     left: Option<usize>,
+    lag_max: u64,
+    /// Ascending.
+    gaps: SmallVec<[Gap; GAPS_MAX]>,
     slots: Vec<Option<Timeline>>,
     free: Vec<Slot>,
     by_user: HashMap<UserId, Slot>,
     /// Author -> slots of the active people who follow them, and the author's own.
-    followers: HashMap<UserId, SmallVec<[Slot; 4]>>,
-    watchers: HashMap<UserId, Watcher>,
-    /// Person -> watchers who are their friends, or were when the watch began or since.
-    story_watchers: HashMap<UserId, SmallVec<[UserId; 2]>>,
+    followers: Followers,
+    /// Those who wait for news of users of this shard.
+    watchers: Arc<Watchers>,
     bytes: usize,
     hand: usize,
     pub(super) tally: Tally,
 }
 
 impl Shard {
+    /// A shard without timelines, which wakes `watchers`. If it is more than `lag_max` effects behind
+    /// the head of the stream, its timelines take them in when they are read.
+    pub(super) fn new(watchers: Arc<Watchers>, lag_max: u64) -> Self {
+        Self { watchers, lag_max, ..Self::default() }
+    }
+
     /// The position up to which effects are taken in.
     pub(super) fn cursor(&self) -> u64 {
         self.cursor
@@ -77,6 +90,7 @@ impl Shard {
     /// Takes in published effects until there are none left or `steps` are done: an effect is one
     /// step, and so is each timeline that it reaches. True if none are left.
     pub(super) fn catch_up(&mut self, stream: &Stream, mut steps: usize) -> bool {
+        self.skip(stream.head());
         while self.cursor != stream.head() {
             let Some(piece) = stream.read(self.cursor) else {
                 unreachable!("effects stay until every shard has consumed them");
@@ -90,6 +104,37 @@ impl Shard {
             }
         }
         true
+    }
+
+    /// Leaves what is before `head` to each timeline, if that is too much to spread: then a post by
+    /// somebody with very many followers costs one step instead of one for each.
+    fn skip(&mut self, head: u64) {
+        if head - self.cursor <= self.lag_max || self.is_in_gap() {
+            return;
+        }
+        let is_full = self.gaps.len() == GAPS_MAX;
+        if let [first, second, ..] = self.gaps.as_mut_slice()
+            && is_full
+        {
+            second.from = first.from;
+            self.gaps.remove(0);
+        }
+        self.gaps.push(Gap { from: self.cursor, to: head });
+        self.left = None;
+        // Deliveries that would wake them do not happen. Reading ends the gap for their timeline.
+        if let Some(watchers) = self.watchers.any() {
+            watchers.notify_all();
+        }
+    }
+
+    fn is_in_gap(&self) -> bool {
+        self.gaps.last().is_some_and(|gap| self.cursor < gap.to)
+    }
+
+    /// Before which position a timeline has taken in everything.
+    fn position(&self, timeline: &Timeline) -> u64 {
+        let gap = self.gaps.iter().find(|gap| timeline.current < gap.to);
+        timeline.current.max(gap.map_or(self.cursor, |gap| gap.from))
     }
 
     /// False if the steps did not suffice.
@@ -111,19 +156,24 @@ impl Shard {
                 }
                 self.notify(user);
             }
-            Effect::Mentioned { user, .. } => self.notify(user),
-            Effect::FriendsChanged { user, other, .. } => {
+            Effect::FriendsChanged { user, other, friends } => {
+                let Some(mut table) = self.watchers.any() else { return true };
                 for (user, other) in [(user, other), (other, user)] {
-                    self.watch_stories(user, &[other]);
-                    self.notify(user);
+                    if friends {
+                        table.befriend(user, other);
+                    } else {
+                        table.unfriend(user, other);
+                    }
+                    table.notify(user);
                 }
             }
             Effect::StoryTold { author, .. } | Effect::StoryGone { author, .. } => {
-                for user in self.story_watchers.get(&author).into_iter().flatten() {
-                    self.notify(*user);
-                }
+                let woken = self.watchers.any().map_or(0, |table| table.notify_friends(author));
+                *steps = steps.saturating_sub(woken);
             }
-            Effect::ProfileChanged { .. }
+            // Not in the stream.
+            Effect::Mentioned { .. }
+            | Effect::ProfileChanged { .. }
             | Effect::StoryViewed { .. }
             | Effect::Taught { .. }
             | Effect::SampleForgotten { .. } => {}
@@ -139,18 +189,22 @@ impl Shard {
         steps: &mut usize,
         deliver: impl Fn(&mut Timeline) -> bool,
     ) -> bool {
-        let followers = self.followers.get(&author).map(SmallVec::as_slice).unwrap_or_default();
+        if self.is_in_gap() {
+            return true;
+        }
+        let whole_from = self.gaps.last().map_or(0, |gap| gap.to);
+        let followers = self.followers.of(author);
         let end = self.left.take().unwrap_or(usize::MAX).min(followers.len());
         let start = end.saturating_sub(*steps);
         *steps -= end - start;
+        let watchers = if start < end { self.watchers.any() } else { None };
         for slot in followers.get(start..end).unwrap_or_default() {
             let Some(Some(timeline)) = self.slots.get_mut(*slot as usize) else { continue };
-            if timeline.current <= self.cursor && deliver(timeline) {
+            let is_due = (whole_from..=self.cursor).contains(&timeline.current);
+            if is_due && deliver(timeline) {
                 self.tally.deliveries += 1;
-                if !self.watchers.is_empty()
-                    && let Some(watcher) = self.watchers.get(&timeline.user)
-                {
-                    watcher.news.send_replace(());
+                if let Some(watchers) = &watchers {
+                    watchers.notify(timeline.user);
                 }
             }
         }
@@ -159,8 +213,8 @@ impl Shard {
     }
 
     fn notify(&self, user: UserId) {
-        if let Some(watcher) = self.watchers.get(&user) {
-            watcher.news.send_replace(());
+        if let Some(watchers) = self.watchers.any() {
+            watchers.notify(user);
         }
     }
 
@@ -182,8 +236,8 @@ impl Shard {
         out: &mut Vec<PostId>,
     ) -> Option<bool> {
         let slot = *self.by_user.get(&user)?;
+        let from = self.position(self.timeline(user)?);
         let timeline = self.slots.get_mut(slot as usize)?.as_mut()?;
-        let from = timeline.current.max(self.cursor);
         let Some(delivered) = timeline.catch_up(stream, from) else {
             self.drop_timeline(user);
             return None;
@@ -217,7 +271,7 @@ impl Shard {
         self.bytes += timeline.bytes();
         self.by_user.insert(timeline.user, slot);
         for author in authors(&timeline) {
-            self.followers.entry(author).or_default().push(slot);
+            self.followers.add(author, slot);
         }
         let user = timeline.user;
         if let Some(place) = self.slots.get_mut(slot as usize) {
@@ -235,67 +289,44 @@ impl Shard {
         self.free.push(slot);
         self.bytes -= timeline.bytes();
         for author in authors(&timeline) {
-            let Some(followers) = self.followers.get_mut(&author) else { continue };
-            if let Some(at) = followers.iter().position(|other| *other == slot) {
-                followers.swap_remove(at);
-            }
-            if followers.is_empty() {
-                self.followers.remove(&author);
-            }
+            self.followers.remove(author, slot);
         }
     }
 
-    /// Second chance: the hand passes over timelines that were read since it last came by, over
-    /// watched ones and over `newest`.
+    /// Second chance: the hand passes over timelines that were read since it last came by, for two
+    /// rounds over watched ones, and over `newest`.
     fn evict(&mut self, newest: UserId, bytes_max: usize) {
-        let mut steps = 2 * self.slots.len();
+        let mut steps = 3 * self.slots.len();
         while self.bytes > bytes_max && steps > 0 {
             steps -= 1;
             self.hand = if self.hand + 1 < self.slots.len() { self.hand + 1 } else { 0 };
             let Some(Some(timeline)) = self.slots.get_mut(self.hand) else { continue };
             let user = timeline.user;
-            if std::mem::take(&mut timeline.touched)
-                || user == newest
-                || self.watchers.contains_key(&user)
-            {
+            if std::mem::take(&mut timeline.touched) || user == newest {
+                continue;
+            }
+            let watched = || self.watchers.any().is_some_and(|watchers| watchers.watches(user));
+            if steps >= self.slots.len() && watched() {
                 continue;
             }
             self.drop_timeline(user);
             self.tally.evictions += 1;
         }
     }
+}
 
-    /// Hears of anything new for `user`.
-    pub(super) fn watch(&mut self, user: UserId) -> watch::Receiver<()> {
-        let watcher = || Watcher { news: watch::Sender::new(()), friends: Vec::new() };
-        self.watchers.entry(user).or_insert_with(watcher).news.subscribe()
-    }
-
-    /// Has `user`, if anybody waits for their news, hear of the stories of these people too.
-    pub(super) fn watch_stories(&mut self, user: UserId, friends: &[UserId]) {
-        let Some(watcher) = self.watchers.get_mut(&user) else { return };
-        for friend in friends {
-            let heard_by = self.story_watchers.entry(*friend).or_default();
-            if !heard_by.contains(&user) {
-                heard_by.push(user);
-                watcher.friends.push(*friend);
+#[cfg(test)]
+impl Shard {
+    /// Every timeline is listed once for each author, and nothing else is.
+    pub(super) fn check(&self) {
+        let mut listed = 0;
+        for (slot, timeline) in self.slots.iter().enumerate() {
+            for author in timeline.iter().flat_map(authors) {
+                assert!(self.followers.of(author).contains(&(slot as Slot)));
+                listed += 1;
             }
         }
-    }
-
-    /// Forgets the channel of `user` if nobody listens any more.
-    pub(super) fn unwatch(&mut self, user: UserId) {
-        if self.watchers.get(&user).is_none_or(|watcher| watcher.news.receiver_count() > 0) {
-            return;
-        }
-        let friends = self.watchers.remove(&user).map(|watcher| watcher.friends);
-        for friend in friends.unwrap_or_default() {
-            let Some(heard_by) = self.story_watchers.get_mut(&friend) else { continue };
-            heard_by.retain(|watcher| *watcher != user);
-            if heard_by.is_empty() {
-                self.story_watchers.remove(&friend);
-            }
-        }
+        assert_eq!(self.followers.len(), listed);
     }
 }
 

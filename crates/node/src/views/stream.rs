@@ -23,6 +23,8 @@ pub(super) type Piece = SmallVec<[Effect; PIECE]>;
 #[derive(Default)]
 pub(super) struct Stream {
     head: AtomicU64,
+    /// Before it every shard has consumed everything.
+    consumed: AtomicU64,
     kept: Mutex<Kept>,
 }
 
@@ -34,7 +36,7 @@ struct Kept {
 
 impl Stream {
     /// Appends effects; they are visible to every consumer when this returns.
-    pub(super) fn publish(&self, effects: &[Effect]) {
+    pub(super) fn publish(&self, effects: impl IntoIterator<Item = Effect>) {
         let mut kept = self.kept.lock();
         kept.effects.extend(effects);
         self.head.store(kept.first + kept.effects.len() as u64, Ordering::Release);
@@ -52,8 +54,16 @@ impl Stream {
         Some(kept.effects.range(skip.min(kept.effects.len())..).take(PIECE).copied().collect())
     }
 
-    /// Drops effects before `consumed`, except the newest [`KEPT_MIN`].
+    /// How many effects some shard has not consumed yet.
+    pub(super) fn backlog(&self) -> u64 {
+        // A hint for callers who come again: the two may be of different moments.
+        self.head().saturating_sub(self.consumed.load(Ordering::Relaxed))
+    }
+
+    /// Every shard has consumed what is before `consumed`; drops it, except the newest
+    /// [`KEPT_MIN`].
     pub(super) fn trim(&self, consumed: u64) {
+        self.consumed.store(consumed, Ordering::Relaxed);
         let mut kept = self.kept.lock();
         let head = kept.first + kept.effects.len() as u64;
         let first = consumed.min(head.saturating_sub(KEPT_MIN));

@@ -1,5 +1,7 @@
 //! A shard that is left in the middle of its work at any moment still answers as the facts do.
 
+use std::sync::Arc;
+
 use feed::{
     Bio, Command, Cursor, Effect, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText,
     Stamp, Txn, UserId, UserRef, apply, memory::MemoryRows, timeline::gather,
@@ -9,6 +11,8 @@ use proptest::prelude::*;
 use super::shard::Shard;
 use super::stream::Stream;
 use super::timeline::{KEPT, Timeline};
+use super::watchers::Watchers;
+use super::{BACKLOG_MAX, Views};
 
 const PEOPLE: u32 = 5;
 
@@ -52,8 +56,8 @@ struct Subject {
 }
 
 impl Subject {
-    fn new() -> Self {
-        let mut subject = Self::default();
+    fn new(lag_max: u64) -> Self {
+        let mut subject = Self { shard: Shard::new(Arc::default(), lag_max), ..Self::default() };
         for user in 0..PEOPLE {
             let Ok(handle) = Handle::parse(&format!("u{user}")) else { panic!("a handle") };
             subject.apply(Command::Register { handle, name: Name::default(), bio: Bio::default() });
@@ -66,7 +70,7 @@ impl Subject {
         let entry = Entry { stamp: Stamp(self.stamp), idempotency: None, command };
         let mut effects: Vec<Effect> = Vec::new();
         let _ = apply(&mut Txn::new(&mut self.rows), &entry, &mut effects).outcome;
-        self.stream.publish(&effects);
+        self.stream.publish(effects);
     }
 
     /// home(user) by the facts.
@@ -133,18 +137,180 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
     #[test]
     fn a_shard_in_the_middle_of_its_work_answers_as_the_facts_do(
+        lag_max in prop_oneof![Just(0), 0..8_u64, Just(u64::MAX)],
         steps in prop::collection::vec(step(), 1..80),
     ) {
-        let mut subject = Subject::new();
+        let mut subject = Subject::new(lag_max);
         for user in 0..PEOPLE {
             subject.step(&Step::Gather(user));
             subject.step(&Step::Insert);
         }
         for step in &steps {
             subject.step(step);
+            subject.shard.check();
         }
         (0..PEOPLE).for_each(|user| subject.read(user));
         while !subject.shard.catch_up(&subject.stream, 1) {}
         (0..PEOPLE).for_each(|user| subject.read(user));
     }
+}
+
+/// A post of author 0, who everybody follows.
+fn posted(post: u64) -> Effect {
+    Effect::Posted { post: PostId(post), author: UserId(0), reply_to: None }
+}
+
+/// An empty timeline of somebody who follows author 0.
+fn follower(user: u32) -> Timeline {
+    let page = PageOf { items: Vec::new(), more: false };
+    Timeline::new(UserId(user), [UserId(0)].into(), &page, 0)
+}
+
+fn newest(shard: &mut Shard, stream: &Stream, user: u32) -> Option<u64> {
+    let mut items = Vec::new();
+    let page = Page { cursor: Cursor::Newest, limit: 1 };
+    shard.page(stream, UserId(user), &page, &mut items)?;
+    Some(items[0].0)
+}
+
+#[test]
+fn a_shard_that_is_far_behind_takes_one_step_for_a_post_however_many_follow() {
+    let (stream, mut shard) = (Stream::default(), Shard::new(Arc::default(), 10));
+    for user in 1..=1_000 {
+        assert!(shard.insert(&stream, follower(user), usize::MAX));
+    }
+    stream.publish((1..=10).map(posted));
+    assert!(!shard.catch_up(&stream, 2_000), "one of ten posts is spread, and most of another");
+    stream.publish((11..=13).map(posted));
+    assert!(shard.catch_up(&stream, 12), "twelve posts, a step for each");
+    for user in [1, 500, 1_000] {
+        assert_eq!(newest(&mut shard, &stream, user), Some(13));
+    }
+    stream.publish([posted(14)]);
+    let before = shard.tally.deliveries;
+    while !shard.catch_up(&stream, 100) {}
+    assert_eq!(shard.tally.deliveries - before, 3, "to those who were read since");
+    assert_eq!(newest(&mut shard, &stream, 2), Some(14));
+}
+
+#[test]
+fn who_waits_is_woken_when_posts_are_not_spread() {
+    let watchers = Arc::new(Watchers::default());
+    let (stream, mut shard) = (Stream::default(), Shard::new(Arc::clone(&watchers), 10));
+    let mut news = watchers.watch(UserId(1));
+    shard.insert(&stream, follower(1), usize::MAX);
+    stream.publish((1..=11).map(posted));
+    news.mark_unchanged();
+    shard.catch_up(&stream, 100);
+    assert!(news.has_changed().unwrap());
+    assert_eq!(newest(&mut shard, &stream, 1), Some(11));
+    news.mark_unchanged();
+    stream.publish([posted(12)]);
+    shard.catch_up(&stream, 100);
+    assert!(news.has_changed().unwrap(), "having read, it is delivered to again");
+}
+
+#[test]
+fn watched_timelines_are_evicted_last_and_the_budget_holds_all_the_same() {
+    let watchers = Arc::new(Watchers::default());
+    let (stream, mut shard) = (Stream::default(), Shard::new(Arc::clone(&watchers), 10));
+    let bytes_max = 10 * follower(1).bytes();
+    let watched: Vec<_> = (1..=5).map(|user| watchers.watch(UserId(user))).collect();
+    for user in 1..=40 {
+        shard.insert(&stream, follower(user), bytes_max);
+        shard.check();
+        assert!(shard.bytes() <= bytes_max);
+    }
+    assert!((1..=5).all(|user| shard.is_active(UserId(user))));
+    let all: Vec<_> = (6..=40).map(|user| watchers.watch(UserId(user))).collect();
+    for user in (1..=40).rev() {
+        shard.insert(&stream, follower(user), bytes_max);
+        assert!(shard.bytes() <= bytes_max, "though all are watched");
+        assert!(shard.is_active(UserId(user)), "the newest stays");
+    }
+    drop((watched, all));
+}
+
+#[test]
+fn a_post_adds_one_effect_however_many_it_mentions_and_wakes_them() {
+    let views = Views::new(1 << 20, 1 << 20);
+    let rows = MemoryRows::default();
+    let mut news = views.watch(Facts::new(&rows), UserId(77));
+    let mentions = (0..100).map(|user| Effect::Mentioned { post: PostId(1), user: UserId(user) });
+    let effects: Vec<_> = [posted(1)].into_iter().chain(mentions).collect();
+    for _ in 0..100 {
+        views.publish(&effects);
+    }
+    assert_eq!(views.sizes().stream_effects, 100);
+    assert!(news.has_changed().unwrap() && *news.borrow_and_update() == 100);
+}
+
+#[tokio::test]
+async fn a_backlog_that_is_too_long_accepts_no_changes_until_it_is_delivered() {
+    let views = Views::new(1 << 20, 1 << 20);
+    let group: Vec<_> = (0..4_096).map(posted).collect();
+    let groups = BACKLOG_MAX / group.len() as u64;
+    for _ in 0..groups {
+        assert!(views.has_room());
+        views.publish(&group);
+    }
+    assert!(!views.has_room(), "{} effects", views.sizes().stream_effects);
+    assert_eq!(views.sizes().stream_effects, BACKLOG_MAX, "the writer delivers nothing itself");
+    assert!(views.is_delivery_urgent());
+    let mut room = std::pin::pin!(views.room());
+    let waits = poll_once(room.as_mut());
+    assert!(waits.is_pending());
+    assert!(views.deliver());
+    assert!(views.has_room() && !views.is_delivery_urgent());
+    room.await;
+    assert!(views.sizes().stream_effects < BACKLOG_MAX, "the stream is trimmed");
+}
+
+/// Polls once.
+fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
+    future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+}
+
+#[test]
+#[ignore = "measures deliveries and drops"]
+fn measure_deliveries_and_drops() {
+    const TIMELINES: u32 = 25_000;
+    const FOLLOWING: u32 = 120;
+    let (stream, mut shard) = (Stream::default(), Shard::new(Arc::default(), u64::MAX));
+    let mut state = 1_u64;
+    let mut random = |below: u32| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % u64::from(below)) as u32
+    };
+    let page = PageOf { items: Vec::new(), more: false };
+    for user in 0..TIMELINES {
+        // All follow one author; the others are spread.
+        let mut following: Vec<_> =
+            (1..FOLLOWING).map(|_| UserId(200_000 + random(100_000))).collect();
+        following.push(UserId(1_000_000));
+        following.sort_unstable();
+        following.dedup();
+        shard.insert(&stream, Timeline::new(UserId(user), following.into(), &page, 0), usize::MAX);
+    }
+    let posts = 400;
+    for post in 0..posts {
+        let author = UserId(1_000_000);
+        stream.publish([Effect::Posted { post: PostId(1 + post), author, reply_to: None }]);
+    }
+    let start = std::time::Instant::now();
+    while !shard.catch_up(&stream, 4_096) {}
+    let deliveries = posts * u64::from(TIMELINES);
+    println!("{:.1} ns per delivery", start.elapsed().as_nanos() as f64 / deliveries as f64);
+    let effects: Vec<_> =
+        (0..TIMELINES).map(|user| Effect::FollowingChanged { user: UserId(user) }).collect();
+    let bytes = shard.bytes();
+    stream.publish(effects);
+    let start = std::time::Instant::now();
+    while !shard.catch_up(&stream, 4_096) {}
+    println!(
+        "{:.1} us per drop, {} bytes per timeline",
+        start.elapsed().as_micros() as f64 / f64::from(TIMELINES),
+        bytes / TIMELINES as usize
+    );
 }
