@@ -125,6 +125,14 @@ impl Node {
         self.views().home(self.facts(), user, page)
     }
 
+    /// As [`Node::home_ids`]; `None` if it is not all in memory.
+    #[must_use]
+    pub fn try_home_ids(&self, user: UserId, page: &Page) -> Option<PageOf<PostId>> {
+        let mut items = Vec::new();
+        let more = self.views().try_home(user, page, &mut items)?;
+        Some(PageOf { items, more })
+    }
+
     /// The ids on a page of the posts that mention `user`. May block.
     #[must_use]
     pub fn mention_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
@@ -171,11 +179,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Waits until something may be new at home or in the mentions since the last call, or since
-    /// the watch began. News that come while nobody waits are told once.
+    /// Waits until something may be new at home, in the mentions or among the stories since
+    /// [`Watch::mentions`] was called, or since the watch began. News that come while nobody waits
+    /// are reported once.
     ///
-    /// The person's home timeline must be active for this: read it once after the watch began, and
-    /// again after every change.
+    /// The user's home timeline must be active for this: read it once after the watch began, and
+    /// again after every change. It may be evicted at any time; then posts at home are not reported
+    /// until it is read again.
     pub async fn changed(&mut self) {
         let closed = match &mut self.news {
             Some(news) => news.changed().await.is_err(),
@@ -184,6 +194,12 @@ impl Watch {
         if closed {
             std::future::pending::<()>().await;
         }
+    }
+
+    /// The number of mentions of the user since somebody first watched: it has counted those up to
+    /// an earlier [`Node::settled`]. What was reported until now is not reported again.
+    pub fn mentions(&mut self) -> u64 {
+        self.news.as_mut().map_or(0, |news| *news.borrow_and_update())
     }
 }
 

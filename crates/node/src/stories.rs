@@ -97,6 +97,34 @@ impl Node {
         page.items.into_iter().map(|shown| shown.told).collect()
     }
 
+    /// As [`Node::stories_of_friends`]; `None` if it is not all in memory.
+    #[must_use]
+    pub fn try_stories_of_friends(&self, user: UserId, limit: usize) -> Option<Vec<Told>> {
+        let page = Page { cursor: Cursor::Newest, limit };
+        let page = self.views().stories.try_home(user, self.now_ms(), &page)?;
+        Some(page.items.into_iter().map(|shown| shown.told).collect())
+    }
+
+    /// A number that differs once stories or friends of anybody have changed since it was last read.
+    /// It has counted the changes up to an earlier [`Node::settled`].
+    #[must_use]
+    pub fn story_changes(&self) -> u64 {
+        self.views().story_changes()
+    }
+
+    /// Appends a story of a friend of `reader`, which is live, as JSON if it is in memory; false says
+    /// nothing about whether there is one.
+    pub fn try_story(&self, told: Told, reader: UserId, out: &mut Vec<u8>) -> bool {
+        let Some(seen) = self.views().stories.try_seen(reader, told.story) else { return false };
+        let row = |id: StoryId| self.shared.store.point_in_memory(PointTable::StoryText, id.0);
+        let in_memory = |id| row(id).map(|row| feed::records::decode(&row));
+        let rendered = self.views().rendered.try_story(in_memory, told, out);
+        if rendered {
+            render::story_end(Some(seen), out);
+        }
+        rendered
+    }
+
     /// Who has seen a live story of `author`, within `span` of user ids, with when they first did in
     /// milliseconds since 1970. `None` if there is no such story, or it is somebody else's. May block.
     #[must_use]

@@ -109,7 +109,12 @@ impl Stories {
         all_known.then_some(page)
     }
 
-    /// The same, with what is missing read from the facts.
+    /// Whether `user` has seen a story that is live, if that is in memory.
+    pub(crate) fn try_seen(&self, user: UserId, story: StoryId) -> Option<bool> {
+        Some(self.readers.look().get(&user)?.seen.binary_search(&story).is_ok())
+    }
+
+    /// As [`Stories::try_home`], with what is missing read from the facts.
     pub(crate) fn home<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,

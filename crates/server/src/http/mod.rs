@@ -49,6 +49,7 @@ pub(crate) struct Edge {
     /// How long a story lives if the caller does not say.
     pub(crate) story_life: Lifetime,
     pub(crate) reads: BlockingReads,
+    pub(crate) streams: events::StreamReads,
     pub(crate) room: Room,
     pub(crate) registry: Registry,
     /// True once the server shuts down.
@@ -56,6 +57,25 @@ pub(crate) struct Edge {
 }
 
 impl Edge {
+    /// What handlers share, before anything is under way.
+    fn new(
+        node: Node,
+        options: &ServerOptions,
+        registry: Registry,
+        closing: watch::Receiver<bool>,
+    ) -> Self {
+        Self {
+            node,
+            access: options.access,
+            story_life: options.story_life,
+            reads: BlockingReads::new(options.blocking_reads_max),
+            streams: events::StreamReads::default(),
+            room: Room::new(),
+            registry,
+            closing,
+        }
+    }
+
     /// Reads from the node where blocking is allowed.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
@@ -98,15 +118,7 @@ pub(crate) fn routes(
     let redis = options.redis_metrics.clone();
     let sampled = Sampled { http: Arc::clone(&metrics), redis, node: node.clone() };
     registry.register_collector(Box::new(sampled));
-    let edge = Edge {
-        node,
-        access: options.access,
-        story_life: options.story_life,
-        reads: BlockingReads::new(options.blocking_reads_max),
-        room: Room::new(),
-        registry,
-        closing,
-    };
+    let edge = Edge::new(node, options, registry, closing);
     let mut routes = Routes { router: Router::new(), metrics: &metrics };
     users::route(&mut routes);
     follows::route(&mut routes);
