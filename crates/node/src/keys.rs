@@ -3,14 +3,14 @@
 //! A key is read from memory without waiting for anybody: the overlays and the resident rows of the
 //! store. One that is in neither may be on the disk.
 
-use feed::keys::{Bucket, KeyAnswer, KeyOps, KeyRow};
-use feed::{BucketId, BucketName, Facts, Rows as _, WalkLimit};
+use feed::keys::{Bucket, KeyAnswer, KeyOp, KeyOps, KeyRow};
+use feed::{BucketId, BucketName, Facts, Lengths, Rows as _, WalkLimit};
 use parking_lot::RwLockReadGuard;
 use quick_cache::sync::Cache;
 use store::Store;
 use tokio::sync::oneshot;
 
-use crate::applier::KEY_OPS_BYTES_MAX;
+use crate::applier::{KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
 use crate::budget::Reservation;
 use crate::inbox::{Submission, SubmitError};
 use crate::node::Node;
@@ -47,8 +47,7 @@ pub struct KeyReplies {
     /// The time of the submission, in milliseconds since 1970, which decided what had expired.
     pub now_ms: u64,
     /// Memory of the rows among the answers, until this is dropped.
-    #[cfg_attr(not(test), expect(dead_code, reason = "gives the memory back"))]
-    pub(crate) held: Vec<Reservation>,
+    pub held: Vec<Reservation>,
 }
 
 /// Most bytes of keys and values that the reads of one transaction return.
@@ -141,6 +140,23 @@ impl<'a> Keys<'a> {
     }
 }
 
+/// As memory has them; what only the disk knows counts as absent.
+impl Lengths for Keys<'_> {
+    fn value_bytes(&self, bucket: BucketId, key: &[u8]) -> usize {
+        if key.is_empty() {
+            return 0;
+        }
+        match self.try_row(bucket, key) {
+            Found::Row(row) => row.value().len(),
+            Found::Absent | Found::Unknown => 0,
+        }
+    }
+
+    fn bucket_count(&self) -> usize {
+        self.store.bucket_count()
+    }
+}
+
 impl Node {
     /// Keys as they are now.
     #[must_use]
@@ -202,8 +218,15 @@ impl Node {
         reads: Vec<ReadAt>,
     ) -> Result<KeyReplies, SubmitError> {
         let (submission, replies) = keys_submission(ops, reads);
-        self.shared.inbox.put(submission).map_err(|(error, _)| error)?;
+        self.shared.put(submission)?;
         replies.await.map_err(|_| SubmitError::Stopped)
+    }
+
+    /// Whether a change takes long, as far as memory shows: it waits for those of everybody else, and
+    /// is better submitted apart from others.
+    #[must_use]
+    pub fn takes_long(&self, op: &KeyOp<'_>) -> bool {
+        op.cost(&self.keys()).work > PLAIN_WORK_MAX
     }
 
     /// As [`Node::submit_keys`], but waits for room instead of reporting [`SubmitError::Busy`]: for
@@ -220,7 +243,7 @@ impl Node {
         reads: Vec<ReadAt>,
     ) -> Result<KeyReplies, SubmitError> {
         let (submission, replies) = keys_submission(ops, reads);
-        self.shared.inbox.put_waiting(submission).await?;
+        self.shared.put_waiting(submission).await?;
         replies.await.map_err(|_| SubmitError::Stopped)
     }
 }

@@ -216,7 +216,7 @@ impl Node {
     /// [`SubmitError`]; the command has not happened then.
     pub async fn submit(&self, request: Request) -> Result<Reply, SubmitError> {
         let (submission, reply) = Submission::of_requests(smallvec![request]);
-        self.shared.inbox.put(submission).map_err(|(error, _)| error)?;
+        self.shared.put(submission)?;
         match reply.await.map(|replies| replies.first().copied()) {
             Ok(Some(reply)) => Ok(reply),
             _ => Err(SubmitError::Stopped),
@@ -232,7 +232,7 @@ impl Node {
     /// If there are more than [`SUBMISSION_COMMANDS_MAX`].
     pub async fn submit_all(&self, requests: Vec<Request>) -> Result<Vec<Reply>, SubmitError> {
         let (submission, reply) = Submission::of_requests(requests.into());
-        self.shared.inbox.put(submission).map_err(|(error, _)| error)?;
+        self.shared.put(submission)?;
         reply.await.map(SmallVec::into_vec).map_err(|_| SubmitError::Stopped)
     }
 
@@ -248,7 +248,7 @@ impl Node {
         requests: Vec<Request>,
     ) -> Result<Vec<Reply>, SubmitError> {
         let (submission, reply) = Submission::of_requests(requests.into());
-        self.shared.inbox.put_waiting(submission).await?;
+        self.shared.put_waiting(submission).await?;
         reply.await.map(SmallVec::into_vec).map_err(|_| SubmitError::Stopped)
     }
 
@@ -306,6 +306,22 @@ impl Drop for Threads {
 }
 
 impl Shared {
+    /// Puts a submission in line, unless there is no room for it or for what the views would hear.
+    pub(crate) fn put(&self, submission: Submission) -> Result<(), SubmitError> {
+        if submission.has_effects() && !self.views.has_room() {
+            return Err(SubmitError::Busy);
+        }
+        self.inbox.put(submission).map_err(|(error, _)| error)
+    }
+
+    /// As [`Shared::put`], but waits for room.
+    pub(crate) async fn put_waiting(&self, submission: Submission) -> Result<(), SubmitError> {
+        while submission.has_effects() && !self.views.has_room() {
+            self.views.room().await;
+        }
+        self.inbox.put_waiting(submission).await
+    }
+
     /// Brings the view shards up to date: at once when somebody watches, else now and then, so
     /// that the stream stays short though nobody reads.
     fn deliver_until_stopped(&self) -> Result<(), DiskError> {

@@ -102,7 +102,7 @@ impl Shared {
     fn submit_sweep(&self) -> Option<Done> {
         let (submission, reply) =
             Submission::of_requests(smallvec![Request::from(Command::SweepStories)]);
-        self.inbox.put(submission).ok()?;
+        self.put(submission).ok()?;
         reply.blocking_recv().ok()?.first()?.outcome.ok()
     }
 

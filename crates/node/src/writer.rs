@@ -128,8 +128,9 @@ impl Writer {
         self.shared.samples.take_in(self.applier.facts(), effects);
         self.shared.views.publish(effects);
         // Waking a thread costs more than applying a command, so the deliverer is woken for
-        // watchers only, and comes by itself otherwise.
-        if self.shared.views.is_watched() && !self.shared.delivery_due.swap(true, Ordering::AcqRel)
+        // watchers and when there is much to deliver, and comes by itself otherwise.
+        if self.shared.views.is_delivery_urgent()
+            && !self.shared.delivery_due.swap(true, Ordering::AcqRel)
         {
             self.deliverer.unpark();
         }

@@ -19,7 +19,7 @@ pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;
 const GROUP_WORK_MAX: usize = 32 << 20;
 /// A submission whose first change takes more work than this waits until no other waits, so that
 /// whoever changes long values again and again delays nobody else.
-const PLAIN_WORK_MAX: usize = 1 << 20;
+pub(crate) const PLAIN_WORK_MAX: usize = 1 << 20;
 /// What a command takes in the log besides its longest text.
 const ENTRY_BYTES_MAX: usize = 1_024;
 /// What a command that is no operation on keys takes in the log.

@@ -31,7 +31,7 @@ use crate::inbox::Submission;
 use crate::keys::{KeyReplies, ReadRows};
 pub(crate) use apply::Replayed;
 use group::Group;
-pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX};
+pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
 use queue::Queued;
 
 /// How often a busy applier looks whether keys have expired, in milliseconds.

@@ -159,7 +159,6 @@ impl Views {
     }
 
     /// Waits until [`Views::has_room`] may be true again.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the inbox and the writer are to ask"))]
     pub(crate) async fn room(&self) {
         let room = self.room.notified();
         if !self.has_room() {
@@ -332,7 +331,6 @@ impl Views {
     }
 
     /// Whether the deliverer should be woken: somebody waits, or there is much to deliver.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the inbox and the writer are to ask"))]
     pub(crate) fn is_delivery_urgent(&self) -> bool {
         self.is_watched() || self.stream.backlog() > BACKLOG_WAKE
     }

@@ -118,7 +118,7 @@ pub(super) async fn list(
 fn named(node: &Node, after: Option<&str>, limit: usize) -> Vec<BucketView> {
     let numbers = (0..NUMBERED_BUCKETS).filter_map(|number| {
         let name = BucketName::parse(&number.to_string())?;
-        view(node, &name, BucketId(number)).filter(|view| view.keys > 0)
+        view(node, &name, BucketId(number.into())).filter(|view| view.keys > 0)
     });
     let numbers = numbers.filter(|view| after.is_none_or(|after| view.name.as_str() > after));
     let names = node.buckets_after(after, limit).into_iter();

@@ -12,8 +12,8 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use feed::keys::{KeyAnswer, KeyOp, KeyOps};
-use node::{Node, SUBMISSION_COMMANDS_MAX, SubmitError};
+use feed::keys::{KeyOp, KeyOps};
+use node::{KeyReplies, Node, SUBMISSION_COMMANDS_MAX, SubmitError};
 use tokio::sync::Notify;
 
 use super::metrics::RedisMetrics;
@@ -24,13 +24,13 @@ const BATCH_BYTES_MAX: usize = 1 << 20;
 /// Changes that were or will be submitted together.
 #[derive(Default)]
 pub(crate) struct Batch {
-    answers: OnceCell<Result<Vec<KeyAnswer>, SubmitError>>,
+    answers: OnceCell<Result<KeyReplies, SubmitError>>,
     waiting: RefCell<Vec<Waker>>,
 }
 
 impl Batch {
     /// Waits for the answers to all of them.
-    pub(crate) async fn answered(&self) -> &Result<Vec<KeyAnswer>, SubmitError> {
+    pub(crate) async fn answered(&self) -> &Result<KeyReplies, SubmitError> {
         poll_fn(|cx| {
             if self.answers.get().is_none() {
                 self.waiting.borrow_mut().push(cx.waker().clone());
@@ -43,7 +43,7 @@ impl Batch {
         answers
     }
 
-    fn answer(&self, answers: Result<Vec<KeyAnswer>, SubmitError>) {
+    fn answer(&self, answers: Result<KeyReplies, SubmitError>) {
         assert!(self.answers.set(answers).is_ok(), "a batch is answered once");
         self.waiting.take().into_iter().for_each(Waker::wake);
     }
@@ -113,11 +113,22 @@ impl Batches {
         if ops.is_empty() {
             return;
         }
+        self.submit(ops, batch);
+    }
+
+    /// Submits a change apart from others: it takes long, and nobody else shall wait for it.
+    pub(crate) fn submit_alone(&self, op: &KeyOp<'_>) -> Rc<Batch> {
+        let batch = Rc::new(Batch::default());
+        self.submit([op.clone()].into_iter().collect(), Rc::clone(&batch));
+        batch
+    }
+
+    fn submit(&self, ops: KeyOps, batch: Rc<Batch>) {
         self.metrics.count_batch(ops.len());
         let node = self.node.clone();
+        // Whoever sends more meanwhile is not read from, so what waits is bounded.
         tokio::task::spawn_local(async move {
-            let replies = node.submit_keys(ops, Vec::new()).await;
-            batch.answer(replies.map(|replies| replies.answers));
+            batch.answer(node.submit_keys_waiting(ops, Vec::new()).await);
         });
     }
 }

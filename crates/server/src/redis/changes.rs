@@ -95,15 +95,23 @@ impl Client {
             Some((bucket, key)) => self.row_bytes(bucket, key).await?,
             None => 0,
         };
+        let alone = self.shared.node.takes_long(op);
+        if alone {
+            self.flush_changes().await;
+        }
         loop {
             let fits = self.reserve_change(bytes, row_bytes);
-            if fits && let Ok((batch, at)) = self.batches.add(op, self.pending.batch.as_ref()) {
-                let pending = &mut self.pending;
-                pending.writers.push((at, writer));
-                pending.bytes += bytes;
-                pending.row_bytes += row_bytes;
-                pending.lengthens |= lengthens(op);
-                pending.batch = Some(batch);
+            if fits && alone {
+                self.note_change(
+                    (self.batches.submit_alone(op), 0),
+                    writer,
+                    (bytes, row_bytes),
+                    op,
+                );
+                return Ok(());
+            }
+            if fits && let Ok(place) = self.batches.add(op, self.pending.batch.as_ref()) {
+                self.note_change(place, writer, (bytes, row_bytes), op);
                 return Ok(());
             }
             if self.pending.batch.is_none() {
@@ -111,6 +119,22 @@ impl Client {
             }
             self.flush_changes().await;
         }
+    }
+
+    /// Notes a change that is in a batch, at this place.
+    fn note_change(
+        &mut self,
+        (batch, at): (Rc<Batch>, usize),
+        writer: Option<ReplyWriter>,
+        (bytes, row_bytes): (usize, usize),
+        op: &KeyOp<'_>,
+    ) {
+        let pending = &mut self.pending;
+        pending.writers.push((at, writer));
+        pending.bytes += bytes;
+        pending.row_bytes += row_bytes;
+        pending.lengthens |= lengthens(op);
+        pending.batch = Some(batch);
     }
 
     /// Reserves what one more change takes, with its reply.
@@ -155,7 +179,7 @@ impl Client {
         for (at, writer) in self.pending.writers.drain(..) {
             let Some(writer) = writer else { continue };
             let answer = match answers {
-                Ok(answers) => answers.get(at),
+                Ok(replies) => replies.answers.get(at),
                 Err(error) => {
                     self.output.encoder(self.protocol).error(Failure::from(*error));
                     continue;

@@ -274,7 +274,8 @@ async fn row_bytes(client: &Client, keys: Vec<(BucketId, Box<[u8]>)>) -> Result<
 
 /// Writes the replies of all steps.
 async fn reply(client: &mut Client, steps: Vec<Step>, replies: KeyReplies) {
-    let KeyReplies { answers, reads, now_ms } = replies;
+    // What holds the memory of the rows is kept until all of them are written.
+    let KeyReplies { answers, reads, now_ms, held: _held } = replies;
     let (mut answers, mut reads) = (answers.iter().skip(1), reads.into_iter());
     let start = client.output.len();
     client.reply().array(steps.len());

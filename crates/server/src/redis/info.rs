@@ -116,7 +116,7 @@ fn cpu(_: &Client) -> Vec<(&'static str, String)> {
 
 fn keyspace(client: &Client) -> Vec<(String, String)> {
     let keys = client.shared.node.keys();
-    let count = |number| keys.bucket(BucketId(number)).map_or(0, |bucket| bucket.keys);
+    let count = |number| keys.bucket(BucketId(u64::from(number))).map_or(0, |bucket| bucket.keys);
     (0..NUMBERED_BUCKETS)
         .map(|number| (number, count(number)))
         .filter(|(_, count)| *count > 0)

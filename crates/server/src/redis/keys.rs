@@ -199,7 +199,8 @@ fn renamenx<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Fai
 /// # Errors
 /// If it is no number or there is no such database.
 pub(crate) fn database(word: &[u8]) -> Result<BucketId, Failure> {
-    let index = u32::try_from(integer(word)?).ok().filter(|index| *index < NUMBERED_BUCKETS);
+    let index = u64::try_from(integer(word)?).ok();
+    let index = index.filter(|index| *index < u64::from(NUMBERED_BUCKETS));
     index.map(BucketId).ok_or(Failure::DB_INDEX)
 }
 
@@ -370,7 +371,7 @@ fn flushdb<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Fail
 
 fn flushall<'a>(_: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> {
     check_flush(words)?;
-    Ok(Plan::Change(KeyOp::Flush { bucket: None }, ok))
+    Ok(Plan::Change(KeyOp::FlushNumbered, ok))
 }
 
 fn swapdb<'a>(_: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> {

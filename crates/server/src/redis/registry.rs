@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Instant;
@@ -34,7 +34,7 @@ pub(crate) struct Entry {
     pub(crate) about: Mutex<About>,
     since_s: u64,
     seen_s: AtomicU64,
-    database: AtomicU32,
+    database: AtomicU64,
     protocol: AtomicU8,
     /// Commands queued in a transaction; -1 outside of one.
     queued: AtomicI64,
@@ -95,7 +95,7 @@ impl Registry {
             about: Mutex::default(),
             since_s: now,
             seen_s: AtomicU64::new(now),
-            database: AtomicU32::new(0),
+            database: AtomicU64::new(0),
             protocol: AtomicU8::new(2),
             queued: AtomicI64::new(-1),
             last: Mutex::new("NULL"),
@@ -187,7 +187,7 @@ pub(crate) struct Seen {
     /// Seconds since the server listens.
     pub(crate) uptime_s: u64,
     /// The number of the bucket.
-    pub(crate) database: u32,
+    pub(crate) database: u64,
     /// 2 or 3.
     pub(crate) protocol: u8,
     /// Commands queued in a transaction; -1 outside of one.
