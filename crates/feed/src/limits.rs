@@ -75,8 +75,9 @@ pub const VALUE_BYTES_MAX: usize = 16 << 20;
 /// Most bytes of rows that one command, or one transaction, may add to memory: checked before it is
 /// logged, so that applying it always fits.
 pub const CHANGE_BYTES_MAX: usize = 48 << 20;
-/// Most rows that one command, or one transaction, may look up or change: about 50 ms of work.
-pub const CHANGE_ROWS_MAX: usize = 1 << 16;
+/// Most rows that one command, or one transaction, may change, four a key that is set: about 0.1 s of
+/// work.
+pub const CHANGE_ROWS_MAX: usize = 1 << 18;
 /// Longest value that can be added to as a decimal number, in bytes: reading one takes time.
 pub const FLOAT_BYTES_MAX: usize = 5 << 10;
 

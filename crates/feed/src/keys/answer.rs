@@ -69,7 +69,11 @@ pub enum KeyRefusal {
     #[error("buckets were emptied too often")]
     SpacesUsedUp,
     /// The operation, or the transaction it belongs to, may change more than one write of the log may.
-    #[error("the change is too large: {} MiB of new values at most", limits::CHANGE_BYTES_MAX >> 20)]
+    #[error(
+        "the change is too large: at most {} keys and {} MiB of new values together",
+        limits::CHANGE_ROWS_MAX / 4,
+        limits::CHANGE_BYTES_MAX >> 20
+    )]
     TooLarge,
     /// There is no memory for the answer now.
     #[error("the server has too much under way; try again in a second")]

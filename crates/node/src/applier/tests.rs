@@ -144,7 +144,7 @@ fn a_transaction_that_would_change_too_much_is_refused_before_it_is_logged() {
     assert_eq!(world.applier.facts().bucket(ZERO).unwrap().keys, 2);
     assert_eq!(world.replayed(), world.applier.rows);
 
-    let many: Vec<String> = (0..70_000).map(|number| number.to_string()).collect();
+    let many: Vec<String> = (0..100_000).map(|number| number.to_string()).collect();
     let keys: Vec<_> = many.iter().map(|key| Bytes::new(key.as_bytes())).collect();
     let logged = world.log.len();
     let answers = world.run(&[KeyOp::Remove { bucket: ZERO, keys }]);

@@ -84,10 +84,15 @@ async fn carry_out(client: &mut Client, transaction: Transaction) -> Result<(), 
     planned.reserve(client).await?;
     let ops = planned.operations(&watched);
     let reads = planned.reads();
-    let replies = client.shared.node.submit_keys(ops, reads).await?;
-    if replies.answers.first() == Some(&KeyAnswer::Skipped) {
-        client.reply().null_array();
-        return Ok(());
+    let replies = client.shared.node.submit_keys_waiting(ops, reads).await?;
+    match replies.answers.first() {
+        Some(KeyAnswer::Skipped) => {
+            client.reply().null_array();
+            return Ok(());
+        }
+        // A transaction is refused as a whole.
+        Some(KeyAnswer::Refused(refusal)) => return Err((*refusal).into()),
+        _ => {}
     }
     reply(client, planned.steps, replies).await;
     Ok(())
