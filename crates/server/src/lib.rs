@@ -7,17 +7,18 @@
 //!   refusal becomes a status; `http/guard.rs` runs before and after every handler.
 //!
 //! The edge owns no state of the feed. It holds its options, its counters, and the permits that
-//! bound connections, blocking reads, and the memory of large requests. **Invariant:** nothing here grows with the number of
-//! requests that wait: beyond a bound they are refused with 503.
+//! bound connections and blocking reads, and the budgets of requests' memory. **Invariant:** nothing here
+//! grows with the number of requests that wait: beyond a bound they are refused with 503.
 
 mod deadline;
 pub mod drawing;
 mod http;
+mod line_gate;
+mod memory;
 mod metrics;
 mod process;
 mod reads;
 pub mod redis;
-mod room;
 mod serve;
 mod stall;
 
@@ -28,6 +29,7 @@ use feed::limits;
 use node::Node;
 
 pub use feed::Lifetime;
+pub use memory::CONNECTION_BYTES;
 pub use serve::serve;
 
 /// Who may call.
@@ -65,6 +67,11 @@ pub struct ServerOptions {
     /// Most reads that may touch a disk at a time; 16 times as many may wait, beyond that callers
     /// are told to come back. At least 1.
     pub blocking_reads_max: usize,
+    /// Memory that HTTP requests and answers take together, in bytes, beside [`CONNECTION_BYTES`] of every
+    /// connection. A quarter of it is for those of up to 64 KiB.
+    pub request_memory: usize,
+    /// Memory that Redis clients take together, in bytes.
+    pub redis_memory: usize,
     /// How long a story lives if its author does not say.
     pub story_life: Lifetime,
     /// What is served at `/`.
@@ -76,7 +83,7 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// 16,384 connections, 64 blocking reads, stories of 24 hours, and the pages of the program.
+    /// 4,096 connections, 64 blocking reads, 256 MiB each for requests and Redis clients, stories of 24 hours, and the pages of the program.
     #[must_use]
     pub fn new(access: Access) -> Self {
         let Ok(story_life) = Lifetime::from_secs(limits::STORY_SECS_DEFAULT) else {
@@ -84,8 +91,10 @@ impl ServerOptions {
         };
         Self {
             access,
-            connections_max: 16_384,
+            connections_max: 4_096,
             blocking_reads_max: 64,
+            request_memory: 256 << 20,
+            redis_memory: 256 << 20,
             story_life,
             pages: Pages::default(),
             redis_threads: None,

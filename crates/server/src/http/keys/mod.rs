@@ -16,19 +16,17 @@ use bytes::Bytes;
 use feed::keys::{Bytes as Slice, KeyAnswer, KeyOp, KeyRow, Only};
 use feed::limits::VALUE_BYTES_MAX;
 use feed::{BucketId, Stamp};
-use hyper::body::Body as _;
 use node::{Found, Node};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::http::body::read_body;
 use crate::http::buckets::{OneBucket, operate, resolved};
 use crate::http::error::{ErrorBody, Problem};
 use crate::http::guard::Entry;
-use crate::http::input::read_body;
 use crate::http::page::json;
 use crate::http::{Edge, Routes};
-use crate::room::Taken;
 pub(super) use given::ListQuery;
 use given::{Life, OneKey, condition};
 
@@ -37,8 +35,6 @@ const PATH: &str = "/v1/buckets/{bucket}/keys/{*key}";
 const EXPIRES: HeaderName = HeaderName::from_static("x-expires-at-ms");
 /// Keys looked at in one go while listing.
 const LOOK: usize = 4_096;
-/// Values of up to so many bytes are not counted among what takes much memory.
-const SMALL_BYTES: u64 = 64 << 10;
 /// What stands in a path as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -113,13 +109,10 @@ pub(super) async fn put(
 ) -> Result<Response, Problem> {
     let only = condition(request.headers())?;
     let bucket = resolved(&edge, &bucket).await?;
-    let body = request.into_body();
-    let room =
-        body.size_hint().upper().unwrap_or(VALUE_BYTES_MAX as u64).min(VALUE_BYTES_MAX as u64);
-    // The body, and its copy on the way into the log.
-    let _room = if room > SMALL_BYTES { Some(edge.room.take(2 * room)?) } else { None };
-    let value = read_body(body, VALUE_BYTES_MAX).await?;
-    let (key, value) = (Slice::new(&key), Slice::new(&value));
+    let mut body = read_body(request.into_body(), VALUE_BYTES_MAX, &edge.memory).await?;
+    // A copy is on its way into the log until the answer.
+    body.hold_more(&edge.memory, body.bytes().len())?;
+    let (key, value) = (Slice::new(&key), Slice::new(body.bytes()));
     let op = KeyOp::Put { bucket, key, value, expiry, only, old: false };
     let KeyAnswer::Written { version, created } = operate(&edge, op).await? else {
         return Err(Problem::precondition_failed());
@@ -163,10 +156,9 @@ pub(super) async fn read(
     let mut response = match known {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => {
-            let bytes = row.value().len() as u64;
-            // Counted until it is sent: the row may be gone from everywhere else by then.
-            let room = (bytes > SMALL_BYTES).then(|| edge.room.take(bytes)).transpose()?;
-            Bytes::from_owner(Value { row, _room: room }).into_response()
+            // What is sent without a copy is counted until then, as every answer is: the row may be
+            // gone from everywhere else.
+            Bytes::from_owner(Value(row)).into_response()
         }
     };
     mark(&mut response, version);
@@ -179,14 +171,11 @@ pub(super) async fn read(
 }
 
 /// The value of a row, sent without a copy.
-struct Value {
-    row: KeyRow,
-    _room: Option<Taken>,
-}
+struct Value(KeyRow);
 
 impl AsRef<[u8]> for Value {
     fn as_ref(&self) -> &[u8] {
-        self.row.value()
+        self.0.value()
     }
 }
 

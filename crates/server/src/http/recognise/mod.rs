@@ -9,17 +9,18 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::response::Response;
 use feed::SetName;
-use hyper::body::Body as _;
 use knn::K;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::http::body::read_body;
 use crate::http::error::{ErrorBody, Problem};
 use crate::http::guard::Entry;
-use crate::http::input::{BODY_BYTES_MAX, decimal, read_body};
+use crate::http::input::decimal;
 use crate::http::page::json;
 use crate::http::{Edge, Routes};
-use answer::answer;
+use crate::memory::ANSWER_BYTES_FREE;
+use answer::{answer, bytes_max};
 pub(crate) use given::Given;
 use given::{Asked, Kind};
 
@@ -195,16 +196,14 @@ pub(super) async fn recognise(
     request: Request,
 ) -> Result<Response, Problem> {
     let kind = Kind::of(request.headers())?;
-    let body = request.into_body();
-    let bytes = body.size_hint().upper().unwrap_or(u64::MAX).min(LARGE_BODY_BYTES_MAX as u64);
-    let large = bytes > BODY_BYTES_MAX as u64;
-    let _room = large.then(|| edge.room.take(bytes)).transpose()?;
-    let body = read_body(body, LARGE_BODY_BYTES_MAX).await?;
+    let body = read_body(request.into_body(), LARGE_BODY_BYTES_MAX, &edge.memory).await?;
     let asked = match kind {
-        Kind::Json | Kind::Text if body.len() <= INLINE_BYTES => kind.parse(&body, &edge.room)?,
+        Kind::Json | Kind::Text if body.bytes().len() <= INLINE_BYTES => {
+            kind.parse(body.bytes(), &edge.memory)?
+        }
         _ => {
-            let parsing = Arc::clone(&edge);
-            edge.reads.run(move || kind.parse(&body, &parsing.room)).await??
+            let memory = edge.memory.clone();
+            edge.reads.run(move || kind.parse(body.bytes(), &memory)).await??
         }
     };
     answered(&edge, &question, asked).await
@@ -213,15 +212,13 @@ pub(super) async fn recognise(
 async fn answered(edge: &Edge, question: &Question, asked: Asked) -> Result<Response, Problem> {
     let samples = edge.node.samples(&question.set).ok_or_else(Problem::set_not_found)?;
     let (comparisons, k) = (asked.all().len() * samples.len(), question.k);
+    // Until the answer is made, and counted as such.
+    let bytes = bytes_max(&asked, k);
+    let _held = (bytes > ANSWER_BYTES_FREE).then(|| edge.memory.reserve(bytes)).transpose()?;
     let search = move || answer(&samples, &asked, k);
     let found =
         if comparisons <= INLINE_COMPARISONS { search() } else { edge.reads.run(search).await? };
-    if found.len() <= BODY_BYTES_MAX {
-        return Ok(json(found));
-    }
-    // A client may take its time to read.
-    let room = edge.room.take(found.capacity() as u64)?;
-    Ok(json(room.around(found)))
+    Ok(json(found))
 }
 
 /// The sets, and how it is done
