@@ -7,6 +7,7 @@ mod buckets;
 mod docs;
 pub(crate) mod error;
 mod events;
+mod file;
 mod follows;
 mod friends;
 mod guard;

@@ -53,8 +53,8 @@ async fn fill(edge: &Arc<Edge>) -> std::sync::mpsc::Sender<()> {
     let first = Arc::clone(edge);
     tokio::spawn(async move {
         let read = move || {
-            drop(started.send(()));
-            drop(held.recv());
+            started.send(()).unwrap();
+            _ = held.recv();
         };
         first.reads.run(read).await
     });
