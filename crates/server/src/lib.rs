@@ -12,6 +12,7 @@
 
 mod deadline;
 pub mod drawing;
+mod head;
 mod http;
 mod line_gate;
 mod memory;
@@ -19,6 +20,7 @@ mod metrics;
 mod process;
 mod reads;
 pub mod redis;
+mod seats;
 mod serve;
 mod stall;
 
@@ -27,6 +29,8 @@ use std::path::PathBuf;
 use axum::Router;
 use feed::limits;
 use node::Node;
+
+use memory::RequestMemory;
 
 pub use feed::Lifetime;
 pub use memory::CONNECTION_BYTES;
@@ -62,7 +66,8 @@ pub enum Pages {
 pub struct ServerOptions {
     /// Who may call.
     pub access: Access,
-    /// Most connections at a time; further ones wait with the operating system. At least 1.
+    /// Most connections at a time. A further one takes the place of one that has presented no key, or of an
+    /// idle one. At least 1.
     pub connections_max: u32,
     /// Most reads that may touch a disk at a time; 16 times as many may wait, beyond that callers
     /// are told to come back. At least 1.
@@ -107,5 +112,5 @@ impl ServerOptions {
 /// themselves here, since nobody tells of a shutdown.
 pub fn router(node: Node, options: &ServerOptions) -> Router {
     let (_, never_closing) = tokio::sync::watch::channel(false);
-    http::routes(node, options, never_closing)
+    http::routes(node, options, never_closing, RequestMemory::new(options.request_memory))
 }

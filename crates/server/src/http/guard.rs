@@ -25,6 +25,7 @@ use crate::http::error::Problem;
 use crate::line_gate::LineGate;
 use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
 use crate::metrics::RouteCounters;
+use crate::seats::Seat;
 
 /// Who may reach a handler, and with what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,9 @@ impl<H> Guarded<H> {
 fn admit(entry: Entry, request: &Request, edge: &Edge) -> Result<(), Problem> {
     let public = entry == Entry::Public;
     auth::admit(&edge.access, public, request.version(), request.uri(), request.headers())?;
+    if !public && let Some(seat) = request.extensions().get::<Arc<Seat>>() {
+        seat.admit();
+    }
     if entry == Entry::Plain && request.uri().query().is_some_and(|query| !query.is_empty()) {
         return Err(Problem::bad_request("this path takes no query parameters"));
     }

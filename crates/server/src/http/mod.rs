@@ -118,9 +118,10 @@ pub(crate) fn routes(
     node: Node,
     options: &ServerOptions,
     closing: watch::Receiver<bool>,
+    memory: RequestMemory,
 ) -> Router {
     let metrics = Arc::new(HttpMetrics::default());
-    let edge = shared(node, options, closing, &metrics);
+    let edge = shared(node, options, closing, memory, &metrics);
     routes_of(Arc::new(edge), options, &metrics)
 }
 
@@ -128,12 +129,12 @@ fn shared(
     node: Node,
     options: &ServerOptions,
     closing: watch::Receiver<bool>,
+    memory: RequestMemory,
     metrics: &Arc<HttpMetrics>,
 ) -> Edge {
     let mut registry = Registry::default();
     node.metrics().register(&mut registry);
     let (http, redis) = (Arc::clone(metrics), options.redis_metrics.clone());
-    let memory = RequestMemory::new(options.request_memory);
     let sampled = Sampled { http, redis, node: node.clone(), memory: memory.clone() };
     registry.register_collector(Box::new(sampled));
     Edge {

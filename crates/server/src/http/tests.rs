@@ -23,8 +23,9 @@ impl Inside {
         let mut options = ServerOptions::new(Access::Open);
         set(&mut options);
         let metrics = Arc::new(HttpMetrics::default());
+        let memory = RequestMemory::new(options.request_memory);
         let (_, closing) = watch::channel(false);
-        let edge = Arc::new(shared(node.clone(), &options, closing, &metrics));
+        let edge = Arc::new(shared(node.clone(), &options, closing, memory, &metrics));
         let router = routes_of(Arc::clone(&edge), &options, &metrics);
         Self { node, edge, router, _directory: directory }
     }
