@@ -126,11 +126,11 @@ mod tests {
         // What follows is a body.
         let under_way = taken.0.begin();
         for _ in 0..10 {
-            near.read(&mut buffer).await.unwrap();
+            assert!(near.read(&mut buffer).await.unwrap() > 0);
         }
         assert_eq!(memory.used(), 2 * read as u64);
         drop(under_way);
-        near.read(&mut buffer).await.unwrap();
+        assert!(near.read(&mut buffer).await.unwrap() > 0);
         assert_eq!(memory.used(), 0, "the next head is short yet");
         // There is no memory for this one.
         let error = loop {
