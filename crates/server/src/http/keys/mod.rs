@@ -37,7 +37,9 @@ const EXPIRES: HeaderName = HeaderName::from_static("x-expires-at-ms");
 const LOOKED_MAX: usize = 10_000;
 /// Bytes of keys and values after which it ends.
 const LOOKED_BYTES: usize = 4 << 20;
-/// Keys that are held at a time, with their values.
+/// Bytes of a page and of what it is made from, for each byte of a key: as `%XX`, both times.
+const LISTED_TIMES: usize = 6;
+/// Keys that are read at a time, with their values.
 const LOOK_AT_ONCE: usize = 256;
 /// What stands in a path as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -241,7 +243,17 @@ pub(super) async fn list(
     let bucket = resolved(&edge, &name).await?;
     let ListQuery { prefix, limit, .. } = query;
     let begin = prefix.clone();
-    let (views, next) = edge.read(move |node| walk(node, bucket, from, &begin, limit)).await?;
+    let mut held = edge.memory.reserve(LOOKED_BYTES)?;
+    let memory = edge.memory.clone();
+    let walk = move |node: &Node| {
+        let found = walk(node, bucket, from, &begin, limit);
+        // Its keys as they are on the page, and the page.
+        let bytes: usize = found.0.iter().map(|row| row.key().len() * LISTED_TIMES).sum();
+        memory.grow(&mut held, LOOKED_BYTES + bytes)?;
+        let views: Vec<KeyView> = found.0.iter().map(KeyView::of).collect();
+        Ok::<_, Problem>((views, found.1, held))
+    };
+    let (views, next, _held) = edge.read(walk).await??;
     let next = next.map(|next| {
         let prefix = encoded(&prefix);
         format!("/v1/buckets/{}/keys?prefix={prefix}&limit={limit}&after={next}", name.as_str())
@@ -263,7 +275,7 @@ fn walk(
     from: u64,
     prefix: &[u8],
     limit: usize,
-) -> (Vec<KeyView>, Option<u64>) {
+) -> (Vec<KeyRow>, Option<u64>) {
     let keys = node.keys();
     let (mut found, mut looked, mut bytes) = (Vec::new(), 0, 0);
     let mut next = Some(from);
@@ -273,7 +285,7 @@ fn walk(
         let (rows, after) = keys.walk(bucket, from, (limit - found.len()).min(LOOK_AT_ONCE));
         looked += rows.len().max(1);
         bytes += rows.iter().map(|row| row.key().len() + row.value().len()).sum::<usize>();
-        found.extend(rows.iter().filter(|row| row.key().starts_with(prefix)).map(KeyView::of));
+        found.extend(rows.into_iter().filter(|row| row.key().starts_with(prefix)));
         next = after;
     }
     (found, next)

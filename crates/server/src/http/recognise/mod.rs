@@ -28,6 +28,8 @@ use given::{Asked, Kind};
 const LARGE_BODY_BYTES_MAX: usize = 4 << 20;
 /// Bodies of up to so many bytes are parsed where they arrive, which takes microseconds.
 const INLINE_BYTES: usize = 4 << 10;
+/// What a label takes in the overview while it is made: as it is, and as JSON.
+const LABEL_BYTES: usize = 256;
 /// Up to so many comparisons are made there too: about 0.1 ms with vector instructions.
 const INLINE_COMPARISONS: usize = 32_768;
 
@@ -226,8 +228,13 @@ async fn answered(edge: &Edge, question: &Question, asked: Asked) -> Result<Resp
     get, path = "/v1/recognise", tag = "recogniser", responses((status = 200, body = Overview))
 )]
 pub(super) async fn overview(State(edge): State<Arc<Edge>>) -> Result<Response, Problem> {
-    let read = edge.read(|node| {
+    let memory = edge.memory.clone();
+    let read = edge.read(move |node| {
         let sets = node.sample_sets();
+        let labels: usize = sets.iter().map(|(_, samples)| samples.counts().count()).sum();
+        // Until it is sent it is counted as an answer.
+        let bytes = labels * LABEL_BYTES;
+        let _held = (bytes > ANSWER_BYTES_FREE).then(|| memory.reserve(bytes)).transpose()?;
         let instructions = sets.first().map(|(_, samples)| samples.instructions().to_string());
         let overview = Overview {
             k: K::DEFAULT.count(),
@@ -235,9 +242,9 @@ pub(super) async fn overview(State(edge): State<Arc<Edge>>) -> Result<Response, 
             instruction_set: instructions.unwrap_or_default(),
             sets: sets.iter().map(|(name, samples)| set_overview(name, samples)).collect(),
         };
-        serde_json::to_vec(&overview)
+        serde_json::to_vec(&overview).map_err(|error| Problem::internal(&error))
     });
-    Ok(json(read.await?.map_err(|error| Problem::internal(&error))?))
+    Ok(json(read.await??))
 }
 
 fn set_overview(name: &SetName, samples: &knn::Samples) -> SetOverview {
