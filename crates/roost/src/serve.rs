@@ -77,14 +77,7 @@ impl Serve {
             println!("roost serves redis://{}", redis.local_addr()?);
         }
         println!("roost serves http://{}", listener.local_addr()?);
-        let mut server_options = ServerOptions::new(access);
-        memory.set_server(&mut server_options);
-        server_options.connections_max = connections_max;
-        if let Some(life) = settings.story_life {
-            server_options.story_life = life;
-        }
-        server_options.pages = settings.pages();
-        server_options.redis_threads = settings.redis_threads;
+        let server_options = server_options(&settings, &memory, access, connections_max);
         let (stopping, mut stopped) = watch::channel(false);
         let redis = redis.map(|redis| {
             let (node, options) = (node.clone(), server_options.clone());
@@ -115,6 +108,21 @@ fn connections_max(settings: &Settings, memory: &Memory) -> anyhow::Result<u32> 
     let limit = descriptors::raise_limit();
     let listeners = if settings.redis_listen.is_some() { 2 } else { 1 };
     descriptors::connections(limit, listeners, settings.max_connections, memory.connections())
+}
+
+fn server_options(
+    settings: &Settings,
+    memory: &Memory,
+    access: Access,
+    connections_max: u32,
+) -> ServerOptions {
+    let mut options = ServerOptions::new(access);
+    memory.set_server(&mut options);
+    options.connections_max = connections_max;
+    options.story_life = settings.story_life.unwrap_or(options.story_life);
+    options.pages = settings.pages();
+    options.redis_threads = settings.redis_threads;
+    options
 }
 
 async fn open_node(options: NodeOptions) -> anyhow::Result<Node> {
