@@ -71,7 +71,7 @@ mod tests {
             let found = connections(limit, listeners, asked, 4_096);
             match (found, expect) {
                 (Ok(found), Ok(expect)) => {
-                    assert_eq!(found, expect, "{limit} {listeners} {asked:?}")
+                    assert_eq!(found, expect, "{limit} {listeners} {asked:?}");
                 }
                 (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
                 (found, expect) => panic!("{found:?}, not {expect:?}"),
