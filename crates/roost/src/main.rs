@@ -2,8 +2,10 @@
 
 mod dashboard;
 mod demo;
+mod descriptors;
 mod key;
 mod logging;
+mod memory;
 mod people;
 mod population;
 mod recognise;

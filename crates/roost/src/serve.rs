@@ -5,14 +5,15 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use node::Node;
+use node::{Node, NodeOptions};
 use server::{Access, ServerOptions};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::memory::Memory;
 use crate::settings::Settings;
-use crate::{key, logging};
+use crate::{descriptors, key, logging};
 
 /// Run the server.
 ///
@@ -47,12 +48,15 @@ impl Serve {
                  listen on 127.0.0.1 or leave --open out"
             );
         }
-        // From here on a signal to stop is kept until the server can follow it.
-        let stop = stop_signal()?;
-        let options = settings.node_options();
-        let node = {
-            let options = options.clone();
-            tokio::task::spawn_blocking(move || Node::open(&options)).await??
+        let memory = settings.memory()?;
+        let connections_max = connections_max(&settings, &memory)?;
+        memory.log();
+        // From here on a signal to stop is followed at once.
+        let mut stop = Box::pin(stop_signal()?);
+        let options = settings.node_options(&memory);
+        let node = tokio::select! {
+            node = open_node(options.clone()) => node?,
+            () = &mut stop => end_start(),
         };
         let access = if open {
             Access::Open
@@ -73,15 +77,7 @@ impl Serve {
             println!("roost serves redis://{}", redis.local_addr()?);
         }
         println!("roost serves http://{}", listener.local_addr()?);
-        let mut server_options = ServerOptions::new(access);
-        if let Some(most) = settings.max_connections {
-            server_options.connections_max = most;
-        }
-        if let Some(life) = settings.story_life {
-            server_options.story_life = life;
-        }
-        server_options.pages = settings.pages();
-        server_options.redis_threads = settings.redis_threads;
+        let server_options = server_options(&settings, &memory, access, connections_max);
         let (stopping, mut stopped) = watch::channel(false);
         let redis = redis.map(|redis| {
             let (node, options) = (node.clone(), server_options.clone());
@@ -105,6 +101,38 @@ impl Serve {
         // without: everything is durable already.
         std::process::exit(0)
     }
+}
+
+/// As many connections as memory and descriptors allow, or as are asked for.
+fn connections_max(settings: &Settings, memory: &Memory) -> anyhow::Result<u32> {
+    let limit = descriptors::raise_limit();
+    let listeners = if settings.redis_listen.is_some() { 2 } else { 1 };
+    descriptors::connections(limit, listeners, settings.max_connections, memory.connections())
+}
+
+fn server_options(
+    settings: &Settings,
+    memory: &Memory,
+    access: Access,
+    connections_max: u32,
+) -> ServerOptions {
+    let mut options = ServerOptions::new(access);
+    memory.set_server(&mut options);
+    options.connections_max = connections_max;
+    options.story_life = settings.story_life.unwrap_or(options.story_life);
+    options.pages = settings.pages();
+    options.redis_threads = settings.redis_threads;
+    options
+}
+
+async fn open_node(options: NodeOptions) -> anyhow::Result<Node> {
+    Ok(tokio::task::spawn_blocking(move || Node::open(&options)).await??)
+}
+
+/// Ends a start that is to stop. Log and store are as after a crash, which the next start goes on from.
+fn end_start() -> ! {
+    tracing::info!("stopped during the start");
+    std::process::exit(0)
 }
 
 async fn bind(listen: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use server::{Lifetime, Pages};
 
 use crate::logging::LogFormat;
+use crate::memory::{Given, Memory};
 
 /// Shortest time within which what dead stories said can be erased. Half of it passes before an
 /// erasure begins.
@@ -55,6 +56,10 @@ pub(crate) struct Settings {
     #[arg(long, env = "ROOST_FSYNC_INTERVAL", value_name = "TIME", value_parser = duration)]
     #[serde(deserialize_with = "duration_in_file")]
     pub(crate) fsync_interval: Option<Duration>,
+    /// Memory of the server, divided among the parts below; what is set for a part is taken from it
+    /// [default: 2GiB]
+    #[arg(long, env = "ROOST_MEMORY", value_name = "SIZE")]
+    pub(crate) memory: Option<ByteSize>,
     /// Memory for home timelines of active people; those not read lately are dropped and gathered
     /// again when they are [default: 512MiB]
     #[arg(long, env = "ROOST_TIMELINE_MEMORY", value_name = "SIZE")]
@@ -74,10 +79,19 @@ pub(crate) struct Settings {
     /// under sustained writing [default: 64MiB]
     #[arg(long, env = "ROOST_OVERLAY_MEMORY", value_name = "SIZE")]
     pub(crate) overlay_memory: Option<ByteSize>,
+    /// Memory for HTTP requests and answers, beside what each connection takes. An image of 4,096 x
+    /// 4,096 pixels takes 220MiB while it is recognized [default: 256MiB]
+    #[arg(long, env = "ROOST_REQUEST_MEMORY", value_name = "SIZE")]
+    pub(crate) request_memory: Option<ByteSize>,
+    /// Memory for commands and replies of Redis clients [default: 256MiB]
+    #[arg(long, env = "ROOST_REDIS_MEMORY", value_name = "SIZE")]
+    pub(crate) redis_memory: Option<ByteSize>,
     /// Changes that may wait; beyond it clients get 503 and come back [default: 16384]
     #[arg(long, env = "ROOST_QUEUE", value_name = "COMMANDS")]
     pub(crate) queue: Option<usize>,
-    /// Connections at a time; further ones wait with the operating system [default: 16384]
+    /// Connections at a time, of HTTP and of Redis clients each. When all are taken, a new one of HTTP
+    /// takes the place of one that has presented no key, or of an idle one. 256 of the files that the
+    /// operating system lets be open are kept for the log and the store [default: 4096]
     #[arg(long, env = "ROOST_MAX_CONNECTIONS", value_name = "COUNT")]
     pub(crate) max_connections: Option<u32>,
     /// How many seconds a story lives if its author does not say, 1 to 604800 [default: 86400]
@@ -140,11 +154,14 @@ impl Settings {
             open: self.open.or(file.open),
             durability: self.durability.or(file.durability),
             fsync_interval: self.fsync_interval.or(file.fsync_interval),
+            memory: self.memory.or(file.memory),
             timeline_memory: self.timeline_memory.or(file.timeline_memory),
             post_memory: self.post_memory.or(file.post_memory),
             bucket_memory: self.bucket_memory.or(file.bucket_memory),
             store_cache: self.store_cache.or(file.store_cache),
             overlay_memory: self.overlay_memory.or(file.overlay_memory),
+            request_memory: self.request_memory.or(file.request_memory),
+            redis_memory: self.redis_memory.or(file.redis_memory),
             queue: self.queue.or(file.queue),
             max_connections: self.max_connections.or(file.max_connections),
             story_life: self.story_life.or(file.story_life),
@@ -169,8 +186,26 @@ impl Settings {
         }
     }
 
+    /// How the memory is divided.
+    ///
+    /// # Errors
+    /// If there is too little.
+    pub(crate) fn memory(&self) -> anyhow::Result<Memory> {
+        let given = Given {
+            timeline: self.timeline_memory,
+            post: self.post_memory,
+            bucket: self.bucket_memory,
+            store_cache: self.store_cache,
+            overlay: self.overlay_memory,
+            request: self.request_memory,
+            redis: self.redis_memory,
+            max_connections: self.max_connections,
+        };
+        Memory::divide(self.memory, &given)
+    }
+
     /// What the node needs of them.
-    pub(crate) fn node_options(&self) -> NodeOptions {
+    pub(crate) fn node_options(&self, memory: &Memory) -> NodeOptions {
         let data = self.data.clone().unwrap_or_else(|| PathBuf::from("roost-data"));
         let mut options = NodeOptions::new(data);
         let interval = self.fsync_interval.unwrap_or(Duration::from_secs(1));
@@ -179,20 +214,10 @@ impl Settings {
             Policy::Interval => Durability::Interval(interval),
             Policy::Never => Durability::Never,
         };
-        set(&mut options.timeline_memory, self.timeline_memory);
-        set(&mut options.post_memory, self.post_memory);
-        set(&mut options.bucket_memory, self.bucket_memory);
-        set(&mut options.store_cache, self.store_cache);
-        set(&mut options.overlay_memory, self.overlay_memory);
+        memory.set_node(&mut options);
         options.queue_commands_max = self.queue.unwrap_or(options.queue_commands_max);
         options.erase_within = self.erase_within.unwrap_or(options.erase_within);
         options
-    }
-}
-
-fn set(bytes: &mut usize, size: Option<ByteSize>) {
-    if let Some(size) = size {
-        *bytes = usize::try_from(size.as_u64()).unwrap_or(usize::MAX);
     }
 }
 
@@ -274,7 +299,7 @@ mod tests {
         let line = Line::parse_from(["roost", "--listen", "127.0.0.1:2"]);
         let settings = line.settings.completed_by(&file).unwrap();
         assert_eq!(settings.listen().port(), 2);
-        let options = settings.node_options();
+        let options = settings.node_options(&settings.memory().unwrap());
         assert_eq!((options.queue_commands_max, options.timeline_memory), (7, 1 << 20));
         assert_eq!(options.durability, Durability::Interval(Duration::from_millis(250)));
         assert_eq!(options.erase_within, Duration::from_secs(600));
@@ -283,7 +308,8 @@ mod tests {
         let without = Line::parse_from(["roost", "--web=false"]).settings;
         assert_eq!(without.completed_by(&file).unwrap().pages(), Pages::None);
         assert_eq!(Settings::default().pages(), Pages::Embedded);
-        let by_default = Settings::default().node_options();
+        let memory = Settings::default().memory().unwrap();
+        let by_default = Settings::default().node_options(&memory);
         assert_eq!(by_default.erase_within, Duration::from_secs(3_600));
         assert_eq!(options.post_memory, NodeOptions::new("x").post_memory);
         assert_eq!(Settings::default().listen().to_string(), "127.0.0.1:8998");

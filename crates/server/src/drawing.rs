@@ -1,7 +1,9 @@
 //! Images made drawings: PNG and JPEG files become the 1,024 bits that the recogniser compares.
 //!
 //! **Invariant:** how much memory an image takes is known from its first bytes, before any of it is
-//! decoded.
+//! decoded, and what is no part of the picture is removed before a decoder sees it.
+
+mod metadata;
 
 use std::io::Cursor;
 
@@ -9,14 +11,21 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use knn::{Bits, DrawingError, Grey};
 
-/// Longest side of an image, in pixels.
+/// Longest side of an image, in pixels. The largest takes 209 MiB while it is read: four channels of two
+/// bytes, and what is said below.
 pub const IMAGE_SIDE_MAX: u32 = 4_096;
-/// Bytes of the largest image, decoded: four channels of two bytes.
-const DECODED_BYTES_MAX: u64 = IMAGE_SIDE_MAX as u64 * IMAGE_SIDE_MAX as u64 * 8;
-/// What a pixel takes beside what is decoded: twice with grey and alpha, and once with grey alone.
+/// What a pixel takes after it is decoded: twice with grey and alpha, and once with grey alone.
 const PIXEL_BYTES: u64 = 5;
-/// The most that an image takes while it is read, in bytes.
-pub(crate) const READING_BYTES_MAX: u64 = DECODED_BYTES_MAX / 8 * (8 + PIXEL_BYTES);
+/// What a pixel of a JPEG image takes while it is decoded: the coefficients of four components, of two
+/// bytes each, which are all kept until the last scan.
+const COEFFICIENT_BYTES: u64 = 8;
+/// JPEG images are decoded in blocks of up to so many pixels in both directions.
+const BLOCK_SIDE: u64 = 32;
+/// What a decoder takes beside its image: tables and rows of the longest side.
+const DECODER_BYTES: u64 = 1 << 20;
+/// How often the bytes of a file are held while it is read, at most: without its metadata, and in a buffer
+/// of the decoder's that doubles as it grows.
+const FILE_COPIES: usize = 3;
 
 /// Why a file is no drawing.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +53,13 @@ pub enum ImageError {
 pub struct Image<D> {
     decoder: D,
     orientation: Orientation,
+    jpeg: bool,
+}
+
+/// Bytes of memory that [`open`] takes, and that the image keeps.
+#[must_use]
+pub fn opening_bytes(file: &[u8]) -> usize {
+    FILE_COPIES * file.len()
 }
 
 /// Reads the head of an image.
@@ -51,29 +67,45 @@ pub struct Image<D> {
 /// # Errors
 /// It is no PNG or JPEG, or too large.
 pub fn open(file: &[u8]) -> Result<Image<impl ImageDecoder>, ImageError> {
-    let guessed = ImageReader::new(Cursor::new(file)).with_guessed_format();
-    let mut reader = guessed.map_err(|_| ImageError::Format)?;
-    if !matches!(reader.format(), Some(ImageFormat::Png | ImageFormat::Jpeg)) {
-        return Err(ImageError::Format);
+    if let Some((width, height)) = metadata::png_size(file) {
+        check_size(width, height)?;
     }
-    // The sides are checked below, where they can be told.
+    let picture = metadata::without(file)?;
+    let guessed = ImageReader::new(Cursor::new(picture)).with_guessed_format();
+    let mut reader = guessed.map_err(|_| ImageError::Format)?;
+    let jpeg = match reader.format() {
+        Some(ImageFormat::Jpeg) => true,
+        Some(ImageFormat::Png) => false,
+        _ => return Err(ImageError::Format),
+    };
+    // The sides are checked here, where they can be told.
     let mut limits = Limits::no_limits();
-    limits.max_alloc = Some(DECODED_BYTES_MAX * 2);
+    limits.max_alloc = Some(DECODER_BYTES);
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(|error| damaged(&error))?;
     let (width, height) = decoder.dimensions();
+    check_size(width, height)?;
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    Ok(Image { decoder, orientation, jpeg })
+}
+
+fn check_size(width: u32, height: u32) -> Result<(), ImageError> {
     if width.max(height) > IMAGE_SIDE_MAX {
         return Err(ImageError::Size { width, height });
     }
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    Ok(Image { decoder, orientation })
+    Ok(())
 }
 
 impl<D: ImageDecoder> Image<D> {
     /// Bytes of memory that [`Image::normalise`] takes.
     pub fn bytes(&self) -> u64 {
         let (width, height) = self.decoder.dimensions();
-        self.decoder.total_bytes() + u64::from(width) * u64::from(height) * PIXEL_BYTES
+        let (width, height) = (u64::from(width), u64::from(height));
+        let blocks = width.next_multiple_of(BLOCK_SIDE) * height.next_multiple_of(BLOCK_SIDE);
+        let coefficients = if self.jpeg { blocks * COEFFICIENT_BYTES } else { 0 };
+        // The coefficients are gone before the image is turned into grey.
+        let beside = coefficients.max(width * height * PIXEL_BYTES);
+        DECODER_BYTES + self.decoder.total_bytes() + beside
     }
 
     /// Decodes the image and makes it comparable. Takes up to a second for the largest.

@@ -7,17 +7,20 @@
 //!   refusal becomes a status; `http/guard.rs` runs before and after every handler.
 //!
 //! The edge owns no state of the feed. It holds its options, its counters, and the permits that
-//! bound connections, blocking reads, and the memory of large requests. **Invariant:** nothing here grows with the number of
-//! requests that wait: beyond a bound they are refused with 503.
+//! bound connections and blocking reads, and the budgets of requests' memory. **Invariant:** nothing here
+//! grows with the number of requests that wait: beyond a bound they are refused with 503.
 
 mod deadline;
 pub mod drawing;
+mod head;
 mod http;
+mod line_gate;
+mod memory;
 mod metrics;
 mod process;
 mod reads;
 pub mod redis;
-mod room;
+mod seats;
 mod serve;
 mod stall;
 
@@ -27,7 +30,10 @@ use axum::Router;
 use feed::limits;
 use node::Node;
 
+use memory::RequestMemory;
+
 pub use feed::Lifetime;
+pub use memory::CONNECTION_BYTES;
 pub use serve::serve;
 
 /// Who may call.
@@ -60,11 +66,15 @@ pub enum Pages {
 pub struct ServerOptions {
     /// Who may call.
     pub access: Access,
-    /// Most connections at a time; further ones wait with the operating system. At least 1.
+    /// Most connections at a time. A further one takes the place of one that has presented no key, or of an
+    /// idle one. At least 1.
     pub connections_max: u32,
     /// Most reads that may touch a disk at a time; 16 times as many may wait, beyond that callers
     /// are told to come back. At least 1.
     pub blocking_reads_max: usize,
+    /// Memory that HTTP requests and answers take together, in bytes, beside [`CONNECTION_BYTES`] of every
+    /// connection. A quarter of it is for those of up to 64 KiB.
+    pub request_memory: usize,
     /// How long a story lives if its author does not say.
     pub story_life: Lifetime,
     /// What is served at `/`.
@@ -80,7 +90,8 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// 16,384 connections, 64 blocking reads, 256 MiB for Redis clients, stories of 24 hours, and the pages of the program.
+    /// 4,096 connections, 64 blocking reads, 256 MiB each for requests and for Redis clients, stories of 24
+    /// hours, and the pages of the program.
     #[must_use]
     pub fn new(access: Access) -> Self {
         let Ok(story_life) = Lifetime::from_secs(limits::STORY_SECS_DEFAULT) else {
@@ -88,8 +99,9 @@ impl ServerOptions {
         };
         Self {
             access,
-            connections_max: 16_384,
+            connections_max: 4_096,
             blocking_reads_max: 64,
+            request_memory: 256 << 20,
             story_life,
             pages: Pages::default(),
             redis_threads: None,
@@ -103,5 +115,5 @@ impl ServerOptions {
 /// themselves here, since nobody tells of a shutdown.
 pub fn router(node: Node, options: &ServerOptions) -> Router {
     let (_, never_closing) = tokio::sync::watch::channel(false);
-    http::routes(node, options, never_closing)
+    http::routes(node, options, never_closing, RequestMemory::new(options.request_memory))
 }

@@ -15,6 +15,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 
+use crate::memory::RequestMemory;
 use crate::process;
 use crate::redis::RedisMetrics;
 
@@ -111,6 +112,8 @@ pub(crate) struct Sampled {
     pub(crate) redis: RedisMetrics,
     /// The node, for its sizes.
     pub(crate) node: Node,
+    /// Memory of requests.
+    pub(crate) memory: RequestMemory,
 }
 
 impl std::fmt::Debug for Sampled {
@@ -139,6 +142,8 @@ impl Collector for Sampled {
         drop(routes);
         self.redis.encode(&mut encoder)?;
         Self::encode_sizes(&mut encoder, &self.node.sizes())?;
+        let memory = self.memory.used();
+        gauge(&mut encoder, "roost_request_bytes", "Memory reserved by HTTP requests", memory)?;
         encode_process(&mut encoder)
     }
 }

@@ -3,37 +3,48 @@
 //! **Invariant:** every open connection holds a permit, so a limit on connections and "wait until
 //! all have ended" are the same semaphore.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
-use hyper::body::Incoming;
+use axum::body::Body;
+use bytes::Bytes;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use node::Node;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::Service as _;
 
 use crate::deadline::PolledTimer;
+use crate::head::HeadGuard;
+use crate::line_gate::LineGate;
+use crate::memory::RequestMemory;
+use crate::seats::{Busy, Seat, Seats, Taken};
 use crate::stall::StallGuard;
 use crate::{ServerOptions, http};
 
-/// A request's head must be there so long after the connection or the answer before it.
+/// A request's head must be there so long after the connection or the answer before it, so an idle
+/// connection is closed then as well.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often connections are woken to look at that deadline.
 const PULSE: Duration = Duration::from_secs(5);
-/// A peer must take something of an answer so often.
+/// Within this time a peer must take all or 16 KiB of what is to be sent.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long connections may finish what is under way at shutdown.
 const GRACE: Duration = Duration::from_secs(10);
 /// Pause after the operating system refused to hand out a connection (out of descriptors).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Buffer of a connection: bounds a request's head and what is read ahead of a body.
+/// How often a new connection asks for the place of another while none is free.
+const ROOM_PAUSE: Duration = Duration::from_secs(1);
+/// Longest head of a request. What is longer than 8 KiB is reserved as it arrives.
 const BUFFER_BYTES_MAX: usize = 64 * 1_024;
 
 /// Serves `node` on `listener` until `shutdown` completes, then takes no more connections, ends
@@ -50,48 +61,94 @@ pub async fn serve(
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
     let (closing, closed) = watch::channel(false);
-    let router = http::routes(node, &options, closed.clone());
+    let memory = RequestMemory::new(options.request_memory);
     let connections_max = options.connections_max.max(1);
-    let permits = Arc::new(Semaphore::new(connections_max as usize));
+    let server = Server {
+        router: http::routes(node, &options, closed.clone(), memory.clone()),
+        memory,
+        closed,
+        seats: Arc::default(),
+        permits: Arc::new(Semaphore::new(connections_max as usize)),
+    };
     tracing::info!(%address, "serving");
-    let mut shutdown = pin!(shutdown);
-    let mut pulse = tokio::time::interval(PULSE);
-    loop {
-        let accepted = async {
-            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
-                unreachable!("the semaphore is never closed");
-            };
-            (permit, accept(&listener).await)
-        };
-        let (permit, stream) = tokio::select! {
-            _ = &mut shutdown => break,
-            _ = pulse.tick() => {
-                closing.send_modify(|_| ());
-                continue;
-            }
-            accepted = accepted => accepted,
-        };
-        let connection = connection(stream, router.clone(), closed.clone());
-        tokio::spawn(async move {
-            connection.await;
-            drop(permit);
-        });
+    let pulses = async {
+        let mut pulse = tokio::time::interval(PULSE);
+        loop {
+            pulse.tick().await;
+            server.seats.pulse();
+            closing.send_modify(|_| ());
+        }
+    };
+    tokio::select! {
+        _ = shutdown => {}
+        never = server.accept(&listener) => match never {},
+        () = pulses => unreachable!("a pulse follows every pulse"),
     }
     drop(listener);
     closing.send_replace(true);
     tracing::info!("shutting down");
     // Connections end within the grace; holding every permit means that all of them have.
-    drop(permits.acquire_many(connections_max).await);
+    drop(server.permits.acquire_many(connections_max).await);
     Ok(())
 }
 
+/// What all connections share.
+struct Server {
+    router: Router,
+    memory: RequestMemory,
+    /// Changes at every pulse, and to true at shutdown.
+    closed: watch::Receiver<bool>,
+    seats: Arc<Seats>,
+    permits: Arc<Semaphore>,
+}
+
+impl Server {
+    /// Accepts connections and has each served by a task of its own.
+    async fn accept(&self, listener: &TcpListener) -> Infallible {
+        loop {
+            let stream = accept(listener).await;
+            let permit = self.permit().await;
+            let connection = Connection {
+                taken: self.seats.take(),
+                router: self.router.clone(),
+                memory: self.memory.clone(),
+                closed: self.closed.clone(),
+            };
+            tokio::spawn(async move {
+                connection.serve(stream).await;
+                drop(permit);
+            });
+        }
+    }
+
+    /// A permit for a connection that is there already: if there is none, another has to go.
+    async fn permit(&self) -> OwnedSemaphorePermit {
+        let mut permit = Arc::clone(&self.permits).try_acquire_owned();
+        while permit.is_err() {
+            self.seats.make_room();
+            let free = Arc::clone(&self.permits).acquire_owned();
+            permit = match tokio::time::timeout(ROOM_PAUSE, free).await {
+                Ok(Ok(permit)) => Ok(permit),
+                _ => Arc::clone(&self.permits).try_acquire_owned(),
+            };
+        }
+        match permit {
+            Ok(permit) => permit,
+            Err(_) => unreachable!("it was looked at"),
+        }
+    }
+}
+
 async fn accept(listener: &TcpListener) -> TcpStream {
+    static LINES: LineGate = LineGate::new();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
             Err(error) if is_of_the_peer(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot accept connections; trying again");
+                if let Some(times) = LINES.due() {
+                    tracing::warn!(%error, times, "cannot accept connections; trying again");
+                }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -104,32 +161,92 @@ pub(crate) fn is_of_the_peer(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// Serves one connection. `closing` changes at every pulse, and to true at shutdown.
-async fn connection(stream: TcpStream, router: Router, mut closing: watch::Receiver<bool>) {
-    // Answers are written whole, so nothing is won by waiting for more to send.
-    if stream.set_nodelay(true).is_err() {
-        return;
+/// A connection to be served.
+struct Connection {
+    taken: Taken,
+    router: Router,
+    memory: RequestMemory,
+    closed: watch::Receiver<bool>,
+}
+
+impl Connection {
+    async fn serve(self, stream: TcpStream) {
+        let Self { taken, router, memory, closed: mut closing } = self;
+        // Answers are written whole, so nothing is won by waiting for more to send.
+        if stream.set_nodelay(true).is_err() {
+            return;
+        }
+        let seat = &taken.0;
+        let service = service_fn(|request| answer(router.clone(), Arc::clone(seat), request));
+        let stream = StallGuard::new(stream, STALL_TIMEOUT);
+        let stream = HeadGuard::new(stream, Arc::clone(seat), memory);
+        let connection = http1::Builder::new()
+            .timer(PolledTimer)
+            .header_read_timeout(HEAD_TIMEOUT)
+            .max_buf_size(BUFFER_BYTES_MAX)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = pin!(connection);
+        let mut ends = false;
+        let ended = loop {
+            tokio::select! {
+                ended = connection.as_mut() => break ended,
+                // Polling the connection again is all that a pulse is for.
+                Ok(()) = closing.changed() => ends |= *closing.borrow(),
+                () = seat.closing() => {
+                    if !seat.is_admitted() {
+                        return;
+                    }
+                    ends = true;
+                }
+            }
+            if ends {
+                connection.as_mut().graceful_shutdown();
+                break tokio::time::timeout(GRACE, connection).await.unwrap_or(Ok(()));
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "a connection broke");
+        }
     }
-    let service = service_fn(move |request: hyper::Request<Incoming>| router.clone().call(request));
-    let connection = http1::Builder::new()
-        .timer(PolledTimer)
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(BUFFER_BYTES_MAX)
-        .serve_connection(TokioIo::new(StallGuard::new(stream, STALL_TIMEOUT)), service);
-    let mut connection = pin!(connection);
-    let ended = loop {
-        tokio::select! {
-            ended = connection.as_mut() => break ended,
-            // Polling the connection again is all that a pulse is for.
-            Ok(()) = closing.changed() => {}
-        }
-        if *closing.borrow() {
-            connection.as_mut().graceful_shutdown();
-            break tokio::time::timeout(GRACE, connection).await.unwrap_or(Ok(()));
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke");
+}
+
+/// Answers a request, which is under way until its answer is sent.
+async fn answer(
+    mut router: Router,
+    seat: Arc<Seat>,
+    mut request: hyper::Request<Incoming>,
+) -> Result<hyper::Response<UnderWay>, Infallible> {
+    let busy = seat.begin();
+    if !seat.is_admitted() {
+        request.extensions_mut().insert(seat);
+    }
+    let response = router.call(request).await?;
+    Ok(response.map(|body| UnderWay { body, _busy: busy }))
+}
+
+/// The body of an answer, and the request that is under way until it is sent.
+struct UnderWay {
+    body: Body,
+    _busy: Busy,
+}
+
+impl hyper::body::Body for UnderWay {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -150,13 +267,14 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let options = ServerOptions::new(Access::Open);
         tokio::spawn(serve(listener, node, options, std::future::pending::<()>()));
-        for request in ["", "GET /healthz HTTP/1.1\r\nHost: loc"] {
+        let whole = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        for request in ["", "GET /healthz HTTP/1.1\r\nHost: loc", whole] {
             let start = Instant::now();
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(request.as_bytes()).await.unwrap();
             let mut answer = Vec::new();
             stream.read_to_end(&mut answer).await.unwrap();
-            assert_eq!(answer, b"", "{request:?}");
+            assert_eq!(answer.is_empty(), request != whole, "{request:?}");
             // The clock is paused and leaps from timer to timer.
             let waited = start.elapsed();
             assert!(waited >= HEAD_TIMEOUT - PULSE && waited <= HEAD_TIMEOUT + 2 * PULSE);

@@ -1,5 +1,5 @@
-//! A stream that fails when its peer takes nothing for a while, so that a reader who stops reading
-//! cannot hold a connection and its buffers for ever.
+//! A stream that fails when its peer takes too little for a while, so that a reader who stops reading, or
+//! reads a byte now and then, cannot hold a connection and what is to be sent on it for ever.
 
 use std::io;
 use std::pin::Pin;
@@ -9,39 +9,47 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+/// Bytes that a peer must take within its time, unless it has taken all there are.
+const PROGRESS_BYTES: usize = 16 << 10;
+
 /// Wraps a stream. A write that makes progress costs one comparison; only one that cannot proceed
 /// starts the clock.
 pub(crate) struct StallGuard<S> {
     inner: S,
     patience: Duration,
     stalled: bool,
+    /// Written since it stalled.
+    written: usize,
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> StallGuard<S> {
-    /// Fails writes that make no progress for `patience`.
+    /// Fails writes that make too little progress within `patience`.
     pub(crate) fn new(inner: S, patience: Duration) -> Self {
-        Self { inner, patience, stalled: false, alarm: None }
+        Self { inner, patience, stalled: false, written: 0, alarm: None }
     }
 
-    fn watch<T>(
+    fn watch(
         &mut self,
         cx: &mut Context<'_>,
-        progress: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if progress.is_ready() {
-            self.stalled = false;
+        progress: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = &progress {
+            self.written += written.as_ref().map_or(0, |written| *written);
+            self.stalled &= self.written < PROGRESS_BYTES;
             return progress;
         }
+        self.wait(cx).map(Err)
+    }
+
+    /// Completes with an error when too little has been written for too long.
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.patience)));
         if !self.stalled {
-            self.stalled = true;
+            (self.stalled, self.written) = (true, 0);
             alarm.as_mut().reset(Instant::now() + self.patience);
         }
-        match alarm.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => Poll::Pending,
-        }
+        alarm.as_mut().poll(cx).map(|()| io::ErrorKind::TimedOut.into())
     }
 }
 
@@ -79,8 +87,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let progress = Pin::new(&mut self.inner).poll_flush(cx);
-        self.watch(cx, progress)
+        let flushed = Pin::new(&mut self.inner).poll_flush(cx);
+        if flushed.is_ready() {
+            // All there was has been taken.
+            self.stalled = false;
+            return flushed;
+        }
+        self.wait(cx).map(Err)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -104,19 +117,43 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
+    /// A peer that takes so many bytes every 20 s; the writer has `bytes` to send.
+    async fn sent(bytes: usize, takes: usize) -> io::Result<()> {
+        let (near, mut far) = tokio::io::duplex(takes);
+        let mut near = StallGuard::new(near, PATIENCE);
+        tokio::spawn(async move {
+            let mut taken = vec![0; takes];
+            loop {
+                tokio::time::sleep(PATIENCE * 2 / 3).await;
+                if far.read(&mut taken).await.is_ok_and(|taken| taken == 0) {
+                    return;
+                }
+            }
+        });
+        near.write_all(&vec![7; bytes]).await
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn a_slow_peer_that_takes_something_now_and_then_is_not() {
+    async fn a_slow_peer_is_kept_while_it_takes_enough() {
+        sent(100 * PROGRESS_BYTES, PROGRESS_BYTES).await.unwrap();
+        sent(20, 10).await.unwrap();
+        let error = sent(PROGRESS_BYTES, 10).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_slow_long_ago_does_not_count() {
         let (near, mut far) = tokio::io::duplex(4);
         let mut near = StallGuard::new(near, PATIENCE);
-        let reader = tokio::spawn(async move {
-            let mut taken = Vec::new();
-            for _ in 0..10 {
-                tokio::time::sleep(PATIENCE * 2 / 3).await;
-                taken.push(far.read_u8().await.unwrap());
-            }
-            taken
-        });
-        near.write_all(b"0123456789").await.unwrap();
-        assert_eq!(reader.await.unwrap(), b"0123456789");
+        for _ in 0..3 {
+            let reader = async {
+                tokio::time::sleep(PATIENCE / 2).await;
+                far.read_exact(&mut [0; 8]).await.unwrap();
+            };
+            let (written, _) = tokio::join!(near.write_all(b"12345678"), reader);
+            written.unwrap();
+            near.flush().await.unwrap();
+            tokio::time::sleep(PATIENCE * 10).await;
+        }
     }
 }

@@ -19,6 +19,15 @@ use shape::Placement;
 
 /// Cells that become ink: a quarter. So pens of every width draw strokes of about four cells.
 const INKED: usize = BITS / 4;
+/// Most smoothings, each of about 10,000 sums. One inked cell becomes (n + 1)^2 of them by n smoothings if
+/// it is in a corner, and more elsewhere.
+const SMOOTHINGS_MAX: usize = 15;
+const _: () = assert!((SMOOTHINGS_MAX + 1) * (SMOOTHINGS_MAX + 1) >= INKED);
+/// Pixels between two points of a cell, at most. Ink of a pixel reaches one pixel far, so points that are
+/// less than two pixels apart in both directions miss none.
+const POINT_PIXELS_MAX: f64 = 1.5;
+/// Points of a cell, in each direction, of images that do not need more.
+const POINTS: f64 = 32.0;
 
 /// A grey image.
 #[derive(Clone, Copy, Debug)]
@@ -65,13 +74,15 @@ impl<'a> Grey<'a> {
     /// Nothing is drawn.
     pub fn normalise(&self) -> Result<Bits, DrawingError> {
         let ink = Ink::find(self)?;
-        let mut cells = Cells::draw(&ink, &Placement::of(&ink)).smooth();
-        // Thin strokes grow until there are cells enough to choose from.
-        while cells.inked() < INKED {
-            cells = cells.smooth();
-        }
-        Ok(cells.darkest())
+        Ok(Cells::draw(&ink, &Placement::of(&ink)).thickened().0.darkest())
     }
+}
+
+/// Where the points of a cell are that has so many pixels in one direction, as shares of the cell.
+fn offsets(pixels: f64) -> Vec<f64> {
+    let few = pixels.ceil().clamp(1.0, POINTS);
+    let points = few.max((pixels / POINT_PIXELS_MAX).ceil()) as usize;
+    (0..points).map(|point| (point as f64 + 0.5) / points as f64).collect()
 }
 
 /// How much ink is in each of the 32 x 32 cells, row by row.
@@ -80,19 +91,19 @@ struct Cells([f32; BITS]);
 impl Cells {
     fn draw(ink: &Ink<'_>, placement: &Placement) -> Self {
         // Cells much larger than pixels take the mean of several points.
-        let points = placement.pixels_a_cell().ceil().clamp(1.0, 32.0) as usize;
-        let offsets: Vec<f64> =
-            (0..points).map(|point| (point as f64 + 0.5) / points as f64).collect();
+        let (across, down) = placement.pixels_a_cell();
+        let (across, down) = (offsets(across), offsets(down));
+        let points = (across.len() * down.len()) as f64;
         Self(array::from_fn(|cell| {
             let (column, row) = ((cell % SIDE) as f64, (cell / SIDE) as f64);
             let mut sum = 0.0;
-            for down in &offsets {
-                for right in &offsets {
+            for down in &down {
+                for right in &across {
                     let (x, y) = placement.source(column + right, row + down);
                     sum += ink.between(x, y);
                 }
             }
-            (sum / (points * points) as f64) as f32
+            (sum / points) as f32
         }))
     }
 
@@ -113,6 +124,19 @@ impl Cells {
         }))
     }
 
+    /// Smoothed once, and then as often as there are too few cells with ink to choose from, which lets
+    /// thin strokes grow. Returns how often beside it.
+    fn thickened(&self) -> (Self, usize) {
+        let mut cells = self.smooth();
+        for smoothings in 1..SMOOTHINGS_MAX {
+            if cells.inked() >= INKED {
+                return (cells, smoothings);
+            }
+            cells = cells.smooth();
+        }
+        (cells, SMOOTHINGS_MAX)
+    }
+
     fn inked(&self) -> usize {
         self.0.iter().filter(|cell| **cell > 0.0).count()
     }
@@ -122,5 +146,62 @@ impl Cells {
         let mut order = self.0;
         let (_, least, _) = order.select_nth_unstable_by(INKED - 1, |a, b| b.total_cmp(a));
         Bits::from_fn(|cell| self.0.get(cell).is_some_and(|ink| ink >= least))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// White, but for black pixels at these places.
+    fn sparse(width: usize, height: usize, at: &[usize]) -> Vec<u8> {
+        let mut pixels = vec![255; width * height];
+        for at in at {
+            pixels[at % (width * height)] = 0;
+        }
+        pixels
+    }
+
+    /// The smoothings that an image needs, and its cells with ink afterwards.
+    fn work((width, height): (usize, usize), pixels: &[u8]) -> Option<(usize, usize)> {
+        let ink = Ink::find(&Grey::new(width, height, pixels).unwrap()).ok()?;
+        let (cells, smoothings) = Cells::draw(&ink, &Placement::of(&ink)).thickened();
+        Some((smoothings, cells.inked()))
+    }
+
+    #[test]
+    fn ink_in_the_corners_of_a_large_image_is_found() {
+        for side in [100, 832, 1_300, 2_500] {
+            let corners = [0, side - 1, side * (side - 1), side * side - 1];
+            let (smoothings, inked) = work((side, side), &sparse(side, side, &corners)).unwrap();
+            assert!(smoothings < SMOOTHINGS_MAX && inked >= INKED, "{side}: {smoothings}, {inked}");
+        }
+    }
+
+    #[test]
+    fn points_are_in_proportion_to_pixels() {
+        for pixels in [0.1, 1.0, 20.0, 32.0, 40.0, 157.0, 400.0] {
+            let points = offsets(pixels).len() as f64;
+            assert!(points * POINT_PIXELS_MAX >= pixels && points <= pixels + 1.0, "{pixels}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_image_is_thick_enough_after_a_bounded_number_of_smoothings(
+            width in 1..1_500usize,
+            height in 1..1_500usize,
+            thin in any::<bool>(),
+            places in prop::collection::vec(any::<usize>(), 1..6),
+        ) {
+            let height = if thin { 1 + height % 4 } else { height };
+            let pixels = sparse(width, height, &places);
+            if let Some((smoothings, inked)) = work((width, height), &pixels) {
+                prop_assert!(smoothings <= SMOOTHINGS_MAX && inked >= INKED, "{smoothings}");
+            }
+        }
     }
 }

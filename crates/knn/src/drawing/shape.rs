@@ -47,8 +47,9 @@ impl Placement {
         (self.centre.0 + right, self.centre.1 + down)
     }
 
-    pub(super) fn pixels_a_cell(&self) -> f64 {
-        self.step.0.max(self.step.1)
+    /// Pixels of a cell across and down.
+    pub(super) fn pixels_a_cell(&self) -> (f64, f64) {
+        self.step
     }
 }
 

@@ -1,6 +1,7 @@
 //! `roost serve` as its operators meet it: settings, keys, starting, stopping, refusing.
 
 mod formats;
+mod limits;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -212,11 +213,14 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
         "open",
         "durability",
         "fsync-interval",
+        "memory",
         "timeline-memory",
         "post-memory",
         "bucket-memory",
         "store-cache",
         "overlay-memory",
+        "request-memory",
+        "redis-memory",
         "queue",
         "max-connections",
         "story-life",

@@ -5,6 +5,9 @@
 //! read from. One chunk at a time keeps the order whatever the node's queue does, and whatever
 //! arrives meanwhile shares the next write of the log. A client that goes away leaves done what
 //! was submitted.
+//!
+//! **Invariant:** lines, commands and results are reserved before they are held. While there is no memory
+//! for more the client is not read from, and a batch that has none at all ends with `overloaded`.
 
 mod line;
 
@@ -12,6 +15,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -22,20 +26,25 @@ use bytes::Bytes;
 use feed::{Done, Lifetime, Reply};
 use futures_util::Stream;
 use hyper::body::Body as _;
-use node::{Node, SubmitError};
+use node::{Node, Reservation, SubmitError};
 use tokio::time::Sleep;
 
 use crate::http::error::{ErrorBody, Problem};
 use crate::http::guard::Entry;
-use crate::http::input::{BODY_BYTES_MAX, BODY_TIMEOUT, idempotency_key, require_media_type};
+use crate::http::input::{BODY_BYTES_MAX, idempotency_key, require_media_type};
 use crate::http::page::push_number;
 use crate::http::{Edge, Routes};
+use crate::memory::{RequestMemory, held_until_sent};
 
 const NDJSON: &str = "application/x-ndjson";
 /// Lines of a chunk.
 const CHUNK_LINES_MAX: usize = 2_000;
 /// Bytes of a chunk's lines at which it is full.
 const CHUNK_BYTES: usize = 1 << 20;
+/// What a line takes beside two copies of its bytes: a command, its reply and its result.
+const LINE_BYTES: usize = 1 << 10;
+/// How long a client may send nothing while it has no results to come.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn route(routes: &mut Routes<'_>) {
     routes.on("POST", "/v1/batch", Entry::Plain, batch);
@@ -70,7 +79,7 @@ pub(super) async fn batch(
     if idempotency_key(request.headers())?.is_some() {
         return Err(Problem::bad_idempotency_key("the lines of a batch carry their own keys"));
     }
-    let results = Results::new(edge.node.clone(), edge.story_life, request.into_body());
+    let results = Results::new(&edge, request.into_body());
     let mut response = Response::new(Body::from_stream(results));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(NDJSON));
     Ok(response)
@@ -79,6 +88,7 @@ pub(super) async fn batch(
 /// The results of a batch as they come.
 struct Results {
     node: Node,
+    memory: RequestMemory,
     story_life: Lifetime,
     /// Commands to come; `None` when there are no more.
     body: Option<Body>,
@@ -98,13 +108,14 @@ struct Submitted {
 }
 
 impl Results {
-    fn new(node: Node, story_life: Lifetime, body: Body) -> Self {
+    fn new(edge: &Edge, body: Body) -> Self {
         Self {
-            node,
-            story_life,
+            node: edge.node.clone(),
+            memory: edge.memory.clone(),
+            story_life: edge.story_life,
             body: Some(body),
-            input: Input::default(),
-            chunk: Chunk::default(),
+            input: Input::new(&edge.memory),
+            chunk: Chunk::new(&edge.memory),
             submitted: None,
             patience: None,
         }
@@ -113,7 +124,7 @@ impl Results {
     /// Parses what is there, until the chunk is full or the client has sent no more.
     fn fill(&mut self, cx: &mut Context<'_>) {
         while !self.chunk.is_full() {
-            if !self.input.parse_into(&mut self.chunk, self.story_life) {
+            if !self.input.parse_into(&mut self.chunk, &self.memory, self.story_life) {
                 self.body = None;
             }
             if self.chunk.is_full() {
@@ -130,7 +141,7 @@ impl Results {
                 // A body that breaks off ends the batch like one that ends.
                 Poll::Ready(None | Some(Err(_))) => {
                     self.body = None;
-                    self.input.parse_last(&mut self.chunk, self.story_life);
+                    self.input.parse_last(&mut self.chunk, &self.memory, self.story_life);
                 }
             }
         }
@@ -138,11 +149,20 @@ impl Results {
 
     /// Ends a batch whose client sends nothing for too long.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let sleep = || Box::pin(tokio::time::sleep(BODY_TIMEOUT));
+        let sleep = || Box::pin(tokio::time::sleep(PATIENCE));
         std::task::ready!(self.patience.get_or_insert_with(sleep).as_mut().poll(cx));
         self.body = None;
         self.chunk.fail(Problem::body_too_slow(), self.input.lines + 1);
         Poll::Ready(())
+    }
+}
+
+impl Results {
+    /// Ends a batch for which there is no memory at all.
+    fn give_up(&mut self) {
+        self.chunk.fail(Problem::overloaded(), self.input.lines + 1);
+        self.body = None;
+        self.input = Input::new(&self.memory);
     }
 }
 
@@ -152,17 +172,23 @@ impl Stream for Results {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             self.fill(cx);
+            if self.submitted.is_none() && self.chunk.is_empty() && self.chunk.starved {
+                self.give_up();
+            }
             if self.submitted.is_none() && !self.chunk.is_empty() {
-                let chunk = std::mem::take(&mut self.chunk);
+                let next = Chunk::new(&self.memory);
+                let chunk = std::mem::replace(&mut self.chunk, next);
                 self.submitted = Some(Box::pin(submit(self.node.clone(), chunk)));
             }
             if let Some(submitted) = &mut self.submitted {
                 let done = std::task::ready!(submitted.as_mut().poll(cx));
                 self.submitted = None;
+                // What the chunk before held is there again, but for its results.
+                self.chunk.starved = false;
                 if done.stopped {
                     self.body = None;
-                    self.input = Input::default();
-                    self.chunk = Chunk::default();
+                    self.input = Input::new(&self.memory);
+                    self.chunk = Chunk::new(&self.memory);
                 }
                 return Poll::Ready(Some(Ok(done.results)));
             }
@@ -175,64 +201,101 @@ impl Stream for Results {
 }
 
 /// Bytes of the body that are not parsed yet.
-#[derive(Default)]
 struct Input {
+    /// At most what a connection reads at once.
     arrived: Bytes,
     /// Up to here `arrived` is parsed.
     at: usize,
     /// The beginning of a line whose end has not arrived.
     begun: Vec<u8>,
+    /// What that takes.
+    held: Reservation,
     /// Lines ended so far, empty ones included.
     lines: u64,
 }
 
 impl Input {
+    fn new(memory: &RequestMemory) -> Self {
+        Self { arrived: Bytes::new(), at: 0, begun: Vec::new(), held: memory.empty(), lines: 0 }
+    }
+
     /// Parses whole lines until the chunk is full. False if a line is too long to go on.
-    fn parse_into(&mut self, chunk: &mut Chunk, story_life: Lifetime) -> bool {
-        let mut rest = self.arrived.get(self.at..).unwrap_or_default();
+    fn parse_into(
+        &mut self,
+        chunk: &mut Chunk,
+        memory: &RequestMemory,
+        story_life: Lifetime,
+    ) -> bool {
+        let arrived = self.arrived.clone();
+        let mut rest = arrived.get(self.at..).unwrap_or_default();
         while !chunk.is_full() && !rest.is_empty() {
             let end = memchr::memchr(b'\n', rest);
-            let (line, behind) = rest.split_at(end.unwrap_or(rest.len()));
-            if self.begun.len() + line.len() > BODY_BYTES_MAX {
+            let (line, after) = rest.split_at(end.unwrap_or(rest.len()));
+            let length = self.begun.len() + line.len();
+            if length > BODY_BYTES_MAX {
                 chunk.fail(Problem::line_too_long(BODY_BYTES_MAX), self.lines + 1);
-                *self = Self::default();
+                *self = Self::new(memory);
                 return false;
             }
-            rest = behind.get(1..).unwrap_or_default();
-            if end.is_none() {
-                self.begun.extend_from_slice(line);
+            let held = match end {
+                Some(_) => chunk.hold(length, memory),
+                None => memory.grow(&mut self.held, length).is_ok(),
+            };
+            if !held {
+                chunk.starved = true;
                 break;
             }
-            self.lines += 1;
-            if self.begun.is_empty() {
+            rest = after.get(1..).unwrap_or_default();
+            self.lines += u64::from(end.is_some());
+            if end.is_some() && self.begun.is_empty() {
                 chunk.take(line, self.lines, story_life);
-            } else {
-                self.begun.extend_from_slice(line);
+                continue;
+            }
+            self.begun.extend_from_slice(line);
+            if end.is_some() {
                 chunk.take(&self.begun, self.lines, story_life);
-                self.begun.clear();
+                self.begun = Vec::new();
+                self.held = memory.empty();
             }
         }
-        self.at = self.arrived.len() - rest.len();
+        self.at = arrived.len() - rest.len();
         true
     }
 
     /// Parses the last line if it lacks its end.
-    fn parse_last(&mut self, chunk: &mut Chunk, story_life: Lifetime) {
-        chunk.take(&self.begun, self.lines + 1, story_life);
-        self.begun.clear();
+    fn parse_last(&mut self, chunk: &mut Chunk, memory: &RequestMemory, story_life: Lifetime) {
+        if chunk.hold(self.begun.len(), memory) {
+            chunk.take(&self.begun, self.lines + 1, story_life);
+        } else {
+            chunk.fail(Problem::overloaded(), self.lines + 1);
+        }
+        *self = Self::new(memory);
     }
 }
 
 /// Commands that are submitted together, and the lines among them that are none.
-#[derive(Default)]
 struct Chunk {
     requests: Vec<node::Request>,
     /// Each with its place among all lines of the chunk and its number in the batch.
     failures: Vec<(usize, u64, Problem)>,
     bytes: usize,
+    held: Reservation,
+    /// There was no memory for a further line.
+    starved: bool,
 }
 
 impl Chunk {
+    fn new(memory: &RequestMemory) -> Self {
+        let (requests, failures) = (Vec::new(), Vec::new());
+        Self { requests, failures, bytes: 0, held: memory.empty(), starved: false }
+    }
+
+    /// Reserves what a line of so many bytes takes; false if there is no memory for it.
+    fn hold(&mut self, bytes: usize, memory: &RequestMemory) -> bool {
+        let bytes = self.held.bytes() + LINE_BYTES + 2 * bytes;
+        memory.grow(&mut self.held, bytes).is_ok()
+    }
+
     fn lines(&self) -> usize {
         self.requests.len() + self.failures.len()
     }
@@ -242,7 +305,7 @@ impl Chunk {
     }
 
     fn is_full(&self) -> bool {
-        self.lines() >= CHUNK_LINES_MAX || self.bytes >= CHUNK_BYTES
+        self.lines() >= CHUNK_LINES_MAX || self.bytes >= CHUNK_BYTES || self.starved
     }
 
     /// Takes in a line; an empty one is nothing.
@@ -279,7 +342,7 @@ async fn submit(node: Node, chunk: Chunk) -> Submitted {
             None => write_reply(&mut replies, &mut out),
         }
     }
-    Submitted { results: out.into(), stopped }
+    Submitted { results: held_until_sent(out, chunk.held), stopped }
 }
 
 fn write_reply(replies: &mut Result<std::vec::IntoIter<Reply>, SubmitError>, out: &mut Vec<u8>) {

@@ -147,7 +147,9 @@ pub(super) async fn create(
     OneBucket(name): OneBucket,
 ) -> Result<Response, Problem> {
     let answer = operate(&edge, KeyOp::Create { name: name.clone() }).await?;
-    let mut response = shown(&edge, &name).await?;
+    let found = edge.read_done(move |node| view(node, &name, node.bucket_named(&name)?)).await?;
+    // It may have been deleted since.
+    let mut response = json(to_json(&found.ok_or(KeyRefusal::BucketNotFound)?));
     if answer != KeyAnswer::Nothing {
         *response.status_mut() = StatusCode::CREATED;
     }
@@ -167,12 +169,8 @@ pub(super) async fn show(
     State(edge): State<Arc<Edge>>,
     OneBucket(name): OneBucket,
 ) -> Result<Response, Problem> {
-    shown(&edge, &name).await
-}
-
-async fn shown(edge: &Edge, name: &BucketName) -> Result<Response, Problem> {
-    let id = resolved(edge, name).await?;
-    let view = view(&edge.node, name, id).ok_or(KeyRefusal::BucketNotFound)?;
+    let id = resolved(&edge, &name).await?;
+    let view = view(&edge.node, &name, id).ok_or(KeyRefusal::BucketNotFound)?;
     Ok(json(to_json(&view)))
 }
 

@@ -1,25 +1,26 @@
 //! The API described by itself, from the code: OpenAPI 3.1 and a page to try it.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
-use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
+use axum::extract::{FromRequestParts, State};
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse as _, Redirect, Response};
-use bytes::Bytes;
+use axum::response::{Redirect, Response};
+use parking_lot::RwLock;
+use tokio::sync::OnceCell;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{ComponentsBuilder, OpenApi};
 use utoipa::{Modify, OpenApi as _};
 use utoipa_swagger_ui::Config;
 
-use crate::http::Routes;
 use crate::http::error::Problem;
+use crate::http::file::File;
 use crate::http::guard::Entry;
 use crate::http::input::path;
 use crate::http::{
-    batch, buckets, events, follows, friends, keys, operations, posts, recognise, samples, stories,
-    timelines, users,
+    Edge, Routes, batch, buckets, events, follows, friends, keys, operations, posts, recognise,
+    samples, stories, timelines, users,
 };
 
 const OPENAPI: &str = "/v1/openapi.json";
@@ -27,8 +28,12 @@ const OPENAPI: &str = "/v1/openapi.json";
 pub(super) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", OPENAPI, Entry::Public, description);
     routes.on("GET", "/docs", Entry::Public, || async { Redirect::permanent("/docs/") });
-    routes.on("GET", "/docs/", Entry::Public, || page(String::from("index.html")));
-    routes.on("GET", "/docs/{*file}", Entry::Public, |File(file)| page(file));
+    routes.on("GET", "/docs/", Entry::Public, |State(edge), headers| {
+        page(edge, String::from("index.html"), headers)
+    });
+    routes.on("GET", "/docs/{*file}", Entry::Public, |State(edge), Name(name), headers| {
+        page(edge, name, headers)
+    });
 }
 
 #[derive(utoipa::OpenApi)]
@@ -72,23 +77,24 @@ impl Modify for Key {
     }
 }
 
-async fn description() -> Result<Response, Problem> {
-    static JSON: OnceLock<Bytes> = OnceLock::new();
-    let json = match JSON.get() {
-        Some(json) => json,
-        None => {
-            let json = Description::openapi().to_json();
-            JSON.get_or_init(|| Bytes::from(json.unwrap_or_default()))
-        }
+async fn description(
+    State(edge): State<Arc<Edge>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    static JSON: OnceCell<File> = OnceCell::const_new();
+    let make = || {
+        edge.reads.run(|| {
+            let json = Description::openapi().to_json().unwrap_or_default();
+            File::new("application/json", None, json.into())
+        })
     };
-    let mut response = json.clone().into_response();
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Ok(response)
+    Ok(JSON.get_or_try_init(make).await?.answer(&headers))
 }
 
-struct File(String);
+/// A name below `/docs/`.
+struct Name(String);
 
-impl<S: Send + Sync> FromRequestParts<S> for File {
+impl<S: Send + Sync> FromRequestParts<S> for Name {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
@@ -96,13 +102,23 @@ impl<S: Send + Sync> FromRequestParts<S> for File {
     }
 }
 
-/// A file of the page, all of which are in this program.
-async fn page(file: String) -> Result<Response, Problem> {
-    let found = utoipa_swagger_ui::serve(&file, Arc::new(Config::from(OPENAPI)));
-    let file = found.map_err(|error| Problem::internal(&error))?.ok_or_else(Problem::not_found)?;
-    let mut response = file.bytes.into_owned().into_response();
-    if let Ok(media_type) = HeaderValue::try_from(file.content_type) {
-        response.headers_mut().insert(CONTENT_TYPE, media_type);
+/// A file of the page, all of which are in this program. Each is made when it is first asked for; names
+/// that are none are not kept.
+async fn page(edge: Arc<Edge>, name: String, headers: HeaderMap) -> Result<Response, Problem> {
+    static FILES: RwLock<BTreeMap<String, Arc<File>>> = RwLock::new(BTreeMap::new());
+    let known = FILES.read().get(&name).cloned();
+    if let Some(file) = known {
+        return Ok(file.answer(&headers));
     }
-    Ok(response)
+    let made = edge.reads.run(move || {
+        let file = Arc::new(load(&name)?);
+        Ok::<_, Problem>(Arc::clone(FILES.write().entry(name).or_insert(file)))
+    });
+    Ok(made.await??.answer(&headers))
+}
+
+fn load(name: &str) -> Result<File, Problem> {
+    let found = utoipa_swagger_ui::serve(name, Arc::new(Config::from(OPENAPI)));
+    let file = found.map_err(|error| Problem::internal(&error))?.ok_or_else(Problem::not_found)?;
+    Ok(File::new(&file.content_type, None, file.bytes.into_owned().into()))
 }

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -12,6 +13,8 @@ use feed::keys::KeyRefusal;
 use feed::{Refusal, limits};
 use node::SubmitError;
 use serde::Serialize;
+
+use crate::line_gate::LineGate;
 
 /// Longest message in bytes: some quote input.
 const MESSAGE_BYTES_MAX: usize = 300;
@@ -135,8 +138,14 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "line_too_long", message)
     }
 
+    /// What a request takes would not fit if it were the only one.
+    pub(crate) fn beyond_memory() -> Self {
+        let message = "this takes more memory than the server gives to all requests together";
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "beyond_memory", message)
+    }
+
     pub(crate) fn overloaded() -> Self {
-        let message = "the server has too much to do; try again in a second";
+        let message = "the server has too much to do; try again in 1 to 3 seconds";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
     }
 
@@ -145,9 +154,12 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", message)
     }
 
-    /// Something that must not happen: logged here, in full, and told without detail.
+    /// Something that must not happen: logged here, at most once per second, and sent without detail.
     pub(crate) fn internal(error: &dyn Display) -> Self {
-        tracing::error!(%error, "a request failed inside the server");
+        static LINES: LineGate = LineGate::new();
+        if let Some(failures) = LINES.due() {
+            tracing::error!(%error, failures, "requests failed inside the server; this is the last");
+        }
         let message = "the server failed at this request and has logged why";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
     }
@@ -226,6 +238,18 @@ impl From<SubmitError> for Problem {
     }
 }
 
+/// Seconds after which to come back. They differ, so that all who are refused at once do not come back at
+/// once.
+fn retry_after() -> &'static str {
+    static REFUSED: AtomicUsize = AtomicUsize::new(0);
+    // Nothing depends on the order: each refusal gets the next of the three.
+    match REFUSED.fetch_add(1, Ordering::Relaxed) % 3 {
+        0 => "1",
+        1 => "2",
+        _ => "3",
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = self.to_json().into_response();
@@ -234,7 +258,7 @@ impl IntoResponse for Problem {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match self.status {
             StatusCode::SERVICE_UNAVAILABLE => {
-                headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                headers.insert(RETRY_AFTER, HeaderValue::from_static(retry_after()));
             }
             StatusCode::UNAUTHORIZED => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -242,5 +266,24 @@ impl IntoResponse for Problem {
             _ => {}
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn those_refused_at_once_are_not_sent_back_at_once() {
+        let after = |_| {
+            let response = Problem::overloaded().into_response();
+            let after = response.headers()[RETRY_AFTER].to_str().unwrap().to_owned();
+            after.parse::<u64>().unwrap()
+        };
+        // Other tests may be refused meanwhile.
+        let all: BTreeSet<u64> = (0..100).map(after).collect();
+        assert!(all.len() > 1 && all.iter().all(|secs| (1..=3).contains(secs)), "{all:?}");
     }
 }

@@ -1,23 +1,31 @@
-//! What happens around every handler: admission before it, counting and a common header after it.
+//! What happens around every handler: admission before it; after it counting, a common header, and the
+//! memory of the answer until it is sent.
 //! One wrapper instead of a stack of layers, so that a request pays for no box and no lookup.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use axum::body::Body;
 use axum::extract::Request;
 use axum::handler::Handler;
-use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use hyper::body::{Body as _, Frame, SizeHint};
+use node::Reservation;
 use pin_project_lite::pin_project;
 
 use crate::http::Edge;
 use crate::http::auth;
 use crate::http::error::Problem;
+use crate::line_gate::LineGate;
+use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
 use crate::metrics::RouteCounters;
+use crate::seats::Seat;
 
 /// Who may reach a handler, and with what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +57,9 @@ impl<H> Guarded<H> {
 fn admit(entry: Entry, request: &Request, edge: &Edge) -> Result<(), Problem> {
     let public = entry == Entry::Public;
     auth::admit(&edge.access, public, request.version(), request.uri(), request.headers())?;
+    if !public && let Some(seat) = request.extensions().get::<Arc<Seat>>() {
+        seat.admit();
+    }
     if entry == Entry::Plain && request.uri().query().is_some_and(|query| !query.is_empty()) {
         return Err(Problem::bad_request("this path takes no query parameters"));
     }
@@ -63,11 +74,13 @@ where
 
     fn call(self, request: Request, edge: Arc<Edge>) -> Self::Future {
         let started = Instant::now();
+        // What anybody may load is the same bytes for all.
+        let counted = (self.entry != Entry::Public).then(|| Arc::clone(&edge));
         let run = match admit(self.entry, &request, &edge) {
             Ok(()) => Run::Handler { future: self.handler.call(request, edge) },
             Err(problem) => Run::Refused { response: Some(problem.into_response()) },
         };
-        Answer { run, started, counters: self.counters }
+        Answer { run, started, counters: self.counters, edge: counted }
     }
 }
 
@@ -78,6 +91,8 @@ pin_project! {
         run: Run<F>,
         started: Instant,
         counters: Arc<RouteCounters>,
+        // Whose answers reserve memory.
+        edge: Option<Arc<Edge>>,
     }
 }
 
@@ -94,29 +109,69 @@ impl<F: Future<Output = Response>> Future for Answer<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
         let this = self.project();
-        let mut response = match this.run.project() {
+        let response = match this.run.project() {
             RunPinned::Handler { future } => ready!(future.poll(cx)),
             RunPinned::Refused { response } => match response.take() {
                 Some(response) => response,
                 None => unreachable!("a future is not polled after it is done"),
             },
         };
+        let mut response = match this.edge {
+            Some(edge) => hold(&edge.memory, response),
+            None => response,
+        };
         let no_store = HeaderValue::from_static("no-store");
         response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
-        let (status, elapsed) = (response.status(), this.started.elapsed());
-        this.counters.count(status, elapsed);
-        let (method, path) = this.counters.name();
-        if status.is_server_error() {
-            tracing::warn!(
-                method,
-                path,
-                status = status.as_u16(),
-                ?elapsed,
-                "answered with an error"
-            );
-        } else {
-            tracing::debug!(method, path, status = status.as_u16(), ?elapsed, "answered");
-        }
+        count(this.counters, response.status(), this.started.elapsed());
         Poll::Ready(response)
+    }
+}
+
+fn count(counters: &RouteCounters, status: StatusCode, elapsed: Duration) {
+    static LINES: LineGate = LineGate::new();
+    counters.count(status, elapsed);
+    let ((method, path), status) = (counters.name(), status.as_u16());
+    if status < 500 {
+        tracing::debug!(method, path, status, ?elapsed, "answered");
+    } else if let Some(answers) = LINES.due() {
+        tracing::warn!(method, path, status, answers, "answered with errors; this is the last");
+    }
+}
+
+/// Reserves what an answer holds until it is sent, or refuses it.
+fn hold(memory: &RequestMemory, response: Response) -> Response {
+    let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+    let Some(bytes) = bytes.filter(|bytes| *bytes > ANSWER_BYTES_FREE) else {
+        return response;
+    };
+    match memory.reserve(bytes) {
+        Ok(held) => response.map(|body| Body::new(HeldAnswer { body, _held: held })),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// The body of an answer with the memory it takes.
+struct HeldAnswer {
+    body: Body,
+    _held: Reservation,
+}
+
+impl hyper::body::Body for HeldAnswer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

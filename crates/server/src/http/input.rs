@@ -2,29 +2,23 @@
 //! keys. Everything is checked here, so that a handler that runs has valid input.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri};
-use bytes::Bytes;
 use feed::{Handle, Idempotency, PostId, SampleId, StoryId, UserId, UserRef, ids, limits};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::body::Body as _;
+use node::Reservation;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Deserialize, de};
 use sha2::{Digest as _, Sha256};
 
 use crate::http::Edge;
+use crate::http::body::read_body;
 use crate::http::error::Problem;
 
 /// Most bytes of a body where nothing else is said, and of a line of a batch.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1_024;
-/// How long a body may take to arrive.
-pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// A number as we write it: decimal digits, no sign, no leading zero.
 pub(crate) fn decimal(text: &str) -> Option<u64> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -182,18 +176,21 @@ impl<'de, T: FromParam> Deserialize<'de> for Param<T> {
 pub(crate) struct Input<T> {
     pub(crate) body: T,
     pub(crate) idempotency: Option<Idempotency>,
+    /// What the body took: it is held until the answer is made.
+    pub(crate) _held: Reservation,
 }
 
 impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Input<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &Arc<Edge>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         require_media_type(&parts.headers, "application/json")?;
         let key = idempotency_key(&parts.headers)?;
-        let body = read_body(body, BODY_BYTES_MAX).await?;
-        let idempotency = key.map(|key| digest(&parts.method, &parts.uri, key, &body));
-        Ok(Self { body: object(&body)?, idempotency })
+        let given = read_body(body, BODY_BYTES_MAX, &edge.memory).await?;
+        let idempotency = key.map(|key| digest(&parts.method, &parts.uri, key, given.bytes()));
+        let body = object(given.bytes())?;
+        Ok(Self { body, idempotency, _held: given.into_reservation() })
     }
 }
 
@@ -271,20 +268,6 @@ fn first<const N: usize>(digest: &[u8]) -> [u8; N] {
         unreachable!("a SHA-256 digest is longer than what is kept of it");
     };
     *first
-}
-
-/// The whole body, if it arrives in time and has at most so many bytes.
-pub(crate) async fn read_body(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
-    if body.size_hint().lower() > bytes_max as u64 {
-        return Err(Problem::body_too_large(bytes_max));
-    }
-    let whole = Limited::new(body, bytes_max).collect();
-    match tokio::time::timeout(BODY_TIMEOUT, whole).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Problem::body_too_large(bytes_max)),
-        Ok(Err(_)) => Err(Problem::bad_request("the body broke off")),
-        Err(_) => Err(Problem::body_too_slow()),
-    }
 }
 
 /// Reads a JSON object. The first byte is looked at because an array of the fields in order would

@@ -2,10 +2,12 @@
 
 mod auth;
 mod batch;
+mod body;
 mod buckets;
 mod docs;
 pub(crate) mod error;
 mod events;
+mod file;
 mod follows;
 mod friends;
 mod guard;
@@ -18,6 +20,8 @@ mod recognise;
 mod reports;
 mod samples;
 mod stories;
+#[cfg(test)]
+mod tests;
 mod timelines;
 mod users;
 mod web;
@@ -32,15 +36,19 @@ use axum::routing::{MethodFilter, on};
 use feed::{Command, Done, Idempotency, Lifetime};
 use node::{Node, Request};
 use prometheus_client::registry::Registry;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
+use crate::memory::RequestMemory;
 use crate::metrics::{HttpMetrics, Sampled};
 use crate::reads::BlockingReads;
-use crate::room::Room;
 use crate::{Access, ServerOptions};
 use error::Problem;
 use guard::{Entry, Guarded};
 use users::mark_replay;
+
+/// Reads at a time for answers to changes that are done. What they read was just written, so most need
+/// no disk.
+const DONE_READS_MAX: usize = 8;
 
 /// What all handlers share.
 pub(crate) struct Edge {
@@ -50,32 +58,15 @@ pub(crate) struct Edge {
     pub(crate) story_life: Lifetime,
     pub(crate) reads: BlockingReads,
     pub(crate) streams: events::StreamReads,
-    pub(crate) room: Room,
+    /// Reads for answers to changes that are done, apart from those that are refused when many wait.
+    done_reads: Arc<Semaphore>,
+    pub(crate) memory: RequestMemory,
     pub(crate) registry: Registry,
     /// True once the server shuts down.
     pub(crate) closing: watch::Receiver<bool>,
 }
 
 impl Edge {
-    /// What handlers share, before anything is under way.
-    fn new(
-        node: Node,
-        options: &ServerOptions,
-        registry: Registry,
-        closing: watch::Receiver<bool>,
-    ) -> Self {
-        Self {
-            node,
-            access: options.access,
-            story_life: options.story_life,
-            reads: BlockingReads::new(options.blocking_reads_max),
-            streams: events::StreamReads::default(),
-            room: Room::new(),
-            registry,
-            closing,
-        }
-    }
-
     /// Reads from the node where blocking is allowed.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
@@ -83,6 +74,23 @@ impl Edge {
     ) -> Result<T, Problem> {
         let node = self.node.clone();
         self.reads.run(move || read(&node)).await
+    }
+
+    /// Reads what a change that is done is answered with: waits for its turn, in order, and is never
+    /// refused, since the change cannot be taken back. As many wait as there are requests.
+    pub(crate) async fn read_done<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Node) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let Ok(turn) = Arc::clone(&self.done_reads).acquire_owned().await else {
+            unreachable!("the semaphore is never closed");
+        };
+        let node = self.node.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            read(&node)
+        });
+        read.await.map_err(|error| Problem::internal(&error))
     }
 
     /// Submits a command; tells what it did and whether it had done so before.
@@ -111,15 +119,40 @@ pub(crate) fn routes(
     node: Node,
     options: &ServerOptions,
     closing: watch::Receiver<bool>,
+    memory: RequestMemory,
 ) -> Router {
     let metrics = Arc::new(HttpMetrics::default());
+    let edge = shared(node, options, closing, memory, &metrics);
+    routes_of(Arc::new(edge), options, &metrics)
+}
+
+fn shared(
+    node: Node,
+    options: &ServerOptions,
+    closing: watch::Receiver<bool>,
+    memory: RequestMemory,
+    metrics: &Arc<HttpMetrics>,
+) -> Edge {
     let mut registry = Registry::default();
     node.metrics().register(&mut registry);
-    let redis = options.redis_metrics.clone();
-    let sampled = Sampled { http: Arc::clone(&metrics), redis, node: node.clone() };
+    let (http, redis) = (Arc::clone(metrics), options.redis_metrics.clone());
+    let sampled = Sampled { http, redis, node: node.clone(), memory: memory.clone() };
     registry.register_collector(Box::new(sampled));
-    let edge = Edge::new(node, options, registry, closing);
-    let mut routes = Routes { router: Router::new(), metrics: &metrics };
+    Edge {
+        node,
+        access: options.access,
+        story_life: options.story_life,
+        reads: BlockingReads::new(options.blocking_reads_max),
+        streams: events::StreamReads::default(),
+        done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
+        memory,
+        registry,
+        closing,
+    }
+}
+
+fn routes_of(edge: Arc<Edge>, options: &ServerOptions, metrics: &HttpMetrics) -> Router {
+    let mut routes = Routes { router: Router::new(), metrics };
     users::route(&mut routes);
     follows::route(&mut routes);
     friends::route(&mut routes);
@@ -161,7 +194,7 @@ impl Routes<'_> {
         self.router = router.route(path, on(filter, handler));
     }
 
-    fn finish(self, edge: Edge) -> Router {
+    fn finish(self, edge: Arc<Edge>) -> Router {
         let guarded = |name| self.metrics.route("*", name);
         let nothing = || async { Problem::not_found() };
         let other = || async { Problem::method_not_allowed() };
@@ -172,6 +205,6 @@ impl Routes<'_> {
                 Entry::Nowhere,
                 guarded("unknown method"),
             ))
-            .with_state(Arc::new(edge))
+            .with_state(edge)
     }
 }

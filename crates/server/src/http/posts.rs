@@ -82,13 +82,19 @@ pub(crate) struct PostView {
 pub(super) async fn publish(
     State(edge): State<Arc<Edge>>,
     OneUser(author): OneUser,
-    Input { body, idempotency }: Input<NewPost>,
+    Input { body, idempotency, .. }: Input<NewPost>,
 ) -> Result<Response, Problem> {
     let command = Command::Post { author, text: PostText::parse(&body.text)? };
     let (Done::Posted(post), replayed) = edge.submit(command, idempotency).await? else {
         unreachable!("posting posts");
     };
-    let Some(body) = rendered(&edge, post).await? else {
+    let mut body = Vec::with_capacity(512);
+    let found = edge.node.try_post(post, &mut body);
+    let body = match found {
+        true => Some(body),
+        false => edge.read_done(move |node| node.post(post, &mut body).then_some(body)).await?,
+    };
+    let Some(body) = body else {
         // It has been deleted since; a replay says so too.
         let gone = Problem::from(Refusal::PostNotFound).into_response();
         return Ok(mark_replay(gone, replayed));

@@ -83,7 +83,7 @@ pub(crate) fn teaching(sample: Sample) -> Command {
 )]
 pub(super) async fn teach(
     State(edge): State<Arc<Edge>>,
-    Input { body: NewSample { label, bits, set }, idempotency }: Input<NewSample>,
+    Input { body: NewSample { label, bits, set }, idempotency, .. }: Input<NewSample>,
 ) -> Result<Response, Problem> {
     let sample = checked(set.as_deref(), &label, bits)?;
     let submitted = edge.submit(teaching(sample.clone()), idempotency).await?;

@@ -117,7 +117,7 @@ pub(crate) struct ViewerPage {
 pub(super) async fn tell(
     State(edge): State<Arc<Edge>>,
     OneUser(author): OneUser,
-    Input { body, idempotency }: Input<NewStory>,
+    Input { body, idempotency, .. }: Input<NewStory>,
 ) -> Result<Response, Problem> {
     let text = PostText::parse(&body.text)?;
     let life = body.ttl_s.map(Lifetime::from_secs).transpose()?.unwrap_or(edge.story_life);
@@ -125,7 +125,7 @@ pub(super) async fn tell(
     let (Done::StoryTold { story, .. }, replayed) = edge.submit(command, idempotency).await? else {
         unreachable!("telling tells");
     };
-    match rendered(&edge, story, None).await? {
+    match edge.read_done(move |node| render(node, story, None)).await? {
         Ok(body) => Ok(created(json(body), format!("/v1/stories/{}", story.0), replayed)),
         // It has been deleted or has expired since; a replay says so too.
         Err(refusal) => Ok(mark_replay(Problem::from(refusal).into_response(), replayed)),
@@ -289,12 +289,13 @@ async fn rendered(
     story: StoryId,
     reader: Option<UserRef>,
 ) -> Result<Result<Vec<u8>, Refusal>, Problem> {
-    let read = move |node: &Node| {
-        let reader = resolve_reader(node, reader.as_ref()).ok_or(Refusal::UserNotFound)?;
-        let mut out = Vec::with_capacity(512);
-        node.story(story, reader, &mut out).then_some(out).ok_or(Refusal::StoryNotFound)
-    };
-    edge.read(read).await
+    edge.read(move |node| render(node, story, reader.as_ref())).await
+}
+
+fn render(node: &Node, story: StoryId, reader: Option<&UserRef>) -> Result<Vec<u8>, Refusal> {
+    let reader = resolve_reader(node, reader).ok_or(Refusal::UserNotFound)?;
+    let mut out = Vec::with_capacity(512);
+    node.story(story, reader, &mut out).then_some(out).ok_or(Refusal::StoryNotFound)
 }
 
 /// Who is meant by `as`: the application itself if it is not given. `None` if there is no such

@@ -133,7 +133,7 @@ pub(super) fn rfc3339(unix_ms: u64) -> String {
 )]
 pub(super) async fn register(
     State(edge): State<Arc<Edge>>,
-    Input { body, idempotency }: Input<NewUser>,
+    Input { body, idempotency, .. }: Input<NewUser>,
 ) -> Result<Response, Problem> {
     let command = Command::Register {
         handle: Handle::parse(&body.handle)?,
@@ -177,8 +177,9 @@ pub(super) async fn profile(
     read.map(|profile| json(profile.to_json())).ok_or(feed::Refusal::UserNotFound.into())
 }
 
+/// The profile of whoever was just registered or changed.
 async fn profile_of(edge: &Edge, id: UserId) -> Result<Response, Problem> {
-    let read = edge.read(move |node| Profile::read(node.facts(), id)).await?;
+    let read = edge.read_done(move |node| Profile::read(node.facts(), id)).await?;
     read.map(|profile| json(profile.to_json())).ok_or(feed::Refusal::UserNotFound.into())
 }
 
@@ -198,7 +199,7 @@ async fn profile_of(edge: &Edge, id: UserId) -> Result<Response, Problem> {
 pub(super) async fn edit(
     State(edge): State<Arc<Edge>>,
     OneUser(user): OneUser,
-    Input { body, idempotency }: Input<ProfileChange>,
+    Input { body, idempotency, .. }: Input<ProfileChange>,
 ) -> Result<Response, Problem> {
     let command = Command::EditProfile {
         user,

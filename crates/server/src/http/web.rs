@@ -5,26 +5,18 @@
 //! everybody may load it. **Invariant:** a page loads nothing from elsewhere, runs no inline script
 //! and never makes markup of text: [`POLICY`] has browsers refuse all three.
 
-use std::io::Write as _;
 use std::path::{Component, Path};
 use std::sync::{Arc, OnceLock};
 
-use axum::body::Body;
 use axum::extract::{FromRequestParts, State};
-use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
-};
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use sha2::{Digest as _, Sha256};
 
 use crate::Pages;
 use crate::http::error::Problem;
+use crate::http::file::File;
 use crate::http::guard::Entry;
 use crate::http::input::path;
 use crate::http::{Edge, Routes};
@@ -36,28 +28,12 @@ const HTML: &str = "text/html; charset=utf-8";
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
-const HEADERS: [(HeaderName, &str); 4] = [
-    // Kept, but asked for again: a new version of the program shows at once.
-    (CACHE_CONTROL, "no-cache"),
-    (REFERRER_POLICY, "no-referrer"),
-    (VARY, "accept-encoding"),
-    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-];
-
 /// A file as it stands in the folder `web`.
 struct Asset {
     name: &'static str,
     bytes: &'static [u8],
     /// Made when it is first asked for.
-    ready: OnceLock<Ready>,
-}
-
-/// A file ready to be sent.
-struct Ready {
-    media_type: HeaderValue,
-    tag: HeaderValue,
-    plain: Bytes,
-    gzip: Bytes,
+    ready: OnceLock<File>,
 }
 
 macro_rules! assets {
@@ -149,63 +125,21 @@ async fn page(
     let Some(folder) = folder else {
         let asset =
             ASSETS.iter().find(|asset| asset.name == name).ok_or_else(Problem::not_found)?;
-        let ready = asset.ready.get_or_init(|| Ready::new(asset.name, asset.bytes.into()));
+        let ready = asset.ready.get_or_init(|| file(asset.name, Bytes::from_static(asset.bytes)));
         return Ok(ready.answer(&headers));
     };
     let inside = |part| matches!(part, Component::Normal(_));
     if !Path::new(&name).components().all(inside) {
         return Err(Problem::not_found());
     }
-    let read =
-        move || std::fs::read(folder.join(&name)).map(|bytes| Ready::new(&name, bytes.into()));
+    let read = move || std::fs::read(folder.join(&name)).map(|bytes| file(&name, bytes.into()));
     let ready = edge.reads.run(read).await?.map_err(|_| Problem::not_found())?;
     Ok(ready.answer(&headers))
 }
 
-impl Ready {
-    fn new(name: &str, plain: Bytes) -> Self {
-        let digest: String =
-            Sha256::digest(&plain).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-        // Weak, since one tag stands for the plain and the compressed form.
-        let Ok(tag) = HeaderValue::try_from(format!("W/\"{digest}\"")) else {
-            unreachable!("hexadecimal digits are a header value");
-        };
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        let Ok(gzip) = encoder.write_all(&plain).and_then(|()| encoder.finish()) else {
-            unreachable!("nothing fails to be written to memory");
-        };
-        let media_type = HeaderValue::from_static(media_type(name));
-        Self { media_type, tag, plain, gzip: gzip.into() }
-    }
-
-    fn answer(&self, asked: &HeaderMap) -> Response {
-        let mut response = Response::new(Body::empty());
-        let headers = response.headers_mut();
-        for (name, value) in HEADERS {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-        if self.media_type == HTML {
-            headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-        }
-        headers.insert(ETAG, self.tag.clone());
-        if mentions(asked, &IF_NONE_MATCH, |tag| tag.as_bytes() == self.tag.as_bytes()) {
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
-            return response;
-        }
-        headers.insert(CONTENT_TYPE, self.media_type.clone());
-        let gzip = mentions(asked, &ACCEPT_ENCODING, |coding| coding == "gzip");
-        if gzip {
-            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        }
-        *response.body_mut() = Body::from(if gzip { &self.gzip } else { &self.plain }.clone());
-        response
-    }
-}
-
-/// Whether a header's list has such an element.
-fn mentions(headers: &HeaderMap, name: &HeaderName, is: impl Fn(&str) -> bool) -> bool {
-    let lists = headers.get_all(name).iter().filter_map(|list| list.to_str().ok());
-    lists.flat_map(|list| list.split(',')).any(|element| is(element.trim()))
+fn file(name: &str, bytes: Bytes) -> File {
+    let media_type = media_type(name);
+    File::new(media_type, (media_type == HTML).then_some(POLICY), bytes)
 }
 
 fn media_type(name: &str) -> &'static str {
@@ -254,8 +188,8 @@ mod tests {
 
     #[test]
     fn all_files_together_are_small() {
-        let ready = ASSETS.iter().map(|asset| Ready::new(asset.name, asset.bytes.into()));
-        let bytes: usize = ready.map(|ready| ready.gzip.len()).sum();
+        let ready = ASSETS.iter().map(|asset| file(asset.name, Bytes::from_static(asset.bytes)));
+        let bytes: usize = ready.map(|ready| ready.compressed_len()).sum();
         assert!(bytes < COMPRESSED_BYTES_MAX, "{bytes}");
     }
 
@@ -268,19 +202,5 @@ mod tests {
             let start = if asset.name.ends_with(".css") { "/* " } else { start };
             assert!(text.starts_with(start), "{}", asset.name);
         }
-    }
-
-    #[test]
-    fn lists_in_headers_are_read_by_element() {
-        let check = |value: &'static str, expect: bool| {
-            let mut headers = HeaderMap::new();
-            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(value));
-            let found = mentions(&headers, &ACCEPT_ENCODING, |coding| coding == "gzip");
-            assert_eq!(found, expect, "{value:?}");
-        };
-        check("gzip", true);
-        check("br, gzip ,deflate", true);
-        check("", false);
-        check("gzipped, br", false);
     }
 }

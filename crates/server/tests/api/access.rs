@@ -1,5 +1,10 @@
 //! Who is let in.
 
+use std::io::{Read as _, Write as _};
+
+use server::Access;
+use sha2::{Digest as _, Sha256};
+
 use crate::client::{KEY, TestServer};
 
 #[test]
@@ -114,4 +119,47 @@ fn open_mode_lets_in_this_machine_and_no_foreign_page() {
     let absolute = b"GET http://evil.example/v1/users HTTP/1.1\r\nHost: localhost\r\n\
         Connection: close\r\n\r\n";
     server.raw(absolute).assert_error(403, "forbidden_origin", "absolute form");
+}
+
+/// Whether the server has closed a connection on which nothing else is to come.
+fn is_closed(stream: &mut std::net::TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    let read = stream.read(&mut [0]);
+    stream.set_nonblocking(false).unwrap();
+    read.is_ok_and(|bytes| bytes == 0)
+}
+
+#[test]
+fn clients_without_the_key_keep_nobody_out() {
+    let access = Access::Key { sha256: Sha256::digest(KEY).into() };
+    let server = TestServer::start(access, |_, options| options.connections_max = 4);
+    let request =
+        format!("GET /v1/users HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n\r\n");
+    let ask = |stream: &mut std::net::TcpStream| {
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut head = [0; 15];
+        stream.read_exact(&mut head).unwrap();
+        assert_eq!(&head, b"HTTP/1.1 200 OK");
+        // The rest is short and comes at once.
+        let mut rest = [0; 4_096];
+        assert!(stream.read(&mut rest).unwrap() > 0);
+    };
+    let mut member = server.connect();
+    ask(&mut member);
+    // Idle ones, and those that only ask for what anybody may have.
+    let mut guests: Vec<_> = (0..40).map(|_| server.connect()).collect();
+    for guest in guests.iter_mut().step_by(2) {
+        drop(guest.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    }
+    let mut other = server.connect();
+    ask(&mut other);
+    let more: Vec<_> = (0..40).map(|_| server.connect()).collect();
+    ask(&mut member);
+    ask(&mut other);
+    for guest in guests.iter_mut().step_by(2).take(19) {
+        drop(guest.read_to_end(&mut Vec::new()));
+    }
+    assert!(guests.iter_mut().skip(1).step_by(2).take(19).all(is_closed));
+    assert!(!is_closed(&mut member) && !is_closed(&mut other));
+    drop(more);
 }

@@ -18,3 +18,4 @@ mod stories;
 mod timelines;
 mod users;
 mod web;
+mod worst_cases;

@@ -5,7 +5,6 @@
 
 mod given;
 
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -16,29 +15,32 @@ use bytes::Bytes;
 use feed::keys::{Bytes as Slice, KeyAnswer, KeyOp, KeyRow, Only};
 use feed::limits::VALUE_BYTES_MAX;
 use feed::{BucketId, Stamp};
-use hyper::body::Body as _;
 use node::{Found, Node};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::http::body::read_body;
 use crate::http::buckets::{OneBucket, operate, resolved};
 use crate::http::error::{ErrorBody, Problem};
 use crate::http::guard::Entry;
-use crate::http::input::read_body;
+use crate::http::input::decimal;
 use crate::http::page::json;
 use crate::http::{Edge, Routes};
-use crate::room::Taken;
 pub(super) use given::ListQuery;
 use given::{Life, OneKey, condition};
 
 const PATH: &str = "/v1/buckets/{bucket}/keys/{*key}";
 /// When a key expires, in milliseconds since 1970.
 const EXPIRES: HeaderName = HeaderName::from_static("x-expires-at-ms");
-/// Keys looked at in one go while listing.
-const LOOK: usize = 4_096;
-/// Values of up to so many bytes are not counted among what takes much memory.
-const SMALL_BYTES: u64 = 64 << 10;
+/// Keys that a page looks at before it ends, although it is not full: some 10 ms of a read.
+const LOOKED_MAX: usize = 10_000;
+/// Bytes of keys and values after which it ends.
+const LOOKED_BYTES: usize = 4 << 20;
+/// Bytes of a page and of what it is made from, for each byte of a key: as `%XX`, both times.
+const LISTED_TIMES: usize = 6;
+/// Keys that are read at a time, with their values.
+const LOOK_AT_ONCE: usize = 256;
 /// What stands in a path as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -113,13 +115,10 @@ pub(super) async fn put(
 ) -> Result<Response, Problem> {
     let only = condition(request.headers())?;
     let bucket = resolved(&edge, &bucket).await?;
-    let body = request.into_body();
-    let room =
-        body.size_hint().upper().unwrap_or(VALUE_BYTES_MAX as u64).min(VALUE_BYTES_MAX as u64);
-    // The body, and its copy on the way into the log.
-    let _room = if room > SMALL_BYTES { Some(edge.room.take(2 * room)?) } else { None };
-    let value = read_body(body, VALUE_BYTES_MAX).await?;
-    let (key, value) = (Slice::new(&key), Slice::new(&value));
+    let mut body = read_body(request.into_body(), VALUE_BYTES_MAX, &edge.memory).await?;
+    // A copy is on its way into the log until the answer.
+    body.hold_more(&edge.memory, body.bytes().len())?;
+    let (key, value) = (Slice::new(&key), Slice::new(body.bytes()));
     let op = KeyOp::Put { bucket, key, value, expiry, only, old: false };
     let KeyAnswer::Written { version, created } = operate(&edge, op).await? else {
         return Err(Problem::precondition_failed());
@@ -163,10 +162,9 @@ pub(super) async fn read(
     let mut response = match known {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => {
-            let bytes = row.value().len() as u64;
-            // Counted until it is sent: the row may be gone from everywhere else by then.
-            let room = (bytes > SMALL_BYTES).then(|| edge.room.take(bytes)).transpose()?;
-            Bytes::from_owner(Value { row, _room: room }).into_response()
+            // What is sent without a copy is counted until then, as every answer is: the row may be
+            // gone from everywhere else.
+            Bytes::from_owner(Value(row)).into_response()
         }
     };
     mark(&mut response, version);
@@ -179,14 +177,11 @@ pub(super) async fn read(
 }
 
 /// The value of a row, sent without a copy.
-struct Value {
-    row: KeyRow,
-    _room: Option<Taken>,
-}
+struct Value(KeyRow);
 
 impl AsRef<[u8]> for Value {
     fn as_ref(&self) -> &[u8] {
-        self.row.value()
+        self.0.value()
     }
 }
 
@@ -222,18 +217,20 @@ pub(super) async fn delete(
 
 /// Keys
 ///
-/// In the order of their bytes. Looks at every key of the bucket for each page: meant for buckets of up
-/// to some 100,000 keys. SCAN of the Redis protocol walks larger ones.
+/// In no order that means anything, and each at least once if it exists all the while, as SCAN of the Redis
+/// protocol. A page may have fewer keys than asked for, or none, although there are more: `next` leads on
+/// until it is null.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/keys", tag = "buckets",
     params(
         ("bucket" = String, Path),
         ("prefix" = Option<String>, Query, description = "only keys that begin so, percent-encoded"),
-        ("after" = Option<String>, Query, description = "only keys behind this one, percent-encoded"),
-        ("limit" = Option<usize>, Query, description = "1 to 1,000, by default 20"),
+        ("after" = Option<String>, Query, description = "where to go on, as `next` of the page before says"),
+        ("limit" = Option<usize>, Query, description = "about so many keys: 1 to 1,000, by default 20"),
     ),
     responses(
         (status = 200, body = KeyPage),
+        (status = 400, description = "`bad_cursor`, `bad_request`", body = ErrorBody),
         (status = 404, description = "`bucket_not_found`", body = ErrorBody),
     )
 )]
@@ -242,64 +239,56 @@ pub(super) async fn list(
     OneBucket(name): OneBucket,
     query: ListQuery<true>,
 ) -> Result<Response, Problem> {
+    let from = cursor(query.after.as_deref())?;
     let bucket = resolved(&edge, &name).await?;
-    let ListQuery { prefix, after, limit } = query;
-    let (asked, wanted) = (prefix.clone(), limit + 1);
-    let rows = edge.read(move |node| first_keys(node, bucket, &asked, after.as_deref(), wanted));
-    let mut rows = rows.await?;
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let next = rows.last().filter(|_| more).map(|last| {
-        let (prefix, after) = (encoded(&prefix), encoded(last.key()));
-        format!("/v1/buckets/{}/keys?prefix={prefix}&limit={limit}&after={after}", name.as_str())
+    let ListQuery { prefix, limit, .. } = query;
+    let begin = prefix.clone();
+    let mut held = edge.memory.reserve(LOOKED_BYTES)?;
+    let memory = edge.memory.clone();
+    let walk = move |node: &Node| {
+        let found = walk(node, bucket, from, &begin, limit);
+        // Its keys as they are on the page, and the page.
+        let bytes: usize = found.0.iter().map(|row| row.key().len() * LISTED_TIMES).sum();
+        memory.grow(&mut held, LOOKED_BYTES + bytes)?;
+        let views: Vec<KeyView> = found.0.iter().map(KeyView::of).collect();
+        Ok::<_, Problem>((views, found.1, held))
+    };
+    let (views, next, _held) = edge.read(walk).await??;
+    let next = next.map(|next| {
+        let prefix = encoded(&prefix);
+        format!("/v1/buckets/{}/keys?prefix={prefix}&limit={limit}&after={next}", name.as_str())
     });
-    let views: Vec<KeyView> = rows.iter().map(KeyView::of).collect();
     Ok(page(&views, next.as_deref()))
 }
 
-/// The first `wanted` keys in the order of their bytes that begin with `prefix` and come behind `after`.
-fn first_keys(
+/// Where a walk begins: what `next` gave out, or the start.
+fn cursor(after: Option<&[u8]>) -> Result<u64, Problem> {
+    let number = |text: &[u8]| decimal(std::str::from_utf8(text).ok()?);
+    let bad = || Problem::bad_cursor("after is a cursor as this server gave it out in next");
+    after.map_or(Ok(0), |after| number(after).ok_or_else(bad))
+}
+
+/// About `limit` keys that begin with `prefix`, and where to go on. Looks at a bounded number of keys.
+fn walk(
     node: &Node,
     bucket: BucketId,
+    from: u64,
     prefix: &[u8],
-    after: Option<&[u8]>,
-    wanted: usize,
-) -> Vec<KeyRow> {
-    let mut first: BinaryHeap<ByKey> = BinaryHeap::new();
+    limit: usize,
+) -> (Vec<KeyRow>, Option<u64>) {
     let keys = node.keys();
-    let mut next = Some(0);
-    while let Some(from) = next {
-        let (rows, behind) = keys.walk(bucket, from, LOOK);
-        next = behind;
-        let asked = rows.into_iter().filter(|row| {
-            row.key().starts_with(prefix) && after.is_none_or(|after| row.key() > after)
-        });
-        for row in asked.map(ByKey) {
-            if first.len() < wanted || first.peek().is_some_and(|last| row < *last) {
-                first.push(row);
-                if first.len() > wanted {
-                    first.pop();
-                }
-            }
-        }
+    let (mut found, mut looked, mut bytes) = (Vec::new(), 0, 0);
+    let mut next = Some(from);
+    while let Some(from) =
+        next.filter(|_| found.len() < limit && looked < LOOKED_MAX && bytes < LOOKED_BYTES)
+    {
+        let (rows, after) = keys.walk(bucket, from, (limit - found.len()).min(LOOK_AT_ONCE));
+        looked += rows.len().max(1);
+        bytes += rows.iter().map(|row| row.key().len() + row.value().len()).sum::<usize>();
+        found.extend(rows.into_iter().filter(|row| row.key().starts_with(prefix)));
+        next = after;
     }
-    first.into_sorted_vec().into_iter().map(|ByKey(row)| row).collect()
-}
-
-/// A row in the order of its key.
-#[derive(PartialEq, Eq)]
-struct ByKey(KeyRow);
-
-impl Ord for ByKey {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.key().cmp(other.0.key())
-    }
-}
-
-impl PartialOrd for ByKey {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
+    (found, next)
 }
 
 impl KeyView {

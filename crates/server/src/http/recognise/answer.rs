@@ -9,6 +9,14 @@ use crate::http::page::push_number;
 const ANSWER_BYTES: usize = 256;
 /// Room for each neighbour in it.
 const NEIGHBOUR_BYTES: usize = 64;
+/// An answer may take so many times its room: labels have up to 32 bytes, or 64 as JSON, and each neighbour
+/// may have another.
+const LONGEST: usize = 4;
+
+/// Bytes that the answer takes at most.
+pub(super) fn bytes_max(asked: &Asked, k: K) -> usize {
+    LONGEST * (ANSWER_BYTES + NEIGHBOUR_BYTES * k.count()) * asked.all().len()
+}
 
 /// The answer about all that is asked, an object for one and `{"results":[...]}` for a list.
 pub(super) fn answer(samples: &Samples, asked: &Asked, k: K) -> Vec<u8> {

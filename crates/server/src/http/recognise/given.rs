@@ -13,7 +13,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use crate::drawing;
 use crate::http::error::Problem;
 use crate::http::input::{given, media_type, object};
-use crate::room::Room;
+use crate::memory::RequestMemory;
 
 /// Most samples of one request.
 pub(crate) const SAMPLES_MAX: usize = 1_000;
@@ -78,11 +78,11 @@ impl Kind {
     }
 
     /// What the body asks about. May take long for an image or a large body.
-    pub(super) fn parse(self, body: &[u8], room: &Room) -> Result<Asked, Problem> {
+    pub(super) fn parse(self, body: &[u8], memory: &RequestMemory) -> Result<Asked, Problem> {
         match self {
             Self::Json => json(body),
             Self::Text => text(body),
-            Self::Image => image(body, room).map(Asked::Drawn),
+            Self::Image => image(body, memory).map(Asked::Drawn),
         }
     }
 }
@@ -131,9 +131,12 @@ fn paragraph(text: &str) -> (&str, &str) {
     text.split_at(ends.map_or(text.len(), |(at, _)| at))
 }
 
-fn image(body: &[u8], room: &Room) -> Result<Bits, Problem> {
+fn image(body: &[u8], memory: &RequestMemory) -> Result<Bits, Problem> {
+    let mut held = memory.reserve(drawing::opening_bytes(body))?;
     let image = drawing::open(body).map_err(|error| Problem::bad_image(error.to_string()))?;
-    let _room = room.take(image.bytes())?;
+    let decoding = usize::try_from(image.bytes()).map_err(|_| Problem::beyond_memory())?;
+    let bytes = held.bytes() + decoding;
+    memory.grow(&mut held, bytes)?;
     image.normalise().map_err(|error| Problem::bad_image(error.to_string()))
 }
 

@@ -9,17 +9,18 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::response::Response;
 use feed::SetName;
-use hyper::body::Body as _;
 use knn::K;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::http::body::read_body;
 use crate::http::error::{ErrorBody, Problem};
 use crate::http::guard::Entry;
-use crate::http::input::{BODY_BYTES_MAX, decimal, read_body};
+use crate::http::input::decimal;
 use crate::http::page::json;
 use crate::http::{Edge, Routes};
-use answer::answer;
+use crate::memory::ANSWER_BYTES_FREE;
+use answer::{answer, bytes_max};
 pub(crate) use given::Given;
 use given::{Asked, Kind};
 
@@ -27,6 +28,8 @@ use given::{Asked, Kind};
 const LARGE_BODY_BYTES_MAX: usize = 4 << 20;
 /// Bodies of up to so many bytes are parsed where they arrive, which takes microseconds.
 const INLINE_BYTES: usize = 4 << 10;
+/// What a label takes in the overview while it is made: as it is, and as JSON.
+const LABEL_BYTES: usize = 256;
 /// Up to so many comparisons are made there too: about 0.1 ms with vector instructions.
 const INLINE_COMPARISONS: usize = 32_768;
 
@@ -195,16 +198,14 @@ pub(super) async fn recognise(
     request: Request,
 ) -> Result<Response, Problem> {
     let kind = Kind::of(request.headers())?;
-    let body = request.into_body();
-    let bytes = body.size_hint().upper().unwrap_or(u64::MAX).min(LARGE_BODY_BYTES_MAX as u64);
-    let large = bytes > BODY_BYTES_MAX as u64;
-    let _room = large.then(|| edge.room.take(bytes)).transpose()?;
-    let body = read_body(body, LARGE_BODY_BYTES_MAX).await?;
+    let body = read_body(request.into_body(), LARGE_BODY_BYTES_MAX, &edge.memory).await?;
     let asked = match kind {
-        Kind::Json | Kind::Text if body.len() <= INLINE_BYTES => kind.parse(&body, &edge.room)?,
+        Kind::Json | Kind::Text if body.bytes().len() <= INLINE_BYTES => {
+            kind.parse(body.bytes(), &edge.memory)?
+        }
         _ => {
-            let parsing = Arc::clone(&edge);
-            edge.reads.run(move || kind.parse(&body, &parsing.room)).await??
+            let memory = edge.memory.clone();
+            edge.reads.run(move || kind.parse(body.bytes(), &memory)).await??
         }
     };
     answered(&edge, &question, asked).await
@@ -213,15 +214,13 @@ pub(super) async fn recognise(
 async fn answered(edge: &Edge, question: &Question, asked: Asked) -> Result<Response, Problem> {
     let samples = edge.node.samples(&question.set).ok_or_else(Problem::set_not_found)?;
     let (comparisons, k) = (asked.all().len() * samples.len(), question.k);
+    // Until the answer is made, and counted as such.
+    let bytes = bytes_max(&asked, k);
+    let _held = (bytes > ANSWER_BYTES_FREE).then(|| edge.memory.reserve(bytes)).transpose()?;
     let search = move || answer(&samples, &asked, k);
     let found =
         if comparisons <= INLINE_COMPARISONS { search() } else { edge.reads.run(search).await? };
-    if found.len() <= BODY_BYTES_MAX {
-        return Ok(json(found));
-    }
-    // A client may take its time to read.
-    let room = edge.room.take(found.capacity() as u64)?;
-    Ok(json(room.around(found)))
+    Ok(json(found))
 }
 
 /// The sets, and how it is done
@@ -229,8 +228,13 @@ async fn answered(edge: &Edge, question: &Question, asked: Asked) -> Result<Resp
     get, path = "/v1/recognise", tag = "recogniser", responses((status = 200, body = Overview))
 )]
 pub(super) async fn overview(State(edge): State<Arc<Edge>>) -> Result<Response, Problem> {
-    let read = edge.read(|node| {
+    let memory = edge.memory.clone();
+    let read = edge.read(move |node| {
         let sets = node.sample_sets();
+        let labels: usize = sets.iter().map(|(_, samples)| samples.counts().count()).sum();
+        // Until it is sent it is counted as an answer.
+        let bytes = labels * LABEL_BYTES;
+        let _held = (bytes > ANSWER_BYTES_FREE).then(|| memory.reserve(bytes)).transpose()?;
         let instructions = sets.first().map(|(_, samples)| samples.instructions().to_string());
         let overview = Overview {
             k: K::DEFAULT.count(),
@@ -238,9 +242,9 @@ pub(super) async fn overview(State(edge): State<Arc<Edge>>) -> Result<Response, 
             instruction_set: instructions.unwrap_or_default(),
             sets: sets.iter().map(|(name, samples)| set_overview(name, samples)).collect(),
         };
-        serde_json::to_vec(&overview)
+        serde_json::to_vec(&overview).map_err(|error| Problem::internal(&error))
     });
-    Ok(json(read.await?.map_err(|error| Problem::internal(&error))?))
+    Ok(json(read.await??))
 }
 
 fn set_overview(name: &SetName, samples: &knn::Samples) -> SetOverview {

@@ -80,10 +80,16 @@ async function keys(bucket, inside, signal) {
     asked += 1;
     const turn = asked;
     const first = `${path(bucket.name)}/keys?limit=${PAGE}&prefix=${encodeURIComponent(filter.value)}`;
-    const page = await get(fresh ? first : next, signal);
+    let page = await get(fresh ? first : next, signal);
+    // A page may be empty although more keys follow.
+    while (turn === asked && !signal.aborted && page.next && page.items.length === 0) {
+      page = await get(page.next, signal);
+    }
     if (turn !== asked || signal.aborted) return;
     if (fresh) put(rows);
     rows.append(...page.items.map(row));
+    // The server lists keys in no order.
+    rows.append(...[...rows.children].sort((a, b) => (a.dataset.key < b.dataset.key ? -1 : 1)));
     next = page.next;
     more.hidden = !next;
     none.hidden = rows.children.length > 0;

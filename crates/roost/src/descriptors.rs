@@ -1,0 +1,97 @@
+//! Descriptors: each connection takes one, and log and store must always get theirs.
+//!
+//! **Invariant:** connections take no more than what the limit of the operating system leaves beside the
+//! reserve, so the log can always begin a segment and the store a table.
+
+use anyhow::Context as _;
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+/// Descriptors for the log, the tables of the store, the runtime and the listeners.
+const RESERVED: u64 = 256;
+/// With fewer connections than this a server is of no use.
+const CONNECTIONS_MIN: u64 = 16;
+
+/// Raises the limit of this process as far as it is allowed; returns it.
+pub(crate) fn raise_limit() -> u64 {
+    let mut limit = getrlimit(Resource::Nofile);
+    let before = limit.current;
+    limit.current = limit.maximum;
+    match setrlimit(Resource::Nofile, limit) {
+        Ok(()) => limit.maximum.unwrap_or(u64::MAX),
+        Err(error) => {
+            tracing::warn!(%error, "cannot raise the limit of open files");
+            before.unwrap_or(u64::MAX)
+        }
+    }
+}
+
+/// How many connections each of so many listeners may have under a limit: as `asked`, or else `default`
+/// or as many as there can be.
+///
+/// # Errors
+/// If the limit is too low for a server, or for what is asked.
+pub(crate) fn connections(
+    limit: u64,
+    listeners: u64,
+    asked: Option<u32>,
+    default: u32,
+) -> anyhow::Result<u32> {
+    let most = limit.saturating_sub(RESERVED) / listeners;
+    let advice = "raise the hard limit, for example with LimitNOFILE of systemd or ulimit -n";
+    anyhow::ensure!(
+        most >= CONNECTIONS_MIN,
+        "the limit of open files is {limit}, and roost needs at least {}; {advice}",
+        RESERVED + CONNECTIONS_MIN * listeners
+    );
+    if let Some(asked) = asked {
+        anyhow::ensure!(
+            u64::from(asked) <= most,
+            "--max-connections {asked} takes more than the {limit} files that may be open; ask for at \
+             most {most}, or {advice}"
+        );
+        return Ok(asked);
+    }
+    if most < u64::from(default) {
+        tracing::warn!(
+            limit,
+            connections = most,
+            "few files may be open, so there are few connections; {advice}"
+        );
+    }
+    u32::try_from(most.min(default.into())).context("as many connections as that are not counted")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_the_reserve() {
+        let check = |limit, listeners, asked, expect: Result<u32, &str>| {
+            let found = connections(limit, listeners, asked, 4_096);
+            match (found, expect) {
+                (Ok(found), Ok(expect)) => {
+                    assert_eq!(found, expect, "{limit} {listeners} {asked:?}");
+                }
+                (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+                (found, expect) => panic!("{found:?}, not {expect:?}"),
+            }
+        };
+        check(1 << 20, 1, None, Ok(4_096));
+        check(1 << 20, 1, Some(20_000), Ok(20_000));
+        check(1_024, 1, None, Ok(768));
+        check(1_024, 2, None, Ok(384));
+        check(1_024, 2, Some(384), Ok(384));
+        check(1_024, 2, Some(385), Err("at most 384"));
+        check(272, 1, None, Ok(16));
+        check(271, 1, None, Err("is 271, and roost needs at least 272"));
+        check(64, 2, Some(1), Err("at least 288"));
+        check(u64::MAX, 1, None, Ok(4_096));
+    }
+
+    #[test]
+    fn the_limit_of_this_process_can_be_read_and_raised() {
+        let limit = raise_limit();
+        assert!(limit >= 64 && raise_limit() == limit, "{limit}");
+    }
+}

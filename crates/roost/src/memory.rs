@@ -1,0 +1,217 @@
+//! `--memory` divided among the parts of the server.
+//!
+//! **Invariant:** the parts add up to at most the whole, unless single settings without `--memory` ask for
+//! more.
+
+use bytesize::ByteSize;
+use node::NodeOptions;
+use server::{CONNECTION_BYTES, ServerOptions};
+
+const MIB: u64 = 1 << 20;
+/// The whole unless it is set: what the defaults of the parts add up to.
+const DEFAULT: u64 = 2_048 * MIB;
+/// What cannot be set: 64 MiB of changes that wait for the writer, and the program itself.
+const FIXED: u64 = 96 * MIB;
+/// The overlay takes up to so many times its setting while checkpoints are under way.
+const OVERLAY_TIMES: u64 = 4;
+/// The smallest unit: with less, the longest value fits neither a request nor the overlay.
+const UNIT_MIN: u64 = 6 * MIB;
+
+/// Sizes that are set one by one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) timeline: Option<ByteSize>,
+    pub(crate) post: Option<ByteSize>,
+    pub(crate) bucket: Option<ByteSize>,
+    pub(crate) store_cache: Option<ByteSize>,
+    pub(crate) overlay: Option<ByteSize>,
+    pub(crate) request: Option<ByteSize>,
+    pub(crate) redis: Option<ByteSize>,
+    pub(crate) max_connections: Option<u32>,
+}
+
+/// Bytes of every part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Memory {
+    pub(crate) timeline: u64,
+    pub(crate) post: u64,
+    pub(crate) bucket: u64,
+    pub(crate) store_cache: u64,
+    /// As it is set; up to four times as much while checkpoints are under way.
+    pub(crate) overlay: u64,
+    pub(crate) request: u64,
+    pub(crate) redis: u64,
+    /// What HTTP connections take beside their requests.
+    pub(crate) connections: u64,
+}
+
+impl Memory {
+    /// Divides the whole: what is not given gets units of what is left, 16 for timelines, 5 for posts and so
+    /// on. Without a whole, what is not given gets its default.
+    ///
+    /// # Errors
+    /// If too little is left.
+    pub(crate) fn divide(whole: Option<ByteSize>, given: &Given) -> anyhow::Result<Self> {
+        let bytes = |size: Option<ByteSize>| size.map(|size| size.as_u64());
+        let connections =
+            given.max_connections.map(|count| u64::from(count) * CONNECTION_BYTES as u64);
+        let parts = [
+            (16, bytes(given.timeline)),
+            (5, bytes(given.post)),
+            (8, bytes(given.bucket)),
+            (2, bytes(given.store_cache)),
+            (2, bytes(given.overlay)),
+            (8, bytes(given.request)),
+            (8, bytes(given.redis)),
+            (6, connections),
+        ];
+        let unit = match whole {
+            Some(whole) => unit(whole.as_u64(), &parts)?,
+            None => unit(DEFAULT, &parts.map(|(units, _)| (units, None)))?,
+        };
+        let [timeline, post, bucket, store_cache, overlay, request, redis, connections] =
+            parts.map(|(units, given)| given.unwrap_or(units * unit));
+        Ok(Self { timeline, post, bucket, store_cache, overlay, request, redis, connections })
+    }
+
+    /// What all parts may take together.
+    pub(crate) fn total(&self) -> u64 {
+        let overlay = self.overlay.saturating_mul(OVERLAY_TIMES);
+        [
+            self.timeline,
+            self.post,
+            self.bucket,
+            self.store_cache,
+            self.request,
+            self.redis,
+            self.connections,
+        ]
+        .into_iter()
+        .fold(overlay.saturating_add(FIXED), u64::saturating_add)
+    }
+
+    /// How many connections there may be.
+    pub(crate) fn connections(&self) -> u32 {
+        u32::try_from(self.connections / CONNECTION_BYTES as u64).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn set_node(&self, options: &mut NodeOptions) {
+        options.timeline_memory = size(self.timeline);
+        options.post_memory = size(self.post);
+        options.bucket_memory = size(self.bucket);
+        options.store_cache = size(self.store_cache);
+        options.overlay_memory = size(self.overlay);
+    }
+
+    pub(crate) fn set_server(&self, options: &mut ServerOptions) {
+        options.request_memory = size(self.request);
+        options.redis_memory = size(self.redis);
+    }
+
+    /// Says once how it is divided.
+    pub(crate) fn log(&self) {
+        let mib = |bytes: u64| bytes / MIB;
+        tracing::info!(
+            total = mib(self.total()),
+            timelines = mib(self.timeline),
+            posts = mib(self.post),
+            buckets = mib(self.bucket),
+            store_cache = mib(self.store_cache),
+            overlay = mib(self.overlay.saturating_mul(OVERLAY_TIMES)),
+            requests = mib(self.request),
+            redis = mib(self.redis),
+            connections = mib(self.connections),
+            other = mib(FIXED),
+            "memory at most, in MiB"
+        );
+    }
+}
+
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// Bytes of a unit when the parts that are not given share what is left of `whole`. The overlay, which is
+/// the fifth, counts four times.
+fn unit(whole: u64, parts: &[(u64, Option<u64>); 8]) -> anyhow::Result<u64> {
+    let (mut taken, mut units) = (FIXED, 0);
+    for (place, (share, given)) in parts.iter().enumerate() {
+        let times = if place == 4 { OVERLAY_TIMES } else { 1 };
+        match given {
+            Some(given) => taken = taken.saturating_add(given.saturating_mul(times)),
+            None => units += share * times,
+        }
+    }
+    let unit = whole.checked_sub(taken).map(|left| left / units.max(1));
+    let needed = taken.saturating_add(units * UNIT_MIN);
+    unit.filter(|unit| units == 0 || *unit >= UNIT_MIN).ok_or_else(|| {
+        let (whole, needed) = (whole / MIB, needed.div_ceil(MIB));
+        anyhow::anyhow!(
+            "--memory {whole}MiB is too little: the parts that are set and the least of all others take \
+             {needed}MiB together"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mib(mib: u64) -> Option<ByteSize> {
+        Some(ByteSize::b(mib * MIB))
+    }
+
+    #[test]
+    fn without_settings_the_parts_have_their_defaults() {
+        let memory = Memory::divide(None, &Given::default()).unwrap();
+        let (mut node, mut server) =
+            (NodeOptions::new("x"), ServerOptions::new(server::Access::Open));
+        let defaults = (
+            [node.timeline_memory, node.post_memory, node.bucket_memory],
+            [node.store_cache, node.overlay_memory],
+            [server.request_memory, server.redis_memory],
+        );
+        memory.set_node(&mut node);
+        memory.set_server(&mut server);
+        let divided = (
+            [node.timeline_memory, node.post_memory, node.bucket_memory],
+            [node.store_cache, node.overlay_memory],
+            [server.request_memory, server.redis_memory],
+        );
+        assert_eq!(divided, defaults);
+        assert_eq!(memory.connections(), server.connections_max);
+        assert!(memory.total() <= DEFAULT && memory.total() > DEFAULT - MIB);
+        assert_eq!(Memory::divide(mib(2_048), &Given::default()).unwrap(), memory);
+    }
+
+    #[test]
+    fn the_parts_add_up_to_at_most_the_whole() {
+        let timeline = Given { timeline: mib(100), ..Given::default() };
+        let several =
+            Given { overlay: mib(32), redis: mib(1), max_connections: Some(100), ..timeline };
+        for given in [Given::default(), timeline, several] {
+            for whole in [600, 700, 1_000, 5_000, 1_000_000] {
+                let memory = Memory::divide(mib(whole), &given).unwrap();
+                assert!(memory.total() <= whole * MIB, "{whole} {memory:?}");
+                assert!(memory.total() > (whole - 1) * MIB, "{whole} {memory:?}");
+                assert!(given.timeline.is_none() || memory.timeline == 100 * MIB);
+            }
+        }
+        // Set one by one, without a whole, they may be as large as one likes.
+        let large = Memory::divide(None, &Given { timeline: mib(9_000), ..Given::default() });
+        assert_eq!(large.unwrap().post, 160 * MIB);
+    }
+
+    #[test]
+    fn too_little_is_refused_with_what_is_needed() {
+        let check = |whole, given: &Given, needed: &str| {
+            let error = Memory::divide(mib(whole), given).unwrap_err().to_string();
+            assert!(error.contains(needed), "{error}");
+        };
+        check(461, &Given::default(), "462MiB");
+        assert!(Memory::divide(mib(462), &Given::default()).is_ok());
+        check(0, &Given::default(), "462MiB");
+        let large = Given { overlay: mib(500), ..Given::default() };
+        check(1_000, &large, "2414MiB");
+    }
+}

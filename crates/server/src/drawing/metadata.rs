@@ -1,0 +1,172 @@
+//! Removes from image files what is no part of the picture: color profiles, texts, thumbnails, comments,
+//! animation. Decoders unpack and copy these, at a cost that has nothing to do with the size of the image.
+//!
+//! **Invariant:** the result is at most as long as the file, and the work is linear in the file.
+
+use super::ImageError;
+
+/// Longest piece of metadata that is kept, in bytes, as in a segment of a JPEG file. Only the orientation
+/// is read, which takes a few dozen.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
+const JPEG_START: &[u8] = b"\xff\xd8";
+/// Before the data of a chunk of a PNG file are its length and its kind, after them is a checksum.
+const CHUNK_HEAD: usize = 8;
+const CHUNK_SUM: usize = 4;
+const EXIF: &[u8] = b"Exif\0\0";
+
+/// A file without its metadata.
+///
+/// # Errors
+/// It is neither a PNG nor a JPEG image.
+pub(super) fn without(file: &[u8]) -> Result<Vec<u8>, ImageError> {
+    if let Some(chunks) = file.strip_prefix(PNG_SIGNATURE) {
+        Ok(png(chunks))
+    } else if let Some(segments) = file.strip_prefix(JPEG_START) {
+        Ok(jpeg(segments))
+    } else {
+        Err(ImageError::Format)
+    }
+}
+
+/// The width and height of a PNG file, which its first chunk says.
+pub(super) fn png_size(file: &[u8]) -> Option<(u32, u32)> {
+    let head = file.strip_prefix(PNG_SIGNATURE)?.get(CHUNK_HEAD..)?;
+    let (width, rest) = head.split_first_chunk()?;
+    let (height, _) = rest.split_first_chunk()?;
+    Some((u32::from_be_bytes(*width), u32::from_be_bytes(*height)))
+}
+
+/// Keeps the chunks that make the picture. A chunk that is cut short ends the file.
+fn png(mut chunks: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(PNG_SIGNATURE.len() + chunks.len());
+    kept.extend_from_slice(PNG_SIGNATURE);
+    while let Some((chunk, kind, rest)) = png_chunk(chunks) {
+        let keep = match kind {
+            b"IHDR" | b"PLTE" | b"tRNS" | b"IDAT" | b"IEND" => true,
+            b"eXIf" => chunk.len() <= KEPT_BYTES_MAX,
+            _ => false,
+        };
+        if keep {
+            kept.extend_from_slice(chunk);
+        }
+        chunks = rest;
+    }
+    kept
+}
+
+/// The first chunk, its kind, and what follows.
+fn png_chunk(chunks: &[u8]) -> Option<(&[u8], &[u8; 4], &[u8])> {
+    let (length, rest) = chunks.split_first_chunk()?;
+    let kind = rest.first_chunk()?;
+    let whole = usize::try_from(u32::from_be_bytes(*length)).ok()? + CHUNK_HEAD + CHUNK_SUM;
+    let (chunk, rest) = chunks.split_at_checked(whole)?;
+    Some((chunk, kind, rest))
+}
+
+/// Keeps the segments that make the picture, and all that follows the head of the first scan.
+fn jpeg(mut segments: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(JPEG_START.len() + segments.len());
+    kept.extend_from_slice(JPEG_START);
+    let mut exif = false;
+    while let Some((marker, segment, rest)) = jpeg_segment(segments) {
+        let keep = match marker {
+            // Start of scan: no segments of the head follow.
+            0xda => {
+                kept.extend_from_slice(&[0xff, marker]);
+                kept.extend_from_slice(segment);
+                kept.extend_from_slice(rest);
+                break;
+            }
+            0xe1 => !exif && segment.get(2..).is_some_and(|data| data.starts_with(EXIF)),
+            // Of the other segments for applications, these say how colors are meant.
+            0xe0 | 0xee => true,
+            0xe2..=0xef | 0xfe => false,
+            _ => true,
+        };
+        exif |= keep && marker == 0xe1;
+        if keep {
+            kept.extend_from_slice(&[0xff, marker]);
+            kept.extend_from_slice(segment);
+        }
+        segments = rest;
+    }
+    kept
+}
+
+/// The first marker, its segment, which begins with its length, and what follows. Skips what is no marker.
+fn jpeg_segment(segments: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let at = memchr::memchr(0xff, segments)?;
+    let rest = segments.get(at..)?;
+    let fill = rest.iter().position(|byte| !matches!(byte, 0xff | 0))?;
+    let (marker, rest) = rest.get(fill..)?.split_first()?;
+    // Ends and restarts have no segment, and no place before the first scan.
+    if matches!(marker, 0xd0..=0xd9) {
+        return Some((*marker, &[], rest));
+    }
+    let length = usize::from(u16::from_be_bytes(*rest.first_chunk()?));
+    let (segment, rest) = rest.split_at_checked(length)?;
+    Some((*marker, segment, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(kind: &str, data: &[u8]) -> Vec<u8> {
+        let length = (data.len() as u32).to_be_bytes();
+        [&length[..], kind.as_bytes(), data, b"sum."].concat()
+    }
+
+    fn segment(marker: u8, data: &[u8]) -> Vec<u8> {
+        let length = (data.len() as u16 + 2).to_be_bytes();
+        [&[0xff, marker][..], &length, data].concat()
+    }
+
+    #[track_caller]
+    fn check(file: &[u8], expect: &[u8]) {
+        assert_eq!(without(file).unwrap(), expect, "{file:x?}");
+    }
+
+    #[test]
+    fn png_files_lose_every_chunk_that_is_no_picture() {
+        let head = chunk("IHDR", &[0, 0, 0, 3, 0, 0, 0, 4]);
+        let (data, end) = (chunk("IDAT", b"data"), chunk("IEND", b""));
+        let picture = [PNG_SIGNATURE, &head, &data, &end].concat();
+        check(&picture, &picture);
+        assert_eq!(png_size(&picture), Some((3, 4)));
+        assert_eq!(png_size(&picture[..20]), None);
+        for kind in ["iCCP", "zTXt", "iTXt", "tEXt", "acTL", "fdAT", "ABCD"] {
+            let more = chunk(kind, b"whatever");
+            check(&[PNG_SIGNATURE, &head, &more, &data, &more, &end].concat(), &picture);
+        }
+        let (short, long) = (chunk("eXIf", b"turned"), chunk("eXIf", &[0; KEPT_BYTES_MAX]));
+        let turned = [PNG_SIGNATURE, &head, &short, &data].concat();
+        check(&[PNG_SIGNATURE, &head, &short, &long, &data].concat(), &turned);
+        // What is cut short is not there.
+        check(&picture[..picture.len() - 1], &[PNG_SIGNATURE, &head, &data].concat());
+        check(&[PNG_SIGNATURE, &[0xff; 9]].concat(), PNG_SIGNATURE);
+    }
+
+    #[test]
+    fn jpeg_files_lose_every_segment_that_is_no_picture() {
+        let (frame, scan) = (segment(0xc0, b"frame"), segment(0xda, b"scan"));
+        let adobe = segment(0xee, b"Adobe");
+        let rest: &[u8] = b"data\xff\xe2\0\x04in scans\xff\xd9";
+        let picture = [JPEG_START, &adobe, &frame, &scan, rest].concat();
+        check(&picture, &picture);
+        for marker in (0xe1..=0xef).filter(|marker| *marker != 0xee).chain([0xfe]) {
+            let more = segment(marker, b"whatever");
+            check(&[JPEG_START, &more, &adobe, &more, &frame, &scan, rest].concat(), &picture);
+        }
+        let exif = segment(0xe1, b"Exif\0\0turned");
+        let turned = [JPEG_START, &exif, &frame, &scan, rest].concat();
+        check(&[JPEG_START, &exif, &exif, &frame, &scan, rest].concat(), &turned);
+        // Bytes between segments and fill bytes are left out.
+        let spaced = [JPEG_START, b"xx\xff\xff", &adobe, b"y", &frame, &scan, rest].concat();
+        check(&spaced, &picture);
+        for cut in [JPEG_START.len(), 3, 5, 9] {
+            check(&picture[..cut], JPEG_START);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A stream that bounds what a connection buffers of a request's head.
+//!
+//! The HTTP library keeps what has arrived of a head until it is whole, up to 64 KiB. **Invariant:** beyond
+//! 8 KiB of it are reserved; a connection for which there is no memory gets 503 and is closed.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use node::Reservation;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
+
+use crate::memory::RequestMemory;
+use crate::seats::Seat;
+
+/// Bytes of a head that every connection may buffer, which is what the library begins with.
+const HEAD_BYTES_FREE: usize = 8 << 10;
+/// Bytes of one read. With fewer than it has room for, the library does not make its buffer larger.
+const READ_BYTES: u64 = HEAD_BYTES_FREE as u64 - 1;
+const NO_MEMORY: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 2\r\nconnection: close\r\n\
+    content-length: 0\r\n\r\n";
+
+/// Wraps the stream of a connection.
+pub(crate) struct HeadGuard<S> {
+    inner: Take<S>,
+    seat: Arc<Seat>,
+    memory: RequestMemory,
+    held: Option<Reservation>,
+}
+
+impl<S: AsyncRead + Unpin> HeadGuard<S> {
+    pub(crate) fn new(inner: S, seat: Arc<Seat>, memory: RequestMemory) -> Self {
+        Self { inner: inner.take(READ_BYTES), seat, memory, held: None }
+    }
+
+    fn stream(&mut self) -> Pin<&mut S> {
+        Pin::new(self.inner.get_mut())
+    }
+
+    /// Reserves what a head of so many bytes takes; false if there is no memory for it.
+    fn hold(&mut self, head: usize) -> bool {
+        if head <= HEAD_BYTES_FREE {
+            self.held = None;
+            return true;
+        }
+        // A buffer that is full is doubled.
+        let held = self.held.get_or_insert_with(|| self.memory.empty());
+        self.memory.grow(held, 2 * head).is_ok()
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for HeadGuard<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buf.filled().len();
+        this.inner.set_limit(READ_BYTES);
+        ready!(Pin::new(&mut this.inner).poll_read(cx, buf))?;
+        if let Some(head) = this.seat.arrived(buf.filled().len() - before)
+            && !this.hold(head)
+        {
+            // If it does not fit what the peer can take now, it goes without.
+            drop(this.stream().poll_write(cx, NO_MEMORY));
+            return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for HeadGuard<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.get_mut().stream().poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.get_mut().stream().poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.get_ref().is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.get_mut().stream().poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.get_mut().stream().poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+    use crate::seats::Seats;
+
+    #[tokio::test]
+    async fn long_heads_are_reserved_and_bodies_are_not() {
+        let memory = RequestMemory::new(256 << 10);
+        let taken = Arc::new(Seats::default()).take();
+        let (near, mut far) = tokio::io::duplex(1 << 20);
+        let mut near = HeadGuard::new(near, Arc::clone(&taken.0), memory.clone());
+        far.write_all(&[b'x'; 200 << 10]).await.unwrap();
+        let mut buffer = vec![0; 64 << 10];
+        let mut read = near.read(&mut buffer).await.unwrap();
+        assert_eq!((read, memory.used()), (READ_BYTES as usize, 0));
+        while read < 20 << 10 {
+            read += near.read(&mut buffer).await.unwrap();
+        }
+        assert_eq!(memory.used(), 2 * read as u64);
+        // What follows is a body.
+        let under_way = taken.0.begin();
+        for _ in 0..10 {
+            assert!(near.read(&mut buffer).await.unwrap() > 0);
+        }
+        assert_eq!(memory.used(), 2 * read as u64);
+        drop(under_way);
+        assert!(near.read(&mut buffer).await.unwrap() > 0);
+        assert_eq!(memory.used(), 0, "the next head is short yet");
+        // There is no memory for this one.
+        let error = loop {
+            if let Err(error) = near.read(&mut buffer).await {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+        drop(near);
+        let mut answer = String::new();
+        far.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+        assert_eq!(memory.used(), 0);
+    }
+}

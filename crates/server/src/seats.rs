@@ -1,0 +1,210 @@
+//! Who holds the connections, and who has to go when there are no more.
+//!
+//! A connection is a guest until it presents what lets it in: the key, or in open mode any request that is
+//! admitted. When all connections are taken, each new one takes the place of the oldest guest; if there
+//! are no guests, of those that have been idle for a while. So clients without a key, however many, keep
+//! nobody with a key out.
+//!
+//! **Invariant:** a connection that was let in is only closed early while no request of it is under way.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// An idle connection may be closed early after so many pulses: 5 to 10 s.
+const IDLE_PULSES: u32 = 2;
+
+/// All connections.
+#[derive(Default)]
+pub(crate) struct Seats {
+    state: Mutex<State>,
+    /// Counts the pulses of the server: a coarse clock that costs nothing to read.
+    pulse: AtomicU32,
+}
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    /// By age. Those that were told to close are not among them.
+    guests: BTreeMap<u64, Arc<Seat>>,
+    admitted: BTreeMap<u64, Arc<Seat>>,
+    /// The pulse of the last look for idle ones, which takes a while when there are many.
+    looked: Option<u32>,
+}
+
+/// A connection.
+pub(crate) struct Seat {
+    number: u64,
+    seats: Arc<Seats>,
+    admitted: AtomicBool,
+    /// Requests under way: read in part, or with an answer that is not sent.
+    busy: AtomicU32,
+    idle_since: AtomicU32,
+    /// Bytes that have arrived of a request's head.
+    head: AtomicUsize,
+    closing: Notify,
+}
+
+/// A connection's place among the others, until it is dropped.
+pub(crate) struct Taken(pub(crate) Arc<Seat>);
+
+impl Seats {
+    pub(crate) fn take(self: &Arc<Self>) -> Taken {
+        let mut state = self.state.lock();
+        let seat = Arc::new(Seat {
+            number: state.next,
+            seats: Arc::clone(self),
+            admitted: AtomicBool::new(false),
+            busy: AtomicU32::new(0),
+            idle_since: AtomicU32::new(self.pulse.load(Ordering::Relaxed)),
+            head: AtomicUsize::new(0),
+            closing: Notify::new(),
+        });
+        state.next += 1;
+        state.guests.insert(seat.number, Arc::clone(&seat));
+        Taken(seat)
+    }
+
+    /// Some seconds have passed.
+    pub(crate) fn pulse(&self) {
+        self.pulse.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Has the oldest guest closed, or else, once per pulse, whoever is idle.
+    pub(crate) fn make_room(&self) {
+        let mut state = self.state.lock();
+        if let Some((_, guest)) = state.guests.pop_first() {
+            guest.closing.notify_one();
+            return;
+        }
+        let now = self.pulse.load(Ordering::Relaxed);
+        if state.looked.replace(now) == Some(now) {
+            return;
+        }
+        state.admitted.retain(|_, seat| {
+            let idle = seat.is_idle(now);
+            if idle {
+                seat.closing.notify_one();
+            }
+            !idle
+        });
+    }
+}
+
+impl Seat {
+    pub(crate) fn is_admitted(&self) -> bool {
+        self.admitted.load(Ordering::Relaxed)
+    }
+
+    /// It has presented what lets it in.
+    pub(crate) fn admit(&self) {
+        if !self.admitted.swap(true, Ordering::Relaxed) {
+            let mut state = self.seats.state.lock();
+            // One that was told to close goes all the same.
+            if let Some(seat) = state.guests.remove(&self.number) {
+                state.admitted.insert(self.number, seat);
+            }
+        }
+    }
+
+    /// Completes when it is to be closed for another.
+    pub(crate) async fn closing(&self) {
+        self.closing.notified().await;
+    }
+
+    /// A request has begun; it is under way until what is returned is dropped.
+    pub(crate) fn begin(self: &Arc<Self>) -> Busy {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        self.head.store(0, Ordering::Relaxed);
+        Busy(Arc::clone(self))
+    }
+
+    /// Counts bytes that have arrived: how many there are of a head, or `None` while a request is under
+    /// way, whose body they belong to.
+    pub(crate) fn arrived(&self, bytes: usize) -> Option<usize> {
+        if self.busy.load(Ordering::Relaxed) > 0 {
+            return None;
+        }
+        Some(self.head.fetch_add(bytes, Ordering::Relaxed) + bytes)
+    }
+
+    fn is_idle(&self, now: u32) -> bool {
+        let since = self.idle_since.load(Ordering::Relaxed);
+        self.busy.load(Ordering::Relaxed) == 0 && now.wrapping_sub(since) >= IDLE_PULSES
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let mut state = self.0.seats.state.lock();
+        state.guests.remove(&self.0.number);
+        state.admitted.remove(&self.0.number);
+    }
+}
+
+/// A request under way.
+pub(crate) struct Busy(Arc<Seat>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let now = self.0.seats.pulse.load(Ordering::Relaxed);
+        self.0.idle_since.store(now, Ordering::Relaxed);
+        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future as _;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    fn is_closing(taken: &Taken) -> bool {
+        let closing = pin!(taken.0.closing());
+        closing.poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
+    }
+
+    #[test]
+    fn the_oldest_guest_goes_first_and_then_those_who_are_idle() {
+        let seats = Arc::new(Seats::default());
+        let all: Vec<Taken> = (0..5).map(|_| seats.take()).collect();
+        all[0].0.admit();
+        all[2].0.admit();
+        let under_way = all[2].0.begin();
+        for goes in [1, 3, 4] {
+            seats.make_room();
+            let closing: Vec<usize> = (0..5).filter(|at| is_closing(&all[*at])).collect();
+            assert_eq!(closing, [goes]);
+        }
+        // Nobody else goes until one that was let in has been idle for a while.
+        seats.make_room();
+        seats.pulse();
+        seats.make_room();
+        assert!(!is_closing(&all[0]));
+        seats.pulse();
+        seats.make_room();
+        assert!(is_closing(&all[0]) && !is_closing(&all[2]));
+        drop(under_way);
+        seats.pulse();
+        seats.make_room();
+        assert!(!is_closing(&all[2]), "its request has just ended");
+        seats.pulse();
+        seats.make_room();
+        assert!(is_closing(&all[2]));
+    }
+
+    #[test]
+    fn places_are_given_back() {
+        let seats = Arc::new(Seats::default());
+        let (guest, admitted) = (seats.take(), seats.take());
+        admitted.0.admit();
+        drop((guest, admitted));
+        let state = seats.state.lock();
+        assert!(state.guests.is_empty() && state.admitted.is_empty());
+    }
+}
