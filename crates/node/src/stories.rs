@@ -101,8 +101,7 @@ impl Node {
     #[must_use]
     pub fn try_stories_of_friends(&self, user: UserId, limit: usize) -> Option<Vec<Told>> {
         let page = Page { cursor: Cursor::Newest, limit };
-        let page = self.views().stories.try_home(user, self.now_ms(), &page)?;
-        Some(page.items.into_iter().map(|shown| shown.told).collect())
+        Some(self.views().stories.try_stories(user, self.now_ms(), &page)?.items)
     }
 
     /// A number that differs once stories or friends of anybody have changed since it was last read.

@@ -7,8 +7,8 @@ use feed::{Effect, Facts, Page, PageOf, Rows, Span, StoryId, UserId};
 use super::known::{Held, Known};
 use super::recent::Recent;
 
-/// Stories that a reader is known to have seen, dead ones among them, at which the list is read anew
-/// from the facts, which know only those that stand.
+/// Newest stories that a reader is known to have seen, dead ones among them: 8 KiB, which a new one
+/// copies. Of older ones the facts are asked one by one.
 const SEEN_MAX: usize = 1_024;
 
 /// Who and what stories homes are gathered from.
@@ -21,8 +21,9 @@ pub(crate) struct Stories {
 struct Reader {
     /// Sorted.
     friends: Box<[UserId]>,
-    /// Sorted; all stories that stand and that the reader has seen.
+    /// Sorted; all live stories from `seen_from` on that the reader has seen.
     seen: Box<[StoryId]>,
+    seen_from: StoryId,
 }
 
 /// A story on somebody's home.
@@ -34,29 +35,33 @@ pub(crate) struct Shown {
 
 impl Reader {
     fn read<R: Rows + ?Sized>(facts: Facts<'_, R>, user: UserId) -> Self {
-        let (friends, seen) = (facts.friends_all(user), facts.seen_by(user, Span::ALL));
-        Self { friends: friends.into(), seen: seen.into() }
+        let newest = Span::below(None, SEEN_MAX).map(|span| facts.seen_by(user, span));
+        let mut seen = newest.unwrap_or_default();
+        seen.reverse();
+        let is_cut = seen.len() >= SEEN_MAX;
+        let seen_from = seen.first().copied().filter(|_| is_cut).unwrap_or(StoryId(0));
+        Self { friends: facts.friends_all(user).into(), seen: seen.into(), seen_from }
     }
 
-    /// With one more story seen; nothing if there are too many to go on so.
-    fn seeing(&self, story: StoryId) -> Option<Self> {
-        let mut seen = self.seen.to_vec();
-        if let Err(at) = seen.binary_search(&story) {
+    /// With one more story seen.
+    fn seeing(&self, story: StoryId) -> Self {
+        let (mut seen, mut seen_from) = (self.seen.to_vec(), self.seen_from);
+        if story >= seen_from
+            && let Err(at) = seen.binary_search(&story)
+        {
             seen.insert(at, story);
         }
-        let few = seen.len() < SEEN_MAX;
-        few.then(|| Self { friends: self.friends.clone(), seen: seen.into() })
+        if seen.len() > SEEN_MAX {
+            seen.remove(0);
+            seen_from = seen.first().copied().unwrap_or(seen_from);
+        }
+        Self { friends: self.friends.clone(), seen: seen.into(), seen_from }
     }
 
-    /// A page of this reader's home; `stories_by` appends live stories of a friend.
-    fn home(
-        &self,
-        page: &Page<StoryId>,
-        stories_by: impl FnMut(UserId, Span, &mut Vec<Told>),
-    ) -> PageOf<Shown> {
-        let PageOf { items, more } = gather(&self.friends, page, stories_by);
-        let shown = |told: Told| Shown { told, seen: self.seen.binary_search(&told.story).is_ok() };
-        PageOf { items: items.into_iter().map(shown).collect(), more }
+    /// Whether the reader has seen a live story; `None` if only the facts know.
+    fn has_seen(&self, story: StoryId) -> Option<bool> {
+        let found = self.seen.binary_search(&story).is_ok();
+        (found || story >= self.seen_from).then_some(found)
     }
 }
 
@@ -87,7 +92,7 @@ impl Stories {
                 self.recent.change(author, |recent| recent.without(story.0));
             }
             Effect::StoryViewed { story, viewer } => {
-                self.readers.change(viewer, |reader| reader.seeing(story));
+                self.readers.change(viewer, |reader| Some(reader.seeing(story)));
             }
             _ => {}
         }
@@ -100,9 +105,23 @@ impl Stories {
         now_ms: u64,
         page: &Page<StoryId>,
     ) -> Option<PageOf<Shown>> {
+        let PageOf { items, more } = self.try_stories(user, now_ms, page)?;
+        let readers = self.readers.look();
+        let reader = readers.get(&user)?;
+        let shown = |told: Told| Some(Shown { told, seen: reader.has_seen(told.story)? });
+        Some(PageOf { items: items.into_iter().map(shown).collect::<Option<_>>()?, more })
+    }
+
+    /// The same page without what the reader has seen.
+    pub(crate) fn try_stories(
+        &self,
+        user: UserId,
+        now_ms: u64,
+        page: &Page<StoryId>,
+    ) -> Option<PageOf<Told>> {
         let (readers, recent) = (self.readers.look(), self.recent.look());
         let mut all_known = true;
-        let page = readers.get(&user)?.home(page, |friend, span, found| {
+        let page = gather(&readers.get(&user)?.friends, page, |friend, span, found| {
             let read = |recent: &Recent<_>| read_live(recent, friend, now_ms, span, found);
             all_known = all_known && recent.get(&friend).is_some_and(read);
         });
@@ -111,7 +130,7 @@ impl Stories {
 
     /// Whether `user` has seen a story that is live, if that is in memory.
     pub(crate) fn try_seen(&self, user: UserId, story: StoryId) -> Option<bool> {
-        Some(self.readers.look().get(&user)?.seen.binary_search(&story).is_ok())
+        self.readers.look().get(&user)?.has_seen(story)
     }
 
     /// As [`Stories::try_home`], with what is missing read from the facts.
@@ -122,10 +141,15 @@ impl Stories {
         now_ms: u64,
         page: &Page<StoryId>,
     ) -> PageOf<Shown> {
-        let gather = |reader: &Reader| {
-            reader.home(page, |friend, span, found| self.by(facts, friend, now_ms, span, found))
+        let home = |reader: &Reader| {
+            let stories_by =
+                |friend, span, found: &mut _| self.by(facts, friend, now_ms, span, found);
+            let PageOf { items, more } = gather(&reader.friends, page, stories_by);
+            let seen = |story| reader.has_seen(story).unwrap_or_else(|| facts.seen(user, story));
+            let shown = |told: Told| Shown { told, seen: seen(told.story) };
+            PageOf { items: items.into_iter().map(shown).collect(), more }
         };
-        self.readers.look_or_read(user, || Reader::read(facts, user), gather)
+        self.readers.look_or_read(user, || Reader::read(facts, user), home)
     }
 
     /// Appends the stories of `author` within `span` that are live at `now_ms`.
@@ -164,4 +188,48 @@ fn read_live(
         (now_ms < expires_ms).then_some(Told { story, author, expires_ms })
     };
     recent.read(span, live, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::memory::MemoryRows;
+    use feed::{RowsMut as _, SetTable};
+
+    use super::*;
+
+    const ADA: UserId = UserId(1);
+
+    #[test]
+    fn a_reader_of_very_many_stories_holds_few_of_them_and_forgets_none() {
+        let (stories, mut rows) = (Stories::new(4 << 20), MemoryRows::default());
+        let check = |rows: &MemoryRows, stories: &Stories, ids: &[u64]| {
+            for id in ids {
+                let story = StoryId(*id);
+                let known = stories.try_seen(ADA, story);
+                let seen = Facts::new(rows).seen(ADA, story);
+                assert!(known.is_none_or(|known| known == seen), "story {id}: {known:?}");
+            }
+        };
+        let page = Page { cursor: feed::Cursor::Newest, limit: 10 };
+        // Even ones are seen.
+        let many = 5 * SEEN_MAX as u64;
+        for n in 1..=many {
+            rows.put_member(SetTable::Seen, 1, 2 * n, Some(0));
+            stories.take_in(Effect::StoryViewed { story: StoryId(2 * n), viewer: ADA });
+            if n == 100 || n == many / 2 {
+                drop(stories.home(Facts::new(&rows), ADA, 0, &page));
+            }
+            assert!(stories.bytes() <= SEEN_MAX * 8 + 400, "after {n}: {}", stories.bytes());
+            if n % 512 == 0 {
+                check(&rows, &stories, &[2, 3, 2 * n - 2, 2 * n - 1, 2 * n, 2 * n + 1]);
+            }
+        }
+        assert_eq!(stories.try_seen(ADA, StoryId(2 * many)), Some(true), "kept though many");
+        assert_eq!(stories.try_seen(ADA, StoryId(2 * many - 1)), Some(false));
+        // One that is older than what is held is seen late.
+        rows.put_member(SetTable::Seen, 1, 1, Some(0));
+        stories.take_in(Effect::StoryViewed { story: StoryId(1), viewer: ADA });
+        assert_eq!(stories.try_seen(ADA, StoryId(1)), None);
+        check(&rows, &stories, &[1, 2, 3, many]);
+    }
 }
