@@ -11,6 +11,7 @@
 pub mod apply;
 pub mod command;
 pub mod cost;
+mod effect;
 pub mod facts;
 mod gather;
 pub mod ids;

@@ -48,7 +48,7 @@ const LAG_MAX: u64 = 1 << 15;
 const _: () = assert!(size_of::<Effect>() <= 32 && BACKLOG_WAKE < LAG_MAX && LAG_MAX < BACKLOG_MAX);
 /// Steps of catching up that the deliverer does before it lets others have the shard: about 0.1 ms.
 const DELIVERER_STEPS: usize = 4_096;
-/// Steps with which a reader lends a hand: a few tens of microseconds at most.
+/// Steps of catching up that a reader does: a few tens of microseconds at most.
 const READER_STEPS: usize = 512;
 /// How often a timeline is gathered anew because the person's follows changed meanwhile, before a
 /// page is answered from the facts alone.

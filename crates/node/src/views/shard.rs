@@ -1,14 +1,17 @@
-//! One shard of the home timelines: the active people whose number falls to it, and who among them
+//! One shard of the home timelines: the active users whose number falls to it, and who among them
 //! follows whom.
 //!
 //! A shard is a function of the effect stream up to its cursor. The deliverer makes it catch up, a
-//! bounded number of steps at a time, and readers lend a hand with a few; so a post by somebody with
-//! a million followers costs the writer nothing and nobody has to wait until it has reached them all.
+//! bounded number of steps at a time, and readers do a few steps each; so a post by somebody with a
+//! million followers costs the writer nothing and nobody has to wait until it has reached them all.
 //! A read still sees all that was published: the timeline it asks for takes in by itself what the
 //! shard has not got to yet.
 //!
-//! **Invariant:** a timeline has taken in everything before the higher of the shard's cursor and its
-//! own position, and nothing behind it except, while a post is on its way, that post.
+//! A shard that is too far behind the stream does not spread the posts up to its head at all: see
+//! [`Gap`]. It costs one step for each then, and timelines take them in when they are read.
+//!
+//! **Invariant:** a timeline has taken in everything before its [`Shard::position`], and nothing after
+//! it except, while a post is on its way, that post.
 
 use std::sync::Arc;
 
