@@ -15,7 +15,7 @@ use crate::applier::Answer;
 use crate::keys::{KeyReplies, ReadAt};
 
 /// Bytes of operations on keys that may be under way.
-const BYTES_MAX: usize = 64 << 20;
+pub(crate) const BYTES_MAX: usize = 64 << 20;
 
 /// What one caller wants changed.
 pub(crate) enum Changes {

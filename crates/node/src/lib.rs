@@ -35,6 +35,6 @@ pub use inbox::SubmitError;
 pub use keys::{Found, KeyReplies, Keys, READ_BYTES_MAX, ReadAt, ReadRows, Steady};
 pub use metrics::Metrics;
 pub use node::{Node, OpenError, SUBMISSION_COMMANDS_MAX, Sizes};
-pub use options::{Durability, NodeOptions};
+pub use options::{Durability, FIXED_MEMORY, NodeOptions};
 pub use reads::{PageEnds, Watch};
 pub use views::ViewSizes;

@@ -22,7 +22,7 @@ use crate::clock::Time;
 use crate::fatal::DiskError;
 use crate::inbox::{Inbox, Submission, SubmitError, Ticket};
 use crate::metrics::Metrics;
-use crate::options::{Durability, NodeOptions};
+use crate::options::{ANSWER_BYTES, Durability, NodeOptions};
 use crate::sweeper::Sweeper;
 use crate::threads::spawn;
 use crate::views::{ViewSizes, Views};
@@ -131,7 +131,7 @@ impl Node {
         )?;
         let applied = Position(applied);
         let log = LocalLog::open(Arc::new(RealDisk), &options.data.join("log"), applied)?;
-        let mut applier = Applier::new(rows, MemoryBudget::new(options.answer_memory));
+        let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES));
         let work = replay(&log, applied, &mut applier, options.overlay_memory)?;
         tracing::info!(
             replayed = work.commands, applied = applied.0, elapsed = ?start.elapsed(), "recovered"

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use feed::limits::CHANGE_BYTES_MAX;
+
+use crate::applier::KEY_OPS_BYTES_MAX;
 use crate::clock::Clock;
 
 const MIB: usize = 1 << 20;
@@ -17,6 +20,13 @@ pub enum Durability {
     /// Left to the operating system: the end of the process loses nothing.
     Never,
 }
+
+/// Memory that a node takes beside what its options say, in bytes, at most: changes under way, a group and
+/// its sectors on their way into the log, a group beyond each of two full overlays, and answers.
+pub const FIXED_MEMORY: usize =
+    crate::inbox::BYTES_MAX + 2 * KEY_OPS_BYTES_MAX + 2 * CHANGE_BYTES_MAX + ANSWER_BYTES;
+/// Rows of keys that answers keep until they are sent.
+pub(crate) const ANSWER_BYTES: usize = 32 * MIB;
 
 /// How a node is set up. Sizes are bytes of memory.
 #[derive(Clone, Debug)]
@@ -36,8 +46,6 @@ pub struct NodeOptions {
     /// Changes held before a checkpoint takes them to the store; up to four times as much while one
     /// is under way and writing goes on.
     pub overlay_memory: usize,
-    /// Rows of keys that answers keep until they are sent.
-    pub answer_memory: usize,
     /// Commands that may be under way; beyond it callers are asked to come back.
     pub queue_commands_max: usize,
     /// Texts and views of stories are gone from every file so long after the story has expired or
@@ -48,7 +56,8 @@ pub struct NodeOptions {
 }
 
 impl NodeOptions {
-    /// Durable always, within budgets of 1,120 MiB, and 192 MiB more while checkpoints lag.
+    /// Durable always, within budgets of 1,056 MiB, 192 MiB more while checkpoints lag, and
+    /// [`FIXED_MEMORY`].
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
@@ -59,7 +68,6 @@ impl NodeOptions {
             bucket_memory: 256 * MIB,
             store_cache: 64 * MIB,
             overlay_memory: 64 * MIB,
-            answer_memory: 64 * MIB,
             queue_commands_max: 16_384,
             erase_within: Duration::from_secs(3_600),
             clock: Clock::system(),

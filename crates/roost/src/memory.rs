@@ -9,9 +9,9 @@ use server::{CONNECTION_BYTES, ServerOptions};
 
 const MIB: u64 = 1 << 20;
 /// The whole unless it is set: what the defaults of the parts add up to.
-const DEFAULT: u64 = 2_048 * MIB;
-/// What cannot be set: 64 MiB of changes that wait for the writer, and the program itself.
-const FIXED: u64 = 96 * MIB;
+const DEFAULT: u64 = 2_272 * MIB;
+/// What cannot be set: changes on their way through the writer, and 32 MiB for the program itself.
+const FIXED: u64 = node::FIXED_MEMORY as u64 + 32 * MIB;
 /// The overlay takes up to so many times its setting while checkpoints are under way.
 const OVERLAY_TIMES: u64 = 4;
 /// The smallest unit: with less, the longest value fits neither a request nor the overlay.
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(divided, defaults);
         assert_eq!(memory.connections(), server.connections_max);
         assert!(memory.total() <= DEFAULT && memory.total() > DEFAULT - MIB);
-        assert_eq!(Memory::divide(mib(2_048), &Given::default()).unwrap(), memory);
+        assert_eq!(Memory::divide(mib(2_272), &Given::default()).unwrap(), memory);
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
         let several =
             Given { overlay: mib(32), redis: mib(1), max_connections: Some(100), ..timeline };
         for given in [Given::default(), timeline, several] {
-            for whole in [600, 700, 1_000, 5_000, 1_000_000] {
+            for whole in [800, 900, 1_000, 5_000, 1_000_000] {
                 let memory = Memory::divide(mib(whole), &given).unwrap();
                 assert!(memory.total() <= whole * MIB, "{whole} {memory:?}");
                 assert!(memory.total() > (whole - 1) * MIB, "{whole} {memory:?}");
@@ -208,10 +208,10 @@ mod tests {
             let error = Memory::divide(mib(whole), given).unwrap_err().to_string();
             assert!(error.contains(needed), "{error}");
         };
-        check(461, &Given::default(), "462MiB");
-        assert!(Memory::divide(mib(462), &Given::default()).is_ok());
-        check(0, &Given::default(), "462MiB");
+        check(685, &Given::default(), "686MiB");
+        assert!(Memory::divide(mib(686), &Given::default()).is_ok());
+        check(0, &Given::default(), "686MiB");
         let large = Given { overlay: mib(500), ..Given::default() };
-        check(1_000, &large, "2414MiB");
+        check(1_000, &large, "2638MiB");
     }
 }

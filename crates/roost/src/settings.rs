@@ -57,7 +57,7 @@ pub(crate) struct Settings {
     #[serde(deserialize_with = "duration_in_file")]
     pub(crate) fsync_interval: Option<Duration>,
     /// Memory of the server, divided among the parts below; what is set for a part is taken from it
-    /// [default: 2GiB]
+    /// [default: 2272MiB]
     #[arg(long, env = "ROOST_MEMORY", value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
     /// Memory for home timelines of active people; those not read lately are dropped and gathered

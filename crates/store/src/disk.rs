@@ -44,6 +44,8 @@ const TABLE_BYTES: u64 = 64_000_000;
 /// How long an erasure waits for reads that began before it; they take milliseconds.
 const ERASE_WAIT_MS: u32 = 10_000;
 const FILTER_BITS_PER_KEY: f32 = 10.0;
+/// Files that the engine keeps open: well below the descriptors that are kept for log and store.
+const CACHED_FILES_MAX: usize = 128;
 /// So many tables of ingestions are merged into the level below. Fewer make reads cheaper and each
 /// checkpoint of a bulk load dearer; [`Disk::merge_all`] is for afterwards.
 const L0_TABLES: u8 = 4;
@@ -106,7 +108,11 @@ impl Disk {
 
     fn open_at(path: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
         // One worker: with more, fjall keeps one of them spinning while another compacts.
-        let database = Database::builder(path).cache_size(cache_bytes).worker_threads(1).open()?;
+        let database = Database::builder(path)
+            .cache_size(cache_bytes)
+            .max_cached_files(Some(CACHED_FILES_MAX))
+            .worker_threads(1)
+            .open()?;
         let facts = database.keyspace(KEYSPACE, options)?;
         let fleeting = database.keyspace(KEYSPACE_FLEETING, options)?;
         Ok(Self { database, facts, fleeting, ingesting: Mutex::new(()) })

@@ -3,7 +3,6 @@
 use feed::{Bio, Command, Handle, Name, PostText, UserRef};
 use http_body_util::BodyExt as _;
 use node::{Durability, NodeOptions, Request};
-use prometheus_client::registry::Registry;
 
 use super::*;
 use crate::{Access, ServerOptions};
@@ -47,7 +46,9 @@ impl Subject {
         let mut options = ServerOptions::new(Access::Open);
         options.blocking_reads_max = 1;
         let (closing, closed) = watch::channel(false);
-        let edge = Arc::new(Edge::new(node, &options, Registry::default(), closed));
+        let memory = crate::memory::RequestMemory::new(options.request_memory);
+        let metrics = Arc::new(crate::metrics::HttpMetrics::default());
+        let edge = Arc::new(super::super::shared(node, &options, closed, memory, &metrics));
         let subject = Self { edge, _closing: closing, _data: data };
         let register = |user| Command::Register {
             handle: Handle::parse(&format!("u{user}")).unwrap(),
