@@ -4,6 +4,8 @@ mod keys;
 mod samples;
 mod stories;
 
+pub(crate) use keys::KeyExpiry;
+
 use std::ops::Deref;
 
 use crate::command::{Idempotency, Outcome, UserRef};

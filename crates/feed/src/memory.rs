@@ -59,9 +59,13 @@ impl Rows for MemoryRows {
         self.names.get(&(table, key.to_vec())).cloned()
     }
 
-    fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>> {
-        let (found, _) = self.names.range((table, from.to_vec())..).next()?;
-        (found.0 == table).then(|| found.1.clone())
+    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
+        let names = self.names.range((table, from.to_vec())..).map(|(found, _)| found);
+        names
+            .take_while(|found| found.0 == table)
+            .take(limit)
+            .map(|found| found.1.clone())
+            .collect()
     }
 
     fn totals(&self) -> Totals {

@@ -151,6 +151,14 @@ impl Disk {
         Some(row.key().unwrap_or_else(|error| fatal("reading names", &error)))
     }
 
+    /// Keys of the facts from `from` to before `end`, without their tag, as they are asked for.
+    pub(crate) fn names(&self, from: &[u8], end: &[u8]) -> impl Iterator<Item = (Vec<u8>, bool)> {
+        self.facts.range(from..end).map(|row| {
+            let key = row.key().unwrap_or_else(|error| fatal("reading names", &error));
+            (key.get(1..).unwrap_or_default().to_vec(), true)
+        })
+    }
+
     /// Rows of the facts from `from` to before `end`.
     pub(crate) fn rows(
         &self,

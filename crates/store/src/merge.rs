@@ -4,7 +4,7 @@
 //! copied in runs under a short lock, the disk is read row by row, and nothing beyond the limit is
 //! looked at except the rest of a run.
 
-use feed::{Order, SetTable, Span};
+use feed::{NameTable, Order, SetTable, Span};
 
 use crate::overlay::Overlay;
 
@@ -89,25 +89,73 @@ pub(crate) fn members(layers: &mut [&mut dyn Iterator<Item = Row>], span: Span) 
     found
 }
 
-/// Tells a layer's first key not below the one given, and whether it stands or was removed there.
-pub(crate) type FirstName<'a> = dyn Fn(&[u8]) -> Option<(Vec<u8>, bool)> + 'a;
+/// A name and whether a layer knows that it exists, or that it was removed.
+type Name = (Vec<u8>, bool);
 
-/// The first name from `from` on that stands, out of `layers`, uppermost first.
-pub(crate) fn first_name(layers: &[&FirstName<'_>], from: &[u8]) -> Option<Vec<u8>> {
-    let mut heads: Vec<_> = layers.iter().map(|layer| (layer, layer(from))).collect();
-    loop {
-        let keys = heads.iter().filter_map(|(_, head)| head.as_ref());
-        // Of equal keys `min_by` returns the first, which is the uppermost.
-        let (key, stands) = keys.min_by(|a, b| a.0.cmp(&b.0)).cloned()?;
-        if stands {
-            return Some(key);
+/// The names of one table in one overlay, copied run by run.
+pub(crate) struct OverlayNames<'a> {
+    overlay: &'a Overlay,
+    table: NameTable,
+    /// Where the next run begins; `None` after the last.
+    from: Option<Vec<u8>>,
+    run: std::vec::IntoIter<Name>,
+    run_len: usize,
+}
+
+impl<'a> OverlayNames<'a> {
+    pub(crate) fn new(overlay: &'a Overlay, table: NameTable, from: &[u8]) -> Self {
+        let (from, run) = (Some(from.to_vec()), Vec::new().into_iter());
+        // Most who ask want one name.
+        Self { overlay, table, from, run, run_len: 4 }
+    }
+}
+
+impl Iterator for OverlayNames<'_> {
+    type Item = Name;
+
+    fn next(&mut self) -> Option<Name> {
+        if self.run.as_slice().is_empty() {
+            let run = self.overlay.first_names(self.table, &self.from.take()?, self.run_len);
+            if run.len() == self.run_len {
+                let after = |(last, _): &Name| [last.as_slice(), &[0]].concat();
+                self.from = run.last().map(after);
+            }
+            self.run_len = RUN;
+            self.run = run.into_iter();
         }
-        let mut behind = key;
-        behind.push(0);
-        for (layer, head) in &mut heads {
-            if head.as_ref().is_some_and(|(key, _)| *key < behind) {
-                *head = layer(&behind);
+        self.run.next()
+    }
+}
+
+/// A layer with its next name.
+struct NameHead<'a> {
+    names: &'a mut dyn Iterator<Item = Name>,
+    next: Option<Name>,
+}
+
+/// The first names that exist, out of `layers`, uppermost first: at most `limit`.
+pub(crate) fn first_names(
+    layers: &mut [&mut dyn Iterator<Item = Name>],
+    limit: usize,
+) -> Vec<Vec<u8>> {
+    let heads = layers.iter_mut().map(|names| {
+        let next = names.next();
+        NameHead { names: *names, next }
+    });
+    let mut heads: Vec<NameHead<'_>> = heads.collect();
+    let mut found = Vec::new();
+    while found.len() < limit {
+        let names = heads.iter().filter_map(|head| head.next.as_ref());
+        // Of equal names `min_by` returns the first, which is the uppermost.
+        let Some((name, exists)) = names.min_by(|a, b| a.0.cmp(&b.0)).cloned() else { break };
+        for head in &mut heads {
+            if head.next.as_ref().is_some_and(|(next, _)| *next == name) {
+                head.next = head.names.next();
             }
         }
+        if exists {
+            found.push(name);
+        }
     }
+    found
 }

@@ -178,12 +178,17 @@ impl Overlay {
         self.names(table).read().get(key).cloned()
     }
 
-    /// The first key not below `from`, and whether it stands.
-    pub(crate) fn first_name(&self, table: NameTable, from: &[u8]) -> Option<(Vec<u8>, bool)> {
+    /// The first keys not below `from`, at most `limit`, and whether each exists or was removed.
+    pub(crate) fn first_names(
+        &self,
+        table: NameTable,
+        from: &[u8],
+        limit: usize,
+    ) -> Vec<(Vec<u8>, bool)> {
         let names = self.names(table).read();
         let bounds = (Bound::Included(from), Bound::Unbounded);
-        let (key, value) = names.range::<[u8], _>(bounds).next()?;
-        Some((key.to_vec(), value.is_some()))
+        let found = names.range::<[u8], _>(bounds).take(limit);
+        found.map(|(key, value)| (key.to_vec(), value.is_some())).collect()
     }
 
     /// Sets or removes a point; returns by how many bytes memory grew.

@@ -16,7 +16,7 @@ use crate::error::StoreError;
 use crate::hash::{KeyHasher, SEED_BYTES};
 use crate::head::Head;
 use crate::keys;
-use crate::merge::{self, FirstName, OverlayItems};
+use crate::merge::{self, OverlayItems, OverlayNames};
 use crate::overlay::Overlay;
 use crate::owners::Owners;
 use crate::resident::Resident;
@@ -180,17 +180,15 @@ impl Rows for Store {
         row.map(|row| Value::from_slice(&row))
     }
 
-    fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>> {
+    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
         let layers = self.shared.layers.load();
-        let end = keys::names_end(table);
-        let on_disk = |from: &[u8]| {
-            let key = self.shared.disk.first_key(&keys::name(table, from), &end)?;
-            Some((key.get(1..).unwrap_or_default().to_vec(), true))
-        };
-        let in_frozen = |from: &[u8]| layers.frozen.as_deref()?.first_name(table, from);
-        let in_active = |from: &[u8]| layers.active.first_name(table, from);
-        let layers: [&FirstName<'_>; 3] = [&in_active, &in_frozen, &on_disk];
-        merge::first_name(&layers, from)
+        let mut active = OverlayNames::new(&layers.active, table, from);
+        let frozen = layers.frozen.as_deref();
+        let mut frozen = frozen.map(|layer| OverlayNames::new(layer, table, from));
+        let mut frozen = frozen.iter_mut().flatten();
+        let (low, end) = (keys::name(table, from), keys::names_end(table));
+        let mut disk = self.shared.disk.names(&low, &end);
+        merge::first_names(&mut [&mut active, &mut frozen, &mut disk], limit)
     }
 
     fn totals(&self) -> Totals {

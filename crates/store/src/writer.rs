@@ -132,14 +132,14 @@ impl Rows for StoreWriter {
         self.store.name(table, key)
     }
 
-    fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>> {
+    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
         let mut floor = self.floor(table).borrow_mut();
         if from > floor.as_slice() {
-            return self.store.first_name(table, from);
+            return self.store.first_names(table, from, limit);
         }
-        let found = self.store.first_name(table, &floor);
-        if let Some(key) = &found {
-            floor.clone_from(key);
+        let found = self.store.first_names(table, &floor, limit);
+        if let Some(first) = found.first() {
+            floor.clone_from(first);
         }
         found
     }

@@ -49,9 +49,10 @@ impl Rows for Counting {
         self.look_up(1);
         self.rows.name(table, key)
     }
-    fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>> {
-        self.look_up(1);
-        self.rows.first_name(table, from)
+    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
+        let found = self.rows.first_names(table, from, limit);
+        self.look_up(found.len());
+        found
     }
     fn totals(&self) -> Totals {
         self.rows.totals()

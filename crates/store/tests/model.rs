@@ -253,6 +253,7 @@ impl World {
         for table in NameTable::ALL {
             self.check(|rows| rows.name(table, name));
             self.check(|rows| rows.first_name(table, name));
+            self.check(|rows| rows.first_names(table, name, 300));
         }
         self.check(|rows| rows.totals());
     }

@@ -98,22 +98,25 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// When the next key expires, in milliseconds since 1970; it may have expired and not be removed.
     #[must_use]
     pub fn next_key_expiry_ms(&self) -> Option<u64> {
-        self.first_key_expiry().map(|next| next.expires_ms)
+        self.first_key_expiries(1).first().map(|next| next.expires_ms)
     }
 
-    /// The key that expires first.
-    pub(crate) fn first_key_expiry(&self) -> Option<KeyExpiry> {
+    /// The keys that expire first.
+    pub(crate) fn first_key_expiries(&self, limit: usize) -> Vec<KeyExpiry> {
         if self.totals().keys_expiring == 0 {
-            return None;
+            return Vec::new();
         }
-        let name = self.rows.first_name(NameTable::KeyExpiry, &[])?;
-        let (expires_ms, rest) = name.split_first_chunk()?;
-        let (space, key) = rest.split_first_chunk()?;
-        Some(KeyExpiry {
-            expires_ms: u64::from_be_bytes(*expires_ms),
-            space: Space(u32::from_be_bytes(*space)),
-            key: key.to_vec(),
-        })
+        let names = self.rows.first_names(NameTable::KeyExpiry, &[], limit);
+        let expiry = |name: Vec<u8>| {
+            let (expires_ms, rest) = name.split_first_chunk()?;
+            let (space, key) = rest.split_first_chunk()?;
+            Some(KeyExpiry {
+                expires_ms: u64::from_be_bytes(*expires_ms),
+                space: Space(u32::from_be_bytes(*space)),
+                key: key.to_vec(),
+            })
+        };
+        names.into_iter().filter_map(expiry).collect()
     }
 
     /// The first space that no bucket has and that has rows, and the cursor from which on they remain.

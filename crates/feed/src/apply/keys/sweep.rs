@@ -2,9 +2,13 @@
 //! of spaces that no bucket has.
 
 use super::Keys;
+use crate::facts::KeyExpiry;
 use crate::keys::{KeyAnswer, KeyRow};
 use crate::limits::{SWEEP_BYTES_MAX, SWEEP_ROWS_MAX};
 use crate::rows::WalkLimit;
+
+/// Expiries that are read at a time.
+const STRIDE: usize = 64;
 
 /// What one sweep may still do. It ends after the row with which it has done too much.
 struct Budget {
@@ -34,20 +38,28 @@ impl Keys<'_, '_> {
     /// Removes keys in the order in which they expired; returns whether more have.
     fn sweep_expired(&mut self, budget: &mut Budget) -> bool {
         loop {
-            let next = self.txn.facts().first_key_expiry();
-            let Some(next) = next.filter(|next| next.expires_ms <= self.now_ms) else {
+            let first = self.txn.facts().first_key_expiries(STRIDE);
+            let expired = |next: &&KeyExpiry| next.expires_ms <= self.now_ms;
+            let count = first.iter().take_while(expired).count();
+            for next in first.iter().take(count) {
+                if budget.is_used_up() {
+                    return true;
+                }
+                self.sweep_one(next, budget);
+            }
+            if count < STRIDE {
                 return false;
-            };
-            if budget.is_used_up() {
-                return true;
             }
-            let row = self.txn.facts().key(next.space, &next.key);
-            budget.spend(next.key.len() + row.as_ref().map_or(0, |row| row.data_bytes() as usize));
-            match row.filter(|row| row.expires_ms() == Some(next.expires_ms)) {
-                Some(row) => self.remove_expired(&row),
-                // In no row any more. It cannot be, and must not stop the sweep if it is.
-                None => self.txn.put_key_expiry(next.expires_ms, next.space, &next.key, false),
-            }
+        }
+    }
+
+    fn sweep_one(&mut self, next: &KeyExpiry, budget: &mut Budget) {
+        let row = self.txn.facts().key(next.space, &next.key);
+        budget.spend(next.key.len() + row.as_ref().map_or(0, |row| row.data_bytes() as usize));
+        match row.filter(|row| row.expires_ms() == Some(next.expires_ms)) {
+            Some(row) => self.remove_expired(&row),
+            // In no row any more. It cannot be, and must not stop the sweep if it is.
+            None => self.txn.put_key_expiry(next.expires_ms, next.space, &next.key, false),
         }
     }
 
