@@ -146,16 +146,16 @@ impl Inbox {
     }
 
     /// Puts a submission in line. One larger than the whole inbox is taken when nothing is under way.
-    pub(crate) fn put(&self, submission: Submission) -> Result<(), (SubmitError, Submission)> {
+    pub(crate) fn put(&self, submission: Submission) -> Result<(), (SubmitError, Box<Submission>)> {
         let mut state = self.state.lock();
         if state.closed {
-            return Err((SubmitError::Stopped, submission));
+            return Err((SubmitError::Stopped, Box::new(submission)));
         }
         let idle = state.under_way.commands == 0;
         let mut sum = state.under_way;
         sum += submission.ticket.size;
         if (sum.commands > self.commands_max || sum.bytes > BYTES_MAX) && !idle {
-            return Err((SubmitError::Busy, submission));
+            return Err((SubmitError::Busy, Box::new(submission)));
         }
         state.under_way = sum;
         state.waiting.push(submission);
@@ -175,7 +175,7 @@ impl Inbox {
             match self.put(submission) {
                 Ok(()) => return Ok(()),
                 Err((SubmitError::Stopped, _)) => return Err(SubmitError::Stopped),
-                Err((SubmitError::Busy, back)) => submission = back,
+                Err((SubmitError::Busy, back)) => submission = *back,
             }
             room.await;
         }

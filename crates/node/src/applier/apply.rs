@@ -63,7 +63,8 @@ impl<R: RowsMut, T> Applier<R, T> {
                         match piece {
                             Piece::Logged => {
                                 let reads = std::mem::take(&mut reads);
-                                output.work += self.apply_ops(next(), time_ms, reads, &mut partial);
+                                output.work +=
+                                    self.apply_ops(&next(), time_ms, reads, &mut partial);
                             }
                             Piece::Refused(count, refusal) => {
                                 let answers =
@@ -84,7 +85,7 @@ impl<R: RowsMut, T> Applier<R, T> {
         if group.sweeps {
             let sweep = next();
             let mut partial = self.partial_of(0);
-            output.work += self.apply_ops(sweep, time_ms, Vec::new(), &mut partial);
+            output.work += self.apply_ops(&sweep, time_ms, Vec::new(), &mut partial);
             let more = matches!(partial.answers.first(), Some(KeyAnswer::Swept { more: true, .. }));
             if !more {
                 self.sweep_at_ms = time_ms + super::SWEEP_PAUSE_MS;
@@ -110,12 +111,12 @@ impl<R: RowsMut, T> Applier<R, T> {
 
     fn apply_ops(
         &mut self,
-        request: Request,
+        request: &Request,
         time_ms: u64,
         reads: Vec<ReadAt>,
         partial: &mut Partial,
     ) -> usize {
-        let stamp = self.stamp(&request, time_ms);
+        let stamp = self.stamp(request, time_ms);
         let Command::Keys(ops) = &request.command else {
             unreachable!("operations on keys are one command")
         };

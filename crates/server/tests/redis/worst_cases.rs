@@ -292,7 +292,7 @@ fn a_transaction_that_makes_too_much_is_refused_as_a_whole() {
     assert_eq!(client.line("DBSIZE"), "1");
     let many: Vec<String> = (0..100_000).map(|number| number.to_string()).collect();
     let words: Vec<&[u8]> =
-        [&b"DEL"[..]].into_iter().chain(many.iter().map(|key| key.as_bytes())).collect();
+        [&b"DEL"[..]].into_iter().chain(many.iter().map(String::as_bytes)).collect();
     let reply = client.run(&words);
     assert!(reply.starts_with("-ERR the change is too large"), "{reply}");
     assert_eq!(client.line("GET a"), "\"1\"");
