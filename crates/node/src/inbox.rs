@@ -57,15 +57,18 @@ impl std::ops::AddAssign for Size {
 }
 
 impl Ticket {
-    /// Answers; a caller who has gone away gets nothing. Returns what the submission counted for, for
-    /// [`Inbox::release`].
-    pub(crate) fn answer(self, answer: Answer) -> Size {
+    /// What the submission counts for, for [`Inbox::release`].
+    pub(crate) fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Answers; a caller who has gone away gets nothing.
+    pub(crate) fn answer(self, answer: Answer) {
         match (self.reply_to, answer) {
             (ReplyTo::Requests(reply), Answer::Requests(replies)) => drop(reply.send(replies)),
             (ReplyTo::Keys(reply), Answer::Keys(replies)) => drop(reply.send(replies)),
             _ => unreachable!("the answer is to the question"),
         }
-        self.size
     }
 }
 
@@ -194,7 +197,7 @@ impl Inbox {
         Taken::Work
     }
 
-    /// So much has been answered.
+    /// So much is about to be answered.
     pub(crate) fn release(&self, answered: Size) {
         let mut state = self.state.lock();
         state.under_way.commands -= answered.commands;

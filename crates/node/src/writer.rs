@@ -138,10 +138,12 @@ impl Writer {
 
     fn answer(&self, answers: Vec<(Ticket, crate::applier::Answer)>) {
         let mut answered = Size::default();
-        for (ticket, answer) in answers {
-            answered += ticket.answer(answer);
-        }
+        answers.iter().for_each(|(ticket, _)| answered += ticket.size());
+        // First, so that whoever is answered finds room for the next change.
         self.shared.inbox.release(answered);
+        for (ticket, answer) in answers {
+            ticket.answer(answer);
+        }
     }
 }
 

@@ -286,7 +286,7 @@ fn key_step() -> impl Strategy<Value = Step> {
 }
 
 fn user(number: u8) -> UserRef {
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         UserRef::Id(UserId(number.into()))
     } else {
         UserRef::Handle(Handle::parse(&format!("u{number}")).unwrap())
@@ -341,6 +341,23 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
 }
 
 fn take(world: &mut World, step: &Step, zeros: &[u8]) {
+    match step {
+        Step::Wait(ms) => world.now_ms += ms,
+        Step::Idempotent(u, key) => {
+            let idempotency = Some(Idempotency { key: [*key; 16], content: [*u; 8] });
+            let (text, author) = (PostText::parse("once").unwrap(), user(*u));
+            let command = Command::Post { author, text };
+            world.now_ms += 20_000_000;
+            world.request(Request { idempotency, command });
+        }
+        step => match feed_command(world, step) {
+            Some(command) => world.request(Request::from(command)),
+            None => take_op(world, step, zeros),
+        },
+    }
+}
+
+fn take_op(world: &mut World, step: &Step, zeros: &[u8]) {
     const ZERO: BucketId = BucketId(0);
     let names: Vec<String> =
         (0..6).map(|key| format!("key{key}{}", "x".repeat(key * key * 1_000))).collect();
@@ -395,23 +412,7 @@ fn take(world: &mut World, step: &Step, zeros: &[u8]) {
         Step::Create(b) => KeyOp::Create { name: name(b) },
         Step::Drop(b) => KeyOp::Drop { name: name(b) },
         Step::SweepKeys => KeyOp::Sweep,
-        Step::Wait(ms) => {
-            world.now_ms += ms;
-            return;
-        }
-        Step::Idempotent(u, key) => {
-            let idempotency = Some(Idempotency { key: [*key; 16], content: [*u; 8] });
-            let (text, author) = (PostText::parse("once").unwrap(), user(*u));
-            let command = Command::Post { author, text };
-            world.now_ms += 20_000_000;
-            return world.request(Request { idempotency, command });
-        }
-        feed => {
-            if let Some(command) = feed_command(world, feed) {
-                world.request(Request::from(command));
-            }
-            return;
-        }
+        _ => return,
     };
     world.op(op);
 }
