@@ -43,13 +43,18 @@ impl Kept {
 
     /// Compares what the server keeps for the worker with what the worker knows.
     pub(super) fn check(&self, client: &mut Client) {
-        let path = format!("{BUCKET}?prefix={}&limit=1000", self.prefix);
-        let page = client.get(&path).expect(200).json();
-        let items = page["items"].as_array().unwrap().iter();
-        let keys: Vec<&str> = items.map(|item| item["key"].as_str().unwrap()).collect();
+        let mut path = Some(format!("{BUCKET}?prefix={}&limit=1000", self.prefix));
+        let mut keys = Vec::new();
+        while let Some(next) = path {
+            let page = client.get(&next).expect(200).json();
+            let items = page["items"].as_array().unwrap().iter();
+            keys.extend(items.map(|item| item["key"].as_str().unwrap().to_owned()));
+            path = page["next"].as_str().map(str::to_owned);
+        }
+        keys.sort();
         let mut expected: Vec<&String> = self.values.keys().collect();
         expected.sort();
-        assert_eq!(keys, expected);
+        assert_eq!(keys.iter().collect::<Vec<_>>(), expected);
         for (key, value) in &self.values {
             assert_eq!(Self::read(client, key).as_ref(), Some(value), "{key}");
         }

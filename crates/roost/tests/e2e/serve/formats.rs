@@ -54,19 +54,19 @@ fn a_log_of_a_newer_format_is_refused_and_left_as_it_is() {
     server.client().register("ada");
     server.kill();
     for (path, mut segment) in segments(data.path()) {
-        assert_eq!(segment[VERSION_AT..VERSION_AT + 4], [1, 0, 0, 0], "this is version 1");
-        patch(&mut segment, VERSION_AT, &2_u32.to_le_bytes());
+        assert_eq!(segment[VERSION_AT..VERSION_AT + 4], [2, 0, 0, 0], "this is version 2");
+        patch(&mut segment, VERSION_AT, &3_u32.to_le_bytes());
         fs::write(path, segment).unwrap();
     }
     let before = segments(data.path());
     let ended = Process::start(&mut serve(data.path(), &[])).ended();
     assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
-    assert!(ended.err.contains("format 2") && ended.err.contains(".log"), "{ended:#?}");
+    assert!(ended.err.contains("format 3") && ended.err.contains(".log"), "{ended:#?}");
     assert!(ended.out.is_empty(), "no key for data that cannot be read: {ended:#?}");
     assert!(segments(data.path()) == before, "the log has been touched");
 
     for (path, mut segment) in before {
-        patch(&mut segment, VERSION_AT, &1_u32.to_le_bytes());
+        patch(&mut segment, VERSION_AT, &2_u32.to_le_bytes());
         fs::write(path, segment).unwrap();
     }
     Server::open(data.path(), &[]).client().get("/v1/users/@ada").expect(200);
