@@ -10,8 +10,12 @@ const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// Installs what these tests use; returns what cannot be had.
 pub(crate) fn prepare(root: &Path) -> Option<String> {
-    if missing_programs() {
-        install("nodejs npm chromium");
+    // Only what is missing: another source's nodejs brings an npm that Debian's package conflicts with.
+    if !has("node") || !has("npm") {
+        install("nodejs npm");
+    }
+    if !has_chromium() {
+        install("chromium");
     }
     if !missing_programs() && !modules(root) {
         // From the lock file, with nothing of theirs run.
@@ -40,7 +44,11 @@ pub(crate) fn tests(root: &Path) -> Command {
 }
 
 fn missing_programs() -> bool {
-    !has("node") || !has("npm") || !CHROMIUM.into_iter().any(has)
+    !has("node") || !has("npm") || !has_chromium()
+}
+
+fn has_chromium() -> bool {
+    CHROMIUM.into_iter().any(has)
 }
 
 fn modules(root: &Path) -> bool {
