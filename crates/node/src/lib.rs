@@ -2,7 +2,7 @@
 //!
 //! - The writer thread takes what waits in the inbox, costs it, logs it (`commitlog`), applies it to the
 //!   store's rows by the rules of `feed`, and publishes the effects. What it decides is a function,
-//!   [`applier`].
+//!   `applier`.
 //! - The views (home timelines, rendered posts, newest posts by author, samples) consume the effects.
 //! - The sweeper has dead stories removed, and erased from the disk.
 //! - Reads go to the views and to the store, never through the writer.
