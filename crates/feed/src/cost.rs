@@ -190,11 +190,36 @@ impl KeyOp<'_> {
         }
     }
 
+    /// What it costs at most, if that follows from it alone.
+    #[must_use]
+    pub fn known_cost(&self) -> Option<Cost> {
+        match self {
+            Self::Put { old: false, .. }
+            | Self::PutAll { .. }
+            | Self::Remove { .. }
+            | Self::Add { .. } => Some(self.cost(&Unknown)),
+            _ => None,
+        }
+    }
+
     /// Whether keys may have other values afterwards than those whose lengths are known: what follows in
     /// the same group has to be costed with the longest value there can be.
     #[must_use]
     pub fn exchanges_keys(&self) -> bool {
         matches!(self, Self::Swap { .. })
+    }
+}
+
+/// For operations whose cost does not depend on lengths.
+struct Unknown;
+
+impl Lengths for Unknown {
+    fn value_bytes(&self, _: BucketId, _: &[u8]) -> usize {
+        VALUE_BYTES_MAX
+    }
+
+    fn bucket_count(&self) -> usize {
+        usize::MAX
     }
 }
 

@@ -226,7 +226,8 @@ impl Node {
     /// is better submitted apart from others.
     #[must_use]
     pub fn takes_long(&self, op: &KeyOp<'_>) -> bool {
-        op.cost(&self.keys()).work > PLAIN_WORK_MAX
+        let cost = op.known_cost().unwrap_or_else(|| op.cost(&self.keys()));
+        cost.work > PLAIN_WORK_MAX
     }
 
     /// As [`Node::submit_keys`], but waits for room instead of reporting [`SubmitError::Busy`]: for

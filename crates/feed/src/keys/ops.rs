@@ -5,13 +5,37 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 use super::op::KeyOp;
+use crate::cost::Cost;
 
 /// Operations one after the other, as the log keeps them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct KeyOps {
     count: u32,
     bytes: ByteBuf,
+    /// What they cost together, as long as that follows from them alone. Not logged.
+    #[serde(skip)]
+    cost: KnownCost,
 }
+
+/// See [`KeyOps::known_cost`].
+#[derive(Clone, Copy, Debug)]
+struct KnownCost(Option<Cost>);
+
+/// Of operations that are read back nothing is known; of none at all everything.
+impl Default for KnownCost {
+    fn default() -> Self {
+        Self(Some(Cost::default()))
+    }
+}
+
+/// The same operations, whatever is known of them.
+impl PartialEq for KeyOps {
+    fn eq(&self, other: &Self) -> bool {
+        (self.count, &self.bytes) == (other.count, &other.bytes)
+    }
+}
+
+impl Eq for KeyOps {}
 
 /// A place between two operations of a [`KeyOps`]; the default is before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,12 +55,23 @@ impl KeyOps {
             Err(error) => unreachable!("an operation serialises into memory: {error}"),
         };
         self.count += 1;
+        let cost = op.known_cost();
+        self.cost = KnownCost(self.cost.0.and_then(|sum| Some(sum.and(cost?))));
+    }
+
+    /// What they cost together, if it does not depend on what keys have: nothing has to be looked up then,
+    /// and no operation belongs to a transaction.
+    #[must_use]
+    pub fn known_cost(&self) -> Option<Cost> {
+        // Read back from the log, they have a count and no cost.
+        self.cost.0.filter(|cost| cost.rows > 0 || self.count == 0)
     }
 
     /// Moves all of `other` to the end.
     pub fn append(&mut self, other: &mut Self) {
         self.bytes.extend_from_slice(&other.bytes);
         self.count += other.count;
+        self.cost = KnownCost(None);
         other.clear();
     }
 
@@ -44,6 +79,7 @@ impl KeyOps {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
+        self.cost = KnownCost::default();
     }
 
     /// Number of operations.
@@ -84,6 +120,12 @@ impl KeyOps {
         })
     }
 
+    /// The place after the last operation.
+    #[must_use]
+    pub fn end(&self) -> OpPlace {
+        OpPlace { ops: self.len(), bytes: self.bytes.len() }
+    }
+
     /// The operation after `place`, and the place after it.
     ///
     /// # Panics
@@ -113,7 +155,8 @@ impl KeyOps {
     #[must_use]
     pub fn between(&self, from: OpPlace, to: OpPlace) -> Self {
         let bytes = self.bytes.get(from.bytes..to.bytes).unwrap_or_default();
-        Self { count: (to.ops - from.ops) as u32, bytes: ByteBuf::from(bytes) }
+        let (count, cost) = ((to.ops - from.ops) as u32, KnownCost(None));
+        Self { count, bytes: ByteBuf::from(bytes), cost }
     }
 }
 

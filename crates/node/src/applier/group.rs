@@ -206,6 +206,9 @@ impl<R: RowsMut, T> Applier<R, T> {
         from: OpPlace,
         admit_costly: bool,
     ) -> Option<TakenOps> {
+        if let Some(taken) = self.take_all(group, ops, from) {
+            return Some(taken);
+        }
         let lengths = GroupLengths::new(Facts::new(&self.rows), group.cost.longest);
         let mut taken =
             TakenOps { pieces: SmallVec::new(), up_to: from, held: self.answers.empty() };
@@ -240,6 +243,20 @@ impl<R: RowsMut, T> Applier<R, T> {
             taken.up_to = after;
         }
         Some(taken)
+    }
+
+    /// All operations at once, if their cost is known without a look at each, and there is room for it:
+    /// most submissions are many short changes.
+    fn take_all(&self, group: &mut Group<T>, ops: &KeyOps, from: OpPlace) -> Option<TakenOps> {
+        let cost = ops.known_cost().filter(|cost| cost.work <= PLAIN_WORK_MAX)?;
+        let (whole, bytes) = (from.ops == 0, ENTRY_BYTES_MAX + ops.bytes());
+        let fits = group.has_room(&cost, ops.len(), bytes);
+        if !whole || ops.is_empty() || !fits || self.facts().has_cold_keys() {
+            return None;
+        }
+        group.count(&cost, ops.len());
+        let pieces = [Range::Logged(from, ops.end())].into();
+        Some(TakenOps { pieces, up_to: ops.end(), held: self.answers.empty() })
     }
 
     /// Adds a sweep if keys have expired or lost their bucket. It has room beyond that of the group, so
