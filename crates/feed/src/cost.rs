@@ -33,6 +33,9 @@ const MENTIONS_MAX: usize = POST_CHARS_MAX / 2;
 /// What looking up or changing a row counts as work, in bytes copied: it takes about as long.
 pub const WORK_PER_ROW: usize = 512;
 
+/// Looking up a handle and writing a mention, which takes longer than other rows.
+pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
+
 /// What a command costs at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
@@ -106,7 +109,8 @@ impl Command {
             | Self::Unfriend { .. } => Cost::of_rows(6, 64),
             Self::Post { text: post, .. } => {
                 let mentions = post.as_str().matches('@').count().min(MENTIONS_MAX);
-                Cost::of_rows(4 + mentions, text(post) + 8 * mentions + 64)
+                let cost = Cost::of_rows(4 + mentions, text(post) + 8 * mentions + 64);
+                Cost { work: cost.work + mentions * MENTION_WORK, ..cost }
             }
             Self::DeletePost { .. } => Cost::of_rows(4 + MENTIONS_MAX, 64),
             Self::TellStory { text: story, .. } => Cost::of_rows(5, text(story) + 64),
@@ -193,6 +197,9 @@ impl KeyOp<'_> {
     /// What it costs at most, if that follows from it alone.
     #[must_use]
     pub fn known_cost(&self) -> Option<Cost> {
+        if !self.has_possible_keys() {
+            return None;
+        }
         match self {
             Self::Put { old: false, .. }
             | Self::PutAll { .. }
@@ -262,7 +269,8 @@ fn each<T>(items: &[T], cost: impl Fn(&T) -> Cost) -> Cost {
 
 /// Rows of the sweep, and one more that is read before it ends: its key is of any length, its value too.
 fn sweep() -> Cost {
-    let rows = SWEEP_ROWS_MAX as usize + 1;
+    // One more than the sweep may remove, and what its walks look at.
+    let rows = SWEEP_ROWS_MAX as usize + 65;
     let keys = SWEEP_BYTES_MAX + KEY_BYTES_MAX;
     Cost {
         rows: 4 * rows + 16,

@@ -147,6 +147,11 @@ impl<'a> Txn<'a> {
         self.work
     }
 
+    /// Counts work that is no writing of values.
+    pub(crate) fn add_work(&mut self, work: usize) {
+        self.work += work;
+    }
+
     /// The facts as they are now, earlier changes of this transaction included.
     #[must_use]
     pub fn facts(&self) -> Facts<'_, dyn RowsMut + 'a> {

@@ -230,16 +230,18 @@ pub struct WalkLimit {
     pub rows: usize,
     /// Bytes of keys and values; exceeded by one row at most.
     pub bytes: usize,
+    /// Rows looked at, of other spaces too, after which the step ends though it has found less, or nothing.
+    pub visits: usize,
 }
 
 impl WalkLimit {
     /// No limit.
-    pub const NONE: Self = Self { rows: usize::MAX, bytes: usize::MAX };
+    pub const NONE: Self = Self { rows: usize::MAX, bytes: usize::MAX, visits: usize::MAX };
 
-    /// So many rows, of 4 MiB together.
+    /// So many rows, of 4 MiB together, out of 16,384 or somewhat more: less than a millisecond.
     #[must_use]
     pub const fn rows(rows: usize) -> Self {
-        Self { rows: if rows == 0 { 1 } else { rows }, bytes: 4 << 20 }
+        Self { rows: if rows == 0 { 1 } else { rows }, bytes: 4 << 20, visits: 1 << 14 }
     }
 }
 

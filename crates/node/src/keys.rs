@@ -118,8 +118,14 @@ impl<'a> Keys<'a> {
     /// A key. May read the disk.
     #[must_use]
     pub fn row(&self, bucket: BucketId, key: &[u8]) -> Option<KeyRow> {
-        let bucket = self.store.bucket(bucket)?;
-        self.store.key(bucket.space, key).filter(|row| row.is_live(self.now_ms))
+        loop {
+            let space = self.store.bucket(bucket)?.space;
+            let row = self.store.key(space, key);
+            // Emptied while the disk was read, the space may be another bucket's by now.
+            if self.store.bucket(bucket)?.space == space {
+                return row.filter(|row| row.is_live(self.now_ms));
+            }
+        }
     }
 
     /// Live keys from `cursor` on, in the store's own order: at most so many, fewer if they hold more than

@@ -48,7 +48,7 @@ impl Writer {
     pub(crate) fn run(mut self) -> Result<(), DiskError> {
         let mut taken = Vec::new();
         loop {
-            let patience = if self.applier.has_queue() {
+            let patience = if self.applier.has_work() {
                 Duration::ZERO
             } else if self.applier.expects_sweep() {
                 PATIENCE_WITH_EXPIRIES

@@ -46,8 +46,8 @@ impl<S: AsyncRead + Unpin> HeadGuard<S> {
             return true;
         }
         // A buffer that is full is doubled.
-        let held = self.held.get_or_insert_with(|| self.memory.empty());
-        self.memory.grow(held, 2 * head).is_ok()
+        let held = self.held.get_or_insert_with(|| self.memory.heads.empty());
+        held.resize(2 * head)
     }
 }
 

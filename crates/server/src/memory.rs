@@ -1,9 +1,9 @@
 //! Memory of HTTP requests: bodies as they arrive, drawings, batches, and answers until they are sent.
 //!
-//! Small and large amounts have budgets of their own, so that a few clients that send or take what is
+//! Small amounts, large ones and long heads have budgets of their own, so that a few clients that send or take what is
 //! large do not stop everybody's ordinary requests.
 //!
-//! **Invariant:** all requests together hold no more than the two budgets, beside what every connection
+//! **Invariant:** all requests together hold no more than the three budgets, beside what every connection
 //! may hold ([`CONNECTION_BYTES`]). What does not fit is refused with 503 before it is held.
 
 use bytes::Bytes;
@@ -15,6 +15,8 @@ use crate::http::error::Problem;
 const SMALL_BYTES_MAX: usize = 64 << 10;
 /// One part in so many is for small amounts.
 const SMALL_PART: usize = 4;
+/// One part in so many is for long heads, out of that for small amounts.
+const HEADS_PART: usize = 16;
 /// A body of so many bytes reserves nothing: ordinary requests are shorter.
 pub(crate) const BODY_BYTES_FREE: usize = 4 << 10;
 /// An answer of so many bytes reserves nothing. The answer to every change is shorter, so a change that is
@@ -30,12 +32,18 @@ pub const CONNECTION_BYTES: usize =
 pub(crate) struct RequestMemory {
     small: MemoryBudget,
     large: MemoryBudget,
+    /// For heads: whoever has not said who they are has no part in the others.
+    pub(crate) heads: MemoryBudget,
 }
 
 impl RequestMemory {
     pub(crate) fn new(bytes: usize) -> Self {
-        let small = bytes / SMALL_PART;
-        Self { small: MemoryBudget::new(small), large: MemoryBudget::new(bytes - small) }
+        let (small, heads) = (bytes / SMALL_PART, bytes / HEADS_PART);
+        Self {
+            small: MemoryBudget::new(small - heads),
+            large: MemoryBudget::new(bytes - small),
+            heads: MemoryBudget::new(heads),
+        }
     }
 
     /// Reserves so many bytes.
@@ -69,7 +77,7 @@ impl RequestMemory {
 
     /// Bytes that are reserved now.
     pub(crate) fn used(&self) -> u64 {
-        (self.small.used() + self.large.used()) as u64
+        (self.small.used() + self.large.used() + self.heads.used()) as u64
     }
 }
 

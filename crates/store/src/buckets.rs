@@ -3,7 +3,7 @@
 //! A key's row is looked for in the active overlay, in the frozen one, among the resident rows, and on
 //! disk; the first that knows of it is right.
 
-use feed::keys::{Bucket, KeyRow};
+use feed::keys::{Bucket, KeyRow, is_possible_key};
 use feed::limits::NUMBERED_BUCKETS;
 use feed::{BucketId, Space, WalkLimit};
 use hashbrown::HashMap;
@@ -66,6 +66,10 @@ impl Store {
 
     fn known_key(&self, hash: u64, space: Space, key: &[u8]) -> Option<Option<KeyRow>> {
         let shared = self.shared();
+        if !is_possible_key(key) {
+            // No layer has it, and the engine takes no such name.
+            return Some(None);
+        }
         if let Some(row) = shared.layers.load().key(hash, space, key) {
             return Some(Some(row).filter(|row| !row.is_removed()));
         }
@@ -112,9 +116,10 @@ impl Store {
     ) -> (Vec<KeyRow>, Option<u64>) {
         let mut found = Vec::new();
         let (mut next, mut left) = (Some(cursor), limit);
-        while let Some(begin) = next.filter(|_| left.rows > 0 && left.bytes > 0) {
+        while let Some(begin) = next.filter(|_| left.rows > 0 && left.bytes > 0 && left.visits > 0)
+        {
             let before = found.len();
-            next = self.walk_piece(space, begin, left, &mut found);
+            next = self.walk_piece(space, begin, &mut left, &mut found);
             let new = found.get(before..).unwrap_or_default();
             left.rows = left.rows.saturating_sub(new.len());
             left.bytes = left.bytes.saturating_sub(bytes_of(new.iter()));
@@ -127,15 +132,17 @@ impl Store {
         &self,
         space: Space,
         from: u64,
-        limit: WalkLimit,
+        left: &mut WalkLimit,
         found: &mut Vec<KeyRow>,
     ) -> Option<u64> {
+        let limit = *left;
         let shared = self.shared();
         let layers = shared.layers.load();
         let mut below = Vec::new();
         let was_complete = shared.resident.is_complete();
+        let mut visited = 1;
         if was_complete {
-            shared.resident.table.collect(shard_of(from), space, from, &mut below);
+            visited += shared.resident.table.collect(shard_of(from), space, from, &mut below);
         }
         // Asked again after the look: a row may have been dropped meanwhile.
         let end = if was_complete && shared.resident.is_complete() {
@@ -148,7 +155,7 @@ impl Store {
         let mut collect = |rank: u8, table: &KeyTable| {
             let mut taken = Vec::new();
             for shard in shard_of(from)..=shard_of(end) {
-                table.collect(shard, space, from, &mut taken);
+                visited += table.collect(shard, space, from, &mut taken);
             }
             let within = taken.into_iter().filter(|(hash, _)| *hash <= end);
             rows.extend(within.map(|(hash, row)| (hash, rank, row)));
@@ -157,6 +164,7 @@ impl Store {
         if let Some(frozen) = &layers.frozen {
             collect(1, &frozen.keys);
         }
+        left.visits = left.visits.saturating_sub(visited);
         rows.extend(below.into_iter().map(|(hash, row)| (hash, 2, row)));
         rows.sort_unstable_by(|(hash, rank, row), (other_hash, other_rank, other)| {
             (hash, row.key(), rank).cmp(&(other_hash, other.key(), other_rank))

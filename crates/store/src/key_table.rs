@@ -10,6 +10,8 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use crate::hash::KeyHasher;
 
 pub(crate) const SHARD_BITS: u32 = 10;
+/// A table with room for fewer rows is left as it is.
+const SPARE_ROWS_MIN: usize = 64;
 /// The last shard.
 pub(crate) const LAST_SHARD: usize = (1 << SHARD_BITS) - 1;
 
@@ -121,26 +123,40 @@ impl KeyTable {
             if shard.rows.get_bucket(place).is_some_and(|row| !row.take_used())
                 && let Ok(entry) = shard.rows.get_bucket_entry(place)
             {
-                return Some(entry.remove().0.memory_bytes());
+                let freed = entry.remove().0.memory_bytes();
+                return Some(freed + self.shrink(shard));
             }
         }
         None
     }
 
-    /// Appends the rows of `space` in one shard whose hash is at least `from`, with their hashes.
+    /// Gives back room for rows if far fewer are left; returns by how many bytes memory shrank.
+    fn shrink(&self, shard: &mut KeyShard) -> usize {
+        if shard.rows.capacity() < SPARE_ROWS_MIN || shard.rows.len() > shard.rows.capacity() / 4 {
+            return 0;
+        }
+        let before = shard.rows.allocation_size();
+        let fewer = 2 * shard.rows.len();
+        shard.rows.shrink_to(fewer, |row| place_of(self.hash_of(row)));
+        before - shard.rows.allocation_size()
+    }
+
+    /// Appends the rows of `space` in one shard whose hash is at least `from`, with their hashes. Returns
+    /// how many rows it looked at.
     pub(crate) fn collect(
         &self,
         number: usize,
         space: Space,
         from: u64,
         found: &mut Vec<(u64, KeyRow)>,
-    ) {
+    ) -> usize {
         let shard = self.shard(number).read();
         let rows = shard.rows.iter().filter(|row| row.space() == space);
         let hashed = rows.map(|row| (self.hash_of(row), row));
         found.extend(
             hashed.filter(|(hash, _)| *hash >= from).map(|(hash, row)| (hash, row.clone())),
         );
+        shard.rows.len()
     }
 
     /// All rows, in their order on disk.

@@ -1,6 +1,7 @@
 //! Publishing and deleting posts.
 
 use crate::command::{Done, Effect, Outcome, Refusal, UserRef};
+use crate::cost::MENTION_WORK;
 use crate::facts::Txn;
 use crate::ids::{PostId, Stamp, UserId};
 use crate::limits;
@@ -21,6 +22,7 @@ pub(super) fn publish(
     let (reply_to, mentions) = addressees(txn, text);
     let post = Post { author, text: text.clone(), reply_to, mentions };
     let id = PostId(stamp.0);
+    txn.add_work(post.mentions.len() * MENTION_WORK);
     txn.put_post(id, &post);
     txn.count(author, |counts| super::step(&mut counts.posts, true));
     txn.total(|totals| super::step_total(&mut totals.posts, true));

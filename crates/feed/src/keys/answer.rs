@@ -68,6 +68,9 @@ pub enum KeyRefusal {
     /// No more spaces: as many buckets were emptied or made as there are numbers.
     #[error("buckets were emptied too often")]
     SpacesUsedUp,
+    /// No key is empty or so long.
+    #[error("a key has 1 to {} bytes", limits::KEY_BYTES_MAX)]
+    BadKey,
     /// The operation, or the transaction it belongs to, may change more than one write of the log may.
     #[error(
         "the change is too large: at most {} keys and {} MiB of new values together",

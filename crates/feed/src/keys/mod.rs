@@ -17,7 +17,7 @@ mod row;
 use serde::{Deserialize, Serialize};
 
 pub use answer::{KeyAnswer, KeyRefusal};
-pub use op::{Expiry, KeyOp, Only, OnlyExpiry, Watched};
+pub use op::{Expiry, KeyOp, Only, OnlyExpiry, Watched, is_possible_key};
 pub use ops::{KeyOps, OpPlace};
 pub use row::{KeyParts, KeyRow};
 pub use serde_bytes::Bytes;

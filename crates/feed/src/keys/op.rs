@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
 use crate::ids::{BucketId, Stamp};
+use crate::limits::KEY_BYTES_MAX;
 use crate::text::BucketName;
 
 /// One change. It is applied as a whole or, if refused, not at all. Each has a stamp of its own.
@@ -208,6 +209,15 @@ pub enum KeyOp<'a> {
 }
 
 impl<'a> KeyOp<'a> {
+    /// Whether all keys it names can be keys. Whatever names others is not logged: no store has a place
+    /// for them.
+    #[must_use]
+    pub fn has_possible_keys(&self) -> bool {
+        let mut possible = true;
+        self.each_key(&mut |_, key| possible &= is_possible_key(key));
+        possible
+    }
+
     /// Calls `each` with every key whose row the operation looks up.
     pub fn each_key(&self, each: &mut dyn FnMut(BucketId, &'a Bytes)) {
         match self {
@@ -246,6 +256,12 @@ impl<'a> KeyOp<'a> {
             | Self::FlushNumbered => {}
         }
     }
+}
+
+/// Whether there can be such a key.
+#[must_use]
+pub fn is_possible_key(key: &[u8]) -> bool {
+    (1..=KEY_BYTES_MAX).contains(&key.len())
 }
 
 /// A key as it was when a client began to watch it.

@@ -87,6 +87,7 @@ impl<R: RowsMut, T> Applier<R, T> {
             let mut partial = self.partial_of(0);
             output.work += self.apply_ops(&sweep, time_ms, Vec::new(), &mut partial);
             let more = matches!(partial.answers.first(), Some(KeyAnswer::Swept { more: true, .. }));
+            self.sweep_more = more;
             if !more {
                 self.sweep_at_ms = time_ms + super::SWEEP_PAUSE_MS;
             }

@@ -20,6 +20,10 @@ const GROUP_WORK_MAX: usize = 32 << 20;
 /// A submission whose first change takes more work than this waits until no other waits, so that
 /// whoever changes long values again and again delays nobody else.
 pub(crate) const PLAIN_WORK_MAX: usize = 1 << 20;
+/// Work of one submission in a group while others wait: about 5 ms.
+const SHARE_WORK_MAX: usize = 8 << 20;
+/// Groups that may have no room for the first costly change before one begins with it.
+const COSTLY_PASSED_MAX: usize = 8;
 /// What a command takes in the log besides its longest text.
 const ENTRY_BYTES_MAX: usize = 1_024;
 /// What a command that is no operation on keys takes in the log.
@@ -44,12 +48,16 @@ pub(super) struct Group<T> {
     pub(super) commands: usize,
     payload: Vec<u8>,
     cost: Cost,
+    /// Work up to which the submission at hand may fill the group.
+    share: usize,
 }
 
 /// What became of a submission.
 enum Taken<T> {
     /// All of it is in the group.
     All,
+    /// It has had its share of the group; this is left.
+    Part(Queued<T>),
     /// The group is full; this is left.
     Full(Queued<T>),
     /// It costs much, and is to wait for its turn.
@@ -65,6 +73,7 @@ impl<T> Group<T> {
             commands: 0,
             payload: Vec::new(),
             cost: Cost::default(),
+            share: usize::MAX,
         }
     }
 
@@ -92,6 +101,16 @@ impl<T> Group<T> {
                 && sum.work <= GROUP_WORK_MAX
     }
 
+    /// Whether the submission at hand has had its share.
+    fn is_shared_out(&self) -> bool {
+        self.cost.work >= self.share
+    }
+
+    /// What is left of a submission, and whether that is for want of room.
+    fn rest(&self, queued: Queued<T>) -> Taken<T> {
+        if self.is_shared_out() { Taken::Part(queued) } else { Taken::Full(queued) }
+    }
+
     /// Counts a change whose bytes are added later.
     fn count(&mut self, cost: &Cost, commands: usize) {
         self.cost = self.cost.and(*cost);
@@ -116,22 +135,24 @@ impl<R: RowsMut, T> Applier<R, T> {
             return;
         }
         let mut group = Group::new();
+        if self.costly_passed >= COSTLY_PASSED_MAX {
+            self.take_costly(&mut group);
+        }
         while let Some(queued) = self.plain.pop_front() {
+            group.share = group.cost.work.saturating_add(SHARE_WORK_MAX);
             match self.take(&mut group, queued, false) {
                 Taken::All => {}
                 Taken::Costly(queued) => self.costly.push_back(queued),
+                // Others have their turn before the rest of it.
+                Taken::Part(queued) => self.plain.push_back(queued),
                 Taken::Full(queued) => {
                     self.plain.push_front(queued);
                     break;
                 }
             }
         }
-        if let Some(queued) = self.costly.pop_front() {
-            match self.take(&mut group, queued, true) {
-                Taken::All => {}
-                Taken::Full(queued) | Taken::Costly(queued) => self.costly.push_front(queued),
-            }
-        }
+        group.share = usize::MAX;
+        self.take_costly(&mut group);
         self.add_sweep(&mut group, now_ms);
         if group.requests.is_empty() {
             // Nothing is logged, but there may be refusals.
@@ -142,9 +163,30 @@ impl<R: RowsMut, T> Applier<R, T> {
         self.proposed = Some(group);
     }
 
+    /// Takes as much of the first costly submission as there is room for.
+    fn take_costly(&mut self, group: &mut Group<T>) {
+        let Some(queued) = self.costly.pop_front() else {
+            self.costly_passed = 0;
+            return;
+        };
+        let before = group.commands;
+        match self.take(group, queued, true) {
+            Taken::All => {}
+            Taken::Full(queued) | Taken::Part(queued) | Taken::Costly(queued) => {
+                self.costly.push_front(queued);
+            }
+        }
+        self.costly_passed = if group.commands > before { 0 } else { self.costly_passed + 1 };
+    }
+
     /// Whether something waits that is not proposed.
     pub(crate) fn has_queue(&self) -> bool {
         !self.plain.is_empty() || !self.costly.is_empty()
+    }
+
+    /// Whether there is something to do though nothing is asked for.
+    pub(crate) fn has_work(&self) -> bool {
+        self.has_queue() || self.sweep_more
     }
 
     fn take(&mut self, group: &mut Group<T>, queued: Queued<T>, costly: bool) -> Taken<T> {
@@ -155,7 +197,7 @@ impl<R: RowsMut, T> Applier<R, T> {
                 let mut count = 0;
                 while let Some(request) = requests.as_slice().first() {
                     let cost = request.cost();
-                    if !group.has_room(&cost, 1, REQUEST_BYTES_MAX) {
+                    if group.is_shared_out() || !group.has_room(&cost, 1, REQUEST_BYTES_MAX) {
                         break;
                     }
                     group.count(&cost, 1);
@@ -171,7 +213,7 @@ impl<R: RowsMut, T> Applier<R, T> {
                 if count > 0 {
                     group.waiting.push(Waiting { id, ticket: None, part });
                 }
-                Taken::Full(Queued { id, ticket, rest: Rest::Requests(requests) })
+                group.rest(Queued { id, ticket, rest: Rest::Requests(requests) })
             }
             Rest::Keys { ops, next, reads } => {
                 let Some(taken) = self.take_ops(group, &ops, next, costly || !whole) else {
@@ -192,7 +234,7 @@ impl<R: RowsMut, T> Applier<R, T> {
                     group.waiting.push(Waiting { id, ticket: None, part });
                 }
                 let rest = Rest::Keys { ops: rest, next: taken.up_to, reads: later };
-                Taken::Full(Queued { id, ticket, rest })
+                group.rest(Queued { id, ticket, rest })
             }
         }
     }
@@ -218,9 +260,18 @@ impl<R: RowsMut, T> Applier<R, T> {
                 return None;
             }
             let count = after.ops - taken.up_to.ops;
-            let refusal = if cost.bytes > CHANGE_BYTES_MAX || cost.rows > CHANGE_ROWS_MAX {
+            let refusal = if !has_possible_keys(ops, taken.up_to, after) {
+                Some(KeyRefusal::BadKey)
+            } else if cost.bytes > CHANGE_BYTES_MAX
+                || cost.rows > CHANGE_ROWS_MAX
+                || cost.answer > self.answers.limit()
+            {
                 Some(KeyRefusal::TooLarge)
             } else if !taken.held.resize(taken.held.bytes() + cost.answer) {
+                if group.commands > 0 {
+                    // What others in this group keep, or its longest value, says nothing about the next.
+                    break;
+                }
                 Some(KeyRefusal::Busy)
             } else {
                 None
@@ -231,7 +282,7 @@ impl<R: RowsMut, T> Applier<R, T> {
                 bytes += ENTRY_BYTES_MAX;
             } else {
                 bytes += ops.bytes_between(taken.up_to, after);
-                if !group.has_room(&cost, count, bytes) {
+                if group.is_shared_out() || !group.has_room(&cost, count, bytes) {
                     break;
                 }
                 group.count(&cost, count);
@@ -248,7 +299,7 @@ impl<R: RowsMut, T> Applier<R, T> {
     /// All operations at once, if their cost is known without a look at each, and there is room for it:
     /// most submissions are many short changes.
     fn take_all(&self, group: &mut Group<T>, ops: &KeyOps, from: OpPlace) -> Option<TakenOps> {
-        let cost = ops.known_cost().filter(|cost| cost.work <= PLAIN_WORK_MAX)?;
+        let cost = ops.known_cost().filter(|cost| cost.work <= SHARE_WORK_MAX)?;
         let (whole, bytes) = (from.ops == 0, ENTRY_BYTES_MAX + ops.bytes());
         let fits = group.has_room(&cost, ops.len(), bytes);
         if !whole || ops.is_empty() || !fits || self.facts().has_cold_keys() {
@@ -314,6 +365,20 @@ fn log_pieces<T>(group: &mut Group<T>, ops: KeyOps, pieces: &[Range]) -> KeyOps 
         }
     }
     ops
+}
+
+/// Whether all keys named between two places can be keys.
+fn has_possible_keys(ops: &KeyOps, from: OpPlace, to: OpPlace) -> bool {
+    let mut place = from;
+    while place.ops < to.ops
+        && let Some((op, next)) = ops.next(place)
+    {
+        if !op.has_possible_keys() {
+            return false;
+        }
+        place = next;
+    }
+    true
 }
 
 /// The cost of the operation or transaction after `place`, and the place after that.

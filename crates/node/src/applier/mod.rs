@@ -44,9 +44,11 @@ pub(crate) struct Applier<R, T> {
     /// What is not in a group yet: what costs little, and what costs much.
     plain: VecDeque<Queued<T>>,
     costly: VecDeque<Queued<T>>,
+    /// Groups that had no room for the first of these.
+    costly_passed: usize,
     /// In the log or on the way there; not applied.
     proposed: Option<Group<T>>,
-    /// Submissions of which a part is applied and a part is not in a group yet: two at most.
+    /// Submissions of which a part is applied and a part is not in a group yet.
     partial: Vec<(u64, Partial)>,
     next_id: u64,
     /// Memory of rows that are kept for answers.
@@ -56,6 +58,8 @@ pub(crate) struct Applier<R, T> {
     sweep_at_ms: u64,
     /// Whether there may be dead keys, now or later.
     may_sweep: bool,
+    /// Whether the last sweep left something.
+    sweep_more: bool,
 }
 
 /// What happens to an applier.
@@ -118,12 +122,14 @@ impl<R: RowsMut, T> Applier<R, T> {
             clock: StampClock::new(last),
             plain: VecDeque::new(),
             costly: VecDeque::new(),
+            costly_passed: 0,
             proposed: None,
             partial: Vec::new(),
             next_id: 0,
             answers,
             sweep_at_ms: 0,
             may_sweep: true,
+            sweep_more: false,
         }
     }
 

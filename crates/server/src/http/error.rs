@@ -222,6 +222,7 @@ impl From<KeyRefusal> for Problem {
             | KeyRefusal::NotFinite
             | KeyRefusal::TooLong
             | KeyRefusal::TooLarge
+            | KeyRefusal::BadKey
             | KeyRefusal::Busy
             | KeyRefusal::SameKey => (StatusCode::UNPROCESSABLE_ENTITY, "bad_value"),
         };

@@ -150,6 +150,8 @@ impl Client {
             return;
         }
         let words = command.arguments().len();
+        // Each may be a key to look up.
+        self.work += words;
         let covered = words <= WORDS_FREE || self.memory.words.cover(words * WORD_BYTES);
         let words: WordList<'_> =
             command.arguments().take(if covered { words } else { 0 }).collect();

@@ -195,7 +195,9 @@ impl Planned {
 
     /// The operations: the beginning with what was watched, and the changes.
     fn operations(&mut self, watched: &WatchedKeys) -> KeyOps {
-        let watched = watched.keys.iter().map(|((bucket, key), version)| Watched {
+        // What cannot be a key never comes to exist.
+        let possible = watched.keys.iter().filter(|((_, key), _)| is_possible(key));
+        let watched = possible.map(|((bucket, key), version)| Watched {
             bucket: *bucket,
             key: bytes(key),
             version: *version,

@@ -1,7 +1,7 @@
 //! Keys, whatever they hold: DEL, EXISTS, RENAME, COPY, DUMP and the like.
 
 use feed::BucketId;
-use feed::keys::{Expiry, KeyAnswer, KeyOp, Only};
+use feed::keys::{Expiry, KeyAnswer, KeyOp, Only, is_possible_key};
 use feed::limits::NUMBERED_BUCKETS;
 use resp::Encoder;
 
@@ -167,7 +167,8 @@ pub(crate) const COMMANDS: &[Spec] = &[
 ];
 
 fn del<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> {
-    let keys = words.iter().map(|key| bytes(key)).collect();
+    // What cannot be a key is none.
+    let keys = words.iter().filter(|key| is_possible_key(key)).map(|key| bytes(key)).collect();
     Ok(Plan::Change(KeyOp::Remove { bucket: scope.bucket, keys }, number))
 }
 

@@ -5,7 +5,6 @@ use std::cell::{Cell, RefCell};
 
 use feed::BucketId;
 use feed::keys::KeyRow;
-use feed::limits::KEY_BYTES_MAX;
 use node::{Found, Keys, Node};
 use resp::Encoder;
 use smallvec::SmallVec;
@@ -216,7 +215,7 @@ impl<'r> Reader<'r> {
 
 /// Whether there can be such a key.
 pub(crate) fn is_possible(key: &[u8]) -> bool {
-    (1..=KEY_BYTES_MAX).contains(&key.len())
+    feed::keys::is_possible_key(key)
 }
 
 fn in_memory(keys: &Keys<'_>, bucket: BucketId, key: &[u8]) -> Result<Option<KeyRow>, Stop> {

@@ -2,11 +2,14 @@
 //! of spaces that no bucket has.
 
 use super::Keys;
+use crate::cost::WORK_PER_ROW;
 use crate::facts::KeyExpiry;
 use crate::keys::{KeyAnswer, KeyRow};
 use crate::limits::{SWEEP_BYTES_MAX, SWEEP_ROWS_MAX};
 use crate::rows::WalkLimit;
 
+/// What one step of a walk counts as, in rows.
+const WALK_ROWS: usize = 64;
 /// Expiries that are read at a time.
 const STRIDE: usize = 64;
 
@@ -14,6 +17,8 @@ const STRIDE: usize = 64;
 struct Budget {
     rows: usize,
     bytes: usize,
+    /// Rows removed so far.
+    removed: u32,
 }
 
 impl Budget {
@@ -23,6 +28,7 @@ impl Budget {
 
     /// Counts a row, with what had to be read to remove it.
     fn spend(&mut self, bytes: usize) {
+        self.removed += 1;
         self.rows = self.rows.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(bytes);
     }
@@ -30,9 +36,10 @@ impl Budget {
 
 impl Keys<'_, '_> {
     pub(super) fn sweep(&mut self) -> KeyAnswer {
-        let mut budget = Budget { rows: SWEEP_ROWS_MAX as usize, bytes: SWEEP_BYTES_MAX };
+        let mut budget =
+            Budget { rows: SWEEP_ROWS_MAX as usize, bytes: SWEEP_BYTES_MAX, removed: 0 };
         let more = self.sweep_expired(&mut budget) || self.sweep_orphaned(&mut budget);
-        KeyAnswer::Swept { rows: SWEEP_ROWS_MAX - budget.rows as u32, more }
+        KeyAnswer::Swept { rows: budget.removed, more }
     }
 
     /// Removes keys in the order in which they expired; returns whether more have.
@@ -77,8 +84,11 @@ impl Keys<'_, '_> {
             if budget.is_used_up() {
                 return true;
             }
-            let limit = WalkLimit { rows: budget.rows, bytes: budget.bytes };
+            let limit = WalkLimit { bytes: budget.bytes, ..WalkLimit::rows(budget.rows) };
             let (rows, next) = self.txn.facts().rows_of_keys(space, cursor, limit);
+            // A walk looks at rows of other spaces as well.
+            budget.rows = budget.rows.saturating_sub(WALK_ROWS);
+            self.txn.add_work(WALK_ROWS * WORK_PER_ROW);
             for row in &rows {
                 self.txn.remove_orphaned_key(row, self.stamp);
                 budget.spend(row.data_bytes() as usize);
