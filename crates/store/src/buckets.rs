@@ -16,6 +16,9 @@ use crate::store::{Layers, Store};
 
 /// Rows read from disk by one step of warming up.
 const WARM_ROWS: usize = 1_024;
+/// Bytes of rows after which such a step ends, since a row may be as long as a value: it takes this and one
+/// row at most, beside the budget.
+const WARM_BYTES: usize = 4 << 20;
 
 /// Buckets by id. Those that are numbered exist from the beginning.
 pub(crate) struct Buckets(HashMap<BucketId, Bucket>);
@@ -211,22 +214,24 @@ impl Store {
         let end: Vec<u8> = keys::KEYS_PREFIX.iter().map(|tag| tag + 1).collect();
         while shared.resident.has_room() && !stopped() {
             let noted = shared.resident.checkpoints();
-            let rows: Vec<_> = shared.disk.rows(&low, &end).take(WARM_ROWS).collect();
-            for (name, bytes) in &rows {
-                if let Some((space, hash, key)) = keys::read_key(name) {
-                    shared.resident.offer(hash, decode(space, key, bytes), noted);
+            let (mut next, mut left) = (None, WARM_BYTES);
+            for (name, bytes) in shared.disk.rows(&low, &end).take(WARM_ROWS) {
+                if let Some((space, hash, key)) = keys::read_key(&name) {
+                    shared.resident.offer(hash, decode(space, key, &bytes), noted);
+                }
+                left = left.saturating_sub(name.len() + bytes.len());
+                next = Some([&name, &[0][..]].concat());
+                if left == 0 {
+                    break;
                 }
             }
             if shared.resident.checkpoints() != noted {
                 // A checkpoint changed the disk meanwhile, and some were not taken: once more.
                 continue;
             }
-            match rows.last() {
-                Some((name, _)) if rows.len() == WARM_ROWS => {
-                    low = name.to_vec();
-                    low.push(0);
-                }
-                _ => return shared.resident.all_offered(),
+            match next {
+                Some(next) => low = next,
+                None => return shared.resident.all_offered(),
             }
         }
     }
