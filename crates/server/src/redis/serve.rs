@@ -25,7 +25,7 @@ use super::client::{Client, Shared};
 use super::connection;
 use super::failure::Failure;
 use super::memory::{self, CONNECTION_BYTES};
-use super::registry::Registry;
+use super::registry::{Registered, Registry};
 use crate::reads::BlockingReads;
 use crate::{Access, ServerOptions};
 
@@ -41,8 +41,7 @@ const CLOSE_PAUSE: Duration = Duration::from_millis(1);
 /// A connection on its way to its thread.
 struct Accepted {
     stream: std::net::TcpStream,
-    peer: SocketAddr,
-    local: SocketAddr,
+    registered: Registered,
     permit: OwnedSemaphorePermit,
     reserved: Reservation,
 }
@@ -92,7 +91,7 @@ pub async fn serve(
             refuse(&accepted.0, &shared);
             continue;
         };
-        if let Some(accepted) = prepare(accepted, admitted)
+        if let Some(accepted) = prepare(accepted, admitted, &shared)
             && let Some(thread) = next.next()
         {
             // A thread ends only after this sender is gone.
@@ -162,14 +161,19 @@ fn refuse(stream: &TcpStream, shared: &Shared) {
     drop(stream.try_write(format!("-{}\r\n", Failure::CLIENTS).as_bytes()));
 }
 
+/// Registers a connection before it is dealt to a thread, so that it can be closed for another however
+/// long the thread takes to serve it.
 fn prepare(
     (stream, peer): (TcpStream, SocketAddr),
     (permit, reserved): (OwnedSemaphorePermit, Reservation),
+    shared: &Shared,
 ) -> Option<Accepted> {
     // Replies are written whole, so nothing is won by waiting for more to send.
     stream.set_nodelay(true).ok()?;
     let local = stream.local_addr().ok()?;
-    Some(Accepted { stream: stream.into_std().ok()?, peer, local, permit, reserved })
+    let stream = stream.into_std().ok()?;
+    let registered = shared.registry.enter(peer, local, shared.access == Access::Open);
+    Some(Accepted { stream, registered, permit, reserved })
 }
 
 /// Starts a thread; it ends when the sender is gone and its connections have ended, and drops `alive`
@@ -202,10 +206,8 @@ async fn serve_dealt(mut dealt: mpsc::UnboundedReceiver<Accepted>, shared: Arc<S
     let submitting = tokio::task::spawn_local(Rc::clone(&batches).submit_when_ready());
     let mut connections = tokio::task::JoinSet::new();
     while let Some(accepted) = dealt.recv().await {
-        let Accepted { stream, peer, local, permit, reserved } = accepted;
+        let Accepted { stream, registered, permit, reserved } = accepted;
         let Ok(stream) = TcpStream::from_std(stream) else { continue };
-        let open = shared.access == Access::Open;
-        let registered = shared.registry.enter(peer, local, open);
         let client = Client::new(Arc::clone(&shared), Rc::clone(&batches), registered, reserved);
         let connected = shared.metrics.connect();
         connections.spawn_local(async move {
