@@ -17,3 +17,4 @@ mod redis;
 mod serve;
 mod simulate;
 mod support;
+mod worst_cases;

@@ -3,6 +3,7 @@
 pub(crate) mod events;
 pub(crate) mod http;
 pub(crate) mod process;
+pub(crate) mod redis;
 pub(crate) mod world;
 
 use std::io::Write as _;

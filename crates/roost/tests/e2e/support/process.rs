@@ -121,6 +121,15 @@ impl Process {
         self.err.wait(|told| told.lines.iter().find(|line| line.contains(part)).cloned())
     }
 
+    /// The most memory that it has had resident so far, in bytes.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.id().as_raw_nonzero());
+        let status = std::fs::read_to_string(path).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB"));
+        peak.unwrap_or_else(|| panic!("no peak: {status}")).parse::<u64>().unwrap() << 10
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(self.id(), signal).unwrap();
     }

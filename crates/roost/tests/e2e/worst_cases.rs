@@ -1,0 +1,107 @@
+//! The smallest requests with the largest effect, against a server with little memory: strangers are
+//! answered, memory stays below what the server says at its start, and after `kill -9` it starts again
+//! with everything that was acknowledged.
+
+mod http;
+mod keys;
+mod slow_clients;
+mod values;
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::http::Client;
+use crate::support::process::{Server, serve};
+use crate::support::redis::{Redis, Reply};
+
+const MIB: u64 = 1 << 20;
+
+/// A server with little memory for HTTP and Redis clients, and its data.
+struct Small {
+    data: TempDir,
+    settings: Vec<&'static str>,
+    server: Option<Server>,
+    redis: SocketAddr,
+    /// What the server says that it takes at most, in bytes.
+    memory: u64,
+    strangers: u32,
+}
+
+impl Small {
+    /// A server with 800 MiB, and no fsync: the end of a process loses nothing without it.
+    fn start() -> Self {
+        Self::with(&["--memory", "800MiB", "--durability", "never"])
+    }
+
+    fn with(settings: &[&'static str]) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let settings = [&["--redis-listen", "127.0.0.1:0"], settings].concat();
+        let redis = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut small = Self { data, settings, server: None, redis, memory: 0, strangers: 0 };
+        small.serve();
+        small.client().register("stranger");
+        small
+    }
+
+    fn serve(&mut self) {
+        let server = Server::start(serve(self.data.path(), &self.settings).arg("--open"));
+        let said: Value = server.process.logged("memory at most").unwrap().parse().unwrap();
+        self.memory = said["total"].as_u64().unwrap() * MIB;
+        self.redis = server.process.said("roost serves redis://").unwrap().parse().unwrap();
+        self.server = Some(server);
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
+    fn client(&self) -> Client {
+        self.server().client()
+    }
+
+    fn redis(&self) -> Redis {
+        Redis::new(self.redis)
+    }
+
+    /// Strangers read and write, over HTTP and as Redis clients.
+    fn check_strangers(&mut self) {
+        self.strangers += 1;
+        let (text, mut client) = (self.strangers.to_string(), self.client());
+        client.get("/healthz").expect(200);
+        client.publish(0, &text);
+        let posts = client.get("/v1/users/0/posts?limit=1").expect(200).json();
+        assert_eq!(posts["items"][0]["text"], json!(text));
+        let mut redis = self.redis();
+        assert_eq!(redis.line("PING"), Reply::Simple("PONG".into()));
+        assert_eq!(redis.line("SELECT 15"), Reply::ok());
+        assert_eq!(redis.line(&format!("SET stranger {text}")), Reply::ok());
+        assert_eq!(redis.line("GET stranger"), Reply::Bulk(Some(text.into_bytes())));
+    }
+
+    /// Memory was never above what the server says, nor above so many MiB.
+    fn check_memory(&self, most_mib: u64) {
+        let peak = self.server().process.peak_memory();
+        assert!(peak <= self.memory, "{} MiB of {}", peak / MIB, self.memory / MIB);
+        assert!(peak <= most_mib * MIB, "{} MiB, not {most_mib}", peak / MIB);
+    }
+
+    /// Ends the server with `kill -9` and starts it again.
+    fn kill_and_start(&mut self) {
+        self.server.take().unwrap().kill();
+        self.serve();
+    }
+
+    /// The end of every case: strangers are answered and memory was bounded, and both hold again after
+    /// `kill -9`, as does what `kept` checks.
+    fn check(mut self, most_mib: u64, kept: impl Fn(&mut Redis)) {
+        self.check_strangers();
+        kept(&mut self.redis());
+        self.check_memory(most_mib);
+        self.kill_and_start();
+        kept(&mut self.redis());
+        self.check_strangers();
+        self.check_memory(most_mib);
+    }
+}
