@@ -57,7 +57,7 @@ fn zeros(mib: usize) -> Vec<u8> {
     assert_eq!(compress.total_in(), PART as u64);
     let bytes = u32::try_from(mib << 20).unwrap();
     // The last block is empty; the checksum of zeros is their number.
-    let end = [&[0x03, 0x00][..], &(bytes % 65_521 << 16 | 1).to_be_bytes()].concat();
+    let end = [&[0x03, 0x00][..], &((bytes % 65_521) << 16 | 1).to_be_bytes()].concat();
     [b"\x78\xda".to_vec(), packed.repeat((mib << 20) / PART), end].concat()
 }
 
@@ -172,10 +172,10 @@ fn very_many_listeners_of_one_author() {
     let mut listeners: Vec<Events> =
         users.iter().map(|user| Events::open(address, *user, None)).collect();
     let mut posts = Vec::new();
-    for number in 0..10 {
+    for (number, user) in users.iter().take(10).enumerate() {
         posts.push(client.publish(author, &format!("post {number}")));
         // Whoever reads meanwhile is never asked to come back.
-        client.get(&format!("/v1/users/{}/timeline", users[number])).expect(200);
+        client.get(&format!("/v1/users/{user}/timeline")).expect(200);
     }
     for listener in &mut listeners {
         let seen: Vec<u64> = listener.take(posts.len()).iter().map(|event| event.post).collect();

@@ -99,7 +99,7 @@ fn one_command_of_very_many_keys() {
     let set = keys.iter().flat_map(|key| [key.as_bytes(), b"changed"]);
     let set: Vec<&[u8]> = [&b"MSET"[..]].into_iter().chain(set).collect();
     let del: Vec<&[u8]> =
-        [&b"DEL"[..]].into_iter().chain(keys.iter().map(|key| key.as_bytes())).collect();
+        [&b"DEL"[..]].into_iter().chain(keys.iter().map(String::as_bytes)).collect();
     for words in [&set, &del] {
         let refused = redis.run(words);
         assert!(refused.error().starts_with("ERR the change is too large"), "{refused:?}");
