@@ -4,13 +4,13 @@
 use commitlog::PAYLOAD_BYTES_MAX;
 use feed::keys::{KeyOp, KeyOps, KeyRefusal, OpPlace};
 use feed::limits::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, POST_BYTES_MAX};
-use feed::{Command, Cost, Facts, Request, Rows, RowsMut};
+use feed::{Command, Cost, Facts, Request, RowsMut};
 use smallvec::SmallVec;
 
 use super::lengths::GroupLengths;
-use super::queue::{Part, Piece, Queued, Rest, Waiting};
+use super::pieces::{Range, TakenOps, has_possible_keys, log_pieces, unit_cost};
+use super::queue::{Part, Queued, Rest, Waiting};
 use super::{Applier, Output, SWEEP_PAUSE_MS};
-use crate::budget::Reservation;
 
 /// Commands in one group: bounds the time until its first answer.
 pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;
@@ -20,8 +20,10 @@ const GROUP_WORK_MAX: usize = 32 << 20;
 /// A submission whose first change takes more work than this waits until no other waits, so that
 /// whoever changes long values again and again delays nobody else.
 pub(crate) const PLAIN_WORK_MAX: usize = 1 << 20;
-/// Work of one submission in a group while others wait: about 5 ms.
-const SHARE_WORK_MAX: usize = 8 << 20;
+/// Work of one submission in a group while others wait: about 1 ms.
+const SHARE_WORK_MAX: usize = 2 << 20;
+/// Work of a submission of short changes that is taken whole: the changes of many clients of a thread.
+const WHOLE_WORK_MAX: usize = 8 << 20;
 /// Groups that may have no room for the first costly change before one begins with it.
 const COSTLY_PASSED_MAX: usize = 8;
 /// What a command takes in the log besides its longest text.
@@ -117,7 +119,7 @@ impl<T> Group<T> {
         self.commands += commands;
     }
 
-    fn log(&mut self, request: Request) {
+    pub(super) fn log(&mut self, request: Request) {
         let mut payload = std::mem::take(&mut self.payload);
         payload.reserve(PAYLOAD_BYTES);
         self.payload = match postcard::to_extend(&request, payload) {
@@ -299,7 +301,7 @@ impl<R: RowsMut, T> Applier<R, T> {
     /// All operations at once, if their cost is known without a look at each, and there is room for it:
     /// most submissions are many short changes.
     fn take_all(&self, group: &mut Group<T>, ops: &KeyOps, from: OpPlace) -> Option<TakenOps> {
-        let cost = ops.known_cost().filter(|cost| cost.work <= SHARE_WORK_MAX)?;
+        let cost = ops.known_cost().filter(|cost| cost.work <= WHOLE_WORK_MAX)?;
         let (whole, bytes) = (from.ops == 0, ENTRY_BYTES_MAX + ops.bytes());
         let fits = group.has_room(&cost, ops.len(), bytes);
         if !whole || ops.is_empty() || !fits || self.facts().has_cold_keys() {
@@ -327,73 +329,4 @@ impl<R: RowsMut, T> Applier<R, T> {
             self.may_sweep = self.facts().totals().keys_expiring > 0;
         }
     }
-}
-
-/// Operations of one submission that go into one group.
-struct TakenOps {
-    pieces: SmallVec<[Range; 1]>,
-    up_to: OpPlace,
-    held: Reservation,
-}
-
-/// Consecutive operations that are logged or refused.
-enum Range {
-    Logged(OpPlace, OpPlace),
-    Refused(usize, KeyRefusal),
-}
-
-impl Range {
-    fn piece(&self) -> Piece {
-        match self {
-            Self::Logged(..) => Piece::Logged,
-            Self::Refused(count, refusal) => Piece::Refused(*count, *refusal),
-        }
-    }
-}
-
-/// Logs pieces of `ops`; returns them, if they are needed again.
-fn log_pieces<T>(group: &mut Group<T>, ops: KeyOps, pieces: &[Range]) -> KeyOps {
-    if let [Range::Logged(from, to)] = pieces
-        && to.ops - from.ops == ops.len()
-    {
-        group.log(Request::from(Command::Keys(ops)));
-        return KeyOps::default();
-    }
-    for piece in pieces {
-        if let Range::Logged(from, to) = piece {
-            group.log(Request::from(Command::Keys(ops.between(*from, *to))));
-        }
-    }
-    ops
-}
-
-/// Whether all keys named between two places can be keys.
-fn has_possible_keys(ops: &KeyOps, from: OpPlace, to: OpPlace) -> bool {
-    let mut place = from;
-    while place.ops < to.ops
-        && let Some((op, next)) = ops.next(place)
-    {
-        if !op.has_possible_keys() {
-            return false;
-        }
-        place = next;
-    }
-    true
-}
-
-/// The cost of the operation or transaction after `place`, and the place after that.
-fn unit_cost<R: Rows>(
-    ops: &KeyOps,
-    place: OpPlace,
-    lengths: &GroupLengths<'_, R>,
-) -> Option<(Cost, OpPlace)> {
-    let (op, mut after) = ops.next(place)?;
-    let mut cost = lengths.cost(&op);
-    let then = if let KeyOp::Begin { then, .. } = op { then } else { 0 };
-    for _ in 0..then {
-        let Some((op, next)) = ops.next(after) else { break };
-        cost = cost.and(lengths.cost(&op));
-        after = next;
-    }
-    Some((cost, after))
 }

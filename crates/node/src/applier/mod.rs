@@ -15,6 +15,7 @@
 mod apply;
 mod group;
 mod lengths;
+mod pieces;
 mod queue;
 #[cfg(test)]
 mod tests;
