@@ -13,6 +13,7 @@
 mod deadline;
 pub mod drawing;
 mod head;
+mod held;
 mod http;
 mod line_gate;
 mod memory;

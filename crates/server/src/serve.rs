@@ -6,15 +6,12 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
-use bytes::Bytes;
-use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -25,6 +22,7 @@ use tower::Service as _;
 
 use crate::deadline::PolledTimer;
 use crate::head::HeadGuard;
+use crate::held::Holding;
 use crate::line_gate::LineGate;
 use crate::memory::RequestMemory;
 use crate::seats::{Busy, Seat, Seats, Taken};
@@ -215,39 +213,13 @@ async fn answer(
     mut router: Router,
     seat: Arc<Seat>,
     mut request: hyper::Request<Incoming>,
-) -> Result<hyper::Response<UnderWay>, Infallible> {
+) -> Result<hyper::Response<Holding<Busy>>, Infallible> {
     let busy = seat.begin();
     if !seat.is_admitted() {
         request.extensions_mut().insert(seat);
     }
     let response = router.call(request).await?;
-    Ok(response.map(|body| UnderWay { body, _busy: busy }))
-}
-
-/// The body of an answer, and the request that is under way until it is sent.
-struct UnderWay {
-    body: Body,
-    _busy: Busy,
-}
-
-impl hyper::body::Body for UnderWay {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    Ok(response.map(|body| Holding::new(body, busy)))
 }
 
 #[cfg(test)]

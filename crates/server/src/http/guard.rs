@@ -14,11 +14,10 @@ use axum::handler::Handler;
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use bytes::Bytes;
-use hyper::body::{Body as _, Frame, SizeHint};
-use node::Reservation;
+use hyper::body::Body as _;
 use pin_project_lite::pin_project;
 
+use crate::held::Holding;
 use crate::http::Edge;
 use crate::http::auth;
 use crate::http::error::Problem;
@@ -145,33 +144,7 @@ fn hold(memory: &RequestMemory, response: Response) -> Response {
         return response;
     };
     match memory.reserve(bytes) {
-        Ok(held) => response.map(|body| Body::new(HeldAnswer { body, _held: held })),
+        Ok(held) => response.map(|body| Body::new(Holding::new(body, held))),
         Err(problem) => problem.into_response(),
-    }
-}
-
-/// The body of an answer with the memory it takes.
-struct HeldAnswer {
-    body: Body,
-    _held: Reservation,
-}
-
-impl hyper::body::Body for HeldAnswer {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

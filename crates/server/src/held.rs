@@ -1,0 +1,40 @@
+//! The body of an answer with something that is held until it is sent: memory, or a place.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+
+/// A body, and what is dropped with it.
+pub(crate) struct Holding<H> {
+    body: Body,
+    _held: H,
+}
+
+impl<H> Holding<H> {
+    pub(crate) fn new(body: Body, held: H) -> Self {
+        Self { body, _held: held }
+    }
+}
+
+impl<H: Unpin> hyper::body::Body for Holding<H> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
