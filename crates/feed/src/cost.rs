@@ -197,7 +197,7 @@ impl KeyOp<'_> {
     /// What it costs at most, if that follows from it alone.
     #[must_use]
     pub fn known_cost(&self) -> Option<Cost> {
-        if !self.has_possible_keys() {
+        if !self.writes_possible_keys() {
             return None;
         }
         match self {

@@ -235,3 +235,24 @@ fn long_values_and_many_operations_share_groups_of_the_log() {
         subject.restart();
     }
 }
+
+#[test]
+fn keys_longer_than_any_key_do_not_exist_live_on_disk_or_in_a_replay() {
+    let mut subject = Subject::new(|options| options.bucket_memory = 1 << 20);
+    subject.run(&[put("a", "1", Expiry::Never)]);
+    // Some rows are on disk, and not all of them in memory.
+    subject.restart();
+    let long = vec![b'x'; 70_000];
+    let (long, a) = (Bytes::new(&long), Bytes::new(b"a"));
+    let watched = vec![Watched { bucket: ZERO, key: long, version: None }];
+    let ops = [
+        KeyOp::Begin { watched, then: 1 },
+        KeyOp::Remove { bucket: ZERO, keys: vec![long, a] },
+        KeyOp::Move { bucket: ZERO, key: long, to_bucket: BucketId(1) },
+    ];
+    let answers = subject.run(&ops);
+    assert_eq!(answers, [KeyAnswer::Done, KeyAnswer::Number(1), KeyAnswer::Number(0)]);
+    subject.restart();
+    assert_eq!(subject.value("a"), None);
+    assert_eq!(subject.node().keys().row(ZERO, long), None);
+}

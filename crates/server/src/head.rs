@@ -111,7 +111,7 @@ mod tests {
 
     #[tokio::test]
     async fn long_heads_are_reserved_and_bodies_are_not() {
-        let memory = RequestMemory::new(256 << 10);
+        let memory = RequestMemory::new(1 << 20);
         let taken = Arc::new(Seats::default()).take();
         let (near, mut far) = tokio::io::duplex(1 << 20);
         let mut near = HeadGuard::new(near, Arc::clone(&taken.0), memory.clone());

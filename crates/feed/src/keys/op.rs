@@ -209,13 +209,22 @@ pub enum KeyOp<'a> {
 }
 
 impl<'a> KeyOp<'a> {
-    /// Whether all keys it names can be keys. Whatever names others is not logged: no store has a place
-    /// for them.
+    /// Whether all keys that it may write can be keys. One that is only looked up need not be: then it
+    /// does not exist.
     #[must_use]
-    pub fn has_possible_keys(&self) -> bool {
-        let mut possible = true;
-        self.each_key(&mut |_, key| possible &= is_possible_key(key));
-        possible
+    pub fn writes_possible_keys(&self) -> bool {
+        match self {
+            Self::Put { key, .. }
+            | Self::Add { key, .. }
+            | Self::AddFloat { key, .. }
+            | Self::Append { key, .. }
+            | Self::SetRange { key, .. }
+            | Self::SetBit { key, .. }
+            | Self::Rename { to: key, .. }
+            | Self::Copy { to: key, .. } => is_possible_key(key),
+            Self::PutAll { pairs, .. } => pairs.iter().all(|(key, _)| is_possible_key(key)),
+            _ => true,
+        }
     }
 
     /// Calls `each` with every key whose row the operation looks up.

@@ -8,7 +8,7 @@ use feed::{Command, Cost, Facts, Request, RowsMut};
 use smallvec::SmallVec;
 
 use super::lengths::GroupLengths;
-use super::pieces::{Range, TakenOps, has_possible_keys, log_pieces, unit_cost};
+use super::pieces::{Range, TakenOps, log_pieces, unit_cost, writes_possible_keys};
 use super::queue::{Part, Queued, Rest, Waiting};
 use super::{Applier, Output, SWEEP_PAUSE_MS};
 
@@ -262,7 +262,7 @@ impl<R: RowsMut, T> Applier<R, T> {
                 return None;
             }
             let count = after.ops - taken.up_to.ops;
-            let refusal = if !has_possible_keys(ops, taken.up_to, after) {
+            let refusal = if !writes_possible_keys(ops, taken.up_to, after) {
                 Some(KeyRefusal::BadKey)
             } else if cost.bytes > CHANGE_BYTES_MAX
                 || cost.rows > CHANGE_ROWS_MAX

@@ -47,13 +47,13 @@ pub(super) fn log_pieces<T>(group: &mut Group<T>, ops: KeyOps, pieces: &[Range])
     ops
 }
 
-/// Whether all keys named between two places can be keys.
-pub(super) fn has_possible_keys(ops: &KeyOps, from: OpPlace, to: OpPlace) -> bool {
+/// Whether all keys that may be written between two places can be keys.
+pub(super) fn writes_possible_keys(ops: &KeyOps, from: OpPlace, to: OpPlace) -> bool {
     let mut place = from;
     while place.ops < to.ops
         && let Some((op, next)) = ops.next(place)
     {
-        if !op.has_possible_keys() {
+        if !op.writes_possible_keys() {
             return false;
         }
         place = next;

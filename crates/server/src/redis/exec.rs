@@ -195,9 +195,7 @@ impl Planned {
 
     /// The operations: the beginning with what was watched, and the changes.
     fn operations(&mut self, watched: &WatchedKeys) -> KeyOps {
-        // What cannot be a key never comes to exist.
-        let possible = watched.keys.iter().filter(|((_, key), _)| is_possible(key));
-        let watched = possible.map(|((bucket, key), version)| Watched {
+        let watched = watched.keys.iter().map(|((bucket, key), version)| Watched {
             bucket: *bucket,
             key: bytes(key),
             version: *version,

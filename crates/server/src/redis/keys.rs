@@ -1,7 +1,7 @@
 //! Keys, whatever they hold: DEL, EXISTS, RENAME, COPY, DUMP and the like.
 
 use feed::BucketId;
-use feed::keys::{Expiry, KeyAnswer, KeyOp, Only, is_possible_key};
+use feed::keys::{Expiry, KeyAnswer, KeyOp, Only};
 use feed::limits::NUMBERED_BUCKETS;
 use resp::Encoder;
 
@@ -167,8 +167,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
 ];
 
 fn del<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> {
-    // What cannot be a key is none.
-    let keys = words.iter().filter(|key| is_possible_key(key)).map(|key| bytes(key)).collect();
+    let keys = words.iter().map(|key| bytes(key)).collect();
     Ok(Plan::Change(KeyOp::Remove { bucket: scope.bucket, keys }, number))
 }
 

@@ -264,28 +264,42 @@ fn many_keys_that_expire_at_once_are_removed_a_bounded_piece_a_group() {
 }
 
 #[test]
-fn a_key_that_no_store_has_a_place_for_is_refused_before_it_is_logged() {
+fn a_key_that_no_store_has_a_place_for_is_never_written_and_never_exists() {
     let mut world = World::new(1 << 20);
-    let [fits, long, empty] =
-        [KEY_BYTES_MAX, KEY_BYTES_MAX + 1, 0].map(|length| vec![b'k'; length]);
-    for key in [&long, &empty] {
-        let (key, other) = (Bytes::new(key), Bytes::new(b"a"));
+    world.run(&[put("a", b"1")]);
+    let logged = world.log.len();
+    for key in [vec![b'k'; KEY_BYTES_MAX + 1], Vec::new()] {
+        let (key, other) = (Bytes::new(&key), Bytes::new(b"a"));
         let watched = vec![Watched { bucket: ZERO, key, version: None }];
         for op in [
-            KeyOp::Remove { bucket: ZERO, keys: vec![other, key] },
-            KeyOp::Rename { bucket: ZERO, from: key, to: other, only_new: false },
+            KeyOp::Rename { bucket: ZERO, from: other, to: key, only_new: false },
             KeyOp::Copy { bucket: ZERO, key: other, to_bucket: ZERO, to: key, replace: true },
-            KeyOp::Move { bucket: ZERO, key, to_bucket: BucketId(1) },
             KeyOp::Add { bucket: ZERO, key, by: 1 },
-            KeyOp::Begin { watched, then: 0 },
+            KeyOp::PutAll {
+                bucket: ZERO,
+                pairs: vec![(other, other), (key, other)],
+                only_new: false,
+            },
         ] {
             let answers = world.run(std::slice::from_ref(&op));
             assert_eq!(answers, [KeyAnswer::Refused(KeyRefusal::BadKey)], "{op:?}");
+            assert_eq!(world.log.len(), logged);
         }
+        for (op, answer) in [
+            (KeyOp::Remove { bucket: ZERO, keys: vec![key] }, KeyAnswer::Number(0)),
+            (KeyOp::Move { bucket: ZERO, key, to_bucket: BucketId(1) }, KeyAnswer::Number(0)),
+            (
+                KeyOp::Rename { bucket: ZERO, from: key, to: other, only_new: false },
+                KeyAnswer::Refused(KeyRefusal::KeyNotFound),
+            ),
+            (KeyOp::Begin { watched, then: 0 }, KeyAnswer::Done),
+        ] {
+            assert_eq!(world.run(std::slice::from_ref(&op)), [answer], "{op:?}");
+        }
+        assert_eq!(world.replayed(), world.applier.rows);
+        world.log.truncate(logged);
+        world.applier = Applier::new(world.replayed(), world.budget.clone());
     }
-    assert!(world.log.is_empty());
-    let keys = vec![Bytes::new(&fits)];
-    assert_eq!(world.run(&[KeyOp::Remove { bucket: ZERO, keys }]), [KeyAnswer::Number(0)]);
 }
 
 #[test]
