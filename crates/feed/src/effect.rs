@@ -56,7 +56,7 @@ pub enum Effect {
         /// When it vanishes, in milliseconds since 1970.
         expires_ms: u64,
     },
-    /// A story was deleted, or swept behind its expiry; told once.
+    /// A story was deleted, or swept after its expiry; said once.
     StoryGone {
         /// Which.
         story: StoryId,

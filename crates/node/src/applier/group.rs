@@ -8,7 +8,7 @@ use feed::{Command, Cost, Facts, Request, RowsMut};
 use smallvec::SmallVec;
 
 use super::lengths::GroupLengths;
-use super::pieces::{Range, TakenOps, log_pieces, unit_cost, writes_possible_keys};
+use super::pieces::{Range, TakenOps, Unit, log_pieces, next_unit};
 use super::queue::{Part, Queued, Rest, Waiting};
 use super::{Applier, Output, SWEEP_PAUSE_MS};
 
@@ -257,36 +257,32 @@ impl<R: RowsMut, T> Applier<R, T> {
         let mut taken =
             TakenOps { pieces: SmallVec::new(), up_to: from, held: self.answers.empty() };
         let mut bytes = ENTRY_BYTES_MAX;
-        while let Some((cost, after)) = unit_cost(ops, taken.up_to, &lengths) {
+        while let Some(Unit { cost, after, possible }) = next_unit(ops, taken.up_to, &lengths) {
             if !admit_costly && taken.up_to == from && cost.work > PLAIN_WORK_MAX {
                 return None;
             }
             let count = after.ops - taken.up_to.ops;
-            let refusal = if !writes_possible_keys(ops, taken.up_to, after) {
-                Some(KeyRefusal::BadKey)
-            } else if cost.bytes > CHANGE_BYTES_MAX
-                || cost.rows > CHANGE_ROWS_MAX
-                || cost.answer > self.answers.limit()
-            {
-                Some(KeyRefusal::TooLarge)
-            } else if !taken.held.resize(taken.held.bytes() + cost.answer) {
-                if group.commands > 0 {
-                    // What others in this group keep, or its longest value, says nothing about the next.
+            let mut refusal = self.refusal(&cost, possible);
+            if refusal.is_none() {
+                let bytes = bytes + ops.bytes_between(taken.up_to, after);
+                if group.is_shared_out() || !group.has_room(&cost, count, bytes) {
                     break;
                 }
-                Some(KeyRefusal::Busy)
-            } else {
-                None
-            };
+                // Last, so that what waits for the next group holds nothing.
+                if !taken.held.resize(taken.held.bytes() + cost.answer) {
+                    if group.commands > 0 {
+                        // What others in this group keep, or its longest value, says nothing about the next.
+                        break;
+                    }
+                    refusal = Some(KeyRefusal::Busy);
+                }
+            }
             if let Some(refusal) = refusal {
                 taken.pieces.push(Range::Refused(count, refusal));
                 // Every piece is an entry of its own.
                 bytes += ENTRY_BYTES_MAX;
             } else {
                 bytes += ops.bytes_between(taken.up_to, after);
-                if group.is_shared_out() || !group.has_room(&cost, count, bytes) {
-                    break;
-                }
                 group.count(&cost, count);
                 match taken.pieces.last_mut() {
                     Some(Range::Logged(_, end)) => *end = after,
@@ -296,6 +292,18 @@ impl<R: RowsMut, T> Applier<R, T> {
             taken.up_to = after;
         }
         Some(taken)
+    }
+
+    /// Why a change can never be made, if so.
+    fn refusal(&self, cost: &Cost, possible: bool) -> Option<KeyRefusal> {
+        let too_large = cost.bytes > CHANGE_BYTES_MAX
+            || cost.rows > CHANGE_ROWS_MAX
+            || cost.answer > self.answers.limit();
+        match (possible, too_large) {
+            (false, _) => Some(KeyRefusal::BadKey),
+            (true, true) => Some(KeyRefusal::TooLarge),
+            (true, false) => None,
+        }
     }
 
     /// All operations at once, if their cost is known without a look at each, and there is room for it:

@@ -47,33 +47,29 @@ pub(super) fn log_pieces<T>(group: &mut Group<T>, ops: KeyOps, pieces: &[Range])
     ops
 }
 
-/// Whether all keys that may be written between two places can be keys.
-pub(super) fn writes_possible_keys(ops: &KeyOps, from: OpPlace, to: OpPlace) -> bool {
-    let mut place = from;
-    while place.ops < to.ops
-        && let Some((op, next)) = ops.next(place)
-    {
-        if !op.writes_possible_keys() {
-            return false;
-        }
-        place = next;
-    }
-    true
+/// An operation, or a transaction as a whole.
+pub(super) struct Unit {
+    pub(super) cost: Cost,
+    /// The place after it.
+    pub(super) after: OpPlace,
+    /// Whether all keys that it may write can be keys.
+    pub(super) possible: bool,
 }
 
-/// The cost of the operation or transaction after `place`, and the place after that.
-pub(super) fn unit_cost<R: Rows>(
+/// The unit after `place`.
+pub(super) fn next_unit<R: Rows>(
     ops: &KeyOps,
     place: OpPlace,
     lengths: &GroupLengths<'_, R>,
-) -> Option<(Cost, OpPlace)> {
-    let (op, mut after) = ops.next(place)?;
-    let mut cost = lengths.cost(&op);
+) -> Option<Unit> {
+    let (op, after) = ops.next(place)?;
+    let mut unit = Unit { cost: lengths.cost(&op), after, possible: op.writes_possible_keys() };
     let then = if let KeyOp::Begin { then, .. } = op { then } else { 0 };
     for _ in 0..then {
-        let Some((op, next)) = ops.next(after) else { break };
-        cost = cost.and(lengths.cost(&op));
-        after = next;
+        let Some((op, after)) = ops.next(unit.after) else { break };
+        unit.cost = unit.cost.and(lengths.cost(&op));
+        unit.after = after;
+        unit.possible &= op.writes_possible_keys();
     }
-    Some((cost, after))
+    Some(unit)
 }

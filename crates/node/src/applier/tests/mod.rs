@@ -213,6 +213,25 @@ fn rows_kept_for_answers_stay_within_their_memory() {
 }
 
 #[test]
+fn an_operation_that_waits_for_the_next_group_holds_no_memory_for_its_answer() {
+    const LONG: usize = 12 << 20;
+    // Enough for two answers; the second operation has no room in the group of the first.
+    let mut world = World::new(2 * LONG + (1 << 20));
+    world.run(&[set_range("a", LONG - 1)]);
+    let read = KeyOp::Expire {
+        bucket: ZERO,
+        key: Bytes::new(b"a"),
+        expiry: Expiry::In(5_000),
+        only: feed::keys::OnlyExpiry::Always,
+        read: true,
+    };
+    let logged = world.log.len();
+    let answers = world.run(&[read.clone(), read]);
+    assert!(matches!(answers[..], [KeyAnswer::Row(_), KeyAnswer::Row(_)]), "{answers:.80?}");
+    assert_eq!(world.log.len(), logged + 2);
+}
+
+#[test]
 fn the_same_length_is_not_counted_on_when_keys_are_exchanged_in_the_group() {
     let mut world = World::new(1 << 20);
     world.run(&[set_range("big", VALUE_BYTES_MAX - 1), put("small", b"1")]);
