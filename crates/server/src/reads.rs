@@ -122,7 +122,6 @@ impl BlockingReads {
     ///
     /// # Errors
     /// Overloaded if too many wait already; internal if the read panicked.
-    #[allow(dead_code, reason = "for listings of the HTTP edge")]
     pub(crate) async fn run_long<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Abandoned) -> T + Send + 'static,

@@ -253,7 +253,9 @@ pub(super) async fn list(
         let views: Vec<KeyView> = found.0.iter().map(KeyView::of).collect();
         Ok::<_, Problem>((views, found.1, held))
     };
-    let (views, next, _held) = edge.read(walk).await??;
+    let node = edge.node.clone();
+    // Among the long reads: it looks at many rows, and quick ones shall not wait for it.
+    let (views, next, _held) = edge.reads.run_long(move |_| walk(&node)).await??;
     let next = next.map(|next| {
         let prefix = encoded(&prefix);
         format!("/v1/buckets/{}/keys?prefix={prefix}&limit={limit}&after={next}", name.as_str())
@@ -283,7 +285,8 @@ fn walk(
         next.filter(|_| found.len() < limit && looked < LOOKED_MAX && bytes < LOOKED_BYTES)
     {
         let (rows, after) = keys.walk(bucket, from, (limit - found.len()).min(LOOK_AT_ONCE));
-        looked += rows.len().max(1);
+        // One that finds nothing has looked at many rows of other buckets.
+        looked += if rows.is_empty() { LOOK_AT_ONCE } else { rows.len() };
         bytes += rows.iter().map(|row| row.key().len() + row.value().len()).sum::<usize>();
         found.extend(rows.into_iter().filter(|row| row.key().starts_with(prefix)));
         next = after;
