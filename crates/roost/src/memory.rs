@@ -3,9 +3,9 @@
 //! **Invariant:** the parts add up to at most the whole, unless single settings without `--memory` ask for
 //! more.
 
+use api::CONNECTION_BYTES;
 use bytesize::ByteSize;
 use node::NodeOptions;
-use server::{CONNECTION_BYTES, ServerOptions};
 
 const MIB: u64 = 1 << 20;
 /// The whole unless it is set: what the defaults of the parts add up to.
@@ -103,9 +103,14 @@ impl Memory {
         options.overlay_memory = size(self.overlay);
     }
 
-    pub(crate) fn set_server(&self, options: &mut ServerOptions) {
-        options.request_memory = size(self.request);
-        options.redis_memory = size(self.redis);
+    /// Bytes for HTTP requests and answers.
+    pub(crate) fn request(&self) -> usize {
+        size(self.request)
+    }
+
+    /// Bytes for Redis clients.
+    pub(crate) fn redis(&self) -> usize {
+        size(self.redis)
     }
 
     /// Says once how it is divided.
@@ -155,6 +160,10 @@ fn unit(whole: u64, parts: &[(u64, Option<u64>); 8]) -> anyhow::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use api::ApiOptions;
+    use edge::Access;
+    use redis::RedisOptions;
+
     use super::*;
 
     fn mib(mib: u64) -> Option<ByteSize> {
@@ -164,22 +173,21 @@ mod tests {
     #[test]
     fn without_settings_the_parts_have_their_defaults() {
         let memory = Memory::divide(None, &Given::default()).unwrap();
-        let (mut node, mut server) =
-            (NodeOptions::new("x"), ServerOptions::new(server::Access::Open));
+        let mut node = NodeOptions::new("x");
+        let (api, redis) = (ApiOptions::new(Access::Open), RedisOptions::new(Access::Open));
         let defaults = (
             [node.timeline_memory, node.post_memory, node.bucket_memory],
             [node.store_cache, node.overlay_memory],
-            [server.request_memory, server.redis_memory],
+            [api.request_memory, redis.memory],
         );
         memory.set_node(&mut node);
-        memory.set_server(&mut server);
         let divided = (
             [node.timeline_memory, node.post_memory, node.bucket_memory],
             [node.store_cache, node.overlay_memory],
-            [server.request_memory, server.redis_memory],
+            [memory.request(), memory.redis()],
         );
         assert_eq!(divided, defaults);
-        assert_eq!(memory.connections(), server.connections_max);
+        assert_eq!(memory.connections(), api.connections_max);
         assert!(memory.total() <= DEFAULT && memory.total() > DEFAULT - MIB);
         assert_eq!(Memory::divide(mib(2_272), &Given::default()).unwrap(), memory);
     }

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
+use api::drawing::{self, ImageError};
 use clap::Args;
 use knn::{Bits, K, Samples};
-use server::drawing::{self, ImageError};
 
 /// Tell what is drawn in files, by the built-in digits.
 ///

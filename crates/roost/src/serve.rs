@@ -2,11 +2,15 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context as _;
+use api::ApiOptions;
 use clap::Args;
+use edge::{Access, BlockingReads};
 use node::{Node, NodeOptions};
-use server::{Access, ServerOptions};
+use prometheus_client::registry::Registry;
+use redis::{RedisMetrics, RedisOptions};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -14,6 +18,10 @@ use tokio::sync::watch;
 use crate::memory::Memory;
 use crate::settings::Settings;
 use crate::{descriptors, key, logging};
+
+/// Most reads at a time, of all protocols, that may wait for a disk. 16 times as many may wait for their turn; beyond
+/// that callers are asked to come back.
+const READS_MAX: usize = 64;
 
 /// Run the server.
 ///
@@ -77,20 +85,40 @@ impl Serve {
             println!("roost serves redis://{}", redis.local_addr()?);
         }
         println!("roost serves http://{}", listener.local_addr()?);
-        let server_options = server_options(&settings, &memory, access, connections_max);
+        let reads = BlockingReads::new(READS_MAX);
+        let metrics = RedisMetrics::default();
+        let mut api = ApiOptions {
+            access,
+            connections_max,
+            reads: reads.clone(),
+            request_memory: memory.request(),
+            pages: settings.pages().map(|pages| Arc::new(pages) as _),
+            registry: Registry::default(),
+            ..ApiOptions::new(access)
+        };
+        api.story_life = settings.story_life.unwrap_or(api.story_life);
+        api.registry.register_collector(Box::new(metrics.clone()));
         let (stopping, mut stopped) = watch::channel(false);
         let redis = redis.map(|redis| {
-            let (node, options) = (node.clone(), server_options.clone());
+            let options = RedisOptions {
+                access,
+                connections_max,
+                reads,
+                threads: settings.redis_threads,
+                memory: memory.redis(),
+                metrics,
+            };
+            let node = node.clone();
             tokio::spawn(async move {
                 let stop = async { drop(stopped.wait_for(|stop| *stop).await) };
-                server::redis::serve(redis, node, &options, stop).await
+                redis::serve(redis, node, &options, stop).await
             })
         });
         let stop = async {
             stop.await;
             stopping.send_replace(true);
         };
-        server::serve(listener, node.clone(), server_options, stop).await?;
+        api::serve(listener, node.clone(), api, stop).await?;
         if let Some(redis) = redis {
             redis.await??;
         }
@@ -108,21 +136,6 @@ fn connections_max(settings: &Settings, memory: &Memory) -> anyhow::Result<u32> 
     let limit = descriptors::raise_limit();
     let listeners = if settings.redis_listen.is_some() { 2 } else { 1 };
     descriptors::connections(limit, listeners, settings.max_connections, memory.connections())
-}
-
-fn server_options(
-    settings: &Settings,
-    memory: &Memory,
-    access: Access,
-    connections_max: u32,
-) -> ServerOptions {
-    let mut options = ServerOptions::new(access);
-    memory.set_server(&mut options);
-    options.connections_max = connections_max;
-    options.story_life = settings.story_life.unwrap_or(options.story_life);
-    options.pages = settings.pages();
-    options.redis_threads = settings.redis_threads;
-    options
 }
 
 async fn open_node(options: NodeOptions) -> anyhow::Result<Node> {

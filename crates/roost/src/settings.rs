@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use api::Lifetime;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use node::{Durability, NodeOptions};
 use serde::Deserialize;
-use server::{Lifetime, Pages};
+use web::Pages;
 
 use crate::logging::LogFormat;
 use crate::memory::{Given, Memory};
@@ -178,11 +179,11 @@ impl Settings {
     }
 
     /// Where the pages come from.
-    pub(crate) fn pages(&self) -> Pages {
+    pub(crate) fn pages(&self) -> Option<Pages> {
         match &self.web_assets {
-            _ if self.web == Some(false) => Pages::None,
-            Some(folder) => Pages::Folder(folder.clone()),
-            None => Pages::Embedded,
+            _ if self.web == Some(false) => None,
+            Some(folder) => Some(Pages::Folder(folder.clone())),
+            None => Some(Pages::Embedded),
         }
     }
 
@@ -304,10 +305,10 @@ mod tests {
         assert_eq!(options.durability, Durability::Interval(Duration::from_millis(250)));
         assert_eq!(options.erase_within, Duration::from_secs(600));
         assert_eq!(settings.story_life, Some(Lifetime::from_secs(60).unwrap()));
-        assert_eq!(settings.pages(), Pages::Folder(PathBuf::from("pages")));
+        assert_eq!(settings.pages(), Some(Pages::Folder(PathBuf::from("pages"))));
         let without = Line::parse_from(["roost", "--web=false"]).settings;
-        assert_eq!(without.completed_by(&file).unwrap().pages(), Pages::None);
-        assert_eq!(Settings::default().pages(), Pages::Embedded);
+        assert_eq!(without.completed_by(&file).unwrap().pages(), None);
+        assert_eq!(Settings::default().pages(), Some(Pages::Embedded));
         let memory = Settings::default().memory().unwrap();
         let by_default = Settings::default().node_options(&memory);
         assert_eq!(by_default.erase_within, Duration::from_secs(3_600));

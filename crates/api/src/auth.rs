@@ -1,0 +1,135 @@
+//! Who may call: the key, or in open mode whoever is on this machine and not a foreign web page.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderValue, Uri, Version};
+use edge::Access;
+
+use crate::error::Problem;
+
+/// Lets a request in or tells why not. `public` paths hold no data and need no key.
+pub(crate) fn admit(
+    access: &Access,
+    public: bool,
+    version: Version,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<(), Problem> {
+    let host = the_host(version, headers)?;
+    match access {
+        Access::Open => from_this_machine(host, uri, headers),
+        Access::Key { .. } if public => Ok(()),
+        Access::Key { .. } => {
+            let presented = headers.get(AUTHORIZATION).and_then(bearer);
+            if presented.is_some_and(|key| access.accepts(key)) {
+                Ok(())
+            } else {
+                Err(Problem::unauthorized())
+            }
+        }
+    }
+}
+
+fn the_host(version: Version, headers: &HeaderMap) -> Result<Option<&HeaderValue>, Problem> {
+    let mut hosts = headers.get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) => Ok(Some(host)),
+        (None, _) if version < Version::HTTP_11 => Ok(None),
+        (None, _) => Err(Problem::bad_request("HTTP/1.1 needs a Host header")),
+        (Some(_), Some(_)) => Err(Problem::bad_request("there is more than one Host header")),
+    }
+}
+
+/// The key of `Bearer KEY`; the scheme in any case, as RFC 9110 says.
+fn bearer(value: &HeaderValue) -> Option<&[u8]> {
+    let (scheme, key) = value.as_bytes().split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then_some(key)
+}
+
+/// A page of another origin must not reach in: neither under a name that resolves to this machine
+/// (`Host`), nor by a request that its browser labels as foreign.
+fn from_this_machine(
+    host: Option<&HeaderValue>,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<(), Problem> {
+    let named = uri.authority().map(|authority| authority.as_str().as_bytes());
+    let hosts = host.map(HeaderValue::as_bytes).into_iter().chain(named);
+    if !hosts.into_iter().all(is_loopback) {
+        return Err(Problem::forbidden_origin(
+            "in open mode the Host must be this machine's loopback",
+        ));
+    }
+    let local_origin = |origin: &HeaderValue| {
+        let origin = origin.as_bytes();
+        let host = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+        host.is_some_and(is_loopback)
+    };
+    if !headers.get_all(ORIGIN).iter().all(local_origin) {
+        return Err(Problem::forbidden_origin("in open mode pages of other origins may not call"));
+    }
+    let own_site = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
+    if !headers.get_all("sec-fetch-site").iter().all(own_site) {
+        return Err(Problem::forbidden_origin("in open mode pages of other sites may not call"));
+    }
+    Ok(())
+}
+
+/// Whether `host`, with or without a port, names the loopback: `localhost`, `127.x.y.z`, `[::1]`.
+fn is_loopback(host: &[u8]) -> bool {
+    let Ok(host) = std::str::from_utf8(host) else { return false };
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((name, "")) => (name, None),
+            Some((name, rest)) => match rest.strip_prefix(':') {
+                Some(port) => (name, Some(port)),
+                None => return false,
+            },
+            None => return false,
+        },
+        None => host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port))),
+    };
+    if port.is_some_and(|port| port.is_empty() || !port.bytes().all(|byte| byte.is_ascii_digit())) {
+        return false;
+    }
+    if host.starts_with('[') {
+        return name.parse::<Ipv6Addr>().is_ok_and(|address| address.is_loopback());
+    }
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_names_are_loopback() {
+        for (host, expect) in [
+            ("localhost", true),
+            ("LocalHost:8998", true),
+            ("127.0.0.1", true),
+            ("127.9.8.7:80", true),
+            ("[::1]", true),
+            ("[::1]:8998", true),
+            ("", false),
+            ("localhost:", false),
+            ("localhost:80x", false),
+            ("localhost.evil.example", false),
+            ("127.0.0.1.evil.example", false),
+            ("evil.example:80", false),
+            ("10.0.0.1", false),
+            ("0.0.0.0", false),
+            ("::1", false),
+            ("[::1", false),
+            ("[::1]x", false),
+            ("[::2]", false),
+            ("[127.0.0.1]", false),
+            ("user@localhost", false),
+        ] {
+            assert_eq!(is_loopback(host.as_bytes()), expect, "{host:?}");
+        }
+        assert!(!is_loopback(b"\xff"));
+    }
+}

@@ -1,0 +1,150 @@
+//! What happens around every handler: admission before it; after it counting, a common header, and the
+//! memory of the answer until it is sent.
+//! One wrapper instead of a stack of layers, so that a request pays for no box and no lookup.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::handler::Handler;
+use axum::http::header::CACHE_CONTROL;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use hyper::body::Body as _;
+use pin_project_lite::pin_project;
+
+use crate::auth;
+use crate::error::Problem;
+use crate::held::Holding;
+use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
+use crate::metrics::RouteCounters;
+use crate::seats::Seat;
+use crate::state::Edge;
+use edge::LineGate;
+
+/// Who may reach a handler, and with what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// With the key, and without a query.
+    Plain,
+    /// With the key; the handler reads the query.
+    Query,
+    /// Anybody; the query is not looked at.
+    Public,
+    /// With the key; the query is not looked at, since there is nobody to read it.
+    Nowhere,
+}
+
+/// A handler with its counters and its admission.
+#[derive(Clone)]
+pub(crate) struct Guarded<H> {
+    handler: H,
+    entry: Entry,
+    counters: Arc<RouteCounters>,
+}
+
+impl<H> Guarded<H> {
+    pub(crate) fn new(handler: H, entry: Entry, counters: Arc<RouteCounters>) -> Self {
+        Self { handler, entry, counters }
+    }
+}
+
+fn admit(entry: Entry, request: &Request, edge: &Edge) -> Result<(), Problem> {
+    let public = entry == Entry::Public;
+    auth::admit(&edge.access, public, request.version(), request.uri(), request.headers())?;
+    if !public && let Some(seat) = request.extensions().get::<Arc<Seat>>() {
+        seat.admit();
+    }
+    if entry == Entry::Plain && request.uri().query().is_some_and(|query| !query.is_empty()) {
+        return Err(Problem::bad_request("this path takes no query parameters"));
+    }
+    Ok(())
+}
+
+impl<H, T> Handler<T, Arc<Edge>> for Guarded<H>
+where
+    H: Handler<T, Arc<Edge>>,
+{
+    type Future = Answer<H::Future>;
+
+    fn call(self, request: Request, edge: Arc<Edge>) -> Self::Future {
+        let started = Instant::now();
+        // What anybody may load is the same bytes for all.
+        let counted = (self.entry != Entry::Public).then(|| Arc::clone(&edge));
+        let run = match admit(self.entry, &request, &edge) {
+            Ok(()) => Run::Handler { future: self.handler.call(request, edge) },
+            Err(problem) => Run::Refused { response: Some(problem.into_response()) },
+        };
+        Answer { run, started, counters: self.counters, edge: counted }
+    }
+}
+
+pin_project! {
+    /// The answer to come.
+    pub(crate) struct Answer<F> {
+        #[pin]
+        run: Run<F>,
+        started: Instant,
+        counters: Arc<RouteCounters>,
+        // Whose answers reserve memory.
+        edge: Option<Arc<Edge>>,
+    }
+}
+
+pin_project! {
+    #[project = RunPinned]
+    enum Run<F> {
+        Handler { #[pin] future: F },
+        Refused { response: Option<Response> },
+    }
+}
+
+impl<F: Future<Output = Response>> Future for Answer<F> {
+    type Output = Response;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
+        let this = self.project();
+        let response = match this.run.project() {
+            RunPinned::Handler { future } => ready!(future.poll(cx)),
+            RunPinned::Refused { response } => match response.take() {
+                Some(response) => response,
+                None => unreachable!("a future is not polled after it is done"),
+            },
+        };
+        let mut response = match this.edge {
+            Some(edge) => hold(&edge.memory, response),
+            None => response,
+        };
+        let no_store = HeaderValue::from_static("no-store");
+        response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
+        count(this.counters, response.status(), this.started.elapsed());
+        Poll::Ready(response)
+    }
+}
+
+fn count(counters: &RouteCounters, status: StatusCode, elapsed: Duration) {
+    static LINES: LineGate = LineGate::new();
+    counters.count(status, elapsed);
+    let ((method, path), status) = (counters.name(), status.as_u16());
+    if status < 500 {
+        tracing::debug!(method, path, status, ?elapsed, "answered");
+    } else if let Some(answers) = LINES.due() {
+        tracing::warn!(method, path, status, answers, "answered with errors; this is the last");
+    }
+}
+
+/// Reserves what an answer holds until it is sent, or refuses it.
+fn hold(memory: &RequestMemory, response: Response) -> Response {
+    let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+    let Some(bytes) = bytes.filter(|bytes| *bytes > ANSWER_BYTES_FREE) else {
+        return response;
+    };
+    match memory.reserve(bytes) {
+        Ok(held) => response.map(|body| Body::new(Holding::new(body, held))),
+        Err(problem) => problem.into_response(),
+    }
+}

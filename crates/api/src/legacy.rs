@@ -1,0 +1,181 @@
+//! The URLs of the older reports about feed servers, so that their command lines run as they
+//! stand. In open mode only: they change things on GET and know people by number alone.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::response::Response;
+use feed::{Command, Cursor, Done, Page, PostText, Refusal, SetTable, UserId, UserRef, limits};
+use node::{Node, PageEnds};
+
+use crate::error::Problem;
+use crate::guard::Entry;
+use crate::input::{decimal, path, user_number};
+use crate::page::{json, push_number};
+use crate::routes::Routes;
+use crate::state::Edge;
+use crate::v1::timelines::opened;
+
+/// Posts on a home page.
+const HOME_POSTS: usize = limits::PAGE_MAX;
+/// Posts in a mentions feed.
+const MENTIONS: usize = limits::MENTIONS_PAGE_MAX;
+/// Followers in a list.
+const FOLLOWERS: usize = limits::PAGE_MAX;
+
+pub(crate) fn route(routes: &mut Routes<'_>) {
+    routes.on("GET", "/tweet/{id}/{type}/{other}/{text}", Entry::Plain, tweet);
+    routes.on("GET", "/homepage/{id}", Entry::Plain, homepage);
+    routes.on("GET", "/mentionsfeed/{id}", Entry::Plain, mentions_feed);
+    routes.on("GET", "/followers/{id}", Entry::Plain, followers);
+}
+
+/// The number of a person in the path.
+pub(crate) struct Number(UserRef);
+
+impl<S: Send + Sync> FromRequestParts<S> for Number {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let id: String = path(parts).await?;
+        Ok(Self(user_number(decimal(&id))?))
+    }
+}
+
+/// A post as these URLs tell of it.
+pub(crate) struct Tweet {
+    author: UserRef,
+    mention: Mention,
+    other: UserRef,
+    text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mention {
+    No,
+    First,
+    Within,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Tweet {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let (id, kind, other, text): (String, String, String, String) = path(parts).await?;
+        let mention = match kind.as_str() {
+            "0" => Mention::No,
+            "1" => Mention::First,
+            "2" => Mention::Within,
+            _ => return Err(Problem::bad_request("a type is 0, 1 or 2")),
+        };
+        let (author, other) = (user_number(decimal(&id))?, user_number(decimal(&other))?);
+        Ok(Self { author, mention, other, text })
+    }
+}
+
+/// Answers `{"id":"..."}`, of the same length for every post.
+pub(crate) async fn tweet(
+    State(edge): State<Arc<Edge>>,
+    tweet: Tweet,
+) -> Result<Response, Problem> {
+    let Tweet { author, mention, other, text } = tweet;
+    let text = match mention {
+        Mention::No => text,
+        Mention::First | Mention::Within => {
+            let handle = edge.read(move |node| {
+                let user = node.facts().user(node.resolve(&other)?)?;
+                Some(user.handle.as_str().to_owned())
+            });
+            mentioning(&handle.await?.ok_or(Refusal::UserNotFound)?, mention, text.trim())
+        }
+    };
+    let command = Command::Post { author, text: PostText::parse(&text)? };
+    let (Done::Posted(post), _) = edge.submit(command, None).await? else {
+        unreachable!("posting posts");
+    };
+    let mut out = b"{\"id\":\"".to_vec();
+    push_number(post.0, &mut out);
+    out.extend_from_slice(b"\"}");
+    Ok(json(out))
+}
+
+/// `text` with a mention in front, or behind the word that ends nearest to its middle.
+fn mentioning(handle: &str, mention: Mention, text: &str) -> String {
+    if mention == Mention::First {
+        return format!("@{handle} {text}");
+    }
+    let gaps = text.match_indices(' ').map(|(at, _)| at);
+    let cut = gaps.min_by_key(|at| at.abs_diff(text.len() / 2)).unwrap_or(text.len());
+    let (head, tail) = text.split_at(cut);
+    format!("{head} @{handle}{tail}")
+}
+
+pub(crate) async fn homepage(
+    State(edge): State<Arc<Edge>>,
+    Number(user): Number,
+) -> Result<Response, Problem> {
+    newest(&edge, user, HOME_POSTS, Node::home).await
+}
+
+pub(crate) async fn mentions_feed(
+    State(edge): State<Arc<Edge>>,
+    Number(user): Number,
+) -> Result<Response, Problem> {
+    newest(&edge, user, MENTIONS, Node::mentions).await
+}
+
+async fn newest(
+    edge: &Edge,
+    user: UserRef,
+    limit: usize,
+    read: fn(&Node, UserId, &Page, &mut Vec<u8>) -> PageEnds,
+) -> Result<Response, Problem> {
+    let page = Page { cursor: Cursor::Newest, limit };
+    let found = edge.read(move |node| {
+        let user = node.resolve(&user)?;
+        let mut out = opened(limit);
+        read(node, user, &page, &mut out);
+        out.extend_from_slice(b"]}");
+        Some(out)
+    });
+    Ok(json(found.await?.ok_or(Refusal::UserNotFound)?))
+}
+
+/// The first followers by number.
+pub(crate) async fn followers(
+    State(edge): State<Arc<Edge>>,
+    Number(user): Number,
+) -> Result<Response, Problem> {
+    let span = feed::Span { limit: FOLLOWERS, ..feed::Span::ALL };
+    let found = edge.read(move |node| {
+        let user = node.resolve(&user)?;
+        Some(node.facts().people(SetTable::Followers, user, span))
+    });
+    let mut out = b"{\"items\":[".to_vec();
+    for (index, follower) in found.await?.ok_or(Refusal::UserNotFound)?.iter().enumerate() {
+        out.extend_from_slice(if index == 0 { b"\"" } else { b",\"" });
+        push_number(follower.0.into(), &mut out);
+        out.push(b'"');
+    }
+    out.extend_from_slice(b"]}");
+    Ok(json(out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mention_stands_in_front_or_behind_a_word_near_the_middle() {
+        for (mention, text, expect) in [
+            (Mention::First, "hello", "@bob hello"),
+            (Mention::Within, "hello", "hello @bob"),
+            (Mention::Within, "one two", "one @bob two"),
+            (Mention::Within, "a b c d e", "a b @bob c d e"),
+            (Mention::Within, "\u{e4}\u{e4}\u{e4} \u{f6}", "\u{e4}\u{e4}\u{e4} @bob \u{f6}"),
+        ] {
+            assert_eq!(mentioning("bob", mention, text), expect, "{mention:?} {text:?}");
+        }
+    }
+}

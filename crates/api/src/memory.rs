@@ -1,0 +1,147 @@
+//! Memory of HTTP requests: bodies as they arrive, drawings, batches, and answers until they are sent.
+//!
+//! Small amounts, large ones and long heads have budgets of their own, so that a few clients that send or take what is
+//! large do not stop everybody's ordinary requests.
+//!
+//! **Invariant:** all requests together hold no more than the three budgets, beside what every connection
+//! may hold ([`CONNECTION_BYTES`]). What does not fit is refused with 503 before it is held.
+
+use bytes::Bytes;
+use node::{MemoryBudget, Reservation};
+
+use crate::error::Problem;
+
+/// Up to so many bytes are a small amount: any body but values, drawings and batches.
+const SMALL_BYTES_MAX: usize = 64 << 10;
+/// One part in so many is for small amounts.
+const SMALL_PART: usize = 4;
+/// One part in so many is for long heads, out of that for small amounts.
+const HEADS_PART: usize = 16;
+/// A body of so many bytes reserves nothing: ordinary requests are shorter.
+pub(crate) const BODY_BYTES_FREE: usize = 4 << 10;
+/// An answer of so many bytes reserves nothing. The answer to every change is shorter, so a change that is
+/// done is never answered with 503.
+pub(crate) const ANSWER_BYTES_FREE: usize = 16 << 10;
+/// What a connection takes at most beside its reservations: a buffer of 8 KiB for the request's head and one
+/// of 8 KiB for the answer's, a body and an answer that reserve nothing, and its task.
+pub const CONNECTION_BYTES: usize =
+    (8 << 10) + (8 << 10) + BODY_BYTES_FREE + ANSWER_BYTES_FREE + (12 << 10);
+
+/// The budgets. Clones are the same budgets.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestMemory {
+    small: MemoryBudget,
+    large: MemoryBudget,
+    /// For heads: whoever has not said who they are has no part in the others.
+    pub(crate) heads: MemoryBudget,
+}
+
+impl RequestMemory {
+    pub(crate) fn new(bytes: usize) -> Self {
+        let (small, heads) = (bytes / SMALL_PART, bytes / HEADS_PART);
+        Self {
+            small: MemoryBudget::new(small - heads),
+            large: MemoryBudget::new(bytes - small),
+            heads: MemoryBudget::new(heads),
+        }
+    }
+
+    /// Reserves so many bytes.
+    ///
+    /// # Errors
+    /// Overloaded if others hold too much; too large if they do not fit even alone.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<Reservation, Problem> {
+        let budget = if bytes <= SMALL_BYTES_MAX { &self.small } else { &self.large };
+        budget.try_reserve(bytes).ok_or_else(|| refusal(bytes, budget))
+    }
+
+    /// Makes `held`, which came from here, hold more.
+    ///
+    /// # Errors
+    /// As [`RequestMemory::reserve`]; `held` is as before then.
+    pub(crate) fn grow(&self, held: &mut Reservation, bytes: usize) -> Result<(), Problem> {
+        let becomes_large = held.bytes() <= SMALL_BYTES_MAX && bytes > SMALL_BYTES_MAX;
+        if becomes_large {
+            *held = self.reserve(bytes)?;
+        } else if !held.resize(bytes) {
+            let budget = if bytes <= SMALL_BYTES_MAX { &self.small } else { &self.large };
+            return Err(refusal(bytes, budget));
+        }
+        Ok(())
+    }
+
+    /// A reservation of nothing yet.
+    pub(crate) fn empty(&self) -> Reservation {
+        self.small.empty()
+    }
+
+    /// Bytes that are reserved now.
+    pub(crate) fn used(&self) -> u64 {
+        (self.small.used() + self.large.used() + self.heads.used()) as u64
+    }
+}
+
+/// Bytes that keep what they hold until the last of them is sent.
+pub(crate) fn held_until_sent(bytes: Vec<u8>, held: Reservation) -> Bytes {
+    struct Held {
+        bytes: Vec<u8>,
+        _held: Reservation,
+    }
+    impl AsRef<[u8]> for Held {
+        fn as_ref(&self) -> &[u8] {
+            &self.bytes
+        }
+    }
+    Bytes::from_owner(Held { bytes, _held: held })
+}
+
+fn refusal(bytes: usize, budget: &MemoryBudget) -> Problem {
+    if bytes > budget.limit() { Problem::beyond_memory() } else { Problem::overloaded() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LARGE: usize = SMALL_BYTES_MAX + 1;
+
+    #[test]
+    fn what_is_large_leaves_room_for_what_is_small() {
+        let memory = RequestMemory::new(16 * LARGE);
+        let most = memory.reserve(12 * LARGE).unwrap();
+        assert_eq!(memory.reserve(LARGE).unwrap_err().code, "overloaded");
+        let small = memory.reserve(SMALL_BYTES_MAX).unwrap();
+        assert_eq!(memory.used(), (12 * LARGE + SMALL_BYTES_MAX) as u64);
+        // It would not fit even if nobody held anything.
+        assert_eq!(memory.reserve(13 * LARGE).unwrap_err().code, "beyond_memory");
+        drop((most, small));
+        assert_eq!(memory.used(), 0);
+    }
+
+    #[test]
+    fn bytes_keep_what_they_hold_until_they_are_gone() {
+        let memory = RequestMemory::new(8 * LARGE);
+        let mut bytes = held_until_sent(vec![7; 3], memory.reserve(LARGE).unwrap());
+        let last = bytes.split_off(2);
+        drop(bytes);
+        assert!(last[..] == [7] && memory.used() == LARGE as u64);
+        drop(last);
+        assert_eq!(memory.used(), 0);
+    }
+
+    #[test]
+    fn what_grows_large_moves_to_the_other_budget() {
+        let memory = RequestMemory::new(8 * LARGE);
+        let mut held = memory.empty();
+        memory.grow(&mut held, SMALL_BYTES_MAX).unwrap();
+        memory.grow(&mut held, 6 * LARGE).unwrap();
+        assert_eq!((memory.small.used(), memory.large.used()), (0, 6 * LARGE));
+        assert_eq!(memory.grow(&mut held, 7 * LARGE).unwrap_err().code, "beyond_memory");
+        assert_eq!(held.bytes(), 6 * LARGE, "what is held stays held");
+        let mut other = memory.reserve(SMALL_BYTES_MAX).unwrap();
+        assert_eq!(memory.grow(&mut other, LARGE).unwrap_err().code, "overloaded");
+        drop(held);
+        memory.grow(&mut other, LARGE).unwrap();
+        assert_eq!((memory.small.used(), memory.large.used()), (0, LARGE));
+    }
+}

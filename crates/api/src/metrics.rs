@@ -1,0 +1,215 @@
+//! Counts and latencies of requests, by route. A handler holds the counters of its own route, so
+//! that counting a request is a few additions to atomics and no lookup.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use edge::process;
+use node::{Node, Sizes};
+use parking_lot::Mutex;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Unit;
+
+use crate::memory::RequestMemory;
+
+/// Upper ends of the latency buckets, in microseconds.
+const BUCKETS_US: [u64; 16] = [
+    100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000,
+    1_000_000, 2_000_000, 5_000_000, 10_000_000,
+];
+const STATUS_MIN: u16 = 100;
+const STATUSES: usize = 500;
+
+/// Counters of one route.
+#[derive(Debug)]
+pub(crate) struct RouteCounters {
+    method: &'static str,
+    path: &'static str,
+    statuses: [AtomicU64; STATUSES],
+    buckets: [AtomicU64; BUCKETS_US.len() + 1],
+    total_ns: AtomicU64,
+}
+
+impl RouteCounters {
+    /// Counts an answer.
+    pub(crate) fn count(&self, status: StatusCode, elapsed: Duration) {
+        let ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let bucket = BUCKETS_US.partition_point(|end_us| end_us * 1_000 < ns);
+        for counter in [
+            self.statuses.get(usize::from(status.as_u16().saturating_sub(STATUS_MIN))),
+            self.buckets.get(bucket),
+        ] {
+            counter.map(|counter| counter.fetch_add(1, Ordering::Relaxed));
+        }
+        self.total_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    /// `GET /v1/users`, for the log.
+    pub(crate) fn name(&self) -> (&'static str, &'static str) {
+        (self.method, self.path)
+    }
+
+    fn encode_statuses(&self, family: &mut MetricEncoder<'_>) -> std::fmt::Result {
+        for (status, count) in (STATUS_MIN..).zip(&self.statuses) {
+            let count = count.load(Ordering::Relaxed);
+            if count > 0 {
+                let status = status.to_string();
+                let labels =
+                    [("method", self.method), ("route", self.path), ("status", status.as_str())];
+                ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn encode_latencies(&self, family: &mut MetricEncoder<'_>) -> std::fmt::Result {
+        let counts = self.buckets.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let total = counts.iter().sum();
+        if total == 0 {
+            return Ok(());
+        }
+        let ends = BUCKETS_US.iter().map(|us| *us as f64 / 1e6).chain([f64::INFINITY]);
+        let buckets: Vec<(f64, u64)> = ends.zip(counts).collect();
+        let sum = self.total_ns.load(Ordering::Relaxed) as f64 / 1e9;
+        let labels = [("method", self.method), ("route", self.path)];
+        family.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, total, &buckets, None)
+    }
+}
+
+/// Counters of all routes.
+#[derive(Debug, Default)]
+pub(crate) struct HttpMetrics {
+    routes: Mutex<Vec<Arc<RouteCounters>>>,
+}
+
+impl HttpMetrics {
+    /// Counters for a route, to be held by its handler.
+    pub(crate) fn route(&self, method: &'static str, path: &'static str) -> Arc<RouteCounters> {
+        let counters = Arc::new(RouteCounters {
+            method,
+            path,
+            statuses: [const { AtomicU64::new(0) }; STATUSES],
+            buckets: [const { AtomicU64::new(0) }; BUCKETS_US.len() + 1],
+            total_ns: AtomicU64::new(0),
+        });
+        self.routes.lock().push(Arc::clone(&counters));
+        counters
+    }
+}
+
+/// What `/metrics` reads when asked.
+pub(crate) struct Sampled {
+    /// The counters of the edge.
+    pub(crate) http: Arc<HttpMetrics>,
+    /// The node, for its sizes.
+    pub(crate) node: Node,
+    /// Memory of requests.
+    pub(crate) memory: RequestMemory,
+}
+
+impl std::fmt::Debug for Sampled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sampled").field("http", &self.http).finish_non_exhaustive()
+    }
+}
+
+impl Collector for Sampled {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
+        let routes = self.http.routes.lock();
+        let mut requests = encoder.encode_descriptor(
+            "roost_http_requests",
+            "Requests answered",
+            None,
+            MetricType::Counter,
+        )?;
+        routes.iter().try_for_each(|route| route.encode_statuses(&mut requests))?;
+        let mut latencies = encoder.encode_descriptor(
+            "roost_http_request_duration",
+            "Time from a request's head to its answer's head",
+            Some(&Unit::Seconds),
+            MetricType::Histogram,
+        )?;
+        routes.iter().try_for_each(|route| route.encode_latencies(&mut latencies))?;
+        drop(routes);
+        Self::encode_sizes(&mut encoder, &self.node.sizes())?;
+        let memory = self.memory.used();
+        gauge(&mut encoder, "roost_request_bytes", "Memory reserved by HTTP requests", memory)?;
+        encode_process(&mut encoder)
+    }
+}
+
+impl Sampled {
+    fn encode_sizes(encoder: &mut DescriptorEncoder<'_>, sizes: &Sizes) -> std::fmt::Result {
+        let views = sizes.views;
+        for (name, help, size) in [
+            ("roost_users", "People registered", sizes.users),
+            ("roost_posts", "Posts that stand", sizes.posts),
+            ("roost_follows", "Follows that stand", sizes.follows),
+            ("roost_log_bytes", "Bytes of the log that are kept", sizes.log_bytes),
+            ("roost_store_bytes", "Bytes of the store on disk", sizes.store_bytes),
+            ("roost_overlay_bytes", "Bytes of changes not yet in the store", sizes.overlay_bytes),
+            ("roost_queued_commands", "Commands that wait for the writer", sizes.queued_commands),
+            ("roost_active_timelines", "People whose home is in memory", views.active_timelines),
+            ("roost_timeline_bytes", "Estimated bytes of those homes", views.timeline_bytes),
+            ("roost_rendered_bytes", "Bytes of posts and stories as JSON", views.rendered_bytes),
+            ("roost_recent_bytes", "Bytes of lists of authors' newest", views.recent_bytes),
+            ("roost_stream_effects", "Effects kept for the views", views.stream_effects),
+        ] {
+            gauge(encoder, name, help, size)?;
+        }
+        for (name, help, count) in [
+            ("roost_deliveries", "Posts put into timelines", views.deliveries),
+            ("roost_view_hits", "Home pages answered from memory", views.hits),
+            ("roost_view_rebuilds", "Timelines gathered from the facts", views.rebuilds),
+            ("roost_view_evictions", "Timelines dropped for want of room", views.evictions),
+        ] {
+            let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            ConstCounter::new(count).encode(descriptor)?;
+        }
+        Ok(())
+    }
+}
+
+fn gauge(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: u64,
+) -> std::fmt::Result {
+    let gauge = ConstGauge::new(value);
+    gauge.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
+}
+
+fn encode_process(encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Result {
+    let memory = process::resident_bytes();
+    gauge(encoder, "process_resident_memory_bytes", "Resident memory", memory)?;
+    ConstCounter::new(process::cpu_seconds()).encode(encoder.encode_descriptor(
+        "process_cpu",
+        "Processor time used",
+        Some(&Unit::Seconds),
+        MetricType::Counter,
+    )?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_fall_into_the_bucket_that_ends_at_or_above_them() {
+        let metrics = HttpMetrics::default();
+        let route = metrics.route("GET", "/x");
+        for (us, bucket) in [(0, 0), (100, 0), (101, 1), (10_000_000, 15), (10_000_001, 16)] {
+            let before = route.buckets[bucket].load(Ordering::Relaxed);
+            route.count(StatusCode::OK, Duration::from_micros(us));
+            assert_eq!(route.buckets[bucket].load(Ordering::Relaxed), before + 1, "{us} us");
+        }
+        assert_eq!(route.statuses[100].load(Ordering::Relaxed), 5);
+    }
+}

@@ -1,0 +1,230 @@
+//! The accept loop and the life of a connection.
+//!
+//! **Invariant:** every open connection holds a permit, so a limit on connections and "wait until
+//! all have ended" are the same semaphore.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use node::Node;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tower::Service as _;
+
+use crate::deadline::PolledTimer;
+use crate::head::HeadGuard;
+use crate::held::Holding;
+use crate::memory::RequestMemory;
+use crate::seats::{Busy, Seat, Seats, Taken};
+use crate::stall::StallGuard;
+use crate::{ApiOptions, routes};
+
+/// A request's head must be there so long after the connection or the answer before it, so an idle
+/// connection is closed then as well.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often connections are woken to look at that deadline.
+const PULSE: Duration = Duration::from_secs(5);
+/// Within this time a peer must take all or 16 KiB of what is to be sent.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long connections may finish what is under way at shutdown.
+const GRACE: Duration = Duration::from_secs(10);
+/// How often a new connection asks for the place of another while none is free.
+const ROOM_PAUSE: Duration = Duration::from_secs(1);
+/// Longest head of a request. What is longer than 8 KiB is reserved as it arrives.
+const BUFFER_BYTES_MAX: usize = 64 * 1_024;
+
+/// Serves `node` on `listener` until `shutdown` completes, then takes no more connections, ends
+/// live streams, lets requests that are under way finish for up to 10 seconds, and returns. The
+/// node stays open.
+///
+/// # Errors
+/// If the listener does not know its address, which means that it is no listener.
+pub async fn serve(
+    listener: TcpListener,
+    node: Node,
+    options: ApiOptions,
+    shutdown: impl Future,
+) -> io::Result<()> {
+    let address = listener.local_addr()?;
+    let (closing, closed) = watch::channel(false);
+    let memory = RequestMemory::new(options.request_memory);
+    let connections_max = options.connections_max.max(1);
+    let server = Server {
+        router: routes::routes(node, options, closed.clone(), memory.clone()),
+        memory,
+        closed,
+        seats: Arc::default(),
+        permits: Arc::new(Semaphore::new(connections_max as usize)),
+    };
+    tracing::info!(%address, "serving");
+    let pulses = async {
+        let mut pulse = tokio::time::interval(PULSE);
+        loop {
+            pulse.tick().await;
+            server.seats.pulse();
+            closing.send_modify(|_| ());
+        }
+    };
+    tokio::select! {
+        _ = shutdown => {}
+        never = server.accept(&listener) => match never {},
+        () = pulses => unreachable!("a pulse follows every pulse"),
+    }
+    drop(listener);
+    closing.send_replace(true);
+    tracing::info!("shutting down");
+    // Connections end within the grace; holding every permit means that all of them have.
+    drop(server.permits.acquire_many(connections_max).await);
+    Ok(())
+}
+
+/// What all connections share.
+struct Server {
+    router: Router,
+    memory: RequestMemory,
+    /// Changes at every pulse, and to true at shutdown.
+    closed: watch::Receiver<bool>,
+    seats: Arc<Seats>,
+    permits: Arc<Semaphore>,
+}
+
+impl Server {
+    /// Accepts connections and has each served by a task of its own.
+    async fn accept(&self, listener: &TcpListener) -> Infallible {
+        loop {
+            let (stream, _) = edge::accept(listener).await;
+            let permit = self.permit().await;
+            let connection = Connection {
+                taken: self.seats.take(),
+                router: self.router.clone(),
+                memory: self.memory.clone(),
+                closed: self.closed.clone(),
+            };
+            tokio::spawn(async move {
+                connection.serve(stream).await;
+                drop(permit);
+            });
+        }
+    }
+
+    /// A permit for a connection that is there already: if there is none, another has to go.
+    async fn permit(&self) -> OwnedSemaphorePermit {
+        let mut permit = Arc::clone(&self.permits).try_acquire_owned();
+        while permit.is_err() {
+            self.seats.make_room();
+            let free = Arc::clone(&self.permits).acquire_owned();
+            permit = match tokio::time::timeout(ROOM_PAUSE, free).await {
+                Ok(Ok(permit)) => Ok(permit),
+                _ => Arc::clone(&self.permits).try_acquire_owned(),
+            };
+        }
+        match permit {
+            Ok(permit) => permit,
+            Err(_) => unreachable!("it was looked at"),
+        }
+    }
+}
+
+/// A connection to be served.
+struct Connection {
+    taken: Taken,
+    router: Router,
+    memory: RequestMemory,
+    closed: watch::Receiver<bool>,
+}
+
+impl Connection {
+    async fn serve(self, stream: TcpStream) {
+        let Self { taken, router, memory, closed: mut closing } = self;
+        // Answers are written whole, so nothing is won by waiting for more to send.
+        if stream.set_nodelay(true).is_err() {
+            return;
+        }
+        let seat = &taken.0;
+        let service = service_fn(|request| answer(router.clone(), Arc::clone(seat), request));
+        let stream = StallGuard::new(stream, STALL_TIMEOUT);
+        let stream = HeadGuard::new(stream, Arc::clone(seat), memory);
+        let connection = http1::Builder::new()
+            .timer(PolledTimer)
+            .header_read_timeout(HEAD_TIMEOUT)
+            .max_buf_size(BUFFER_BYTES_MAX)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = pin!(connection);
+        let mut ends = false;
+        let ended = loop {
+            tokio::select! {
+                ended = connection.as_mut() => break ended,
+                // Polling the connection again is all that a pulse is for.
+                Ok(()) = closing.changed() => ends |= *closing.borrow(),
+                () = seat.closing() => {
+                    if !seat.is_admitted() {
+                        return;
+                    }
+                    ends = true;
+                }
+            }
+            if ends {
+                connection.as_mut().graceful_shutdown();
+                break tokio::time::timeout(GRACE, connection).await.unwrap_or(Ok(()));
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "a connection broke");
+        }
+    }
+}
+
+/// Answers a request, which is under way until its answer is sent.
+async fn answer(
+    mut router: Router,
+    seat: Arc<Seat>,
+    mut request: hyper::Request<Incoming>,
+) -> Result<hyper::Response<Holding<Busy>>, Infallible> {
+    let busy = seat.begin();
+    if !seat.is_admitted() {
+        request.extensions_mut().insert(seat);
+    }
+    let response = router.call(request).await?;
+    Ok(response.map(|body| Holding::new(body, busy)))
+}
+
+#[cfg(test)]
+mod tests {
+    use node::NodeOptions;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::time::Instant;
+
+    use super::*;
+    use edge::Access;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_does_not_complete_a_request_in_time_is_closed() {
+        let directory = tempfile::tempdir().unwrap();
+        let node = Node::open(&NodeOptions::new(directory.path())).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let options = ApiOptions::new(Access::Open);
+        tokio::spawn(serve(listener, node, options, std::future::pending::<()>()));
+        let whole = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        for request in ["", "GET /healthz HTTP/1.1\r\nHost: loc", whole] {
+            let start = Instant::now();
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).await.unwrap();
+            assert_eq!(answer.is_empty(), request != whole, "{request:?}");
+            // The clock is paused and leaps from timer to timer.
+            let waited = start.elapsed();
+            assert!(waited >= HEAD_TIMEOUT - PULSE && waited <= HEAD_TIMEOUT + 2 * PULSE);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What all handlers share.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use edge::{Access, BlockingReads};
+use feed::{Command, Done, Idempotency, Lifetime};
+use node::{Node, Request};
+use prometheus_client::registry::Registry;
+use tokio::sync::{Semaphore, watch};
+
+use crate::ApiOptions;
+use crate::error::Problem;
+use crate::memory::RequestMemory;
+use crate::metrics::{HttpMetrics, Sampled};
+use crate::v1::events::StreamReads;
+use crate::v1::users::mark_replay;
+
+/// Reads at a time for answers to changes that are done. What they read was just written, so most need
+/// no disk.
+const DONE_READS_MAX: usize = 8;
+
+/// What all handlers share.
+pub(crate) struct Edge {
+    pub(crate) node: Node,
+    pub(crate) access: Access,
+    /// How long a story lives if the caller does not say.
+    pub(crate) story_life: Lifetime,
+    pub(crate) reads: BlockingReads,
+    pub(crate) streams: StreamReads,
+    /// Reads for answers to changes that are done, apart from those that are refused when many wait.
+    done_reads: Arc<Semaphore>,
+    pub(crate) memory: RequestMemory,
+    pub(crate) registry: Registry,
+    /// True once the server shuts down.
+    pub(crate) closing: watch::Receiver<bool>,
+}
+
+impl Edge {
+    pub(crate) fn new(
+        node: Node,
+        options: ApiOptions,
+        closing: watch::Receiver<bool>,
+        memory: RequestMemory,
+        metrics: &Arc<HttpMetrics>,
+    ) -> Self {
+        let mut registry = options.registry;
+        node.metrics().register(&mut registry);
+        let (http, sizes) = (Arc::clone(metrics), node.clone());
+        registry.register_collector(Box::new(Sampled {
+            http,
+            node: sizes,
+            memory: memory.clone(),
+        }));
+        Self {
+            node,
+            access: options.access,
+            story_life: options.story_life,
+            reads: options.reads,
+            streams: StreamReads::default(),
+            done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
+            memory,
+            registry,
+            closing,
+        }
+    }
+
+    /// Reads from the node where blocking is allowed.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Node) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let node = self.node.clone();
+        Ok(self.reads.run(move || read(&node)).await?)
+    }
+
+    /// Reads what a change that is done is answered with: waits for its turn, in order, and is never
+    /// refused, since the change cannot be taken back. As many wait as there are requests.
+    pub(crate) async fn read_done<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Node) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let Ok(turn) = Arc::clone(&self.done_reads).acquire_owned().await else {
+            unreachable!("the semaphore is never closed");
+        };
+        let node = self.node.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            read(&node)
+        });
+        read.await.map_err(|error| Problem::internal(&error))
+    }
+
+    /// Submits a command; tells what it did and whether it had done so before.
+    pub(crate) async fn submit(
+        &self,
+        command: Command,
+        idempotency: Option<Idempotency>,
+    ) -> Result<(Done, bool), Problem> {
+        let reply = self.node.submit(Request { command, idempotency }).await?;
+        Ok((reply.outcome?, reply.replayed))
+    }
+
+    /// Submits a command that has nothing to tell but that it is done.
+    pub(crate) async fn carry_out(
+        &self,
+        command: Command,
+        idempotency: Option<Idempotency>,
+    ) -> Result<Response, Problem> {
+        let (_, replayed) = self.submit(command, idempotency).await?;
+        Ok(mark_replay(StatusCode::NO_CONTENT.into_response(), replayed))
+    }
+}

@@ -1,0 +1,118 @@
+//! What can only be seen from inside: handlers while what they share is used up.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use axum::response::Response;
+use edge::{Access, BlockingReads};
+use http_body_util::BodyExt as _;
+use node::{Node, NodeOptions};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tower::ServiceExt as _;
+
+use crate::ApiOptions;
+use crate::memory::RequestMemory;
+use crate::metrics::HttpMetrics;
+use crate::routes::routes_of;
+use crate::state::Edge;
+
+struct Inside {
+    node: Node,
+    edge: Arc<Edge>,
+    router: Router,
+    _directory: tempfile::TempDir,
+}
+
+impl Inside {
+    fn new(set: impl FnOnce(&mut ApiOptions)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let node = Node::open(&NodeOptions::new(directory.path().join("data"))).unwrap();
+        let mut options = ApiOptions::new(Access::Open);
+        set(&mut options);
+        let metrics = Arc::new(HttpMetrics::default());
+        let memory = RequestMemory::new(options.request_memory);
+        let (_, closing) = watch::channel(false);
+        let edge = Arc::new(Edge::new(node.clone(), options, closing, memory, &metrics));
+        let router = routes_of(Arc::clone(&edge), None, &metrics);
+        Self { node, edge, router, _directory: directory }
+    }
+
+    async fn ask(&self, method: &str, path: &str, body: &Value) -> Response {
+        let request = Request::builder().method(method).uri(path).header("host", "localhost");
+        let request = request.header("content-type", "application/json");
+        let request = request.body(Body::from(body.to_string())).unwrap();
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    async fn status(&self, method: &str, path: &str, body: &Value) -> u16 {
+        self.ask(method, path, body).await.status().as_u16()
+    }
+}
+
+async fn json_of(response: Response) -> Value {
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    serde_json::from_slice(&body).unwrap()
+}
+
+/// Fills a pool of one with a read that lasts until the sender is dropped, and those that wait.
+async fn fill(edge: &Arc<Edge>) -> std::sync::mpsc::Sender<()> {
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let (started, running) = tokio::sync::oneshot::channel();
+    let first = Arc::clone(edge);
+    tokio::spawn(async move {
+        let read = move || {
+            started.send(()).unwrap();
+            _ = held.recv();
+        };
+        first.reads.run(read).await
+    });
+    running.await.unwrap();
+    // More and more wait, until one is refused at once.
+    loop {
+        let waiting = Arc::clone(edge);
+        let refused = tokio::spawn(async move { waiting.reads.run(|| ()).await.is_err() });
+        tokio::task::yield_now().await;
+        if refused.is_finished() && refused.await.unwrap() {
+            return release;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_is_done_is_answered_so_however_many_reads_wait() {
+    let server = Inside::new(|options| options.reads = BlockingReads::new(1));
+    assert_eq!(server.status("POST", "/v1/users", &json!({"handle": "ada"})).await, 201);
+    let release = fill(&server.edge).await;
+    let read = server.ask("GET", "/v1/users/0", &Value::Null).await;
+    assert_eq!(read.status(), 503, "nothing is read now");
+    for (method, path, body, status) in [
+        ("POST", "/v1/users", json!({"handle": "bob", "name": "Bob"}), 201),
+        ("PATCH", "/v1/users/@bob", json!({"bio": "changed"}), 200),
+        ("PUT", "/v1/users/@ada/following/@bob", Value::Null, 204),
+        ("PUT", "/v1/users/@ada/friends/@bob", Value::Null, 204),
+        ("POST", "/v1/users/@ada/posts", json!({"text": "hello @bob"}), 201),
+        ("POST", "/v1/users/@ada/stories", json!({"text": "hello"}), 201),
+        ("POST", "/v1/recognise/samples", json!({"label": "x", "bits": "0".repeat(256)}), 201),
+        ("PUT", "/v1/buckets/drafts", Value::Null, 201),
+        ("PUT", "/v1/buckets/drafts", Value::Null, 200),
+        ("PUT", "/v1/buckets/0/keys/k", Value::Null, 201),
+        ("DELETE", "/v1/buckets/0/keys/k", Value::Null, 204),
+    ] {
+        let answer = server.ask(method, path, &body).await;
+        assert_eq!(answer.status(), status, "{method} {path}");
+    }
+    let totals = server.node.facts().totals();
+    assert_eq!((totals.users, totals.posts, totals.follows), (2, 1, 1), "each happened once");
+    drop(release);
+    let posts = "/v1/users/@ada/posts";
+    let mut page = server.ask("GET", posts, &Value::Null).await;
+    while page.status() == 503 {
+        tokio::task::yield_now().await;
+        page = server.ask("GET", posts, &Value::Null).await;
+    }
+    assert_eq!(json_of(page).await["items"][0]["text"], "hello @bob");
+    server.node.close();
+}

@@ -1,0 +1,278 @@
+//! Live updates as Server-Sent Events, one stream a user: new posts at home, new mentions, and
+//! stories of friends that come and go.
+//!
+//! A stream holds a position and asks the node for what is after it whenever there may be something
+//! new: it keeps no queue, so a slow reader costs at most what was handed to its connection, and is
+//! disconnected when it takes nothing for a while. An event's id is the position after it: whoever
+//! comes back with it misses nothing and sees nothing twice. Posts and stories that are gone
+//! meanwhile are left out.
+//!
+//! A stream that is woken looks at memory first, on its async worker. Only if something is not there
+//! does it wait for one of the few reads of [`lane`], which streams share with nobody: so a post that
+//! wakes thousands takes nothing from requests.
+//!
+//! That a story is gone is reported when it is not among the stories of friends any more, for
+//! whatever reason, while the stream is open. Such an event has no id: whoever was away when a story
+//! expired knows by its `expires_at`.
+
+mod lane;
+mod news;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, State};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use axum::response::Response;
+use bytes::Bytes;
+use feed::stories::Told;
+use feed::{Refusal, UserId};
+use futures_util::stream;
+use node::{Node, Watch};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::error::{ErrorBody, Problem};
+use crate::guard::Entry;
+use crate::input::OneUser;
+use crate::routes::Routes;
+use crate::state::Edge;
+pub(crate) use lane::StreamReads;
+use news::{News, Position, Question, STORIES_SHOWN, Source};
+
+/// How often an idle stream shows that it lives.
+const KEEP_ALIVE: Range<Duration> = Duration::from_secs(10)..Duration::from_secs(15);
+/// From a read that touched the store, for a stream that had read everything, to the next one: what
+/// comes meanwhile is read together.
+const PACE: Range<Duration> = Duration::from_millis(50)..Duration::from_millis(150);
+/// Pause of a stream whose events find no room.
+const NO_ROOM_PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_millis(1_500);
+/// Pause of a stream that has seen what is not visible everywhere yet, which it is in a moment.
+const VISIBLE_PAUSE: Duration = Duration::from_millis(1);
+
+pub(crate) fn route(routes: &mut Routes<'_>) {
+    routes.on("GET", "/v1/users/{user}/events", Entry::Query, events);
+}
+
+/// The position to resume from: the header, which browsers send when they reconnect, or else the
+/// query.
+pub(crate) struct Resume(Option<Position>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Resume {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let mut asked = None;
+        for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or("").as_bytes()) {
+            if name != "last_event_id" || asked.replace(value.into_owned()).is_some() {
+                return Err(Problem::bad_request("the only parameter is last_event_id, once"));
+            }
+        }
+        if let Some(header) = parts.headers.get("last-event-id") {
+            asked = Some(header.to_str().unwrap_or("?").to_owned());
+        }
+        let position = asked.map(|asked| {
+            Position::parse(&asked)
+                .ok_or_else(|| Problem::bad_cursor("Last-Event-ID is an id of an earlier event"))
+        });
+        Ok(Self(position.transpose()?))
+    }
+}
+
+/// Stream new posts, mentions and stories
+///
+/// `event: post` for a post at home and `event: mention` for a mention, with the post as `data`;
+/// `event: story` for a friend's story, with the story, and `event: story_expired`, with its `id`,
+/// once it has expired or was deleted. Without `Last-Event-ID` the stream begins now.
+#[utoipa::path(
+    get, path = "/v1/users/{user}/events", tag = "timelines",
+    params(
+        ("user" = String, Path, description = "number or @handle", example = "@ada"),
+        ("Last-Event-ID" = Option<String>, Header, description = "resumes after this event"),
+        ("last_event_id" = Option<String>, Query, description = "the same, without the header"),
+    ),
+    responses(
+        (status = 200, content_type = "text/event-stream", body = String),
+        (status = 400, description = "`bad_cursor`", body = ErrorBody),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn events(
+    State(edge): State<Arc<Edge>>,
+    OneUser(user): OneUser,
+    Resume(resume): Resume,
+) -> Result<Response, Problem> {
+    // The watch begins before the first read: what comes between is heard of.
+    let begin = move |node: &Node| {
+        let user = node.resolve(&user)?;
+        let watch = node.watch(user);
+        Some((user, watch, node.settled(), node.stories_of_friends(user, STORIES_SHOWN)))
+    };
+    let begun = edge.streams.turn().await.read(&edge.node, begin).await?;
+    let (user, watch, settled, shown) = begun.ok_or(Refusal::UserNotFound)?;
+    let position = resume.unwrap_or(Position::after(settled.0));
+    let mut greeting = b"retry: 2000\n: connected\nid: ".to_vec();
+    position.write(&mut greeting);
+    greeting.extend_from_slice(b"\n\n");
+    let subscription = Subscription {
+        closing: edge.closing.clone(),
+        edge,
+        user,
+        watch,
+        position,
+        shown: shown.into(),
+        mentions_read: None,
+        stories_read: None,
+        caught_up: false,
+        store_from: Instant::now(),
+    };
+    let events = stream::unfold((Some(greeting), subscription), |(greeting, mut rest)| async {
+        let bytes = match greeting {
+            Some(greeting) => Bytes::from(greeting),
+            None => rest.next().await?,
+        };
+        Some((Ok::<_, std::convert::Infallible>(bytes), (None, rest)))
+    });
+    let mut response = Response::new(Body::from_stream(events));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    Ok(response)
+}
+
+/// One stream: about 1 KiB without its connection, and 24 bytes for each story that is shown, at most
+/// 24 kB.
+struct Subscription {
+    edge: Arc<Edge>,
+    user: UserId,
+    watch: Watch,
+    closing: watch::Receiver<bool>,
+    position: Position,
+    /// The newest stories of friends, newest first.
+    shown: Arc<[Told]>,
+    /// The number of mentions, and of changes of stories, up to which all is read.
+    mentions_read: Option<u64>,
+    stories_read: Option<u64>,
+    /// Whether all was read that was there at the last news.
+    caught_up: bool,
+    /// Before this the stream does not read from the store.
+    store_from: Instant,
+}
+
+/// A question, and the numbers up to which its answer will be.
+struct Asked {
+    question: Question,
+    mentions: u64,
+    stories: u64,
+}
+
+impl Subscription {
+    /// The next events, or a comment when there are none for a while. `None` at shutdown.
+    async fn next(&mut self) -> Option<Bytes> {
+        let mut closing = self.closing.clone();
+        let next = async {
+            loop {
+                if !self.caught_up {
+                    if let Some(events) = self.read().await? {
+                        return Some(events);
+                    }
+                    continue;
+                }
+                tokio::select! {
+                    () = self.watch.changed() => self.caught_up = false,
+                    () = next_expiry(&self.edge.node, &self.shown) => self.caught_up = false,
+                    () = tokio::time::sleep(lane::within(&KEEP_ALIVE)) => {
+                        // Should the timeline not be active, reading makes it so: without it there
+                        // are no news.
+                        self.caught_up = false;
+                        return Some(Bytes::from_static(b": keep-alive\n\n"));
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            Ok(_) = closing.wait_for(|closing| *closing) => None,
+            events = next => events,
+        }
+    }
+
+    /// Reads what is new, and returns it as a chunk if it is anything. `None` if reading failed.
+    async fn read(&mut self) -> Option<Option<Bytes>> {
+        let asked = self.ask();
+        let (asked, news) = match asked.question.answer(&self.edge.node, Source::Memory) {
+            Some(news) => (asked, news),
+            None => self.read_store().await?,
+        };
+        let chunk = match news.events.is_empty() {
+            true => None,
+            false => match self.edge.streams.chunk(&news.events) {
+                Some(chunk) => Some(chunk),
+                None => {
+                    // Nothing is noted: the same is read again.
+                    drop(news);
+                    tokio::time::sleep(lane::within(&NO_ROOM_PAUSE)).await;
+                    return Some(None);
+                }
+            },
+        };
+        if !news.more {
+            (self.mentions_read, self.stories_read) = (Some(asked.mentions), Some(asked.stories));
+        } else if chunk.is_none() {
+            tokio::time::sleep(VISIBLE_PAUSE).await;
+        }
+        (self.position, self.shown, self.caught_up) = (news.position, news.shown, !news.more);
+        Some(chunk)
+    }
+
+    /// Reads what is new where blocking is allowed.
+    async fn read_store(&mut self) -> Option<(Asked, News)> {
+        tokio::time::sleep_until(self.store_from).await;
+        let turn = self.edge.streams.turn().await;
+        // Asked again: what came while it waited is read with the rest, and what others have read
+        // meanwhile, such as a post that woke thousands, is in memory now.
+        let asked = self.ask();
+        if let Some(news) = asked.question.answer(&self.edge.node, Source::Memory) {
+            return Some((asked, news));
+        }
+        let question = asked.question.clone();
+        let read = move |node: &Node| question.answer(node, Source::Facts);
+        let news = turn.read(&self.edge.node, read).await.ok()??;
+        if !news.more {
+            self.store_from = Instant::now() + lane::within(&PACE);
+        }
+        Some((asked, news))
+    }
+
+    fn ask(&mut self) -> Asked {
+        // In this order: whatever is visible up to `settled` is in the numbers that follow, and in
+        // the pages that are read after them.
+        let settled = self.edge.node.settled().0;
+        let (mentions, stories) = (self.watch.mentions(), self.edge.node.story_changes());
+        let now_ms = self.edge.node.now_ms();
+        let expired = self.shown.iter().any(|told| told.expires_ms <= now_ms);
+        let question = Question {
+            user: self.user,
+            position: self.position,
+            settled,
+            mentions_due: self.mentions_read != Some(mentions),
+            stories_due: self.stories_read != Some(stories) || expired,
+            shown: Arc::clone(&self.shown),
+        };
+        Asked { question, mentions, stories }
+    }
+}
+
+/// Waits until the first of these stories expires.
+async fn next_expiry(node: &Node, shown: &[Told]) {
+    match shown.iter().map(|told| told.expires_ms).min() {
+        Some(at) => {
+            let rest = Duration::from_millis(at.saturating_sub(node.now_ms()));
+            tokio::time::sleep(rest).await;
+        }
+        None => std::future::pending().await,
+    }
+}

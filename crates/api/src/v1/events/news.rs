@@ -1,0 +1,233 @@
+//! What a stream has to report after its position, as events.
+
+use std::sync::Arc;
+
+use feed::stories::Told;
+use feed::{Cursor, Page, PageOf, PostId, StoryId, UserId, ids, limits};
+use node::Node;
+
+use crate::input::decimal;
+use crate::page::push_number;
+
+/// Of so many of the newest stories of friends a stream reports that they are gone.
+pub(super) const STORIES_SHOWN: usize = 1_000;
+/// Bytes of events at which a stream sends what it has. One event is at most 30 kB, and ends of
+/// stories at most 60 kB: so a stream holds at most 128 kB that are not taken yet.
+pub(super) const EVENTS_BYTES: usize = 32 << 10;
+
+/// What an event reports: that a post is at home, then that it mentions the user; or that a friend
+/// posted a story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Home,
+    Mention,
+    Story,
+}
+
+/// After which event a stream is. Events are ordered by id, then by kind; posts and stories share
+/// the ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Position {
+    id: u64,
+    kind: Kind,
+}
+
+impl Position {
+    /// After everything up to an id.
+    pub(super) fn after(id: u64) -> Self {
+        Self { id, kind: Kind::Story }
+    }
+
+    /// Reads an id and `.p`, `.m` or `.s`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (id, kind) = text.split_once('.')?;
+        let kind = match kind {
+            "p" => Kind::Home,
+            "m" => Kind::Mention,
+            "s" => Kind::Story,
+            _ => return None,
+        };
+        let id = decimal(id).filter(|id| *id <= ids::STAMP_MAX.0)?;
+        Some(Self { id, kind })
+    }
+
+    pub(super) fn write(self, out: &mut Vec<u8>) {
+        push_number(self.id, out);
+        out.extend_from_slice(match self.kind {
+            Kind::Home => b".p",
+            Kind::Mention => b".m",
+            Kind::Story => b".s",
+        });
+    }
+}
+
+/// What is asked of the node.
+#[derive(Clone)]
+pub(super) struct Question {
+    pub(super) user: UserId,
+    pub(super) position: Position,
+    /// Up to which id everything is visible. Noted before all that follows.
+    pub(super) settled: u64,
+    /// Whether there may be mentions that were not read. Home is always read: that costs little,
+    /// and its timeline may have been evicted without notice.
+    pub(super) mentions_due: bool,
+    /// Whether stories may have come or gone since `shown` was read.
+    pub(super) stories_due: bool,
+    /// The newest stories of friends, newest first, as they were.
+    pub(super) shown: Arc<[Told]>,
+}
+
+/// What there is after a position.
+pub(super) struct News {
+    pub(super) events: Vec<u8>,
+    pub(super) position: Position,
+    pub(super) shown: Arc<[Told]>,
+    pub(super) more: bool,
+}
+
+/// Where from a page is read.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    /// Memory alone.
+    Memory,
+    /// Whatever has it. May block.
+    Facts,
+}
+
+impl Question {
+    /// Reads a page of home, one of mentions and one of stories after the position and merges them,
+    /// as far as all reach: an event is reported only when every earlier one is known. Before them
+    /// come the ends of stories that were shown before. `None` if memory does not have it all.
+    pub(super) fn answer(&self, node: &Node, source: Source) -> Option<News> {
+        let position = self.position;
+        let home = self.home(node, source)?;
+        let mentions = self.mentions(node, source)?;
+        let shown = self.shown(node, source)?;
+        let unread = shown.iter().map(|told| told.story);
+        let mut unread: Vec<_> = unread.take_while(|story| story.0 > position.id).collect();
+        unread.reverse();
+        unread.truncate(limits::PAGE_MAX + 1);
+        let stories = PageOf::from_scan(unread, &after(position.id, StoryId));
+
+        let reaches = [reach(&home), reach(&mentions), reach(&stories)];
+        let end = reaches.into_iter().flatten().fold(self.settled, u64::min);
+        let mut due = Vec::new();
+        due.extend(home.items.iter().map(|post| Position { id: post.0, kind: Kind::Home }));
+        due.extend(mentions.items.iter().map(|post| Position { id: post.0, kind: Kind::Mention }));
+        due.extend(stories.items.iter().map(|story| Position { id: story.0, kind: Kind::Story }));
+        let read = due.len();
+        due.retain(|event| event.id <= end);
+        due.sort_unstable();
+        let mut events = Vec::new();
+        for story in gone(&self.shown, &shown) {
+            write_expired(story, &mut events);
+        }
+        let mut more = due.len() < read || home.more || mentions.more || stories.more;
+        let mut last = position;
+        let start = events.len();
+        for event in due {
+            if events.len() - start >= EVENTS_BYTES {
+                more = true;
+                break;
+            }
+            self.write_event(node, source, event, &shown, &mut events)?;
+            last = event;
+        }
+        // With nothing left, all up to `settled` is reported: posts from before a later follow are
+        // no news.
+        let position = if more { last } else { last.max(Position::after(end)) };
+        Some(News { events, position, shown, more })
+    }
+
+    fn home(&self, node: &Node, source: Source) -> Option<PageOf<PostId>> {
+        let page = after(self.position.id, PostId);
+        match source {
+            Source::Memory => node.try_home_ids(self.user, &page),
+            Source::Facts => Some(node.home_ids(self.user, &page)),
+        }
+    }
+
+    fn mentions(&self, node: &Node, source: Source) -> Option<PageOf<PostId>> {
+        if !self.mentions_due {
+            return Some(PageOf { items: Vec::new(), more: false });
+        }
+        // After the post at home its own mention may still be due.
+        let Position { id, kind } = self.position;
+        let reported = id.saturating_sub(u64::from(kind == Kind::Home));
+        match source {
+            Source::Memory => None,
+            Source::Facts => Some(node.mention_ids(self.user, &after(reported, PostId))),
+        }
+    }
+
+    fn shown(&self, node: &Node, source: Source) -> Option<Arc<[Told]>> {
+        if !self.stories_due {
+            return Some(Arc::clone(&self.shown));
+        }
+        let shown = match source {
+            Source::Memory => node.try_stories_of_friends(self.user, STORIES_SHOWN)?,
+            Source::Facts => node.stories_of_friends(self.user, STORIES_SHOWN),
+        };
+        Some(shown.into())
+    }
+
+    /// Nothing is written if the post or story is gone. `None` if it is not in memory.
+    fn write_event(
+        &self,
+        node: &Node,
+        source: Source,
+        event: Position,
+        shown: &[Told],
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        let start = out.len();
+        out.extend_from_slice(match event.kind {
+            Kind::Home => b"event: post\nid: ".as_slice(),
+            Kind::Mention => b"event: mention\nid: ",
+            Kind::Story => b"event: story\nid: ",
+        });
+        event.write(out);
+        out.extend_from_slice(b"\ndata: ");
+        let written = match (event.kind, source) {
+            (Kind::Home | Kind::Mention, Source::Memory) => node.try_post(PostId(event.id), out),
+            (Kind::Home | Kind::Mention, Source::Facts) => node.post(PostId(event.id), out),
+            (Kind::Story, Source::Memory) => {
+                let told = shown.binary_search_by(|told| event.id.cmp(&told.story.0));
+                let told = told.ok().and_then(|at| shown.get(at));
+                told.is_some_and(|told| node.try_story(*told, self.user, out))
+            }
+            (Kind::Story, Source::Facts) => node.story(StoryId(event.id), Some(self.user), out),
+        };
+        match (written, source) {
+            (true, _) => out.extend_from_slice(b"\n\n"),
+            (false, Source::Facts) => out.truncate(start),
+            (false, Source::Memory) => return None,
+        }
+        Some(())
+    }
+}
+
+fn after<I>(position: u64, id: fn(u64) -> I) -> Page<I> {
+    Page { cursor: Cursor::After(id(position)), limit: limits::PAGE_MAX }
+}
+
+/// Up to which id a page is complete, if it does not hold all there is.
+fn reach<I: Copy + Into<u64>>(page: &PageOf<I>) -> Option<u64> {
+    page.items.first().filter(|_| page.more).map(|newest| (*newest).into())
+}
+
+/// What was shown and is not any more, unless it only had to make room. Both newest first.
+fn gone(shown: &[Told], now_shown: &[Told]) -> Vec<StoryId> {
+    let full = now_shown.last().filter(|_| now_shown.len() >= STORIES_SHOWN);
+    let oldest = full.map_or(0, |told| told.story.0);
+    let still = |story: &StoryId| {
+        now_shown.binary_search_by(|told| story.cmp(&told.story)).is_ok() || story.0 < oldest
+    };
+    shown.iter().map(|told| told.story).filter(|story| !still(story)).collect()
+}
+
+fn write_expired(story: StoryId, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"event: story_expired\ndata: {\"id\":\"");
+    push_number(story.0, out);
+    out.extend_from_slice(b"\"}\n\n");
+}

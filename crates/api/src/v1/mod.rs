@@ -1,0 +1,32 @@
+//! The routes of version 1, a module per noun.
+
+pub(crate) mod batch;
+pub(crate) mod buckets;
+pub(crate) mod events;
+pub(crate) mod follows;
+pub(crate) mod friends;
+pub(crate) mod keys;
+pub(crate) mod posts;
+pub(crate) mod recognise;
+pub(crate) mod samples;
+pub(crate) mod stories;
+pub(crate) mod timelines;
+pub(crate) mod users;
+
+use crate::routes::Routes;
+
+/// Adds all of them.
+pub(crate) fn route(routes: &mut Routes<'_>) {
+    users::route(routes);
+    follows::route(routes);
+    friends::route(routes);
+    posts::route(routes);
+    timelines::route(routes);
+    stories::route(routes);
+    recognise::route(routes);
+    samples::route(routes);
+    buckets::route(routes);
+    keys::route(routes);
+    events::route(routes);
+    batch::route(routes);
+}

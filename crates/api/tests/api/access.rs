@@ -1,0 +1,165 @@
+//! Who is let in.
+
+use std::io::{Read as _, Write as _};
+
+use edge::Access;
+use sha2::{Digest as _, Sha256};
+
+use crate::client::{KEY, TestServer};
+
+#[test]
+fn with_a_key_only_paths_without_data_are_public() {
+    let server = TestServer::with_key();
+    for path in ["/healthz", "/readyz", "/v1/openapi.json", "/docs/"] {
+        assert_eq!(server.get(path).status, 200, "{path}");
+    }
+    for (method, path) in [
+        ("GET", "/v1/users"),
+        ("POST", "/v1/users"),
+        ("GET", "/v1/users/0"),
+        ("PATCH", "/v1/users/0"),
+        ("PUT", "/v1/users/0/following/1"),
+        ("DELETE", "/v1/users/0/following/1"),
+        ("GET", "/v1/users/0/followers"),
+        ("GET", "/v1/users/0/following"),
+        ("POST", "/v1/users/0/posts"),
+        ("GET", "/v1/users/0/posts"),
+        ("GET", "/v1/users/0/timeline"),
+        ("GET", "/v1/users/0/mentions"),
+        ("GET", "/v1/users/0/events"),
+        ("GET", "/v1/posts/1"),
+        ("DELETE", "/v1/posts/1"),
+        ("POST", "/v1/batch"),
+        ("GET", "/metrics"),
+        ("GET", "/nowhere"),
+        ("TRACE", "/v1/users"),
+    ] {
+        let answer = server.send(method, path, &[], b"");
+        answer.assert_error(401, "unauthorized", path);
+        assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+    }
+}
+
+#[test]
+fn only_the_whole_key_as_a_bearer_opens() {
+    let server = TestServer::with_key();
+    let with = |value: &str| server.send("GET", "/v1/users", &[("Authorization", value)], b"");
+    for value in [format!("Bearer {KEY}"), format!("bearer {KEY}")] {
+        assert_eq!(with(&value).status, 200, "{value}");
+    }
+    let shorter = &KEY[..KEY.len() - 1];
+    for value in [
+        String::new(),
+        KEY.to_owned(),
+        "Bearer".to_owned(),
+        "Bearer ".to_owned(),
+        format!("Bearer {shorter}"),
+        format!("Bearer {KEY}x"),
+        format!("Bearer  {KEY}"),
+        format!("Basic {KEY}"),
+    ] {
+        with(&value).assert_error(401, "unauthorized", &value);
+    }
+}
+
+#[test]
+fn with_a_key_the_host_and_the_origin_do_not_matter() {
+    let server = TestServer::with_key();
+    let key = format!("Bearer {KEY}");
+    let headers = [
+        ("Host", "feeds.example"),
+        ("Origin", "https://app.example"),
+        ("Sec-Fetch-Site", "cross-site"),
+        ("Authorization", key.as_str()),
+    ];
+    assert_eq!(server.send("GET", "/v1/users", &headers, b"").status, 200);
+}
+
+#[test]
+fn open_mode_lets_in_this_machine_and_no_foreign_page() {
+    let server = TestServer::open();
+    let mut cases = vec![
+        (vec![("Host", "localhost:8998")], true),
+        (vec![("Host", "127.0.0.1")], true),
+        (vec![("Host", "[::1]:8998")], true),
+        (vec![("Host", "feeds.example")], false),
+        (vec![("Host", "localhost.feeds.example")], false),
+        (vec![("Host", "192.168.1.5:8998")], false),
+        (vec![("Host", "")], false),
+    ];
+    for (origin, allowed) in [
+        ("http://localhost:3000", true),
+        ("https://127.0.0.1", true),
+        ("http://evil.example", false),
+        ("http://localhost.evil.example", false),
+        ("null", false),
+        ("file://localhost", false),
+    ] {
+        cases.push((vec![("Origin", origin)], allowed));
+    }
+    for (site, allowed) in [
+        ("same-origin", true),
+        ("none", true),
+        ("same-site", false),
+        ("cross-site", false),
+        ("", false),
+    ] {
+        cases.push((vec![("Sec-Fetch-Site", site)], allowed));
+    }
+    for (headers, allowed) in cases {
+        for path in ["/v1/users", "/healthz", "/nowhere"] {
+            let answer = server.send("GET", path, &headers, b"");
+            if allowed {
+                assert_ne!(answer.status, 403, "{headers:?} {path}");
+            } else {
+                answer.assert_error(403, "forbidden_origin", &format!("{headers:?} {path}"));
+            }
+        }
+    }
+    let absolute = b"GET http://evil.example/v1/users HTTP/1.1\r\nHost: localhost\r\n\
+        Connection: close\r\n\r\n";
+    server.raw(absolute).assert_error(403, "forbidden_origin", "absolute form");
+}
+
+/// Whether the server has closed a connection on which nothing else is to come.
+fn is_closed(stream: &mut std::net::TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    let read = stream.read(&mut [0]);
+    stream.set_nonblocking(false).unwrap();
+    read.is_ok_and(|bytes| bytes == 0)
+}
+
+#[test]
+fn clients_without_the_key_keep_nobody_out() {
+    let access = Access::Key { sha256: Sha256::digest(KEY).into() };
+    let server = TestServer::start(access, |_, options| options.connections_max = 4);
+    let request =
+        format!("GET /v1/users HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n\r\n");
+    let ask = |stream: &mut std::net::TcpStream| {
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut head = [0; 15];
+        stream.read_exact(&mut head).unwrap();
+        assert_eq!(&head, b"HTTP/1.1 200 OK");
+        // The rest is short and comes at once.
+        let mut rest = [0; 4_096];
+        assert!(stream.read(&mut rest).unwrap() > 0);
+    };
+    let mut member = server.connect();
+    ask(&mut member);
+    // Idle ones, and those that only ask for what anybody may have.
+    let mut guests: Vec<_> = (0..40).map(|_| server.connect()).collect();
+    for guest in guests.iter_mut().step_by(2) {
+        drop(guest.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    }
+    let mut other = server.connect();
+    ask(&mut other);
+    let more: Vec<_> = (0..40).map(|_| server.connect()).collect();
+    ask(&mut member);
+    ask(&mut other);
+    for guest in guests.iter_mut().step_by(2).take(19) {
+        drop(guest.read_to_end(&mut Vec::new()));
+    }
+    assert!(guests.iter_mut().skip(1).step_by(2).take(19).all(is_closed));
+    assert!(!is_closed(&mut member) && !is_closed(&mut other));
+    drop(more);
+}

@@ -1,0 +1,226 @@
+//! `/v1/buckets` and what is in them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use edge::Access;
+use node::Clock;
+use serde_json::Value;
+
+use crate::client::{Answer, TestServer};
+
+const START_MS: u64 = 1_800_000_000_000;
+
+fn put(server: &TestServer, path: &str, headers: &[(&str, &str)], value: &[u8]) -> Answer {
+    server.send("PUT", path, headers, value)
+}
+
+fn names(page: &Value, field: &str) -> Vec<String> {
+    let items = page["items"].as_array().unwrap();
+    items.iter().map(|item| item[field].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn buckets_are_made_once_listed_by_name_and_deleted() {
+    let server = TestServer::open();
+    for (path, status) in [
+        ("/v1/buckets/drafts", 201),
+        ("/v1/buckets/drafts", 200),
+        ("/v1/buckets/Drafts-2_", 201),
+        ("/v1/buckets/3", 200),
+        ("/v1/buckets/16", 201),
+    ] {
+        assert_eq!(put(&server, path, &[], b"").status, status, "{path}");
+    }
+    assert_eq!(put(&server, "/v1/buckets/3/keys/k", &[], b"value").status, 201);
+    let page = server.get("/v1/buckets").json();
+    assert_eq!(names(&page, "name"), ["16", "3", "Drafts-2_", "drafts"]);
+    assert_eq!(page["items"][1]["keys"], 1);
+    assert_eq!(page["items"][1]["bytes"], 6);
+    let (mut path, mut walked) = ("/v1/buckets?limit=1".to_owned(), Vec::new());
+    loop {
+        let page = server.get(&path).json();
+        walked.extend(names(&page, "name"));
+        match page["next"].as_str() {
+            Some(next) => path = next.to_owned(),
+            None => break,
+        }
+    }
+    assert_eq!(walked, names(&page, "name"));
+    assert_eq!(server.send("DELETE", "/v1/buckets/drafts", &[], b"").status, 204);
+    for (method, path, status, code) in [
+        ("GET", "/v1/buckets/drafts", 404, "bucket_not_found"),
+        ("DELETE", "/v1/buckets/drafts", 404, "bucket_not_found"),
+        ("GET", "/v1/buckets/drafts/keys", 404, "bucket_not_found"),
+        ("GET", "/v1/buckets/drafts/keys/k", 404, "bucket_not_found"),
+        ("PUT", "/v1/buckets/drafts/keys/k", 404, "bucket_not_found"),
+        ("GET", "/v1/buckets/3/keys/missing", 404, "key_not_found"),
+        ("DELETE", "/v1/buckets/3/keys/missing", 404, "key_not_found"),
+        ("DELETE", "/v1/buckets/3", 409, "bucket_stays"),
+        ("PUT", "/v1/buckets/a.b", 422, "bad_bucket"),
+        ("PUT", "/v1/buckets/a%20b", 422, "bad_bucket"),
+        ("GET", "/v1/buckets?prefix=a", 400, "bad_request"),
+        ("GET", "/v1/buckets/3/keys?limit=0", 400, "bad_request"),
+        ("GET", "/v1/buckets/3/keys?limit=1001", 400, "bad_request"),
+        ("GET", "/v1/buckets/3/keys?limit=1&limit=1", 400, "bad_request"),
+        ("PUT", "/v1/buckets/3/keys/k?ttl_s=0", 400, "bad_request"),
+        ("PUT", "/v1/buckets/3/keys/k?ttl=1", 400, "bad_request"),
+        ("PUT", "/v1/buckets/3/keys/k?ttl_s=99999999999999999999", 400, "bad_request"),
+    ] {
+        server.send(method, path, &[], b"").assert_error(status, code, path);
+    }
+    // A bucket of the same name is another one.
+    assert_eq!(put(&server, "/v1/buckets/drafts", &[], b"").status, 201);
+    assert_eq!(server.get("/v1/buckets/drafts").json()["keys"], 0);
+}
+
+#[test]
+fn values_are_any_bytes_under_keys_of_any_bytes() {
+    let server = TestServer::open();
+    let large = vec![0xa5; 16 << 20];
+    let long = format!("/v1/buckets/0/keys/{}", "k".repeat(20_000));
+    for (path, value) in [
+        ("/v1/buckets/0/keys/plain", &b"text"[..]),
+        ("/v1/buckets/0/keys/%00%FF%2F%25", b"\0\xff\r\n"),
+        ("/v1/buckets/0/keys/with/slashes?ttl_s=1000", b""),
+        ("/v1/buckets/0/keys/large", &large),
+        (&long, b"long"),
+    ] {
+        assert_eq!(put(&server, path, &[], value).status, 201, "{path:.60}");
+        let path = path.split('?').next().unwrap();
+        let answer = server.get(path);
+        assert_eq!(answer.status, 200);
+        assert!(answer.body == value, "{path:.60}");
+        assert_eq!(answer.header("content-type"), Some("application/octet-stream"));
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(put(&server, path, &[], b"again").status, 204, "it is replaced");
+    }
+    let listed = server.get("/v1/buckets/0/keys").json();
+    assert!(names(&listed, "key").iter().any(|key| key == "%00%FF%2F%25"));
+    let larger = vec![0; (16 << 20) + 1];
+    put(&server, "/v1/buckets/0/keys/k", &[], &larger).assert_error(413, "body_too_large", "");
+    let longest = format!("/v1/buckets/0/keys/{}", "%00".repeat(0));
+    assert_eq!(server.get(&longest).status, 404, "an empty key is no key");
+}
+
+#[test]
+fn changes_may_depend_on_what_is_there() {
+    let server = TestServer::open();
+    let path = "/v1/buckets/0/keys/k";
+    let absent = [("If-None-Match", "*")];
+    let first = put(&server, path, &absent, b"1");
+    assert_eq!(first.status, 201);
+    let old = first.header("etag").unwrap().to_owned();
+    put(&server, path, &absent, b"2").assert_error(412, "precondition_failed", "");
+    let second = put(&server, path, &[("If-Match", &old)], b"1");
+    let new = second.header("etag").unwrap().to_owned();
+    assert_eq!((second.status, new == old), (204, false), "a new version of the same bytes");
+    for (tag, what) in [(old.as_str(), "old"), ("\"7\"", "other"), ("\"x\"", "none of ours")] {
+        let answer = put(&server, path, &[("If-Match", tag)], b"3");
+        answer.assert_error(412, "precondition_failed", what);
+        let answer = server.send("DELETE", path, &[("If-Match", tag)], b"");
+        answer.assert_error(412, "precondition_failed", what);
+    }
+    let unchanged = server.send("GET", path, &[("If-None-Match", &new)], b"");
+    assert_eq!((unchanged.status, unchanged.body.as_slice()), (304, &b""[..]));
+    assert_eq!(server.send("GET", path, &[("If-None-Match", &old)], b"").body, b"1");
+    assert_eq!(put(&server, path, &[("If-Match", "*")], b"4").status, 204);
+    for headers in [
+        &[("If-Match", "7")][..],
+        &[("If-None-Match", "\"7\"")],
+        &[("If-Match", "*"), ("If-None-Match", "*")],
+    ] {
+        put(&server, path, headers, b"5").assert_error(400, "bad_request", "");
+    }
+    let now = server.get(path).header("etag").unwrap().to_owned();
+    assert_eq!(server.send("DELETE", path, &[("If-Match", &now)], b"").status, 204);
+    assert_eq!(server.get(path).status, 404);
+    put(&server, path, &[("If-Match", "*")], b"6").assert_error(412, "precondition_failed", "");
+}
+
+#[test]
+fn keys_expire_at_their_instant() {
+    let clock = Arc::new(AtomicU64::new(START_MS));
+    let turned = Arc::clone(&clock);
+    let server = TestServer::start(Access::Open, |options, _| {
+        options.clock = Clock::from_fn(move || turned.load(Ordering::Acquire));
+    });
+    let path = "/v1/buckets/0/keys/k";
+    assert_eq!(put(&server, &format!("{path}?ttl_s=5"), &[], b"1").status, 201);
+    let expires = START_MS + 5_000;
+    assert_eq!(server.get(path).header("x-expires-at-ms"), Some(expires.to_string().as_str()));
+    assert_eq!(server.get("/v1/buckets/0/keys").json()["items"][0]["expires_at_ms"], expires);
+    clock.store(expires - 1, Ordering::Release);
+    assert_eq!(server.get(path).status, 200);
+    clock.store(expires, Ordering::Release);
+    server.get(path).assert_error(404, "key_not_found", "");
+    assert_eq!(server.get("/v1/buckets/0/keys").json()["items"].as_array().unwrap().len(), 0);
+    assert_eq!(put(&server, path, &[("If-None-Match", "*")], b"2").status, 201);
+    assert_eq!(server.get(path).header("x-expires-at-ms"), None);
+}
+
+/// All keys from a page on, and how many pages they were on.
+fn walk(server: &TestServer, path: &str) -> (Vec<String>, usize) {
+    let (mut path, mut walked, mut pages) = (path.to_owned(), Vec::new(), 0);
+    loop {
+        let page = server.get(&path).json();
+        walked.extend(names(&page, "key"));
+        pages += 1;
+        match page["next"].as_str() {
+            Some(next) => path = next.to_owned(),
+            None => return (walked, pages),
+        }
+    }
+}
+
+#[test]
+fn keys_are_listed_by_prefix_and_page_each_once() {
+    let server = TestServer::open();
+    for number in 0..30 {
+        for kind in ["a", "b%2F"] {
+            let path = format!("/v1/buckets/0/keys/{kind}{number:02}");
+            assert_eq!(put(&server, &path, &[], b"v").status, 201);
+        }
+    }
+    let (mut walked, pages) = walk(&server, "/v1/buckets/0/keys?prefix=b%2F&limit=7");
+    walked.sort_unstable();
+    let expected: Vec<String> = (0..30).map(|number| format!("b%2F{number:02}")).collect();
+    assert_eq!(walked, expected);
+    assert!(pages >= 30 / 7, "{pages}");
+    let (all, pages) = walk(&server, "/v1/buckets/0/keys?limit=1000");
+    assert_eq!((all.len(), pages), (60, 1));
+    assert_eq!(names(&server.get("/v1/buckets/0/keys").json(), "key").len(), 20);
+    for after in ["a", "-1", "b%2F02", "18446744073709551616", ""] {
+        let path = format!("/v1/buckets/0/keys?after={after}");
+        server.get(&path).assert_error(400, "bad_cursor", after);
+    }
+}
+
+#[test]
+fn a_page_of_keys_looks_at_a_bounded_number_of_them() {
+    const KEYS: usize = 25_000;
+    let server = TestServer::open();
+    let mut ops = feed::keys::KeyOps::default();
+    let bucket = feed::BucketId(0);
+    for number in 0..KEYS {
+        let key = format!("key{number}");
+        let (key, value) = (feed::keys::Bytes::new(key.as_bytes()), feed::keys::Bytes::new(b"v"));
+        let (expiry, only) = (feed::keys::Expiry::Never, feed::keys::Only::Always);
+        ops.push(&feed::keys::KeyOp::Put { bucket, key, value, expiry, only, old: false });
+        if ops.len() == 2_000 || number == KEYS - 1 {
+            let ops = std::mem::take(&mut ops);
+            server.block_on(server.node.submit_keys(ops, Vec::new())).unwrap();
+        }
+    }
+    let (found, pages) = walk(&server, "/v1/buckets/0/keys?prefix=key24999&limit=1000");
+    assert_eq!(found, ["key24999"]);
+    assert!(pages >= KEYS.div_ceil(10_000 + 256) && pages <= 5, "{pages}");
+    // Large values count as well.
+    for number in 0..12 {
+        let path = format!("/v1/buckets/1/keys/{number}");
+        assert_eq!(put(&server, &path, &[], &vec![0; 2 << 20]).status, 201);
+    }
+    let (found, pages) = walk(&server, "/v1/buckets/1/keys?limit=2&prefix=1");
+    assert_eq!(found.len(), 3);
+    assert!(pages > 1, "{pages}");
+}

@@ -1,0 +1,21 @@
+//! The HTTP API through a real socket, over a real node. One file per noun of the URLs.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
+
+mod access;
+mod bad_input;
+mod batch;
+mod buckets;
+mod client;
+mod events;
+mod follows;
+mod friends;
+mod legacy;
+mod operations;
+mod posts;
+mod recognise;
+mod stories;
+mod timelines;
+mod users;
+mod web;
+mod worst_cases;

@@ -1,0 +1,358 @@
+//! `/v1/users/{user}/stories` and `/v1/stories/{id}`
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use edge::Access;
+use serde_json::{Value, json};
+
+use crate::client::TestServer;
+
+/// 2027-01-15T08:00:00Z.
+const START_MS: u64 = 1_800_000_000_000;
+
+/// A server whose clock is turned by hand.
+fn at_start() -> (TestServer, Arc<AtomicU64>) {
+    let now = Arc::new(AtomicU64::new(START_MS));
+    let clock = Arc::clone(&now);
+    let server = TestServer::start(Access::Open, |node, _| {
+        node.clock = node::Clock::from_fn(move || clock.load(Ordering::SeqCst));
+    });
+    (server, now)
+}
+
+fn texts(page: &Value) -> Vec<&str> {
+    page["items"].as_array().unwrap().iter().map(|story| story["text"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_story_is_answered_whole_and_stands_until_its_very_end() {
+    let (server, now) = at_start();
+    server.register(&["ada", "bob"]);
+    let told = server.post("/v1/users/@ada/stories", &json!({"text": " hi @bob ", "ttl_s": 60}));
+    assert_eq!(told.status, 201);
+    let story = told.json();
+    let path = format!("/v1/stories/{}", story["id"].as_str().unwrap());
+    assert_eq!(
+        story,
+        json!({"id": story["id"], "author": {"id": "0", "handle": "ada", "name": ""},
+            "text": "hi @bob", "created_at": "2027-01-15T08:00:00.000Z",
+            "expires_at": "2027-01-15T08:01:00.000Z"})
+    );
+    assert_eq!(told.header("location"), Some(path.as_str()));
+    now.store(START_MS + 59_999, Ordering::SeqCst);
+    assert_eq!(server.get(&path).json(), story);
+    assert_eq!(server.texts("/v1/users/@ada/stories"), ["hi @bob"]);
+    now.store(START_MS + 60_000, Ordering::SeqCst);
+    server.get(&path).assert_error(404, "story_not_found", "expired");
+    server.send("DELETE", &path, &[], b"").assert_error(404, "story_not_found", "expired");
+    assert_eq!(server.texts("/v1/users/@ada/stories"), [""; 0]);
+    now.store(START_MS, Ordering::SeqCst);
+    server.get(&path).assert_error(404, "story_not_found", "a clock that steps back");
+    assert_eq!(server.totals(), (2, 0, 0), "a story is no post");
+}
+
+#[test]
+fn a_story_lives_as_long_as_asked_for_or_as_the_server_is_set_to() {
+    let life = |server: &TestServer, body: Value| {
+        server.register(&["ada"]);
+        let story = server.post("/v1/users/@ada/stories", &body).json();
+        let of = |time: &str| story[time].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+        of("expires_at").as_millisecond() - of("created_at").as_millisecond()
+    };
+    for (body, expect_s) in [
+        (json!({"text": "x"}), 86_400),
+        (json!({"text": "x", "ttl_s": 1}), 1),
+        (json!({"text": "x", "ttl_s": 604_800}), 604_800),
+    ] {
+        assert_eq!(life(&at_start().0, body), expect_s * 1_000);
+    }
+    let set = TestServer::start(Access::Open, |_, server| {
+        server.story_life = feed::Lifetime::from_secs(300).unwrap();
+    });
+    assert_eq!(life(&set, json!({"text": "x"})), 300_000);
+    let told = set.batch("{\"op\":\"tell_story\",\"user\":0,\"text\":\"y\"}\n").lines();
+    let path = format!("/v1/stories/{}", told[0]["id"].as_str().unwrap());
+    let story = set.get(&path).json();
+    let of = |time: &str| story[time].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let life = of("expires_at").as_millisecond() - of("created_at").as_millisecond();
+    assert_eq!(life, 300_000, "in a batch too");
+}
+
+#[test]
+fn stories_are_for_their_author_friends_and_the_application() {
+    let (server, _) = at_start();
+    server.register(&["ada", "bob", "cyd", "dan"]);
+    server.befriend("ada", "bob");
+    server.befriend("dan", "ada");
+    server.follow("cyd", "ada");
+    let story = format!("/v1/stories/{}", server.tell("ada", "x", 60));
+    server.send("DELETE", "/v1/users/@ada/friends/@dan", &[], b"");
+    // Who asks, whether it is shown, and what `seen` says.
+    for (who, reader, shown, seen) in [
+        ("the application", "", true, Value::Null),
+        ("the author", "?as=@ada", true, json!(true)),
+        ("the author by number", "?as=0", true, json!(true)),
+        ("a friend", "?as=%40BOB", true, json!(false)),
+        ("a stranger who follows", "?as=@cyd", false, Value::Null),
+        ("a friend of before", "?as=3", false, Value::Null),
+    ] {
+        let page = server.get(&format!("/v1/users/0/stories{reader}")).json();
+        let answer = server.get(&format!("{story}{reader}"));
+        if shown {
+            assert_eq!((answer.status, &answer.json()["seen"]), (200, &seen), "{who}");
+            assert_eq!(page["items"], json!([answer.json()]), "{who}");
+        } else {
+            answer.assert_error(404, "story_not_found", who);
+            assert_eq!(page, json!({"items": [], "next": null, "prev": null}), "{who}");
+        }
+    }
+    for (user, expect) in [("ada", vec![]), ("bob", vec!["x"]), ("cyd", vec![]), ("dan", vec![])] {
+        let home = format!("/v1/users/@{user}/stories/home");
+        assert_eq!(server.texts(&home), expect, "{user}");
+    }
+    assert_eq!(server.send("DELETE", &story, &[], b"").status, 204);
+    for path in [story.as_str(), &format!("{story}?as=@ada"), &format!("{story}?as=@bob")] {
+        server.get(path).assert_error(404, "story_not_found", path);
+    }
+    assert_eq!(server.texts("/v1/users/@bob/stories/home"), [""; 0]);
+    server.send("DELETE", &story, &[], b"").assert_error(404, "story_not_found", "again");
+}
+
+#[test]
+fn a_repeated_key_tells_once_and_answers_the_same() {
+    let (server, now) = at_start();
+    server.register(&["ada"]);
+    let send = |text: &str| {
+        let (path, key) = ("/v1/users/@ada/stories", [("Idempotency-Key", "k")]);
+        server.with_json("POST", path, &key, &json!({"text": text, "ttl_s": 60}))
+    };
+    let (first, again) = (send("x"), send("x"));
+    assert_eq!((first.status, again.status, &first.body), (201, 201, &again.body));
+    assert_eq!(first.header("idempotent-replayed"), None);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    send("y").assert_error(422, "idempotency_key_reused", "other content");
+    assert_eq!(server.texts("/v1/users/@ada/stories"), ["x"]);
+    now.store(START_MS + 60_000, Ordering::SeqCst);
+    let gone = send("x");
+    gone.assert_error(404, "story_not_found", "expired meanwhile");
+    assert_eq!(gone.header("idempotent-replayed"), Some("true"));
+}
+
+#[test]
+fn pages_lead_on_and_back_while_stories_around_them_expire() {
+    let (server, now) = at_start();
+    server.register(&["ada", "bob", "cyd"]);
+    server.befriend("ada", "bob");
+    server.befriend("ada", "cyd");
+    // Even ones by bob die after a minute, odd ones by cyd after an hour.
+    for n in 0..24 {
+        let (author, ttl_s) = if n % 2 == 0 { ("bob", 60) } else { ("cyd", 3_600) };
+        server.tell(author, &n.to_string(), ttl_s);
+    }
+    let numbers =
+        |ns: &mut dyn Iterator<Item = u32>| -> Vec<String> { ns.map(|n| n.to_string()).collect() };
+    let home = "/v1/users/@ada/stories/home";
+    let first = server.get(home);
+    let link = format!("<{}>; rel=\"next\"", first.json()["next"].as_str().unwrap());
+    assert_eq!(first.header("link"), Some(link.as_str()));
+    let first = first.json();
+    assert_eq!(texts(&first), numbers(&mut (14..24).rev()), "10 unless told otherwise");
+    assert_eq!(server.texts(&format!("{home}?limit=100")).len(), 24);
+    // The story that the cursor names is among those that expire.
+    let cut = server.get(&format!("{home}?limit=2")).json()["next"].as_str().unwrap().to_owned();
+    now.store(START_MS + 60_000, Ordering::SeqCst);
+    for swept in [false, true] {
+        if swept {
+            while server.node.sweep_stories() {}
+        }
+        let second = server.get(first["next"].as_str().unwrap()).json();
+        assert_eq!(texts(&second), numbers(&mut (0..14).rev().filter(|n| n % 2 == 1)));
+        assert_eq!(second["next"], Value::Null);
+        let back = server.get(second["prev"].as_str().unwrap()).json();
+        assert_eq!(texts(&back), numbers(&mut (14..24).rev().filter(|n| n % 2 == 1)));
+        assert_eq!(texts(&server.get(&cut).json()), ["21", "19"], "swept: {swept}");
+    }
+    now.store(START_MS + 3_600_000, Ordering::SeqCst);
+    let end = server.get(first["next"].as_str().unwrap()).json();
+    assert_eq!((texts(&end), &end["next"]), (vec![], &Value::Null));
+}
+
+#[test]
+fn links_keep_in_whose_name_a_page_was_asked_for() {
+    let (server, _) = at_start();
+    server.register(&["ada", "bob", "cyd"]);
+    server.befriend("ada", "bob");
+    for n in 0..5 {
+        server.tell("ada", &n.to_string(), 60);
+    }
+    for reader in ["@bob", "1"] {
+        let mut page = server.get(&format!("/v1/users/@ada/stories?as={reader}&limit=2")).json();
+        let (mut read, mut back) = (vec![], vec![]);
+        let mut follow = |relation: &str, read: &mut Vec<String>| {
+            loop {
+                assert_eq!(page["items"][0]["seen"], false, "read as {reader}: {page}");
+                read.extend(texts(&page).iter().map(|text| (*text).to_owned()));
+                let Some(path) = page[relation].as_str() else { break };
+                assert!(path.contains(&format!("&as={reader}&")), "{path}");
+                page = server.get(path).json();
+            }
+        };
+        follow("next", &mut read);
+        follow("prev", &mut back);
+        assert_eq!(read, ["4", "3", "2", "1", "0"]);
+        assert_eq!(back, ["0", "2", "1", "4", "3"]);
+    }
+    let as_stranger = server.get("/v1/users/@ada/stories?as=@cyd&limit=2").json();
+    assert_eq!((texts(&as_stranger), &as_stranger["next"]), (vec![], &Value::Null));
+}
+
+#[test]
+fn views_count_once_a_friend_and_are_for_the_author_alone() {
+    let (server, now) = at_start();
+    server.register(&["ada", "bob", "cyd", "dan"]);
+    server.befriend("ada", "bob");
+    server.befriend("ada", "cyd");
+    let story = format!("/v1/stories/{}", server.tell("ada", "x", 60));
+    let views = format!("{story}/views");
+    for (viewer, at_s, status) in
+        [("@cyd", 5, 204), ("1", 7, 204), ("@cyd", 9, 204), ("@ada", 9, 204), ("@dan", 9, 404)]
+    {
+        now.store(START_MS + at_s * 1_000, Ordering::SeqCst);
+        let answer = server.send("POST", &format!("{views}?as={viewer}"), &[], b"");
+        assert_eq!(answer.status, status, "{viewer}: {answer:?}");
+    }
+    let person = |id: &str, handle: &str, second: u32| {
+        let time = format!("2027-01-15T08:00:0{second}.000Z");
+        json!({"id": id, "handle": handle, "name": "", "seen_at": time})
+    };
+    let (bob, cyd) = (person("1", "bob", 7), person("2", "cyd", 5));
+    let all = server.get(&format!("{views}?as=@ada")).json();
+    assert_eq!(all, json!({"items": [bob, cyd], "next": null, "prev": null}));
+    let page = server.get(&format!("{views}?limit=1&as=@ada")).json();
+    assert_eq!(page["items"], json!([bob]));
+    let page = server.get(page["next"].as_str().unwrap()).json();
+    assert_eq!(page["items"], json!([cyd]));
+    let page = server.get(page["prev"].as_str().unwrap()).json();
+    assert_eq!(page["items"], json!([bob]));
+    for reader in ["@bob", "@dan"] {
+        let answer = server.get(&format!("{views}?as={reader}"));
+        answer.assert_error(404, "story_not_found", reader);
+    }
+    for (reader, seen) in [("bob", json!([true])), ("cyd", json!([true]))] {
+        let home = server.get(&format!("/v1/users/@{reader}/stories/home")).json();
+        assert_eq!(json!([home["items"][0]["seen"]]), seen, "{reader}");
+    }
+    now.store(START_MS + 60_000, Ordering::SeqCst);
+    let late = server.send("POST", &format!("{views}?as=@bob"), &[], b"");
+    late.assert_error(404, "story_not_found", "expired");
+    server.get(&format!("{views}?as=@ada")).assert_error(404, "story_not_found", "expired");
+}
+
+#[test]
+fn a_key_of_a_view_counts_for_its_viewer() {
+    let (server, _) = at_start();
+    server.register(&["ada", "bob", "cyd"]);
+    server.befriend("ada", "bob");
+    server.befriend("ada", "cyd");
+    let views = format!("/v1/stories/{}/views", server.tell("ada", "x", 60));
+    let look = |viewer: &str| {
+        let key = [("Idempotency-Key", "k")];
+        server.send("POST", &format!("{views}?as={viewer}"), &key, b"")
+    };
+    assert_eq!(look("@bob").header("idempotent-replayed"), None);
+    assert_eq!(look("@bob").header("idempotent-replayed"), Some("true"));
+    look("@cyd").assert_error(422, "idempotency_key_reused", "another viewer");
+}
+
+#[test]
+fn input_that_is_no_story_is_refused() {
+    let (server, _) = at_start();
+    server.register(&["ada"]);
+    let id = server.tell("ada", "kept", 60);
+    let headers = [("Content-Type", "application/json")];
+    let long = format!("{{\"text\":\"{}\"}}", "x".repeat(501));
+    for (body, status, code) in [
+        ("", 400, "bad_json"),
+        ("{}", 400, "bad_json"),
+        ("{\"text\":\"x\",\"life\":5}", 400, "bad_json"),
+        ("{\"text\":\"x\",\"ttl_s\":null}", 400, "bad_json"),
+        ("{\"text\":\"x\",\"ttl_s\":\"5\"}", 400, "bad_json"),
+        ("{\"text\":\"x\",\"ttl_s\":-5}", 400, "bad_json"),
+        ("{\"text\":\"x\",\"ttl_s\":1.5}", 400, "bad_json"),
+        ("{\"text\":\"x\",\"ttl_s\":0}", 422, "bad_lifetime"),
+        ("{\"text\":\"x\",\"ttl_s\":604801}", 422, "bad_lifetime"),
+        ("{\"text\":\"x\",\"ttl_s\":18446744073709551615}", 422, "bad_lifetime"),
+        ("{\"text\":\" \"}", 422, "bad_text"),
+        (&long, 422, "bad_text"),
+    ] {
+        let answer = server.send("POST", "/v1/users/@ada/stories", &headers, body.as_bytes());
+        answer.assert_error(status, code, body);
+    }
+    let nobody = server.send("POST", "/v1/users/1/stories", &headers, b"{\"text\":\"x\"}");
+    nobody.assert_error(404, "user_not_found", "nobody");
+    assert_eq!(server.texts("/v1/users/@ada/stories"), ["kept"]);
+    let of_story = |rest: &str| format!("/v1/stories/{id}{rest}");
+    for (method, path, status, code) in [
+        ("GET", String::from("/v1/stories/x"), 400, "bad_request"),
+        ("GET", String::from("/v1/stories/9223372036854775808"), 400, "bad_request"),
+        ("GET", String::from("/v1/stories/7"), 404, "story_not_found"),
+        ("DELETE", String::from("/v1/stories/7"), 404, "story_not_found"),
+        ("GET", of_story("?as="), 400, "bad_request"),
+        ("GET", of_story("?as=ada"), 400, "bad_request"),
+        ("GET", of_story("?as=@a-b"), 422, "bad_handle"),
+        ("GET", of_story("?as=0&as=0"), 400, "bad_request"),
+        ("GET", of_story("?as=1"), 404, "user_not_found"),
+        ("GET", of_story("?limit=1"), 400, "bad_request"),
+        ("DELETE", of_story("?as=0"), 400, "bad_request"),
+        ("POST", of_story("/views"), 400, "bad_request"),
+        ("POST", of_story("/views?as=1"), 404, "user_not_found"),
+        ("POST", of_story("/views?as=0&limit=1"), 400, "bad_request"),
+        ("GET", of_story("/views"), 400, "bad_request"),
+        ("GET", of_story("/views?as=1"), 404, "user_not_found"),
+        ("GET", of_story("/views?as=0&limit=101"), 400, "bad_request"),
+        ("GET", String::from("/v1/stories/7/views?as=0&before=0"), 404, "story_not_found"),
+        ("GET", String::from("/v1/users/0/stories?as=1"), 404, "user_not_found"),
+        ("GET", String::from("/v1/users/0/stories?who=1"), 400, "bad_request"),
+        ("GET", String::from("/v1/users/0/stories?before=1&after=2"), 400, "bad_cursor"),
+        ("GET", String::from("/v1/users/0/stories/home?limit=101"), 400, "bad_request"),
+        ("GET", String::from("/v1/users/0/stories/home?as=0"), 400, "bad_request"),
+        ("GET", String::from("/v1/users/0/followers?as=0"), 400, "bad_request"),
+    ] {
+        server.send(method, &path, &[], b"").assert_error(status, code, &path);
+    }
+    let message = server.get(&of_story("/views")).json()["message"].to_string();
+    assert!(message.contains("as=USER"), "{message}");
+}
+
+#[test]
+fn a_batch_tells_shows_and_takes_back() {
+    let (server, _) = at_start();
+    server.register(&["ada", "bob"]);
+    let told = server.batch(
+        "{\"op\":\"befriend\",\"user\":0,\"other\":\"@bob\"}\n\
+         {\"op\":\"tell_story\",\"user\":\"@ada\",\"text\":\"one\",\"ttl_s\":5}\n\
+         {\"op\":\"tell_story\",\"user\":0,\"text\":\"two\"}\n\
+         {\"op\":\"tell_story\",\"user\":0,\"text\":\"x\",\"ttl_s\":0}\n\
+         {\"op\":\"befriend\",\"user\":0,\"other\":0}\n",
+    );
+    let told = told.lines();
+    assert_eq!((&told[3]["error"], &told[3]["line"]), (&json!("bad_lifetime"), &json!(4)));
+    assert_eq!(told[4]["error"], "self_friend");
+    assert_eq!(server.texts("/v1/users/@bob/stories/home"), ["two", "one"]);
+    let (one, two) = (told[1]["id"].as_str().unwrap(), told[2]["id"].as_str().unwrap());
+    let results = server.batch(&format!(
+        "{{\"op\":\"view_story\",\"id\":\"{two}\",\"user\":\"@bob\"}}\n\
+         {{\"op\":\"delete_story\",\"id\":\"{one}\"}}\n\
+         {{\"op\":\"delete_story\",\"id\":{one}}}\n\
+         {{\"op\":\"unfriend\",\"user\":1,\"other\":0}}\n\
+         {{\"op\":\"view_story\",\"id\":{two},\"user\":1}}\n"
+    ));
+    let results = results.lines();
+    let errors: Vec<_> = results.iter().map(|r| r["error"].as_str().unwrap_or("-")).collect();
+    assert_eq!(errors, ["-", "-", "story_not_found", "-", "story_not_found"]);
+    assert_eq!(results[0], json!({"ok": true}));
+    let views = server.get(&format!("/v1/stories/{two}/views?as=0")).json();
+    assert_eq!(views["items"][0]["handle"], "bob");
+    assert_eq!(server.texts("/v1/users/@bob/stories/home"), [""; 0]);
+}

@@ -1,0 +1,192 @@
+//! The smallest request with the largest effect, for each kind of route, against a server with little
+//! memory: it answers, strangers are served, and everything that was reserved is given back.
+
+use std::io::{Cursor, Read as _, Write as _};
+use std::net::TcpStream;
+
+use edge::Access;
+use image::{GrayImage, ImageFormat};
+use serde_json::json;
+
+use crate::client::TestServer;
+
+/// A quarter is for what is small.
+const MEMORY: usize = 4 << 20;
+
+fn server() -> TestServer {
+    TestServer::start(Access::Open, |_, options| options.request_memory = MEMORY)
+}
+
+/// Bytes that requests hold.
+fn held(server: &TestServer) -> usize {
+    let text = String::from_utf8(server.get("/metrics").body).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("roost_request_bytes "));
+    line.unwrap().parse().unwrap()
+}
+
+/// Waits until nothing is held: the server notices closed connections in its own time.
+fn nothing_is_held(server: &TestServer) {
+    for _ in 0..100_000 {
+        if held(server) == 0 {
+            return;
+        }
+        std::thread::yield_now();
+    }
+    panic!("{} bytes are held for ever", held(server));
+}
+
+/// A stranger's requests, small and of some size.
+fn strangers_are_served(server: &TestServer) {
+    let value = vec![7; 256 << 10];
+    let path = "/v1/buckets/15/keys/stranger";
+    assert!(matches!(server.send("PUT", path, &[], &value).status, 201 | 204));
+    assert_eq!(server.get(path).body, value);
+    let publish = server.post("/v1/users/0/posts", &json!({"text": "hello"}));
+    assert_eq!(publish.status, 201, "{publish:?}");
+    assert_eq!(server.get("/v1/users/0/posts").status, 200);
+}
+
+fn begin(server: &TestServer, request: &str, body: &[u8]) -> TcpStream {
+    let mut stream = server.connect();
+    stream.write_all(request.as_bytes()).unwrap();
+    stream.write_all(body).unwrap();
+    stream
+}
+
+#[test]
+fn what_is_announced_and_not_sent_takes_no_memory() {
+    let server = server();
+    server.register(&["ada"]);
+    let head = |method: &str, path: &str, media: &str| {
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media}\r\n\
+             Content-Length: {}\r\n\r\n",
+            4 << 20
+        )
+    };
+    let mut open = Vec::new();
+    for (method, path, media) in [
+        ("PUT", "/v1/buckets/0/keys/k", "application/octet-stream"),
+        ("POST", "/v1/recognise", "image/png"),
+        ("POST", "/v1/batch", "application/x-ndjson"),
+    ] {
+        let request = head(method, path, media);
+        open.extend((0..20).map(|_| begin(&server, &request, b"x")));
+    }
+    assert!(held(&server) <= 20, "at most what was sent of lines");
+    strangers_are_served(&server);
+    drop(open);
+    nothing_is_held(&server);
+}
+
+#[test]
+fn what_does_not_fit_even_alone_is_refused_as_such_and_changes_nothing() {
+    let server = server();
+    server.register(&["ada"]);
+    let mut white = Cursor::new(Vec::new());
+    GrayImage::new(4_096, 4_096).write_to(&mut white, ImageFormat::Png).unwrap();
+    let sample = json!("0".repeat(256));
+    let samples = json!({"samples": vec![sample; 1_000]}).to_string();
+    let json = [("Content-Type", "application/json")];
+    let png = [("Content-Type", "image/png")];
+    for (what, answer) in [
+        ("a value", server.send("PUT", "/v1/buckets/0/keys/k", &[], &vec![0; 3 << 20])),
+        ("an image", server.send("POST", "/v1/recognise", &png, white.get_ref())),
+        ("neighbours", server.send("POST", "/v1/recognise?k=100", &json, samples.as_bytes())),
+    ] {
+        answer.assert_error(413, "beyond_memory", what);
+    }
+    server.get("/v1/buckets/0/keys/k").assert_error(404, "key_not_found", "a value");
+    nothing_is_held(&server);
+    strangers_are_served(&server);
+}
+
+#[test]
+fn lines_that_do_not_end_are_refused_when_they_hold_too_much() {
+    let server = server();
+    server.register(&["ada"]);
+    let head = "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+                Content-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n\r\n";
+    // 60 KiB each, and a quarter of the memory is for what is so small.
+    let mut open: Vec<_> = (0..30).map(|_| begin(&server, head, &[b' '; 60 << 10])).collect();
+    let mut refused = false;
+    for at in 0..1_000_000 {
+        let stream = &mut open[at % 30];
+        stream.set_nonblocking(true).unwrap();
+        let mut answer = [0; 4_096];
+        let read = stream.read(&mut answer).unwrap_or(0);
+        refused |= String::from_utf8_lossy(&answer[..read]).contains("overloaded");
+        if refused {
+            break;
+        }
+    }
+    assert!(refused && held(&server) <= MEMORY / 4);
+    drop(open);
+    nothing_is_held(&server);
+    strangers_are_served(&server);
+    let line = server.batch("{\"op\":\"register\",\"handle\":\"bob\"}\n").lines();
+    assert_eq!(line[0]["ok"], true);
+}
+
+#[test]
+fn readers_of_large_answers_hold_what_they_are_sent_and_no_more_than_there_is() {
+    let server = server();
+    server.register(&["ada"]);
+    let value = vec![7; 1 << 20];
+    assert_eq!(server.send("PUT", "/v1/buckets/0/keys/k", &[], &value).status, 201);
+    let request = "GET /v1/buckets/0/keys/k HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    // Each asks ten times and reads nothing: the server waits with the second until the first is sent.
+    let open: Vec<_> = (0..20).map(|_| begin(&server, &request.repeat(10), b"")).collect();
+    assert!(held(&server) <= MEMORY);
+    assert_eq!(server.get("/v1/users/0").status, 200, "small answers have their own memory");
+    drop(open);
+    nothing_is_held(&server);
+    strangers_are_served(&server);
+}
+
+#[test]
+fn long_keys_are_listed_within_memory() {
+    let server = TestServer::start(Access::Open, |_, options| options.request_memory = 64 << 20);
+    server.register(&["ada"]);
+    for number in 0..60 {
+        let path = format!("/v1/buckets/0/keys/{number}{}", "%00".repeat(19_000));
+        assert_eq!(server.send("PUT", &path, &[], b"v").status, 201);
+    }
+    let mut path = "/v1/buckets/0/keys?limit=1000".to_owned();
+    let mut keys = 0;
+    loop {
+        let page = server.get(&path).json();
+        keys += page["items"].as_array().unwrap().len();
+        match page["next"].as_str() {
+            Some(next) => path = next.to_owned(),
+            None => break,
+        }
+    }
+    assert_eq!(keys, 60);
+    nothing_is_held(&server);
+    strangers_are_served(&server);
+}
+
+#[test]
+fn the_longest_answer_to_a_change_needs_no_memory_of_its_own() {
+    let server = TestServer::start(Access::Open, |_, options| options.request_memory = 64 << 10);
+    // Nothing is left for answers: a quarter of 64 KiB is not even one long head.
+    let handles: Vec<String> = ('a'..='z')
+        .chain('0'..='9')
+        .flat_map(|a| ('a'..='e').map(move |b| format!("{a}{b}")))
+        .collect();
+    for handle in &handles {
+        let name = "\u{1f600}".repeat(50);
+        let body = json!({"handle": handle, "name": name});
+        assert_eq!(server.post("/v1/users", &body).status, 201);
+    }
+    let mentions: String = handles.iter().take(125).map(|handle| format!("@{handle} ")).collect();
+    let post = server.post("/v1/users/0/posts", &json!({"text": mentions}));
+    assert_eq!(post.status, 201, "{post:?}");
+    assert!(post.body.len() < 16 << 10, "{}", post.body.len());
+    let text = json!({"text": "\"\u{1f600}".repeat(250)});
+    assert_eq!(server.post("/v1/users/0/posts", &text).status, 201);
+    assert_eq!(server.post("/v1/users/0/stories", &text).status, 201);
+    let bio = json!({"bio": "\u{1f600}".repeat(500)});
+    assert_eq!(server.with_json("PATCH", "/v1/users/0", &[], &bio).status, 200);
+}

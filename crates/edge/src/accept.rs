@@ -1,0 +1,36 @@
+//! Accepting connections.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::LineGate;
+
+/// Pause after the operating system refused to hand out a connection (out of descriptors).
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The next connection of `listener` and the address of its peer. Errors are logged, at most once per second,
+/// and it tries again.
+pub async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    static LINES: LineGate = LineGate::new();
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) if is_of_the_peer(&error) => {}
+            Err(error) => {
+                if let Some(times) = LINES.due() {
+                    tracing::warn!(%error, times, "cannot accept connections; trying again");
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Whether the peer had gone before it was accepted.
+fn is_of_the_peer(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}

@@ -1,0 +1,60 @@
+//! Log lines that clients can cause, at most one per second: a line for each refusal would cost more than
+//! refusing, and fill the disk.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Lets a line through once per second, and counts those in between.
+#[derive(Debug, Default)]
+pub struct LineGate {
+    /// The second of the last line, from 1 on; 0 before the first.
+    last: AtomicU64,
+    skipped: AtomicU64,
+}
+
+impl LineGate {
+    /// No line yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { last: AtomicU64::new(0), skipped: AtomicU64::new(0) }
+    }
+
+    /// The number of lines that the next one is for, if it is due; `None` if it is to be left out.
+    pub fn due(&self) -> Option<u64> {
+        self.due_at(START.elapsed().as_secs() + 1)
+    }
+
+    fn due_at(&self, second: u64) -> Option<u64> {
+        // One thread wins a second; a count that another adds meanwhile goes to the line after.
+        let last = self.last.load(Ordering::Relaxed);
+        let won = last < second
+            && self
+                .last
+                .compare_exchange(last, second, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        if won {
+            Some(self.skipped.swap(0, Ordering::Relaxed) + 1)
+        } else {
+            self.skipped.fetch_add(1, Ordering::Relaxed);
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_per_second_says_how_many_there_were() {
+        let gate = LineGate::new();
+        assert_eq!(gate.due_at(5), Some(1));
+        assert!((0..1_000).all(|_| gate.due_at(5).is_none()));
+        assert_eq!(gate.due_at(4), None, "a thread that is late");
+        assert_eq!(gate.due_at(6), Some(1_002));
+        assert_eq!(gate.due_at(8), Some(1));
+    }
+}

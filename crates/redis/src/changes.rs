@@ -1,0 +1,254 @@
+//! Changes of a client under way: from the plan of a command to its reply.
+//!
+//! **Invariants:** the changes under way of a client are in one batch. Their bytes, and those of the
+//! rows that they answer with, are reserved before they are submitted, as far as memory shows how long
+//! the rows are.
+
+use std::rc::Rc;
+
+use feed::BucketId;
+use feed::keys::{KeyAnswer, KeyOp};
+use node::{Found, Reservation};
+use resp::Protocol;
+
+use super::batch::Batch;
+use super::client::Client;
+use super::command::{Change, Plan, ReplyWriter, Scope, Words};
+use super::dump;
+use super::failure::Failure;
+use super::memory::Output;
+use super::reader::is_possible;
+use edge::Length;
+
+/// Most changes of one client under way: some 150 KiB with their replies.
+const PENDING_MAX: usize = 1_024;
+/// Most bytes of rows that changes under way answer with, unless it is one change.
+const PENDING_ROW_BYTES_MAX: usize = 1 << 20;
+/// As many stay allocated.
+const PENDING_KEPT: usize = 32;
+/// Bytes of a change under way besides its words.
+const PENDING_BYTES: usize = 24;
+/// Bytes of a reply that is no row.
+const SHORT_REPLY_BYTES: usize = 128;
+/// What is unpacked at once: longer payloads are unpacked among the long reads.
+const UNPACK_BYTES_SHORT: usize = 64 << 10;
+
+/// Changes under way, all of them in one batch.
+#[derive(Default)]
+pub(crate) struct Pending {
+    batch: Option<Rc<Batch>>,
+    /// Their places in the batch and what writes their replies; nothing, if the client wants none.
+    writers: Vec<(usize, Option<ReplyWriter>)>,
+    /// Bytes of their words.
+    bytes: usize,
+    /// Bytes of the rows that they answer with.
+    row_bytes: usize,
+    /// One of them may lengthen a value.
+    lengthens: bool,
+}
+
+impl Client {
+    /// Makes a change, and adds it to the open batch.
+    pub(crate) async fn change(
+        &mut self,
+        change: Change,
+        words: &Words<'_>,
+        silent: bool,
+    ) -> Result<(), Failure> {
+        let plan = {
+            let node = &self.shared.node;
+            change(&Scope { bucket: self.bucket, now_ms: &|| node.keys().now_ms() }, words)?
+        };
+        let bytes = words.iter().map(|word| word.len()).sum();
+        match plan {
+            Plan::Change(op, writer) => {
+                self.add(&op, Some(writer).filter(|_| !silent), bytes).await
+            }
+            Plan::Restore(restore, writer) => {
+                let (value, _held) = self.unpack(restore.payload).await?;
+                let writer = Some(writer).filter(|_| !silent);
+                self.add(&restore.op(&value), writer, bytes + value.len()).await
+            }
+            Plan::Read(read) => {
+                self.flush_changes().await;
+                let start = self.output.len();
+                self.read(read, words).await?;
+                if silent {
+                    self.output.truncate(start);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a change of so many bytes to the open batch.
+    ///
+    /// # Errors
+    /// If the budget has no room for it or its reply. Nothing has changed then.
+    pub(crate) async fn add(
+        &mut self,
+        op: &KeyOp<'_>,
+        writer: Option<ReplyWriter>,
+        bytes: usize,
+    ) -> Result<(), Failure> {
+        let row_bytes = match answering_row(op) {
+            Some((bucket, key)) => self.row_bytes(bucket, key).await?,
+            None => 0,
+        };
+        let alone = self.shared.node.takes_long(op);
+        if alone {
+            self.flush_changes().await;
+        }
+        loop {
+            let fits = self.reserve_change(bytes, row_bytes);
+            if fits && alone {
+                self.note_change(
+                    (self.batches.submit_alone(op), 0),
+                    writer,
+                    (bytes, row_bytes),
+                    op,
+                );
+                return Ok(());
+            }
+            if fits && let Ok(place) = self.batches.add(op, self.pending.batch.as_ref()) {
+                self.note_change(place, writer, (bytes, row_bytes), op);
+                return Ok(());
+            }
+            if self.pending.batch.is_none() {
+                return Err(Failure::BUSY);
+            }
+            self.flush_changes().await;
+        }
+    }
+
+    /// Notes a change that is in a batch, at this place.
+    fn note_change(
+        &mut self,
+        (batch, at): (Rc<Batch>, usize),
+        writer: Option<ReplyWriter>,
+        (bytes, row_bytes): (usize, usize),
+        op: &KeyOp<'_>,
+    ) {
+        let pending = &mut self.pending;
+        pending.writers.push((at, writer));
+        pending.bytes += bytes;
+        pending.row_bytes += row_bytes;
+        pending.lengthens |= lengthens(op);
+        pending.batch = Some(batch);
+    }
+
+    /// Reserves what one more change takes, with its reply.
+    fn reserve_change(&mut self, bytes: usize, row_bytes: usize) -> bool {
+        let pending = &self.pending;
+        let changes = pending.writers.len() + 1;
+        let row_bytes = pending.row_bytes + row_bytes;
+        if changes > 1 && (changes > PENDING_MAX || row_bytes > PENDING_ROW_BYTES_MAX) {
+            return false;
+        }
+        let bytes = pending.bytes + bytes + row_bytes + changes * PENDING_BYTES;
+        self.memory.changes.cover(bytes)
+            && self.output.make_room(row_bytes + changes * SHORT_REPLY_BYTES)
+    }
+
+    /// How long the value is that a change answers with.
+    async fn row_bytes(&mut self, bucket: BucketId, key: &[u8]) -> Result<usize, Failure> {
+        if !is_possible(key) {
+            return Ok(0);
+        }
+        if self.pending.lengthens {
+            self.flush_changes().await;
+        }
+        let found = self.shared.node.keys().try_row(bucket, key);
+        match found {
+            Found::Row(row) => Ok(row.value().len()),
+            Found::Absent => Ok(0),
+            Found::Unknown => {
+                let key = Box::<[u8]>::from(key);
+                let length = move |node: &node::Node| {
+                    node.keys().row(bucket, &key).map_or(0, |row| row.value().len())
+                };
+                self.block(Length::Quick, move |node, _| length(node)).await
+            }
+        }
+    }
+
+    /// Waits for the changes under way and writes their replies.
+    pub(crate) async fn flush_changes(&mut self) {
+        let Some(batch) = self.pending.batch.take() else { return };
+        let answers = batch.answered().await;
+        for (at, writer) in self.pending.writers.drain(..) {
+            let Some(writer) = writer else { continue };
+            let answer = match answers {
+                Ok(replies) => replies.answers.get(at),
+                Err(error) => {
+                    self.output.encoder(self.protocol).error(Failure::from(*error));
+                    continue;
+                }
+            };
+            let Some(answer) = answer else { unreachable!("every operation is answered") };
+            write_answer(answer, writer, &mut self.output, self.protocol);
+        }
+        self.pending.bytes = 0;
+        self.pending.row_bytes = 0;
+        self.pending.lengthens = false;
+        self.pending.writers.shrink_to(PENDING_KEPT);
+        self.memory.changes.cover(0);
+    }
+
+    /// The value of a payload of RESTORE, and its part of the budget.
+    ///
+    /// # Errors
+    /// If it is none, or the budget has no room for it.
+    pub(crate) async fn unpack(
+        &mut self,
+        payload: &[u8],
+    ) -> Result<(Vec<u8>, Reservation), Failure> {
+        let bytes = dump::work_bytes(payload);
+        if bytes <= UNPACK_BYTES_SHORT {
+            return Ok((dump::restore(payload)?, self.memory.budget.empty()));
+        }
+        let held = self.memory.budget.try_reserve(payload.len() + bytes).ok_or(Failure::BUSY)?;
+        let payload = Box::<[u8]>::from(payload);
+        let restored = self.block(Length::Long, move |_, _| dump::restore(&payload)).await?;
+        Ok((restored?, held))
+    }
+}
+
+/// The key whose row an operation answers with.
+pub(crate) fn answering_row<'a>(op: &KeyOp<'a>) -> Option<(BucketId, &'a [u8])> {
+    match op {
+        KeyOp::Put { bucket, key, old: true, .. }
+        | KeyOp::Take { bucket, key, .. }
+        | KeyOp::Expire { bucket, key, read: true, .. } => Some((*bucket, key)),
+        _ => None,
+    }
+}
+
+/// Whether a value may be much longer after an operation than what the operation carries.
+fn lengthens(op: &KeyOp<'_>) -> bool {
+    matches!(
+        op,
+        KeyOp::Append { .. }
+            | KeyOp::SetRange { .. }
+            | KeyOp::SetBit { .. }
+            | KeyOp::Rename { .. }
+            | KeyOp::Copy { .. }
+            | KeyOp::Move { .. }
+            | KeyOp::Swap { .. }
+    )
+}
+
+/// Writes the reply to an answered change.
+pub(crate) fn write_answer(
+    answer: &KeyAnswer,
+    writer: ReplyWriter,
+    output: &mut Output,
+    protocol: Protocol,
+) {
+    if let KeyAnswer::Row(row) = answer
+        && !output.make_room(row.value().len())
+    {
+        return output.encoder(protocol).error(Failure::NO_REPLY);
+    }
+    writer(answer, &mut output.encoder(protocol));
+}

@@ -1,0 +1,330 @@
+//! A client: what its connection remembers from command to command, and how a command is carried out.
+//!
+//! **Invariant:** replies are in the order of commands. The reply to a change is written when its batch
+//! is answered, so everything else first waits for the changes before it
+//! ([`Client::flush_changes`]).
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use feed::BucketId;
+use node::{MemoryBudget, Node, Reservation};
+use resp::{Encoder, Protocol};
+
+use super::batch::Batches;
+use super::changes::Pending;
+use super::command::{Flag, Kept, Read, Run, Spec, Wait, WordList, Words};
+use super::failure::Failure;
+use super::memory::{Memory, Output};
+use super::metrics::{RedisMetrics, Turn};
+use super::reader::{Reader, Stop};
+use super::registry::{Registered, Registry, Seen};
+use super::{buckets, exec, table, transactions};
+use edge::Access;
+use edge::{Abandoned, BlockingReads, Length};
+
+/// Words that need no reservation of their own.
+const WORDS_FREE: usize = 16;
+/// Bytes of memory for each word while a command is carried out: where it begins and ends, in the
+/// parser and here, and a row, or a pair of a change.
+const WORD_BYTES: usize = 64;
+/// Room for a reply that is made before every command, so that short replies never grow the buffer.
+const SHORT_REPLY_BYTES: usize = 1_024;
+/// What a client may hold for a transaction while it is idle. One that holds more is disconnected when
+/// it sends nothing for long.
+const IDLE_BYTES_MAX: usize = 64 << 10;
+
+/// What all connections share.
+pub(crate) struct Shared {
+    pub(crate) node: Node,
+    pub(crate) access: Access,
+    pub(crate) metrics: RedisMetrics,
+    pub(crate) registry: Arc<Registry>,
+    /// For reads that may touch a disk or take long.
+    pub(crate) reads: BlockingReads,
+    /// Memory that connections reserve.
+    pub(crate) connections: MemoryBudget,
+    /// Memory for what clients send and do not read, beyond that.
+    pub(crate) budget: MemoryBudget,
+    pub(crate) connections_max: u32,
+}
+
+/// See above.
+pub(crate) struct Client {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) batches: Rc<Batches>,
+    pub(crate) registered: Registered,
+    pub(crate) protocol: Protocol,
+    /// What SELECT and BUCKET USE choose.
+    pub(crate) bucket: BucketId,
+    pub(crate) authenticated: bool,
+    pub(crate) replies: Replies,
+    pub(crate) transaction: Option<transactions::Transaction>,
+    pub(crate) watched: transactions::WatchedKeys,
+    pub(crate) pending: Pending,
+    /// Replies that have not been sent.
+    pub(crate) output: Output,
+    pub(crate) memory: Memory,
+    /// The connection ends when they have been.
+    pub(crate) closing: bool,
+    /// Steps of work of this turn, beside one for each command.
+    pub(crate) work: usize,
+    pub(crate) turn: Turn,
+    last: &'static str,
+}
+
+/// Which replies the client wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replies {
+    /// All.
+    On,
+    /// None.
+    Off,
+    /// All but the one to the next command.
+    SkipNext,
+}
+
+impl Client {
+    /// `connection` is what every connection reserves.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        batches: Rc<Batches>,
+        registered: Registered,
+        connection: Reservation,
+    ) -> Self {
+        let authenticated = shared.access == Access::Open;
+        let output = Output::new(&shared.budget);
+        let memory = Memory::new(&shared.budget, connection);
+        Self {
+            shared,
+            batches,
+            registered,
+            protocol: Protocol::Resp2,
+            bucket: BucketId(0),
+            authenticated,
+            replies: Replies::On,
+            transaction: None,
+            watched: transactions::WatchedKeys::default(),
+            pending: Pending::default(),
+            output,
+            memory,
+            closing: false,
+            work: 0,
+            turn: Turn::default(),
+            last: "NULL",
+        }
+    }
+
+    /// Writes a short reply. One that may be long needs [`Client::admit`] before.
+    pub(crate) fn reply(&mut self) -> Encoder<'_> {
+        self.output.encoder(self.protocol)
+    }
+
+    /// Bytes of memory that all clients take now.
+    pub(crate) fn memory_of_all(&self) -> usize {
+        self.shared.connections.used() + self.shared.budget.used()
+    }
+
+    /// Whether what it holds from command to command is little, so that it may be idle for ever.
+    pub(crate) fn holds_little(&self) -> bool {
+        self.memory.queue.bytes() + self.memory.watched.bytes() <= IDLE_BYTES_MAX
+    }
+
+    /// Makes room for a reply of so many bytes.
+    ///
+    /// # Errors
+    /// If the budget has not as much left.
+    pub(crate) fn admit(&mut self, bytes: usize) -> Result<(), Failure> {
+        if self.output.make_room(bytes) { Ok(()) } else { Err(Failure::BUSY) }
+    }
+
+    /// Whether there is room for the reply to one more short command.
+    pub(crate) fn has_room(&mut self) -> bool {
+        self.output.make_room(SHORT_REPLY_BYTES)
+    }
+
+    /// Carries out a command.
+    pub(crate) async fn carry_out(&mut self, command: resp::Command<'_>) {
+        if command.is_http() {
+            self.closing = true;
+            return;
+        }
+        let words = command.arguments().len();
+        // Each may be a key to look up.
+        self.work += words;
+        let covered = words <= WORDS_FREE || self.memory.words.cover(words * WORD_BYTES);
+        let words: WordList<'_> =
+            command.arguments().take(if covered { words } else { 0 }).collect();
+        let silent = self.replies != Replies::On;
+        let spec = if covered {
+            self.admit_command(command.name(), &words)
+        } else {
+            Err(self.reject(command.name(), Failure::BUSY))
+        };
+        if let Ok(Spec { run: Run::Change(change), .. }) = spec
+            && self.transaction.is_none()
+        {
+            let planned = self.change(*change, &words, silent).await;
+            self.end(planned, silent, None).await;
+        } else {
+            self.flush_changes().await;
+            let start = self.output.len();
+            let done = match spec {
+                Ok(spec) => self.run(spec, &words).await,
+                Err(failure) => Err(failure),
+            };
+            self.end(done, silent, Some(start)).await;
+        }
+        if words.len() > WORDS_FREE {
+            drop(words);
+            self.memory.words.cover(0);
+        }
+    }
+
+    /// Writes a failure, and takes back what a client that wants no reply would get.
+    async fn end(&mut self, done: Result<(), Failure>, silent: bool, start: Option<usize>) {
+        if let Err(failure) = done {
+            self.flush_changes().await;
+            if !silent {
+                self.reply().error(failure);
+            }
+        }
+        if let Some(start) = start.filter(|_| silent && self.replies != Replies::On) {
+            self.output.truncate(start);
+        }
+        if silent && self.replies == Replies::SkipNext {
+            self.replies = Replies::On;
+        }
+    }
+
+    /// The command, if the client may give it now.
+    fn admit_command(&mut self, name: &[u8], words: &Words<'_>) -> Result<&'static Spec, Failure> {
+        let admitted = self.check(name, words);
+        match admitted {
+            Ok(spec) => {
+                self.last = spec.name;
+                if let Some(count) = self.turn.commands.get_mut(spec.group as usize) {
+                    *count += 1;
+                }
+                Ok(spec)
+            }
+            Err(failure) => Err(self.reject(name, failure)),
+        }
+    }
+
+    fn check(&self, name: &[u8], words: &Words<'_>) -> Result<&'static Spec, Failure> {
+        let spec = table::find(name).ok_or_else(|| Failure::unknown_command(name, words))?;
+        spec.check_arity(words.len())?;
+        if !self.authenticated && !spec.has(Flag::NoAuth) {
+            return Err(Failure::NO_AUTH);
+        }
+        if self.transaction.is_some() && spec.has(Flag::NoMulti) {
+            return Err(Failure::NOT_IN_MULTI);
+        }
+        Ok(spec)
+    }
+
+    /// A command that was not admitted spoils the transaction.
+    fn reject(&mut self, name: &[u8], failure: Failure) -> Failure {
+        if name.eq_ignore_ascii_case(b"exec") && self.transaction.is_some() {
+            self.end_transaction();
+            return failure.aborts();
+        }
+        if self.transaction.is_some() {
+            self.spoil_transaction();
+        }
+        failure
+    }
+
+    async fn run(&mut self, spec: &'static Spec, words: &Words<'_>) -> Result<(), Failure> {
+        if self.transaction.is_some() && !spec.has(Flag::Unqueued) {
+            self.queue(spec, words)?;
+            self.reply().simple("QUEUED");
+            return Ok(());
+        }
+        match spec.run {
+            Run::Read(read) | Run::Walk(read) => self.read(read, words).await,
+            Run::Local(local) => local(self, words),
+            Run::Wait(Wait::Exec) => exec::exec(self).await,
+            Run::Wait(Wait::Watch) => transactions::watch(self, words).await,
+            Run::Wait(Wait::Bucket) => buckets::bucket(self, words).await,
+            Run::Change(_) => unreachable!("changes outside of transactions go their own way"),
+        }
+    }
+
+    /// Evaluates a read: from memory if that is enough.
+    pub(crate) async fn read(&mut self, read: Read, words: &Words<'_>) -> Result<(), Failure> {
+        let start = self.output.len();
+        let stopped = {
+            let keys = self.shared.node.keys();
+            let (mut reply, held) = self.output.parts(self.protocol);
+            let reader = Reader::in_memory(&self.shared.node, &keys, self.bucket, held);
+            read(&reader, words, &mut reply)
+        };
+        let Err(stop) = stopped else { return Ok(()) };
+        self.output.truncate(start);
+        let length = match stop {
+            Stop::Failed(failure) => return Err(failure),
+            Stop::Disk => Length::Quick,
+            Stop::Long => Length::Long,
+        };
+        let mut stopped = self.read_elsewhere(read, words, length).await?;
+        if let Err(Stop::Long) = stopped {
+            // What was not in memory turned out to be long.
+            stopped = self.read_elsewhere(read, words, Length::Long).await?;
+        }
+        match stopped {
+            Ok(reply) => self.output.append(reply),
+            Err(Stop::Failed(failure)) => Err(failure),
+            Err(Stop::Disk | Stop::Long) => unreachable!("both are allowed in the long lane"),
+        }
+    }
+
+    /// Evaluates a read where blocking is allowed.
+    async fn read_elsewhere(
+        &mut self,
+        read: Read,
+        words: &Words<'_>,
+        length: Length,
+    ) -> Result<Result<Output, Stop>, Failure> {
+        if !self.memory.words.cover(words.len() * WORD_BYTES + Kept::memory_of(words)) {
+            return Err(Failure::BUSY);
+        }
+        let (kept, bucket, protocol) = (Kept::new(words), self.bucket, self.protocol);
+        let mut output = Output::new(&self.memory.budget);
+        let done = self.block(length, move |node, abandoned| {
+            let keys = node.keys();
+            let (mut reply, held) = output.parts(protocol);
+            let reader = Reader::blocking(node, &keys, bucket, length, abandoned, held);
+            read(&reader, &kept.words(), &mut reply).map(|()| output)
+        });
+        let done = done.await;
+        self.memory.words.cover(words.len() * WORD_BYTES);
+        done
+    }
+
+    /// Does something where blocking is allowed.
+    pub(crate) async fn block<T: Send + 'static>(
+        &self,
+        length: Length,
+        what: impl FnOnce(&Node, &Abandoned) -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let node = self.shared.node.clone();
+        Ok(self.shared.reads.run_in(length, move |abandoned| what(&node, abandoned)).await?)
+    }
+
+    /// Lets others know what happened in this turn, and gives back memory.
+    pub(crate) fn end_turn(&mut self) {
+        self.work = 0;
+        self.shared.metrics.take(&mut self.turn);
+        let queued = self.transaction.as_ref().map_or(-1, transactions::Transaction::len);
+        self.registered.entry.saw(Seen {
+            uptime_s: self.shared.registry.uptime_s(),
+            database: self.bucket.0,
+            protocol: if self.protocol == Protocol::Resp2 { 2 } else { 3 },
+            queued,
+            authenticated: self.authenticated,
+            last: self.last,
+        });
+    }
+}

@@ -1,0 +1,192 @@
+//! Error replies. The texts that clients match on are those of Redis 7.0.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use feed::keys::KeyRefusal;
+use feed::limits::KEY_BYTES_MAX;
+use node::SubmitError;
+
+use super::dump::DumpError;
+use edge::ReadError;
+
+/// What a command is answered with if it cannot be done: a code in capitals, a blank, a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure(Cow<'static, str>);
+
+impl Failure {
+    pub(crate) const SYNTAX: Self = Self::said("ERR syntax error");
+    pub(crate) const NOT_AN_INTEGER: Self =
+        Self::said("ERR value is not an integer or out of range");
+    pub(crate) const NOT_A_FLOAT: Self = Self::said("ERR value is not a valid float");
+    pub(crate) const OFFSET: Self = Self::said("ERR offset is out of range");
+    pub(crate) const BIT_OFFSET: Self =
+        Self::said("ERR bit offset is not an integer or out of range");
+    pub(crate) const BIT: Self = Self::said("ERR bit is not an integer or out of range");
+    pub(crate) const DECREMENT: Self = Self::said("ERR decrement would overflow");
+    pub(crate) const TOO_LONG: Self =
+        Self::said("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+    pub(crate) const DB_INDEX: Self = Self::said("ERR DB index is out of range");
+    pub(crate) const BUSY_KEY: Self = Self::said("BUSYKEY Target key name already exists.");
+    pub(crate) const EMPTY_KEY: Self = Self::said("ERR a key must not be empty");
+    pub(crate) const CURSOR: Self = Self::said("ERR invalid cursor");
+    pub(crate) const NO_AUTH: Self = Self::said("NOAUTH Authentication required.");
+    pub(crate) const WRONG_PASS: Self =
+        Self::said("WRONGPASS invalid username-password pair or user is disabled.");
+    pub(crate) const NOT_IN_MULTI: Self =
+        Self::said("ERR Command not allowed inside a transaction");
+    pub(crate) const EXEC_ABORT: Self =
+        Self::said("EXECABORT Transaction discarded because of previous errors.");
+    pub(crate) const REPLY_TOO_LONG: Self =
+        Self::said("ERR the reply would be longer than 64 MiB; ask for less at a time");
+    pub(crate) const INTERNAL: Self = Self::said("ERR internal error; the log tells more");
+    /// The budget of Redis clients is used up; nothing was done.
+    pub(crate) const BUSY: Self =
+        Self::said("BUSY the server has no memory for this now; try again in a second");
+    /// Too many reads wait already; nothing was done.
+    pub(crate) const BUSY_READS: Self =
+        Self::said("BUSY the server has too many reads waiting; try again in a second");
+    pub(crate) const NO_REPLY: Self =
+        Self::said("ERR the change was made, but there is no memory for its reply");
+    /// Nobody reads it.
+    pub(crate) const GONE: Self = Self::said("ERR the client is gone");
+    pub(crate) const CLIENTS: Self = Self::said("ERR max number of clients reached");
+    pub(crate) const NO_BUCKET: Self = Self::said("ERR there is no such bucket");
+
+    /// A fixed text.
+    pub(crate) const fn said(text: &'static str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+
+    /// A text with something of the command in it, which may be any bytes.
+    pub(crate) fn of(text: impl Into<String>) -> Self {
+        Self(Cow::Owned(text.into()))
+    }
+
+    /// An expiry that cannot be.
+    pub(crate) fn expiry(command: &str) -> Self {
+        Self::of(format!("ERR invalid expire time in '{command}' command"))
+    }
+
+    /// Too few or too many words.
+    pub(crate) fn arity(command: &str) -> Self {
+        Self::of(format!("ERR wrong number of arguments for '{command}' command"))
+    }
+
+    /// A key that is too long.
+    pub(crate) fn long_key() -> Self {
+        Self::of(format!("ERR a key has at most {KEY_BYTES_MAX} bytes"))
+    }
+
+    /// A command that has subcommands, but not this one.
+    pub(crate) fn subcommand(command: &str, subcommand: &[u8]) -> Self {
+        let (sub, command) = (shown(subcommand, 128), command.to_ascii_uppercase());
+        Self::of(format!("ERR unknown subcommand '{sub}'. Try {command} HELP."))
+    }
+
+    /// A command that is not there.
+    pub(crate) fn unknown_command(name: &[u8], words: &[&[u8]]) -> Self {
+        let mut text =
+            format!("ERR unknown command '{}', with args beginning with: ", shown(name, 128));
+        let mut room = 128_usize;
+        for word in words {
+            let word = shown(word, room);
+            room = room.saturating_sub(word.len() + 3);
+            text.push_str(&format!("'{word}' "));
+            if room == 0 {
+                break;
+            }
+        }
+        if is_of_other_types(name) {
+            text.push_str("(roost keeps strings: lists, sets, hashes and streams are not there)");
+        }
+        Self::of(text)
+    }
+
+    /// Whether it is for want of memory or of a turn, and nothing was done.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.0.starts_with("BUSY ")
+    }
+
+    /// The same, as the reason why EXEC itself did not happen.
+    pub(crate) fn aborts(&self) -> Self {
+        Self::of(format!("EXECABORT Transaction discarded because of: {self}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl From<SubmitError> for Failure {
+    fn from(error: SubmitError) -> Self {
+        let code = if error == SubmitError::Busy { "BUSY" } else { "ERR" };
+        Self::of(format!("{code} {error}"))
+    }
+}
+
+impl From<DumpError> for Failure {
+    fn from(error: DumpError) -> Self {
+        Self::said(match error {
+            DumpError::Footer => "ERR DUMP payload version or checksum are wrong",
+            DumpError::Format => "ERR Bad data format",
+        })
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Overloaded => Self::BUSY_READS,
+            ReadError::Panicked(error) => {
+                tracing::error!(%error, "a read failed");
+                Self::INTERNAL
+            }
+        }
+    }
+}
+
+impl From<KeyRefusal> for Failure {
+    fn from(refusal: KeyRefusal) -> Self {
+        let code = if refusal == KeyRefusal::Busy { "BUSY" } else { "ERR" };
+        Self::of(format!("{code} {refusal}"))
+    }
+}
+
+/// Up to `bytes_max` bytes of what a client sent.
+pub(crate) fn shown(bytes: &[u8], bytes_max: usize) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes.get(..bytes_max).unwrap_or(bytes))
+}
+
+/// Whether Redis has a command of this name for values that are no strings.
+fn is_of_other_types(name: &[u8]) -> bool {
+    let families: [&[u8]; 14] = [
+        b"lpush", b"rpush", b"lpop", b"rpop", b"lrange", b"llen", b"hset", b"hget", b"hmset",
+        b"hdel", b"hscan", b"sscan", b"zscan", b"xread",
+    ];
+    let prefixes: [&[u8]; 9] = [b"hm", b"hg", b"hk", b"hv", b"sa", b"sm", b"sr", b"z", b"x"];
+    let name = name.to_ascii_lowercase();
+    families.contains(&name.as_slice()) || prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_command_is_told_with_what_followed_it() {
+        let told = |name: &[u8], words: &[&[u8]]| Failure::unknown_command(name, words).to_string();
+        assert_eq!(
+            told(b"foo", &[b"a", b"b c"]),
+            "ERR unknown command 'foo', with args beginning with: 'a' 'b c' "
+        );
+        let long = told(&[b'x'; 1_000], &[&[b'y'; 1_000], b"z"]);
+        assert!(
+            long.len() < 500 && !long.contains('z') && long.contains("keeps strings"),
+            "{long}"
+        );
+        assert!(told(b"LPUSH", &[b"l", b"v"]).ends_with("are not there)"));
+    }
+}

@@ -1,0 +1,178 @@
+//! What the Redis edge counts. One of them serves all its threads and the page of metrics.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use node::MemoryBudget;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+
+use super::command::Group;
+
+/// Upper ends of the sizes of batches.
+const SIZES: [usize; 7] = [1, 4, 16, 64, 256, 1_024, 4_096];
+
+/// Counters of the Redis edge. Clones are the same counters.
+#[derive(Clone, Debug, Default)]
+pub struct RedisMetrics(Arc<Counters>);
+
+#[derive(Debug, Default)]
+struct Counters {
+    connected: AtomicU64,
+    accepted: AtomicU64,
+    refused: AtomicU64,
+    commands: [AtomicU64; Group::ALL.len()],
+    bytes_in: AtomicU64,
+    bytes_out: AtomicU64,
+    batches: [AtomicU64; SIZES.len() + 1],
+    batched: AtomicU64,
+    /// The budgets of the connections and of their buffers.
+    memory: OnceLock<[MemoryBudget; 2]>,
+}
+
+/// What a connection has counted and not added yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Turn {
+    /// Commands by group.
+    pub(crate) commands: [u64; Group::ALL.len()],
+    /// Bytes read.
+    pub(crate) bytes_in: u64,
+    /// Bytes written.
+    pub(crate) bytes_out: u64,
+}
+
+/// A connection, counted as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Connected(RedisMetrics);
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.0.0.connected.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What INFO reports.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) connected: u64,
+    pub(crate) accepted: u64,
+    pub(crate) refused: u64,
+    pub(crate) commands: u64,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+}
+
+impl RedisMetrics {
+    pub(crate) fn connect(&self) -> Connected {
+        self.0.connected.fetch_add(1, Ordering::Relaxed);
+        self.0.accepted.fetch_add(1, Ordering::Relaxed);
+        Connected(self.clone())
+    }
+
+    /// From now on counts what is used of these budgets.
+    pub(crate) fn watch_memory(&self, connections: &MemoryBudget, buffers: &MemoryBudget) {
+        let first = self.0.memory.set([connections.clone(), buffers.clone()]);
+        if first.is_err() {
+            tracing::warn!(
+                "two Redis listeners share their counters; the memory of the first counts"
+            );
+        }
+    }
+
+    /// Bytes of memory reserved for all Redis clients, and the most there may be.
+    #[must_use]
+    pub fn memory_bytes(&self) -> (usize, usize) {
+        let budgets = self.0.memory.get().into_iter().flatten();
+        budgets.fold((0, 0), |(used, limit), budget| (used + budget.used(), limit + budget.limit()))
+    }
+
+    pub(crate) fn count_refused(&self) {
+        self.0.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds what a connection has counted, and begins anew.
+    pub(crate) fn take(&self, turn: &mut Turn) {
+        for (counter, count) in self.0.commands.iter().zip(turn.commands) {
+            if count > 0 {
+                counter.fetch_add(count, Ordering::Relaxed);
+            }
+        }
+        self.0.bytes_in.fetch_add(turn.bytes_in, Ordering::Relaxed);
+        self.0.bytes_out.fetch_add(turn.bytes_out, Ordering::Relaxed);
+        *turn = Turn::default();
+    }
+
+    pub(crate) fn count_batch(&self, operations: usize) {
+        let size = SIZES.partition_point(|end| *end < operations);
+        if let Some(counter) = self.0.batches.get(size) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        self.0.batched.fetch_add(operations as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        let Counters { connected, accepted, refused, commands, bytes_in, bytes_out, .. } = &*self.0;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Totals {
+            connected: read(connected),
+            accepted: read(accepted),
+            refused: read(refused),
+            commands: commands.iter().map(read).sum(),
+            bytes_in: read(bytes_in),
+            bytes_out: read(bytes_out),
+        }
+    }
+
+    fn encode_batches(&self, encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Result {
+        let counts = self.0.batches.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let ends = SIZES.iter().map(|size| *size as f64).chain([f64::INFINITY]);
+        let buckets: Vec<(f64, u64)> = ends.zip(counts).collect();
+        let sum = self.0.batched.load(Ordering::Relaxed) as f64;
+        let mut histogram = encoder.encode_descriptor(
+            "roost_redis_batch_operations",
+            "Changes of Redis clients that went to the writer together",
+            None,
+            MetricType::Histogram,
+        )?;
+        histogram.encode_histogram::<NoLabelSet>(sum, counts.iter().sum(), &buckets, None)
+    }
+}
+
+impl Collector for RedisMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
+        let totals = self.totals();
+        let help = "Connections of Redis clients";
+        let (used, limit) = self.memory_bytes();
+        for (name, help, value) in [
+            ("roost_redis_connected", help, totals.connected),
+            ("roost_redis_memory_bytes", "Memory reserved for Redis clients", used as u64),
+            ("roost_redis_memory_limit_bytes", "Most memory for Redis clients", limit as u64),
+        ] {
+            let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            ConstGauge::new(value).encode(descriptor)?;
+        }
+        for (name, help, count) in [
+            ("roost_redis_connections", "Redis clients that connected", totals.accepted),
+            ("roost_redis_refused", "Redis clients refused: limit reached", totals.refused),
+            ("roost_redis_read_bytes", "Bytes read from Redis clients", totals.bytes_in),
+            ("roost_redis_written_bytes", "Bytes written to Redis clients", totals.bytes_out),
+        ] {
+            let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            ConstCounter::new(count).encode(descriptor)?;
+        }
+        let mut family = encoder.encode_descriptor(
+            "roost_redis_commands",
+            "Commands of Redis clients, by group",
+            None,
+            MetricType::Counter,
+        )?;
+        for (group, counter) in Group::ALL.iter().zip(&self.0.commands) {
+            let count = ConstCounter::new(counter.load(Ordering::Relaxed));
+            count.encode(family.encode_family(&[("group", group.name())])?)?;
+        }
+        self.encode_batches(&mut encoder)
+    }
+}

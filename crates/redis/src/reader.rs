@@ -1,0 +1,242 @@
+//! Reads of keys for one command, in one of the three places where they happen: on a thread that serves
+//! connections, where blocking is allowed, or from the rows that a transaction has read.
+
+use std::cell::{Cell, RefCell};
+
+use feed::BucketId;
+use feed::keys::KeyRow;
+use node::{Found, Keys, Node};
+use resp::Encoder;
+use smallvec::SmallVec;
+
+use super::failure::Failure;
+use super::memory::{Held, make_room};
+use edge::{Abandoned, Length};
+
+/// Most bytes of one reply, and of all replies of a transaction.
+pub(crate) const REPLY_BYTES_MAX: usize = 64 << 20;
+/// Most keys that one command reads: they are looked up together, under the lock that keeps the
+/// writer away, for 10 ms at most.
+pub(crate) const READ_KEYS_MAX: usize = 65_536;
+/// How often a read of several keys is tried until all of them are in memory at once. Beyond that
+/// they are read one by one.
+const TOGETHER_MAX: usize = 3;
+
+const TOO_MANY_KEYS: Failure = Failure::said("ERR a command reads 65536 keys at most");
+
+/// Why a read did not end.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It needs the disk: it is to be done again where blocking is allowed.
+    Disk,
+    /// It takes long: it is to be done again among the long reads.
+    Long,
+    /// It cannot be done.
+    Failed(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Where rows come from.
+enum Source<'r> {
+    /// Memory alone, on a thread that serves connections.
+    Memory(&'r Node, &'r Keys<'r>),
+    /// Memory and disk, where blocking is allowed.
+    Blocking(&'r Node, &'r Keys<'r>, Length, &'r Abandoned),
+    /// What a transaction has read.
+    Given(&'r Given<'r>),
+}
+
+/// What a transaction has read for one command.
+pub(crate) struct Given<'r> {
+    /// The keys of the command, in its order.
+    pub(crate) keys: Vec<&'r [u8]>,
+    /// A row or none for each.
+    pub(crate) rows: &'r [Option<KeyRow>],
+    /// Number of keys in the bucket.
+    pub(crate) count: u64,
+    /// Milliseconds since 1970.
+    pub(crate) now_ms: u64,
+    /// Whether this is a place for long computations.
+    pub(crate) may_take_long: bool,
+    /// Index of the key to look at first.
+    pub(crate) next: Cell<usize>,
+}
+
+/// What a read sees.
+pub(crate) struct Reader<'r> {
+    source: Source<'r>,
+    bucket: BucketId,
+    /// Covers the buffer of the reply.
+    held: RefCell<&'r mut Held>,
+}
+
+impl<'r> Reader<'r> {
+    /// On a thread that serves connections: what is not in memory stops the read.
+    pub(crate) fn in_memory(
+        node: &'r Node,
+        keys: &'r Keys<'r>,
+        bucket: BucketId,
+        held: &'r mut Held,
+    ) -> Self {
+        Self { source: Source::Memory(node, keys), bucket, held: RefCell::new(held) }
+    }
+
+    /// Where blocking is allowed. A long read stops when it is `abandoned`.
+    pub(crate) fn blocking(
+        node: &'r Node,
+        keys: &'r Keys<'r>,
+        bucket: BucketId,
+        length: Length,
+        abandoned: &'r Abandoned,
+        held: &'r mut Held,
+    ) -> Self {
+        let source = Source::Blocking(node, keys, length, abandoned);
+        Self { source, bucket, held: RefCell::new(held) }
+    }
+
+    /// From what a transaction has read.
+    pub(crate) fn given(given: &'r Given<'r>, bucket: BucketId, held: &'r mut Held) -> Self {
+        Self { source: Source::Given(given), bucket, held: RefCell::new(held) }
+    }
+
+    /// Milliseconds since 1970.
+    pub(crate) fn now_ms(&self) -> u64 {
+        match &self.source {
+            Source::Memory(_, keys) | Source::Blocking(_, keys, ..) => keys.now_ms(),
+            Source::Given(given) => given.now_ms,
+        }
+    }
+
+    /// Makes room for so many bytes of reply. To be called before a reply that may be long.
+    ///
+    /// # Errors
+    /// If it is longer than a reply may be, or the budget has not as much left.
+    pub(crate) fn admit(&self, bytes: usize, reply: &mut Encoder<'_>) -> Result<(), Stop> {
+        if bytes > REPLY_BYTES_MAX {
+            return Err(Failure::REPLY_TOO_LONG.into());
+        }
+        let fits = make_room(reply.buffer(), &mut self.held.borrow_mut(), bytes);
+        if fits { Ok(()) } else { Err(Failure::BUSY.into()) }
+    }
+
+    /// # Errors
+    /// [`Stop::Long`] if the read must not take long here; an error if nobody waits for it any more.
+    pub(crate) fn may_take_long(&self) -> Result<(), Stop> {
+        match &self.source {
+            Source::Memory(..) => Err(Stop::Long),
+            Source::Given(given) if !given.may_take_long => Err(Stop::Long),
+            Source::Given(_) => Ok(()),
+            Source::Blocking(_, _, Length::Quick, _) => Err(Stop::Long),
+            Source::Blocking(.., abandoned) if abandoned.is_set() => Err(Failure::GONE.into()),
+            Source::Blocking(..) => Ok(()),
+        }
+    }
+
+    /// A key, if it exists.
+    ///
+    /// # Errors
+    /// [`Stop::Disk`]
+    pub(crate) fn row(&self, key: &[u8]) -> Result<Option<KeyRow>, Stop> {
+        if !is_possible(key) {
+            return Ok(None);
+        }
+        match &self.source {
+            Source::Memory(_, keys) => in_memory(keys, self.bucket, key),
+            Source::Blocking(_, keys, ..) => Ok(keys.row(self.bucket, key)),
+            Source::Given(given) => Ok(given.row(key)),
+        }
+    }
+
+    /// Several keys, as they were at one time.
+    ///
+    /// # Errors
+    /// [`Stop::Disk`], or an error if there are too many.
+    pub(crate) fn rows(&self, keys: &[&[u8]]) -> Result<SmallVec<[Option<KeyRow>; 8]>, Stop> {
+        if keys.len() > READ_KEYS_MAX {
+            return Err(TOO_MANY_KEYS.into());
+        }
+        let (node, at) = match &self.source {
+            Source::Memory(node, at) | Source::Blocking(node, at, ..) if keys.len() > 1 => {
+                (node, at)
+            }
+            _ => return keys.iter().map(|key| self.row(key)).collect(),
+        };
+        let together = || {
+            let _lock = node.steady();
+            let row = |key: &&[u8]| {
+                if is_possible(key) { in_memory(at, self.bucket, key) } else { Ok(None) }
+            };
+            keys.iter().map(row).collect()
+        };
+        if let Source::Memory(..) = self.source {
+            return together();
+        }
+        for _ in 0..TOGETHER_MAX {
+            if let Ok(rows) = together() {
+                return Ok(rows);
+            }
+            // Reading a key brings it into memory.
+            keys.iter().try_for_each(|key| self.row(key).map(drop))?;
+        }
+        keys.iter().map(|key| self.row(key)).collect()
+    }
+
+    /// Number of keys.
+    pub(crate) fn count(&self) -> u64 {
+        match &self.source {
+            Source::Memory(_, keys) | Source::Blocking(_, keys, ..) => {
+                keys.bucket(self.bucket).map_or(0, |bucket| bucket.keys)
+            }
+            Source::Given(given) => given.count,
+        }
+    }
+
+    /// Keys in the order of their hashes; see [`Keys::walk`].
+    ///
+    /// # Errors
+    /// As [`Reader::may_take_long`].
+    pub(crate) fn walk(&self, from: u64, rows: usize) -> Result<(Vec<KeyRow>, Option<u64>), Stop> {
+        self.may_take_long()?;
+        match &self.source {
+            Source::Memory(_, keys) | Source::Blocking(_, keys, ..) => {
+                Ok(keys.walk(self.bucket, from, rows))
+            }
+            Source::Given(_) => {
+                unreachable!("commands that walk are not evaluated from given rows")
+            }
+        }
+    }
+}
+
+/// Whether there can be such a key.
+pub(crate) fn is_possible(key: &[u8]) -> bool {
+    feed::keys::is_possible_key(key)
+}
+
+fn in_memory(keys: &Keys<'_>, bucket: BucketId, key: &[u8]) -> Result<Option<KeyRow>, Stop> {
+    match keys.try_row(bucket, key) {
+        Found::Row(row) => Ok(Some(row)),
+        Found::Absent => Ok(None),
+        Found::Unknown => Err(Stop::Disk),
+    }
+}
+
+impl Given<'_> {
+    /// The row of a key. Commands ask for their keys in order.
+    ///
+    /// # Panics
+    /// If it is none of the keys of the command.
+    fn row(&self, key: &[u8]) -> Option<KeyRow> {
+        let found = self.keys.iter().skip(self.next.get()).position(|given| *given == key);
+        let Some(at) = found.map(|skipped| skipped + self.next.get()) else {
+            unreachable!("commands read their own keys, in order")
+        };
+        self.next.set(at + 1);
+        self.rows.get(at).cloned().flatten()
+    }
+}

@@ -1,0 +1,240 @@
+//! The listener and the threads of the Redis edge.
+//!
+//! Connections are dealt to a few threads, each with a runtime of its own: all that are ready on a
+//! thread are served in one turn, and their changes go to the writer together. **Invariant:** every
+//! connection holds a permit and its part of the memory budget; one that finds none takes the place of
+//! one that has not authenticated, or is refused and closed.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZero;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use edge::{Access, BlockingReads, accept};
+use node::{Node, Reservation};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::LocalSet;
+
+use super::batch::Batches;
+use super::client::{Client, Shared};
+use super::connection;
+use super::failure::Failure;
+use super::memory::{self, CONNECTION_BYTES};
+use super::metrics::RedisMetrics;
+use super::registry::{Registered, Registry};
+
+/// How long changes that are under way may take at shutdown.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long a new connection waits for the end of the one whose place it takes.
+const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
+/// Pause between two looks whether it has ended.
+const CLOSE_PAUSE: Duration = Duration::from_millis(1);
+
+/// How Redis clients are served.
+#[derive(Clone, Debug)]
+pub struct RedisOptions {
+    /// Who may call.
+    pub access: Access,
+    /// Most connections at a time. At least 1.
+    pub connections_max: u32,
+    /// Where reads run that may block.
+    pub reads: BlockingReads,
+    /// Threads that serve clients; half of the processors if not said.
+    pub threads: Option<usize>,
+    /// Memory in bytes that all clients take together: what they have sent, what they are answered and have not
+    /// read, and what each connection needs. Beyond it commands that need more than a little are answered with
+    /// `-BUSY`, and clients are not read from.
+    pub memory: usize,
+    /// Where clients are counted.
+    pub metrics: RedisMetrics,
+}
+
+impl RedisOptions {
+    /// 4,096 connections, 64 reads at a time, and 256 MiB.
+    #[must_use]
+    pub fn new(access: Access) -> Self {
+        Self {
+            access,
+            connections_max: 4_096,
+            reads: BlockingReads::new(64),
+            threads: None,
+            memory: 256 << 20,
+            metrics: RedisMetrics::default(),
+        }
+    }
+}
+
+/// A connection on its way to its thread.
+struct Accepted {
+    stream: std::net::TcpStream,
+    registered: Registered,
+    permit: OwnedSemaphorePermit,
+    reserved: Reservation,
+}
+
+/// Serves `node` to Redis clients on `listener` until `shutdown` completes, then closes their
+/// connections and returns. A change under way is finished, but its reply may be lost. The node stays
+/// open.
+///
+/// # Errors
+/// If the listener does not know its address, which means that it is no listener, or a thread does
+/// not start.
+pub async fn serve(
+    listener: TcpListener,
+    node: Node,
+    options: &RedisOptions,
+    shutdown: impl Future,
+) -> io::Result<()> {
+    let address = listener.local_addr()?;
+    let connections_max = options.connections_max.max(1);
+    let (connections, budget) = memory::split(options.memory, connections_max);
+    options.metrics.watch_memory(&connections, &budget);
+    let shared = Arc::new(Shared {
+        node,
+        access: options.access,
+        metrics: options.metrics.clone(),
+        registry: Registry::new(),
+        reads: options.reads.clone(),
+        connections,
+        budget,
+        connections_max,
+    });
+    // Every thread holds a sender of this, and nobody sends.
+    let (alive, mut ended) = mpsc::channel(1);
+    let threads = (0..threads(options)).map(|number| spawn(number, &shared, &alive));
+    let threads = threads.collect::<io::Result<Vec<_>>>()?;
+    drop(alive);
+    let permits = Arc::new(Semaphore::new(connections_max as usize));
+    tracing::info!(%address, threads = threads.len(), "serving Redis clients");
+    let mut shutdown = pin!(shutdown);
+    let mut next = threads.iter().cycle();
+    loop {
+        let accepted = tokio::select! {
+            _ = &mut shutdown => break,
+            accepted = accept(&listener) => accepted,
+        };
+        let Some(admitted) = admit(&permits, &shared).await else {
+            refuse(&accepted.0, &shared);
+            continue;
+        };
+        if let Some(accepted) = prepare(accepted, admitted, &shared)
+            && let Some(thread) = next.next()
+        {
+            // A thread ends only after this sender is gone.
+            drop(thread.send(accepted));
+        }
+    }
+    drop(listener);
+    drop(next);
+    drop(threads);
+    for entry in shared.registry.list(|_| true) {
+        entry.kill();
+    }
+    if tokio::time::timeout(GRACE, ended.recv()).await.is_err() {
+        tracing::warn!("some Redis clients did not end in time");
+    }
+    Ok(())
+}
+
+/// Half of the processors, unless the options say otherwise: the writer and the clients need some.
+fn threads(options: &RedisOptions) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    options.threads.unwrap_or(processors / 2).max(1)
+}
+
+/// What a connection needs: a permit and memory. If there is none left, the connection that has been
+/// silent longest without authenticating is closed for it.
+async fn admit(
+    permits: &Arc<Semaphore>,
+    shared: &Shared,
+) -> Option<(OwnedSemaphorePermit, Reservation)> {
+    let try_admit = || {
+        let permit = Arc::clone(permits).try_acquire_owned().ok()?;
+        Some((permit, shared.connections.try_reserve(CONNECTION_BYTES)?))
+    };
+    if let Some(admitted) = try_admit() {
+        return Some(admitted);
+    }
+    shared.registry.longest_unauthenticated()?.kill();
+    let closed = async {
+        loop {
+            if let Some(admitted) = try_admit() {
+                return admitted;
+            }
+            tokio::time::sleep(CLOSE_PAUSE).await;
+        }
+    };
+    tokio::time::timeout(CLOSE_PATIENCE, closed).await.ok()
+}
+
+/// Replies that there is no room. What does not fit the empty buffer of a new connection does not
+/// matter.
+fn refuse(stream: &TcpStream, shared: &Shared) {
+    shared.metrics.count_refused();
+    drop(stream.try_write(format!("-{}\r\n", Failure::CLIENTS).as_bytes()));
+}
+
+/// Registers a connection before it is dealt to a thread, so that it can be closed for another however
+/// long the thread takes to serve it.
+fn prepare(
+    (stream, peer): (TcpStream, SocketAddr),
+    (permit, reserved): (OwnedSemaphorePermit, Reservation),
+    shared: &Shared,
+) -> Option<Accepted> {
+    // Replies are written whole, so nothing is won by waiting for more to send.
+    stream.set_nodelay(true).ok()?;
+    let local = stream.local_addr().ok()?;
+    let stream = stream.into_std().ok()?;
+    let registered = shared.registry.enter(peer, local, shared.access == Access::Open);
+    Some(Accepted { stream, registered, permit, reserved })
+}
+
+/// Starts a thread; it ends when the sender is gone and its connections have ended, and drops `alive`
+/// last.
+fn spawn(
+    number: usize,
+    shared: &Arc<Shared>,
+    alive: &mpsc::Sender<Infallible>,
+) -> io::Result<mpsc::UnboundedSender<Accepted>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(shared.reads.threads_max())
+        .build()?;
+    let (shared, alive) = (Arc::clone(shared), alive.clone());
+    // Not bounded itself: what is in it holds permits.
+    let (sender, receiver) = mpsc::unbounded_channel();
+    std::thread::Builder::new().name(format!("redis-{number}")).spawn(move || {
+        let local = LocalSet::new();
+        local.spawn_local(serve_dealt(receiver, shared));
+        runtime.block_on(local);
+        drop(runtime);
+        drop(alive);
+    })?;
+    Ok(sender)
+}
+
+/// Serves the connections that are dealt to this thread.
+async fn serve_dealt(mut dealt: mpsc::UnboundedReceiver<Accepted>, shared: Arc<Shared>) {
+    let batches = Rc::new(Batches::new(shared.node.clone(), shared.metrics.clone()));
+    let submitting = tokio::task::spawn_local(Rc::clone(&batches).submit_when_ready());
+    let mut connections = tokio::task::JoinSet::new();
+    while let Some(accepted) = dealt.recv().await {
+        let Accepted { stream, registered, permit, reserved } = accepted;
+        let Ok(stream) = TcpStream::from_std(stream) else { continue };
+        let client = Client::new(Arc::clone(&shared), Rc::clone(&batches), registered, reserved);
+        let connected = shared.metrics.connect();
+        connections.spawn_local(async move {
+            connection::serve(stream, client).await;
+            drop((connected, permit));
+        });
+        while connections.try_join_next().is_some() {}
+    }
+    connections.join_all().await;
+    submitting.abort();
+}

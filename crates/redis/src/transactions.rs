@@ -1,0 +1,224 @@
+//! MULTI, WATCH and what belongs to them, up to EXEC.
+
+use std::collections::BTreeMap;
+
+use feed::keys::KeyRow;
+use feed::{BucketId, Stamp};
+use node::SUBMISSION_COMMANDS_MAX;
+
+use super::client::Client;
+use super::command::{Flag, Group, Kept, Run, Spec, Wait, Words};
+use super::failure::Failure;
+use super::memory::Held;
+use super::reader::{Reader, Stop};
+use edge::Length;
+
+/// Most memory that the queue of a transaction takes, and most bytes of its changes.
+pub(crate) const QUEUE_BYTES_MAX: usize = 32 << 20;
+/// Most keys that the reads of a transaction name. The writer looks them up: 4 ms of its time.
+const READ_KEYS_MAX: usize = 16_384;
+/// Most bytes of keys that a client watches.
+const WATCHED_BYTES_MAX: usize = 8 << 20;
+/// What a watched key takes beside its bytes.
+const WATCHED_BYTES_EACH: usize = 96;
+pub(crate) const TOO_LARGE: Failure =
+    Failure::said("ERR a transaction has at most 4095 changes and 32 MiB");
+const TOO_MANY_READS: Failure = Failure::said("ERR a transaction reads 16384 keys at most");
+
+const fn row_of(
+    name: &'static str,
+    arity: i16,
+    flags: &'static [Flag],
+    run: Run,
+    (since, summary): (&'static str, &'static str),
+) -> Spec {
+    let keys = if arity < 0 { (1, -1, 1) } else { (0, 0, 0) };
+    Spec { name, arity, flags, keys, group: Group::Transactions, summary, since, run }
+}
+
+const NOW: &[Flag] = &[Flag::Unqueued, Flag::Fast, Flag::Loading];
+
+pub(crate) const COMMANDS: &[Spec] = &[
+    row_of("multi", 1, NOW, Run::Local(multi), ("1.2.0", "Begins a transaction.")),
+    row_of(
+        "exec",
+        1,
+        &[Flag::Unqueued],
+        Run::Wait(Wait::Exec),
+        ("1.2.0", "Carries out a transaction."),
+    ),
+    row_of("discard", 1, NOW, Run::Local(discard), ("2.0.0", "Gives up a transaction.")),
+    row_of(
+        "watch",
+        -2,
+        NOW,
+        Run::Wait(Wait::Watch),
+        ("2.2.0", "Lets the transaction fail if a key changes before."),
+    ),
+    row_of(
+        "unwatch",
+        1,
+        &[Flag::Fast, Flag::Loading],
+        Run::Local(unwatch),
+        ("2.2.0", "Forgets what was watched."),
+    ),
+];
+
+/// Keys that a client watches, and their versions when it began to.
+#[derive(Default)]
+pub(crate) struct WatchedKeys {
+    pub(crate) keys: BTreeMap<(BucketId, Box<[u8]>), Option<Stamp>>,
+    bytes: usize,
+}
+
+/// Commands that wait for EXEC.
+#[derive(Default)]
+pub(crate) struct Transaction {
+    pub(crate) queued: Vec<(&'static Spec, Kept)>,
+    changes: usize,
+    read_keys: usize,
+    memory: usize,
+    /// A command was refused: EXEC will not carry out the others.
+    pub(crate) spoiled: bool,
+}
+
+impl Transaction {
+    /// Number of commands queued.
+    pub(crate) fn len(&self) -> i64 {
+        self.queued.len() as i64
+    }
+
+    /// Counts one more command. Returns the bytes of memory that all take then.
+    ///
+    /// # Errors
+    /// If it is one too many.
+    fn count(&mut self, spec: &Spec, words: &Words<'_>) -> Result<usize, Failure> {
+        match spec.run {
+            Run::Change(_) => self.changes += 1,
+            Run::Read(_) => self.read_keys += spec.keys_of(words).len(),
+            Run::Walk(_) | Run::Local(_) | Run::Wait(_) => {}
+        }
+        // A vector that grows has room for twice as many at most.
+        self.memory += Kept::memory_of(words) + 2 * size_of::<(&Spec, Kept)>();
+        // One operation is what makes them a transaction.
+        if self.memory > QUEUE_BYTES_MAX || self.changes >= SUBMISSION_COMMANDS_MAX {
+            return Err(TOO_LARGE);
+        }
+        if self.read_keys > READ_KEYS_MAX {
+            return Err(TOO_MANY_READS);
+        }
+        Ok(self.memory)
+    }
+}
+
+impl Client {
+    /// Queues a command of a transaction.
+    ///
+    /// # Errors
+    /// If there is no room. The transaction is spoiled then.
+    pub(crate) fn queue(&mut self, spec: &'static Spec, words: &Words<'_>) -> Result<(), Failure> {
+        let Some(transaction) = self.transaction.as_mut().filter(|found| !found.spoiled) else {
+            return Ok(());
+        };
+        let room = transaction.count(spec, words).and_then(|bytes| {
+            if self.memory.queue.cover(bytes) { Ok(()) } else { Err(Failure::BUSY) }
+        });
+        match room {
+            Ok(()) => transaction.queued.push((spec, Kept::new(words))),
+            Err(_) => self.spoil_transaction(),
+        }
+        room
+    }
+
+    /// A command was refused: EXEC will not carry out the others, so they are dropped.
+    pub(crate) fn spoil_transaction(&mut self) {
+        if let Some(transaction) = &mut self.transaction {
+            transaction.spoiled = true;
+            transaction.queued = Vec::new();
+        }
+        self.memory.queue.cover(0);
+    }
+
+    /// Drops the transaction and what is watched, with their memory.
+    pub(crate) fn end_transaction(&mut self) {
+        self.transaction = None;
+        self.memory.queue.cover(0);
+        self.memory.changes.cover(0);
+        self.end_watch();
+    }
+
+    fn end_watch(&mut self) {
+        self.watched = WatchedKeys::default();
+        self.memory.watched.cover(0);
+    }
+}
+
+fn multi(client: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
+    if client.transaction.is_some() {
+        return Err(Failure::said("ERR MULTI calls can not be nested"));
+    }
+    client.transaction = Some(Transaction::default());
+    client.reply().simple("OK");
+    Ok(())
+}
+
+fn discard(client: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
+    if client.transaction.is_none() {
+        return Err(Failure::said("ERR DISCARD without MULTI"));
+    }
+    client.end_transaction();
+    client.reply().simple("OK");
+    Ok(())
+}
+
+fn unwatch(client: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
+    client.end_watch();
+    client.reply().simple("OK");
+    Ok(())
+}
+
+/// Notes how keys are now.
+pub(crate) async fn watch(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
+    if client.transaction.is_some() {
+        return Err(Failure::said("ERR WATCH inside MULTI is not allowed"));
+    }
+    let bytes = words.iter().map(|word| word.len() + WATCHED_BYTES_EACH).sum::<usize>();
+    let bytes = client.watched.bytes + bytes;
+    if bytes > WATCHED_BYTES_MAX {
+        return Err(Failure::said("ERR a client can watch 8 MiB of keys at most"));
+    }
+    if !client.memory.watched.cover(bytes) {
+        return Err(Failure::BUSY);
+    }
+    client.watched.bytes = bytes;
+    let bucket = client.bucket;
+    let found = {
+        let keys = client.shared.node.keys();
+        let (_, held) = client.output.parts(client.protocol);
+        Reader::in_memory(&client.shared.node, &keys, bucket, held).rows(words)
+    };
+    let rows = match found {
+        Ok(rows) => rows,
+        Err(Stop::Failed(failure)) => return Err(failure),
+        Err(Stop::Disk | Stop::Long) => {
+            let kept = Kept::new(words);
+            let mut held = Held::new(&client.memory.budget, 0);
+            let read = client.block(Length::Quick, move |node, abandoned| {
+                let (keys, length) = (node.keys(), Length::Quick);
+                let reader = Reader::blocking(node, &keys, bucket, length, abandoned, &mut held);
+                reader.rows(&kept.words())
+            });
+            let Ok(rows) = read.await? else {
+                unreachable!("reads of rows only stop where they must not block")
+            };
+            rows
+        }
+    };
+    for (key, row) in words.iter().zip(&rows) {
+        // Watched twice, the first time counts.
+        let version = row.as_ref().map(KeyRow::version);
+        client.watched.keys.entry((bucket, (*key).into())).or_insert(version);
+    }
+    client.reply().simple("OK");
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! The pages: one HTML document at `/` and what it loads from `/assets/`, all of which are in this
+//! program.
+//!
+//! A page holds no data. What it shows it asks the public API for, as any other client does, so
+//! everybody may load it. **Invariant:** a page loads nothing from elsewhere, runs no inline script
+//! and never makes markup of text: [`POLICY`] has browsers refuse all three.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use edge::{FileSource, Lookup, StaticFile};
+
+/// The document that all pages share.
+const SHELL: &str = "index.html";
+const HTML: &str = "text/html; charset=utf-8";
+/// What the document may do, and with it all that it loads.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'; trusted-types 'none'";
+/// A file of this folder.
+struct Asset {
+    name: &'static str,
+    bytes: &'static [u8],
+    /// Made when it is first asked for.
+    ready: OnceLock<Arc<StaticFile>>,
+}
+
+macro_rules! assets {
+    ($($name:literal,)*) => {
+        static ASSETS: [Asset; [$($name),*].len()] = [$(Asset {
+            name: $name,
+            bytes: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $name)),
+            ready: OnceLock::new(),
+        }),*];
+    };
+}
+
+assets! {
+    "css/base.css",
+    "css/pages.css",
+    "css/parts.css",
+    "css/tools.css",
+    "icon.svg",
+    "index.html",
+    "js/api.js",
+    "js/bitmap.js",
+    "js/complete.js",
+    "js/compose.js",
+    "js/dom.js",
+    "js/feed.js",
+    "js/icons.js",
+    "js/live.js",
+    "js/main.js",
+    "js/metrics.js",
+    "js/pages/buckets.js",
+    "js/pages/dashboard.js",
+    "js/pages/draw.js",
+    "js/pages/home.js",
+    "js/pages/lock.js",
+    "js/pages/mentions.js",
+    "js/pages/profile.js",
+    "js/pages/stories.js",
+    "js/pages/who.js",
+    "js/paper.js",
+    "js/people.js",
+    "js/plot.js",
+    "js/post.js",
+    "js/say.js",
+    "js/session.js",
+    "js/sse.js",
+    "js/text.js",
+    "js/time.js",
+    "js/told.js",
+    "js/tray.js",
+    "js/value.js",
+    "js/viewer.js",
+}
+
+/// Where the pages come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// From the program.
+    Embedded,
+    /// From this folder, read again at every request: for those who work on them.
+    Folder(PathBuf),
+}
+
+impl FileSource for Pages {
+    /// The document has the empty name.
+    fn find(&self, name: &str) -> Lookup {
+        let name = if name.is_empty() { SHELL } else { name };
+        match self {
+            Self::Embedded => embedded(name),
+            Self::Folder(folder) => in_folder(folder, name),
+        }
+    }
+}
+
+fn embedded(name: &str) -> Lookup {
+    let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
+        return Lookup::Absent;
+    };
+    let make = || Arc::new(file(asset.name, Bytes::from_static(asset.bytes)));
+    Lookup::Found(Arc::clone(asset.ready.get_or_init(make)))
+}
+
+fn in_folder(folder: &Path, name: &str) -> Lookup {
+    let inside = |part| matches!(part, Component::Normal(_));
+    if !Path::new(name).components().all(inside) {
+        return Lookup::Absent;
+    }
+    let (path, name) = (folder.join(name), name.to_owned());
+    Lookup::Load(Box::new(move || Some(Arc::new(file(&name, std::fs::read(path).ok()?.into())))))
+}
+
+fn file(name: &str, bytes: Bytes) -> StaticFile {
+    let media_type = media_type(name);
+    StaticFile::new(media_type, (media_type == HTML).then_some(POLICY), bytes)
+}
+
+fn media_type(name: &str) -> &'static str {
+    match name.rsplit('.').next() {
+        Some("html") => HTML,
+        Some("css") => "text/css; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a browser transfers at most, all files together.
+    const COMPRESSED_BYTES_MAX: usize = 100_000;
+    /// Longest module, in lines, as for Rust.
+    const LINES_MAX: usize = 400;
+
+    fn files(folder: &Path, prefix: &str, found: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+            if entry.path().is_dir() {
+                files(&entry.path(), &format!("{name}/"), found);
+            } else {
+                found.push(name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_in_the_program() {
+        let mut found = Vec::new();
+        files(Path::new(env!("CARGO_MANIFEST_DIR")), "", &mut found);
+        found.retain(|name| name != "Cargo.toml" && !name.starts_with("src/"));
+        found.sort_unstable();
+        let mut known: Vec<&str> = ASSETS.iter().map(|asset| asset.name).collect();
+        known.sort_unstable();
+        assert_eq!(known, found);
+        for name in known {
+            assert_ne!(media_type(name), "application/octet-stream", "{name}");
+        }
+    }
+
+    #[test]
+    fn all_files_together_are_small() {
+        let ready = ASSETS.iter().map(|asset| file(asset.name, Bytes::from_static(asset.bytes)));
+        let bytes: usize = ready.map(|ready| ready.compressed_len()).sum();
+        assert!(bytes < COMPRESSED_BYTES_MAX, "{bytes}");
+    }
+
+    #[test]
+    fn modules_are_short_and_say_what_they_are() {
+        for asset in ASSETS.iter().filter(|asset| !asset.name.ends_with(".svg")) {
+            let text = std::str::from_utf8(asset.bytes).unwrap();
+            assert!(text.lines().count() <= LINES_MAX, "{}", asset.name);
+            let start = if asset.name.ends_with(".js") { "// " } else { "" };
+            let start = if asset.name.ends_with(".css") { "/* " } else { start };
+            assert!(text.starts_with(start), "{}", asset.name);
+        }
+    }
+}
