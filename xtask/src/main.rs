@@ -2,6 +2,7 @@
 //! measures it. Both run from anywhere inside the repository.
 
 mod browser;
+mod documents;
 mod fetch;
 mod licences;
 mod tidy;

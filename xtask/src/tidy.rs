@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
+use crate::documents;
+
 /// Longest file of product code, in lines.
 const LINES_MAX: usize = 400;
 /// What each crate may use of ours. The edges are the architecture: ARCHITECTURE.md tells why.
@@ -34,6 +36,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     println!("\n==> tidy");
     let mut faults = Vec::new();
     edges(root, &mut faults)?;
+    documents::check(root, &EDGES, &mut faults)?;
     let mut files = Vec::new();
     for folder in ["crates", "bench", "xtask"] {
         rust_files(&root.join(folder), &mut files)?;

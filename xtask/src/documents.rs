@@ -1,0 +1,174 @@
+//! What documents say of the code, compared with the code: the picture of the crates, the way of a request, and
+//! the files that are named.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+/// Documents whose names of files are checked.
+const CHECKED: [&str; 6] =
+    ["ARCHITECTURE.md", "CONTRIBUTING.md", "DESIGN.md", "README.md", "STYLE.md", "docs/limits.md"];
+/// What the picture of the crates is between, in ARCHITECTURE.md.
+const PICTURE: [&str; 2] = ["<!-- crates -->\n\n", "\n<!-- end -->"];
+/// What the way of a request is between.
+const WAY: [&str; 2] = ["<!-- request -->\n\n", "\n<!-- end -->"];
+
+/// Adds a fault for everything that is not so. `edges` are the crates and what each uses.
+///
+/// # Errors
+/// If a document cannot be read.
+pub(crate) fn check(
+    root: &Path,
+    edges: &[(&str, &[&str])],
+    faults: &mut Vec<String>,
+) -> anyhow::Result<()> {
+    let architecture = read(&root.join("ARCHITECTURE.md"))?;
+    let drawn = picture(edges);
+    if between(&architecture, PICTURE) != Some(&drawn) {
+        faults.push(format!("ARCHITECTURE.md has another picture of the crates than:\n{drawn}"));
+    }
+    for line in between(&architecture, WAY).unwrap_or_default().lines() {
+        let mut words = line.split_whitespace();
+        let (Some(file), Some(function)) = (words.next(), words.next()) else { continue };
+        let text = read(&root.join("crates").join(file)).unwrap_or_default();
+        let name = function.rsplit("::").next().unwrap_or(function);
+        if !text.contains(&format!("fn {name}")) {
+            faults.push(format!("ARCHITECTURE.md: there is no {function} in {file}"));
+        }
+    }
+    dependencies(root, faults)?;
+    let mut files = Vec::new();
+    for folder in ["bench", "crates", "docs", "e2e", "runs", "xtask"] {
+        files_below(&root.join(folder), &mut files)?;
+    }
+    for document in CHECKED {
+        for file in files_named(&read(&root.join(document))?) {
+            if !files.iter().any(|path| path.ends_with(&file)) {
+                faults.push(format!("{document}: there is no file {file}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if !path.is_dir() {
+            found.push(path);
+        } else if !path.ends_with("node_modules") {
+            files_below(&path, found)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every dependency has its line in DESIGN.md, and nothing else has.
+fn dependencies(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
+    let manifest = read(&root.join("Cargo.toml"))?;
+    let design = read(&root.join("DESIGN.md"))?;
+    let section = |text: &str, start: &str, end: &str| {
+        let rest = text.split_once(start).map(|(_, rest)| rest.to_owned()).unwrap_or_default();
+        rest.split_once(end).map_or(rest.clone(), |(inside, _)| inside.to_owned())
+    };
+    let listed = section(&manifest, "[workspace.dependencies]\n", "\n[");
+    let used: BTreeSet<&str> = listed
+        .lines()
+        .filter(|line| !line.contains("path = "))
+        .filter_map(|line| line.split_once(" = ").map(|(name, _)| name))
+        .collect();
+    let table = section(&design, "\n## Dependencies\n", "\n## ");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" |"));
+    let explained: BTreeSet<&str> =
+        rows.flat_map(|(names, _)| names.split(", ")).filter(|name| *name != "crate").collect();
+    for name in used.difference(&explained) {
+        faults.push(format!("DESIGN.md gives no reason for the dependency {name}"));
+    }
+    for name in explained.difference(&used) {
+        faults.push(format!("DESIGN.md explains {name}, which is no dependency of the workspace"));
+    }
+    Ok(())
+}
+
+fn read(path: &PathBuf) -> anyhow::Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn between<'t>(text: &'t str, [start, end]: [&str; 2]) -> Option<&'t str> {
+    let (_, rest) = text.split_once(start)?;
+    rest.split_once(end).map(|(inside, _)| inside)
+}
+
+/// A line for each layer, the highest first: a crate uses crates of lower layers only. Then the edges.
+fn picture(edges: &[(&str, &[&str])]) -> String {
+    let uses: BTreeMap<&str, &[&str]> = edges.iter().copied().collect();
+    let mut layers: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for name in uses.keys() {
+        layers.entry(layer(name, &uses)).or_default().push(name);
+    }
+    let mut text = String::new();
+    for names in layers.values().rev() {
+        for name in names {
+            let used = uses.get(name).map(|used| used.join(" ")).unwrap_or_default();
+            text.push_str(format!("    {name:<10} {used}").trim_end());
+            text.push('\n');
+        }
+        text.push('\n');
+    }
+    format!("{}\n", text.trim_end())
+}
+
+/// Length of the longest chain of uses below a crate.
+fn layer(name: &str, uses: &BTreeMap<&str, &[&str]>) -> usize {
+    let used = uses.get(name).copied().unwrap_or_default();
+    used.iter().map(|used| 1 + layer(used, uses)).max().unwrap_or(0)
+}
+
+/// Paths with a folder in them that stand between backticks, `{a,b}` expanded.
+fn files_named(text: &str) -> Vec<String> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    let plain = quoted.filter(|name| {
+        let ending = name.rsplit('.').next().unwrap_or_default();
+        let kinds = ["rs", "md", "txt", "toml", "mjs", "js", "py"];
+        name.contains('/')
+            && kinds.contains(&ending)
+            && !name.contains(|odd: char| odd.is_whitespace() || "<>*:$#?".contains(odd))
+            && !name.starts_with('/')
+    });
+    plain.flat_map(expand).collect()
+}
+
+fn expand(name: &str) -> Vec<String> {
+    let braces = name.split_once('{').and_then(|(before, rest)| {
+        let (inside, after) = rest.split_once('}')?;
+        Some((before, inside, after))
+    });
+    match braces {
+        None => vec![name.to_owned()],
+        Some((before, inside, after)) => {
+            inside.split(',').map(|part| format!("{before}{part}{after}")).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_are_drawn_above_what_they_use() {
+        let edges: [(&str, &[&str]); 4] =
+            [("base", &[]), ("top", &["middle", "base"]), ("middle", &["base"]), ("alone", &[])];
+        let drawn = "    top        middle base\n\n    middle     base\n\n    alone\n    base\n";
+        assert_eq!(picture(&edges), drawn);
+    }
+
+    #[test]
+    fn files_are_found_between_backticks() {
+        let text =
+            "See `a/b.rs`, `c.rs`, `x/{y,z}.md`, `<noun>/d.rs`, `http://e/f.js` and `g h/i.py`.";
+        assert_eq!(files_named(text), ["a/b.rs", "x/y.md", "x/z.md"]);
+    }
+}
