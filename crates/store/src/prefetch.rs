@@ -18,11 +18,10 @@ const LINE_BYTES: usize = 64;
 pub(crate) fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     for line in [address, address.wrapping_add(LINE_BYTES)] {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: the instruction is a hint. It reads nothing that the program sees and never faults,
         // whatever the address is. Every x86-64 processor has it.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.cast())
-        }
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
