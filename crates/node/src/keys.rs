@@ -115,6 +115,13 @@ impl<'a> Keys<'a> {
         }
     }
 
+    /// A hint that a key is read soon: its row may be on the way into the processor's cache until then.
+    pub fn prefetch(&self, bucket: BucketId, key: &[u8]) {
+        if let Some(bucket) = self.store.bucket(bucket) {
+            self.store.prefetch_key(bucket.space, key);
+        }
+    }
+
     /// A key. May read the disk.
     #[must_use]
     pub fn row(&self, bucket: BucketId, key: &[u8]) -> Option<KeyRow> {
@@ -168,6 +175,14 @@ impl Node {
     #[must_use]
     pub fn keys(&self) -> Keys<'_> {
         Keys::at(&self.shared.store, self.shared.time.now_ms())
+    }
+
+    /// Keys as they are now, at the latest time that anybody was told: for callers who have just read the
+    /// clock ([`Node::keys`]). What expired for somebody has expired here, and what the writer did later is
+    /// no older than this time.
+    #[must_use]
+    pub fn keys_at_last_time(&self) -> Keys<'_> {
+        Keys::at(&self.shared.store, self.shared.time.last_ms())
     }
 
     /// Keeps the writer from changing keys, so that what is read of several belongs together. To be held

@@ -16,7 +16,7 @@ use super::client::Client;
 use super::command::{Change, Plan, ReplyWriter, Scope, Words};
 use super::dump;
 use super::failure::Failure;
-use super::memory::Output;
+use super::memory::{BUFFER_BYTES, CHANGE_BYTES, HEADER_BYTES, Output};
 use super::reader::is_possible;
 use edge::Length;
 
@@ -29,7 +29,15 @@ const PENDING_KEPT: usize = 32;
 /// Bytes of a change under way besides its words.
 const PENDING_BYTES: usize = 24;
 /// Bytes of a reply that is no row.
-const SHORT_REPLY_BYTES: usize = 128;
+const SHORT_REPLY_BYTES: usize = 112;
+/// So many short changes of a client need no memory beyond what its connection has: a common length of
+/// pipelines.
+const CHANGES_FREE: usize = 16;
+/// Bytes of the words of such a change.
+const CHANGE_BYTES_SHORT: usize = 64;
+
+const _: () = assert!(CHANGES_FREE * SHORT_REPLY_BYTES + HEADER_BYTES <= BUFFER_BYTES);
+const _: () = assert!(CHANGES_FREE * (CHANGE_BYTES_SHORT + PENDING_BYTES) <= CHANGE_BYTES);
 /// What is unpacked at once: longer payloads are unpacked among the long reads.
 const UNPACK_BYTES_SHORT: usize = 64 << 10;
 
@@ -176,6 +184,7 @@ impl Client {
     pub(crate) async fn flush_changes(&mut self) {
         let Some(batch) = self.pending.batch.take() else { return };
         let answers = batch.answered().await;
+        self.waited();
         for (at, writer) in self.pending.writers.drain(..) {
             let Some(writer) = writer else { continue };
             let answer = match answers {

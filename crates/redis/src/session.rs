@@ -1,11 +1,14 @@
 //! What a connection carries out: the commands in its input.
 
-use resp::Parser;
+use resp::{Ahead, Parser};
+use smallvec::SmallVec;
 
 use super::client::Client;
+use super::command::{Run, Spec};
 use super::connection::LIMITS;
 use super::failure::Failure;
 use super::memory::shrink;
+use super::table;
 
 /// Commands wait while so many bytes of replies do.
 const OUTPUT_FULL: usize = 1 << 20;
@@ -16,6 +19,10 @@ const OUTPUT_FULL_UNAUTHENTICATED: usize = 512;
 /// Steps of work in one turn: a command is one, and some are more. Others on the same thread wait for
 /// a millisecond or so.
 const WORK_MAX: usize = 4_096;
+/// Rows of so many reads are prefetched together: more would push each other out of the cache.
+const PREFETCH_READS: usize = 16;
+/// A longer key is not worth being hashed twice.
+const PREFETCH_KEY_BYTES_MAX: usize = 256;
 const UNAUTHENTICATED: Failure =
     Failure::said("ERR Protocol error: unauthenticated request too long");
 
@@ -43,11 +50,16 @@ impl Session {
         self.starved = false;
         let full = self.output_full();
         let mut rest = self.input.get(self.executed..).unwrap_or_default();
+        // Reads whose rows are prefetched end where so many bytes are left.
+        let mut prefetched = rest.len();
         while !self.client.closing && self.client.work < WORK_MAX {
             if self.client.output.len() - sent >= full || !self.client.has_room() {
                 break;
             }
             self.client.work += 1;
+            if rest.len() <= prefetched {
+                prefetched = prefetch(&self.client, rest).len();
+            }
             self.parser.set_authenticated(self.client.authenticated);
             match self.parser.next(&mut rest) {
                 Ok(Some(command)) => self.client.carry_out(command).await,
@@ -97,4 +109,19 @@ impl Session {
         self.client.reply().error(UNAUTHENTICATED);
         self.client.closing = true;
     }
+}
+
+/// Prefetches the rows of the reads at the front of `input`; returns what follows them.
+fn prefetch<'i>(client: &Client, input: &'i [u8]) -> &'i [u8] {
+    let mut ahead = Ahead::new(input);
+    let reads = ahead.by_ref().take(PREFETCH_READS).take_while(|(name, key)| {
+        let read = matches!(table::find(name), Some(Spec { run: Run::Read(_), keys: (1, ..), .. }));
+        read && key.len() <= PREFETCH_KEY_BYTES_MAX
+    });
+    let keys: SmallVec<[&[u8]; PREFETCH_READS]> = reads.map(|(_, key)| key).collect();
+    if keys.len() > 1 && client.authenticated && client.transaction.is_none() {
+        let memory = client.keys();
+        keys.iter().for_each(|key| memory.prefetch(client.bucket, key));
+    }
+    ahead.rest()
 }

@@ -83,6 +83,17 @@ impl Store {
         shared.resident.is_complete().then_some(None)
     }
 
+    /// See [`feed::Rows::prefetch_key`].
+    pub fn prefetch_key(&self, space: Space, key: &[u8]) {
+        let shared = self.shared();
+        let hash = shared.hasher.hash(space, key);
+        let layers = shared.layers.load();
+        let in_layers = layers.find(|layer| layer.keys.prefetch(hash).then_some(()));
+        if in_layers.is_none() {
+            shared.resident.table.prefetch(hash);
+        }
+    }
+
     pub(crate) fn has_cold_keys(&self) -> bool {
         !self.shared().resident.is_complete()
     }
