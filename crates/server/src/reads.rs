@@ -9,6 +9,8 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use feed::keys::KeyOps;
+use node::Node;
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
@@ -127,6 +129,23 @@ impl BlockingReads {
         read: impl FnOnce(&Abandoned) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         Ok(self.try_run(Length::Long, read).await?)
+    }
+
+    /// Brings the rows that operations look up into memory, if some may be on the disk alone: the writer
+    /// would read them while everybody's changes wait.
+    ///
+    /// # Errors
+    /// [`ReadError`]; the operations must not be submitted then.
+    pub(crate) async fn load_keys(&self, node: &Node, ops: KeyOps) -> Result<KeyOps, ReadError> {
+        if !node.may_need_disk(&ops) {
+            return Ok(ops);
+        }
+        let node = node.clone();
+        let load = move |_: &Abandoned| {
+            node.load_keys(&ops);
+            ops
+        };
+        self.try_run(Length::Quick, load).await
     }
 
     /// Runs a read where blocking is allowed. Dropping the future abandons the read: one that waits

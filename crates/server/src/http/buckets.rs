@@ -73,7 +73,7 @@ pub(super) async fn resolved(edge: &Edge, name: &BucketName) -> Result<BucketId,
 
 /// Does one operation on keys.
 pub(super) async fn operate(edge: &Edge, op: KeyOp<'_>) -> Result<KeyAnswer, Problem> {
-    let ops = [op].into_iter().collect();
+    let ops = edge.reads.load_keys(&edge.node, [op].into_iter().collect()).await?;
     let mut replies = edge.node.submit_keys(ops, Vec::new()).await?;
     match replies.answers.pop() {
         Some(KeyAnswer::Refused(refusal)) => Err(refusal.into()),

@@ -82,7 +82,8 @@ async fn carry_out(client: &mut Client, transaction: Transaction) -> Result<(), 
         planned.add(client, spec, kept).await?;
     }
     planned.reserve(client).await?;
-    let ops = planned.operations(&watched);
+    let (node, ops) = (&client.shared.node, planned.operations(&watched));
+    let ops = client.shared.reads.load_keys(node, ops).await?;
     let reads = planned.reads();
     let replies = client.shared.node.submit_keys_waiting(ops, reads).await?;
     match replies.answers.first() {
