@@ -6,6 +6,7 @@ mod buckets;
 mod cold;
 mod control;
 mod expiry;
+mod fairness;
 mod faiss;
 mod fanout;
 mod generator;
@@ -49,6 +50,9 @@ struct Arguments {
     /// Directory for the raw data and the summary
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Floods of `fairness`; all if none is named
+    #[arg(long, value_enum, value_name = "FLOOD")]
+    flood: Vec<fairness::Flood>,
     /// A Python that may have faiss-cpu, to compare with
     #[arg(long, value_name = "FILE", default_value = "python3")]
     python: PathBuf,
@@ -58,6 +62,10 @@ struct Arguments {
 enum Command {
     /// The bare axum server that roost is compared with
     Control(control::Control),
+    /// A client that floods a server
+    Flood(fairness::Flooder),
+    /// A process that only takes processor time
+    Spin(fairness::Spinner),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -85,6 +93,8 @@ enum What {
     Cold,
     /// 100,000 people: loading, memory, restart after kill -9
     Big,
+    /// A stranger's latency while one client floods one route
+    Fairness,
 }
 
 /// How measurements are taken.
@@ -97,8 +107,11 @@ struct Plan {
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if let Some(Command::Control(control)) = arguments.command {
-        return control.run();
+    match arguments.command {
+        Some(Command::Control(control)) => return control.run(),
+        Some(Command::Flood(flooder)) => return flooder.run(),
+        Some(Command::Spin(spinner)) => return spinner.run(),
+        None => {}
     }
     let beside = std::env::current_exe()?.with_file_name("roost");
     let plan = Plan {
@@ -155,6 +168,9 @@ fn main() -> anyhow::Result<()> {
         }
         if wanted(What::Big) {
             big::measure(&plan, &mut report).await?;
+        }
+        if wanted(What::Fairness) {
+            fairness::measure(&plan, &arguments.flood, &mut report).await?;
         }
         anyhow::Ok(())
     })?;

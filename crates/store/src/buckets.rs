@@ -5,7 +5,7 @@
 
 use feed::keys::{Bucket, KeyRow, is_possible_key};
 use feed::limits::NUMBERED_BUCKETS;
-use feed::{BucketId, Space, WalkLimit};
+use feed::{BucketId, Space, Stamp, WalkLimit};
 use hashbrown::HashMap;
 
 use crate::disk::{Disk, Part};
@@ -78,7 +78,7 @@ impl Store {
         }
         if let Some(row) = shared.resident.table.find(hash, space, key) {
             row.touch();
-            return Some(Some(row));
+            return Some(Some(row).filter(|row| !row.is_removed()));
         }
         shared.resident.is_complete().then_some(None)
     }
@@ -115,10 +115,13 @@ impl Store {
         if let Some(known) = self.known_key(hash, space, key) {
             return known;
         }
-        let bytes = shared.disk.point(Part::Facts, &keys::key(space, hash, key))?;
-        let row = decode(space, key, &bytes);
+        let row = match shared.disk.point(Part::Facts, &keys::key(space, hash, key)) {
+            Some(bytes) => decode(space, key, &bytes),
+            // That there is none is remembered like a row.
+            None => KeyRow::removed(space, key, Stamp(0)),
+        };
         shared.resident.offer(hash, row.clone(), noted);
-        Some(row)
+        Some(row).filter(|row| !row.is_removed())
     }
 
     /// Rows in the order of their hashes; see [`feed::Rows::keys`].
