@@ -106,8 +106,8 @@ struct Plan {
 }
 
 fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
-    match arguments.command {
+    let mut arguments = Arguments::parse();
+    match arguments.command.take() {
         Some(Command::Control(control)) => return control.run(),
         Some(Command::Flood(flooder)) => return flooder.run(),
         Some(Command::Spin(spinner)) => return spinner.run(),
@@ -117,67 +117,72 @@ fn main() -> anyhow::Result<()> {
     let plan = Plan {
         runs: arguments.runs.max(1),
         seconds: arguments.seconds.max(1),
-        roost: arguments.roost.unwrap_or(beside),
+        roost: arguments.roost.clone().unwrap_or(beside),
     };
     anyhow::ensure!(plan.roost.exists(), "no roost binary at {}", plan.roost.display());
     let mut report = Report::new(&plan);
+    measure(&plan, &arguments, &mut report)?;
+    println!("\n{report}");
+    if let Some(out) = &arguments.out {
+        report.save(out)?;
+        println!("raw data and summary: {}", out.display());
+    }
+    Ok(())
+}
+
+fn measure(plan: &Plan, arguments: &Arguments, report: &mut Report) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let wanted = |what| arguments.what.is_empty() || arguments.what.contains(&what);
     runtime.block_on(async {
         if wanted(What::Home) {
-            home::measure(&plan, &mut report).await?;
+            home::measure(plan, report).await?;
         }
         if wanted(What::Posts) {
-            posts::measure(&plan, &mut report).await?;
+            posts::measure(plan, report).await?;
         }
         if wanted(What::Stories) {
-            stories::measure(&plan, &mut report).await?;
+            stories::measure(plan, report).await?;
         }
         if wanted(What::Generator) {
-            generator::measure(&plan, &mut report).await?;
+            generator::measure(plan, report).await?;
         }
         if wanted(What::Recognise) {
-            recognise::measure(&plan, &mut report).await?;
+            recognise::measure(plan, report).await?;
         }
         if wanted(What::Buckets) {
-            buckets::measure(&plan, &mut report).await?;
+            buckets::measure(plan, report).await?;
         }
         anyhow::Ok(())
     })?;
     if wanted(What::Stories) {
-        stories::measure_inside(&plan, &mut report)?;
+        stories::measure_inside(plan, report)?;
     }
     if wanted(What::Recognise) {
-        kernels::measure(&plan, &arguments.python, &mut report)?;
+        kernels::measure(plan, &arguments.python, report)?;
     }
     if wanted(What::Buckets) {
-        keys::measure(&plan, &mut report)?;
+        keys::measure(plan, report)?;
     }
     if wanted(What::Lives) {
-        lives::measure(&plan, &mut report)?;
+        lives::measure(plan, report)?;
     }
     if wanted(What::Expiry) {
-        expiry::measure(&plan, &mut report)?;
+        expiry::measure(plan, report)?;
     }
     if wanted(What::Fanout) {
-        fanout::measure(&plan, &mut report)?;
+        fanout::measure(plan, report)?;
     }
     runtime.block_on(async {
         if wanted(What::Cold) {
-            cold::measure(&plan, &mut report).await?;
+            cold::measure(plan, report).await?;
         }
         if wanted(What::Big) {
-            big::measure(&plan, &mut report).await?;
+            big::measure(plan, report).await?;
         }
         if wanted(What::Fairness) {
-            fairness::measure(&plan, &arguments.flood, &mut report).await?;
+            fairness::measure(plan, &arguments.flood, report).await?;
         }
         anyhow::Ok(())
     })?;
-    println!("\n{report}");
-    if let Some(out) = arguments.out {
-        report.save(&out)?;
-        println!("raw data and summary: {}", out.display());
-    }
     Ok(())
 }
