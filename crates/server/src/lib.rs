@@ -113,8 +113,8 @@ impl ServerOptions {
 }
 
 /// The whole API over `node`, to be served by the caller. Live streams of events do not end by
-/// themselves here, since nobody tells of a shutdown.
+/// themselves here, since nobody tells of a shutdown, and `/metrics/history` stays empty.
 pub fn router(node: Node, options: &ServerOptions) -> Router {
     let (_, never_closing) = tokio::sync::watch::channel(false);
-    http::routes(node, options, never_closing, RequestMemory::new(options.request_memory))
+    http::routes(node, options, never_closing, RequestMemory::new(options.request_memory)).0
 }

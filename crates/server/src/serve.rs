@@ -61,8 +61,9 @@ pub async fn serve(
     let (closing, closed) = watch::channel(false);
     let memory = RequestMemory::new(options.request_memory);
     let connections_max = options.connections_max.max(1);
+    let (router, beside) = http::routes(node, &options, closed.clone(), memory.clone());
     let server = Server {
-        router: http::routes(node, &options, closed.clone(), memory.clone()),
+        router,
         memory,
         closed,
         seats: Arc::default(),
@@ -80,6 +81,7 @@ pub async fn serve(
     tokio::select! {
         _ = shutdown => {}
         never = server.accept(&listener) => match never {},
+        never = beside => match never {},
         () = pulses => unreachable!("a pulse follows every pulse"),
     }
     drop(listener);

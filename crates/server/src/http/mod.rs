@@ -11,6 +11,7 @@ mod file;
 mod follows;
 mod friends;
 mod guard;
+mod history;
 mod input;
 mod keys;
 mod operations;
@@ -26,6 +27,7 @@ mod timelines;
 mod users;
 mod web;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
@@ -62,6 +64,7 @@ pub(crate) struct Edge {
     done_reads: Arc<Semaphore>,
     pub(crate) memory: RequestMemory,
     pub(crate) registry: Registry,
+    pub(crate) history: history::History,
     /// True once the server shuts down.
     pub(crate) closing: watch::Receiver<bool>,
 }
@@ -114,16 +117,16 @@ impl Edge {
     }
 }
 
-/// All routes over `node`.
+/// All routes over `node`, and what is to run beside them as long as they serve.
 pub(crate) fn routes(
     node: Node,
     options: &ServerOptions,
     closing: watch::Receiver<bool>,
     memory: RequestMemory,
-) -> Router {
+) -> (Router, impl Future<Output = Infallible>) {
     let metrics = Arc::new(HttpMetrics::default());
-    let edge = shared(node, options, closing, memory, &metrics);
-    routes_of(Arc::new(edge), options, &metrics)
+    let edge = Arc::new(shared(node, options, closing, memory, &metrics));
+    (routes_of(Arc::clone(&edge), options, &metrics), history::keep(edge))
 }
 
 fn shared(
@@ -147,6 +150,7 @@ fn shared(
         done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
         memory,
         registry,
+        history: history::History::default(),
         closing,
     }
 }
@@ -166,6 +170,7 @@ fn routes_of(edge: Arc<Edge>, options: &ServerOptions, metrics: &HttpMetrics) ->
     events::route(&mut routes);
     batch::route(&mut routes);
     operations::route(&mut routes);
+    history::route(&mut routes);
     docs::route(&mut routes);
     web::route(&mut routes, &options.pages);
     if options.access == Access::Open {
