@@ -53,11 +53,11 @@ pub(crate) struct PersonPage {
     prev: Option<String>,
 }
 
-/// Follow somebody
+/// Follow a user
 ///
 /// Following again changes nothing.
 #[utoipa::path(
-    put, path = "/v1/users/{user}/following/{other}", tag = "people",
+    put, path = "/v1/users/{user}/following/{other}", tag = "users",
     params(
         ("user" = String, Path, description = "who follows: number or @handle"),
         ("other" = String, Path, description = "whom: number or @handle"),
@@ -76,9 +76,9 @@ pub(super) async fn follow(
     edge.carry_out(Command::Follow { user, other }, key).await
 }
 
-/// Follow somebody no more
+/// Unfollow a user
 #[utoipa::path(
-    delete, path = "/v1/users/{user}/following/{other}", tag = "people",
+    delete, path = "/v1/users/{user}/following/{other}", tag = "users",
     params(
         ("user" = String, Path, description = "who follows: number or @handle"),
         ("other" = String, Path, description = "whom: number or @handle"),
@@ -97,9 +97,9 @@ pub(super) async fn unfollow(
     edge.carry_out(Command::Unfollow { user, other }, key).await
 }
 
-/// Who follows somebody
+/// List a user's followers
 #[utoipa::path(
-    get, path = "/v1/users/{user}/followers", tag = "people",
+    get, path = "/v1/users/{user}/followers", tag = "users",
     params(
         ("user" = String, Path, description = "number or @handle"),
         ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
@@ -116,9 +116,9 @@ pub(super) async fn followers(
     people(&edge, SetTable::Followers, user, &asked).await
 }
 
-/// Whom somebody follows
+/// List whom a user follows
 #[utoipa::path(
-    get, path = "/v1/users/{user}/following", tag = "people",
+    get, path = "/v1/users/{user}/following", tag = "users",
     params(
         ("user" = String, Path, description = "number or @handle"),
         ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),

@@ -175,7 +175,7 @@ fn neighbours(text: &str) -> Result<K, Problem> {
 /// 4,096 pixels with one drawing, dark on light or light on dark, of any size. Several are answered with
 /// `{"results":[...]}`.
 #[utoipa::path(
-    post, path = "/v1/recognise", tag = "recogniser",
+    post, path = "/v1/recognise", tag = "recognizer",
     params(
         ("k" = Option<u32>, Query, description = "1 to 100, by default 15"),
         ("set" = Option<String>, Query, description = "a set of samples, by default `digits`"),
@@ -223,9 +223,9 @@ async fn answered(edge: &Edge, question: &Question, asked: Asked) -> Result<Resp
     Ok(json(found))
 }
 
-/// The sets, and how it is done
+/// List sets of samples
 #[utoipa::path(
-    get, path = "/v1/recognise", tag = "recogniser", responses((status = 200, body = Overview))
+    get, path = "/v1/recognise", tag = "recognizer", responses((status = 200, body = Overview))
 )]
 pub(super) async fn overview(State(edge): State<Arc<Edge>>) -> Result<Response, Problem> {
     let memory = edge.memory.clone();
