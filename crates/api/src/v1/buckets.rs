@@ -97,7 +97,7 @@ fn view(node: &Node, name: &BucketName, id: BucketId) -> Option<BucketView> {
     Some(BucketView { name: name.as_str().to_owned(), keys: bucket.keys, bytes: bucket.bytes })
 }
 
-/// Buckets
+/// List buckets
 ///
 /// In the order of their names. Buckets `0` to `15` are always there, for clients that choose them by
 /// number; they are listed if they hold something.
@@ -139,9 +139,9 @@ fn named(node: &Node, after: Option<&str>, limit: usize) -> Vec<BucketView> {
     views
 }
 
-/// Make a bucket
+/// Create a bucket
 ///
-/// Making it again changes nothing.
+/// Creating it again changes nothing.
 #[utoipa::path(
     put, path = "/v1/buckets/{bucket}", tag = "buckets",
     params(("bucket" = String, Path, description = "1 to 64 of a-z A-Z 0-9 _ -")),
@@ -166,7 +166,7 @@ pub(crate) async fn create(
     Ok(response)
 }
 
-/// A bucket
+/// Get a bucket
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}", tag = "buckets",
     params(("bucket" = String, Path)),

@@ -98,7 +98,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Life {
             let ms = seconds.filter(|s| *s > 0).and_then(|s| s.checked_mul(1_000));
             expiry = match (name, ms, expiry) {
                 ("ttl_s", Some(ms), Expiry::Never) => Expiry::In(ms),
-                _ => return Err(Problem::bad_request("the only parameter is ttl_s, at least 1")),
+                ("keep_ttl", _, Expiry::Never) if value == b"true" => Expiry::Keep,
+                _ => {
+                    return Err(Problem::bad_request(
+                        "give ttl_s, at least 1, or keep_ttl=true, or neither",
+                    ));
+                }
             };
         }
         Ok(Self(expiry))

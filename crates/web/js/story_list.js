@@ -1,5 +1,5 @@
-// The live stories that a person can see: those of friends and their own. **Invariant:** a story
-// whose time is up is not here, whatever was or was not heard of it.
+// The live stories that a user can see: those of friends and their own. **Invariant:** a story that has
+// expired is not here, whatever was or was not heard of it.
 
 import { get, now, user } from "./api.js";
 
@@ -10,11 +10,11 @@ export const ends = (story) => Date.parse(story.expires_at);
 export const share = (story) => Math.max(0, Math.min(1, (ends(story) - now()) / (ends(story) - Date.parse(story.created_at))));
 
 /** Hears `change` when stories come, go or are seen, and `over` with the id of one that went. */
-export class Told extends EventTarget {
+export class StoryList extends EventTarget {
   #stories = new Map();
   #timer = null;
 
-  /** Those that the person `id` can see. With `live`, it listens to the stream of this window. */
+  /** Those that the user `id` can see. With `live`, it listens to the stream of this window. */
   constructor(id, signal, live = null) {
     super();
     this.id = id;
