@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use feed::keys::KeyOps;
 use feed::{Reply, Request};
+use kv::KeyOps;
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};

@@ -3,8 +3,10 @@
 //! A key is read from memory without waiting for anybody: the overlays and the resident rows of the
 //! store. One that is in neither may be on the disk.
 
-use feed::keys::{Bucket, KeyAnswer, KeyOp, KeyOps, KeyRow};
-use feed::{BucketId, BucketName, Facts, Lengths, Rows as _, WalkLimit};
+use kv::{
+    Bucket, BucketId, BucketName, Facts, KeyAnswer, KeyOp, KeyOps, KeyRow, KeyRows as _, Lengths,
+    WalkLimit,
+};
 use parking_lot::RwLockReadGuard;
 use quick_cache::sync::Cache;
 use store::Store;
@@ -164,6 +166,12 @@ impl Lengths for Keys<'_> {
 }
 
 impl Node {
+    /// The facts of buckets. May block.
+    #[must_use]
+    pub fn key_facts(&self) -> Facts<'_, Store> {
+        Facts::new(&self.shared.store)
+    }
+
     /// Keys as they are now.
     #[must_use]
     pub fn keys(&self) -> Keys<'_> {
@@ -188,7 +196,7 @@ impl Node {
     /// The bucket of this name. May read the disk.
     #[must_use]
     pub fn bucket_named(&self, name: &BucketName) -> Option<BucketId> {
-        let id = Facts::new(&self.shared.store).bucket_named(name)?;
+        let id = self.key_facts().bucket_named(name)?;
         self.shared.bucket_ids.0.insert(name.clone(), id);
         Some(id)
     }
@@ -197,7 +205,7 @@ impl Node {
     /// the disk.
     #[must_use]
     pub fn buckets_after(&self, after: Option<&str>, limit: usize) -> Vec<(BucketName, BucketId)> {
-        let facts = Facts::new(&self.shared.store);
+        let facts = self.key_facts();
         // The very next name there could be.
         let mut from = after.map_or_else(Vec::new, |name| [name.as_bytes(), &[0]].concat());
         let next = std::iter::from_fn(|| {
@@ -209,7 +217,7 @@ impl Node {
     }
 
     /// Submits operations that are applied in this order, and waits until they are durable, under the
-    /// node's policy, and applied. A transaction, which begins with [`KeyOp::Begin`](feed::keys::KeyOp),
+    /// node's policy, and applied. A transaction, which begins with [`KeyOp::Begin`](kv::KeyOp),
     /// is applied with nothing of others in between. `reads` belong to a submission that is one
     /// transaction, and are in the order of their places.
     ///

@@ -13,6 +13,7 @@ mod applier;
 mod budget;
 mod checkpoints;
 mod clock;
+mod entry;
 mod fatal;
 mod inbox;
 mod keys;

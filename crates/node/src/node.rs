@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use commitlog::disk::RealDisk;
 use commitlog::{LocalLog, Log as _, LogError, Position};
-use feed::{Reply, Request, Rows as _};
+use feed::{Reply, Request};
 use parking_lot::{Mutex, RwLock};
+use rows::Rows as _;
 use smallvec::{SmallVec, smallvec};
 use store::{Store, StoreOptions, StoreWriter};
 
@@ -163,7 +164,7 @@ impl Node {
             bucket_ids: crate::keys::BucketIds::default(),
             time: Time::new(
                 options.clock.clone(),
-                rows.totals().last_stamp.map_or(0, feed::Stamp::unix_ms),
+                rows.totals().last_stamp.map_or(0, rows::Stamp::unix_ms),
             ),
             sweep_from: AtomicU64::new(0),
             erasure_due: AtomicBool::new(false),

@@ -1,10 +1,10 @@
 //! Reading from a node. `try_` functions look only at memory and never wait for a disk: an async
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
-use feed::{
-    Facts, Handle, Page, PageOf, PointTable, PostId, Rows as _, UserId, UserRef, timeline::Posted,
-};
+use feed::timeline::Posted;
+use feed::{Facts, Handle, Page, PageOf, PostId, UserId, UserRef};
 use quick_cache::sync::Cache;
+use rows::{PointTable, Rows as _};
 use store::Store;
 use tokio::sync::watch;
 
@@ -35,7 +35,7 @@ pub struct PageEnds<I = PostId> {
 }
 
 impl Node {
-    /// The facts. May block.
+    /// The facts of the feed. May block.
     #[must_use]
     pub fn facts(&self) -> Facts<'_, Store> {
         Facts::new(&self.shared.store)
@@ -44,8 +44,8 @@ impl Node {
     /// Up to which stamp everything is in the facts and shown by the views: what is read from now
     /// on misses nothing up to there. Later posts may show here and not yet there.
     #[must_use]
-    pub fn settled(&self) -> feed::Stamp {
-        feed::Stamp(self.shared.settled.load(std::sync::atomic::Ordering::Acquire))
+    pub fn settled(&self) -> rows::Stamp {
+        rows::Stamp(self.shared.settled.load(std::sync::atomic::Ordering::Acquire))
     }
 
     /// Who is meant: `Some(None)` if it is known that there is nobody, `None` if the facts must be
@@ -110,7 +110,7 @@ impl Node {
     /// Appends a post as JSON if it is in memory; false says nothing about whether there is one.
     pub fn try_post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
         let row = |id: PostId| self.shared.store.point_in_memory(PointTable::Post, id.0);
-        let in_memory = |id| row(id).map(|row| feed::records::decode(&row));
+        let in_memory = |id| row(id).map(|row| rows::decode(&row));
         self.views().rendered.try_post(in_memory, post, out)
     }
 

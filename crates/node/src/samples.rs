@@ -7,9 +7,10 @@
 
 use std::sync::Arc;
 
-use feed::{Effect, Facts, Label, Rows, Sample, SampleId, SampleSetId, SetName, Span};
+use feed::{Effect, Facts, Label, Sample, SampleId, SampleSetId, SetName};
 use knn::{Bits, Samples};
 use parking_lot::RwLock;
+use rows::{Rows, Span};
 
 use crate::node::Node;
 

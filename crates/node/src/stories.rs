@@ -4,7 +4,8 @@
 use std::sync::atomic::Ordering;
 
 use feed::stories::Told;
-use feed::{Cursor, Facts, Page, PageOf, PointTable, Rows, Span, Story, StoryId, UserId};
+use feed::{Cursor, Facts, Page, PageOf, Story, StoryId, UserId};
+use rows::{PointTable, Rows, Span};
 
 use crate::node::Node;
 use crate::reads::PageEnds;
@@ -63,7 +64,7 @@ impl Node {
         let page = self.views().stories.try_home(user, self.now_ms(), page)?;
         let start = out.len();
         let row = |id: StoryId| self.shared.store.point_in_memory(PointTable::StoryText, id.0);
-        let in_memory = |id| row(id).map(|row| feed::records::decode(&row));
+        let in_memory = |id| row(id).map(|row| rows::decode(&row));
         for Shown { told, seen } in &page.items {
             if out.len() > start {
                 out.push(b',');
@@ -116,7 +117,7 @@ impl Node {
     pub fn try_story(&self, told: Told, reader: UserId, out: &mut Vec<u8>) -> bool {
         let Some(seen) = self.views().stories.try_seen(reader, told.story) else { return false };
         let row = |id: StoryId| self.shared.store.point_in_memory(PointTable::StoryText, id.0);
-        let in_memory = |id| row(id).map(|row| feed::records::decode(&row));
+        let in_memory = |id| row(id).map(|row| rows::decode(&row));
         let rendered = self.views().rendered.try_story(in_memory, told, out);
         if rendered {
             render::story_end(Some(seen), out);

@@ -6,8 +6,7 @@
 
 use std::rc::Rc;
 
-use feed::BucketId;
-use feed::keys::{KeyAnswer, KeyOp};
+use kv::{BucketId, KeyAnswer, KeyOp};
 use node::{Found, Reservation};
 use resp::Protocol;
 

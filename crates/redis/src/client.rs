@@ -7,7 +7,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use feed::BucketId;
+use kv::BucketId;
 use node::{MemoryBudget, Node, Reservation};
 use resp::{Encoder, Protocol};
 

@@ -3,8 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use feed::BucketId;
-use feed::keys::KeyRow;
+use kv::{BucketId, KeyRow};
 use node::{Found, Keys, Node};
 use resp::Encoder;
 use smallvec::SmallVec;
@@ -215,7 +214,7 @@ impl<'r> Reader<'r> {
 
 /// Whether there can be such a key.
 pub(crate) fn is_possible(key: &[u8]) -> bool {
-    feed::keys::is_possible_key(key)
+    kv::is_possible_key(key)
 }
 
 fn in_memory(keys: &Keys<'_>, bucket: BucketId, key: &[u8]) -> Result<Option<KeyRow>, Stop> {

@@ -9,7 +9,8 @@ use std::error::Error;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use feed::{Counts, NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
+use feed::Counts;
+use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
 use store::{CheckpointStats, Store, StoreError, StoreOptions, StoreWriter};
 
 #[global_allocator]

@@ -3,10 +3,9 @@
 //! A key's row is looked for in the active overlay, in the frozen one, among the resident rows, and on
 //! disk; the first that knows of it is right.
 
-use feed::keys::{Bucket, KeyRow, is_possible_key};
-use feed::limits::NUMBERED_BUCKETS;
-use feed::{BucketId, Space, WalkLimit};
 use hashbrown::HashMap;
+use kv::limits::NUMBERED_BUCKETS;
+use kv::{Bucket, BucketId, KeyRow, Space, WalkLimit, is_possible_key};
 
 use crate::disk::{Disk, Part};
 use crate::error::{StoreError, fatal};
@@ -87,7 +86,7 @@ impl Store {
         !self.shared().resident.is_complete()
     }
 
-    /// See [`feed::Rows::load_key`].
+    /// See [`kv::KeyRows::load_key`].
     pub(crate) fn load_key(&self, space: Space, key: &[u8]) -> bool {
         let cold = self.key_in_memory(space, key).is_none();
         if cold {
@@ -110,7 +109,7 @@ impl Store {
         Some(row)
     }
 
-    /// Rows in the order of their hashes; see [`feed::Rows::keys`].
+    /// Rows in the order of their hashes; see [`kv::KeyRows::keys`].
     pub(crate) fn walk_keys(
         &self,
         space: Space,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use feed::keys::{Bucket, KeyRow};
-use feed::{NameTable, PointTable, SetTable, Totals, Value};
+use kv::{Bucket, KeyRow};
+use rows::{NameTable, PointTable, SetTable, Totals, Value};
 
 use crate::disk::{Part, WriteRow};
 use crate::error::StoreError;

@@ -20,7 +20,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use feed::{Order, PointTable, SetTable, Span};
 use fjall::compaction::Leveled;
 use fjall::config::{BloomConstructionPolicy, PinningPolicy};
 use fjall::config::{CompressionPolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy};
@@ -29,6 +28,7 @@ use fjall::{
 };
 use fjall::{Guard, Iter};
 use parking_lot::Mutex;
+use rows::{Order, PointTable, SetTable, Span};
 
 use crate::error::{StoreError, fatal};
 use crate::keys;

@@ -3,8 +3,8 @@
 //!
 //! Tags are part of the format: they are never reused and never change their meaning.
 
-use feed::keys::{KeyParts, KeyRow};
-use feed::{BucketId, NameTable, PointTable, SetTable, Space, Stamp};
+use kv::{BucketId, KeyParts, KeyRow, Space};
+use rows::{NameTable, PointTable, SetTable, Stamp};
 
 /// Among the facts the row that describes the store: format version, applied position, totals. Among
 /// the fleeting rows the applied position alone; nothing reads it, but it always stands.

@@ -6,9 +6,9 @@
 //! as it was: a process that ends in between leaves new rows that nobody reads, and the next start removes
 //! them and begins again. Takes as long as rewriting all rows of keys.
 
-use feed::keys::Bucket;
-use feed::limits::NUMBERED_BUCKETS;
-use feed::{BucketId, NameTable, SetTable, Space};
+use kv::limits::NUMBERED_BUCKETS;
+use kv::{Bucket, BucketId, Space};
+use rows::{NameTable, SetTable};
 
 use crate::disk::{Disk, Part};
 use crate::error::StoreError;

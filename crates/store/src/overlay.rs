@@ -11,10 +11,10 @@ use std::mem::size_of;
 use std::ops::Bound;
 use std::sync::OnceLock;
 
-use feed::keys::Bucket;
-use feed::{BucketId, NameTable, PointTable, SetTable, Span, Value};
 use hashbrown::HashMap;
+use kv::{Bucket, BucketId};
 use parking_lot::{RwLock, RwLockReadGuard};
+use rows::{NameTable, PointTable, SetTable, Span, Value};
 
 use crate::hash::KeyHasher;
 use crate::items::Items;

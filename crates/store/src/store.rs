@@ -4,11 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use feed::keys::{Bucket, KeyRow};
-use feed::{
-    BucketId, NameTable, PointTable, Rows, SetTable, Space, Span, Totals, Value, WalkLimit,
-};
+use kv::{Bucket, BucketId, KeyRow, KeyRows, Space, WalkLimit};
 use parking_lot::RwLock;
+use rows::{NameTable, PointTable, Rows, SetTable, Span, Totals, Value};
 
 use crate::buckets::Buckets;
 use crate::disk::{Disk, Part};
@@ -194,7 +192,9 @@ impl Rows for Store {
     fn totals(&self) -> Totals {
         *self.shared.totals.read()
     }
+}
 
+impl KeyRows for Store {
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
         self.find_key(space, key)
     }

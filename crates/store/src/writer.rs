@@ -4,11 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use feed::keys::{Bucket, KeyRow};
-use feed::{
-    BucketId, NameTable, Order, PointTable, Rows, RowsMut, SetTable, Space, Span, Totals, Value,
-    WalkLimit,
-};
+use kv::{Bucket, BucketId, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
+use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Totals, Value};
 
 use crate::checkpoint::Checkpoint;
 use crate::overlay::Overlay;
@@ -147,7 +144,9 @@ impl Rows for StoreWriter {
     fn totals(&self) -> Totals {
         self.store.totals()
     }
+}
 
+impl KeyRows for StoreWriter {
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
         self.store.key(space, key)
     }
@@ -197,7 +196,9 @@ impl RowsMut for StoreWriter {
     fn put_totals(&mut self, totals: Totals) {
         *self.store.shared().totals.write() = totals;
     }
+}
 
+impl KeyRowsMut for StoreWriter {
     fn put_key(&mut self, row: KeyRow) {
         let hash = self.store.shared().hasher.hash(row.space(), row.key());
         let (grown, shrunk) = self.active.keys.put(hash, row);

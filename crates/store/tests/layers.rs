@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use feed::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
+use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
 use store::{Store, StoreOptions, StoreWriter};
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };

@@ -3,16 +3,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use feed::keys::{Bucket, KeyParts, KeyRow};
-use feed::limits::NUMBERED_BUCKETS;
-use feed::memory::MemoryRows;
-use feed::{
-    BucketId, NameTable, Order, PointTable, Rows, RowsMut, SetTable, Space, Span, Stamp, Totals,
-    Value, WalkLimit,
-};
+use kv::limits::NUMBERED_BUCKETS;
+use kv::{Bucket, BucketId, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use proptest::prelude::*;
+use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
 use store::{Checkpoint, Store, StoreOptions, StoreWriter};
 use tempfile::TempDir;
+use testkit::MemoryRows;
 
 /// Keys take more memory than this, so that some are dropped and come back from the disk.
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 6 << 10 };
@@ -115,14 +112,14 @@ impl World {
         Self { dir, writer, model, frozen: None, stored: Default::default(), position: 0 }
     }
 
-    fn write(&mut self, change: impl Fn(&mut dyn RowsMut)) {
+    fn write(&mut self, change: impl Fn(&mut dyn KeyRowsMut)) {
         self.position += 1;
         change(self.writer.as_mut().unwrap());
         change(&mut self.model);
     }
 
     /// Asks both, the writer and a reader's store, what the model answers.
-    fn check<T: PartialEq + std::fmt::Debug>(&self, question: impl Fn(&dyn Rows) -> T) {
+    fn check<T: PartialEq + std::fmt::Debug>(&self, question: impl Fn(&dyn KeyRows) -> T) {
         let writer = self.writer.as_ref().unwrap();
         let expected = question(&self.model);
         assert_eq!(question(&writer.store()), expected, "a reader's answer");

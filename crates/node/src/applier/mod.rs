@@ -23,8 +23,9 @@ mod tests;
 use std::collections::VecDeque;
 
 use commitlog::Placed;
-use feed::keys::KeyAnswer;
-use feed::{Effect, Facts, Reply, RowsMut, StampClock};
+use feed::{Effect, Reply};
+use kv::{KeyAnswer, KeyRowsMut};
+use rows::StampClock;
 use smallvec::SmallVec;
 
 use crate::budget::{MemoryBudget, Reservation};
@@ -83,7 +84,7 @@ pub(crate) struct Output<T> {
     pub(crate) effects: Vec<Effect>,
     /// Commands applied, each operation on keys by itself.
     pub(crate) commands: usize,
-    /// Work of applying them, in the unit of [`feed::Cost::work`].
+    /// Work of applying them, in the unit of [`rows::Cost::work`].
     pub(crate) work: usize,
 }
 
@@ -114,10 +115,10 @@ impl<T> Default for Output<T> {
     }
 }
 
-impl<R: RowsMut, T> Applier<R, T> {
+impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Continues where `rows` end. Rows kept for answers take at most what `answers` has.
     pub(crate) fn new(rows: R, answers: MemoryBudget) -> Self {
-        let last = rows.totals().last_stamp.unwrap_or(feed::Stamp(0));
+        let last = rows.totals().last_stamp.unwrap_or(rows::Stamp(0));
         Self {
             rows,
             clock: StampClock::new(last),
@@ -152,9 +153,14 @@ impl<R: RowsMut, T> Applier<R, T> {
         output
     }
 
-    /// The facts.
-    pub(crate) fn facts(&self) -> Facts<'_, R> {
-        Facts::new(&self.rows)
+    /// The facts of the feed.
+    pub(crate) fn facts(&self) -> feed::Facts<'_, R> {
+        feed::Facts::new(&self.rows)
+    }
+
+    /// The facts of buckets.
+    fn keys(&self) -> kv::Facts<'_, R> {
+        kv::Facts::new(&self.rows)
     }
 
     /// The rows, for checkpoints: nothing else changes them.

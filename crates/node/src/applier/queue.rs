@@ -1,7 +1,7 @@
 //! Submissions that are not in a group yet, or of which only a part is.
 
 use feed::Request;
-use feed::keys::{KeyOps, OpPlace};
+use kv::{KeyOps, OpPlace};
 use smallvec::SmallVec;
 
 use crate::budget::Reservation;
@@ -72,5 +72,5 @@ pub(super) enum Piece {
     /// In the log, as one command.
     Logged,
     /// Refused before that: so many.
-    Refused(usize, feed::keys::KeyRefusal),
+    Refused(usize, kv::KeyRefusal),
 }

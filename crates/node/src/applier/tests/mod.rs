@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use commitlog::{Group, Placed, Position};
-use feed::ids::EPOCH_MS;
-use feed::keys::{Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRefusal, Only, Watched};
-use feed::limits::{CHANGE_BYTES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use feed::memory::MemoryRows;
-use feed::{Bio, BucketId, Command, Handle, Name, Request, Rows};
+use feed::{Bio, Command, Handle, Name, Request};
+use kv::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use kv::{BucketId, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRefusal, Only, Watched};
 use proptest::prelude::*;
+use rows::{CHANGE_BYTES_MAX, EPOCH_MS, Rows};
+use testkit::MemoryRows;
 
 use super::{Answer, Applier, Input};
 use crate::budget::MemoryBudget;
@@ -141,7 +141,7 @@ fn a_transaction_that_would_change_too_much_is_refused_before_it_is_logged() {
     assert_eq!(answers[1..6], vec![KeyAnswer::Refused(KeyRefusal::TooLarge); 5]);
     assert!(matches!(answers[0], KeyAnswer::Written { .. }));
     assert!(matches!(answers[6], KeyAnswer::Written { .. }));
-    assert_eq!(world.applier.facts().bucket(ZERO).unwrap().keys, 2);
+    assert_eq!(world.applier.keys().bucket(ZERO).unwrap().keys, 2);
     assert_eq!(world.replayed(), world.applier.rows);
 
     let many: Vec<String> = (0..100_000).map(|number| number.to_string()).collect();
@@ -199,7 +199,7 @@ fn rows_kept_for_answers_stay_within_their_memory() {
         bucket: ZERO,
         key: Bytes::new(key.as_bytes()),
         expiry: Expiry::In(5_000),
-        only: feed::keys::OnlyExpiry::Always,
+        only: kv::OnlyExpiry::Always,
         read: true,
     };
     let answers = world.run(&[read("a"), read("a"), read("a"), read("a")]);
@@ -222,7 +222,7 @@ fn an_operation_that_waits_for_the_next_group_holds_no_memory_for_its_answer() {
         bucket: ZERO,
         key: Bytes::new(b"a"),
         expiry: Expiry::In(5_000),
-        only: feed::keys::OnlyExpiry::Always,
+        only: kv::OnlyExpiry::Always,
         read: true,
     };
     let logged = world.log.len();
@@ -257,7 +257,7 @@ fn expired_keys_are_removed_in_the_end_even_if_the_clock_stops() {
     for _ in 0..3 {
         world.work(Vec::new());
     }
-    assert_eq!(world.applier.facts().bucket(ZERO).unwrap().keys, 0);
+    assert_eq!(world.applier.keys().bucket(ZERO).unwrap().keys, 0);
     assert!(!world.applier.expects_sweep(), "nobody has to look again");
 }
 
@@ -277,7 +277,7 @@ fn many_keys_that_expire_at_once_are_removed_a_bounded_piece_a_group() {
     let logged = world.log.len();
     world.now_ms += 5;
     world.work(Vec::new());
-    assert_eq!(world.applier.facts().bucket(ZERO).unwrap().keys, 0);
+    assert_eq!(world.applier.keys().bucket(ZERO).unwrap().keys, 0);
     assert_eq!(world.log.len() - logged, 3_000_usize.div_ceil(512));
     assert_eq!(world.replayed(), world.applier.rows);
 }
@@ -430,7 +430,7 @@ proptest! {
                         bucket: ZERO,
                         key: key(at),
                         expiry: Expiry::In(life),
-                        only: feed::keys::OnlyExpiry::Always,
+                        only: kv::OnlyExpiry::Always,
                         read: life % 2 == 0,
                     }],
                     Step::Rename(from, to) => {
@@ -458,6 +458,6 @@ proptest! {
         prop_assert!(world.replayed() == world.applier.rows);
         prop_assert_eq!(world.budget.used(), 0);
         let last = world.applier.rows.totals().last_stamp;
-        prop_assert!(world.log.is_empty() || last >= Some(feed::Stamp::first_of(START_MS)));
+        prop_assert!(world.log.is_empty() || last >= Some(rows::Stamp::first_of(START_MS)));
     }
 }

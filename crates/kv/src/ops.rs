@@ -1,11 +1,11 @@
 //! Many operations on keys, one after the other: what the log keeps of a client's pipeline, of a
 //! transaction, or of what several clients sent at the same time.
 
+use rows::Cost;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use super::op::KeyOp;
-use crate::cost::Cost;
+use crate::op::KeyOp;
 
 /// Operations one after the other, as the log keeps them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

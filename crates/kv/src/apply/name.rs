@@ -1,8 +1,8 @@
 //! Keys changing their name or their bucket.
 
 use super::{Answer, Keys};
-use crate::ids::BucketId;
-use crate::keys::{KeyAnswer, KeyRefusal};
+use crate::answer::{KeyAnswer, KeyRefusal};
+use crate::bucket::BucketId;
 
 impl Keys<'_, '_> {
     pub(super) fn rename(

@@ -9,42 +9,33 @@ mod number;
 mod string;
 mod sweep;
 
+use rows::Stamp;
+
+use crate::answer::{KeyAnswer, KeyRefusal};
+use crate::bucket::{Bucket, BucketId};
 use crate::facts::{Facts, Txn};
-use crate::ids::{BucketId, Stamp};
-use crate::keys::{
-    Bucket, Expiry, KeyAnswer, KeyOp, KeyOps, KeyParts, KeyRefusal, KeyRow, Only, OnlyExpiry,
-    Watched,
-};
-use crate::rows::RowsMut;
+use crate::key_rows::KeyRowsMut;
+use crate::op::{Expiry, KeyOp, Only, OnlyExpiry, Watched};
+use crate::ops::KeyOps;
+use crate::row::{KeyParts, KeyRow};
 
 /// Called between operations, with the index of the next one and the facts as they are then.
-pub type Between<'a> = dyn FnMut(usize, Facts<'_, dyn RowsMut + '_>) + 'a;
+pub type Between<'a> = dyn FnMut(usize, Facts<'_, dyn KeyRowsMut + '_>) + 'a;
 
 /// Applies operations in order, the first with stamp `first`, each further one with the next of the run.
 /// Appends to `answers` what came of each. Calls `between` before each one that is not skipped, with its
-/// index, and once after the last. Otherwise the same as [`apply`](super::apply()) of
-/// [`Command::Keys`](crate::Command::Keys).
+/// index, and once after the last.
 ///
 /// # Panics
 /// If the stamp does not rise: the log would be out of order.
-pub fn apply_keys(
+pub fn apply(
     txn: &mut Txn<'_>,
     first: Stamp,
     ops: &KeyOps,
     between: &mut Between<'_>,
     answers: &mut Vec<KeyAnswer>,
 ) {
-    super::advance(txn, first, ops.stamps());
-    run_all(txn, first, ops, between, answers);
-}
-
-pub(super) fn run_all(
-    txn: &mut Txn<'_>,
-    first: Stamp,
-    ops: &KeyOps,
-    between: &mut Between<'_>,
-    answers: &mut Vec<KeyAnswer>,
-) {
+    txn.advance(first, ops.stamps());
     let mut skip = 0_u32;
     for (index, op) in ops.iter().enumerate() {
         if skip > 0 {

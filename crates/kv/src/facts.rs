@@ -3,13 +3,25 @@
 //! **Invariant:** a bucket counts the rows of its space, and every row that expires has an entry in the
 //! table of expiries, under its time, space and key.
 
-use super::{Facts, Txn};
-use crate::ids::{BucketId, Space, Stamp};
-use crate::keys::{Bucket, KeyRow};
+use rows::{NameTable, PointTable, SetTable, Span, Stamp, Totals, Value, decode, encode};
+
+use crate::bucket::{Bucket, BucketId, BucketName, Space};
+use crate::key_rows::{KeyRows, KeyRowsMut, WalkLimit};
 use crate::limits::NUMBERED_BUCKETS;
-use crate::records::{decode, encode};
-use crate::rows::{NameTable, PointTable, Rows, SetTable, Span, Value, WalkLimit};
-use crate::text::BucketName;
+use crate::row::KeyRow;
+
+/// Typed reads. Any thread may hold one.
+pub struct Facts<'a, R: KeyRows + ?Sized = dyn KeyRows + 'a> {
+    rows: &'a R,
+}
+
+impl<R: KeyRows + ?Sized> Clone for Facts<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: KeyRows + ?Sized> Copy for Facts<'_, R> {}
 
 /// A key and when it expires.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +32,18 @@ pub(crate) struct KeyExpiry {
     pub(crate) key: Vec<u8>,
 }
 
-impl<R: Rows + ?Sized> Facts<'_, R> {
+impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
+    /// Facts as `rows` hold them.
+    pub fn new(rows: &'a R) -> Self {
+        Self { rows }
+    }
+
+    /// How much there is.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.rows.totals()
+    }
+
     /// The row of a key, though it may have expired.
     #[must_use]
     pub fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
@@ -33,13 +56,13 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.has_cold_keys()
     }
 
-    /// Brings the row of a key into memory; see [`Rows::load_key`].
+    /// Brings the row of a key into memory; see [`KeyRows::load_key`].
     #[must_use]
     pub fn load_key(&self, bucket: BucketId, key: &[u8]) -> bool {
         self.bucket(bucket).is_some_and(|bucket| self.rows.load_key(bucket.space, key))
     }
 
-    /// Rows of keys from a cursor on; see [`Rows::keys`].
+    /// Rows of keys from a cursor on; see [`KeyRows::keys`].
     #[must_use]
     pub fn rows_of_keys(
         &self,
@@ -87,7 +110,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.bucket(id).filter(|bucket| bucket.space == space).map(|_| id)
     }
 
-    /// Whether [`KeyOp::Sweep`](crate::keys::KeyOp::Sweep) at this time, in milliseconds since 1970, would
+    /// Whether [`KeyOp::Sweep`](crate::KeyOp::Sweep) at this time, in milliseconds since 1970, would
     /// find something to remove.
     #[must_use]
     pub fn has_dead_keys(&self, now_ms: u64) -> bool {
@@ -134,7 +157,47 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 }
 
-impl Txn<'_> {
+/// The writer's hands on the rows: reads as [`Facts`] does, and changes.
+pub struct Txn<'a> {
+    rows: &'a mut dyn KeyRowsMut,
+    work: usize,
+}
+
+impl<'a> Txn<'a> {
+    /// Changes to `rows`.
+    pub fn new(rows: &'a mut dyn KeyRowsMut) -> Self {
+        Self { rows, work: 0 }
+    }
+
+    /// What was done so far, as [`Cost::work`](rows::Cost::work) counts it: bytes of the values written.
+    #[must_use]
+    pub fn work(&self) -> usize {
+        self.work
+    }
+
+    /// Counts work that is no writing of values.
+    pub(crate) fn add_work(&mut self, work: usize) {
+        self.work += work;
+    }
+
+    /// The facts as they are now, earlier changes of this transaction included.
+    #[must_use]
+    pub fn facts(&self) -> Facts<'_, dyn KeyRowsMut + 'a> {
+        Facts::new(&*self.rows)
+    }
+
+    /// Notes that `count` stamps from `first` on are used.
+    pub(crate) fn advance(&mut self, first: Stamp, count: usize) {
+        rows::advance(self.rows, first, count);
+    }
+
+    /// Changes the totals.
+    pub(crate) fn total(&mut self, change: impl FnOnce(&mut Totals)) {
+        let mut totals = self.rows.totals();
+        change(&mut totals);
+        self.rows.put_totals(totals);
+    }
+
     /// Puts a row of `bucket` in place of `old`.
     pub(crate) fn put_key(
         &mut self,

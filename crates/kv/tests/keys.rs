@@ -4,15 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use feed::ids::EPOCH_MS;
-use feed::keys::{Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRefusal, Only, OnlyExpiry, Watched};
-use feed::limits::{NUMBERED_BUCKETS, SWEEP_BYTES_MAX, VALUE_BYTES_MAX};
-use feed::memory::MemoryRows;
-use feed::{
-    BucketId, BucketName, Command, Entry, Facts, Rows, Stamp, StampClock, Txn, WalkLimit, apply,
-    apply_keys,
+use kv::limits::{NUMBERED_BUCKETS, SWEEP_BYTES_MAX, VALUE_BYTES_MAX};
+use kv::{
+    BucketId, BucketName, Bytes, Expiry, Facts, KeyAnswer, KeyOp, KeyOps, KeyRefusal, KeyRow,
+    KeyRows as _, Only, OnlyExpiry, Txn, WalkLimit, Watched, apply,
 };
 use proptest::prelude::*;
+use rows::{EPOCH_MS, Stamp, StampClock};
+use testkit::MemoryRows;
 
 const ZERO: BucketId = BucketId(0);
 const ONE: BucketId = BucketId(1);
@@ -36,9 +35,12 @@ impl World {
         let ops: KeyOps = ops.iter().cloned().collect();
         let stamp = self.clock.next_run(self.now_ms, ops.stamps());
         let mut answers = Vec::new();
-        apply_keys(&mut Txn::new(&mut self.rows), stamp, &ops, &mut |_, _| (), &mut answers);
-        let entry = Entry { stamp, idempotency: None, command: Command::Keys(ops) };
-        apply(&mut Txn::new(&mut self.replayed), &entry, &mut Vec::new()).outcome.unwrap();
+        apply(&mut Txn::new(&mut self.rows), stamp, &ops, &mut |_, _| (), &mut answers);
+        let logged: KeyOps = postcard::from_bytes(&postcard::to_stdvec(&ops).unwrap()).unwrap();
+        let mut replayed = Vec::new();
+        let mut txn = Txn::new(&mut self.replayed);
+        apply(&mut txn, stamp, &logged, &mut |_, _| (), &mut replayed);
+        assert_eq!(answers, replayed);
         answers
     }
 
@@ -69,7 +71,7 @@ impl World {
         for id in (0..made).map(BucketId) {
             let Some(bucket) = facts.bucket(id) else { continue };
             let (rows, _) = facts.rows_of_keys(bucket.space, 0, WalkLimit::NONE);
-            let held = rows.iter().map(feed::keys::KeyRow::data_bytes).sum::<u64>();
+            let held = rows.iter().map(KeyRow::data_bytes).sum::<u64>();
             assert_eq!((bucket.keys, bucket.bytes), (rows.len() as u64, held), "{id:?}");
             expiring += rows.iter().filter(|row| row.expires_ms().is_some()).count() as u64;
         }
@@ -330,13 +332,7 @@ fn what_stands_between_operations_sees_those_before_and_none_that_are_skipped() 
     let stamp = world.clock.next_run(world.now_ms, ops.stamps());
     let mut seen = Vec::new();
     let mut answers = Vec::new();
-    apply_keys(
-        &mut Txn::new(&mut world.rows),
-        stamp,
-        &ops,
-        &mut |at, _| seen.push(at),
-        &mut answers,
-    );
+    apply(&mut Txn::new(&mut world.rows), stamp, &ops, &mut |at, _| seen.push(at), &mut answers);
     assert_eq!(seen, [0, 1, 2, 5, 6]);
     assert_eq!(told(answers.last().unwrap()), "2");
 }

@@ -1,10 +1,9 @@
 //! Whole buckets. None of this takes longer when a bucket has more keys.
 
 use super::{Answer, Keys};
-use crate::ids::{BucketId, Space};
-use crate::keys::{Bucket, KeyAnswer, KeyRefusal};
+use crate::answer::{KeyAnswer, KeyRefusal};
+use crate::bucket::{Bucket, BucketId, BucketName, Space};
 use crate::limits;
-use crate::text::BucketName;
 
 impl Keys<'_, '_> {
     pub(super) fn create(&mut self, name: &BucketName) -> Answer {

@@ -1,8 +1,9 @@
 //! What comes of operations on keys.
 
-use crate::ids::Stamp;
-use crate::keys::row::KeyRow;
+use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Stamp};
+
 use crate::limits;
+use crate::row::KeyRow;
 
 /// What came of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,8 +75,8 @@ pub enum KeyRefusal {
     /// The operation, or the transaction it belongs to, may change more than one write of the log may.
     #[error(
         "the change is too large: at most {} keys and {} MiB of new values together",
-        limits::CHANGE_ROWS_MAX / 4,
-        limits::CHANGE_BYTES_MAX >> 20
+        CHANGE_ROWS_MAX / 4,
+        CHANGE_BYTES_MAX >> 20
     )]
     TooLarge,
     /// There is no memory for the answer now.

@@ -1,6 +1,6 @@
 //! Numbers in values: whole ones of 64 bits, and decimals that add up as on paper.
 
-use crate::keys::KeyRefusal;
+use crate::answer::KeyRefusal;
 use crate::limits::FLOAT_BYTES_MAX;
 
 /// Digits after the point that are kept.

@@ -1,10 +1,13 @@
 //! Values: setting, removing, and changing parts of them.
 
+use serde_bytes::Bytes;
+
 use super::number::{add_decimals, whole_number};
 use super::{Answer, Keys};
-use crate::ids::BucketId;
-use crate::keys::{Bytes, Expiry, KeyAnswer, KeyRefusal, Only, OnlyExpiry};
+use crate::answer::{KeyAnswer, KeyRefusal};
+use crate::bucket::BucketId;
 use crate::limits::VALUE_BYTES_MAX;
+use crate::op::{Expiry, Only, OnlyExpiry};
 
 impl Keys<'_, '_> {
     pub(super) fn put(

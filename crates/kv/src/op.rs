@@ -1,19 +1,19 @@
 //! What can be done to keys. Operations borrow from the bytes they were read from, so that a value is
-//! copied only into its row; [`KeyOps`](super::KeyOps) holds many of them.
+//! copied only into its row; [`KeyOps`](crate::KeyOps) holds many of them.
 
+use rows::Stamp;
 use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
-use crate::ids::{BucketId, Stamp};
+use crate::bucket::{BucketId, BucketName};
 use crate::limits::KEY_BYTES_MAX;
-use crate::text::BucketName;
 
 /// One change. It is applied as a whole or, if refused, not at all. Each has a stamp of its own.
 ///
 /// Variants are told apart by their order: new ones are added at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum KeyOp<'a> {
-    /// Sets a key. Answers [`Written`](crate::keys::KeyAnswer::Written), or [`Nothing`](crate::keys::KeyAnswer::Nothing) if `only` forbade it;
+    /// Sets a key. Answers [`Written`](crate::KeyAnswer::Written), or [`Nothing`](crate::KeyAnswer::Nothing) if `only` forbade it;
     /// with `old`, the row that stood before, or `Nothing` if none did.
     Put {
         /// Where.
@@ -170,12 +170,12 @@ pub enum KeyOp<'a> {
         /// Where to.
         to_bucket: BucketId,
     },
-    /// Removes every key of a bucket. Answers [`Done`](crate::keys::KeyAnswer::Done).
+    /// Removes every key of a bucket. Answers [`Done`](crate::KeyAnswer::Done).
     Flush {
         /// Which; all there are, if none, which only logs of format 1 ask for.
         bucket: Option<BucketId>,
     },
-    /// Exchanges what two buckets hold. Answers [`Done`](crate::keys::KeyAnswer::Done).
+    /// Exchanges what two buckets hold. Answers [`Done`](crate::KeyAnswer::Done).
     Swap {
         /// One.
         a: BucketId,
@@ -183,7 +183,7 @@ pub enum KeyOp<'a> {
         b: BucketId,
     },
     /// Begins a transaction: unless every watched key is as it was, the next `then` operations do
-    /// not happen and answer [`Skipped`](crate::keys::KeyAnswer::Skipped). Answers `Done` or `Skipped`.
+    /// not happen and answer [`Skipped`](crate::KeyAnswer::Skipped). Answers `Done` or `Skipped`.
     Begin {
         /// Keys and how they were.
         #[serde(borrow)]
@@ -202,9 +202,9 @@ pub enum KeyOp<'a> {
         name: BucketName,
     },
     /// Removes rows of keys that expired or whose bucket is gone, a bounded piece. The node asks, not
-    /// a person. Answers [`Swept`](crate::keys::KeyAnswer::Swept).
+    /// a person. Answers [`Swept`](crate::KeyAnswer::Swept).
     Sweep,
-    /// Removes every key of the numbered buckets. Answers [`Done`](crate::keys::KeyAnswer::Done).
+    /// Removes every key of the numbered buckets. Answers [`Done`](crate::KeyAnswer::Done).
     FlushNumbered,
 }
 

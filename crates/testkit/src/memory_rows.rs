@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::ids::{BucketId, Space};
-use crate::keys::{Bucket, KeyRow};
-use crate::limits;
-use crate::records::Totals;
-use crate::rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value, WalkLimit};
+use kv::limits::NUMBERED_BUCKETS;
+use kv::{Bucket, BucketId, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
+use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Totals, Value};
 
 /// Rows in ordered maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,7 +69,9 @@ impl Rows for MemoryRows {
     fn totals(&self) -> Totals {
         self.totals
     }
+}
 
+impl KeyRows for MemoryRows {
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
         self.keys.get(&place(space, key)).cloned()
     }
@@ -93,14 +93,14 @@ impl Rows for MemoryRows {
     }
 
     fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
-        let number = u32::try_from(bucket.0).ok().filter(|id| *id < limits::NUMBERED_BUCKETS);
+        let number = u32::try_from(bucket.0).ok().filter(|id| *id < NUMBERED_BUCKETS);
         let unused = number.map(|number| Bucket::empty(Space(number)));
         self.buckets.get(&bucket).copied().or(unused)
     }
 
     fn bucket_count(&self) -> usize {
-        let numbered = limits::NUMBERED_BUCKETS as usize;
-        let named = |id: &&BucketId| id.0 >= u64::from(limits::NUMBERED_BUCKETS);
+        let numbered = NUMBERED_BUCKETS as usize;
+        let named = |id: &&BucketId| id.0 >= u64::from(NUMBERED_BUCKETS);
         numbered + self.buckets.keys().filter(named).count()
     }
 }
@@ -121,7 +121,9 @@ impl RowsMut for MemoryRows {
     fn put_totals(&mut self, totals: Totals) {
         self.totals = totals;
     }
+}
 
+impl KeyRowsMut for MemoryRows {
     fn put_key(&mut self, row: KeyRow) {
         let place = place(row.space(), row.key());
         put(&mut self.keys, place, (!row.is_removed()).then_some(row));

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rows::Stamp;
 use smallvec::SmallVec;
 use triomphe::ThinArc;
 
-use crate::ids::{Space, Stamp};
+use crate::bucket::Space;
 use crate::limits::KEY_BYTES_MAX;
 
 /// A key with its value, when it expires, and when it was last changed; or the mark that it was

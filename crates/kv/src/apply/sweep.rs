@@ -1,12 +1,14 @@
 //! Removing rows that nobody can see any more, a bounded piece a command: keys that expired, then keys
 //! of spaces that no bucket has.
 
+use rows::WORK_PER_ROW;
+
 use super::Keys;
-use crate::cost::WORK_PER_ROW;
+use crate::answer::KeyAnswer;
 use crate::facts::KeyExpiry;
-use crate::keys::{KeyAnswer, KeyRow};
+use crate::key_rows::WalkLimit;
 use crate::limits::{SWEEP_BYTES_MAX, SWEEP_ROWS_MAX};
-use crate::rows::WalkLimit;
+use crate::row::KeyRow;
 
 /// What one step of a walk counts as, in rows.
 const WALK_ROWS: usize = 64;
