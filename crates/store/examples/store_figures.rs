@@ -208,11 +208,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         load.checkpoints
     );
     let store = load.writer.store();
-    println!("-- reads straight behind the load");
-    reads(&store);
-    let start = Instant::now();
-    store.settle()?;
-    println!("-- reads when settled, which took {:?}", start.elapsed());
+    println!("-- reads straight after the load");
     reads(&store);
     memory(&store, "at rest");
     drop(store);

@@ -84,19 +84,19 @@ impl StoreWriter {
     }
 
     fn set_floor(&self, table: SetTable) -> Floor {
-        let floor = self.set_floors.borrow().get(table as usize).copied();
+        let floor = self.set_floors.borrow().get(table.index()).copied();
         let Some(floor) = floor else { unreachable!("every set table has a floor") };
         floor
     }
 
     fn put_set_floor(&self, table: SetTable, floor: Floor) {
-        if let Some(old) = self.set_floors.borrow_mut().get_mut(table as usize) {
+        if let Some(old) = self.set_floors.borrow_mut().get_mut(table.index()) {
             *old = floor;
         }
     }
 
     fn floor(&self, table: NameTable) -> &RefCell<Vec<u8>> {
-        let Some(floor) = self.name_floors.get(table as usize) else {
+        let Some(floor) = self.name_floors.get(table.index()) else {
             unreachable!("every name table has a floor")
         };
         floor

@@ -6,7 +6,7 @@
 use kv::limits::NUMBERED_BUCKETS;
 use kv::{Bucket, BucketId, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use proptest::prelude::*;
-use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
+use rows::{NameTable, Order, PointTable, SetTable, Span, Stamp, Totals, Value};
 use store::{Checkpoint, Store, StoreOptions, StoreWriter};
 use tempfile::TempDir;
 use testkit::MemoryRows;
@@ -32,7 +32,6 @@ enum Step {
     Warm,
     Freeze,
     Run,
-    Settle,
     Reopen,
     ReadRow(u64, u64, Vec<u8>),
     ReadSpan(SetTable, u64, Span),
@@ -86,7 +85,6 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Warm),
         2 => Just(Step::Freeze),
         2 => Just(Step::Run),
-        1 => Just(Step::Settle),
         1 => Just(Step::Reopen),
         4 => (number(), number(), name()).prop_map(|(a, b, n)| Step::ReadRow(a, b, n)),
         6 => (sets(), prop_oneof![0..3u64, number()], span()).prop_map(|(t, o, s)| Step::ReadSpan(t, o, s)),
@@ -171,7 +169,6 @@ impl World {
             Step::Warm => self.writer.as_ref().unwrap().store().warm_keys(|| false),
             Step::Freeze => self.freeze(),
             Step::Run => self.run(),
-            Step::Settle => self.writer.as_ref().unwrap().store().settle().unwrap(),
             Step::Reopen => self.reopen(),
             Step::ReadRow(a, b, name) => self.read_row(a, b, &name),
             Step::ReadSpan(table, owner, span) => {

@@ -1,7 +1,9 @@
 //! How rows are named on disk: one tag byte for the table, then big-endian numbers, so that the
 //! order of keys is the order in which ranges are asked for.
 //!
-//! Tags are part of the format: they are never reused and never change their meaning.
+//! Tags are part of the format: they are never reused and never change their meaning. Those of tables are
+//! in [`rows::PointTable`] and its like; here are those of what is no table: rows about the store itself
+//! below all tables, and buckets and their keys above. 0x2a, 0x3f and 0x40 were in use before format 4.
 
 use kv::{BucketId, KeyParts, KeyRow, Space};
 use rows::{NameTable, PointTable, SetTable, Stamp};
@@ -25,56 +27,16 @@ pub(crate) type PointKey = [u8; 9];
 /// Key of a set row.
 pub(crate) type SetKey = [u8; 17];
 
-fn point_tag(table: PointTable) -> u8 {
-    match table {
-        PointTable::User => 0x10,
-        PointTable::Counts => 0x11,
-        PointTable::Post => 0x12,
-        PointTable::Story => 0x13,
-        PointTable::StoryText => 0x14,
-        PointTable::Sample => 0x15,
-        PointTable::BucketOfSpace => 0x16,
-    }
-}
-
-fn set_tag(table: SetTable) -> u8 {
-    match table {
-        SetTable::Following => 0x20,
-        SetTable::Followers => 0x21,
-        SetTable::AuthorPosts => 0x22,
-        SetTable::Mentions => 0x23,
-        SetTable::Friends => 0x24,
-        SetTable::AuthorStories => 0x25,
-        SetTable::Expiring => 0x26,
-        SetTable::StoryViews => 0x27,
-        SetTable::Seen => 0x28,
-        SetTable::Samples => 0x29,
-        SetTable::OrphanedSpaces => 0x2b,
-        SetTable::FreeSpaces => 0x2c,
-    }
-}
-
-fn name_tag(table: NameTable) -> u8 {
-    match table {
-        NameTable::Handle => 0x30,
-        NameTable::Idempotency => 0x31,
-        NameTable::SampleSet => 0x32,
-        NameTable::SampleLabel => 0x33,
-        NameTable::Bucket => 0x34,
-        NameTable::KeyExpiry => 0x35,
-    }
-}
-
 /// Key of the point `key`.
 pub(crate) fn point(table: PointTable, key: u64) -> PointKey {
-    let mut bytes = [point_tag(table); 9];
+    let mut bytes = [table.tag(); 9];
     bytes[1..].copy_from_slice(&key.to_be_bytes());
     bytes
 }
 
 /// Key of `item` of `owner`.
 pub(crate) fn set(table: SetTable, owner: u64, item: u64) -> SetKey {
-    let mut bytes = [set_tag(table); 17];
+    let mut bytes = [table.tag(); 17];
     bytes[1..9].copy_from_slice(&owner.to_be_bytes());
     bytes[9..].copy_from_slice(&item.to_be_bytes());
     bytes
@@ -88,7 +50,7 @@ pub(crate) fn item_of(key: &[u8]) -> Option<u64> {
 /// Key of the name `key`.
 pub(crate) fn name(table: NameTable, key: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1 + key.len());
-    bytes.push(name_tag(table));
+    bytes.push(table.tag());
     bytes.extend_from_slice(key);
     bytes
 }
@@ -165,12 +127,12 @@ pub(crate) fn decode_key_row(space: Space, key: &[u8], bytes: &[u8]) -> Option<K
 
 /// First key after all names of `table`.
 pub(crate) fn names_end(table: NameTable) -> Vec<u8> {
-    vec![name_tag(table) + 1]
+    vec![table.tag() + 1]
 }
 
 /// How the keys of all blocks of the owner bitmap of `table` begin.
 pub(crate) fn owners_prefix(table: SetTable) -> [u8; 2] {
-    [OWNERS, set_tag(table)]
+    [OWNERS, table.tag()]
 }
 
 /// Key of a block of the owner bitmap of `table`.
