@@ -1,10 +1,12 @@
-//! The shape of the sources: crate edges, file lengths, and what every file begins with.
+//! The shape of the sources: crate edges, circles, file lengths, and what every file begins with.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+
+use crate::circles;
 
 /// Longest file of product code, in lines.
 const LINES_MAX: usize = 400;
@@ -38,6 +40,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     println!("\n==> tidy");
     let mut faults = Vec::new();
     edges(root, &mut faults)?;
+    circles::check(root, &mut faults)?;
     let mut files = Vec::new();
     for folder in ["crates", "bench", "xtask"] {
         rust_files(&root.join(folder), &mut files)?;
@@ -94,7 +97,8 @@ fn ours_at_root(name: &str) -> bool {
     matches!(name, "bench" | "xtask")
 }
 
-fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+/// Adds all Rust files below `folder` to `found`.
+pub(crate) fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {

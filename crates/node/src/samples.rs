@@ -7,12 +7,10 @@
 
 use std::sync::Arc;
 
-use feed::{Effect, Facts, Label, Sample, SampleId, SampleSetId, SetName};
+use feed::{Effect, Facts, Sample, SampleId, SampleSetId, SetName};
 use knn::{Bits, Samples};
 use parking_lot::RwLock;
 use rows::{Rows, Span};
-
-use crate::node::Node;
 
 /// Changes made under one lock: one copy serves them all, and a reader waits for no more of them.
 const PIECE: usize = 64;
@@ -59,6 +57,22 @@ impl SampleSets {
             }
         }
     }
+
+    /// The samples of a set as they are now: a snapshot, which never changes. Waits for no more than
+    /// some samples being put in.
+    pub(crate) fn get(&self, name: &SetName) -> Option<Arc<Samples>> {
+        let sets = self.0.read();
+        sets.iter().find(|known| known.name == *name).map(|set| Arc::clone(&set.samples))
+    }
+
+    /// All sets, by name, as [`SampleSets::get`] gives them.
+    pub(crate) fn all(&self) -> Vec<(SetName, Arc<Samples>)> {
+        let sets = self.0.read();
+        let shared = |set: &Set| (set.name.clone(), Arc::clone(&set.samples));
+        let mut sets: Vec<_> = sets.iter().map(shared).collect();
+        sets.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        sets
+    }
 }
 
 impl Change {
@@ -94,40 +108,5 @@ impl Change {
                 }
             }
         }
-    }
-}
-
-impl Node {
-    /// The samples of a set as they stand now: a snapshot, which never changes. Waits for no more than
-    /// some samples being put in.
-    #[must_use]
-    pub fn samples(&self, set: &SetName) -> Option<Arc<Samples>> {
-        let sets = self.shared.samples.0.read();
-        sets.iter().find(|known| known.name == *set).map(|set| Arc::clone(&set.samples))
-    }
-
-    /// All sets, by name, as [`Node::samples`] gives them.
-    #[must_use]
-    pub fn sample_sets(&self) -> Vec<(SetName, Arc<Samples>)> {
-        let sets = self.shared.samples.0.read();
-        let shared = |set: &Set| (set.name.clone(), Arc::clone(&set.samples));
-        let mut sets: Vec<_> = sets.iter().map(shared).collect();
-        sets.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        sets
-    }
-
-    /// A sample that was taught or is built in. May block.
-    #[must_use]
-    pub fn sample(&self, id: SampleId) -> Option<Sample> {
-        if !id.is_built_in() {
-            return self.facts().sample(id);
-        }
-        let set = SetName::digits();
-        let digits = self.samples(&set)?;
-        let (_, label, bits) = digits.iter().find(|sample| sample.0 == id.0)?;
-        let Ok(label) = Label::parse(digits.name(label)) else {
-            unreachable!("the labels of the digits are digits")
-        };
-        Some(Sample { set, label, bits: bits.to_bytes().into() })
     }
 }

@@ -14,8 +14,8 @@ use feed::{Command, Done, Facts, Request};
 use rows::{Rows as _, Span};
 use smallvec::smallvec;
 
-use crate::inbox::Submission;
-use crate::node::Shared;
+use crate::shared::Shared;
+use crate::submission::Submission;
 
 /// How often it looks.
 const PACE: Duration = Duration::from_millis(250);

@@ -9,10 +9,10 @@ use rows::{Stamp, StampClock, WORK_PER_ROW};
 
 use super::group::Group;
 use super::queue::{Part, Piece, Waiting};
-use super::{Answer, Applier, Output, Partial};
+use super::{Applier, Output, Partial};
 use crate::budget::Reservation;
 use crate::entry::Entry;
-use crate::keys::{KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
+use crate::submission::{Answer, KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 
 /// What replaying a group did.
 #[derive(Clone, Copy, Debug, Default)]

@@ -29,8 +29,7 @@ use rows::StampClock;
 use smallvec::SmallVec;
 
 use crate::budget::{MemoryBudget, Reservation};
-use crate::inbox::Submission;
-use crate::keys::{KeyReplies, ReadRows};
+use crate::submission::{Answer, ReadRows, Submission};
 pub(crate) use apply::Replayed;
 use group::Group;
 pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
@@ -86,15 +85,6 @@ pub(crate) struct Output<T> {
     pub(crate) commands: usize,
     /// Work of applying them, in the unit of [`rows::Cost::work`].
     pub(crate) work: usize,
-}
-
-/// What a submission came to.
-#[derive(Debug)]
-pub(crate) enum Answer {
-    /// One reply for each command.
-    Requests(SmallVec<[Reply; 1]>),
-    /// For operations on keys.
-    Keys(KeyReplies),
 }
 
 /// What is known so far of a submission.

@@ -5,8 +5,7 @@ use kv::{KeyOps, OpPlace};
 use smallvec::SmallVec;
 
 use crate::budget::Reservation;
-use crate::inbox::{Changes, Submission};
-use crate::keys::ReadAt;
+use crate::submission::{Changes, ReadAt, Submission};
 
 /// A submission on its way into groups.
 pub(super) struct Queued<T> {

@@ -10,10 +10,9 @@ use proptest::prelude::*;
 use rows::{CHANGE_BYTES_MAX, EPOCH_MS, Rows};
 use testkit::MemoryRows;
 
-use super::{Answer, Applier, Input};
+use super::{Applier, Input};
 use crate::budget::MemoryBudget;
-use crate::inbox::{Changes, Submission};
-use crate::keys::ReadAt;
+use crate::submission::{Answer, Changes, ReadAt, Submission};
 
 const ZERO: BucketId = BucketId(0);
 const START_MS: u64 = EPOCH_MS + 1_000_000;

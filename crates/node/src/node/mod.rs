@@ -1,29 +1,40 @@
 //! A node: the log, the writer, the store and the views, put together. Opening one recovers what
-//! was acknowledged; closing one leaves nothing to recover.
+//! was acknowledged; closing one leaves nothing to recover. What can be asked of one is in files by topic.
+
+mod keys;
+mod reads;
+mod samples;
+mod stories;
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use commitlog::disk::RealDisk;
 use commitlog::{LocalLog, Log as _, LogError, Position};
 use feed::{Reply, Request};
 use parking_lot::{Mutex, RwLock};
+use quick_cache::sync::Cache;
 use rows::Rows as _;
 use smallvec::{SmallVec, smallvec};
 use store::{Store, StoreOptions, StoreWriter};
+
+pub use self::reads::{PageEnds, Watch};
 
 use crate::applier::{Applier, GROUP_COMMANDS_MAX, Replayed};
 use crate::budget::MemoryBudget;
 use crate::checkpoints::{Checkpoints, WORK_MAX};
 use crate::clock::Time;
-use crate::fatal::DiskError;
-use crate::inbox::{Inbox, Submission, SubmitError, Ticket};
+use crate::deliverer;
+use crate::inbox::{Inbox, SubmitError, Ticket};
 use crate::metrics::Metrics;
 use crate::options::{ANSWER_BYTES, Durability, NodeOptions};
+use crate::samples::SampleSets;
+use crate::shared::{NAMES, Shared};
+use crate::submission::Submission;
 use crate::sweeper::Sweeper;
 use crate::threads::spawn;
 use crate::views::{ViewSizes, Views};
@@ -31,11 +42,6 @@ use crate::writer::{self, Writer};
 
 /// Most commands that are submitted together.
 pub const SUBMISSION_COMMANDS_MAX: usize = GROUP_COMMANDS_MAX;
-/// How long the deliverer rests while there is something to deliver, and while there is nothing:
-/// so long a post may wait for timelines that nobody reads or watches.
-const DELIVERY_PAUSE: Duration = Duration::from_millis(2);
-const DELIVERY_REST: Duration = Duration::from_millis(50);
-
 /// Why a node did not open.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -56,31 +62,8 @@ pub enum OpenError {
 /// A running node. Clones are the same node.
 #[derive(Clone)]
 pub struct Node {
-    pub(crate) shared: Arc<Shared>,
+    shared: Arc<Shared>,
     threads: Arc<Mutex<Threads>>,
-}
-
-/// What the writer, the deliverer and the readers share.
-pub(crate) struct Shared {
-    pub(crate) inbox: Inbox,
-    pub(crate) views: Views,
-    pub(crate) samples: crate::samples::SampleSets,
-    pub(crate) store: Store,
-    /// Held by the writer while it applies operations on keys, and by who reads several keys.
-    pub(crate) steady: RwLock<()>,
-    pub(crate) metrics: Arc<Metrics>,
-    /// The highest stamp whose effects the views have been told of.
-    pub(crate) settled: AtomicU64,
-    pub(crate) log_bytes: AtomicU64,
-    pub(crate) overlay_bytes: AtomicU64,
-    pub(crate) delivery_due: AtomicBool,
-    pub(crate) handles: crate::reads::Handles,
-    pub(crate) bucket_ids: crate::keys::BucketIds,
-    pub(crate) time: Time,
-    /// Before this second since 1970 the sweeper has found nothing left to sweep.
-    pub(crate) sweep_from: AtomicU64,
-    pub(crate) erasure_due: AtomicBool,
-    pub(crate) stopped: AtomicBool,
 }
 
 struct Threads {
@@ -152,7 +135,7 @@ impl Node {
         let shared = Arc::new(Shared {
             inbox: Inbox::new(options.queue_commands_max),
             views: Views::new(options.timeline_memory, options.post_memory),
-            samples: crate::samples::SampleSets::load(feed::Facts::new(&*rows)),
+            samples: SampleSets::load(feed::Facts::new(&*rows)),
             store: rows.store(),
             steady: RwLock::new(()),
             metrics: Arc::clone(&metrics),
@@ -160,8 +143,8 @@ impl Node {
             log_bytes: AtomicU64::new(log.size()),
             overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
             delivery_due: AtomicBool::new(false),
-            handles: crate::reads::Handles::default(),
-            bucket_ids: crate::keys::BucketIds::default(),
+            handles: Cache::new(NAMES),
+            bucket_ids: Cache::new(NAMES),
             time: Time::new(
                 options.clock.clone(),
                 rows.totals().last_stamp.map_or(0, rows::Stamp::unix_ms),
@@ -172,7 +155,10 @@ impl Node {
         });
         let deliverer = spawn("deliverer", {
             let shared = Arc::clone(&shared);
-            move || shared.deliver_until_stopped()
+            move || {
+                deliverer::run(&shared);
+                Ok(())
+            }
         });
         let mut others = Vec::new();
         others.push(spawn("sweeper", {
@@ -303,37 +289,6 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-impl Shared {
-    /// Puts a submission in line, unless there is no room for it or for what the views would hear.
-    pub(crate) fn put(&self, submission: Submission) -> Result<(), SubmitError> {
-        if submission.has_effects() && !self.views.has_room() {
-            return Err(SubmitError::Busy);
-        }
-        self.inbox.put(submission).map_err(|(error, _)| error)
-    }
-
-    /// As [`Shared::put`], but waits for room.
-    pub(crate) async fn put_waiting(&self, submission: Submission) -> Result<(), SubmitError> {
-        while submission.has_effects() && !self.views.has_room() {
-            self.views.room().await;
-        }
-        self.inbox.put_waiting(submission).await
-    }
-
-    /// Brings the view shards up to date: at once when somebody watches, else now and then, so
-    /// that the stream stays short though nobody reads.
-    fn deliver_until_stopped(&self) -> Result<(), DiskError> {
-        let mut pause = DELIVERY_REST;
-        while !self.stopped.load(Ordering::Acquire) {
-            if !self.delivery_due.swap(false, Ordering::AcqRel) {
-                std::thread::park_timeout(pause);
-            }
-            pause = if self.views.deliver() { DELIVERY_PAUSE } else { DELIVERY_REST };
-        }
-        Ok(())
     }
 }
 

@@ -2,26 +2,13 @@
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
 use feed::timeline::Posted;
-use feed::{Facts, Handle, Page, PageOf, PostId, UserId, UserRef};
-use quick_cache::sync::Cache;
+use feed::{Facts, Page, PageOf, PostId, UserId, UserRef};
 use rows::{PointTable, Rows as _};
 use store::Store;
 use tokio::sync::watch;
 
-use crate::node::Node;
+use super::Node;
 use crate::views::Views;
-
-/// Handles kept at hand.
-const HANDLES: usize = 65_536;
-
-/// Who has which handle. An entry never changes, so nothing is ever outdated.
-pub(crate) struct Handles(Cache<Handle, UserId>);
-
-impl Default for Handles {
-    fn default() -> Self {
-        Self(Cache::new(HANDLES))
-    }
-}
 
 /// Where a rendered page begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +41,7 @@ impl Node {
     pub fn try_resolve(&self, user: &UserRef) -> Option<Option<UserId>> {
         match user {
             UserRef::Id(id) => Some((id.0 < self.shared.store.totals().users).then_some(*id)),
-            UserRef::Handle(handle) => self.shared.handles.0.get(handle).map(Some),
+            UserRef::Handle(handle) => self.shared.handles.get(handle).map(Some),
         }
     }
 
@@ -63,7 +50,7 @@ impl Node {
     pub fn resolve(&self, user: &UserRef) -> Option<UserId> {
         let id = self.facts().resolve(user)?;
         if let UserRef::Handle(handle) = user {
-            self.shared.handles.0.insert(handle.clone(), id);
+            self.shared.handles.insert(handle.clone(), id);
         }
         Some(id)
     }
@@ -167,7 +154,7 @@ impl Node {
     }
 }
 
-pub(crate) fn ends<I: Copy>(newest_first: &[I], more: bool) -> PageEnds<I> {
+pub(super) fn ends<I: Copy>(newest_first: &[I], more: bool) -> PageEnds<I> {
     PageEnds { first: newest_first.first().copied(), last: newest_first.last().copied(), more }
 }
 

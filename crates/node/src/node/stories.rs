@@ -7,8 +7,8 @@ use feed::stories::Told;
 use feed::{Cursor, Facts, Page, PageOf, Story, StoryId, UserId};
 use rows::{PointTable, Rows, Span};
 
-use crate::node::Node;
-use crate::reads::PageEnds;
+use super::Node;
+use super::reads::PageEnds;
 use crate::render;
 use crate::views::Shown;
 
