@@ -231,12 +231,6 @@ impl<'a> Txn<'a> {
     }
 }
 
-/// Posts newest first, strictly older than `before`.
-#[must_use]
-pub fn older_than(before: Option<PostId>, limit: usize) -> Option<Span> {
-    Span::below(before.map(u64::from), limit)
-}
-
 fn person(number: u64) -> Option<UserId> {
     u32::try_from(number).ok().map(UserId)
 }

@@ -1,11 +1,12 @@
-//! Reads replies. [`Decoder`] owns the pieces of the unfinished reply as a flat list; values are built
+//! Reads the replies of a Redis server. [`Decoder`] owns the pieces of the unfinished reply as a flat list; values are built
 //! from it once the reply is complete, so that a reply in many parts is read once.
+
+mod value;
 
 use std::ops::Range;
 use std::slice;
 
-use super::value::Value;
-use crate::number;
+pub use value::Value;
 
 /// What one reply may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,8 +248,9 @@ fn text(marker: u8, bytes: &[u8]) -> Value<'_> {
 }
 
 fn length(line: &[u8]) -> Result<usize, DecodeError> {
-    let length = number::canonical(line).and_then(|length| usize::try_from(length).ok());
-    length.ok_or(DecodeError::BadNumber)
+    let length: usize = parse(line)?;
+    // No plus and no zeros in front.
+    if length.to_string().as_bytes() == line { Ok(length) } else { Err(DecodeError::BadNumber) }
 }
 
 fn parse<N: std::str::FromStr>(line: &[u8]) -> Result<N, DecodeError> {
