@@ -37,6 +37,7 @@ pub use inbox::SubmitError;
 pub use keys::{Found, Keys, Steady};
 pub use metrics::Metrics;
 pub use node::{Node, OpenError, PageEnds, SUBMISSION_COMMANDS_MAX, Sizes, Watch};
-pub use options::{Durability, FIXED_MEMORY, NodeOptions};
+pub use options::{Durability, FIXED_MEMORY, NodeOptions, SAMPLE_MEMORY_MIN};
+pub use samples::TooManySnapshots;
 pub use submission::{KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 pub use views::ViewSizes;

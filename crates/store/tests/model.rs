@@ -34,6 +34,7 @@ enum Step {
     Run,
     Reopen,
     ReadRow(u64, u64, Vec<u8>),
+    ReadPoints(PointTable),
     ReadSpan(SetTable, u64, Span),
 }
 
@@ -87,6 +88,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Run),
         1 => Just(Step::Reopen),
         4 => (number(), number(), name()).prop_map(|(a, b, n)| Step::ReadRow(a, b, n)),
+        2 => points().prop_map(Step::ReadPoints),
         6 => (sets(), prop_oneof![0..3u64, number()], span()).prop_map(|(t, o, s)| Step::ReadSpan(t, o, s)),
     ]
 }
@@ -171,6 +173,11 @@ impl World {
             Step::Run => self.run(),
             Step::Reopen => self.reopen(),
             Step::ReadRow(a, b, name) => self.read_row(a, b, &name),
+            Step::ReadPoints(table) => self.check(|rows| {
+                let mut found = Vec::new();
+                rows.each_point(table, &mut |key, value| found.push((key, value.to_vec())));
+                found
+            }),
             Step::ReadSpan(table, owner, span) => {
                 self.check(|rows| rows.members(table, owner, span));
             }

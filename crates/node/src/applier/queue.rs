@@ -1,6 +1,6 @@
 //! Submissions that are not in a group yet, or of which only a part is.
 
-use feed::Request;
+use feed::{Reply, Request};
 use kv::{KeyOps, OpPlace};
 use smallvec::SmallVec;
 
@@ -56,6 +56,8 @@ pub(super) struct Waiting<T> {
 pub(super) enum Part {
     /// So many commands, one by one.
     Requests(usize),
+    /// A command that is not logged.
+    Answered(Reply),
     /// Operations on keys.
     Keys {
         pieces: SmallVec<[Piece; 1]>,

@@ -32,7 +32,7 @@ use crate::deliverer;
 use crate::inbox::{Inbox, SubmitError, Ticket};
 use crate::metrics::Metrics;
 use crate::options::{ANSWER_BYTES, Durability, NodeOptions};
-use crate::samples::SampleSets;
+use crate::samples::{SampleSets, memory_for, taught_bytes, taught_bytes_max};
 use crate::shared::{NAMES, Shared};
 use crate::submission::Submission;
 use crate::sweeper::Sweeper;
@@ -57,6 +57,9 @@ pub enum OpenError {
     /// The store is damaged, newer than this program, or cannot be read.
     #[error("the store cannot be used")]
     Store(#[from] store::StoreError),
+    /// The samples that were taught take more memory than there is for them now.
+    #[error("the samples that were taught need {0} MiB; start with --sample-memory {0}MiB or more")]
+    Samples(usize),
 }
 
 /// A running node. Clones are the same node.
@@ -91,6 +94,8 @@ pub struct Sizes {
     pub overlay_bytes: u64,
     /// Bytes of keys of buckets that are in memory though they are in the store.
     pub resident_bytes: u64,
+    /// Bytes of samples, with what snapshots hold.
+    pub sample_bytes: u64,
     /// Commands that wait for the writer.
     pub queued_commands: u64,
     /// The views.
@@ -115,8 +120,13 @@ impl Node {
         )?;
         let applied = Position(applied);
         let log = LocalLog::open(Arc::new(RealDisk), &options.data.join("log"), applied)?;
-        let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES));
+        let taught_bytes_max = taught_bytes_max(options.sample_memory);
+        let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES), taught_bytes_max);
         let work = replay(&log, applied, &mut applier, options.overlay_memory)?;
+        let taught = taught_bytes(applier.facts());
+        if taught > taught_bytes_max {
+            return Err(OpenError::Samples(memory_for(taught).div_ceil(1 << 20)));
+        }
         tracing::info!(
             replayed = work.commands, applied = applied.0, elapsed = ?start.elapsed(), "recovered"
         );
@@ -135,7 +145,7 @@ impl Node {
         let shared = Arc::new(Shared {
             inbox: Inbox::new(options.queue_commands_max),
             views: Views::new(options.timeline_memory, options.post_memory),
-            samples: SampleSets::load(feed::Facts::new(&*rows)),
+            samples: SampleSets::load(feed::Facts::new(&*rows), options.sample_memory),
             store: rows.store(),
             steady: RwLock::new(()),
             metrics: Arc::clone(&metrics),
@@ -264,6 +274,7 @@ impl Node {
             store_bytes: self.shared.store.disk_bytes(),
             overlay_bytes: self.shared.overlay_bytes.load(Ordering::Relaxed),
             resident_bytes: self.shared.store.resident_bytes() as u64,
+            sample_bytes: self.shared.samples.bytes() as u64,
             queued_commands: self.shared.inbox.len() as u64,
             views: self.shared.views.sizes(),
         }
