@@ -79,7 +79,7 @@ mod tests {
         let once = Entry::Feed(Request { idempotency: Some(key), command: forget });
         let once_bytes = [&[1][..], &[7; 16], &[9; 8], &[13, 0xac, 2]].concat();
         // Two operations of 7 bytes together: number, bucket, one key of two bytes; number.
-        let keys_bytes = [0, 14, 2, 7, 2, 3, 1, 2, b'a', b'b', 17];
+        let keys_bytes = [0, 14, 2, 7, 2, 3, 1, 2, b'a', b'b', 18];
         let cases = [(plain, &[0, 13, 0xac, 2][..]), (once, &once_bytes), (keys, &keys_bytes)];
         for (entry, bytes) in cases {
             assert_eq!(entry.write(Vec::new()), bytes, "{entry:?}");

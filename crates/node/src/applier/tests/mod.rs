@@ -7,11 +7,12 @@ use feed::{Bio, Command, Handle, Name, Request};
 use kv::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use kv::{BucketId, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRefusal, Only, Watched};
 use proptest::prelude::*;
-use rows::{CHANGE_BYTES_MAX, EPOCH_MS, Rows};
+use rows::{CHANGE_BYTES_MAX, EPOCH_MS, Rows, Stamp};
 use testkit::MemoryRows;
 
 use super::{Applier, Input};
 use crate::budget::MemoryBudget;
+use crate::entry::Entry;
 use crate::submission::{Answer, Changes, ReadAt, Submission};
 
 mod samples;
@@ -124,6 +125,20 @@ fn set_range(key: &str, offset: usize) -> KeyOp<'_> {
 fn register(handle: &str) -> Request {
     let (name, bio) = (Name::parse("").unwrap(), Bio::parse("").unwrap());
     Request::from(Command::Register { handle: Handle::parse(handle).unwrap(), name, bio })
+}
+
+#[test]
+fn entries_of_a_log_of_format_1_keep_the_stamps_they_were_logged_with() {
+    let stamp = Stamp::first_of(START_MS);
+    let mut payload = Entry::Feed(register("anna")).write(postcard::to_stdvec(&stamp).unwrap());
+    payload.extend(postcard::to_stdvec(&stamp.after(1)).unwrap());
+    payload = Entry::Kv([put("a", b"1")].into_iter().collect()).write(payload);
+    let budget = MemoryBudget::new(1 << 20);
+    let mut applier = Applier::<_, usize>::new(MemoryRows::default(), budget, 0);
+    let group = Group { position: Position(1), time_ms: None, payload: &payload };
+    assert_eq!(applier.replay(group).unwrap().commands, 2);
+    let row = applier.keys().key(kv::Space(0), b"a").unwrap();
+    assert_eq!((row.version(), applier.facts().totals().users), (stamp.after(1), 1));
 }
 
 #[test]
