@@ -3,6 +3,8 @@
 //! A key is read from memory without waiting for anybody: the overlays and the resident rows of the
 //! store. One that is in neither may be on the disk.
 
+use std::time::Duration;
+
 use kv::{Bucket, BucketId, KeyRow, KeyRows as _, Lengths, WalkLimit};
 use parking_lot::{RwLock, RwLockReadGuard};
 use store::Store;
@@ -14,6 +16,11 @@ impl<'a> Steady<'a> {
     /// Waits until the writer does not hold `lock`.
     pub(crate) fn hold(lock: &'a RwLock<()>) -> Self {
         Self(lock.read())
+    }
+
+    /// The same, if the writer lets it within so long.
+    pub(crate) fn try_hold(lock: &'a RwLock<()>, patience: Duration) -> Option<Self> {
+        lock.try_read_for(patience).map(Self)
     }
 }
 
@@ -61,6 +68,13 @@ impl<'a> Keys<'a> {
             Some(Some(row)) if row.is_live(self.now_ms) => Found::Row(row),
             Some(_) => Found::Absent,
             None => Found::Unknown,
+        }
+    }
+
+    /// A hint that a key is read soon: its row may be on the way into the processor's cache until then.
+    pub fn prefetch(&self, bucket: BucketId, key: &[u8]) {
+        if let Some(bucket) = self.store.bucket(bucket) {
+            self.store.prefetch_key(bucket.space, key);
         }
     }
 

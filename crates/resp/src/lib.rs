@@ -23,6 +23,7 @@ mod number;
 mod request;
 
 pub use encoder::{Encoder, Protocol};
+pub use request::ahead::Ahead;
 pub use request::command::{Arguments, Command};
 pub use request::error::ProtocolError;
 pub use request::limits::Limits;

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 use kv::limits::NUMBERED_BUCKETS;
-use kv::{BucketId, BucketName, KeyAnswer, KeyOp, KeyRefusal};
+use kv::{BucketId, BucketName, KeyAnswer, KeyOp, KeyOps, KeyRefusal};
 use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -73,7 +73,16 @@ pub(crate) async fn resolved(edge: &Edge, name: &BucketName) -> Result<BucketId,
 
 /// Does one operation on keys.
 pub(crate) async fn operate(edge: &Edge, op: KeyOp<'_>) -> Result<KeyAnswer, Problem> {
-    let ops = [op].into_iter().collect();
+    let ops: KeyOps = [op].into_iter().collect();
+    let ops = if edge.node.may_need_disk(&ops) {
+        edge.read(move |node| {
+            node.load_keys(&ops);
+            ops
+        })
+        .await?
+    } else {
+        ops
+    };
     let mut replies = edge.node.submit_keys(ops, Vec::new()).await?;
     match replies.answers.pop() {
         Some(KeyAnswer::Refused(refusal)) => Err(refusal.into()),

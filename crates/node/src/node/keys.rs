@@ -1,5 +1,7 @@
 //! Buckets: reading keys, and submitting changes to them.
 
+use std::time::Duration;
+
 use kv::{BucketId, BucketName, Facts, KeyOp, KeyOps, KeyRows as _};
 use store::Store;
 use tokio::sync::oneshot;
@@ -7,8 +9,11 @@ use tokio::sync::oneshot;
 use super::Node;
 use crate::applier::{KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
 use crate::inbox::{SubmitError, Ticket};
-use crate::keys::{Keys, Steady};
+use crate::keys::{Found, Keys, Steady};
 use crate::submission::{KeyReplies, ReadAt, Submission};
+
+/// Operations of more bytes than this are not looked through to tell whether memory knows their keys.
+const GLANCE_BYTES_MAX: usize = 64 << 10;
 
 impl Node {
     /// The facts of buckets. May block.
@@ -23,11 +28,25 @@ impl Node {
         Keys::at(&self.shared.store, self.shared.time.now_ms())
     }
 
+    /// Keys as they are now, at the latest time that anybody was told: for callers who have just read the
+    /// clock ([`Node::keys`]). What expired for somebody has expired here, and what the writer did later is
+    /// no older than this time.
+    #[must_use]
+    pub fn keys_at_last_time(&self) -> Keys<'_> {
+        Keys::at(&self.shared.store, self.shared.time.last_ms())
+    }
+
     /// Keeps the writer from changing keys, so that what is read of several belongs together. To be held
     /// for a moment, and not while reading the disk.
     #[must_use]
     pub fn steady(&self) -> Steady<'_> {
         Steady::hold(&self.shared.steady)
+    }
+
+    /// The same, if the writer lets it within so long.
+    #[must_use]
+    pub fn try_steady(&self, patience: Duration) -> Option<Steady<'_>> {
+        Steady::try_hold(&self.shared.steady, patience)
     }
 
     /// The bucket of this name, if memory knows of one. Never waits for a disk.
@@ -66,6 +85,9 @@ impl Node {
     /// is applied with nothing of others in between. `reads` belong to a submission that is one
     /// transaction, and are in the order of their places.
     ///
+    /// The writer reads what memory does not know of them from disk, while everybody's changes wait: if they
+    /// [may need the disk](Node::may_need_disk), [load](Node::load_keys) them before.
+    ///
     /// # Errors
     /// [`SubmitError`]; none of the operations has happened then.
     ///
@@ -87,6 +109,34 @@ impl Node {
     pub fn takes_long(&self, op: &KeyOp<'_>) -> bool {
         let cost = op.known_cost().unwrap_or_else(|| op.cost(&self.keys()));
         cost.work > PLAIN_WORK_MAX
+    }
+
+    /// Whether operations may look up keys that only the disk knows. Never waits for a disk.
+    #[must_use]
+    pub fn may_need_disk(&self, ops: &KeyOps) -> bool {
+        if !self.key_facts().has_cold_keys() {
+            return false;
+        }
+        let keys = self.keys();
+        let mut unknown = ops.bytes() > GLANCE_BYTES_MAX;
+        let mut ops = ops.iter();
+        while let Some(op) = ops.next().filter(|_| !unknown) {
+            op.each_key(&mut |bucket, key| {
+                unknown = unknown || keys.try_row(bucket, key) == Found::Unknown;
+            });
+        }
+        unknown
+    }
+
+    /// Brings what operations look up into memory, so that the writer need not read it from disk; also that
+    /// a key does not exist. May block.
+    pub fn load_keys(&self, ops: &KeyOps) {
+        let facts = self.key_facts();
+        for op in ops.iter() {
+            op.each_key(&mut |bucket, key| {
+                let _was_cold = facts.load_key(bucket, key);
+            });
+        }
     }
 
     /// As [`Node::submit_keys`], but waits for room instead of reporting [`SubmitError::Busy`]: for

@@ -478,6 +478,6 @@ proptest! {
         prop_assert!(world.replayed() == world.applier.rows);
         prop_assert_eq!(world.budget.used(), 0);
         let last = world.applier.rows.totals().last_stamp;
-        prop_assert!(world.log.is_empty() || last >= Some(rows::Stamp::first_of(START_MS)));
+        prop_assert!(world.log.is_empty() || last >= Some(Stamp::first_of(START_MS)));
     }
 }
