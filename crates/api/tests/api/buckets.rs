@@ -218,13 +218,13 @@ fn keys_are_listed_by_prefix_and_page_each_once() {
 fn a_page_of_keys_looks_at_a_bounded_number_of_them() {
     const KEYS: usize = 25_000;
     let server = TestServer::open();
-    let mut ops = feed::keys::KeyOps::default();
-    let bucket = feed::BucketId(0);
+    let mut ops = kv::KeyOps::default();
+    let bucket = kv::BucketId(0);
     for number in 0..KEYS {
         let key = format!("key{number}");
-        let (key, value) = (feed::keys::Bytes::new(key.as_bytes()), feed::keys::Bytes::new(b"v"));
-        let (expiry, only) = (feed::keys::Expiry::Never, feed::keys::Only::Always);
-        ops.push(&feed::keys::KeyOp::Put { bucket, key, value, expiry, only, old: false });
+        let (key, value) = (kv::Bytes::new(key.as_bytes()), kv::Bytes::new(b"v"));
+        let (expiry, only) = (kv::Expiry::Never, kv::Only::Always);
+        ops.push(&kv::KeyOp::Put { bucket, key, value, expiry, only, old: false });
         if ops.len() == 2_000 || number == KEYS - 1 {
             let ops = std::mem::take(&mut ops);
             server.block_on(server.node.submit_keys(ops, Vec::new())).unwrap();

@@ -10,8 +10,8 @@ use std::time::Duration;
 use edge::Access;
 use node::{Clock, Durability, Node, NodeOptions};
 use redis::RedisOptions;
-use resp::{Decoder, ReplyLimits, Value};
 use sha2::{Digest as _, Sha256};
+use testkit::{Decoder, ReplyLimits, Value};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 

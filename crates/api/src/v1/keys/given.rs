@@ -4,9 +4,9 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::request::Parts;
-use feed::keys::{Expiry, Only};
-use feed::limits::KEY_BYTES_MAX;
-use feed::{BucketName, Stamp};
+use kv::Stamp;
+use kv::limits::KEY_BYTES_MAX;
+use kv::{BucketName, Expiry, Only};
 use percent_encoding::percent_decode_str;
 
 use crate::error::Problem;

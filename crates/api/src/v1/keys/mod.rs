@@ -12,9 +12,9 @@ use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIO
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use feed::keys::{Bytes as Slice, KeyAnswer, KeyOp, KeyRow, Only};
-use feed::limits::VALUE_BYTES_MAX;
-use feed::{BucketId, Stamp};
+use kv::Stamp;
+use kv::limits::VALUE_BYTES_MAX;
+use kv::{BucketId, Bytes as Slice, KeyAnswer, KeyOp, KeyRow, Only};
 use node::{Found, Node};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde::Serialize;
