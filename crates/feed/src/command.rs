@@ -124,6 +124,22 @@ pub enum Command {
     },
     /// Change keys of buckets. Takes as many stamps as there are operations.
     Keys(KeyOps),
+    /// Publish a reply to a post.
+    Reply {
+        /// The author.
+        author: UserRef,
+        /// Its text.
+        text: PostText,
+        /// The post replied to.
+        parent: PostId,
+    },
+    /// Change the text of a post.
+    EditPost {
+        /// The post.
+        post: PostId,
+        /// The new text.
+        text: PostText,
+    },
 }
 
 impl Command {
@@ -235,6 +251,8 @@ pub enum Done {
     SampleForgotten,
     /// Operations on keys were applied; what came of each is told apart from this.
     KeysApplied,
+    /// The text of a post was changed.
+    PostEdited,
 }
 
 /// Why a command changed nothing. Not an error of the system: the caller can put it right.
@@ -316,6 +334,9 @@ pub enum Refusal {
     /// The user has as many posts as anybody can.
     #[error("a user has at most {} posts; delete some first", limits::USER_POSTS_MAX)]
     TooManyPosts,
+    /// The post replied to does not exist, or was deleted.
+    #[error("the post replied to does not exist or was deleted")]
+    ParentNotFound,
 }
 
 impl Refusal {
@@ -346,6 +367,7 @@ impl Refusal {
             Self::TooManyFollows => "too_many_follows",
             Self::TooManyFriends => "too_many_friends",
             Self::TooManyPosts => "too_many_posts",
+            Self::ParentNotFound => "in_reply_to_not_found",
         }
     }
 }

@@ -23,6 +23,7 @@ pub mod records;
 pub mod rows;
 pub mod stories;
 pub mod text;
+pub mod thread;
 pub mod timeline;
 
 pub use apply::{apply, apply_keys};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::ids::{SampleSetId, Stamp, UserId};
+use crate::ids::{PostId, SampleSetId, Stamp, UserId};
 use crate::rows::Value;
 use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
 
@@ -26,10 +26,16 @@ pub struct Post {
     pub author: UserId,
     /// What.
     pub text: PostText,
-    /// Whom it replies to.
+    /// Whom it replies to: the author of the post replied to, or whoever's handle opens the text of a
+    /// post that refers to none.
     pub reply_to: Option<UserId>,
-    /// Everyone mentioned, each once, in order of first mention.
+    /// The author of the post replied to, unless that is the same author, then everyone mentioned in
+    /// the text; each once.
     pub mentions: Vec<UserId>,
+    /// The post replied to, which may be deleted by now.
+    pub in_reply_to: Option<PostId>,
+    /// When the text was last changed.
+    pub edited: Option<Stamp>,
 }
 
 /// A story that was told and not swept yet. Its id tells when it was told.
@@ -116,6 +122,19 @@ pub struct Totals {
     /// walk and changes nothing.
     #[serde(skip)]
     pub swept_up_to: u64,
+}
+
+impl Post {
+    /// Reverses [`encode`]. Rows of formats before 5 end after the mentions; what they lack is `None`.
+    ///
+    /// # Panics
+    /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Self {
+        /// What postcard writes for the `None` of each field that was added.
+        const ABSENT: [u8; 2] = [0; 2];
+        decode(&[bytes, &ABSENT].concat())
+    }
 }
 
 impl Counts {

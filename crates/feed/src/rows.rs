@@ -69,6 +69,8 @@ pub enum SetTable {
     OrphanedSpaces,
     /// (0, space without rows that no bucket has) -> 0.
     FreeSpaces,
+    /// (post, reply to it) -> 0. Rows of a deleted post stay until its replies are deleted.
+    Replies,
 }
 
 /// Tables from bytes to bytes, in order.
@@ -109,7 +111,7 @@ impl PointTable {
 
 impl SetTable {
     /// All, in order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Following,
         Self::Followers,
         Self::AuthorPosts,
@@ -122,6 +124,7 @@ impl SetTable {
         Self::Samples,
         Self::OrphanedSpaces,
         Self::FreeSpaces,
+        Self::Replies,
     ];
 
     /// Whether rows of this table may be ahead of the others after a crash.
@@ -140,6 +143,7 @@ impl SetTable {
                 | Self::Samples
                 | Self::OrphanedSpaces
                 | Self::FreeSpaces
+                | Self::Replies
         )
     }
 }

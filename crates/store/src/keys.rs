@@ -51,6 +51,7 @@ fn set_tag(table: SetTable) -> u8 {
         SetTable::Samples => 0x29,
         SetTable::OrphanedSpaces => 0x2b,
         SetTable::FreeSpaces => 0x2c,
+        SetTable::Replies => 0x2d,
     }
 }
 

@@ -90,6 +90,7 @@ struct Tables {
     samples: Sets,
     orphaned_spaces: Sets,
     free_spaces: Sets,
+    replies: Sets,
     handle: Names,
     idempotency: Names,
     sample_set: Names,
@@ -131,6 +132,7 @@ impl Overlay {
             SetTable::Samples => &self.tables.samples,
             SetTable::OrphanedSpaces => &self.tables.orphaned_spaces,
             SetTable::FreeSpaces => &self.tables.free_spaces,
+            SetTable::Replies => &self.tables.replies,
         }
     }
 

@@ -19,8 +19,8 @@ use crate::http::file::File;
 use crate::http::guard::Entry;
 use crate::http::input::path;
 use crate::http::{
-    Edge, Routes, batch, buckets, events, follows, friends, keys, operations, posts, recognise,
-    samples, stories, timelines, users,
+    Edge, Routes, batch, buckets, context, events, follows, friends, keys, operations, posts,
+    recognise, samples, stories, timelines, users,
 };
 
 const OPENAPI: &str = "/v1/openapi.json";
@@ -49,7 +49,7 @@ pub(super) fn route(routes: &mut Routes<'_>) {
         users::register, users::list, users::profile, users::edit,
         follows::follow, follows::unfollow, follows::followers, follows::following,
         friends::befriend, friends::unfriend, friends::friends,
-        posts::publish, posts::show, posts::delete,
+        posts::publish, posts::show, posts::edit, posts::delete, context::context,
         timelines::home, timelines::posts, timelines::mentions,
         stories::tell, stories::show, stories::delete, stories::stories, stories::home,
         stories::view, stories::views,

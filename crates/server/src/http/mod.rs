@@ -4,6 +4,7 @@ mod auth;
 mod batch;
 mod body;
 mod buckets;
+mod context;
 mod docs;
 pub(crate) mod error;
 mod events;
@@ -157,6 +158,7 @@ fn routes_of(edge: Arc<Edge>, options: &ServerOptions, metrics: &HttpMetrics) ->
     follows::route(&mut routes);
     friends::route(&mut routes);
     posts::route(&mut routes);
+    context::route(&mut routes);
     timelines::route(&mut routes);
     stories::route(&mut routes);
     recognise::route(&mut routes);
