@@ -1,5 +1,7 @@
 //! A shard that is left in the middle of its work at any moment still answers as the facts do.
 
+mod listener;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -7,13 +9,13 @@ use feed::{
     Bio, Command, Cursor, Effect, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText,
     Stamp, Txn, UserId, UserRef, apply, memory::MemoryRows, timeline::gather,
 };
+use listener::Listener;
 use proptest::prelude::*;
-use tokio::sync::watch;
 
 use super::shard::Shard;
 use super::stream::Stream;
 use super::timeline::{KEPT, Timeline};
-use super::watchers::{Change, News, Watchers};
+use super::watchers::Watchers;
 use super::{BACKLOG_MAX, Views};
 
 const PEOPLE: u32 = 5;
@@ -52,15 +54,6 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Somebody who shows the whole home of a user and only changes it by what they hear.
-struct Listener {
-    news: watch::Receiver<News>,
-    read: u64,
-    position: u64,
-    /// Each post with when its text was read.
-    shown: BTreeSet<(PostId, u64)>,
-}
-
 #[derive(Default)]
 struct Subject {
     rows: MemoryRows,
@@ -80,8 +73,7 @@ impl Subject {
         for user in 0..PEOPLE {
             let Ok(handle) = Handle::parse(&format!("u{user}")) else { panic!("a handle") };
             subject.apply(Command::Register { handle, name: Name::default(), bio: Bio::default() });
-            let (news, position) = (subject.watchers.watch(UserId(user)), 0);
-            subject.listeners.push(Listener { news, read: 0, position, shown: BTreeSet::new() });
+            subject.listeners.push(Listener::new(subject.watchers.watch(UserId(user))));
         }
         subject
     }
@@ -138,23 +130,7 @@ impl Subject {
             }
             let texts = self.texts(user);
             let listener = &mut self.listeners[user as usize];
-            let read = |post: PostId| texts.iter().filter(move |(id, _)| *id == post).copied();
-            let new = items.into_iter().filter(|post| post.0 > listener.position);
-            listener.shown.extend(new.flat_map(read));
-            listener.position = self.stamp;
-            for (number, change) in &changes {
-                listener.read = *number;
-                match change {
-                    Change::Deleted(post) => listener.shown.retain(|(id, _)| id != post),
-                    Change::Edited(post) => {
-                        let shown = listener.shown.iter().any(|(id, _)| id == post);
-                        listener.shown.retain(|(id, _)| id != post);
-                        listener.shown.extend(read(*post).filter(|_| shown));
-                    }
-                    Change::Missed => listener.shown = texts.clone(),
-                    Change::Followed(_) | Change::Unfollowed(_) => {}
-                }
-            }
+            listener.hear(&items, &changes, &texts, self.stamp);
             // Reading the timeline may have had it take in changes.
             if listener.news.borrow().end() == listener.read {
                 assert_eq!(listener.shown, texts, "what is shown of the home of {user}");
