@@ -22,8 +22,8 @@ use crate::guard::Entry;
 use crate::routes::Routes;
 use crate::state::Edge;
 use crate::v1::{
-    batch, buckets, events, follows, friends, keys, posts, recognise, samples, stories, timelines,
-    users,
+    batch, buckets, context, events, follows, friends, keys, posts, recognise, samples, stories,
+    timelines, users,
 };
 use crate::{history, operations};
 
@@ -66,7 +66,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
         users::register, users::list, users::profile, users::edit,
         follows::follow, follows::unfollow, follows::following, follows::followers,
         friends::befriend, friends::unfriend, friends::friends,
-        posts::publish, posts::show, posts::delete,
+        posts::publish, posts::show, posts::edit, posts::delete, context::context,
         timelines::home, timelines::posts, timelines::mentions, events::events,
         stories::tell, stories::stories, stories::home, stories::show, stories::delete,
         stories::view, stories::views,

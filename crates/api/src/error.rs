@@ -198,6 +198,7 @@ impl From<Refusal> for Problem {
             | Refusal::TooManyFollows
             | Refusal::TooManyFriends
             | Refusal::TooManyPosts
+            | Refusal::ParentNotFound
             | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         };
         Self::new(status, refusal.code(), refusal.to_string())

@@ -123,6 +123,22 @@ pub enum Command {
     },
     /// No command has this number: in the log it stands for what is not of the feed.
     Reserved(Never),
+    /// Publish a reply to a post.
+    Reply {
+        /// The author.
+        author: UserRef,
+        /// Its text.
+        text: PostText,
+        /// The post replied to.
+        parent: PostId,
+    },
+    /// Change the text of a post.
+    EditPost {
+        /// The post.
+        post: PostId,
+        /// The new text.
+        text: PostText,
+    },
 }
 
 /// Has no value.
@@ -228,4 +244,6 @@ pub enum Done {
     },
     /// A sample was taken back.
     SampleForgotten,
+    /// The text of a post was changed.
+    PostEdited,
 }

@@ -4,7 +4,7 @@ use rows::{Cost, WORK_PER_ROW};
 
 use crate::command::{Command, Request};
 use crate::limits::{
-    BIO_BYTES_MAX, NAME_BYTES_MAX, POST_CHARS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX,
+    BIO_BYTES_MAX, NAME_BYTES_MAX, POST_BYTES_MAX, POST_CHARS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX,
     SWEEP_SECONDS_MAX,
 };
 use crate::text::PostText;
@@ -33,6 +33,7 @@ impl Request {
 impl Command {
     fn cost(&self) -> Cost {
         let text = |text: &PostText| text.as_str().len();
+        let mentions = |text: &PostText| text.as_str().matches('@').count().min(MENTIONS_MAX);
         match self {
             Self::Register { handle, name, bio } => {
                 let held = 2 * handle.as_str().len() + name.as_str().len() + bio.as_str().len();
@@ -45,11 +46,25 @@ impl Command {
             | Self::Befriend { .. }
             | Self::Unfriend { .. } => Cost::of_rows(6, 64),
             Self::Post { text: post, .. } => {
-                let mentions = post.as_str().matches('@').count().min(MENTIONS_MAX);
+                let mentions = mentions(post);
                 let cost = Cost::of_rows(4 + mentions, text(post) + 8 * mentions + 64);
                 Cost { work: cost.work + mentions * MENTION_WORK, ..cost }
             }
-            Self::DeletePost { .. } => Cost::of_rows(4 + MENTIONS_MAX, 64),
+            Self::Reply { text: reply, .. } => {
+                // The author of the post replied to is mentioned as well.
+                let cost =
+                    Cost::of_rows(6 + mentions(reply), text(reply) + 8 * mentions(reply) + 80);
+                let read = POST_BYTES_MAX;
+                Cost { work: cost.work + mentions(reply) * MENTION_WORK + read, ..cost }
+            }
+            Self::EditPost { text: new, .. } => {
+                // Those mentioned before, each removed, and those mentioned now.
+                let rows = 2 + (MENTIONS_MAX + 1) + (mentions(new) + 1);
+                let cost = Cost::of_rows(rows, text(new) + 8 * mentions(new) + 80);
+                let read = 2 * POST_BYTES_MAX;
+                Cost { work: cost.work + mentions(new) * MENTION_WORK + read, ..cost }
+            }
+            Self::DeletePost { .. } => Cost::of_rows(6 + MENTIONS_MAX, 64),
             Self::TellStory { text: story, .. } => Cost::of_rows(5, text(story) + 64),
             Self::DeleteStory { .. } | Self::ViewStory { .. } => Cost::of_rows(6, 64),
             Self::SweepStories => {

@@ -22,6 +22,7 @@ pub mod records;
 mod refusal;
 pub mod stories;
 pub mod text;
+pub mod thread;
 pub mod timeline;
 
 pub use apply::apply;

@@ -27,6 +27,11 @@ pub const PAGE_DEFAULT: usize = 20;
 pub const PAGE_MAX: usize = 100;
 /// Most items on a page of mentions.
 pub const MENTIONS_PAGE_MAX: usize = 50;
+/// Most ancestors of a post that are shown with it: the nearest. Each is one row read.
+pub const THREAD_ANCESTORS_MAX: usize = 40;
+/// Deepest replies below a post that are shown with it; 1 is a reply to the post itself. A page of them
+/// is one short read for each post on it, and one more for each level.
+pub const THREAD_DEPTH_MAX: usize = 20;
 /// Most people: ids are 32 bits wide and the last one stays free as a sentinel.
 pub const USERS_MAX: u32 = u32::MAX - 1;
 /// Most users that one user follows: what Mastodon allows, and above the 5,000 of Twitter. A home that

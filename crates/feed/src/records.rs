@@ -3,7 +3,7 @@
 use rows::{Stamp, Value};
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{SampleSetId, UserId};
+use crate::ids::{PostId, SampleSetId, UserId};
 use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
 
 /// A person.
@@ -26,10 +26,16 @@ pub struct Post {
     pub author: UserId,
     /// What.
     pub text: PostText,
-    /// Whom it replies to.
+    /// Whom it replies to: the author of the post replied to, or whoever's handle opens the text of a
+    /// post that refers to none.
     pub reply_to: Option<UserId>,
-    /// Everyone mentioned, each once, in order of first mention.
+    /// The author of the post replied to, unless that is the same author, then everyone mentioned in
+    /// the text; each once.
     pub mentions: Vec<UserId>,
+    /// The post replied to, which may be deleted by now.
+    pub in_reply_to: Option<PostId>,
+    /// When the text was last changed.
+    pub edited: Option<Stamp>,
 }
 
 /// A story that was told and not swept yet. Its id tells when it was told.
@@ -84,6 +90,19 @@ pub struct Counts {
     pub following: u32,
     /// Their friends.
     pub friends: u32,
+}
+
+impl Post {
+    /// Reverses [`rows::encode`]. Rows of formats before 5 end after the mentions; what they lack is `None`.
+    ///
+    /// # Panics
+    /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Self {
+        /// What postcard writes for the `None` of each field that was added.
+        const ABSENT: [u8; 2] = [0; 2];
+        rows::decode(&[bytes, &ABSENT].concat())
+    }
 }
 
 impl Counts {

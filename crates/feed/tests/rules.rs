@@ -188,7 +188,10 @@ fn deleting_a_post_removes_every_trace_of_it_once() {
     let id = world.post(0, "@bob and @cy");
     let delete = Command::DeletePost { post: id };
     assert_eq!(world.run(delete.clone()), Ok(Done::Deleted));
-    assert_eq!(world.effects, [Effect::PostDeleted { post: id, author: UserId(0) }]);
+    let (author, reply_to) = (UserId(0), Some(UserId(1)));
+    let gone = |user| Effect::MentionChanged { post: id, user: UserId(user), deleted: true };
+    let deleted = Effect::PostDeleted { post: id, author, reply_to };
+    assert_eq!(world.effects, [deleted, gone(1), gone(2)]);
     assert_eq!(world.run(delete), Err(Refusal::PostNotFound));
     assert_eq!(world.rows.totals().posts, 0);
     assert_eq!(world.facts().post(id), None);

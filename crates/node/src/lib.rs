@@ -13,6 +13,7 @@ mod applier;
 mod budget;
 mod checkpoints;
 mod clock;
+mod context;
 mod deliverer;
 mod entry;
 mod fatal;
@@ -40,4 +41,4 @@ pub use node::{Node, OpenError, PageEnds, SUBMISSION_COMMANDS_MAX, Sizes, Watch}
 pub use options::{Durability, FIXED_MEMORY, NodeOptions, SAMPLE_MEMORY_MIN};
 pub use samples::TooManySnapshots;
 pub use submission::{KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
-pub use views::ViewSizes;
+pub use views::{Change, ViewSizes};

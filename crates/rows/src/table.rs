@@ -110,6 +110,8 @@ tables! {
         OrphanedSpaces = 0x2b,
         /// (0, space without rows that no bucket has) -> 0.
         FreeSpaces = 0x2c,
+        /// (post, reply to it) -> 0. Rows of a deleted post stay until its replies are deleted.
+        Replies = 0x2d,
     }
 }
 
@@ -130,6 +132,7 @@ impl SetTable {
                 | Self::Samples
                 | Self::OrphanedSpaces
                 | Self::FreeSpaces
+                | Self::Replies
         )
     }
 }

@@ -237,6 +237,8 @@ enum Step {
     Follow(u8, u8, bool),
     Befriend(u8, u8, bool),
     Post(u8, usize),
+    Reply(u8, usize, usize),
+    EditPost(usize, usize),
     DeletePost(usize),
     Story(u8, usize),
     DeleteStory(usize),
@@ -275,6 +277,8 @@ fn feed_step() -> impl Strategy<Value = Step> {
         2 => (user(), user(), any::<bool>()).prop_map(|(a, b, on)| Step::Follow(a, b, on)),
         2 => (user(), user(), any::<bool>()).prop_map(|(a, b, on)| Step::Befriend(a, b, on)),
         3 => (user(), 0..250_usize).prop_map(|(u, n)| Step::Post(u, n)),
+        2 => (user(), 0..250_usize, any::<usize>()).prop_map(|(u, n, at)| Step::Reply(u, n, at)),
+        2 => (any::<usize>(), 0..250_usize).prop_map(|(at, n)| Step::EditPost(at, n)),
         1 => any::<usize>().prop_map(Step::DeletePost),
         2 => (user(), 1..500_usize).prop_map(|(u, n)| Step::Story(u, n)),
         1 => any::<usize>().prop_map(Step::DeleteStory),
@@ -327,6 +331,13 @@ fn picked<T: Copy>(items: &[T], at: usize) -> Option<T> {
     items.get(at % items.len().max(1)).copied()
 }
 
+/// The most mentions that fit, of people who exist and others: a mark joins the character before it.
+fn mentioning(mentions: usize) -> PostText {
+    let registered = ["@u1 @u3 @u5", "@u0 @u2", "@u1"][mentions % 3];
+    let text = "@a\u{301}".repeat(mentions) + registered;
+    PostText::parse(&text).or_else(|_| PostText::parse(registered)).unwrap()
+}
+
 fn feed_command(world: &World, step: &Step) -> Option<Command> {
     Some(match step {
         Step::Register(u, bio) => Command::Register {
@@ -342,11 +353,13 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
         Step::Follow(a, b, false) => Command::Unfollow { user: user(*a), other: user(*b) },
         Step::Befriend(a, b, true) => Command::Befriend { user: user(*a), other: user(*b) },
         Step::Befriend(a, b, false) => Command::Unfriend { user: user(*a), other: user(*b) },
-        Step::Post(u, mentions) => {
-            // The most mentions that fit: a mark joins the character before it.
-            let text = "@a\u{301}".repeat(*mentions) + "@u1 @u3 @u5";
-            let text = PostText::parse(&text).or_else(|_| PostText::parse("@u1 @u3")).unwrap();
-            Command::Post { author: user(*u), text }
+        Step::Post(u, mentions) => Command::Post { author: user(*u), text: mentioning(*mentions) },
+        Step::Reply(u, mentions, at) => {
+            let (author, parent) = (user(*u), picked(&world.posts, *at)?);
+            Command::Reply { author, text: mentioning(*mentions), parent }
+        }
+        Step::EditPost(at, mentions) => {
+            Command::EditPost { post: picked(&world.posts, *at)?, text: mentioning(*mentions) }
         }
         Step::DeletePost(at) => Command::DeletePost { post: picked(&world.posts, *at)? },
         Step::Story(u, n) => Command::TellStory {

@@ -1,5 +1,5 @@
-//! Live updates as Server-Sent Events, one stream a user: new posts at home, new mentions, and
-//! stories of friends that come and go.
+//! Live updates as Server-Sent Events, one stream a user: new posts at home, new mentions, what is deleted
+//! and edited of them, whom the user follows, and stories of friends that come and go.
 //!
 //! A stream holds a position and asks the node for what is after it whenever there may be something
 //! new: it keeps no queue, so a slow reader costs at most what was handed to its connection, and is
@@ -14,6 +14,11 @@
 //! That a story is gone is reported when it is not among the stories of friends any more, for
 //! whatever reason, while the stream is open. Such an event has no id: whoever was away when a story
 //! expired knows by its `expires_at`.
+//!
+//! What is deleted, edited or followed has no id either, and nothing keeps it for those who are away. So
+//! the rule for clients is: begin to listen, then read the pages to show; read them again after each
+//! `resync`. A stream that resumes begins with one, and sends one whenever changes may have passed by
+//! unheard: the user's timeline was dropped, they follow others now, or more changed than is kept.
 
 mod lane;
 mod news;
@@ -32,7 +37,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
 use feed::stories::Told;
-use feed::{Refusal, UserId};
+use feed::{Cursor, Page, Refusal, UserId};
 use futures_util::stream;
 use node::{Node, Watch};
 use tokio::sync::watch;
@@ -89,7 +94,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
 ///
 /// `event: post` for a post at home and `event: mention` for a mention, with the post as `data`;
 /// `event: story` for a friend's story, with the story, and `event: story_expired`, with its `id`,
-/// once it has expired or was deleted. Without `Last-Event-ID` the stream begins now.
+/// once it has expired or was deleted. `event: delete`, with its `id`, for a post that was deleted, and
+/// `event: edit`, with the post, for one with a new text, whether the user has it at home or is mentioned
+/// in it; an event for a post that is not shown, or that comes twice, is to be ignored. `event: follow` and
+/// `event: unfollow` with the `id` of whom the user follows or does not follow any more. After
+/// `event: resync` read again what is shown: it may be out of date. Without `Last-Event-ID` the stream
+/// begins now.
 #[utoipa::path(
     get, path = "/v1/users/{user}/events", tag = "timelines",
     params(
@@ -108,10 +118,12 @@ pub(crate) async fn events(
     OneUser(user): OneUser,
     Resume(resume): Resume,
 ) -> Result<Response, Problem> {
-    // The watch begins before the first read: what comes between is heard of.
+    // The watch begins before the first read: what comes between is heard of. From the greeting on that
+    // goes for deletions too, of which only an active timeline hears.
     let begin = move |node: &Node| {
         let user = node.resolve(&user)?;
         let watch = node.watch(user);
+        drop(node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 }));
         Some((user, watch, node.settled(), node.stories_of_friends(user, STORIES_SHOWN)))
     };
     let begun = edge.streams.turn().await.read(&edge.node, begin).await?;
@@ -120,10 +132,14 @@ pub(crate) async fn events(
     let mut greeting = b"retry: 2000\n: connected\nid: ".to_vec();
     position.write(&mut greeting);
     greeting.extend_from_slice(b"\n\n");
+    if resume.is_some() {
+        greeting.extend_from_slice(news::RESYNC);
+    }
     let subscription = Subscription {
         closing: edge.closing.clone(),
         edge,
         user,
+        changes_read: watch.changes_end(),
         watch,
         position,
         shown: shown.into(),
@@ -144,8 +160,8 @@ pub(crate) async fn events(
     Ok(response)
 }
 
-/// One stream: about 1 KiB without its connection, and 24 bytes for each story that is shown, at most
-/// 24 kB.
+/// One stream: about 1 KiB without its connection, 24 bytes for each story that is shown, at most 24 kB,
+/// and 512 bytes for the newest changes of its user.
 struct Subscription {
     edge: Arc<Edge>,
     user: UserId,
@@ -157,6 +173,8 @@ struct Subscription {
     /// The number of mentions, and of changes of stories, up to which all is read.
     mentions_read: Option<u64>,
     stories_read: Option<u64>,
+    /// The number of changes of posts and follows that were sent, or came before the stream.
+    changes_read: u64,
     /// Whether all was read that was there at the last news.
     caught_up: bool,
     /// Before this the stream does not read from the store.
@@ -225,6 +243,7 @@ impl Subscription {
             tokio::time::sleep(VISIBLE_PAUSE).await;
         }
         (self.position, self.shown, self.caught_up) = (news.position, news.shown, !news.more);
+        self.changes_read = news.changes_read;
         Some(chunk)
     }
 
@@ -258,6 +277,8 @@ impl Subscription {
             user: self.user,
             position: self.position,
             settled,
+            changes_read: self.changes_read,
+            changes: self.watch.changes_after(self.changes_read).into(),
             mentions_due: self.mentions_read != Some(mentions),
             stories_due: self.stories_read != Some(stories) || expired,
             shown: Arc::clone(&self.shown),

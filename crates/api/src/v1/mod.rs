@@ -2,6 +2,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod buckets;
+pub(crate) mod context;
 pub(crate) mod events;
 pub(crate) mod follows;
 pub(crate) mod friends;
@@ -21,6 +22,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     follows::route(routes);
     friends::route(routes);
     posts::route(routes);
+    context::route(routes);
     timelines::route(routes);
     stories::route(routes);
     recognise::route(routes);

@@ -242,8 +242,8 @@ impl Events {
         }
     }
 
-    /// The next event as its kind and the text that it tells, or else the id; `None` when the stream
-    /// has ended.
+    /// The next event as its kind and the text that it tells, or else the id, if it has one; `None` when
+    /// the stream has ended.
     pub(crate) fn next(&mut self) -> Option<(String, String)> {
         let block = self.block();
         let [event, data] = block.as_slice() else {
@@ -252,8 +252,8 @@ impl Events {
         };
         let data: Value = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
         let kind = event.strip_prefix("event: ").unwrap();
-        let told = data.get("text").unwrap_or(&data["id"]);
-        Some((kind.to_owned(), told.as_str().unwrap().to_owned()))
+        let told = data.get("text").or(data.get("id")).map(|told| told.as_str().unwrap());
+        Some((kind.to_owned(), told.unwrap_or_default().to_owned()))
     }
 }
 

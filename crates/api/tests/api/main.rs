@@ -7,6 +7,7 @@ mod bad_input;
 mod batch;
 mod buckets;
 mod client;
+mod context;
 mod events;
 mod follows;
 mod friends;

@@ -56,6 +56,7 @@ fn the_description_names_every_path_and_the_page_loads_it() {
             "/v1/buckets/{bucket}/keys",
             "/v1/buckets/{bucket}/keys/{key}",
             "/v1/posts/{id}",
+            "/v1/posts/{id}/context",
             "/v1/recognise",
             "/v1/recognise/samples",
             "/v1/recognise/samples/{id}",

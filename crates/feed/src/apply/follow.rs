@@ -22,7 +22,7 @@ pub(super) fn set(
         txn.count(user, |counts| super::step(&mut counts.following, stands));
         txn.count(other, |counts| super::step(&mut counts.followers, stands));
         txn.total(|totals| super::step_total(&mut totals.follows, stands));
-        effects.push(Effect::FollowingChanged { user });
+        effects.push(Effect::FollowingChanged { user, other, follows: stands });
     }
     Ok(if stands { Done::Followed } else { Done::Unfollowed })
 }

@@ -51,7 +51,11 @@ fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
         }
         Command::Follow { user, other } => follow::set(txn, user, other, true, effects),
         Command::Unfollow { user, other } => follow::set(txn, user, other, false, effects),
-        Command::Post { author, text } => post::publish(txn, stamp, author, text, effects),
+        Command::Post { author, text } => post::publish(txn, stamp, author, text, None, effects),
+        Command::Reply { author, text, parent } => {
+            post::publish(txn, stamp, author, text, Some(*parent), effects)
+        }
+        Command::EditPost { post, text } => post::edit(txn, stamp, *post, text, effects),
         Command::DeletePost { post } => post::delete(txn, *post, effects),
         Command::Befriend { user, other } => friend::set(txn, user, other, true, effects),
         Command::Unfriend { user, other } => friend::set(txn, user, other, false, effects),

@@ -2,13 +2,13 @@
 //! worker may call them. The others may read the store and belong where blocking is allowed.
 
 use feed::timeline::Posted;
-use feed::{Facts, Page, PageOf, PostId, UserId, UserRef};
+use feed::{Facts, Page, PageOf, Post, PostId, UserId, UserRef};
 use rows::{PointTable, Rows as _};
 use store::Store;
 use tokio::sync::watch;
 
 use super::Node;
-use crate::views::Views;
+use crate::views::{Change, News, Views};
 
 /// Where a rendered page begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Node {
     /// Appends a post as JSON if it is in memory; false says nothing about whether there is one.
     pub fn try_post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
         let row = |id: PostId| self.shared.store.point_in_memory(PointTable::Post, id.0);
-        let in_memory = |id| row(id).map(|row| rows::decode(&row));
+        let in_memory = |id| row(id).map(|row| Post::decode(&row));
         self.views().rendered.try_post(in_memory, post, out)
     }
 
@@ -127,7 +127,8 @@ impl Node {
         PageOf::from_scan(scan.unwrap_or_default(), page)
     }
 
-    /// Hears of new posts at home, new mentions, and stories of friends that come or go. May block.
+    /// Hears of new posts at home, new mentions, what changes of them, whom the user follows, and stories
+    /// of friends that come or go. May block.
     #[must_use]
     pub fn watch(&self, user: UserId) -> Watch {
         let news = Some(self.views().watch(self.facts(), user));
@@ -139,8 +140,14 @@ impl Node {
     }
 
     fn append(&self, page: &PageOf<PostId>, out: &mut Vec<u8>) -> PageEnds {
+        self.append_posts(&page.items, out);
+        ends(&page.items, page.more)
+    }
+
+    /// Appends posts as JSON objects joined by commas.
+    pub(crate) fn append_posts(&self, posts: &[PostId], out: &mut Vec<u8>) {
         let start = out.len();
-        for id in &page.items {
+        for id in posts {
             let before = out.len();
             if before > start {
                 out.push(b',');
@@ -150,7 +157,6 @@ impl Node {
                 out.truncate(before);
             }
         }
-        ends(&page.items, page.more)
     }
 }
 
@@ -162,7 +168,7 @@ pub(super) fn ends<I: Copy>(newest_first: &[I], more: bool) -> PageEnds<I> {
 pub struct Watch {
     node: Node,
     user: UserId,
-    news: Option<watch::Receiver<u64>>,
+    news: Option<watch::Receiver<News>>,
 }
 
 impl Watch {
@@ -186,7 +192,22 @@ impl Watch {
     /// The number of mentions of the user since somebody first watched: it has counted those up to
     /// an earlier [`Node::settled`]. What was reported until now is not reported again.
     pub fn mentions(&mut self) -> u64 {
-        self.news.as_mut().map_or(0, |news| *news.borrow_and_update())
+        self.news.as_mut().map_or(0, |news| news.borrow_and_update().mentions)
+    }
+
+    /// How many changes were heard of since somebody first watched the user.
+    #[must_use]
+    pub fn changes_end(&self) -> u64 {
+        self.news.as_ref().map_or(0, |news| news.borrow().end())
+    }
+
+    /// What changed after the first `read` changes, oldest first, each with how many there were up to it:
+    /// the first `read` of the next call. The newest 32 are kept. To be called before the home timeline is
+    /// read, which makes it active and so has later changes heard of: then whoever reads again what they
+    /// show after each [`Change::Missed`] has everything.
+    #[must_use]
+    pub fn changes_after(&self, read: u64) -> Vec<(u64, Change)> {
+        self.news.as_ref().map_or_else(Vec::new, |news| news.borrow().after(read))
     }
 }
 

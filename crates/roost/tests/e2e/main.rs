@@ -17,4 +17,5 @@ mod redis;
 mod serve;
 mod simulate;
 mod support;
+mod threads;
 mod worst_cases;
