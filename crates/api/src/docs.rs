@@ -15,12 +15,12 @@ use utoipa::openapi::{ComponentsBuilder, OpenApi};
 use utoipa::{Modify, OpenApi as _};
 use utoipa_swagger_ui::Config;
 
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::files::Name;
 use crate::guard::Entry;
 use crate::operations;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 use crate::v1::{
     batch, buckets, events, follows, friends, keys, posts, recognise, samples, stories, timelines,
     users,
@@ -31,11 +31,11 @@ const OPENAPI: &str = "/v1/openapi.json";
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", OPENAPI, Entry::Public, description);
     routes.on("GET", "/docs", Entry::Public, || async { Redirect::permanent("/docs/") });
-    routes.on("GET", "/docs/", Entry::Public, |State(edge), headers| {
-        page(edge, String::from("index.html"), headers)
+    routes.on("GET", "/docs/", Entry::Public, |State(state), headers| {
+        page(state, String::from("index.html"), headers)
     });
-    routes.on("GET", "/docs/{*file}", Entry::Public, |State(edge), Name(name), headers| {
-        page(edge, name, headers)
+    routes.on("GET", "/docs/{*file}", Entry::Public, |State(state), Name(name), headers| {
+        page(state, name, headers)
     });
 }
 
@@ -81,12 +81,12 @@ impl Modify for Key {
 }
 
 async fn description(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     static JSON: OnceCell<StaticFile> = OnceCell::const_new();
     let make = || {
-        edge.reads.run(|| {
+        state.reads.run(|| {
             let json = Description::openapi().to_json().unwrap_or_default();
             StaticFile::new("application/json", None, json.into())
         })
@@ -96,21 +96,26 @@ async fn description(
 
 /// A file of the page, all of which are in this program. Each is made when it is first asked for; names
 /// that are none are not kept.
-async fn page(edge: Arc<Edge>, name: String, headers: HeaderMap) -> Result<Response, Problem> {
+async fn page(
+    state: Arc<AppState>,
+    name: String,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
     static FILES: RwLock<BTreeMap<String, Arc<StaticFile>>> = RwLock::new(BTreeMap::new());
     let known = FILES.read().get(&name).cloned();
     if let Some(file) = known {
         return Ok(file.answer(&headers).map(Body::from));
     }
-    let made = edge.reads.run(move || {
+    let made = state.reads.run(move || {
         let file = Arc::new(load(&name)?);
-        Ok::<_, Problem>(Arc::clone(FILES.write().entry(name).or_insert(file)))
+        Ok::<_, ApiError>(Arc::clone(FILES.write().entry(name).or_insert(file)))
     });
     Ok(made.await??.answer(&headers).map(Body::from))
 }
 
-fn load(name: &str) -> Result<StaticFile, Problem> {
+fn load(name: &str) -> Result<StaticFile, ApiError> {
     let found = utoipa_swagger_ui::serve(name, Arc::new(Config::from(OPENAPI)));
-    let file = found.map_err(|error| Problem::internal(&error))?.ok_or_else(Problem::not_found)?;
+    let file =
+        found.map_err(|error| ApiError::internal(&error))?.ok_or_else(ApiError::not_found)?;
     Ok(StaticFile::new(&file.content_type, None, file.bytes.into_owned().into()))
 }

@@ -20,7 +20,7 @@ const MESSAGE_BYTES_MAX: usize = 300;
 
 /// A request that is answered with an error.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
     pub(crate) code: &'static str,
     pub(crate) message: Cow<'static, str>,
@@ -37,7 +37,7 @@ pub(crate) struct ErrorBody<'a> {
     pub(crate) message: &'a str,
 }
 
-impl Problem {
+impl ApiError {
     fn new(status: StatusCode, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
         let mut message = message.into();
         if message.len() > MESSAGE_BYTES_MAX {
@@ -173,7 +173,7 @@ impl Problem {
     }
 }
 
-impl From<Refusal> for Problem {
+impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         let status = match refusal {
             Refusal::UserNotFound
@@ -202,7 +202,7 @@ impl From<Refusal> for Problem {
     }
 }
 
-impl From<KeyRefusal> for Problem {
+impl From<KeyRefusal> for ApiError {
     fn from(refusal: KeyRefusal) -> Self {
         if refusal == KeyRefusal::Busy {
             return Self::overloaded();
@@ -229,7 +229,7 @@ impl From<KeyRefusal> for Problem {
     }
 }
 
-impl From<SubmitError> for Problem {
+impl From<SubmitError> for ApiError {
     fn from(error: SubmitError) -> Self {
         match error {
             SubmitError::Busy => Self::overloaded(),
@@ -238,7 +238,7 @@ impl From<SubmitError> for Problem {
     }
 }
 
-impl From<ReadError> for Problem {
+impl From<ReadError> for ApiError {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Overloaded => Self::overloaded(),
@@ -259,7 +259,7 @@ fn retry_after() -> &'static str {
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.to_json().into_response();
         *response.status_mut() = self.status;
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn those_refused_at_once_are_not_sent_back_at_once() {
         let after = |_| {
-            let response = Problem::overloaded().into_response();
+            let response = ApiError::overloaded().into_response();
             let after = response.headers()[RETRY_AFTER].to_str().unwrap().to_owned();
             after.parse::<u64>().unwrap()
         };

@@ -18,12 +18,12 @@ use hyper::body::Body as _;
 use pin_project_lite::pin_project;
 
 use crate::auth;
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::held::Holding;
 use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
 use crate::metrics::RouteCounters;
 use crate::seats::Seat;
-use crate::state::Edge;
+use crate::state::AppState;
 use edge::LineGate;
 
 /// Who may reach a handler, and with what.
@@ -53,33 +53,33 @@ impl<H> Guarded<H> {
     }
 }
 
-fn admit(entry: Entry, request: &Request, edge: &Edge) -> Result<(), Problem> {
+fn admit(entry: Entry, request: &Request, state: &AppState) -> Result<(), ApiError> {
     let public = entry == Entry::Public;
-    auth::admit(&edge.access, public, request.version(), request.uri(), request.headers())?;
+    auth::admit(&state.access, public, request.version(), request.uri(), request.headers())?;
     if !public && let Some(seat) = request.extensions().get::<Arc<Seat>>() {
         seat.admit();
     }
     if entry == Entry::Plain && request.uri().query().is_some_and(|query| !query.is_empty()) {
-        return Err(Problem::bad_request("this path takes no query parameters"));
+        return Err(ApiError::bad_request("this path takes no query parameters"));
     }
     Ok(())
 }
 
-impl<H, T> Handler<T, Arc<Edge>> for Guarded<H>
+impl<H, T> Handler<T, Arc<AppState>> for Guarded<H>
 where
-    H: Handler<T, Arc<Edge>>,
+    H: Handler<T, Arc<AppState>>,
 {
     type Future = Answer<H::Future>;
 
-    fn call(self, request: Request, edge: Arc<Edge>) -> Self::Future {
+    fn call(self, request: Request, state: Arc<AppState>) -> Self::Future {
         let started = Instant::now();
         // What anybody may load is the same bytes for all.
-        let counted = (self.entry != Entry::Public).then(|| Arc::clone(&edge));
-        let run = match admit(self.entry, &request, &edge) {
-            Ok(()) => Run::Handler { future: self.handler.call(request, edge) },
-            Err(problem) => Run::Refused { response: Some(problem.into_response()) },
+        let counted = (self.entry != Entry::Public).then(|| Arc::clone(&state));
+        let run = match admit(self.entry, &request, &state) {
+            Ok(()) => Run::Handler { future: self.handler.call(request, state) },
+            Err(error) => Run::Refused { response: Some(error.into_response()) },
         };
-        Answer { run, started, counters: self.counters, edge: counted }
+        Answer { run, started, counters: self.counters, state: counted }
     }
 }
 
@@ -91,7 +91,7 @@ pin_project! {
         started: Instant,
         counters: Arc<RouteCounters>,
         // Whose answers reserve memory.
-        edge: Option<Arc<Edge>>,
+        state: Option<Arc<AppState>>,
     }
 }
 
@@ -115,8 +115,8 @@ impl<F: Future<Output = Response>> Future for Answer<F> {
                 None => unreachable!("a future is not polled after it is done"),
             },
         };
-        let mut response = match this.edge {
-            Some(edge) => hold(&edge.memory, response),
+        let mut response = match this.state {
+            Some(state) => hold(&state.memory, response),
             None => response,
         };
         let no_store = HeaderValue::from_static("no-store");
@@ -145,6 +145,6 @@ fn hold(memory: &RequestMemory, response: Response) -> Response {
     };
     match memory.reserve(bytes) {
         Ok(held) => response.map(|body| Body::new(Holding::new(body, held))),
-        Err(problem) => problem.into_response(),
+        Err(error) => error.into_response(),
     }
 }

@@ -14,8 +14,8 @@ use serde::{Deserialize, de};
 use sha2::{Digest as _, Sha256};
 
 use crate::body::read_body;
-use crate::error::Problem;
-use crate::state::Edge;
+use crate::error::ApiError;
+use crate::state::AppState;
 
 /// Most bytes of a body where nothing else is said, and of a line of a batch.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1_024;
@@ -27,7 +27,7 @@ pub(crate) fn decimal(text: &str) -> Option<u64> {
 }
 
 /// A person as named in paths and batches: a number or `@handle`.
-pub(crate) fn user(text: &str) -> Result<UserRef, Problem> {
+pub(crate) fn user(text: &str) -> Result<UserRef, ApiError> {
     match text.strip_prefix('@') {
         Some(handle) => Ok(UserRef::Handle(Handle::parse(handle)?)),
         None => user_number(decimal(text)),
@@ -35,28 +35,28 @@ pub(crate) fn user(text: &str) -> Result<UserRef, Problem> {
 }
 
 /// A person's number, if it can be one.
-pub(crate) fn user_number(number: Option<u64>) -> Result<UserRef, Problem> {
+pub(crate) fn user_number(number: Option<u64>) -> Result<UserRef, ApiError> {
     let id = number.and_then(|number| u32::try_from(number).ok());
-    let id = id.ok_or_else(|| Problem::bad_request("a user is a number or @handle"))?;
+    let id = id.ok_or_else(|| ApiError::bad_request("a user is a number or @handle"))?;
     Ok(UserRef::Id(UserId(id)))
 }
 
 /// A post's number, if it can be one.
-pub(crate) fn post_number(number: Option<u64>) -> Result<PostId, Problem> {
+pub(crate) fn post_number(number: Option<u64>) -> Result<PostId, ApiError> {
     let id = number.filter(|id| *id <= ids::STAMP_MAX.0);
-    id.map(PostId).ok_or_else(|| Problem::bad_request("a post is a number of at most 63 bits"))
+    id.map(PostId).ok_or_else(|| ApiError::bad_request("a post is a number of at most 63 bits"))
 }
 
 /// A story's number, if it can be one.
-pub(crate) fn story_number(number: Option<u64>) -> Result<StoryId, Problem> {
+pub(crate) fn story_number(number: Option<u64>) -> Result<StoryId, ApiError> {
     let id = number.filter(|id| *id <= ids::STAMP_MAX.0);
-    id.map(StoryId).ok_or_else(|| Problem::bad_request("a story is a number of at most 63 bits"))
+    id.map(StoryId).ok_or_else(|| ApiError::bad_request("a story is a number of at most 63 bits"))
 }
 
 /// A sample's number, if it can be one.
-pub(crate) fn sample_number(number: Option<u64>) -> Result<SampleId, Problem> {
+pub(crate) fn sample_number(number: Option<u64>) -> Result<SampleId, ApiError> {
     let id = number.filter(|id| *id <= ids::STAMP_MAX.0);
-    id.map(SampleId).ok_or_else(|| Problem::bad_request("a sample is a number of at most 63 bits"))
+    id.map(SampleId).ok_or_else(|| ApiError::bad_request("a sample is a number of at most 63 bits"))
 }
 
 /// The person in the path.
@@ -75,81 +75,82 @@ pub(crate) struct OneStory(pub(crate) StoryId);
 pub(crate) struct OneSample(pub(crate) SampleId);
 
 impl<S: Send + Sync> FromRequestParts<S> for OneUser {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self(path::<Param<UserRef>>(parts).await?.0?))
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for TwoUsers {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let (user, other) = path::<(Param<UserRef>, Param<UserRef>)>(parts).await?;
         Ok(Self(user.0?, other.0?))
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for OnePost {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self(path::<Param<PostId>>(parts).await?.0?))
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for OneStory {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self(path::<Param<StoryId>>(parts).await?.0?))
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for OneSample {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self(path::<Param<SampleId>>(parts).await?.0?))
     }
 }
 
 /// The parameters of the path. Only bytes that are not UTF-8 make it fail.
-pub(crate) async fn path<T: DeserializeOwned + Send>(parts: &mut Parts) -> Result<T, Problem> {
+pub(crate) async fn path<T: DeserializeOwned + Send>(parts: &mut Parts) -> Result<T, ApiError> {
     let parameters = Path::<T>::from_request_parts(parts, &()).await;
-    let Path(parameters) = parameters.map_err(|_| Problem::bad_request("the path is not UTF-8"))?;
+    let Path(parameters) =
+        parameters.map_err(|_| ApiError::bad_request("the path is not UTF-8"))?;
     Ok(parameters)
 }
 
-/// A parameter that carries its own problem: deserialising it never fails, so that the problem
+/// A parameter that carries its own error: deserialising it never fails, so that the error
 /// reaches the caller as it is.
-struct Param<T>(Result<T, Problem>);
+struct Param<T>(Result<T, ApiError>);
 
 trait FromParam: Sized {
-    fn from_param(text: &str) -> Result<Self, Problem>;
+    fn from_param(text: &str) -> Result<Self, ApiError>;
 }
 
 impl FromParam for UserRef {
-    fn from_param(text: &str) -> Result<Self, Problem> {
+    fn from_param(text: &str) -> Result<Self, ApiError> {
         user(text)
     }
 }
 
 impl FromParam for PostId {
-    fn from_param(text: &str) -> Result<Self, Problem> {
+    fn from_param(text: &str) -> Result<Self, ApiError> {
         post_number(decimal(text))
     }
 }
 
 impl FromParam for StoryId {
-    fn from_param(text: &str) -> Result<Self, Problem> {
+    fn from_param(text: &str) -> Result<Self, ApiError> {
         story_number(decimal(text))
     }
 }
 
 impl FromParam for SampleId {
-    fn from_param(text: &str) -> Result<Self, Problem> {
+    fn from_param(text: &str) -> Result<Self, ApiError> {
         sample_number(decimal(text))
     }
 }
@@ -180,14 +181,14 @@ pub(crate) struct Input<T> {
     pub(crate) _held: Reservation,
 }
 
-impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Input<T> {
-    type Rejection = Problem;
+impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Input<T> {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &Arc<AppState>) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         require_media_type(&parts.headers, "application/json")?;
         let key = idempotency_key(&parts.headers)?;
-        let given = read_body(body, BODY_BYTES_MAX, &edge.memory).await?;
+        let given = read_body(body, BODY_BYTES_MAX, &state.memory).await?;
         let idempotency = key.map(|key| digest(&parts.method, &parts.uri, key, given.bytes()));
         let body = object(given.bytes())?;
         Ok(Self { body, idempotency, _held: given.into_reservation() })
@@ -198,9 +199,9 @@ impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Input<T> {
 pub(crate) struct Once(pub(crate) Option<Idempotency>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Once {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let key = idempotency_key(&parts.headers)?;
         let about = parts.uri.query().unwrap_or("");
         Ok(Self(key.map(|key| digest(&parts.method, &parts.uri, key, about.as_bytes()))))
@@ -211,11 +212,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Once {
 pub(crate) fn require_media_type(
     headers: &HeaderMap,
     expected: &'static str,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     if media_type(headers).eq_ignore_ascii_case(expected) {
         Ok(())
     } else {
-        Err(Problem::unsupported_media_type(expected))
+        Err(ApiError::unsupported_media_type(expected))
     }
 }
 
@@ -226,24 +227,26 @@ pub(crate) fn media_type(headers: &HeaderMap) -> &str {
 }
 
 /// The `Idempotency-Key`, if there is one.
-pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&[u8]>, Problem> {
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&[u8]>, ApiError> {
     let mut keys = headers.get_all("idempotency-key").iter();
     match (keys.next(), keys.next()) {
         (None, _) => Ok(None),
         (Some(key), None) => checked_key(key.as_bytes()).map(Some),
         (Some(_), Some(_)) => {
-            Err(Problem::bad_idempotency_key("there is more than one Idempotency-Key"))
+            Err(ApiError::bad_idempotency_key("there is more than one Idempotency-Key"))
         }
     }
 }
 
 /// Checks the form of an idempotency key.
-pub(crate) fn checked_key(key: &[u8]) -> Result<&[u8], Problem> {
+pub(crate) fn checked_key(key: &[u8]) -> Result<&[u8], ApiError> {
     let right_length = (1..=limits::IDEMPOTENCY_KEY_BYTES_MAX).contains(&key.len());
     if right_length && key.iter().all(u8::is_ascii_graphic) {
         Ok(key)
     } else {
-        Err(Problem::bad_idempotency_key("an Idempotency-Key is 1 to 255 visible ASCII characters"))
+        Err(ApiError::bad_idempotency_key(
+            "an Idempotency-Key is 1 to 255 visible ASCII characters",
+        ))
     }
 }
 
@@ -272,11 +275,11 @@ fn first<const N: usize>(digest: &[u8]) -> [u8; N] {
 
 /// Reads a JSON object. The first byte is looked at because an array of the fields in order would
 /// pass otherwise.
-pub(crate) fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Problem> {
+pub(crate) fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, ApiError> {
     if json.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Problem::bad_json("a JSON object is expected"));
+        return Err(ApiError::bad_json("a JSON object is expected"));
     }
-    serde_json::from_slice(json).map_err(|error| Problem::bad_json(error.to_string()))
+    serde_json::from_slice(json).map_err(|error| ApiError::bad_json(error.to_string()))
 }
 
 /// For fields that may be absent but, if they are there, must hold a value: `null` is refused.

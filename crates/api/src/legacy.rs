@@ -9,12 +9,12 @@ use axum::response::Response;
 use feed::{Command, Cursor, Done, Page, PostText, Refusal, SetTable, UserId, UserRef, limits};
 use node::{Node, PageEnds};
 
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::guard::Entry;
 use crate::input::{decimal, path, user_number};
 use crate::page::{json, push_number};
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 use crate::v1::timelines::opened;
 
 /// Posts on a home page.
@@ -35,9 +35,9 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 pub(crate) struct Number(UserRef);
 
 impl<S: Send + Sync> FromRequestParts<S> for Number {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let id: String = path(parts).await?;
         Ok(Self(user_number(decimal(&id))?))
     }
@@ -59,15 +59,15 @@ enum Mention {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Tweet {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let (id, kind, other, text): (String, String, String, String) = path(parts).await?;
         let mention = match kind.as_str() {
             "0" => Mention::No,
             "1" => Mention::First,
             "2" => Mention::Within,
-            _ => return Err(Problem::bad_request("a type is 0, 1 or 2")),
+            _ => return Err(ApiError::bad_request("a type is 0, 1 or 2")),
         };
         let (author, other) = (user_number(decimal(&id))?, user_number(decimal(&other))?);
         Ok(Self { author, mention, other, text })
@@ -76,14 +76,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Tweet {
 
 /// Answers `{"id":"..."}`, of the same length for every post.
 pub(crate) async fn tweet(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     tweet: Tweet,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let Tweet { author, mention, other, text } = tweet;
     let text = match mention {
         Mention::No => text,
         Mention::First | Mention::Within => {
-            let handle = edge.read(move |node| {
+            let handle = state.read(move |node| {
                 let user = node.facts().user(node.resolve(&other)?)?;
                 Some(user.handle.as_str().to_owned())
             });
@@ -91,7 +91,7 @@ pub(crate) async fn tweet(
         }
     };
     let command = Command::Post { author, text: PostText::parse(&text)? };
-    let (Done::Posted(post), _) = edge.submit(command, None).await? else {
+    let (Done::Posted(post), _) = state.submit(command, None).await? else {
         unreachable!("posting posts");
     };
     let mut out = b"{\"id\":\"".to_vec();
@@ -112,27 +112,27 @@ fn mentioning(handle: &str, mention: Mention, text: &str) -> String {
 }
 
 pub(crate) async fn homepage(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     Number(user): Number,
-) -> Result<Response, Problem> {
-    newest(&edge, user, HOME_POSTS, Node::home).await
+) -> Result<Response, ApiError> {
+    newest(&state, user, HOME_POSTS, Node::home).await
 }
 
 pub(crate) async fn mentions_feed(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     Number(user): Number,
-) -> Result<Response, Problem> {
-    newest(&edge, user, MENTIONS, Node::mentions).await
+) -> Result<Response, ApiError> {
+    newest(&state, user, MENTIONS, Node::mentions).await
 }
 
 async fn newest(
-    edge: &Edge,
+    state: &AppState,
     user: UserRef,
     limit: usize,
     read: fn(&Node, UserId, &Page, &mut Vec<u8>) -> PageEnds,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let page = Page { cursor: Cursor::Newest, limit };
-    let found = edge.read(move |node| {
+    let found = state.read(move |node| {
         let user = node.resolve(&user)?;
         let mut out = opened(limit);
         read(node, user, &page, &mut out);
@@ -144,11 +144,11 @@ async fn newest(
 
 /// The first followers by number.
 pub(crate) async fn followers(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     Number(user): Number,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let span = feed::Span { limit: FOLLOWERS, ..feed::Span::ALL };
-    let found = edge.read(move |node| {
+    let found = state.read(move |node| {
         let user = node.resolve(&user)?;
         Some(node.facts().people(SetTable::Followers, user, span))
     });

@@ -1,4 +1,4 @@
-//! The HTTP edge: turns requests into commands and reads of a [`node::Node`], and outcomes into
+//! The HTTP API: turns requests into commands and reads of a [`node::Node`], and outcomes into
 //! answers.
 //!
 //! - [`serve()`] accepts connections and ends them in good order; [`router`] is the same API without
@@ -6,7 +6,7 @@
 //! - `v1/<noun>.rs` holds the handlers of one noun; `error.rs` is the only place where a refusal becomes a
 //!   status; `guard.rs` runs before and after every handler; `state.rs` is what all handlers share.
 //!
-//! The edge owns no state of the feed. It holds its options, its counters, and the permits that
+//! It owns no state of the feed. It holds its options, its counters, and the permits that
 //! bound connections and blocking reads, and the budgets of requests' memory. **Invariant:** nothing here
 //! grows with the number of requests that wait: beyond a bound they are refused with 503.
 

@@ -105,7 +105,7 @@ impl HttpMetrics {
 
 /// What `/metrics` reads when asked.
 pub(crate) struct Sampled {
-    /// The counters of the edge.
+    /// The counters of the routes.
     pub(crate) http: Arc<HttpMetrics>,
     /// The node, for its sizes.
     pub(crate) node: Node,

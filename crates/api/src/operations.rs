@@ -7,11 +7,11 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::page::json;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/healthz", Entry::Public, health);
@@ -30,9 +30,9 @@ pub(crate) async fn health() -> Response {
     get, path = "/readyz", tag = "operations", security(()),
     responses((status = 200), (status = 503, description = "`stopping`", body = ErrorBody))
 )]
-pub(crate) async fn readiness(State(edge): State<Arc<Edge>>) -> Result<Response, Problem> {
-    if *edge.closing.borrow() {
-        return Err(Problem::stopping());
+pub(crate) async fn readiness(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
+    if *state.closing.borrow() {
+        return Err(ApiError::stopping());
     }
     Ok(json(b"{\"ok\":true}".to_vec()))
 }
@@ -42,13 +42,13 @@ pub(crate) async fn readiness(State(edge): State<Arc<Edge>>) -> Result<Response,
     get, path = "/metrics", tag = "operations",
     responses((status = 200, content_type = "application/openmetrics-text"))
 )]
-pub(crate) async fn metrics(State(edge): State<Arc<Edge>>) -> Result<Response, Problem> {
-    let sampled = Arc::clone(&edge);
-    let text = edge.reads.run(move || {
+pub(crate) async fn metrics(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
+    let sampled = Arc::clone(&state);
+    let text = state.reads.run(move || {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &sampled.registry).map(|()| text)
     });
-    let text = text.await?.map_err(|error| Problem::internal(&error))?;
+    let text = text.await?.map_err(|error| ApiError::internal(&error))?;
     let mut response = text.into_response();
     let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));

@@ -13,7 +13,7 @@ use axum::response::Response;
 use feed::{Cursor, Order, Page, Span, UserRef, ids, limits};
 use node::PageEnds;
 
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::input::{decimal, user};
 
 /// Room for both links of a page, roughly.
@@ -67,9 +67,9 @@ pub(crate) struct Asked<const MAX: usize, const DEFAULT: usize = { limits::PAGE_
 impl<const MAX: usize, const DEFAULT: usize, S: Send + Sync> FromRequestParts<S>
     for Asked<MAX, DEFAULT>
 {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let (place, limit) = parse(parts.uri.query().unwrap_or(""), MAX, DEFAULT)?;
         Ok(Self { place, limit, reader: None, uri: parts.uri.clone() })
     }
@@ -79,9 +79,9 @@ impl<const MAX: usize, const DEFAULT: usize, S: Send + Sync> FromRequestParts<S>
 pub(crate) struct AskedAs<const MAX: usize>(pub(crate) Asked<MAX>);
 
 impl<const MAX: usize, S: Send + Sync> FromRequestParts<S> for AskedAs<MAX> {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let (reader, rest) = split_reader(parts.uri.query().unwrap_or(""))?;
         let (place, limit) = parse(&rest, MAX, limits::PAGE_DEFAULT)?;
         Ok(Self(Asked { place, limit, reader, uri: parts.uri.clone() }))
@@ -94,46 +94,46 @@ pub(crate) struct As(pub(crate) Option<UserRef>);
 impl As {
     /// # Errors
     /// Bad request if nobody is named.
-    pub(crate) fn required(reader: Option<UserRef>) -> Result<UserRef, Problem> {
-        reader.ok_or_else(|| Problem::bad_request("say in whose name: as=USER in the query"))
+    pub(crate) fn required(reader: Option<UserRef>) -> Result<UserRef, ApiError> {
+        reader.ok_or_else(|| ApiError::bad_request("say in whose name: as=USER in the query"))
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for As {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         match split_reader(parts.uri.query().unwrap_or(""))? {
             (reader, rest) if rest.is_empty() => Ok(Self(reader)),
-            _ => Err(Problem::bad_request("the only parameter is as")),
+            _ => Err(ApiError::bad_request("the only parameter is as")),
         }
     }
 }
 
 /// Takes `as` out of a query: who it names, and the query without it.
-fn split_reader(query: &str) -> Result<(Option<UserRef>, String), Problem> {
+fn split_reader(query: &str) -> Result<(Option<UserRef>, String), ApiError> {
     let (mut reader, mut rest) = (None, form_urlencoded::Serializer::new(String::new()));
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         if name != "as" {
             rest.append_pair(&name, &value);
         } else if reader.replace(user(&value)?).is_some() {
-            return Err(Problem::bad_request("a query parameter is given twice"));
+            return Err(ApiError::bad_request("a query parameter is given twice"));
         }
     }
     Ok((reader, rest.finish()))
 }
 
-fn parse(query: &str, limit_max: usize, limit_default: usize) -> Result<(Place, usize), Problem> {
+fn parse(query: &str, limit_max: usize, limit_default: usize) -> Result<(Place, usize), ApiError> {
     let (mut limit, mut before, mut after) = (None, None, None);
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let slot = match &*name {
             "limit" => &mut limit,
             "before" => &mut before,
             "after" => &mut after,
-            _ => return Err(Problem::bad_request("known parameters are limit, before and after")),
+            _ => return Err(ApiError::bad_request("known parameters are limit, before and after")),
         };
         if slot.replace(decimal(&value)).is_some() {
-            return Err(Problem::bad_request("a query parameter is given twice"));
+            return Err(ApiError::bad_request("a query parameter is given twice"));
         }
     }
     let limit = match limit {
@@ -141,20 +141,20 @@ fn parse(query: &str, limit_max: usize, limit_default: usize) -> Result<(Place, 
         Some(limit) => limit
             .and_then(|limit| usize::try_from(limit).ok())
             .filter(|limit| (1..=limit_max).contains(limit))
-            .ok_or_else(|| Problem::bad_request(format!("a limit is 1 to {limit_max}")))?,
+            .ok_or_else(|| ApiError::bad_request(format!("a limit is 1 to {limit_max}")))?,
     };
     let place = match (before, after) {
         (None, None) => Place::Start,
         (Some(before), None) => Place::Before(cursor(before)?),
         (None, Some(after)) => Place::After(cursor(after)?),
-        (Some(_), Some(_)) => return Err(Problem::bad_cursor("give before or after, not both")),
+        (Some(_), Some(_)) => return Err(ApiError::bad_cursor("give before or after, not both")),
     };
     Ok((place, limit))
 }
 
-fn cursor(id: Option<u64>) -> Result<u64, Problem> {
+fn cursor(id: Option<u64>) -> Result<u64, ApiError> {
     id.filter(|id| *id <= ids::STAMP_MAX.0)
-        .ok_or_else(|| Problem::bad_cursor("a cursor is an id as this server gave it out"))
+        .ok_or_else(|| ApiError::bad_cursor("a cursor is an id as this server gave it out"))
 }
 
 impl<const MAX: usize, const DEFAULT: usize> Asked<MAX, DEFAULT> {
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     fn check(query: &str, expect: Result<(Place, usize), &str>) {
-        let parsed = parse(query, 100, 20).map_err(|problem| problem.code);
+        let parsed = parse(query, 100, 20).map_err(|error| error.code);
         assert_eq!(parsed, expect, "{query:?}");
     }
 
@@ -318,7 +318,7 @@ mod tests {
     fn the_name_in_which_a_page_is_asked_for_is_taken_out_of_its_query() {
         let check = |query: &str, expect: Result<(Option<UserRef>, &str), &str>| {
             let expect = expect.map(|(reader, rest)| (reader, rest.to_owned()));
-            assert_eq!(split_reader(query).map_err(|problem| problem.code), expect, "{query:?}");
+            assert_eq!(split_reader(query).map_err(|error| error.code), expect, "{query:?}");
         };
         let id = Some(UserRef::Id(feed::UserId(7)));
         let ada = feed::Handle::parse("ada").unwrap();

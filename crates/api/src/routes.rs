@@ -10,11 +10,11 @@ use edge::{Access, FileSource};
 use node::Node;
 use tokio::sync::watch;
 
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::guard::{Entry, Guarded};
 use crate::memory::RequestMemory;
 use crate::metrics::HttpMetrics;
-use crate::state::Edge;
+use crate::state::AppState;
 use crate::{ApiOptions, docs, files, legacy, operations, v1};
 
 /// All routes over `node`.
@@ -26,12 +26,12 @@ pub(crate) fn routes(
 ) -> Router {
     let metrics = Arc::new(HttpMetrics::default());
     let pages = options.pages.take();
-    let edge = Edge::new(node, options, closing, memory, &metrics);
-    routes_of(Arc::new(edge), pages, &metrics)
+    let state = AppState::new(node, options, closing, memory, &metrics);
+    routes_of(Arc::new(state), pages, &metrics)
 }
 
 pub(crate) fn routes_of(
-    edge: Arc<Edge>,
+    state: Arc<AppState>,
     pages: Option<Arc<dyn FileSource>>,
     metrics: &HttpMetrics,
 ) -> Router {
@@ -42,15 +42,15 @@ pub(crate) fn routes_of(
     if let Some(pages) = pages {
         files::route(&mut routes, pages);
     }
-    if edge.access == Access::Open {
+    if state.access == Access::Open {
         legacy::route(&mut routes);
     }
-    routes.finish(edge)
+    routes.finish(state)
 }
 
 /// Routes under construction.
 pub(crate) struct Routes<'a> {
-    router: Router<Arc<Edge>>,
+    router: Router<Arc<AppState>>,
     metrics: &'a HttpMetrics,
 }
 
@@ -63,7 +63,7 @@ impl Routes<'_> {
         entry: Entry,
         handler: H,
     ) where
-        H: Handler<T, Arc<Edge>>,
+        H: Handler<T, Arc<AppState>>,
         T: 'static,
     {
         let known = Method::from_bytes(method.as_bytes()).map(MethodFilter::try_from);
@@ -73,10 +73,10 @@ impl Routes<'_> {
         self.router = router.route(path, on(filter, handler));
     }
 
-    fn finish(self, edge: Arc<Edge>) -> Router {
+    fn finish(self, state: Arc<AppState>) -> Router {
         let guarded = |name| self.metrics.route("*", name);
-        let nothing = || async { Problem::not_found() };
-        let other = || async { Problem::method_not_allowed() };
+        let nothing = || async { ApiError::not_found() };
+        let other = || async { ApiError::method_not_allowed() };
         self.router
             .fallback(Guarded::new(nothing, Entry::Nowhere, guarded("unknown path")))
             .method_not_allowed_fallback(Guarded::new(
@@ -84,6 +84,6 @@ impl Routes<'_> {
                 Entry::Nowhere,
                 guarded("unknown method"),
             ))
-            .with_state(edge)
+            .with_state(state)
     }
 }

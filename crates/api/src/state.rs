@@ -11,7 +11,7 @@ use prometheus_client::registry::Registry;
 use tokio::sync::{Semaphore, watch};
 
 use crate::ApiOptions;
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::memory::RequestMemory;
 use crate::metrics::{HttpMetrics, Sampled};
 use crate::v1::events::StreamReads;
@@ -22,7 +22,7 @@ use crate::v1::users::mark_replay;
 const DONE_READS_MAX: usize = 8;
 
 /// What all handlers share.
-pub(crate) struct Edge {
+pub(crate) struct AppState {
     pub(crate) node: Node,
     pub(crate) access: Access,
     /// How long a story lives if the caller does not say.
@@ -37,7 +37,7 @@ pub(crate) struct Edge {
     pub(crate) closing: watch::Receiver<bool>,
 }
 
-impl Edge {
+impl AppState {
     pub(crate) fn new(
         node: Node,
         options: ApiOptions,
@@ -70,7 +70,7 @@ impl Edge {
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, ApiError> {
         let node = self.node.clone();
         Ok(self.reads.run(move || read(&node)).await?)
     }
@@ -80,7 +80,7 @@ impl Edge {
     pub(crate) async fn read_done<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, ApiError> {
         let Ok(turn) = Arc::clone(&self.done_reads).acquire_owned().await else {
             unreachable!("the semaphore is never closed");
         };
@@ -89,7 +89,7 @@ impl Edge {
             let _turn = turn;
             read(&node)
         });
-        read.await.map_err(|error| Problem::internal(&error))
+        read.await.map_err(|error| ApiError::internal(&error))
     }
 
     /// Submits a command; tells what it did and whether it had done so before.
@@ -97,7 +97,7 @@ impl Edge {
         &self,
         command: Command,
         idempotency: Option<Idempotency>,
-    ) -> Result<(Done, bool), Problem> {
+    ) -> Result<(Done, bool), ApiError> {
         let reply = self.node.submit(Request { command, idempotency }).await?;
         Ok((reply.outcome?, reply.replayed))
     }
@@ -107,7 +107,7 @@ impl Edge {
         &self,
         command: Command,
         idempotency: Option<Idempotency>,
-    ) -> Result<Response, Problem> {
+    ) -> Result<Response, ApiError> {
         let (_, replayed) = self.submit(command, idempotency).await?;
         Ok(mark_replay(StatusCode::NO_CONTENT.into_response(), replayed))
     }

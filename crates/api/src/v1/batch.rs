@@ -29,13 +29,13 @@ use hyper::body::Body as _;
 use node::{Node, Reservation, SubmitError};
 use tokio::time::Sleep;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::{BODY_BYTES_MAX, idempotency_key, require_media_type};
 use crate::memory::{RequestMemory, held_until_sent};
 use crate::page::push_number;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 
 const NDJSON: &str = "application/x-ndjson";
 /// Lines of a chunk.
@@ -73,14 +73,14 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     )
 )]
 pub(crate) async fn batch(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     require_media_type(request.headers(), NDJSON)?;
     if idempotency_key(request.headers())?.is_some() {
-        return Err(Problem::bad_idempotency_key("the lines of a batch carry their own keys"));
+        return Err(ApiError::bad_idempotency_key("the lines of a batch carry their own keys"));
     }
-    let results = Results::new(&edge, request.into_body());
+    let results = Results::new(&state, request.into_body());
     let mut response = Response::new(Body::from_stream(results));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(NDJSON));
     Ok(response)
@@ -109,14 +109,14 @@ struct Submitted {
 }
 
 impl Results {
-    fn new(edge: &Edge, body: Body) -> Self {
+    fn new(state: &AppState, body: Body) -> Self {
         Self {
-            node: edge.node.clone(),
-            memory: edge.memory.clone(),
-            story_life: edge.story_life,
+            node: state.node.clone(),
+            memory: state.memory.clone(),
+            story_life: state.story_life,
             body: Some(body),
-            input: Input::new(&edge.memory),
-            chunk: Chunk::new(&edge.memory),
+            input: Input::new(&state.memory),
+            chunk: Chunk::new(&state.memory),
             submitted: None,
             patience: None,
         }
@@ -153,7 +153,7 @@ impl Results {
         let sleep = || Box::pin(tokio::time::sleep(PATIENCE));
         std::task::ready!(self.patience.get_or_insert_with(sleep).as_mut().poll(cx));
         self.body = None;
-        self.chunk.fail(Problem::body_too_slow(), self.input.lines + 1);
+        self.chunk.fail(ApiError::body_too_slow(), self.input.lines + 1);
         Poll::Ready(())
     }
 }
@@ -161,7 +161,7 @@ impl Results {
 impl Results {
     /// Ends a batch for which there is no memory at all.
     fn give_up(&mut self) {
-        self.chunk.fail(Problem::overloaded(), self.input.lines + 1);
+        self.chunk.fail(ApiError::overloaded(), self.input.lines + 1);
         self.body = None;
         self.input = Input::new(&self.memory);
     }
@@ -234,7 +234,7 @@ impl Input {
             let (line, after) = rest.split_at(end.unwrap_or(rest.len()));
             let length = self.begun.len() + line.len();
             if length > BODY_BYTES_MAX {
-                chunk.fail(Problem::line_too_long(BODY_BYTES_MAX), self.lines + 1);
+                chunk.fail(ApiError::line_too_long(BODY_BYTES_MAX), self.lines + 1);
                 *self = Self::new(memory);
                 return false;
             }
@@ -268,7 +268,7 @@ impl Input {
         if chunk.hold(self.begun.len(), memory) {
             chunk.take(&self.begun, self.lines + 1, story_life);
         } else {
-            chunk.fail(Problem::overloaded(), self.lines + 1);
+            chunk.fail(ApiError::overloaded(), self.lines + 1);
         }
         *self = Self::new(memory);
     }
@@ -278,7 +278,7 @@ impl Input {
 struct Chunk {
     requests: Vec<node::Request>,
     /// Each with its place among all lines of the chunk and its number in the batch.
-    failures: Vec<(usize, u64, Problem)>,
+    failures: Vec<(usize, u64, ApiError)>,
     bytes: usize,
     held: Reservation,
     /// There was no memory for a further line.
@@ -318,12 +318,12 @@ impl Chunk {
         self.bytes += line.len();
         match line::parse(line, story_life) {
             Ok(request) => self.requests.push(request),
-            Err(problem) => self.fail(problem, number),
+            Err(error) => self.fail(error, number),
         }
     }
 
-    fn fail(&mut self, problem: Problem, number: u64) {
-        self.failures.push((self.lines(), number, problem));
+    fn fail(&mut self, error: ApiError, number: u64) {
+        self.failures.push((self.lines(), number, error));
     }
 }
 
@@ -339,7 +339,7 @@ async fn submit(node: Node, chunk: Chunk) -> Submitted {
     let mut out = Vec::with_capacity(lines * 32);
     for place in 0..lines {
         match failures.next_if(|(at, _, _)| *at == place) {
-            Some((_, number, problem)) => write_failure(&problem, Some(number), &mut out),
+            Some((_, number, error)) => write_failure(&error, Some(number), &mut out),
             None => write_reply(&mut replies, &mut out),
         }
     }
@@ -352,7 +352,7 @@ fn write_reply(replies: &mut Result<std::vec::IntoIter<Reply>, SubmitError>, out
             Some(reply) => reply,
             None => unreachable!("the node answers every command"),
         },
-        Err(error) => return write_failure(&Problem::from(*error), None, out),
+        Err(error) => return write_failure(&ApiError::from(*error), None, out),
     };
     match reply.outcome {
         Ok(Done::Registered(user)) => write_id(user.0.into(), out),
@@ -370,8 +370,8 @@ fn write_id(id: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\"}\n");
 }
 
-fn write_failure(problem: &Problem, line: Option<u64>, out: &mut Vec<u8>) {
-    let error = problem.to_json();
+fn write_failure(error: &ApiError, line: Option<u64>, out: &mut Vec<u8>) {
+    let error = error.to_json();
     out.extend_from_slice(b"{\"ok\":false,");
     // The rest of an object, without its braces.
     out.extend_from_slice(error.get(1..error.len() - 1).unwrap_or_default());

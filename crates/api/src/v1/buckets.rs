@@ -13,12 +13,12 @@ use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::path;
 use crate::page::json;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 use crate::v1::keys::{ListQuery, page, to_json};
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
@@ -54,28 +54,28 @@ pub(crate) struct BucketPage {
 pub(crate) struct OneBucket(pub(super) BucketName);
 
 impl<S: Send + Sync> FromRequestParts<S> for OneBucket {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let name: String = path(parts).await?;
-        BucketName::parse(&name).map(Self).ok_or_else(Problem::bad_bucket)
+        BucketName::parse(&name).map(Self).ok_or_else(ApiError::bad_bucket)
     }
 }
 
 /// The id of a bucket that stands.
-pub(crate) async fn resolved(edge: &Edge, name: &BucketName) -> Result<BucketId, Problem> {
-    if let Some(id) = edge.node.try_bucket_named(name) {
+pub(crate) async fn resolved(state: &AppState, name: &BucketName) -> Result<BucketId, ApiError> {
+    if let Some(id) = state.node.try_bucket_named(name) {
         return Ok(id);
     }
     let name = name.clone();
-    let id = edge.read(move |node| node.bucket_named(&name)).await?;
+    let id = state.read(move |node| node.bucket_named(&name)).await?;
     Ok(id.ok_or(KeyRefusal::BucketNotFound)?)
 }
 
 /// Does one operation on keys.
-pub(crate) async fn operate(edge: &Edge, op: KeyOp<'_>) -> Result<KeyAnswer, Problem> {
+pub(crate) async fn operate(state: &AppState, op: KeyOp<'_>) -> Result<KeyAnswer, ApiError> {
     let ops = [op].into_iter().collect();
-    let mut replies = edge.node.submit_keys(ops, Vec::new()).await?;
+    let mut replies = state.node.submit_keys(ops, Vec::new()).await?;
     match replies.answers.pop() {
         Some(KeyAnswer::Refused(refusal)) => Err(refusal.into()),
         Some(answer) => Ok(answer),
@@ -101,13 +101,13 @@ fn view(node: &Node, name: &BucketName, id: BucketId) -> Option<BucketView> {
     responses((status = 200, body = BucketPage))
 )]
 pub(crate) async fn list(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     query: ListQuery<false>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let after =
-        query.after.map(String::from_utf8).transpose().map_err(|_| Problem::bad_bucket())?;
+        query.after.map(String::from_utf8).transpose().map_err(|_| ApiError::bad_bucket())?;
     let limit = query.limit;
-    let mut views = edge.read(move |node| named(node, after.as_deref(), limit + 1)).await?;
+    let mut views = state.read(move |node| named(node, after.as_deref(), limit + 1)).await?;
     let more = views.len() > limit;
     views.truncate(limit);
     let last = views.last().filter(|_| more);
@@ -144,11 +144,11 @@ fn named(node: &Node, after: Option<&str>, limit: usize) -> Vec<BucketView> {
     )
 )]
 pub(crate) async fn create(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneBucket(name): OneBucket,
-) -> Result<Response, Problem> {
-    let answer = operate(&edge, KeyOp::Create { name: name.clone() }).await?;
-    let found = edge.read_done(move |node| view(node, &name, node.bucket_named(&name)?)).await?;
+) -> Result<Response, ApiError> {
+    let answer = operate(&state, KeyOp::Create { name: name.clone() }).await?;
+    let found = state.read_done(move |node| view(node, &name, node.bucket_named(&name)?)).await?;
     // It may have been deleted since.
     let mut response = json(to_json(&found.ok_or(KeyRefusal::BucketNotFound)?));
     if answer != KeyAnswer::Nothing {
@@ -167,11 +167,11 @@ pub(crate) async fn create(
     )
 )]
 pub(crate) async fn show(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneBucket(name): OneBucket,
-) -> Result<Response, Problem> {
-    let id = resolved(&edge, &name).await?;
-    let view = view(&edge.node, &name, id).ok_or(KeyRefusal::BucketNotFound)?;
+) -> Result<Response, ApiError> {
+    let id = resolved(&state, &name).await?;
+    let view = view(&state.node, &name, id).ok_or(KeyRefusal::BucketNotFound)?;
     Ok(json(to_json(&view)))
 }
 
@@ -186,9 +186,9 @@ pub(crate) async fn show(
     )
 )]
 pub(crate) async fn delete(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneBucket(name): OneBucket,
-) -> Result<Response, Problem> {
-    operate(&edge, KeyOp::Drop { name }).await?;
+) -> Result<Response, ApiError> {
+    operate(&state, KeyOp::Drop { name }).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -8,12 +8,12 @@ use feed::{Command, Facts, Refusal, Rows, SetTable, UserId, UserRef, limits};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::{Once, OneUser, TwoUsers};
 use crate::page::{Asked, Ends, Reading};
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 
 pub(crate) type PeoplePage = Asked<{ limits::PAGE_MAX }>;
 
@@ -70,11 +70,11 @@ pub(crate) struct PersonPage {
     )
 )]
 pub(crate) async fn follow(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::Follow { user, other }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::Follow { user, other }, key).await
 }
 
 /// Follow somebody no more
@@ -91,11 +91,11 @@ pub(crate) async fn follow(
     )
 )]
 pub(crate) async fn unfollow(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::Unfollow { user, other }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::Unfollow { user, other }, key).await
 }
 
 /// Who follows somebody
@@ -110,11 +110,11 @@ pub(crate) async fn unfollow(
     responses((status = 200, body = PersonPage))
 )]
 pub(crate) async fn followers(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
     asked: PeoplePage,
-) -> Result<Response, Problem> {
-    people(&edge, SetTable::Followers, user, &asked).await
+) -> Result<Response, ApiError> {
+    people(&state, SetTable::Followers, user, &asked).await
 }
 
 /// Whom somebody follows
@@ -129,22 +129,22 @@ pub(crate) async fn followers(
     responses((status = 200, body = PersonPage))
 )]
 pub(crate) async fn following(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
     asked: PeoplePage,
-) -> Result<Response, Problem> {
-    people(&edge, SetTable::Following, user, &asked).await
+) -> Result<Response, ApiError> {
+    people(&state, SetTable::Following, user, &asked).await
 }
 
 /// A page of people beside `user` in `table`.
 pub(crate) async fn people(
-    edge: &Edge,
+    state: &AppState,
     table: SetTable,
     user: UserRef,
     asked: &PeoplePage,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let span = asked.of_people();
-    let found = edge.read(move |node| {
+    let found = state.read(move |node| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let facts = node.facts();
         let ids = span.map(|span| facts.people(table, user, span)).unwrap_or_default();

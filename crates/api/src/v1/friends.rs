@@ -6,11 +6,11 @@ use axum::extract::State;
 use axum::response::Response;
 use feed::{Command, SetTable};
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::{Once, OneUser, TwoUsers};
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 use crate::v1::follows::{PeoplePage, PersonPage, people};
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
@@ -35,11 +35,11 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     )
 )]
 pub(crate) async fn befriend(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::Befriend { user, other }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::Befriend { user, other }, key).await
 }
 
 /// End a friendship
@@ -58,11 +58,11 @@ pub(crate) async fn befriend(
     )
 )]
 pub(crate) async fn unfriend(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::Unfriend { user, other }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::Unfriend { user, other }, key).await
 }
 
 /// Somebody's friends
@@ -77,9 +77,9 @@ pub(crate) async fn unfriend(
     responses((status = 200, body = PersonPage))
 )]
 pub(crate) async fn friends(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
     asked: PeoplePage,
-) -> Result<Response, Problem> {
-    people(&edge, SetTable::Friends, user, &asked).await
+) -> Result<Response, ApiError> {
+    people(&state, SetTable::Friends, user, &asked).await
 }

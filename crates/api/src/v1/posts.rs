@@ -8,12 +8,12 @@ use feed::{Command, Done, PostId, PostText, Refusal};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::{Input, Once, OnePost, OneUser};
 use crate::page::json;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 use crate::v1::users::{created, mark_replay};
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
@@ -81,23 +81,23 @@ pub(crate) struct PostView {
     )
 )]
 pub(crate) async fn publish(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
     Input { body, idempotency, .. }: Input<NewPost>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let command = Command::Post { author, text: PostText::parse(&body.text)? };
-    let (Done::Posted(post), replayed) = edge.submit(command, idempotency).await? else {
+    let (Done::Posted(post), replayed) = state.submit(command, idempotency).await? else {
         unreachable!("posting posts");
     };
     let mut body = Vec::with_capacity(512);
-    let found = edge.node.try_post(post, &mut body);
+    let found = state.node.try_post(post, &mut body);
     let body = match found {
         true => Some(body),
-        false => edge.read_done(move |node| node.post(post, &mut body).then_some(body)).await?,
+        false => state.read_done(move |node| node.post(post, &mut body).then_some(body)).await?,
     };
     let Some(body) = body else {
         // It has been deleted since; a replay says so too.
-        let gone = Problem::from(Refusal::PostNotFound).into_response();
+        let gone = ApiError::from(Refusal::PostNotFound).into_response();
         return Ok(mark_replay(gone, replayed));
     };
     Ok(created(json(body), format!("/v1/posts/{}", post.0), replayed))
@@ -109,10 +109,10 @@ pub(crate) async fn publish(
     responses((status = 200, body = PostView), (status = 404, description = "`post_not_found`", body = ErrorBody))
 )]
 pub(crate) async fn show(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
-) -> Result<Response, Problem> {
-    let post = rendered(&edge, post).await?;
+) -> Result<Response, ApiError> {
+    let post = rendered(&state, post).await?;
     post.map(json).ok_or(Refusal::PostNotFound.into())
 }
 
@@ -122,18 +122,18 @@ pub(crate) async fn show(
     responses((status = 204), (status = 404, description = "`post_not_found`", body = ErrorBody))
 )]
 pub(crate) async fn delete(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::DeletePost { post }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::DeletePost { post }, key).await
 }
 
 /// A post as JSON, from memory if it is at hand.
-async fn rendered(edge: &Edge, post: PostId) -> Result<Option<Vec<u8>>, Problem> {
+async fn rendered(state: &AppState, post: PostId) -> Result<Option<Vec<u8>>, ApiError> {
     let mut out = Vec::with_capacity(512);
-    if edge.node.try_post(post, &mut out) {
+    if state.node.try_post(post, &mut out) {
         return Ok(Some(out));
     }
-    edge.read(move |node| node.post(post, &mut out).then_some(out)).await
+    state.read(move |node| node.post(post, &mut out).then_some(out)).await
 }

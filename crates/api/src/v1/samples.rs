@@ -9,12 +9,12 @@ use knn::Bits;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::{Input, Once, OneSample, given};
 use crate::page::json;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 use crate::v1::recognise::{Drawing, Given};
 use crate::v1::users::created;
 
@@ -57,10 +57,10 @@ pub(crate) fn checked(
     set: Option<&str>,
     label: &str,
     Given(bits): Given,
-) -> Result<Sample, Problem> {
+) -> Result<Sample, ApiError> {
     let set = set.map(SetName::parse).transpose()?.unwrap_or_else(SetName::digits);
     let label = Label::parse(label)?;
-    Ok(Sample { set, label, bits: bits.map_err(Problem::bad_sample)?.to_bytes().into() })
+    Ok(Sample { set, label, bits: bits.map_err(ApiError::bad_sample)?.to_bytes().into() })
 }
 
 /// The command that teaches a sample.
@@ -83,11 +83,11 @@ pub(crate) fn teaching(sample: Sample) -> Command {
     )
 )]
 pub(crate) async fn teach(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     Input { body: NewSample { label, bits, set }, idempotency, .. }: Input<NewSample>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let sample = checked(set.as_deref(), &label, bits)?;
-    let submitted = edge.submit(teaching(sample.clone()), idempotency).await?;
+    let submitted = state.submit(teaching(sample.clone()), idempotency).await?;
     let (Done::Taught { sample: id }, replayed) = submitted else {
         unreachable!("teaching teaches");
     };
@@ -104,10 +104,10 @@ pub(crate) async fn teach(
     )
 )]
 pub(crate) async fn show(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneSample(id): OneSample,
-) -> Result<Response, Problem> {
-    let sample = edge.read(move |node| node.sample(id)).await?;
+) -> Result<Response, ApiError> {
+    let sample = state.read(move |node| node.sample(id)).await?;
     Ok(json(rendered(id, &sample.ok_or(Refusal::SampleNotFound)?)?))
 }
 
@@ -121,19 +121,19 @@ pub(crate) async fn show(
     )
 )]
 pub(crate) async fn forget(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneSample(sample): OneSample,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::ForgetSample { sample }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::ForgetSample { sample }, key).await
 }
 
-fn rendered(id: SampleId, sample: &Sample) -> Result<Vec<u8>, Problem> {
+fn rendered(id: SampleId, sample: &Sample) -> Result<Vec<u8>, ApiError> {
     let view = SampleView {
         id: id.0.to_string(),
         set: sample.set.as_str().to_owned(),
         label: sample.label.as_str().to_owned(),
         bits: format!("{:x}", Bits::from_bytes(&sample.bits.into())),
     };
-    serde_json::to_vec(&view).map_err(|error| Problem::internal(&error))
+    serde_json::to_vec(&view).map_err(|error| ApiError::internal(&error))
 }

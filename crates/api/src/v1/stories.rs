@@ -12,12 +12,12 @@ use node::Node;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::{Input, Once, OneStory, OneUser, given};
 use crate::page::{As, Asked, AskedAs, json};
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 use crate::v1::follows::{Person, page_of_people};
 use crate::v1::posts::Author;
 use crate::v1::timelines::{read_home, read_page};
@@ -116,20 +116,21 @@ pub(crate) struct ViewerPage {
     )
 )]
 pub(crate) async fn tell(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
     Input { body, idempotency, .. }: Input<NewStory>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let text = PostText::parse(&body.text)?;
-    let life = body.ttl_s.map(Lifetime::from_secs).transpose()?.unwrap_or(edge.story_life);
+    let life = body.ttl_s.map(Lifetime::from_secs).transpose()?.unwrap_or(state.story_life);
     let command = Command::TellStory { author, text, life };
-    let (Done::StoryTold { story, .. }, replayed) = edge.submit(command, idempotency).await? else {
+    let (Done::StoryTold { story, .. }, replayed) = state.submit(command, idempotency).await?
+    else {
         unreachable!("telling tells");
     };
-    match edge.read_done(move |node| render(node, story, None)).await? {
+    match state.read_done(move |node| render(node, story, None)).await? {
         Ok(body) => Ok(created(json(body), format!("/v1/stories/{}", story.0), replayed)),
         // It has been deleted or has expired since; a replay says so too.
-        Err(refusal) => Ok(mark_replay(Problem::from(refusal).into_response(), replayed)),
+        Err(refusal) => Ok(mark_replay(ApiError::from(refusal).into_response(), replayed)),
     }
 }
 
@@ -146,11 +147,11 @@ pub(crate) async fn tell(
     )
 )]
 pub(crate) async fn show(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneStory(story): OneStory,
     As(reader): As,
-) -> Result<Response, Problem> {
-    Ok(json(rendered(&edge, story, reader).await??))
+) -> Result<Response, ApiError> {
+    Ok(json(rendered(&state, story, reader).await??))
 }
 
 /// Take a live story back
@@ -159,11 +160,11 @@ pub(crate) async fn show(
     responses((status = 204), (status = 404, description = "`story_not_found`", body = ErrorBody))
 )]
 pub(crate) async fn delete(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneStory(story): OneStory,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::DeleteStory { story }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::DeleteStory { story }, key).await
 }
 
 /// A person's live stories
@@ -184,16 +185,16 @@ pub(crate) async fn delete(
     )
 )]
 pub(crate) async fn stories(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
     AskedAs(asked): AskedAs<{ limits::PAGE_MAX }>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let (page, reader) = (asked.of(StoryId), asked.reader.clone());
     let read = move |node: &Node, out: &mut Vec<u8>| {
         let (author, reader) = (node.resolve(&author)?, resolve_reader(node, reader.as_ref())?);
         Some(node.stories_by(author, reader, &page, out))
     };
-    read_page(&edge, &asked, read).await
+    read_page(&state, &asked, read).await
 }
 
 /// A person's stories home
@@ -213,12 +214,12 @@ pub(crate) async fn stories(
     )
 )]
 pub(crate) async fn home(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
     asked: Asked<{ limits::PAGE_MAX }, HOME_DEFAULT>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let page = asked.of(StoryId);
-    read_home(&edge, user, &asked, page, Node::try_stories_home, Node::stories_home).await
+    read_home(&state, user, &asked, page, Node::try_stories_home, Node::stories_home).await
 }
 
 /// Look at a live story
@@ -237,13 +238,13 @@ pub(crate) async fn home(
     )
 )]
 pub(crate) async fn view(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneStory(story): OneStory,
     As(viewer): As,
     Once(key): Once,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let viewer = As::required(viewer)?;
-    edge.carry_out(Command::ViewStory { story, viewer }, key).await
+    state.carry_out(Command::ViewStory { story, viewer }, key).await
 }
 
 /// Who has seen a live story
@@ -265,14 +266,14 @@ pub(crate) async fn view(
     )
 )]
 pub(crate) async fn views(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneStory(story): OneStory,
     AskedAs(asked): AskedAs<{ limits::PAGE_MAX }>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let author = As::required(asked.reader.clone())?;
     // Where nobody can be, whether there is such a story is still the question.
     let span = asked.of_people().unwrap_or(Span { limit: 0, ..Span::ALL });
-    let found = edge.read(move |node| {
+    let found = state.read(move |node| {
         let author = node.resolve(&author).ok_or(Refusal::UserNotFound)?;
         let seen = node.story_views(story, author, span).ok_or(Refusal::StoryNotFound)?;
         let facts = node.facts();
@@ -286,11 +287,11 @@ pub(crate) async fn views(
 
 /// A live story as JSON for `reader`.
 async fn rendered(
-    edge: &Edge,
+    state: &AppState,
     story: StoryId,
     reader: Option<UserRef>,
-) -> Result<Result<Vec<u8>, Refusal>, Problem> {
-    edge.read(move |node| render(node, story, reader.as_ref())).await
+) -> Result<Result<Vec<u8>, Refusal>, ApiError> {
+    state.read(move |node| render(node, story, reader.as_ref())).await
 }
 
 fn render(node: &Node, story: StoryId, reader: Option<&UserRef>) -> Result<Vec<u8>, Refusal> {

@@ -8,12 +8,12 @@ use feed::{Page, PostId, Refusal, UserId, UserRef, limits};
 use node::{Node, PageEnds};
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::OneUser;
 use crate::page::{Asked, Reading};
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 use crate::v1::posts::PostView;
 
 /// How many bytes a post takes in an answer, roughly: sizes the buffer of a page.
@@ -53,11 +53,11 @@ pub(crate) struct PostPage {
     )
 )]
 pub(crate) async fn home(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
     asked: Asked<{ limits::PAGE_MAX }>,
-) -> Result<Response, Problem> {
-    read_home(&edge, user, &asked, asked.of(PostId), Node::try_home, Node::home).await
+) -> Result<Response, ApiError> {
+    read_home(&state, user, &asked, asked.of(PostId), Node::try_home, Node::home).await
 }
 
 /// A person's posts
@@ -75,11 +75,11 @@ pub(crate) async fn home(
     )
 )]
 pub(crate) async fn posts(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
     asked: Asked<{ limits::PAGE_MAX }>,
-) -> Result<Response, Problem> {
-    from_facts(&edge, user, &asked, Node::posts_by).await
+) -> Result<Response, ApiError> {
+    from_facts(&state, user, &asked, Node::posts_by).await
 }
 
 /// Posts that mention a person
@@ -97,41 +97,41 @@ pub(crate) async fn posts(
     )
 )]
 pub(crate) async fn mentions(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
     asked: Asked<{ limits::MENTIONS_PAGE_MAX }>,
-) -> Result<Response, Problem> {
-    from_facts(&edge, user, &asked, Node::mentions).await
+) -> Result<Response, ApiError> {
+    from_facts(&state, user, &asked, Node::mentions).await
 }
 
 async fn from_facts<const MAX: usize>(
-    edge: &Edge,
+    state: &AppState,
     user: UserRef,
     asked: &Asked<MAX>,
     read: fn(&Node, UserId, &Page, &mut Vec<u8>) -> PageEnds,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let page = asked.of(PostId);
-    read_page(edge, asked, move |node, out| Some(read(node, node.resolve(&user)?, &page, out)))
+    read_page(state, asked, move |node, out| Some(read(node, node.resolve(&user)?, &page, out)))
         .await
 }
 
 /// Answers a page of a person's home by `try_read` if all of it is in memory, which is the rule for
 /// people who are active, else by `read`.
 pub(crate) async fn read_home<I, const MAX: usize, const DEFAULT: usize>(
-    edge: &Edge,
+    state: &AppState,
     user: UserRef,
     asked: &Asked<MAX, DEFAULT>,
     page: Page<I>,
     try_read: impl FnOnce(&Node, UserId, &Page<I>, &mut Vec<u8>) -> Option<PageEnds<I>>,
     read: fn(&Node, UserId, &Page<I>, &mut Vec<u8>) -> PageEnds<I>,
-) -> Result<Response, Problem>
+) -> Result<Response, ApiError>
 where
     I: Into<u64> + Send + 'static,
 {
     let mut out = opened(asked.limit);
-    let at_hand = match edge.node.try_resolve(&user) {
+    let at_hand = match state.node.try_resolve(&user) {
         Some(None) => return Err(Refusal::UserNotFound.into()),
-        Some(Some(user)) => try_read(&edge.node, user, &page, &mut out),
+        Some(Some(user)) => try_read(&state.node, user, &page, &mut out),
         None => None,
     };
     match at_hand {
@@ -140,7 +140,7 @@ where
             let read = move |node: &Node, out: &mut Vec<u8>| {
                 Some(read(node, node.resolve(&user)?, &page, out))
             };
-            read_page(edge, asked, read).await
+            read_page(state, asked, read).await
         }
     }
 }
@@ -148,15 +148,15 @@ where
 /// Answers the page that `read` appends where blocking is allowed; `None` if somebody who is named
 /// does not exist.
 pub(crate) async fn read_page<I, const MAX: usize, const DEFAULT: usize>(
-    edge: &Edge,
+    state: &AppState,
     asked: &Asked<MAX, DEFAULT>,
     read: impl FnOnce(&Node, &mut Vec<u8>) -> Option<PageEnds<I>> + Send + 'static,
-) -> Result<Response, Problem>
+) -> Result<Response, ApiError>
 where
     I: Into<u64> + Send + 'static,
 {
     let mut out = opened(asked.limit);
-    let found = edge.read(move |node| Some((read(node, &mut out)?, out)));
+    let found = state.read(move |node| Some((read(node, &mut out)?, out)));
     let (ends, out) = found.await?.ok_or(Refusal::UserNotFound)?;
     Ok(asked.answer(Reading::Down, ends.into(), out))
 }

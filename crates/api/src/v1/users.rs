@@ -11,12 +11,12 @@ use feed::{Bio, Command, Counts, Done, Facts, Handle, Name, Rows, User, UserId, 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::{Input, OneUser, given};
 use crate::page::{Asked, Ends, Place, Reading, json};
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 
 /// Set on answers that repeat the outcome of an earlier request with the same key.
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -133,18 +133,18 @@ pub(crate) fn rfc3339(unix_ms: u64) -> String {
     )
 )]
 pub(crate) async fn register(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     Input { body, idempotency, .. }: Input<NewUser>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let command = Command::Register {
         handle: Handle::parse(&body.handle)?,
         name: Name::parse(&body.name)?,
         bio: Bio::parse(&body.bio)?,
     };
-    let (Done::Registered(id), replayed) = edge.submit(command, idempotency).await? else {
+    let (Done::Registered(id), replayed) = state.submit(command, idempotency).await? else {
         unreachable!("registering registers");
     };
-    Ok(created(profile_of(&edge, id).await?, format!("/v1/users/{}", id.0), replayed))
+    Ok(created(profile_of(&state, id).await?, format!("/v1/users/{}", id.0), replayed))
 }
 
 /// Makes of an answer that of something new at `path`.
@@ -171,16 +171,16 @@ pub(crate) fn mark_replay(mut response: Response, replayed: bool) -> Response {
     responses((status = 200, body = Profile), (status = 404, description = "`user_not_found`", body = ErrorBody))
 )]
 pub(crate) async fn profile(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-) -> Result<Response, Problem> {
-    let read = edge.read(move |node| Profile::read(node.facts(), node.resolve(&user)?)).await?;
+) -> Result<Response, ApiError> {
+    let read = state.read(move |node| Profile::read(node.facts(), node.resolve(&user)?)).await?;
     read.map(|profile| json(profile.to_json())).ok_or(feed::Refusal::UserNotFound.into())
 }
 
 /// The profile of whoever was just registered or changed.
-async fn profile_of(edge: &Edge, id: UserId) -> Result<Response, Problem> {
-    let read = edge.read_done(move |node| Profile::read(node.facts(), id)).await?;
+async fn profile_of(state: &AppState, id: UserId) -> Result<Response, ApiError> {
+    let read = state.read_done(move |node| Profile::read(node.facts(), id)).await?;
     read.map(|profile| json(profile.to_json())).ok_or(feed::Refusal::UserNotFound.into())
 }
 
@@ -198,19 +198,19 @@ async fn profile_of(edge: &Edge, id: UserId) -> Result<Response, Problem> {
     )
 )]
 pub(crate) async fn edit(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
     Input { body, idempotency, .. }: Input<ProfileChange>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let command = Command::EditProfile {
         user,
         name: body.name.as_deref().map(Name::parse).transpose()?,
         bio: body.bio.as_deref().map(Bio::parse).transpose()?,
     };
-    let (Done::Edited(id), replayed) = edge.submit(command, idempotency).await? else {
+    let (Done::Edited(id), replayed) = state.submit(command, idempotency).await? else {
         unreachable!("editing edits");
     };
-    Ok(mark_replay(profile_of(&edge, id).await?, replayed))
+    Ok(mark_replay(profile_of(&state, id).await?, replayed))
 }
 
 /// What a list of people is asked for.
@@ -222,9 +222,9 @@ pub(crate) enum Listing {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Listing {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let query = parts.uri.query().unwrap_or("").as_bytes();
         let mut pairs = form_urlencoded::parse(query);
         match (pairs.next(), pairs.next()) {
@@ -234,7 +234,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
             _ => {
                 let asked = Asked::from_request_parts(parts, state).await?;
                 if matches!(asked.place, Place::Before(_)) {
-                    return Err(Problem::bad_cursor("this list is read onwards only: give after"));
+                    return Err(ApiError::bad_cursor("this list is read onwards only: give after"));
                 }
                 Ok(Self::Page(asked))
             }
@@ -253,12 +253,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
     responses((status = 200, body = ProfilePage))
 )]
 pub(crate) async fn list(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     listing: Listing,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let mut asked = match listing {
         Listing::Handle(handle) => {
-            let read = edge.read(move |node| {
+            let read = state.read(move |node| {
                 let facts = node.facts();
                 facts.by_handle(&handle).and_then(|id| Profile::read(facts, id))
             });
@@ -267,7 +267,7 @@ pub(crate) async fn list(
         Listing::Page(asked) => asked,
     };
     let Some(span) = asked.of_people() else { unreachable!("nobody asked for people before 0") };
-    let found = edge.read(move |node| {
+    let found = state.read(move |node| {
         let facts = node.facts();
         let ids = span.low..u64::from(facts.totals().users);
         let ids = ids.take(span.limit).filter_map(|id| u32::try_from(id).ok()).map(UserId);

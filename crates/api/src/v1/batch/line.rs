@@ -5,7 +5,7 @@ mod field;
 use feed::{Bio, Command, Handle, Idempotency, Lifetime, Name, PostText, UserRef};
 use serde::Deserialize;
 
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::input::{
     checked_key, given, idempotency, object, post_number, sample_number, story_number,
 };
@@ -62,7 +62,7 @@ enum Op {
 }
 
 /// The command of a line. A story lives for `story_life` if the line does not say.
-pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<node::Request, Problem> {
+pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<node::Request, ApiError> {
     let line: Line<'_> = object(line)?;
     let mut fields = Fields { op: line.op, used: 0 };
     let given = line.given();
@@ -122,7 +122,7 @@ pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<node::Request, 
     if fields.used < given {
         let message =
             format!("a line of op {:?} has a field that does not belong to it", fields.op);
-        return Err(Problem::bad_json(message));
+        return Err(ApiError::bad_json(message));
     }
     Ok(node::Request { command, idempotency: key })
 }
@@ -134,17 +134,17 @@ struct Fields {
 }
 
 impl Fields {
-    fn required<T>(&mut self, name: &str, field: Option<T>) -> Result<T, Problem> {
+    fn required<T>(&mut self, name: &str, field: Option<T>) -> Result<T, ApiError> {
         self.used += 1;
         let op = self.op;
-        field.ok_or_else(|| Problem::bad_json(format!("a line of op {op:?} needs {name}")))
+        field.ok_or_else(|| ApiError::bad_json(format!("a line of op {op:?} needs {name}")))
     }
 
     fn two_users(
         &mut self,
         user: Option<Number<'_>>,
         other: Option<Number<'_>>,
-    ) -> Result<(UserRef, UserRef), Problem> {
+    ) -> Result<(UserRef, UserRef), ApiError> {
         Ok((self.required("user", user)?.user()?, self.required("other", other)?.user()?))
     }
 
@@ -153,7 +153,7 @@ impl Fields {
         line: Line<'_>,
         story_life: Lifetime,
         key: &mut Option<Idempotency>,
-    ) -> Result<Command, Problem> {
+    ) -> Result<Command, ApiError> {
         let author = self.required("user", line.user)?;
         let text = self.required("text", line.text)?.0;
         // A life that is not given is the same word, whatever the server is set to.
@@ -165,7 +165,11 @@ impl Fields {
         Ok(Command::TellStory { author: author.user()?, text, life })
     }
 
-    fn teach(&mut self, line: Line<'_>, key: &mut Option<Idempotency>) -> Result<Command, Problem> {
+    fn teach(
+        &mut self,
+        line: Line<'_>,
+        key: &mut Option<Idempotency>,
+    ) -> Result<Command, ApiError> {
         let label = self.required("label", line.label)?.0;
         let bits = self.required("bits", line.bits)?;
         let sample = checked(self.optional(line.set.as_ref()), &label, bits)?;
@@ -182,7 +186,7 @@ impl Fields {
         op: &str,
         about: &str,
         content: &[&[u8]],
-    ) -> Result<Option<Idempotency>, Problem> {
+    ) -> Result<Option<Idempotency>, ApiError> {
         let Some(key) = key else { return Ok(None) };
         self.used += 1;
         let op = format!("batch {op}");
@@ -190,7 +194,7 @@ impl Fields {
         Ok(Some(idempotency(&scope, &content.concat())))
     }
 
-    fn life(&mut self, secs: Option<u64>) -> Result<Option<Lifetime>, Problem> {
+    fn life(&mut self, secs: Option<u64>) -> Result<Option<Lifetime>, ApiError> {
         self.used += usize::from(secs.is_some());
         Ok(secs.map(Lifetime::from_secs).transpose()?)
     }
@@ -228,14 +232,14 @@ mod tests {
 
     use super::*;
 
-    fn parse(line: &[u8]) -> Result<node::Request, Problem> {
+    fn parse(line: &[u8]) -> Result<node::Request, ApiError> {
         super::parse(line, Lifetime::from_secs(60).unwrap())
     }
 
     fn check(line: &str, expect: impl Into<Result<Command, &'static str>>) {
         let parsed = parse(line.as_bytes());
         let expect = expect.into();
-        assert_eq!(parsed.map(|r| r.command).map_err(|problem| problem.code), expect, "{line}");
+        assert_eq!(parsed.map(|r| r.command).map_err(|error| error.code), expect, "{line}");
     }
 
     fn id(id: u32) -> UserRef {

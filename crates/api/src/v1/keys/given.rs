@@ -9,7 +9,7 @@ use feed::limits::KEY_BYTES_MAX;
 use feed::{BucketName, Stamp};
 use percent_encoding::percent_decode_str;
 
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::input::decimal;
 
 /// Keys on a page unless the caller says, and at most.
@@ -23,10 +23,10 @@ pub(crate) struct OneKey {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for OneKey {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
     /// Keys are any bytes, so the path is not read as text.
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let rest = parts.uri.path().strip_prefix("/v1/buckets/");
         let Some((bucket, key)) = rest.and_then(|rest| rest.split_once("/keys/")) else {
             unreachable!("the route has both")
@@ -35,9 +35,9 @@ impl<S: Send + Sync> FromRequestParts<S> for OneKey {
         let bucket = name.and_then(|name| BucketName::parse(&name));
         let key: Vec<u8> = percent_decode_str(key).collect();
         if !(1..=KEY_BYTES_MAX).contains(&key.len()) {
-            return Err(Problem::bad_key(KEY_BYTES_MAX));
+            return Err(ApiError::bad_key(KEY_BYTES_MAX));
         }
-        Ok(Self { bucket: bucket.ok_or_else(Problem::bad_bucket)?, key })
+        Ok(Self { bucket: bucket.ok_or_else(ApiError::bad_bucket)?, key })
     }
 }
 
@@ -49,9 +49,9 @@ pub(crate) struct ListQuery<const PREFIX: bool> {
 }
 
 impl<S: Send + Sync, const PREFIX: bool> FromRequestParts<S> for ListQuery<PREFIX> {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let (mut prefix, mut after, mut limit) = (None, None, None);
         for (name, value) in pairs(parts.uri.query().unwrap_or("")) {
             let slot = match name {
@@ -59,20 +59,20 @@ impl<S: Send + Sync, const PREFIX: bool> FromRequestParts<S> for ListQuery<PREFI
                 "after" => &mut after,
                 "limit" => &mut limit,
                 _ if PREFIX => {
-                    return Err(Problem::bad_request(
+                    return Err(ApiError::bad_request(
                         "known parameters are prefix, after and limit",
                     ));
                 }
-                _ => return Err(Problem::bad_request("known parameters are after and limit")),
+                _ => return Err(ApiError::bad_request("known parameters are after and limit")),
             };
             if slot.replace(value).is_some() {
-                return Err(Problem::bad_request("a query parameter is given twice"));
+                return Err(ApiError::bad_request("a query parameter is given twice"));
             }
         }
         let number = |bytes: Vec<u8>| decimal(std::str::from_utf8(&bytes).ok()?);
         let limit = limit.map_or(Some(LIST_DEFAULT as u64), number);
         let limit = limit.filter(|limit| (1..=LIST_MAX as u64).contains(limit));
-        let limit = limit.ok_or_else(|| Problem::bad_request("limit is 1 to 1000"))?;
+        let limit = limit.ok_or_else(|| ApiError::bad_request("limit is 1 to 1000"))?;
         Ok(Self { prefix: prefix.unwrap_or_default(), after, limit: limit as usize })
     }
 }
@@ -89,16 +89,16 @@ fn pairs(query: &str) -> impl Iterator<Item = (&str, Vec<u8>)> {
 pub(crate) struct Life(pub(super) Expiry);
 
 impl<S: Send + Sync> FromRequestParts<S> for Life {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let mut expiry = Expiry::Never;
         for (name, value) in pairs(parts.uri.query().unwrap_or("")) {
             let seconds = std::str::from_utf8(&value).ok().and_then(decimal);
             let ms = seconds.filter(|s| *s > 0).and_then(|s| s.checked_mul(1_000));
             expiry = match (name, ms, expiry) {
                 ("ttl_s", Some(ms), Expiry::Never) => Expiry::In(ms),
-                _ => return Err(Problem::bad_request("the only parameter is ttl_s, at least 1")),
+                _ => return Err(ApiError::bad_request("the only parameter is ttl_s, at least 1")),
             };
         }
         Ok(Self(expiry))
@@ -106,8 +106,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Life {
 }
 
 /// What `If-Match` and `If-None-Match` ask of a change.
-pub(super) fn condition(headers: &HeaderMap) -> Result<Only, Problem> {
-    let bad = || Problem::bad_request("If-Match is * or one ETag; If-None-Match is *; not both");
+pub(super) fn condition(headers: &HeaderMap) -> Result<Only, ApiError> {
+    let bad = || ApiError::bad_request("If-Match is * or one ETag; If-None-Match is *; not both");
     match (headers.get(IF_MATCH), headers.get(IF_NONE_MATCH)) {
         (None, None) => Ok(Only::Always),
         (Some(tag), None) if tag == "*" => Ok(Only::IfPresent),

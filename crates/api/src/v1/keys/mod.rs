@@ -21,12 +21,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::body::read_body;
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::decimal;
 use crate::page::json;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 use crate::v1::buckets::{OneBucket, operate, resolved};
 pub(super) use given::ListQuery;
 use given::{Life, OneKey, condition};
@@ -109,20 +109,20 @@ fn mark(response: &mut Response, version: Stamp) {
     )
 )]
 pub(super) async fn put(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneKey { bucket, key }: OneKey,
     Life(expiry): Life,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let only = condition(request.headers())?;
-    let bucket = resolved(&edge, &bucket).await?;
-    let mut body = read_body(request.into_body(), VALUE_BYTES_MAX, &edge.memory).await?;
+    let bucket = resolved(&state, &bucket).await?;
+    let mut body = read_body(request.into_body(), VALUE_BYTES_MAX, &state.memory).await?;
     // A copy is on its way into the log until the answer.
-    body.hold_more(&edge.memory, body.bytes().len())?;
+    body.hold_more(&state.memory, body.bytes().len())?;
     let (key, value) = (Slice::new(&key), Slice::new(body.bytes()));
     let op = KeyOp::Put { bucket, key, value, expiry, only, old: false };
-    let KeyAnswer::Written { version, created } = operate(&edge, op).await? else {
-        return Err(Problem::precondition_failed());
+    let KeyAnswer::Written { version, created } = operate(&state, op).await? else {
+        return Err(ApiError::precondition_failed());
     };
     let status = if created { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
     let mut response = status.into_response();
@@ -145,18 +145,18 @@ pub(super) async fn put(
     )
 )]
 pub(super) async fn read(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneKey { bucket, key }: OneKey,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let bucket = resolved(&edge, &bucket).await?;
-    let found = edge.node.keys().try_row(bucket, &key);
+) -> Result<Response, ApiError> {
+    let bucket = resolved(&state, &bucket).await?;
+    let found = state.node.keys().try_row(bucket, &key);
     let row = match found {
         Found::Row(row) => Some(row),
         Found::Absent => None,
-        Found::Unknown => edge.read(move |node| node.keys().row(bucket, &key)).await?,
+        Found::Unknown => state.read(move |node| node.keys().row(bucket, &key)).await?,
     };
-    let row = row.ok_or_else(Problem::key_not_found)?;
+    let row = row.ok_or_else(ApiError::key_not_found)?;
     let version = row.version();
     let known = headers.get(IF_NONE_MATCH).is_some_and(|tag| tag == etag(version).as_str());
     let expires_ms = row.expires_ms();
@@ -200,19 +200,19 @@ impl AsRef<[u8]> for Value {
     )
 )]
 pub(super) async fn delete(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneKey { bucket, key }: OneKey,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let only = match condition(&headers)? {
-        Only::IfAbsent => return Err(Problem::bad_request("what is not there cannot be deleted")),
+        Only::IfAbsent => return Err(ApiError::bad_request("what is not there cannot be deleted")),
         only => only,
     };
-    let bucket = resolved(&edge, &bucket).await?;
-    match operate(&edge, KeyOp::Take { bucket, key: Slice::new(&key), only }).await? {
+    let bucket = resolved(&state, &bucket).await?;
+    match operate(&state, KeyOp::Take { bucket, key: Slice::new(&key), only }).await? {
         KeyAnswer::Row(_) => Ok(StatusCode::NO_CONTENT.into_response()),
-        _ if only == Only::Always => Err(Problem::key_not_found()),
-        _ => Err(Problem::precondition_failed()),
+        _ if only == Only::Always => Err(ApiError::key_not_found()),
+        _ => Err(ApiError::precondition_failed()),
     }
 }
 
@@ -236,27 +236,27 @@ pub(super) async fn delete(
     )
 )]
 pub(super) async fn list(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneBucket(name): OneBucket,
     query: ListQuery<true>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let from = cursor(query.after.as_deref())?;
-    let bucket = resolved(&edge, &name).await?;
+    let bucket = resolved(&state, &name).await?;
     let ListQuery { prefix, limit, .. } = query;
     let begin = prefix.clone();
-    let mut held = edge.memory.reserve(LOOKED_BYTES)?;
-    let memory = edge.memory.clone();
+    let mut held = state.memory.reserve(LOOKED_BYTES)?;
+    let memory = state.memory.clone();
     let walk = move |node: &Node| {
         let found = walk(node, bucket, from, &begin, limit);
         // Its keys as they are on the page, and the page.
         let bytes: usize = found.0.iter().map(|row| row.key().len() * LISTED_TIMES).sum();
         memory.grow(&mut held, LOOKED_BYTES + bytes)?;
         let views: Vec<KeyView> = found.0.iter().map(KeyView::of).collect();
-        Ok::<_, Problem>((views, found.1, held))
+        Ok::<_, ApiError>((views, found.1, held))
     };
-    let node = edge.node.clone();
+    let node = state.node.clone();
     // Among the long reads: it looks at many rows, and quick ones shall not wait for it.
-    let (views, next, _held) = edge.reads.run_long(move |_| walk(&node)).await??;
+    let (views, next, _held) = state.reads.run_long(move |_| walk(&node)).await??;
     let next = next.map(|next| {
         let prefix = encoded(&prefix);
         format!("/v1/buckets/{}/keys?prefix={prefix}&limit={limit}&after={next}", name.as_str())
@@ -265,9 +265,9 @@ pub(super) async fn list(
 }
 
 /// Where a walk begins: what `next` gave out, or the start.
-fn cursor(after: Option<&[u8]>) -> Result<u64, Problem> {
+fn cursor(after: Option<&[u8]>) -> Result<u64, ApiError> {
     let number = |text: &[u8]| decimal(std::str::from_utf8(text).ok()?);
-    let bad = || Problem::bad_cursor("after is a cursor as this server gave it out in next");
+    let bad = || ApiError::bad_cursor("after is a cursor as this server gave it out in next");
     after.map_or(Ok(0), |after| number(after).ok_or_else(bad))
 }
 

@@ -14,13 +14,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::body::read_body;
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::decimal;
 use crate::memory::ANSWER_BYTES_FREE;
 use crate::page::json;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 use answer::{answer, bytes_max};
 pub(crate) use given::Given;
 use given::{Asked, Kind};
@@ -138,35 +138,35 @@ pub(crate) struct Question {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Question {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Self::parse(parts.uri.query().unwrap_or(""))
     }
 }
 
 impl Question {
-    fn parse(query: &str) -> Result<Self, Problem> {
+    fn parse(query: &str) -> Result<Self, ApiError> {
         let (mut set, mut k) = (None, None);
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let again = match &*name {
                 "set" => set.replace(SetName::parse(&value)?).is_some(),
                 "k" => k.replace(neighbours(&value)?).is_some(),
-                _ => return Err(Problem::bad_request("known parameters are k and set")),
+                _ => return Err(ApiError::bad_request("known parameters are k and set")),
             };
             if again {
-                return Err(Problem::bad_request("a query parameter is given twice"));
+                return Err(ApiError::bad_request("a query parameter is given twice"));
             }
         }
         Ok(Self { set: set.unwrap_or_else(SetName::digits), k: k.unwrap_or(K::DEFAULT) })
     }
 }
 
-fn neighbours(text: &str) -> Result<K, Problem> {
+fn neighbours(text: &str) -> Result<K, ApiError> {
     let count = decimal(text).and_then(|count| usize::try_from(count).ok());
     count
         .and_then(K::new)
-        .ok_or_else(|| Problem::bad_request(format!("k is a number from 1 to {}", K::MAX.count())))
+        .ok_or_else(|| ApiError::bad_request(format!("k is a number from 1 to {}", K::MAX.count())))
 }
 
 /// Recognise drawings
@@ -194,33 +194,37 @@ fn neighbours(text: &str) -> Result<K, Problem> {
     )
 )]
 pub(super) async fn recognise(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     question: Question,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let kind = Kind::of(request.headers())?;
-    let body = read_body(request.into_body(), LARGE_BODY_BYTES_MAX, &edge.memory).await?;
+    let body = read_body(request.into_body(), LARGE_BODY_BYTES_MAX, &state.memory).await?;
     let asked = match kind {
         Kind::Json | Kind::Text if body.bytes().len() <= INLINE_BYTES => {
-            kind.parse(body.bytes(), &edge.memory)?
+            kind.parse(body.bytes(), &state.memory)?
         }
         _ => {
-            let memory = edge.memory.clone();
-            edge.reads.run(move || kind.parse(body.bytes(), &memory)).await??
+            let memory = state.memory.clone();
+            state.reads.run(move || kind.parse(body.bytes(), &memory)).await??
         }
     };
-    answered(&edge, &question, asked).await
+    answered(&state, &question, asked).await
 }
 
-async fn answered(edge: &Edge, question: &Question, asked: Asked) -> Result<Response, Problem> {
-    let samples = edge.node.samples(&question.set).ok_or_else(Problem::set_not_found)?;
+async fn answered(
+    state: &AppState,
+    question: &Question,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let samples = state.node.samples(&question.set).ok_or_else(ApiError::set_not_found)?;
     let (comparisons, k) = (asked.all().len() * samples.len(), question.k);
     // Until the answer is made, and counted as such.
     let bytes = bytes_max(&asked, k);
-    let _held = (bytes > ANSWER_BYTES_FREE).then(|| edge.memory.reserve(bytes)).transpose()?;
+    let _held = (bytes > ANSWER_BYTES_FREE).then(|| state.memory.reserve(bytes)).transpose()?;
     let search = move || answer(&samples, &asked, k);
     let found =
-        if comparisons <= INLINE_COMPARISONS { search() } else { edge.reads.run(search).await? };
+        if comparisons <= INLINE_COMPARISONS { search() } else { state.reads.run(search).await? };
     Ok(json(found))
 }
 
@@ -228,9 +232,9 @@ async fn answered(edge: &Edge, question: &Question, asked: Asked) -> Result<Resp
 #[utoipa::path(
     get, path = "/v1/recognise", tag = "recogniser", responses((status = 200, body = Overview))
 )]
-pub(super) async fn overview(State(edge): State<Arc<Edge>>) -> Result<Response, Problem> {
-    let memory = edge.memory.clone();
-    let read = edge.read(move |node| {
+pub(super) async fn overview(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
+    let memory = state.memory.clone();
+    let read = state.read(move |node| {
         let sets = node.sample_sets();
         let labels: usize = sets.iter().map(|(_, samples)| samples.counts().count()).sum();
         // Until it is sent it is counted as an answer.
@@ -243,7 +247,7 @@ pub(super) async fn overview(State(edge): State<Arc<Edge>>) -> Result<Response, 
             instruction_set: instructions.unwrap_or_default(),
             sets: sets.iter().map(|(name, samples)| set_overview(name, samples)).collect(),
         };
-        serde_json::to_vec(&overview).map_err(|error| Problem::internal(&error))
+        serde_json::to_vec(&overview).map_err(|error| ApiError::internal(&error))
     });
     Ok(json(read.await??))
 }
@@ -267,7 +271,7 @@ mod tests {
         let check = |query: &str, expect: Result<(&str, usize), &str>| {
             let parsed = Question::parse(query);
             let parsed = parsed.as_ref().map(|asked| (asked.set.as_str(), asked.k.count()));
-            assert_eq!(parsed.map_err(|problem| problem.code), expect, "{query:?}");
+            assert_eq!(parsed.map_err(|error| error.code), expect, "{query:?}");
         };
         check("", Ok(("digits", 15)));
         check("k=1", Ok(("digits", 1)));

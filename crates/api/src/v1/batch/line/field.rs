@@ -7,7 +7,7 @@ use feed::UserRef;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::input::{decimal, user, user_number};
 
 /// Text, borrowed from the line unless it holds escapes.
@@ -27,7 +27,7 @@ impl Number<'_> {
         }
     }
 
-    pub(super) fn user(&self) -> Result<UserRef, Problem> {
+    pub(super) fn user(&self) -> Result<UserRef, ApiError> {
         match self {
             Self::Plain(number) => user_number(Some(*number)),
             Self::Text(text) => user(text),
