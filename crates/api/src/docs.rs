@@ -22,8 +22,8 @@ use crate::operations;
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::v1::{
-    batch, buckets, events, follows, friends, keys, posts, recognise, samples, stories, timelines,
-    users,
+    batch, buckets, events, follows, friends, keys, posts, recognitions, samples, stories,
+    timelines, users,
 };
 
 const OPENAPI: &str = "/v1/openapi.json";
@@ -56,7 +56,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
         timelines::home, timelines::posts, timelines::mentions,
         stories::tell, stories::show, stories::delete, stories::stories, stories::home,
         stories::view, stories::views,
-        recognise::recognise, recognise::overview,
+        recognitions::recognise, recognise::overview,
         samples::teach, samples::show, samples::forget,
         buckets::list, buckets::create, buckets::show, buckets::delete,
         keys::list, keys::put, keys::read, keys::delete,

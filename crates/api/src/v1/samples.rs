@@ -15,7 +15,7 @@ use crate::input::{Input, Once, OneSample, given};
 use crate::page::json;
 use crate::routes::Routes;
 use crate::state::AppState;
-use crate::v1::recognise::{Drawing, Given};
+use crate::v1::recognitions::{Drawing, Given};
 use crate::v1::users::created;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {

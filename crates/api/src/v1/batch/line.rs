@@ -9,7 +9,7 @@ use crate::error::ApiError;
 use crate::input::{
     checked_key, given, idempotency, object, post_number, sample_number, story_number,
 };
-use crate::v1::recognise::Given;
+use crate::v1::recognitions::Given;
 use crate::v1::samples::{checked, teaching};
 use field::{Number, Text};
 
