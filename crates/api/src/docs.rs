@@ -1,5 +1,7 @@
 //! The API described by itself, from the code: OpenAPI 3.1 and a page to try it.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,12 +12,10 @@ use axum::response::{Redirect, Response};
 use edge::StaticFile;
 use parking_lot::RwLock;
 use tokio::sync::OnceCell;
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa::openapi::{ComponentsBuilder, OpenApi};
-use utoipa::{Modify, OpenApi as _};
+use utoipa::OpenApi as _;
 use utoipa_swagger_ui::Config;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorBody};
 use crate::files::Name;
 use crate::guard::Entry;
 use crate::operations;
@@ -25,6 +25,8 @@ use crate::v1::{
     batch, buckets, events, follows, friends, keys, posts, recognitions, samples, stories,
     timelines, users,
 };
+
+use common::Common;
 
 const OPENAPI: &str = "/v1/openapi.json";
 
@@ -43,43 +45,53 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 #[openapi(
     info(
         title = "roost",
-        description = "Social feeds: people, follows, posts and home timelines; friends and their \
-            stories, which vanish; a recogniser of drawings; and buckets of keys with values. Ids are decimal \
-            strings. Every error is `{error, message}`. Too much at a time is answered with 503 \
-            and Retry-After."
+        description = "Social feeds: users, follows, posts and home timelines; friends and their stories, which \
+            expire; buckets of keys and values; and a recognizer of drawings.\n\n\
+            Ids are decimal strings, times are RFC 3339 in UTC. The user who acts is in the path. Every list is \
+            `{items, next, prev}`. Every error is `{error, message, field, request_id}`: 400 if a request cannot \
+            be read, 422 if a rule refuses it, 503 with `Retry-After` if there is too much to do."
     ),
+    tags(
+        (name = "users", description = "Profiles, follows, friends"),
+        (name = "posts", description = "Single posts"),
+        (name = "timelines", description = "Lists of posts, and live events"),
+        (name = "stories", description = "Posts for friends that expire"),
+        (name = "buckets", description = "Keys and values, shared with Redis clients"),
+        (name = "recognizer", description = "What a drawing is, by its nearest neighbors"),
+        (name = "batch", description = "Many changes in one request"),
+        (name = "operations", description = "For those who run the server"),
+    ),
+    components(schemas(ErrorBody)),
     paths(
         users::register, users::list, users::profile, users::edit,
         follows::follow, follows::unfollow, follows::followers, follows::following,
         friends::befriend, friends::unfriend, friends::friends,
-        posts::publish, posts::show, posts::delete,
-        timelines::home, timelines::posts, timelines::mentions,
-        stories::tell, stories::show, stories::delete, stories::stories, stories::home,
-        stories::view, stories::views,
-        recognitions::recognise, recognise::overview,
-        samples::teach, samples::show, samples::forget,
+        posts::create, posts::show, posts::delete,
+        timelines::home, timelines::posts, timelines::mentions, events::events,
+        stories::create, stories::show, stories::delete, stories::stories, stories::views,
+        stories::home, stories::show_to, stories::of_friend, stories::view,
         buckets::list, buckets::create, buckets::show, buckets::delete,
         keys::list, keys::put, keys::read, keys::delete,
-        events::events, batch::batch,
-        operations::health, operations::readiness, operations::metrics,
+        recognitions::recognize, recognitions::overview,
+        samples::add, samples::show, samples::delete,
+        batch::batch,
+        operations::health, operations::readiness, operations::metrics, description,
     ),
-    modifiers(&Key),
+    modifiers(&Common),
     security(("key" = [])),
 )]
 struct Description;
 
-/// Says how the key is presented.
-struct Key;
-
-impl Modify for Key {
-    fn modify(&self, api: &mut OpenApi) {
-        let components = api.components.take().unwrap_or_default();
-        let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
-        let components = ComponentsBuilder::from(components).security_scheme("key", bearer);
-        api.components = Some(components.build());
-    }
-}
-
+/// Show the description of the API
+///
+/// This document.
+#[utoipa::path(
+    get, path = "/v1/openapi.json", operation_id = "get_openapi", tag = "operations", security(()),
+    responses(
+        (status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = Object),
+        (status = 304, description = "It has not changed"),
+    )
+)]
 async fn description(
     State(state): State<Arc<AppState>>,
     headers: HeaderMap,

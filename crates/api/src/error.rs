@@ -1,11 +1,19 @@
 //! What goes wrong, as callers see it: the only place where a refusal becomes a status and JSON.
 //!
-//! **Invariant:** internal detail is logged here and never sent.
+//! 400 means that the request cannot be read: syntax, types, unknown or missing fields and parameters. 422
+//! means that it can be read, and a rule refuses it: lengths, ranges, forms of values.
+//!
+//! An error travels to the guard as an extension of the response; the guard knows the request's id and has
+//! [`ApiError::finish`] write the body.
+//!
+//! **Invariant:** internal detail is logged and never sent.
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -18,12 +26,19 @@ use serde::Serialize;
 /// Longest message in bytes: some quote input.
 const MESSAGE_BYTES_MAX: usize = 300;
 
+/// Longest name of a field in bytes: unknown ones are input.
+const FIELD_BYTES_MAX: usize = 64;
+
 /// A request that is answered with an error.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
     pub(crate) code: &'static str,
     pub(crate) message: Cow<'static, str>,
+    /// The field, parameter or header that is wrong, if it is one.
+    pub(crate) field: Option<Cow<'static, str>>,
+    /// What only the log is told.
+    detail: Option<Arc<str>>,
 }
 
 /// The body of every error.
@@ -31,20 +46,40 @@ pub(crate) struct ApiError {
 pub(crate) struct ErrorBody<'a> {
     /// Stable name of what went wrong.
     #[schema(example = "user_not_found")]
-    pub(crate) error: &'a str,
+    error: &'a str,
     /// The same as a sentence.
     #[schema(example = "there is no such user")]
-    pub(crate) message: &'a str,
+    message: &'a str,
+    /// The field, parameter or header that is wrong; absent if it is none of them.
+    #[schema(nullable = false, example = "user")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'a str>,
+    /// As in the header `X-Request-Id` and in the server's log.
+    #[schema(example = "5f0c9a1e22b7d301")]
+    #[serde(skip_serializing_if = "str::is_empty")]
+    request_id: &'a str,
+}
+
+/// Cuts text at a character.
+fn shortened(text: impl Into<Cow<'static, str>>, bytes_max: usize) -> Cow<'static, str> {
+    let mut text = text.into();
+    if text.len() > bytes_max {
+        let end = text.floor_char_boundary(bytes_max);
+        text.to_mut().truncate(end);
+    }
+    text
 }
 
 impl ApiError {
     fn new(status: StatusCode, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
-        let mut message = message.into();
-        if message.len() > MESSAGE_BYTES_MAX {
-            let end = message.floor_char_boundary(MESSAGE_BYTES_MAX);
-            message.to_mut().truncate(end);
-        }
-        Self { status, code, message }
+        let message = shortened(message, MESSAGE_BYTES_MAX);
+        Self { status, code, message, field: None, detail: None }
+    }
+
+    /// The same about a field, parameter or header.
+    pub(crate) fn at(mut self, field: impl Into<Cow<'static, str>>) -> Self {
+        self.field = Some(shortened(field, FIELD_BYTES_MAX));
+        self
     }
 
     pub(crate) fn unauthorized() -> Self {
@@ -73,6 +108,7 @@ impl ApiError {
     pub(crate) fn unsupported_media_type(expected: &'static str) -> Self {
         let message = format!("the Content-Type must be {expected}");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message)
+            .at("Content-Type")
     }
 
     pub(crate) fn bad_json(why: impl Into<Cow<'static, str>>) -> Self {
@@ -100,17 +136,30 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "set_not_found", message)
     }
 
+    pub(crate) fn bad_limit(limit_max: usize) -> Self {
+        let message = format!("a page has 1 to {limit_max} items");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_limit", message).at("limit")
+    }
+
+    pub(crate) fn bad_k(k_max: usize) -> Self {
+        let message = format!("1 to {k_max} neighbors can vote");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_k", message).at("k")
+    }
+
+    pub(crate) fn bad_ttl(secs_max: u64) -> Self {
+        let message = format!("a time to live is 1 to {secs_max} seconds");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_ttl", message).at("ttl_s")
+    }
+
     pub(crate) fn bad_bucket() -> Self {
-        let message = format!(
-            "the name of a bucket is 1 to {} of a-z A-Z 0-9 _ -",
-            limits::BUCKET_NAME_CHARS_MAX
-        );
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_bucket", message)
+        let chars_max = limits::BUCKET_NAME_CHARS_MAX;
+        let message = format!("the name of a bucket is 1 to {chars_max} of a-z A-Z 0-9 _ -");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_bucket", message).at("bucket")
     }
 
     pub(crate) fn bad_key(bytes_max: usize) -> Self {
         let message = format!("a key is 1 to {bytes_max} bytes, percent-encoded");
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_key", message)
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_key", message).at("key")
     }
 
     pub(crate) fn key_not_found() -> Self {
@@ -119,12 +168,17 @@ impl ApiError {
     }
 
     pub(crate) fn precondition_failed() -> Self {
-        let message = "the key is not as If-Match or If-None-Match says; nothing was changed";
+        let message = "it is not as If-Match or If-None-Match says; nothing was changed";
         Self::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", message)
     }
 
     pub(crate) fn bad_idempotency_key(why: &'static str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad_idempotency_key", why)
+        Self::new(StatusCode::BAD_REQUEST, "bad_idempotency_key", why).at("Idempotency-Key")
+    }
+
+    pub(crate) fn idempotency_key_not_supported(why: &'static str) -> Self {
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        Self::new(status, "idempotency_key_not_supported", why).at("Idempotency-Key")
     }
 
     pub(crate) fn body_too_slow() -> Self {
@@ -133,7 +187,7 @@ impl ApiError {
     }
 
     pub(crate) fn line_too_long(bytes_max: usize) -> Self {
-        let message = format!("a line is at most {bytes_max} bytes; nothing behind it was read");
+        let message = format!("a line is at most {bytes_max} bytes; nothing after it was read");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "line_too_long", message)
     }
 
@@ -153,23 +207,40 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", message)
     }
 
-    /// Something that must not happen: logged here, at most once per second, and sent without detail.
+    /// Something that must not happen: `error` is for the log.
     pub(crate) fn internal(error: &dyn Display) -> Self {
-        static LINES: LineGate = LineGate::new();
-        if let Some(failures) = LINES.due() {
-            tracing::error!(%error, failures, "requests failed inside the server; this is the last");
-        }
         let message = "the server failed at this request and has logged why";
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
+        let mut internal = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message);
+        internal.detail = Some(error.to_string().into());
+        internal
     }
 
-    /// The error as JSON, without a line end.
-    pub(crate) fn to_json(&self) -> Vec<u8> {
-        let body = ErrorBody { error: self.code, message: &self.message };
+    /// Logs what is not sent, at most once per second.
+    pub(crate) fn log(&self, request_id: &str) {
+        static LINES: LineGate = LineGate::new();
+        if let Some(error) = &self.detail
+            && let Some(failures) = LINES.due()
+        {
+            let text = "requests failed inside the server; this is the last";
+            tracing::error!(%error, request_id, failures, "{text}");
+        }
+    }
+
+    /// The error as JSON, without a line end. `request_id` may be empty.
+    pub(crate) fn to_json(&self, request_id: &str) -> Vec<u8> {
+        let field = self.field.as_deref();
+        let body = ErrorBody { error: self.code, message: &self.message, field, request_id };
         let Ok(json) = serde_json::to_vec(&body) else {
-            unreachable!("two strings serialise into memory");
+            unreachable!("strings serialise into memory");
         };
         json
+    }
+
+    /// Writes the body of a response that carries an error.
+    pub(crate) fn finish(response: &mut Response, request_id: &str) {
+        let Some(error) = response.extensions_mut().remove::<Self>() else { return };
+        error.log(request_id);
+        *response.body_mut() = Body::from(error.to_json(request_id));
     }
 }
 
@@ -198,8 +269,36 @@ impl From<Refusal> for ApiError {
             | Refusal::TooManyPosts
             | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         };
-        Self::new(status, refusal.code(), refusal.to_string())
+        let error = Self::new(status, refusal.code(), refusal.to_string());
+        match field(refusal) {
+            Some(field) => error.at(field),
+            None => error,
+        }
     }
+}
+
+/// The field that a refusal is about, where its name does not depend on the request.
+fn field(refusal: Refusal) -> Option<&'static str> {
+    Some(match refusal {
+        Refusal::BadHandle | Refusal::HandleTaken => "handle",
+        Refusal::BadName => "name",
+        Refusal::BadBio => "bio",
+        Refusal::BadText => "text",
+        Refusal::BadLifetime => "ttl_s",
+        Refusal::BadLabel | Refusal::TooManyLabels => "label",
+        Refusal::BadSet | Refusal::SetFull | Refusal::TooManySets => "set",
+        Refusal::SelfFollow | Refusal::SelfFriend => "other",
+        Refusal::KeyReused => "Idempotency-Key",
+        Refusal::UserNotFound
+        | Refusal::PostNotFound
+        | Refusal::StoryNotFound
+        | Refusal::SampleNotFound
+        | Refusal::SampleBuiltIn
+        | Refusal::Full
+        | Refusal::TooManyFollows
+        | Refusal::TooManyFriends
+        | Refusal::TooManyPosts => return None,
+    })
 }
 
 impl From<KeyRefusal> for ApiError {
@@ -260,9 +359,9 @@ fn retry_after() -> &'static str {
 }
 
 impl IntoResponse for ApiError {
+    /// Without a body, which [`ApiError::finish`] writes.
     fn into_response(self) -> Response {
-        let mut response = self.to_json().into_response();
-        *response.status_mut() = self.status;
+        let mut response = self.status.into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match self.status {
@@ -274,6 +373,7 @@ impl IntoResponse for ApiError {
             }
             _ => {}
         }
+        response.extensions_mut().insert(self);
         response
     }
 }

@@ -1,5 +1,5 @@
-//! What happens around every handler: admission before it; after it counting, a common header, and the
-//! memory of the answer until it is sent.
+//! What happens around every handler: admission before it; after it the request's id, the body of an error,
+//! counting, a common header, and the memory of the answer until it is sent.
 //! One wrapper instead of a stack of layers, so that a request pays for no box and no lookup.
 
 use std::future::Future;
@@ -22,6 +22,7 @@ use crate::error::ApiError;
 use crate::held::Holding;
 use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
 use crate::metrics::RouteCounters;
+use crate::request_id::{RequestId, X_REQUEST_ID};
 use crate::seats::Seat;
 use crate::state::AppState;
 use edge::LineGate;
@@ -115,25 +116,29 @@ impl<F: Future<Output = Response>> Future for Answer<F> {
                 None => unreachable!("a future is not polled after it is done"),
             },
         };
+        let id = RequestId::next();
         let mut response = match this.state {
             Some(state) => hold(&state.memory, response),
             None => response,
         };
+        ApiError::finish(&mut response, id.as_str());
+        response.headers_mut().insert(X_REQUEST_ID, id.to_header());
         let no_store = HeaderValue::from_static("no-store");
         response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
-        count(this.counters, response.status(), this.started.elapsed());
+        count(this.counters, response.status(), this.started.elapsed(), id);
         Poll::Ready(response)
     }
 }
 
-fn count(counters: &RouteCounters, status: StatusCode, elapsed: Duration) {
+fn count(counters: &RouteCounters, status: StatusCode, elapsed: Duration, id: RequestId) {
     static LINES: LineGate = LineGate::new();
     counters.count(status, elapsed);
-    let ((method, path), status) = (counters.name(), status.as_u16());
+    let ((method, path), status, request_id) = (counters.name(), status.as_u16(), id.as_str());
     if status < 500 {
-        tracing::debug!(method, path, status, ?elapsed, "answered");
+        tracing::debug!(method, path, status, request_id, ?elapsed, "answered");
     } else if let Some(answers) = LINES.due() {
-        tracing::warn!(method, path, status, answers, "answered with errors; this is the last");
+        let text = "answered with errors; this is the last";
+        tracing::warn!(method, path, status, request_id, answers, "{text}");
     }
 }
 

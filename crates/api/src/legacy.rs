@@ -1,21 +1,20 @@
 //! The URLs of the older reports about feed servers, so that their command lines run as they
-//! stand. In open mode only: they change things on GET and know people by number alone.
+//! stand. In open mode only: they change things on GET and know users by number alone.
 
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::response::Response;
-use feed::{Command, Cursor, Done, Page, PostText, Refusal, SetTable, UserId, UserRef, limits};
+use feed::{Cursor, Page, PostText, Refusal, SetTable, UserId, UserRef, limits};
 use node::{Node, PageEnds};
 
 use crate::error::ApiError;
 use crate::guard::Entry;
 use crate::input::{decimal, path, user_number};
-use crate::page::{json, push_number};
+use crate::page::{json, opened, push_number};
 use crate::routes::Routes;
 use crate::state::AppState;
-use crate::v1::timelines::opened;
 
 /// Posts on a home page.
 const HOME_POSTS: usize = limits::PAGE_MAX;
@@ -43,7 +42,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Number {
     }
 }
 
-/// A post as these URLs tell of it.
+/// A post as these URLs write it.
 pub(crate) struct Tweet {
     author: UserRef,
     mention: Mention,
@@ -90,17 +89,14 @@ pub(crate) async fn tweet(
             mentioning(&handle.await?.ok_or(Refusal::UserNotFound)?, mention, text.trim())
         }
     };
-    let command = Command::Post { author, text: PostText::parse(&text)? };
-    let (Done::Posted(post), _) = state.submit(command, None).await? else {
-        unreachable!("posting posts");
-    };
+    let post = state.submit_post(author, PostText::parse(&text)?, None).await?.value;
     let mut out = b"{\"id\":\"".to_vec();
     push_number(post.0, &mut out);
     out.extend_from_slice(b"\"}");
     Ok(json(out))
 }
 
-/// `text` with a mention in front, or behind the word that ends nearest to its middle.
+/// `text` with a mention at the beginning, or after the word that ends nearest to its middle.
 fn mentioning(handle: &str, mention: Mention, text: &str) -> String {
     if mention == Mention::First {
         return format!("@{handle} {text}");
@@ -134,7 +130,7 @@ async fn newest(
     let page = Page { cursor: Cursor::Newest, limit };
     let found = state.read(move |node| {
         let user = node.resolve(&user)?;
-        let mut out = opened(limit);
+        let mut out = opened(256 * limit);
         read(node, user, &page, &mut out);
         out.extend_from_slice(b"]}");
         Some(out)

@@ -12,6 +12,7 @@
 
 mod auth;
 mod body;
+mod changes;
 mod deadline;
 mod docs;
 pub mod drawing;
@@ -20,12 +21,16 @@ mod files;
 mod guard;
 mod head;
 mod held;
+mod idempotency;
 mod input;
 mod legacy;
 mod memory;
 mod metrics;
 mod operations;
 mod page;
+mod params;
+mod query;
+mod request_id;
 mod routes;
 mod seats;
 mod serve;
@@ -33,6 +38,7 @@ mod stall;
 mod state;
 #[cfg(test)]
 mod tests;
+mod time;
 mod v1;
 
 use std::sync::Arc;

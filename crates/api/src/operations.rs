@@ -1,4 +1,4 @@
-//! What those who run the server ask: does it live, does it take requests, what does it measure.
+//! For those who run the server: health, readiness, metrics.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
+use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
@@ -19,16 +20,27 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/metrics", Entry::Plain, metrics);
 }
 
-/// Whether the server lives
-#[utoipa::path(get, path = "/healthz", tag = "operations", security(()), responses((status = 200)))]
+/// The server is well.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+pub(crate) struct Healthy {
+    #[schema(example = true)]
+    ok: bool,
+}
+
+/// Check that the server is alive
+#[utoipa::path(
+    get, path = "/healthz", operation_id = "check_health", tag = "operations", security(()),
+    responses((status = 200, description = "It is", body = Healthy))
+)]
 pub(crate) async fn health() -> Response {
     json(b"{\"ok\":true}".to_vec())
 }
 
-/// Whether the server takes requests
+/// Check that the server takes requests
 #[utoipa::path(
-    get, path = "/readyz", tag = "operations", security(()),
-    responses((status = 200), (status = 503, description = "`stopping`", body = ErrorBody))
+    get, path = "/readyz", operation_id = "check_readiness", tag = "operations", security(()),
+    responses((status = 200, description = "It does", body = Healthy), (status = 503, description = "`stopping`", body = ErrorBody))
 )]
 pub(crate) async fn readiness(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
     if *state.closing.borrow() {
@@ -37,10 +49,12 @@ pub(crate) async fn readiness(State(state): State<Arc<AppState>>) -> Result<Resp
     Ok(json(b"{\"ok\":true}".to_vec()))
 }
 
-/// Everything measured, for Prometheus
+/// Read metrics
+///
+/// For Prometheus.
 #[utoipa::path(
-    get, path = "/metrics", tag = "operations",
-    responses((status = 200, content_type = "application/openmetrics-text"))
+    get, path = "/metrics", operation_id = "get_metrics", tag = "operations",
+    responses((status = 200, description = "All metrics", body = String, content_type = "application/openmetrics-text"))
 )]
 pub(crate) async fn metrics(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
     let sampled = Arc::clone(&state);

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
 use edge::{Access, BlockingReads};
-use feed::{Command, Done, Idempotency, Lifetime};
-use node::{Node, Request};
+use feed::Lifetime;
+use node::Node;
 use prometheus_client::registry::Registry;
 use tokio::sync::{Semaphore, watch};
 
@@ -15,7 +13,6 @@ use crate::error::ApiError;
 use crate::memory::RequestMemory;
 use crate::metrics::{HttpMetrics, Sampled};
 use crate::v1::events::StreamReads;
-use crate::v1::users::mark_replay;
 
 /// Reads at a time for answers to changes that are done. What they read was just written, so most need
 /// no disk.
@@ -76,7 +73,7 @@ impl AppState {
     }
 
     /// Reads what a change that is done is answered with: waits for its turn, in order, and is never
-    /// refused, since the change cannot be taken back. As many wait as there are requests.
+    /// refused, since the change cannot be undone. As many wait as there are requests.
     pub(crate) async fn read_done<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
@@ -90,25 +87,5 @@ impl AppState {
             read(&node)
         });
         read.await.map_err(|error| ApiError::internal(&error))
-    }
-
-    /// Submits a command; tells what it did and whether it had done so before.
-    pub(crate) async fn submit(
-        &self,
-        command: Command,
-        idempotency: Option<Idempotency>,
-    ) -> Result<(Done, bool), ApiError> {
-        let reply = self.node.submit(Request { command, idempotency }).await?;
-        Ok((reply.outcome?, reply.replayed))
-    }
-
-    /// Submits a command that has nothing to tell but that it is done.
-    pub(crate) async fn carry_out(
-        &self,
-        command: Command,
-        idempotency: Option<Idempotency>,
-    ) -> Result<Response, ApiError> {
-        let (_, replayed) = self.submit(command, idempotency).await?;
-        Ok(mark_replay(StatusCode::NO_CONTENT.into_response(), replayed))
     }
 }

@@ -95,10 +95,10 @@ async fn a_change_that_is_done_is_answered_so_however_many_reads_wait() {
         ("PUT", "/v1/users/@ada/friends/@bob", Value::Null, 204),
         ("POST", "/v1/users/@ada/posts", json!({"text": "hello @bob"}), 201),
         ("POST", "/v1/users/@ada/stories", json!({"text": "hello"}), 201),
-        ("POST", "/v1/recognise/samples", json!({"label": "x", "bits": "0".repeat(256)}), 201),
-        ("PUT", "/v1/buckets/drafts", Value::Null, 201),
-        ("PUT", "/v1/buckets/drafts", Value::Null, 200),
-        ("PUT", "/v1/buckets/0/keys/k", Value::Null, 201),
+        ("POST", "/v1/samples", json!({"label": "x", "sample": "0".repeat(256)}), 201),
+        ("PUT", "/v1/buckets/drafts", Value::Null, 204),
+        ("PUT", "/v1/buckets/drafts", Value::Null, 204),
+        ("PUT", "/v1/buckets/0/keys/k", Value::Null, 204),
         ("DELETE", "/v1/buckets/0/keys/k", Value::Null, 204),
     ] {
         let answer = server.ask(method, path, &body).await;

@@ -41,6 +41,8 @@ use tokio::time::Instant;
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::OneUser;
+use crate::params::UserPath;
+use crate::query::Query;
 use crate::routes::Routes;
 use crate::state::AppState;
 pub(crate) use lane::StreamReads;
@@ -68,18 +70,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let mut asked = None;
-        for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or("").as_bytes()) {
-            if name != "last_event_id" || asked.replace(value.into_owned()).is_some() {
-                return Err(ApiError::bad_request("the only parameter is last_event_id, once"));
-            }
-        }
+        let mut asked = Query::parse(&parts.uri, &["last_event_id"])?.text("last_event_id")?;
         if let Some(header) = parts.headers.get("last-event-id") {
             asked = Some(header.to_str().unwrap_or("?").to_owned());
         }
         let position = asked.map(|asked| {
-            Position::parse(&asked)
-                .ok_or_else(|| ApiError::bad_cursor("Last-Event-ID is an id of an earlier event"))
+            let wrong = "Last-Event-ID is an id of an earlier event";
+            Position::parse(&asked).ok_or_else(|| ApiError::bad_cursor(wrong).at("Last-Event-ID"))
         });
         Ok(Self(position.transpose()?))
     }
@@ -91,16 +88,16 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
 /// `event: story` for a friend's story, with the story, and `event: story_expired`, with its `id`,
 /// once it has expired or was deleted. Without `Last-Event-ID` the stream begins now.
 #[utoipa::path(
-    get, path = "/v1/users/{user}/events", tag = "timelines",
+    get, path = "/v1/users/{user}/events", operation_id = "stream_events", tag = "timelines",
     params(
-        ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("Last-Event-ID" = Option<String>, Header, description = "resumes after this event"),
-        ("last_event_id" = Option<String>, Query, description = "the same, without the header"),
+        UserPath,
+        ("Last-Event-ID" = Option<String>, Header, description = "Resume after this event"),
+        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set headers"),
     ),
     responses(
-        (status = 200, content_type = "text/event-stream", body = String),
-        (status = 400, description = "`bad_cursor`", body = ErrorBody),
+        (status = 200, description = "Server-sent events", content_type = "text/event-stream", body = String),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_handle`", body = ErrorBody),
     )
 )]
 pub(crate) async fn events(
@@ -240,7 +237,8 @@ impl Subscription {
         }
         let question = asked.question.clone();
         let read = move |node: &Node| question.answer(node, Source::Facts);
-        let news = turn.read(&self.state.node, read).await.ok()??;
+        let news = turn.read(&self.state.node, read).await;
+        let news = news.inspect_err(|error| error.log("")).ok()??;
         if !news.more {
             self.store_from = Instant::now() + lane::within(&PACE);
         }

@@ -1,37 +1,39 @@
-//! Publishing, reading and deleting single posts.
+//! Single posts: create, show, delete.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use feed::{Command, Done, PostId, PostText, Refusal};
+use feed::{Command, PostId, PostText, Refusal};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
-use crate::input::{Input, Once, OnePost, OneUser};
+use crate::idempotency::Once;
+use crate::input::{Input, OnePost, OneUser};
 use crate::page::json;
+use crate::params::{IdPath, KeyHeader, UserPath};
 use crate::routes::Routes;
 use crate::state::AppState;
-use crate::v1::users::{created, mark_replay};
+use crate::v1::users::created;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/users/{user}/posts", Entry::Plain, publish);
+    routes.on("POST", "/v1/users/{user}/posts", Entry::Plain, create);
     routes.on("GET", "/v1/posts/{id}", Entry::Plain, show);
     routes.on("DELETE", "/v1/posts/{id}", Entry::Plain, delete);
 }
 
-/// A post to be published.
+/// A post to be created.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewPost {
     /// 1 to 500 characters after trimming.
-    #[schema(example = "hello @bob")]
+    #[schema(example = "hello")]
     text: String,
 }
 
-/// Somebody named in a post.
+/// A user named in a post.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which the node renders")]
 pub(crate) struct Mentioned {
@@ -39,7 +41,7 @@ pub(crate) struct Mentioned {
     handle: String,
 }
 
-/// Who wrote a post.
+/// Who wrote a post or story.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which the node renders")]
 pub(crate) struct Author {
@@ -56,57 +58,53 @@ pub(crate) struct PostView {
     id: String,
     author: Author,
     text: String,
-    #[schema(example = "2026-11-21T09:30:00.123Z")]
+    #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     created_at: String,
-    /// Whose handle opens the text.
+    /// The user whose handle begins the text.
     reply_to: Option<Mentioned>,
     mentions: Vec<Mentioned>,
 }
 
-/// Publish a post
+/// Create a post
 ///
-/// A text that opens with `@handle` is a reply: of the author's followers, those who also follow
-/// that person see it at home.
+/// A text that begins with `@handle` is a reply: of the author's followers, those who also follow
+/// that user see it in their home timeline.
 #[utoipa::path(
-    post, path = "/v1/users/{user}/posts", tag = "posts", request_body = NewPost,
-    params(
-        ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("Idempotency-Key" = Option<String>, Header, description = "happens at most once a key"),
-    ),
+    post, path = "/v1/users/{user}/posts", operation_id = "create_post", tag = "posts",
+    request_body = NewPost, params(UserPath, KeyHeader),
     responses(
-        (status = 201, body = PostView, headers(("Location" = String), ("Idempotent-Replayed" = String))),
+        (status = 201, description = "The new post", body = PostView,
+         headers(("Location" = String, description = "Path of the post"))),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_text`, `idempotency_key_reused`", body = ErrorBody),
-        (status = 503, description = "`overloaded`, with Retry-After", body = ErrorBody),
+        (status = 422, description = "`bad_text`, `too_many_posts`, `idempotency_key_reused`", body = ErrorBody),
     )
 )]
-pub(crate) async fn publish(
+pub(crate) async fn create(
     State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
-    Input { body, idempotency, .. }: Input<NewPost>,
+    Input { body, key, .. }: Input<NewPost>,
 ) -> Result<Response, ApiError> {
-    let command = Command::Post { author, text: PostText::parse(&body.text)? };
-    let (Done::Posted(post), replayed) = state.submit(command, idempotency).await? else {
-        unreachable!("posting posts");
-    };
-    let mut body = Vec::with_capacity(512);
-    let found = state.node.try_post(post, &mut body);
+    let post = state.submit_post(author, PostText::parse(&body.text)?, key).await?;
+    let (id, mut body) = (post.value, Vec::with_capacity(512));
+    let found = state.node.try_post(id, &mut body);
     let body = match found {
         true => Some(body),
-        false => state.read_done(move |node| node.post(post, &mut body).then_some(body)).await?,
+        false => state.read_done(move |node| node.post(id, &mut body).then_some(body)).await?,
     };
     let Some(body) = body else {
         // It has been deleted since; a replay says so too.
-        let gone = ApiError::from(Refusal::PostNotFound).into_response();
-        return Ok(mark_replay(gone, replayed));
+        return Ok(post.mark(ApiError::from(Refusal::PostNotFound).into_response()));
     };
-    Ok(created(json(body), format!("/v1/posts/{}", post.0), replayed))
+    Ok(created(json(body), format!("/v1/posts/{}", id.0), &post))
 }
 
-/// A post
+/// Show a post
 #[utoipa::path(
-    get, path = "/v1/posts/{id}", tag = "posts", params(("id" = String, Path)),
-    responses((status = 200, body = PostView), (status = 404, description = "`post_not_found`", body = ErrorBody))
+    get, path = "/v1/posts/{id}", operation_id = "get_post", tag = "posts", params(IdPath),
+    responses(
+        (status = 200, description = "The post", body = PostView),
+        (status = 404, description = "`post_not_found`", body = ErrorBody),
+    )
 )]
 pub(crate) async fn show(
     State(state): State<Arc<AppState>>,
@@ -116,10 +114,14 @@ pub(crate) async fn show(
     post.map(json).ok_or(Refusal::PostNotFound.into())
 }
 
-/// Take a post back
+/// Delete a post
 #[utoipa::path(
-    delete, path = "/v1/posts/{id}", tag = "posts", params(("id" = String, Path)),
-    responses((status = 204), (status = 404, description = "`post_not_found`", body = ErrorBody))
+    delete, path = "/v1/posts/{id}", operation_id = "delete_post", tag = "posts",
+    params(IdPath, KeyHeader),
+    responses(
+        (status = 204, description = "It is deleted"),
+        (status = 404, description = "`post_not_found`", body = ErrorBody),
+    )
 )]
 pub(crate) async fn delete(
     State(state): State<Arc<AppState>>,

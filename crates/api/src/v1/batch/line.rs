@@ -2,15 +2,15 @@
 
 mod field;
 
-use feed::{Bio, Command, Handle, Idempotency, Lifetime, Name, PostText, UserRef};
+use feed::{Bio, Command, Handle, Lifetime, Name, PostText};
 use serde::Deserialize;
 
+use crate::changes::adding;
 use crate::error::ApiError;
-use crate::input::{
-    checked_key, given, idempotency, object, post_number, sample_number, story_number,
-};
+use crate::idempotency::Key;
+use crate::input::{given, object, post_number, sample_number, story_number};
 use crate::v1::recognitions::Given;
-use crate::v1::samples::{checked, teaching};
+use crate::v1::samples::checked;
 use field::{Number, Text};
 
 /// All fields of all commands: telling commands apart first would buffer every line.
@@ -39,7 +39,7 @@ struct Line<'a> {
     #[serde(borrow, default, deserialize_with = "given")]
     label: Option<Text<'a>>,
     #[serde(default, deserialize_with = "given")]
-    bits: Option<Given>,
+    sample: Option<Given>,
     #[serde(borrow, default, deserialize_with = "given")]
     set: Option<Text<'a>>,
 }
@@ -54,57 +54,65 @@ enum Op {
     DeletePost,
     Befriend,
     Unfriend,
-    TellStory,
+    PostStory,
     DeleteStory,
     ViewStory,
-    Teach,
-    ForgetSample,
+    AddSample,
+    DeleteSample,
 }
 
-/// The command of a line. A story lives for `story_life` if the line does not say.
-pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<node::Request, ApiError> {
-    let line: Line<'_> = object(line)?;
-    let mut fields = Fields { op: line.op, used: 0 };
+/// What a line asks for.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) command: Command,
+    pub(super) key: Option<Key>,
+}
+
+/// The change of a line. A story lives for `story_life` if the line does not say.
+pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<Change, ApiError> {
+    let mut line: Line<'_> = object(line)?;
     let given = line.given();
-    let mut key = None;
-    let command = match line.op {
+    let key = line.idempotency_key.take();
+    let mut fields = Fields { used: usize::from(key.is_some()) };
+    let key = key.map(|key| Key::parse(key.0.as_bytes())).transpose();
+    let key = key.map_err(|error| error.at("idempotency_key"))?;
+    let command = command(line, &mut fields, story_life)?;
+    if fields.used < given {
+        return Err(ApiError::bad_json("the line has a field that its op does not have"));
+    }
+    Ok(Change { command, key })
+}
+
+fn command(line: Line<'_>, fields: &mut Fields, story_life: Lifetime) -> Result<Command, ApiError> {
+    Ok(match line.op {
         Op::Register => Command::Register {
             handle: Handle::parse(&fields.required("handle", line.handle)?.0)?,
             name: Name::parse(fields.optional(line.name.as_ref()).unwrap_or_default())?,
             bio: Bio::parse(fields.optional(line.bio.as_ref()).unwrap_or_default())?,
         },
-        Op::Follow => {
-            let (user, other) = fields.two_users(line.user, line.other)?;
-            Command::Follow { user, other }
+        Op::Follow | Op::Unfollow | Op::Befriend | Op::Unfriend => {
+            let user = fields.required("user", line.user)?.user()?;
+            let other = fields.required("other", line.other)?.user();
+            let other = other.map_err(|error| error.at("other"))?;
+            match line.op {
+                Op::Follow => Command::Follow { user, other },
+                Op::Unfollow => Command::Unfollow { user, other },
+                Op::Befriend => Command::Befriend { user, other },
+                _ => Command::Unfriend { user, other },
+            }
         }
-        Op::Unfollow => {
-            let (user, other) = fields.two_users(line.user, line.other)?;
-            Command::Unfollow { user, other }
-        }
-        Op::Post => {
-            let author = fields.required("user", line.user)?;
-            let text = fields.required("text", line.text)?.0;
-            key = fields.key(
-                line.idempotency_key.as_ref(),
-                "post",
-                &author.as_text(),
-                &[text.as_bytes()],
-            )?;
-            Command::Post { author: author.user()?, text: PostText::parse(&text)? }
-        }
+        Op::Post => Command::Post {
+            author: fields.required("user", line.user)?.user()?,
+            text: PostText::parse(&fields.required("text", line.text)?.0)?,
+        },
         Op::DeletePost => {
-            let id = fields.required("id", line.id)?;
-            Command::DeletePost { post: post_number(id.number())? }
+            Command::DeletePost { post: post_number(fields.required("id", line.id)?.number())? }
         }
-        Op::Befriend => {
-            let (user, other) = fields.two_users(line.user, line.other)?;
-            Command::Befriend { user, other }
-        }
-        Op::Unfriend => {
-            let (user, other) = fields.two_users(line.user, line.other)?;
-            Command::Unfriend { user, other }
-        }
-        Op::TellStory => fields.tell(line, story_life, &mut key)?,
+        Op::PostStory => Command::TellStory {
+            author: fields.required("user", line.user)?.user()?,
+            text: PostText::parse(&fields.required("text", line.text)?.0)?,
+            life: fields.life(line.ttl_s)?.unwrap_or(story_life),
+        },
         Op::DeleteStory => {
             let id = fields.required("id", line.id)?;
             Command::DeleteStory { story: story_number(id.number())? }
@@ -113,85 +121,28 @@ pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<node::Request, 
             story: story_number(fields.required("id", line.id)?.number())?,
             viewer: fields.required("user", line.user)?.user()?,
         },
-        Op::Teach => fields.teach(line, &mut key)?,
-        Op::ForgetSample => {
+        Op::AddSample => {
+            let label = fields.required("label", line.label)?.0;
+            let bits = fields.required("sample", line.sample)?;
+            adding(checked(fields.optional(line.set.as_ref()), &label, bits)?)
+        }
+        Op::DeleteSample => {
             let id = fields.required("id", line.id)?;
             Command::ForgetSample { sample: sample_number(id.number())? }
         }
-    };
-    if fields.used < given {
-        let message =
-            format!("a line of op {:?} has a field that does not belong to it", fields.op);
-        return Err(ApiError::bad_json(message));
-    }
-    Ok(node::Request { command, idempotency: key })
+    })
 }
 
 /// Counts the fields that a command makes use of.
 struct Fields {
-    op: Op,
     used: usize,
 }
 
 impl Fields {
-    fn required<T>(&mut self, name: &str, field: Option<T>) -> Result<T, ApiError> {
+    fn required<T>(&mut self, name: &'static str, field: Option<T>) -> Result<T, ApiError> {
         self.used += 1;
-        let op = self.op;
-        field.ok_or_else(|| ApiError::bad_json(format!("a line of op {op:?} needs {name}")))
-    }
-
-    fn two_users(
-        &mut self,
-        user: Option<Number<'_>>,
-        other: Option<Number<'_>>,
-    ) -> Result<(UserRef, UserRef), ApiError> {
-        Ok((self.required("user", user)?.user()?, self.required("other", other)?.user()?))
-    }
-
-    fn tell(
-        &mut self,
-        line: Line<'_>,
-        story_life: Lifetime,
-        key: &mut Option<Idempotency>,
-    ) -> Result<Command, ApiError> {
-        let author = self.required("user", line.user)?;
-        let text = self.required("text", line.text)?.0;
-        // A life that is not given is the same word, whatever the server is set to.
-        let life = line.ttl_s.unwrap_or(0).to_be_bytes();
-        let (about, content) = (author.as_text(), [&life, text.as_bytes()]);
-        *key = self.key(line.idempotency_key.as_ref(), "tell_story", &about, &content)?;
-        let life = self.life(line.ttl_s)?.unwrap_or(story_life);
-        let text = PostText::parse(&text)?;
-        Ok(Command::TellStory { author: author.user()?, text, life })
-    }
-
-    fn teach(
-        &mut self,
-        line: Line<'_>,
-        key: &mut Option<Idempotency>,
-    ) -> Result<Command, ApiError> {
-        let label = self.required("label", line.label)?.0;
-        let bits = self.required("bits", line.bits)?;
-        let sample = checked(self.optional(line.set.as_ref()), &label, bits)?;
-        let bits: [u8; 128] = sample.bits.into();
-        let (about, content) = (sample.set.as_str(), [&bits, label.as_bytes()]);
-        *key = self.key(line.idempotency_key.as_ref(), "teach", about, &content)?;
-        Ok(teaching(sample))
-    }
-
-    /// The key of a line, if it has one: for its op, for whom or which set it names and for what it says.
-    fn key(
-        &mut self,
-        key: Option<&Text<'_>>,
-        op: &str,
-        about: &str,
-        content: &[&[u8]],
-    ) -> Result<Option<Idempotency>, ApiError> {
-        let Some(key) = key else { return Ok(None) };
-        self.used += 1;
-        let op = format!("batch {op}");
-        let scope = [op.as_bytes(), about.as_bytes(), checked_key(key.0.as_bytes())?];
-        Ok(Some(idempotency(&scope, &content.concat())))
+        let missing = || ApiError::bad_json(format!("this op needs the field {name}")).at(name);
+        field.ok_or_else(missing)
     }
 
     fn life(&mut self, secs: Option<u64>) -> Result<Option<Lifetime>, ApiError> {
@@ -219,7 +170,7 @@ impl Line<'_> {
             self.idempotency_key.is_some(),
             self.ttl_s.is_some(),
             self.label.is_some(),
-            self.bits.is_some(),
+            self.sample.is_some(),
             self.set.is_some(),
         ];
         given.into_iter().filter(|given| *given).count()
@@ -228,11 +179,11 @@ impl Line<'_> {
 
 #[cfg(test)]
 mod tests {
-    use feed::{PostId, StoryId, UserId};
+    use feed::{PostId, StoryId, UserId, UserRef};
 
     use super::*;
 
-    fn parse(line: &[u8]) -> Result<node::Request, ApiError> {
+    fn parse(line: &[u8]) -> Result<Change, ApiError> {
         super::parse(line, Lifetime::from_secs(60).unwrap())
     }
 
@@ -284,8 +235,8 @@ mod tests {
             text: PostText::parse("x").unwrap(),
             life: Lifetime::from_secs(secs).unwrap(),
         };
-        check(r#"{"op":"tell_story","user":1,"text":"x"}"#, Ok(tell(60)));
-        check(r#"{"op":"tell_story","user":1,"text":"x","ttl_s":5}"#, Ok(tell(5)));
+        check(r#"{"op":"post_story","user":1,"text":"x"}"#, Ok(tell(60)));
+        check(r#"{"op":"post_story","user":1,"text":"x","ttl_s":5}"#, Ok(tell(5)));
         let story = StoryId(7);
         check(r#"{"op":"delete_story","id":"7"}"#, Ok(Command::DeleteStory { story }));
         let view = Command::ViewStory { story, viewer: id(1) };
@@ -303,23 +254,23 @@ mod tests {
         for bits in
             [format!("\"{}\"", "0".repeat(256)), format!("\"{}\"", "0 ".repeat(1_024)), numbers]
         {
-            let line = format!(r#"{{"op":"teach","label":"\"7\"","bits":{bits}"#);
+            let line = format!(r#"{{"op":"add_sample","label":"\"7\"","sample":{bits}"#);
             check(&format!("{line}}}"), Ok(teach("digits")));
             check(&format!(r#"{line},"set":"a-B_9"}}"#), Ok(teach("a-B_9")));
         }
         let sample = feed::SampleId(7);
-        check(r#"{"op":"forget_sample","id":7}"#, Ok(Command::ForgetSample { sample }));
+        check(r#"{"op":"delete_sample","id":7}"#, Ok(Command::ForgetSample { sample }));
         let zeros = "0".repeat(256);
         for (more, code) in [
-            (format!(r#","label":"7","bits":"{zeros}","set":"a b""#), "bad_set"),
-            (format!(r#","label":"","bits":"{zeros}""#), "bad_label"),
-            (format!(r#","label":"7","bits":"{zeros}0""#), "bad_sample"),
-            (format!(r#","label":"7","bits":"{zeros}","set":null"#), "bad_json"),
-            (format!(r#","bits":"{zeros}""#), "bad_json"),
-            (r#","label":"7","bits":{}"#.to_owned(), "bad_json"),
+            (format!(r#","label":"7","sample":"{zeros}","set":"a b""#), "bad_set"),
+            (format!(r#","label":"","sample":"{zeros}""#), "bad_label"),
+            (format!(r#","label":"7","sample":"{zeros}0""#), "bad_sample"),
+            (format!(r#","label":"7","sample":"{zeros}","set":null"#), "bad_json"),
+            (format!(r#","sample":"{zeros}""#), "bad_json"),
+            (r#","label":"7","sample":{}"#.to_owned(), "bad_json"),
             (r#","label":"7""#.to_owned(), "bad_json"),
         ] {
-            check(&format!(r#"{{"op":"teach"{more}}}"#), Err(code));
+            check(&format!(r#"{{"op":"add_sample"{more}}}"#), Err(code));
         }
     }
 
@@ -348,17 +299,16 @@ mod tests {
             (r#"{"op":"post","user":1,"text":" "}"#, "bad_text"),
             (r#"{"op":"post","user":1,"text":"x","idempotency_key":""}"#, "bad_idempotency_key"),
             (r#"{"op":"register","handle":"a","name":null}"#, "bad_json"),
-            (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":0}"#, "bad_lifetime"),
-            (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":604801}"#, "bad_lifetime"),
-            (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":null}"#, "bad_json"),
-            (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":"5"}"#, "bad_json"),
-            (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":-1}"#, "bad_json"),
-            (r#"{"op":"tell_story","user":1,"text":""}"#, "bad_text"),
+            (r#"{"op":"post_story","user":1,"text":"x","ttl_s":0}"#, "bad_lifetime"),
+            (r#"{"op":"post_story","user":1,"text":"x","ttl_s":604801}"#, "bad_lifetime"),
+            (r#"{"op":"post_story","user":1,"text":"x","ttl_s":null}"#, "bad_json"),
+            (r#"{"op":"post_story","user":1,"text":"x","ttl_s":"5"}"#, "bad_json"),
+            (r#"{"op":"post_story","user":1,"text":"x","ttl_s":-1}"#, "bad_json"),
+            (r#"{"op":"post_story","user":1,"text":""}"#, "bad_text"),
             (
-                r#"{"op":"tell_story","user":1,"text":"x","idempotency_key":""}"#,
+                r#"{"op":"post_story","user":1,"text":"x","idempotency_key":""}"#,
                 "bad_idempotency_key",
             ),
-            (r#"{"op":"follow","user":1,"other":2,"idempotency_key":"k"}"#, "bad_json"),
             (r#"{"op":"post","user":1,"text":"x","ttl_s":5}"#, "bad_json"),
             (r#"{"op":"delete_story","id":"9223372036854775808"}"#, "bad_request"),
             (r#"{"op":"view_story","id":7}"#, "bad_json"),
@@ -369,32 +319,30 @@ mod tests {
     }
 
     #[test]
-    fn a_key_counts_for_its_user_and_content() {
-        let key = |line: &str| parse(line.as_bytes()).unwrap().idempotency.unwrap();
-        let first = key(r#"{"op":"post","user":1,"text":"x","idempotency_key":"k"}"#);
-        let same = key(r#"{"idempotency_key":"k","op":"post","user":"1","text":"x"}"#);
-        let other_text = key(r#"{"op":"post","user":1,"text":"y","idempotency_key":"k"}"#);
-        let other_user = key(r#"{"op":"post","user":2,"text":"x","idempotency_key":"k"}"#);
-        assert_eq!(first, same);
-        assert!(first.key == other_text.key && first.content != other_text.content);
-        assert_ne!(first.key, other_user.key);
+    fn every_line_may_have_a_key() {
+        for line in [
+            r#"{"op":"register","handle":"ada","idempotency_key":"k"}"#,
+            r#"{"idempotency_key":"k","op":"follow","user":1,"other":2}"#,
+            r#"{"op":"post","user":1,"text":"x","idempotency_key":"k"}"#,
+            r#"{"op":"delete_story","id":7,"idempotency_key":"k"}"#,
+        ] {
+            let change = parse(line.as_bytes()).unwrap();
+            assert_eq!(change.key, Some(Key::parse(b"k").unwrap()), "{line}");
+        }
+    }
 
-        let tell = |more: &str| {
-            let common = r#"{"op":"tell_story","user":1,"idempotency_key":"k","text":"x""#;
-            key(&format!("{common}{more}}}"))
-        };
-        let (story, living_5_s) = (tell(""), tell(r#","ttl_s":5"#));
-        assert!(story.key == living_5_s.key && story.content != living_5_s.content);
-        assert_ne!(story.key, first.key, "a post and a story are two things");
-
-        let teach = |label: &str, set: &str| {
-            let common = r#"{"op":"teach","idempotency_key":"k","bits""#;
-            key(&format!("{common}:\"{}\",\"label\":\"{label}\"{set}}}", "0".repeat(256)))
-        };
-        let digit = teach("7", "");
-        assert_eq!(digit, teach("7", r#","set":"digits""#));
-        let other = teach("8", "");
-        assert!(digit.key == other.key && digit.content != other.content);
-        assert_ne!(digit.key, teach("7", r#","set":"letters""#).key);
+    #[test]
+    fn errors_name_the_field() {
+        for (line, field) in [
+            (r#"{"op":"follow","user":1}"#, "other"),
+            (r#"{"op":"follow","user":1,"other":"x"}"#, "other"),
+            (r#"{"op":"follow","user":"@-","other":1}"#, "user"),
+            (r#"{"op":"fly"}"#, "op"),
+            (r#"{"op":"post","user":1,"text":"x","idempotency_key":""}"#, "idempotency_key"),
+            (r#"{"op":"delete_post","id":"x"}"#, "id"),
+        ] {
+            let error = parse(line.as_bytes()).unwrap_err();
+            assert_eq!(error.field.as_deref(), Some(field), "{line}");
+        }
     }
 }

@@ -90,10 +90,10 @@ impl Kind {
 fn json(body: &[u8]) -> Result<Asked, ApiError> {
     match object(body)? {
         Body { sample: Some(Given(sample)), samples: None } => {
-            sample.map(Asked::One).map_err(ApiError::bad_sample)
+            sample.map(Asked::One).map_err(|why| ApiError::bad_sample(why).at("sample"))
         }
         Body { sample: None, samples: Some(List(samples)) } => {
-            samples.map(Asked::Many).map_err(ApiError::bad_sample)
+            samples.map(Asked::Many).map_err(|why| ApiError::bad_sample(why).at("samples"))
         }
         _ => Err(ApiError::bad_json("give either sample or samples")),
     }
@@ -101,14 +101,14 @@ fn json(body: &[u8]) -> Result<Asked, ApiError> {
 
 /// Samples with empty lines between them; one alone is asked about as such.
 fn text(body: &[u8]) -> Result<Asked, ApiError> {
-    let body = str::from_utf8(body).map_err(|_| ApiError::bad_sample("the text is not UTF-8"))?;
+    let body = str::from_utf8(body).map_err(|_| ApiError::bad_request("the text is not UTF-8"))?;
     let mut samples = Vec::new();
     let mut rest = body.trim();
     loop {
-        let (sample, behind) = paragraph(rest);
+        let (sample, after) = paragraph(rest);
         let read = parse(sample).map_err(|why| in_list(samples.len(), &why));
         samples.push(read.map_err(ApiError::bad_sample)?);
-        rest = behind.trim_start();
+        rest = after.trim_start();
         if rest.is_empty() {
             break;
         }
@@ -125,8 +125,8 @@ fn text(body: &[u8]) -> Result<Asked, ApiError> {
 /// Splits at the first line that is empty.
 fn paragraph(text: &str) -> (&str, &str) {
     let ends = text.match_indices('\n').find(|(at, _)| {
-        let behind = text.get(at + 1..).unwrap_or_default();
-        behind.trim_start_matches([' ', '\t', '\r']).starts_with('\n')
+        let after = text.get(at + 1..).unwrap_or_default();
+        after.trim_start_matches([' ', '\t', '\r']).starts_with('\n')
     });
     text.split_at(ends.map_or(text.len(), |(at, _)| at))
 }

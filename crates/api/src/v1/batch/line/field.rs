@@ -33,13 +33,6 @@ impl Number<'_> {
             Self::Text(text) => user(text),
         }
     }
-
-    pub(super) fn as_text(&self) -> Cow<'_, str> {
-        match self {
-            Self::Plain(number) => number.to_string().into(),
-            Self::Text(text) => Cow::Borrowed(text),
-        }
-    }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
