@@ -82,6 +82,11 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 )]
 struct Description;
 
+/// The description as it is served.
+pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
+    Description::openapi()
+}
+
 /// Show the description of the API
 ///
 /// This document.
@@ -99,7 +104,7 @@ async fn description(
     static JSON: OnceCell<StaticFile> = OnceCell::const_new();
     let make = || {
         state.reads.run(|| {
-            let json = Description::openapi().to_json().unwrap_or_default();
+            let json = openapi().to_json().unwrap_or_default();
             StaticFile::new("application/json", None, json.into())
         })
     };

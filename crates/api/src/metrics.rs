@@ -101,6 +101,12 @@ impl HttpMetrics {
         self.routes.lock().push(Arc::clone(&counters));
         counters
     }
+
+    /// Methods and paths of all routes.
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> Vec<(&'static str, &'static str)> {
+        self.routes.lock().iter().map(|route| route.name()).collect()
+    }
 }
 
 /// What `/metrics` reads when asked.

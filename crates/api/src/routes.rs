@@ -87,3 +87,34 @@ impl Routes<'_> {
             .with_state(state)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_route_is_described_and_every_description_is_a_route() {
+        let metrics = HttpMetrics::default();
+        let mut routes = Routes { router: Router::new(), metrics: &metrics };
+        v1::route(&mut routes);
+        operations::route(&mut routes);
+        docs::route(&mut routes);
+        let served: BTreeSet<(String, String)> = metrics
+            .names()
+            .into_iter()
+            .filter(|(_, path)| !path.starts_with("/docs"))
+            .map(|(method, path)| (method.to_lowercase(), path.replace("{*", "{")))
+            .collect();
+        let described = serde_json::to_value(docs::openapi()).unwrap();
+        let paths = described["paths"].as_object().unwrap().iter();
+        let described: BTreeSet<(String, String)> = paths
+            .flat_map(|(path, item)| {
+                item.as_object().unwrap().keys().map(|method| (method.clone(), path.clone()))
+            })
+            .collect();
+        assert!(served.len() > 40, "{served:?}");
+        assert_eq!(served, described);
+    }
+}

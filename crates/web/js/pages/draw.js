@@ -16,7 +16,7 @@ const OWN = "shapes";
 const SAY_AFTER_MS = 700;
 
 export async function render({ main, signal }) {
-  new Board(main, await get("/v1/recognise", signal), signal);
+  new Board(main, await get("/v1/recognizer", signal), signal);
 }
 
 class Board {
@@ -58,16 +58,16 @@ class Board {
       onclick: () => { this.set = name; this.overview(overview); this.look(); },
     }, name === DIGITS ? "Digits" : name === OWN ? "Shapes" : name)));
     const set = this.known.get(this.set);
-    const labels = set ? set.labels.map(({ label, samples }) => `${label} (${samples})`).join(", ") : "";
+    const labels = set ? set.labels.map(({ label, sample_count: samples }) => `${label} (${samples})`).join(", ") : "";
     this.facts.textContent = set
-      ? (this.set === DIGITS ? `Compared with ${set.samples.toLocaleString("en")} drawings, exactly, by ${overview.instruction_set} instructions.` : `Taught so far: ${labels}.`)
+      ? (this.set === DIGITS ? `Compared with ${set.sample_count.toLocaleString("en")} drawings, exactly, by ${overview.instruction_set} instructions.` : `Taught so far: ${labels}.`)
       : "Nothing taught yet: draw a shape, give it a name, and teach it.";
   }
 
   /** As many neighbours as can outvote the rest: few where little was taught. */
   k() {
     if (this.set === DIGITS) return K;
-    const least = Math.min(...(this.known.get(this.set)?.labels ?? []).map(({ samples }) => samples));
+    const least = Math.min(...(this.known.get(this.set)?.labels ?? []).map(({ sample_count: samples }) => samples));
     return Math.max(1, Math.min(K, 2 * least - 1));
   }
 
@@ -106,11 +106,11 @@ class Board {
     const known = this.known.has(this.set);
     // A set of one's own that does not exist yet: the digits tell how the drawing is seen.
     const query = known ? `set=${encodeURIComponent(this.set)}&k=${this.k()}` : "k=1";
-    const answer = await send(`/v1/recognise?${query}`, { method: "POST", headers: { "Content-Type": "image/png" }, body, signal: this.signal });
+    const answer = await send(`/v1/recognitions?${query}`, { method: "POST", headers: { "Content-Type": "image/png" }, body, signal: this.signal });
     if (!answer.ok) await thrown(answer);
     const found = await answer.json();
     if (this.paper.empty) return;
-    this.bits = found.bits ?? null;
+    this.bits = found.sample ?? null;
     this.teach.disabled = !this.bits;
     if (!known) {
       this.share.textContent = "A new shape. Name it, and it can be recognised.";
@@ -120,23 +120,23 @@ class Board {
   }
 
   async show(found) {
-    const total = found.neighbours.length;
+    const total = found.neighbors.length;
     const [first] = found.votes;
     this.label.textContent = found.label;
     this.label.dataset.sure = found.confidence >= 0.8 ? "yes" : "";
     this.label.classList.toggle("word", found.label.length > 2);
-    put(this.share, h("b", null, `${first.votes} of ${total}`), ` ${total === 1 ? "nearest drawing says" : "nearest drawings say"} ${found.label}`);
-    put(this.votes, ...found.votes.map(({ label, votes }, place) => h("li", { class: place === 0 ? "first" : null },
+    put(this.share, h("b", null, `${first.vote_count} of ${total}`), ` ${total === 1 ? "nearest drawing says" : "nearest drawings say"} ${found.label}`);
+    put(this.votes, ...found.votes.map(({ label, vote_count: votes }, place) => h("li", { class: place === 0 ? "first" : null },
       h("span.of", null, label), h("span.bar", { "--share": votes / total }), h("span.number", null, String(votes)))));
-    const pictures = await Promise.all(found.neighbours.map(({ id }) => this.sample(id)));
+    const pictures = await Promise.all(found.neighbors.map(({ id }) => this.sample(id)));
     if (this.paper.empty) return;
-    put(this.near, ...found.neighbours.map(({ label, distance }, place) => h("li", { class: label === found.label ? "same" : null },
+    put(this.near, ...found.neighbors.map(({ label, distance }, place) => h("li", { class: label === found.label ? "same" : null },
       bitmap(pictures[place], `${label}, ${distance} of 1,024 pixels apart`), h("span", { "aria-hidden": "true" }, label), h("i", { "aria-hidden": "true" }, String(distance)))));
   }
 
   /** The pixels of a known drawing, asked for once. */
   async sample(id) {
-    if (!this.samples.has(id)) this.samples.set(id, get(`/v1/recognise/samples/${id}`, this.signal).then(({ bits }) => bits, () => null));
+    if (!this.samples.has(id)) this.samples.set(id, get(`/v1/samples/${id}`, this.signal).then(({ sample }) => sample, () => null));
     return this.samples.get(id);
   }
 
@@ -159,10 +159,10 @@ class Board {
     if (!label || !this.bits) return field.focus();
     // The digits stay digits: everything else goes to a set of its own.
     if (this.set === DIGITS && !/^[0-9]$/.test(label)) this.set = OWN;
-    await insist("POST", "/v1/recognise/samples", { json: { label, bits: this.bits, set: this.set } });
+    await insist("POST", "/v1/samples", { json: { label, sample: this.bits, set: this.set } });
     say(`Taught: this is ${label}.`);
     field.value = "";
-    this.overview(await ask("GET", "/v1/recognise"));
+    this.overview(await ask("GET", "/v1/recognizer"));
     await this.look();
   }
 }

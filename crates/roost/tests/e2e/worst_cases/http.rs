@@ -74,7 +74,7 @@ fn check_recognition(small: &Small, file: &[u8], statuses: &[u16]) {
         for _ in 0..16 {
             scope.spawn(|| {
                 let media = [("Content-Type", "image/png")];
-                let answer = small.client().send("POST", "/v1/recognise", &media, file).unwrap();
+                let answer = small.client().send("POST", "/v1/recognitions", &media, file).unwrap();
                 let status = answer.status;
                 assert!(statuses.contains(&status) || status == 503, "{status} {}", answer.text());
             });
