@@ -11,7 +11,8 @@ const REDIS: &str = "redis-7.0.";
 /// What is fetched from registries, in versions whose behaviour is known.
 const REDIS_PY: &str = "redis==6.4.0";
 const IOREDIS: &str = "ioredis@5.8.2";
-const OPENAPI_PYTHON: [&str; 2] = ["openapi-python-client==0.29.1", "openapi-spec-validator==0.9.0"];
+const OPENAPI_PYTHON: [&str; 2] =
+    ["openapi-python-client==0.29.1", "openapi-spec-validator==0.9.0"];
 const OPENAPI_TYPESCRIPT: [&str; 2] = ["openapi-typescript@7.13.0", "typescript@5.9.3"];
 
 /// Fetches what is missing; returns what cannot be had.

@@ -249,6 +249,9 @@ impl WalkLimit {
 pub trait Rows {
     /// The row `key` of `table`.
     fn point(&self, table: PointTable, key: u64) -> Option<Value>;
+    /// Hands every row of `table` to `each`, in the order of keys. One scan, however many there are: for
+    /// the start, while nothing changes.
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8]));
     /// The number beside `item` of `owner`, if it is a member.
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64>;
     /// Items of `owner` with their numbers, in the span's order.

@@ -111,6 +111,10 @@ impl Rows for StoreWriter {
         self.store.point(table, key)
     }
 
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
+        self.store.each_point(table, each);
+    }
+
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
         self.store.member(table, owner, item)
     }

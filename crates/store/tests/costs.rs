@@ -36,6 +36,10 @@ impl Rows for Counting {
         self.look_up(1);
         self.rows.point(table, key)
     }
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
+        self.look_up(usize::MAX / 2);
+        self.rows.each_point(table, each);
+    }
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
         self.look_up(1);
         self.rows.member(table, owner, item)

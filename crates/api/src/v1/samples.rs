@@ -79,7 +79,7 @@ pub(crate) fn checked(
         (status = 201, description = "The new sample", body = SampleView,
          headers(("Location" = String, description = "Path of the sample"))),
         (status = 422, description = "`bad_sample`, `bad_label`, `bad_set`, `idempotency_key_reused`", body = ErrorBody),
-        (status = 507, description = "`set_full`, `too_many_labels`, `too_many_sets`", body = ErrorBody),
+        (status = 507, description = "`set_full`, `too_many_labels`, `too_many_sets`, `samples_full`", body = ErrorBody),
     )
 )]
 pub(crate) async fn add(

@@ -221,7 +221,7 @@ async fn answered(
     question: &Question,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let samples = state.node.samples(&question.set).ok_or_else(ApiError::set_not_found)?;
+    let samples = state.node.samples(&question.set)?.ok_or_else(ApiError::set_not_found)?;
     let (comparisons, k) = (asked.all().len() * samples.len(), question.k);
     // Until the answer is made, and counted as such.
     let bytes = bytes_max(&asked, k);
@@ -242,7 +242,7 @@ async fn answered(
 pub(super) async fn overview(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
     let memory = state.memory.clone();
     let read = state.read(move |node| {
-        let sets = node.sample_sets();
+        let sets = node.sample_sets()?;
         let labels: usize = sets.iter().map(|(_, samples)| samples.counts().count()).sum();
         // Until it is sent it is counted as an answer.
         let bytes = labels * LABEL_BYTES;
