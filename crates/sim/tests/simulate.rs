@@ -219,7 +219,8 @@ async fn serve() -> (SocketAddr, Shared) {
         .route("/v1/users/{user}/posts", get(read_posts).post(write_post))
         .route("/v1/users/{user}/timeline", get(read_home))
         .route("/v1/users/{user}/mentions", get(read_mentions))
-        .route("/v1/users/{user}/stories", get(read).post(post_story))
+        .route("/v1/users/{user}/stories", post(post_story))
+        .route("/v1/users/{user}/friends/{other}/stories", get(read))
         .route("/v1/users/{user}/timeline/stories", get(read))
         .layer(from_fn(wants_key))
         .with_state(Arc::clone(&world));
