@@ -8,7 +8,7 @@ use edge::Access;
 
 use crate::error::ApiError;
 
-/// Lets a request in or tells why not. `public` paths hold no data and need no key.
+/// Lets a request in or says why not. `public` paths hold no data and need no key.
 pub(crate) fn admit(
     access: &Access,
     public: bool,

@@ -27,7 +27,7 @@ pub(crate) fn decimal(text: &str) -> Option<u64> {
     if plain && canonical { text.parse().ok() } else { None }
 }
 
-/// A person as named in paths and batches: a number or `@handle`.
+/// A user as named in paths and batches: a number or `@handle`.
 pub(crate) fn user(text: &str) -> Result<UserRef, ApiError> {
     match text.strip_prefix('@') {
         Some(handle) => {
@@ -38,7 +38,7 @@ pub(crate) fn user(text: &str) -> Result<UserRef, ApiError> {
     }
 }
 
-/// A person's number, if it can be one.
+/// A user's number, if it can be one.
 pub(crate) fn user_number(number: Option<u64>) -> Result<UserRef, ApiError> {
     let id = number.and_then(|number| u32::try_from(number).ok());
     let id = id.ok_or_else(|| ApiError::bad_request("a user is a number or @handle").at("user"))?;
@@ -65,10 +65,10 @@ pub(crate) fn sample_number(number: Option<u64>) -> Result<SampleId, ApiError> {
     stamp(number).map(SampleId)
 }
 
-/// The person in the path.
+/// The user in the path.
 pub(crate) struct OneUser(pub(crate) UserRef);
 
-/// The two people in the path, in order.
+/// The two users in the path, in order.
 pub(crate) struct TwoUsers(pub(crate) UserRef, pub(crate) UserRef);
 
 /// The post in the path.

@@ -30,7 +30,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/followers/{id}", Entry::Plain, followers);
 }
 
-/// The number of a person in the path.
+/// The number of a user in the path.
 pub(crate) struct Number(UserRef);
 
 impl<S: Send + Sync> FromRequestParts<S> for Number {

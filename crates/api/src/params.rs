@@ -3,7 +3,12 @@
 
 #![expect(dead_code, reason = "describes what extractors read")]
 
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
+
+/// Bytes as they are.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+pub(crate) struct Binary(Vec<u8>);
 
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]

@@ -264,7 +264,7 @@ fn samples_that_are_none_are_refused() {
         |server, body| server.send("POST", "/v1/recognitions", &TEXT, body),
         &[
             (b"", 422, "bad_sample"),
-            (b"\xff", 422, "bad_sample"),
+            (b"\xff", 400, "bad_request"),
             (&b"0".repeat(1_023), 422, "bad_sample"),
             (&[&b"0".repeat(256)[..], b"\n\n", &b"1".repeat(200)].concat(), 422, "bad_sample"),
             (&[&b"0".repeat(256)[..], b"\n\n"].concat().repeat(1_001), 422, "bad_sample"),

@@ -224,19 +224,19 @@ mod tests {
     }
 
     #[test]
-    fn lines_tell_of_friends_and_stories() {
+    fn lines_about_friends_and_stories() {
         let (user, other) = (id(1), handle("bob"));
         let line = |op: &str| format!(r#"{{"op":"{op}","user":1,"other":"@bob"}}"#);
         let befriend = Command::Befriend { user: user.clone(), other: other.clone() };
         check(&line("befriend"), Ok(befriend));
         check(&line("unfriend"), Ok(Command::Unfriend { user, other }));
-        let tell = |secs| Command::TellStory {
+        let post_story = |secs| Command::TellStory {
             author: id(1),
             text: PostText::parse("x").unwrap(),
             life: Lifetime::from_secs(secs).unwrap(),
         };
-        check(r#"{"op":"post_story","user":1,"text":"x"}"#, Ok(tell(60)));
-        check(r#"{"op":"post_story","user":1,"text":"x","ttl_s":5}"#, Ok(tell(5)));
+        check(r#"{"op":"post_story","user":1,"text":"x"}"#, Ok(post_story(60)));
+        check(r#"{"op":"post_story","user":1,"text":"x","ttl_s":5}"#, Ok(post_story(5)));
         let story = StoryId(7);
         check(r#"{"op":"delete_story","id":"7"}"#, Ok(Command::DeleteStory { story }));
         let view = Command::ViewStory { story, viewer: id(1) };
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_teach_samples_in_every_form() {
+    fn lines_add_samples_in_every_form() {
         let teach = |set: &str| Command::Teach {
             set: feed::SetName::parse(set).unwrap(),
             label: feed::Label::parse("\"7\"").unwrap(),

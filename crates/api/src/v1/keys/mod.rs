@@ -25,7 +25,7 @@ use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::idempotency::NoKey;
 use crate::page;
-use crate::params::{AfterQuery, BucketPath, KeyPath};
+use crate::params::{AfterQuery, Binary, BucketPath, KeyPath};
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::time::rfc3339;
@@ -97,7 +97,7 @@ fn mark(response: &mut Response, version: Stamp) {
 /// The body is the value, as it is: at most 16 MiB. The key expires after `ttl_s` seconds, or never.
 #[utoipa::path(
     put, path = "/v1/buckets/{bucket}/keys/{key}", operation_id = "put_key", tag = "buckets",
-    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    request_body(content = Binary, content_type = "application/octet-stream"),
     params(
         BucketPath, KeyPath,
         ("ttl_s" = Option<u64>, Query, description = "Seconds until it expires; never if absent", minimum = 1, maximum = 3_153_600_000u64),
@@ -175,7 +175,7 @@ async fn row(state: &AppState, bucket: BucketId, key: &[u8]) -> Result<Option<Ke
         ("If-None-Match" = Option<String>, Header, description = "ETags: 304 if the key still has one of these versions"),
     ),
     responses(
-        (status = 200, description = "The value", body = Vec<u8>, content_type = "application/octet-stream",
+        (status = 200, description = "The value", body = Binary, content_type = "application/octet-stream",
          headers(
             ("ETag" = String, description = "Its version"),
             ("X-Expires-At" = String, description = "When it expires; absent if it does not"),

@@ -69,7 +69,7 @@ impl Kind {
         } else if is("text/plain") {
             Ok(Self::Text)
         } else if given.get(..6).is_some_and(|kind| kind.eq_ignore_ascii_case("image/")) {
-            // Which one, the bytes tell: not everybody who sends a file knows.
+            // The bytes say which one: not everybody who sends a file knows.
             Ok(Self::Image)
         } else {
             let known = "application/json, text/plain, image/png or image/jpeg";
@@ -237,7 +237,7 @@ impl<'de> Deserialize<'de> for List {
     }
 }
 
-/// Reads on to the end, keeping nothing; tells whether there was anything.
+/// Reads on to the end, keeping nothing; returns whether there was anything.
 fn rest_of<'de, A: SeqAccess<'de>>(mut list: A) -> Result<bool, A::Error> {
     let mut any = false;
     while list.next_element::<IgnoredAny>()?.is_some() {

@@ -19,6 +19,7 @@ use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::memory::ANSWER_BYTES_FREE;
 use crate::page::json;
+use crate::params::Binary;
 use crate::query::Query;
 use crate::routes::Routes;
 use crate::state::AppState;
@@ -189,7 +190,7 @@ impl Question {
     ),
     request_body(content(
         (Drawings = "application/json"), (String = "text/plain"),
-        (Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"),
+        (Binary = "image/png"), (Binary = "image/jpeg"),
     )),
     responses(
         (status = 200, description = "What it is, or `results` for `samples`", body = Recognition),

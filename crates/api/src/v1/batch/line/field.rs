@@ -13,7 +13,7 @@ use crate::input::{decimal, user, user_number};
 /// Text, borrowed from the line unless it holds escapes.
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
-/// What names a person, a post or a story: `12`, `"12"`, `"@handle"`.
+/// What names a user, a post or a story: `12`, `"12"`, `"@handle"`.
 pub(super) enum Number<'a> {
     Plain(u64),
     Text(Cow<'a, str>),
