@@ -277,6 +277,8 @@ pub trait Rows {
     fn load_key(&self, _space: Space, _key: &[u8]) -> bool {
         false
     }
+    /// A hint that the row of a key is looked up soon. Changes nothing.
+    fn prefetch_key(&self, _space: Space, _key: &[u8]) {}
     /// Rows of keys of `space` from `cursor` on, in an order of the store's own, and the cursor to go on
     /// from if there may be more. At most about as much as `limit` says, and never an endless loop: rows
     /// that exist all the while are met exactly once. The first cursor is 0.

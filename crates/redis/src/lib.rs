@@ -47,6 +47,8 @@ mod session;
 mod strings;
 mod table;
 mod transactions;
+#[cfg(test)]
+mod turn_tests;
 mod values;
 
 pub use metrics::RedisMetrics;

@@ -216,6 +216,10 @@ impl Rows for Store {
         Store::load_key(self, space, key)
     }
 
+    fn prefetch_key(&self, space: Space, key: &[u8]) {
+        Store::prefetch_key(self, space, key);
+    }
+
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
         self.walk_keys(space, cursor, limit)
     }

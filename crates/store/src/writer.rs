@@ -164,6 +164,10 @@ impl Rows for StoreWriter {
         self.store.load_key(space, key)
     }
 
+    fn prefetch_key(&self, space: Space, key: &[u8]) {
+        self.store.prefetch_key(space, key);
+    }
+
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
         self.store.keys(space, cursor, limit)
     }

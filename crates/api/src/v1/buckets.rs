@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use edge::etag::Tags;
-use feed::keys::{KeyAnswer, KeyOp, KeyRefusal};
+use feed::keys::{KeyAnswer, KeyOp, KeyOps, KeyRefusal};
 use feed::limits::NUMBERED_BUCKETS;
 use feed::{BucketId, BucketName};
 use node::Node;
@@ -80,7 +80,17 @@ pub(crate) async fn resolved(state: &AppState, name: &BucketName) -> Result<Buck
 
 /// Does one operation on keys.
 pub(crate) async fn operate(state: &AppState, op: KeyOp<'_>) -> Result<KeyAnswer, ApiError> {
-    let ops = [op].into_iter().collect();
+    let ops: KeyOps = [op].into_iter().collect();
+    let ops = if state.node.may_need_disk(&ops) {
+        state
+            .read(move |node| {
+                node.load_keys(&ops);
+                ops
+            })
+            .await?
+    } else {
+        ops
+    };
     let mut replies = state.node.submit_keys(ops, Vec::new()).await?;
     match replies.answers.pop() {
         Some(KeyAnswer::Refused(refusal)) => Err(refusal.into()),
