@@ -40,7 +40,8 @@ fn the_description_is_valid_and_its_python_client_works() {
     let generate = ["-m", "openapi_python_client", "generate", "--path", "openapi.json"];
     let mut generator = python(&library, folder.path());
     generator.args(generate).args(["--meta", "none", "--output-path", "roost_client"]);
-    let report = said(&generator.output().unwrap());
+    let generated = generator.output().unwrap();
+    let report = said(&generated) + &String::from_utf8_lossy(&generated.stderr);
     let warnings: BTreeSet<_> =
         report.lines().filter_map(|line| line.strip_prefix("WARNING parsing ")).collect();
     // It knows no media types of images, lines and metrics, and says so.
