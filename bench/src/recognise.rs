@@ -17,7 +17,7 @@ const CONNECTIONS: usize = 64;
 const DRAWINGS: usize = 30;
 /// Recognitions of the open loop.
 const PER_SECOND: u32 = 1_000;
-const PATH: &str = "/v1/recognise";
+const PATH: &str = "/v1/recognitions";
 
 pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let data = tempfile::tempdir()?;

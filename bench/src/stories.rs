@@ -92,12 +92,15 @@ impl Crowd {
         let Self { first, friends } = *self;
         (0..PEOPLE * friends).map(move |n| {
             let (user, text) = (first + n % PEOPLE, text(n.into()));
-            format!("{{\"op\":\"tell_story\",\"user\":{user},\"text\":\"{text}\"}}\n")
+            format!("{{\"op\":\"post_story\",\"user\":{user},\"text\":\"{text}\"}}\n")
         })
     }
 
     fn path(&self, reader: usize) -> String {
-        format!("/v1/users/{}/stories/home", self.first as usize + reader % PEOPLE as usize)
+        format!(
+            "/v1/users/{}/timeline/stories?limit=10",
+            self.first as usize + reader % PEOPLE as usize
+        )
     }
 }
 

@@ -88,6 +88,7 @@ fn prepare(root: &Path) -> Vec<String> {
         }
     }
     skipped.extend(fetch::redis(&target(root)));
+    skipped.extend(fetch::openapi(&target(root)));
     skipped.extend(browser::prepare(root));
     let shared = std::env::var_os("ROOST_SHARED").map_or(root.join("../shared"), PathBuf::from);
     if !shared.join("data/reed98/edges.txt").exists() {

@@ -92,11 +92,11 @@ impl Flood {
                 requests.gets(PIPELINED, |n| format!("/v1/users/{}/timeline", of_user(n)))
             }
             Self::HttpStories => {
-                requests.gets(PIPELINED, |n| format!("/v1/users/{}/stories/home", of_user(n)))
+                requests.gets(PIPELINED, |n| format!("/v1/users/{}/timeline/stories", of_user(n)))
             }
             Self::HttpKeyGet => requests.gets(PIPELINED, |n| format!("/v1/buckets/0/keys/k{n}")),
             Self::HttpKeyList => {
-                requests.gets(1, |_| "/v1/buckets/0/keys?limit=1000&prefix=zzz".into())
+                requests.gets(1, |_| "/v1/buckets/0/keys?limit=100&prefix=zzz".into())
             }
             Self::HttpEvents => requests.gets(1, |_| "/v1/users/1/events".into()),
             Self::HttpPosts => {
@@ -111,7 +111,7 @@ impl Flood {
             }
             Self::HttpRecognise => {
                 let body = |_| format!("{{\"sample\":\"{:x}\"}}", knn::Bits::ZERO).into_bytes();
-                let path = |_| "/v1/recognise".into();
+                let path = |_| "/v1/recognitions".into();
                 requests.sends(PIPELINED, ("POST", "application/json"), path, body)
             }
             Self::HttpKeyPut => requests.puts(PIPELINED, VALUE_BYTES),

@@ -6,16 +6,16 @@ use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, Uri, Version};
 use edge::Access;
 
-use crate::error::Problem;
+use crate::error::ApiError;
 
-/// Lets a request in or tells why not. `public` paths hold no data and need no key.
+/// Lets a request in or says why not. `public` paths hold no data and need no key.
 pub(crate) fn admit(
     access: &Access,
     public: bool,
     version: Version,
     uri: &Uri,
     headers: &HeaderMap,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     let host = the_host(version, headers)?;
     match access {
         Access::Open => from_this_machine(host, uri, headers),
@@ -25,19 +25,19 @@ pub(crate) fn admit(
             if presented.is_some_and(|key| access.accepts(key)) {
                 Ok(())
             } else {
-                Err(Problem::unauthorized())
+                Err(ApiError::unauthorized())
             }
         }
     }
 }
 
-fn the_host(version: Version, headers: &HeaderMap) -> Result<Option<&HeaderValue>, Problem> {
+fn the_host(version: Version, headers: &HeaderMap) -> Result<Option<&HeaderValue>, ApiError> {
     let mut hosts = headers.get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
         (Some(host), None) => Ok(Some(host)),
         (None, _) if version < Version::HTTP_11 => Ok(None),
-        (None, _) => Err(Problem::bad_request("HTTP/1.1 needs a Host header")),
-        (Some(_), Some(_)) => Err(Problem::bad_request("there is more than one Host header")),
+        (None, _) => Err(ApiError::bad_request("HTTP/1.1 needs a Host header")),
+        (Some(_), Some(_)) => Err(ApiError::bad_request("there is more than one Host header")),
     }
 }
 
@@ -53,11 +53,11 @@ fn from_this_machine(
     host: Option<&HeaderValue>,
     uri: &Uri,
     headers: &HeaderMap,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     let named = uri.authority().map(|authority| authority.as_str().as_bytes());
     let hosts = host.map(HeaderValue::as_bytes).into_iter().chain(named);
     if !hosts.into_iter().all(is_loopback) {
-        return Err(Problem::forbidden_origin(
+        return Err(ApiError::forbidden_origin(
             "in open mode the Host must be this machine's loopback",
         ));
     }
@@ -67,11 +67,11 @@ fn from_this_machine(
         host.is_some_and(is_loopback)
     };
     if !headers.get_all(ORIGIN).iter().all(local_origin) {
-        return Err(Problem::forbidden_origin("in open mode pages of other origins may not call"));
+        return Err(ApiError::forbidden_origin("in open mode pages of other origins may not call"));
     }
     let own_site = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
     if !headers.get_all("sec-fetch-site").iter().all(own_site) {
-        return Err(Problem::forbidden_origin("in open mode pages of other sites may not call"));
+        return Err(ApiError::forbidden_origin("in open mode pages of other sites may not call"));
     }
     Ok(())
 }

@@ -15,14 +15,13 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::decimal;
 use crate::operations;
-use crate::page::json;
+use crate::page::{json, to_json};
 use crate::routes::Routes;
-use crate::state::Edge;
-use crate::v1::keys::to_json;
+use crate::state::AppState;
 
 /// Time between two samples.
 const EVERY: Duration = Duration::from_secs(2);
@@ -81,17 +80,17 @@ impl History {
 
 /// Takes a sample every [`EVERY`], as long as the future is polled. A reading that is refused since too many
 /// reads wait is left out.
-pub(crate) async fn keep(edge: Arc<Edge>) -> Infallible {
+pub(crate) async fn keep(state: Arc<AppState>) -> Infallible {
     let mut turn = tokio::time::interval(EVERY);
     turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut last: Option<(Instant, Reading)> = None;
     loop {
         turn.tick().await;
-        let Ok(text) = operations::encoded(&edge).await else { continue };
+        let Ok(text) = operations::encoded(&state).await else { continue };
         let (now, reading) = (Instant::now(), Reading::parse(&text));
         if let Some((then, before)) = &last {
             let values = reading.since(before, now.duration_since(*then));
-            edge.history.push(Sample { at_ms: unix_ms(), values });
+            state.history.push(Sample { at_ms: unix_ms(), values });
         }
         last = Some((now, reading));
     }
@@ -130,33 +129,33 @@ pub(crate) struct HistoryView {
 ///
 /// One sample every two seconds since the server started, at most 1,800. Rates are per second, times in seconds.
 #[utoipa::path(
-    get, path = "/metrics/history", tag = "operations",
-    params(("after" = Option<u64>, Query, description = "only samples later than this `at_ms`")),
+    get, path = "/metrics/history", operation_id = "get_metrics_history", tag = "operations",
+    params(("after" = Option<u64>, Query, description = "Only samples later than this `at_ms`")),
     responses(
-        (status = 200, body = HistoryView),
+        (status = 200, description = "The samples of the last hour", body = HistoryView),
         (status = 400, description = "`bad_request`", body = ErrorBody),
     )
 )]
 pub(crate) async fn history(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     RawQuery(query): RawQuery,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let query = query.unwrap_or_default();
     let after = match query.strip_prefix("after=") {
         None if query.is_empty() => Some(0),
         None => None,
         Some(number) => decimal(number),
     };
-    let after = after.ok_or_else(|| Problem::bad_request("the only parameter is after"))?;
-    let body = edge.reads.run({
-        let edge = Arc::clone(&edge);
+    let after = after.ok_or_else(|| ApiError::bad_request("the only parameter is after"))?;
+    let body = state.reads.run({
+        let state = Arc::clone(&state);
         move || {
             to_json(&HistoryView {
                 version: env!("CARGO_PKG_VERSION"),
-                uptime_s: edge.history.started.elapsed().as_secs(),
+                uptime_s: state.history.started.elapsed().as_secs(),
                 every_ms: u64::try_from(EVERY.as_millis()).unwrap_or(u64::MAX),
                 columns: &COLUMNS,
-                samples: edge.history.after(after),
+                samples: state.history.after(after),
             })
         }
     });

@@ -1,4 +1,4 @@
-//! The HTTP edge: turns requests into commands and reads of a [`node::Node`], and outcomes into
+//! The HTTP API: turns requests into commands and reads of a [`node::Node`], and outcomes into
 //! answers.
 //!
 //! - [`serve()`] accepts connections and ends them in good order; [`router`] is the same API without
@@ -6,12 +6,13 @@
 //! - `v1/<noun>.rs` holds the handlers of one noun; `error.rs` is the only place where a refusal becomes a
 //!   status; `guard.rs` runs before and after every handler; `state.rs` is what all handlers share.
 //!
-//! The edge owns no state of the feed. It holds its options, its counters, and the permits that
+//! It owns no state of the feed. It holds its options, its counters, and the permits that
 //! bound connections and blocking reads, and the budgets of requests' memory. **Invariant:** nothing here
 //! grows with the number of requests that wait: beyond a bound they are refused with 503.
 
 mod auth;
 mod body;
+mod changes;
 mod deadline;
 mod docs;
 pub mod drawing;
@@ -21,12 +22,16 @@ mod guard;
 mod head;
 mod held;
 mod history;
+mod idempotency;
 mod input;
 mod legacy;
 mod memory;
 mod metrics;
 mod operations;
 mod page;
+mod params;
+mod query;
+mod request_id;
 mod routes;
 mod seats;
 mod serve;
@@ -34,6 +39,7 @@ mod stall;
 mod state;
 #[cfg(test)]
 mod tests;
+mod time;
 mod v1;
 
 use std::sync::Arc;

@@ -101,11 +101,17 @@ impl HttpMetrics {
         self.routes.lock().push(Arc::clone(&counters));
         counters
     }
+
+    /// Methods and paths of all routes.
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> Vec<(&'static str, &'static str)> {
+        self.routes.lock().iter().map(|route| route.name()).collect()
+    }
 }
 
 /// What `/metrics` reads when asked.
 pub(crate) struct Sampled {
-    /// The counters of the edge.
+    /// The counters of the routes.
     pub(crate) http: Arc<HttpMetrics>,
     /// The node, for its sizes.
     pub(crate) node: Node,

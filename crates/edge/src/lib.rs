@@ -5,6 +5,7 @@
 
 mod accept;
 mod access;
+pub mod etag;
 mod file;
 mod line_gate;
 pub mod process;

@@ -110,7 +110,7 @@ impl Refusal {
             Self::Full => "full",
             Self::SelfFriend => "self_friend",
             Self::StoryNotFound => "story_not_found",
-            Self::BadLifetime => "bad_lifetime",
+            Self::BadLifetime => "bad_ttl",
             Self::BadLabel => "bad_label",
             Self::BadSet => "bad_set",
             Self::SampleNotFound => "sample_not_found",

@@ -93,7 +93,7 @@ In another terminal:
   curl -N {url}/v1/users/{reader}/events
 
   # stories of friends; each vanishes after {life_s} s
-  curl '{url}/v1/users/{reader}/stories/home?limit=3'
+  curl '{url}/v1/users/{reader}/timeline/stories?limit=3'
 
   # post something yourself
   curl {url}/v1/users/{reader}/posts -H 'Content-Type: application/json' -d '{{\"text\":\"hello\"}}'

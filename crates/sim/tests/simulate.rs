@@ -87,7 +87,7 @@ impl World {
                 joined.push((user, other));
                 json!({"ok": true})
             }
-            "tell_story" => {
+            "post_story" => {
                 let user = command["user"].as_u64().expect("a number");
                 self.tell(user, &command);
                 json!({"ok": true, "id": "7"})
@@ -193,7 +193,7 @@ async fn read_mentions(State(world): State<Shared>, Path(user): Path<u64>) -> Js
     Json(lock(&world).page(|post| post.mentions.contains(&user)))
 }
 
-async fn tell_story(State(world): State<Shared>, Path(user): Path<u64>, body: Bytes) -> StatusCode {
+async fn post_story(State(world): State<Shared>, Path(user): Path<u64>, body: Bytes) -> StatusCode {
     lock(&world).tell(user, &serde_json::from_slice(&body).expect("a story is JSON"));
     StatusCode::CREATED
 }
@@ -219,8 +219,9 @@ async fn serve() -> (SocketAddr, Shared) {
         .route("/v1/users/{user}/posts", get(read_posts).post(write_post))
         .route("/v1/users/{user}/timeline", get(read_home))
         .route("/v1/users/{user}/mentions", get(read_mentions))
-        .route("/v1/users/{user}/stories", get(read).post(tell_story))
-        .route("/v1/users/{user}/stories/home", get(read))
+        .route("/v1/users/{user}/stories", post(post_story))
+        .route("/v1/users/{user}/friends/{other}/stories", get(read))
+        .route("/v1/users/{user}/timeline/stories", get(read))
         .layer(from_fn(wants_key))
         .with_state(Arc::clone(&world));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");

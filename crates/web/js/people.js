@@ -99,5 +99,5 @@ export async function lively(most, signal) {
   const { items } = await get("/v1/users?limit=100", signal);
   items.forEach(meet);
   const others = items.filter((person) => person.id !== whoami()?.id);
-  return others.sort((one, other) => other.posts - one.posts || other.followers - one.followers).slice(0, most);
+  return others.sort((one, other) => other.post_count - one.post_count || other.follower_count - one.follower_count).slice(0, most);
 }

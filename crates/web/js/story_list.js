@@ -30,8 +30,8 @@ export class StoryList extends EventTarget {
 
   async load() {
     const pages = await Promise.all([
-      get(`${user(this.id)}/stories/home?limit=${MOST}`, this.signal),
-      get(`${user(this.id)}/stories?as=${this.id}&limit=${MOST}`, this.signal),
+      get(`${user(this.id)}/timeline/stories?limit=${MOST}`, this.signal),
+      get(`${user(this.id)}/stories?limit=${MOST}`, this.signal),
     ]).catch((problem) => {
       this.problem = problem;
       return null;

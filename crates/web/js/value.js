@@ -66,7 +66,7 @@ async function read(path, signal) {
   const answer = await send(path, { signal });
   if (!answer.ok) await thrown(answer);
   const bytes = new Uint8Array(await answer.arrayBuffer());
-  const ends = Number(answer.headers.get("x-expires-at-ms")) || null;
+  const ends = Date.parse(answer.headers.get("x-expires-at")) || null;
   return { bytes, text: text(bytes), ends, tag: answer.headers.get("etag") };
 }
 

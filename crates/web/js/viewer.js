@@ -1,7 +1,7 @@
 // Stories of one author after the other, over the whole page. Viewing marks them as seen; a story that
 // expires goes while it is viewed.
 
-import { ask, get } from "./api.js";
+import { ask, get, user } from "./api.js";
 import { calm, h, put } from "./dom.js";
 import { icon } from "./icons.js";
 import { face, hue, named } from "./people.js";
@@ -105,7 +105,7 @@ class Viewer {
 
   async #view(story) {
     if (story.seen) return;
-    await ask("POST", `/v1/stories/${story.id}/views?as=${whoami().id}`).catch(() => null);
+    await ask("PUT", `${user(whoami().id)}/viewed_stories/${story.id}`).catch(() => null);
     this.storyList.saw(story.id);
   }
 
@@ -115,7 +115,7 @@ class Viewer {
       await ask("DELETE", `/v1/stories/${story.id}`);
       this.storyList.drop(story.id);
     }) }, "Delete story");
-    const page = await get(`/v1/stories/${story.id}/views?as=${whoami().id}&limit=100`, signal).catch(() => null);
+    const page = await get(`${user(whoami().id)}/stories/${story.id}/views?limit=100`, signal).catch(() => null);
     if (!page || signal.aborted) return;
     const names = page.items.map((person) => person.name || person.handle);
     const some = `Seen by ${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""}`;

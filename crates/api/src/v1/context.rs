@@ -3,18 +3,21 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, State};
+use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::response::Response;
 use feed::thread::ThreadPath;
 use feed::{PostId, Refusal, Stamp, limits};
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::{OnePost, decimal};
-use crate::page::{json, push_number};
+use crate::page::{json, limit, push_number};
+use crate::params::IdPath;
+use crate::query::Query;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 use crate::v1::posts::PostView;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
@@ -42,36 +45,20 @@ pub(super) struct Below {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Below {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        parse(parts.uri.query().unwrap_or(""))
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        parse(&parts.uri)
     }
 }
 
-fn parse(query: &str) -> Result<Below, Problem> {
-    let (mut limit, mut after) = (None, None);
-    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-        let slot = match &*name {
-            "limit" => &mut limit,
-            "after" => &mut after,
-            _ => return Err(Problem::bad_request("known parameters are limit and after")),
-        };
-        if slot.replace(value).is_some() {
-            return Err(Problem::bad_request("a query parameter is given twice"));
-        }
-    }
-    let limit = match limit {
-        None => limits::PAGE_DEFAULT,
-        Some(limit) => decimal(&limit)
-            .and_then(|limit| usize::try_from(limit).ok())
-            .filter(|limit| (1..=limits::PAGE_MAX).contains(limit))
-            .ok_or_else(|| Problem::bad_request(format!("a limit is 1 to {}", limits::PAGE_MAX)))?,
-    };
+fn parse(uri: &Uri) -> Result<Below, ApiError> {
+    let mut query = Query::parse(uri, &["limit", "after"])?;
+    let limit = limit(&mut query)?;
+    let after = query.text("after")?;
     let after = after.map_or(Some(Vec::new()), |path| parse_path(&path));
-    let after =
-        after.ok_or_else(|| Problem::bad_cursor("take after from next of an earlier page"))?;
-    Ok(Below { limit, after })
+    let wrong = || ApiError::bad_cursor("take after from next of an earlier page").at("after");
+    Ok(Below { limit, after: after.ok_or_else(wrong)? })
 }
 
 /// Ids joined by dots; `None` if that is none of ours.
@@ -86,25 +73,25 @@ fn parse_path(path: &str) -> Option<ThreadPath> {
 ///
 /// `in_reply_to_id` is null on replies to a post that was deleted; they are in no thread above them.
 #[utoipa::path(
-    get, path = "/v1/posts/{id}/context", tag = "posts",
+    get, path = "/v1/posts/{id}/context", operation_id = "get_thread", tag = "posts",
     params(
-        ("id" = String, Path),
-        ("limit" = Option<u32>, Query, description = "number of descendants: 1 to 100, by default 20"),
-        ("after" = Option<String>, Query, description = "where the page begins, as `next` has it"),
+        IdPath,
+        ("limit" = Option<u32>, Query, description = "Number of descendants", minimum = 1, maximum = 100),
+        ("after" = Option<String>, Query, description = "Where the page begins, as `next` has it"),
     ),
     responses(
-        (status = 200, body = Context),
+        (status = 200, description = "The thread", body = Context),
         (status = 400, description = "`bad_cursor`", body = ErrorBody),
         (status = 404, description = "`post_not_found`", body = ErrorBody),
     )
 )]
 pub(super) async fn context(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
     Below { limit, after }: Below,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let mut out = b"{".to_vec();
-    let found = edge.read(move |node| Some((node.context(post, &after, limit, &mut out)?, out)));
+    let found = state.read(move |node| Some((node.context(post, &after, limit, &mut out)?, out)));
     let (next, mut out) = found.await?.ok_or(Refusal::PostNotFound)?;
     out.extend_from_slice(b",\"next\":");
     match next {
@@ -149,11 +136,12 @@ mod tests {
             ("after=05", Err("bad_cursor")),
             ("after=9223372036854775808", Err("bad_cursor")),
             ("after=5&after=6", Err("bad_request")),
-            ("limit=0", Err("bad_request")),
-            ("limit=101", Err("bad_request")),
+            ("limit=0", Err("bad_limit")),
+            ("limit=101", Err("bad_limit")),
             ("before=5", Err("bad_request")),
         ] {
-            let read = parse(query).map(|below| (below.limit, below.after.len()));
+            let uri = format!("/?{query}").parse().unwrap();
+            let read = parse(&uri).map(|below| (below.limit, below.after.len()));
             assert_eq!(read.map_err(|problem| problem.code), expect, "{query}");
         }
     }

@@ -43,11 +43,13 @@ use node::{Node, Watch};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::OneUser;
+use crate::params::UserPath;
+use crate::query::Query;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 pub(crate) use lane::StreamReads;
 use news::{News, Position, Question, STORIES_SHOWN, Source};
 
@@ -70,21 +72,16 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 pub(crate) struct Resume(Option<Position>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Resume {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let mut asked = None;
-        for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or("").as_bytes()) {
-            if name != "last_event_id" || asked.replace(value.into_owned()).is_some() {
-                return Err(Problem::bad_request("the only parameter is last_event_id, once"));
-            }
-        }
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let mut asked = Query::parse(&parts.uri, &["last_event_id"])?.text("last_event_id")?;
         if let Some(header) = parts.headers.get("last-event-id") {
             asked = Some(header.to_str().unwrap_or("?").to_owned());
         }
         let position = asked.map(|asked| {
-            Position::parse(&asked)
-                .ok_or_else(|| Problem::bad_cursor("Last-Event-ID is an id of an earlier event"))
+            let wrong = "Last-Event-ID is an id of an earlier event";
+            Position::parse(&asked).ok_or_else(|| ApiError::bad_cursor(wrong).at("Last-Event-ID"))
         });
         Ok(Self(position.transpose()?))
     }
@@ -101,32 +98,32 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
 /// `event: resync` read again what is shown: it may be out of date. Without `Last-Event-ID` the stream
 /// begins now.
 #[utoipa::path(
-    get, path = "/v1/users/{user}/events", tag = "timelines",
+    get, path = "/v1/users/{user}/events", operation_id = "stream_events", tag = "timelines",
     params(
-        ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("Last-Event-ID" = Option<String>, Header, description = "resumes after this event"),
-        ("last_event_id" = Option<String>, Query, description = "the same, without the header"),
+        UserPath,
+        ("Last-Event-ID" = Option<String>, Header, description = "Resume after this event"),
+        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set headers"),
     ),
     responses(
-        (status = 200, content_type = "text/event-stream", body = String),
-        (status = 400, description = "`bad_cursor`", body = ErrorBody),
+        (status = 200, description = "Server-sent events", content_type = "text/event-stream", body = String),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_handle`", body = ErrorBody),
     )
 )]
 pub(crate) async fn events(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
     Resume(resume): Resume,
-) -> Result<Response, Problem> {
-    // The watch begins before the first read: what comes between is heard of. From the greeting on that
-    // goes for deletions too, of which only an active timeline hears.
+) -> Result<Response, ApiError> {
+    // The watch begins before the first read, so what comes between is noticed. From the greeting on that
+    // holds for deletions too, of which only an active timeline is notified.
     let begin = move |node: &Node| {
         let user = node.resolve(&user)?;
         let watch = node.watch(user);
         drop(node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 }));
         Some((user, watch, node.settled(), node.stories_of_friends(user, STORIES_SHOWN)))
     };
-    let begun = edge.streams.turn().await.read(&edge.node, begin).await?;
+    let begun = state.streams.turn().await.read(&state.node, begin).await?;
     let (user, watch, settled, shown) = begun.ok_or(Refusal::UserNotFound)?;
     let position = resume.unwrap_or(Position::after(settled.0));
     let mut greeting = b"retry: 2000\n: connected\nid: ".to_vec();
@@ -136,8 +133,8 @@ pub(crate) async fn events(
         greeting.extend_from_slice(news::RESYNC);
     }
     let subscription = Subscription {
-        closing: edge.closing.clone(),
-        edge,
+        closing: state.closing.clone(),
+        state,
         user,
         changes_read: watch.changes_end(),
         watch,
@@ -163,7 +160,7 @@ pub(crate) async fn events(
 /// One stream: about 1 KiB without its connection, 24 bytes for each story that is shown, at most 24 kB,
 /// and 512 bytes for the newest changes of its user.
 struct Subscription {
-    edge: Arc<Edge>,
+    state: Arc<AppState>,
     user: UserId,
     watch: Watch,
     closing: watch::Receiver<bool>,
@@ -202,7 +199,7 @@ impl Subscription {
                 }
                 tokio::select! {
                     () = self.watch.changed() => self.caught_up = false,
-                    () = next_expiry(&self.edge.node, &self.shown) => self.caught_up = false,
+                    () = next_expiry(&self.state.node, &self.shown) => self.caught_up = false,
                     () = tokio::time::sleep(lane::within(&KEEP_ALIVE)) => {
                         // Should the timeline not be active, reading makes it so: without it there
                         // are no news.
@@ -221,13 +218,13 @@ impl Subscription {
     /// Reads what is new, and returns it as a chunk if it is anything. `None` if reading failed.
     async fn read(&mut self) -> Option<Option<Bytes>> {
         let asked = self.ask();
-        let (asked, news) = match asked.question.answer(&self.edge.node, Source::Memory) {
+        let (asked, news) = match asked.question.answer(&self.state.node, Source::Memory) {
             Some(news) => (asked, news),
             None => self.read_store().await?,
         };
         let chunk = match news.events.is_empty() {
             true => None,
-            false => match self.edge.streams.chunk(&news.events) {
+            false => match self.state.streams.chunk(&news.events) {
                 Some(chunk) => Some(chunk),
                 None => {
                     // Nothing is noted: the same is read again.
@@ -250,16 +247,17 @@ impl Subscription {
     /// Reads what is new where blocking is allowed.
     async fn read_store(&mut self) -> Option<(Asked, News)> {
         tokio::time::sleep_until(self.store_from).await;
-        let turn = self.edge.streams.turn().await;
+        let turn = self.state.streams.turn().await;
         // Asked again: what came while it waited is read with the rest, and what others have read
         // meanwhile, such as a post that woke thousands, is in memory now.
         let asked = self.ask();
-        if let Some(news) = asked.question.answer(&self.edge.node, Source::Memory) {
+        if let Some(news) = asked.question.answer(&self.state.node, Source::Memory) {
             return Some((asked, news));
         }
         let question = asked.question.clone();
         let read = move |node: &Node| question.answer(node, Source::Facts);
-        let news = turn.read(&self.edge.node, read).await.ok()??;
+        let news = turn.read(&self.state.node, read).await;
+        let news = news.inspect_err(|error| error.log("")).ok()??;
         if !news.more {
             self.store_from = Instant::now() + lane::within(&PACE);
         }
@@ -269,9 +267,9 @@ impl Subscription {
     fn ask(&mut self) -> Asked {
         // In this order: whatever is visible up to `settled` is in the numbers that follow, and in
         // the pages that are read after them.
-        let settled = self.edge.node.settled().0;
-        let (mentions, stories) = (self.watch.mentions(), self.edge.node.story_changes());
-        let now_ms = self.edge.node.now_ms();
+        let settled = self.state.node.settled().0;
+        let (mentions, stories) = (self.watch.mentions(), self.state.node.story_changes());
+        let now_ms = self.state.node.now_ms();
         let expired = self.shown.iter().any(|told| told.expires_ms <= now_ms);
         let question = Question {
             user: self.user,

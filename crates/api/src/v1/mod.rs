@@ -8,7 +8,7 @@ pub(crate) mod follows;
 pub(crate) mod friends;
 pub(crate) mod keys;
 pub(crate) mod posts;
-pub(crate) mod recognise;
+pub(crate) mod recognitions;
 pub(crate) mod samples;
 pub(crate) mod stories;
 pub(crate) mod timelines;
@@ -25,7 +25,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     context::route(routes);
     timelines::route(routes);
     stories::route(routes);
-    recognise::route(routes);
+    recognitions::route(routes);
     samples::route(routes);
     buckets::route(routes);
     keys::route(routes);

@@ -150,7 +150,7 @@ impl TestServer {
         assert_eq!(self.send("PUT", &path, &[], b"").status, 204);
     }
 
-    /// Tells a story; gives its id.
+    /// Creates a story; gives its id.
     pub(crate) fn tell(&self, user: &str, text: &str, ttl_s: u64) -> String {
         let path = format!("/v1/users/@{user}/stories");
         let answer = self.post(&path, &serde_json::json!({"text": text, "ttl_s": ttl_s}));
@@ -286,14 +286,19 @@ impl Answer {
         lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 
-    /// Asserts an error with this status and code, told as JSON.
+    /// Asserts an error with this status and code, as JSON.
     pub(crate) fn assert_error(&self, status: u16, code: &str, what: &str) {
         assert_eq!(self.status, status, "{what}: {self:?}");
         assert_eq!(self.header("content-type"), Some("application/json"), "{what}");
         let body = self.json();
         assert_eq!(body["error"], code, "{what}: {body}");
         assert!(body["message"].as_str().is_some_and(|message| message.len() > 5), "{what}");
-        assert_eq!(body.as_object().unwrap().len(), 2, "{what}: {body}");
+        let id = body["request_id"].as_str();
+        assert!(id.is_some_and(|id| id.len() == 16), "{what}: {body}");
+        assert_eq!(id, self.header("x-request-id"), "{what}");
+        assert!(matches!(body.get("field"), None | Some(Value::String(_))), "{what}: {body}");
+        let known = 3 + usize::from(body.get("field").is_some());
+        assert_eq!(body.as_object().unwrap().len(), known, "{what}: {body}");
     }
 }
 

@@ -233,7 +233,7 @@ fn a_story_is_told_to_be_gone_when_it_expires_and_not_before() {
     let expires: jiff::Timestamp = expires.as_str().unwrap().parse().unwrap();
     expect(&mut events, &[("story", "a second"), ("story_expired", &story)]);
     assert!(jiff::Timestamp::now() >= expires);
-    assert_eq!(server.texts("/v1/users/@ada/stories/home"), [""; 0]);
+    assert_eq!(server.texts("/v1/users/@ada/timeline/stories"), [""; 0]);
 }
 
 #[test]

@@ -9,6 +9,7 @@
 mod ab;
 mod crash;
 mod dashboard;
+mod generated;
 mod graph;
 mod live;
 mod population;

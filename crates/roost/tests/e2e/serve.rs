@@ -217,6 +217,7 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
         "timeline-memory",
         "post-memory",
         "bucket-memory",
+        "sample-memory",
         "store-cache",
         "overlay-memory",
         "request-memory",

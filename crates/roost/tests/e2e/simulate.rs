@@ -220,5 +220,5 @@ fn the_demo_prints_what_to_open_and_ends_by_itself() {
     for part in [format!("{url}/docs"), format!("curl '{url}/"), format!("curl -N {url}/")] {
         assert!(ended.out.contains(&part), "{part}? {}", ended.out);
     }
-    assert!(ended.out.contains("/stories/home?limit=3'"), "{}", ended.out);
+    assert!(ended.out.contains("/timeline/stories?limit=3'"), "{}", ended.out);
 }

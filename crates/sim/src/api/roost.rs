@@ -46,8 +46,10 @@ impl Api for Roost {
         match action.what {
             What::ReadHome => self.write_page(Timeline::Home(person), request),
             What::ReadMentions => self.write_page(Timeline::Mentions(person), request),
-            What::ReadStoriesHome => get(format!("{person}/stories/home?limit={STORIES_HOME}")),
-            What::ReadStories(friend) => get(format!("{friend}/stories?as={person}&limit={PAGE}")),
+            What::ReadStoriesHome => get(format!("{person}/timeline/stories?limit={STORIES_HOME}")),
+            What::ReadStories(friend) => {
+                get(format!("{person}/friends/{friend}/stories?limit={PAGE}"));
+            }
             What::ReadUserTimeline(other) => self.write_page(Timeline::Posts(other), request),
             What::ReadKey(record) | What::ModifyKey { record, .. } => {
                 keys::read(&self.requests, record, request);
@@ -59,7 +61,7 @@ impl Api for Roost {
             What::Recognise { seed } => {
                 let drawing = distorted(self.references.as_deref().unwrap_or_default(), seed);
                 let body = format!("{{\"sample\":\"{drawing}\"}}");
-                self.requests.post("/v1/recognise", body.as_bytes(), request);
+                self.requests.post("/v1/recognitions", body.as_bytes(), request);
             }
             What::Post { kind, text_seed } => {
                 let kind = kind.map(|mentioned| texts::handle(self.seed, mentioned));
@@ -278,9 +280,12 @@ mod tests {
         check(What::ReadMentions, &format!("GET /v1/users/7/mentions?limit=20 {head}\n"));
         let posts = format!("GET /v1/users/3/posts?limit=20 {head}\n");
         check(What::ReadUserTimeline(3), &posts);
-        let home = format!("GET /v1/users/7/stories/home?limit=10 {head}\n");
+        let home = format!("GET /v1/users/7/timeline/stories?limit=10 {head}\n");
         check(What::ReadStoriesHome, &home);
-        check(What::ReadStories(3), &format!("GET /v1/users/3/stories?as=7&limit=20 {head}\n"));
+        check(
+            What::ReadStories(3),
+            &format!("GET /v1/users/7/friends/3/stories?limit=20 {head}\n"),
+        );
         let check_body = |what: What, path: &str, media: &str, body: &str| {
             let length = body.len();
             let more = format!("Content-Type: application/{media}\nContent-Length: {length}\n\n");
@@ -305,7 +310,7 @@ mod tests {
         }
         let body = String::from_utf8(body).unwrap();
         let line =
-            format!("{{\"op\":\"tell_story\",\"user\":7,\"text\":\"{text}\",\"ttl_s\":60}}\n");
+            format!("{{\"op\":\"post_story\",\"user\":7,\"text\":\"{text}\",\"ttl_s\":60}}\n");
         assert!(body.starts_with(&line), "{body}");
         check_body(tell(2), "/v1/batch", "x-ndjson", &body);
     }

@@ -34,6 +34,12 @@ impl Requests {
         self.send_as("PUT ", "application/octet-stream", path, body, buffer);
     }
 
+    /// Replaces `buffer` with a PUT to `path` that is refused with 412 if something exists there.
+    pub(crate) fn put_new(&self, path: &str, buffer: &mut Vec<u8>) {
+        self.begin("PUT ", path, buffer);
+        buffer.extend_from_slice(b"If-None-Match: *\r\nContent-Length: 0\r\n\r\n");
+    }
+
     /// Replaces `buffer` with a POST of NDJSON `lines` to `path`.
     pub(crate) fn post_lines(&self, path: &str, lines: &[u8], buffer: &mut Vec<u8>) {
         self.send_as("POST ", "application/x-ndjson", path, lines, buffer);

@@ -38,7 +38,7 @@ export async function render({ main, signal, about }) {
     h("div.shelf", null, h("nav", { "aria-label": "Buckets" }, list, maker()), inside));
   put(list, ...page.items.map((bucket) => h("li", null,
     h("a", { href: link(bucket.name), "aria-current": bucket.name === about ? "page" : null },
-      h("b", null, bucket.name), h("span", null, `${bucket.keys.toLocaleString("en")} ${bucket.keys === 1 ? "key" : "keys"}, ${size(bucket.bytes)}`)))));
+      h("b", null, bucket.name), h("span", null, `${bucket.key_count.toLocaleString("en")} ${bucket.key_count === 1 ? "key" : "keys"}, ${size(bucket.size_bytes)}`)))));
   const open = page.items.find((bucket) => bucket.name === about) ?? null;
   if (open) return keys(open, inside, signal);
   if (about) return put(inside, h("div.blank", null, icon("buckets"), h("h2", null, `There is no bucket ${about}`), h("a.pill.main", { href: "#/buckets" }, "View all buckets")));
@@ -98,9 +98,9 @@ async function keys(bucket, inside, signal) {
   }
 
   function row(entry) {
-    const ends = h("td.ends", { "data-ends": entry.expires_at_ms }, entry.expires_at_ms === null ? "never" : "");
+    const ends = h("td.ends", { "data-ends": entry.expires_at && Date.parse(entry.expires_at) }, entry.expires_at === null ? "never" : "");
     return h("tr", { "data-key": entry.key }, h("th", { scope: "row" }, h("button", { type: "button", onclick: () => edit(entry) }, shown(entry.key))),
-      h("td", null, size(entry.bytes)), ends);
+      h("td", null, size(entry.size_bytes)), ends);
   }
 
   /** Keys that expire count down, and are removed then. */

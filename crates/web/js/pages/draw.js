@@ -23,7 +23,7 @@ const SURE_MIN = 0.5;
 const SAY_AFTER_MS = 700;
 
 export async function render({ main, signal }) {
-  new Board(main, await get("/v1/recognise", signal), signal);
+  new Board(main, await get("/v1/recognizer", signal), signal);
 }
 
 class Board {
@@ -65,16 +65,16 @@ class Board {
       onclick: () => { this.set = name; this.overview(overview); this.look(); },
     }, name === DIGITS ? "Digits" : name === OWN ? "Shapes" : name)));
     const set = this.known.get(this.set);
-    const labels = set ? set.labels.map(({ label, samples }) => `${label} (${samples})`).join(", ") : "";
+    const labels = set ? set.labels.map(({ label, sample_count: samples }) => `${label} (${samples})`).join(", ") : "";
     this.facts.textContent = set
-      ? (this.set === DIGITS ? `Compared with all ${set.samples.toLocaleString("en")} samples (${overview.instruction_set}).` : `Samples: ${labels}.`)
+      ? (this.set === DIGITS ? `Compared with all ${set.sample_count.toLocaleString("en")} samples (${overview.instruction_set}).` : `Samples: ${labels}.`)
       : "No samples yet: draw a shape, give it a label, and add it.";
   }
 
   /** As many neighbors as can outvote the rest: few where there are few samples. */
   k() {
     if (this.set === DIGITS) return K;
-    const least = Math.min(...(this.known.get(this.set)?.labels ?? []).map(({ samples }) => samples));
+    const least = Math.min(...(this.known.get(this.set)?.labels ?? []).map(({ sample_count: samples }) => samples));
     return Math.max(1, Math.min(K, 2 * least - 1));
   }
 
@@ -113,11 +113,11 @@ class Board {
     const known = this.known.has(this.set);
     // A set of one's own that does not exist yet: asked for the bits of the drawing alone.
     const query = known ? `set=${encodeURIComponent(this.set)}&k=${this.k()}` : "k=1";
-    const answer = await send(`/v1/recognise?${query}`, { method: "POST", headers: { "Content-Type": "image/png" }, body, signal: this.signal });
+    const answer = await send(`/v1/recognitions?${query}`, { method: "POST", headers: { "Content-Type": "image/png" }, body, signal: this.signal });
     if (!answer.ok) await thrown(answer);
     const found = await answer.json();
     if (this.paper.empty) return;
-    this.bits = found.bits ?? null;
+    this.bits = found.sample ?? null;
     this.teach.disabled = !this.bits;
     if (!known) {
       this.share.textContent = "A new shape. Give it a label to add it.";
@@ -127,9 +127,9 @@ class Board {
   }
 
   async show(found) {
-    const total = found.neighbours.length;
+    const total = found.neighbors.length;
     const [first] = found.votes;
-    const nearest = found.neighbours[0].distance;
+    const nearest = found.neighbors[0].distance;
     const far = nearest > (this.set === DIGITS ? NEAR_MAX.digits : NEAR_MAX.others);
     const sure = !far && found.confidence >= SURE_MIN;
     this.label.textContent = sure ? found.label : "Not sure";
@@ -137,18 +137,18 @@ class Board {
     this.label.classList.toggle("word", this.label.textContent.length > 2);
     put(this.share, ...(far
       ? ["Nothing like it: the nearest sample differs in ", h("b", null, `${nearest} of 1,024`), " pixels"]
-      : [h("b", null, `${first.votes} of ${total}`), ` nearest ${total === 1 ? "sample is" : "samples are"} labeled ${found.label}`]));
-    put(this.votes, ...found.votes.map(({ label, votes }, place) => h("li", { class: sure && place === 0 ? "first" : null },
+      : [h("b", null, `${first.vote_count} of ${total}`), ` nearest ${total === 1 ? "sample is" : "samples are"} labeled ${found.label}`]));
+    put(this.votes, ...found.votes.map(({ label, vote_count: votes }, place) => h("li", { class: sure && place === 0 ? "first" : null },
       h("span.of", null, label), h("span.bar", { "--share": votes / total }), h("span.number", null, String(votes)))));
-    const pictures = await Promise.all(found.neighbours.map(({ id }) => this.sample(id)));
+    const pictures = await Promise.all(found.neighbors.map(({ id }) => this.sample(id)));
     if (this.paper.empty) return;
-    put(this.near, ...found.neighbours.map(({ label, distance }, place) => h("li", { class: label === found.label ? "same" : null },
+    put(this.near, ...found.neighbors.map(({ label, distance }, place) => h("li", { class: label === found.label ? "same" : null },
       bitmap(pictures[place], `${label}, ${distance} of 1,024 pixels apart`), h("span", { "aria-hidden": "true" }, label), h("i", { "aria-hidden": "true" }, String(distance)))));
   }
 
   /** The pixels of a sample, asked for once. */
   async sample(id) {
-    if (!this.samples.has(id)) this.samples.set(id, get(`/v1/recognise/samples/${id}`, this.signal).then(({ bits }) => bits, () => null));
+    if (!this.samples.has(id)) this.samples.set(id, get(`/v1/samples/${id}`, this.signal).then(({ sample }) => sample, () => null));
     return this.samples.get(id);
   }
 
@@ -171,10 +171,10 @@ class Board {
     if (!label || !this.bits) return field.focus();
     // The set of digits has digits alone: everything else goes to another set.
     if (this.set === DIGITS && !/^[0-9]$/.test(label)) this.set = OWN;
-    await insist("POST", "/v1/recognise/samples", { json: { label, bits: this.bits, set: this.set } });
+    await insist("POST", "/v1/samples", { json: { label, sample: this.bits, set: this.set } });
     say(`Added a sample of ${label}.`);
     field.value = "";
-    this.overview(await ask("GET", "/v1/recognise"));
+    this.overview(await ask("GET", "/v1/recognizer"));
     await this.look();
   }
 }

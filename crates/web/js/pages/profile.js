@@ -11,6 +11,7 @@ import { reload } from "../route.js";
 import { become, whoami } from "../session.js";
 
 const LISTS = { followers: "Followers", following: "Following", friends: "Friends" };
+const COUNTS = { followers: "follower_count", following: "following_count", friends: "friend_count" };
 const NOBODY = { followers: "has no followers yet", following: "follows nobody yet", friends: "has no friends yet" };
 
 export async function render({ main, signal, handle, list, at }) {
@@ -23,7 +24,7 @@ export async function render({ main, signal, handle, list, at }) {
   meet(person);
   document.title = `${person.name || person.handle} · roost`;
   const counts = h("nav.tabs", { "aria-label": "Profile" });
-  const tabs = () => put(counts, tab("Posts", "", person.posts), ...Object.keys(LISTS).map((name) => tab(LISTS[name], name, person[name])));
+  const tabs = () => put(counts, tab("Posts", "", person.post_count), ...Object.keys(LISTS).map((name) => tab(LISTS[name], name, person[COUNTS[name]])));
   const tab = (title, name, count) => h("a", { href: `${profile(person.handle)}${name && `/${name}`}`, "aria-current": name === list ? "page" : null },
     h("b", null, String(count)), ` ${title}`);
   tabs();
@@ -31,8 +32,8 @@ export async function render({ main, signal, handle, list, at }) {
   const below = h("div");
   put(main, card(person, buttons), counts, below);
   await ties(person, buttons, signal, (kind, change) => {
-    if (kind === "following") person.followers += change;
-    else person.friends += change;
+    if (kind === "following") person.follower_count += change;
+    else person.friend_count += change;
     tabs();
   });
   if (list in LISTS) return people(person, list, below, signal);

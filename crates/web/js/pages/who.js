@@ -18,7 +18,7 @@ const HANDLE = /^[a-z0-9_]{1,30}$/;
 
 export async function render({ main, signal }) {
   const people = await lively(60, signal);
-  const looked = [...people].sort((one, other) => other.following - one.following)[0];
+  const looked = [...people].sort((one, other) => other.following_count - one.following_count)[0];
   put(main, h("div.welcome", null,
     h("div.pitch", null,
       h("h1", null, whoami() ? "Switch user" : "Social feeds that update live."),

@@ -88,8 +88,8 @@ fn check_profiles(client: &mut Client, world: &World) {
 }
 
 fn profile(user: &Value) -> (u64, String, [u64; 4]) {
-    let counts =
-        ["posts", "followers", "following", "friends"].map(|name| user[name].as_u64().unwrap());
+    let counts = ["post_count", "follower_count", "following_count", "friend_count"]
+        .map(|name| user[name].as_u64().unwrap());
     (number(&user["id"]), user["handle"].as_str().unwrap().to_owned(), counts)
 }
 

@@ -9,8 +9,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{fetched, serve};
-use crate::support::skipped;
+use super::serve;
+use crate::support::{fetched, skipped};
 
 const UNITS: [&str; 8] = [
     "unit/type/string",

@@ -128,7 +128,7 @@ impl World {
 
     /// Checks that the server shows a person this stories home, on pages of this size.
     pub(crate) fn check_stories_home(&self, client: &mut Client, reader: u32, limit: usize) {
-        let home = ids(client, &format!("/v1/users/{reader}/stories/home?limit={limit}"));
+        let home = ids(client, &format!("/v1/users/{reader}/timeline/stories?limit={limit}"));
         assert_eq!(home, self.stories_home(reader), "the stories home of {reader}");
     }
 

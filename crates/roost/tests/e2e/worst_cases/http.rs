@@ -75,7 +75,7 @@ fn check_recognition(small: &Small, file: &[u8], statuses: &[u16]) {
         for _ in 0..16 {
             scope.spawn(|| {
                 let media = [("Content-Type", "image/png")];
-                let answer = small.client().send("POST", "/v1/recognise", &media, file).unwrap();
+                let answer = small.client().send("POST", "/v1/recognitions", &media, file).unwrap();
                 let status = answer.status;
                 assert!(statuses.contains(&status) || status == 503, "{status} {}", answer.text());
             });
@@ -139,7 +139,7 @@ fn posts_that_mention_as_many_as_fit() {
 /// Teaches until there is no memory for more; the ids of what was taught.
 fn fill_samples(client: &mut Client, sample: &Value) -> Vec<String> {
     let mut command = sample.clone();
-    command["op"] = json!("teach");
+    command["op"] = json!("add_sample");
     let lines = format!("{command}\n").repeat(2_000);
     let mut ids = Vec::new();
     loop {
@@ -165,7 +165,7 @@ fn samples_that_fill_their_memory_and_change_while_all_of_them_are_searched() {
     let mut small = Small::with(&settings);
     let mut client = small.client();
     let bits = "0123456789abcdef".repeat(16);
-    let sample = json!({"set": "full", "label": "x", "bits": bits});
+    let sample = json!({"set": "full", "label": "x", "sample": bits});
     let mut ids = fill_samples(&mut client, &sample);
     assert!((17_500..18_000).contains(&ids.len()), "{}", ids.len());
     let queries = json!({"samples": vec![bits; 1_000]});
@@ -174,7 +174,7 @@ fn samples_that_fill_their_memory_and_change_while_all_of_them_are_searched() {
             let (mut client, queries) = (small.client(), &queries);
             scope.spawn(move || {
                 for _ in 0..4 {
-                    let answer = client.post("/v1/recognise?set=full&k=1", queries);
+                    let answer = client.post("/v1/recognitions?set=full&k=1", queries);
                     assert!([200, 503].contains(&answer.status), "{}", answer.text());
                 }
             });
@@ -182,9 +182,9 @@ fn samples_that_fill_their_memory_and_change_while_all_of_them_are_searched() {
         // Each replaces a sample of another part, which searches still share.
         for _ in 0..8 {
             let mut command = sample.clone();
-            command["op"] = json!("teach");
+            command["op"] = json!("add_sample");
             let changed = ids.extract_if(.., |id| id.ends_with('7')).take(50).collect::<Vec<_>>();
-            let forget = |id| [json!({"op": "forget_sample", "id": id}), command.clone()];
+            let forget = |id| [json!({"op": "delete_sample", "id": id}), command.clone()];
             let results = client.batch(&changed.into_iter().flat_map(forget).collect::<Vec<_>>());
             ids.extend(results.into_iter().flatten().map(|id| id.to_string()));
         }
@@ -192,13 +192,13 @@ fn samples_that_fill_their_memory_and_change_while_all_of_them_are_searched() {
     for _ in 0..2 {
         small.kill_and_start();
         client = small.client();
-        let sets = client.get("/v1/recognise").expect(200).json()["sets"].clone();
-        assert_eq!(sets[1]["samples"], json!(ids.len()), "{sets}");
-        let refused = client.post("/v1/recognise/samples", &sample);
+        let sets = client.get("/v1/recognizer").expect(200).json()["sets"].clone();
+        assert_eq!(sets[1]["sample_count"], json!(ids.len()), "{sets}");
+        let refused = client.post("/v1/samples", &sample);
         assert_eq!((refused.status, &refused.json()["error"]), (507, &json!("samples_full")));
-        let path = format!("/v1/recognise/samples/{}", ids.pop().unwrap());
+        let path = format!("/v1/samples/{}", ids.pop().unwrap());
         client.send("DELETE", &path, &[], b"").unwrap().expect(204);
-        let taught = client.post("/v1/recognise/samples", &sample).expect(201).json();
+        let taught = client.post("/v1/samples", &sample).expect(201).json();
         ids.push(taught["id"].as_str().unwrap().to_owned());
     }
     small.server.take().unwrap().kill();

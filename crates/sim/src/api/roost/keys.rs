@@ -49,13 +49,13 @@ pub(super) async fn load(
 ) -> Result<(), LoadError> {
     let mut request = Vec::new();
     let bucket = format!("/v1/buckets/{BUCKET}");
-    requests.put(&bucket, b"", &mut request);
+    requests.put_new(&bucket, &mut request);
     let mut client = Client::new(target);
     let answer = client.send(&request).await?;
-    accepted(&bucket, &answer)?;
-    if answer.status != 201 {
-        return Err(LoadError::BucketStands(BUCKET));
+    if answer.status == 412 {
+        return Err(LoadError::BucketExists(BUCKET));
     }
+    accepted(&bucket, &answer)?;
     let mut parts = JoinSet::new();
     for first in 0..CONNECTIONS.min(load.records) {
         let (requests, done) = (requests.clone(), Arc::clone(done));

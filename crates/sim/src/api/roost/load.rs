@@ -63,9 +63,9 @@ pub enum LoadError {
         /// The beginning of its body.
         body: String,
     },
-    /// The bucket that is to be filled stands already.
+    /// The bucket that is to be filled exists already.
     #[error("the server already has a bucket {0:?}; delete it first")]
-    BucketStands(&'static str),
+    BucketExists(&'static str),
     /// The answer ended before the last result.
     #[error("the answer ended after {done} of {total} results")]
     Short {

@@ -1,17 +1,17 @@
-//! Lines of batches as commands.
+//! Lines as they are read.
 
-use feed::{PostId, StoryId, UserId};
+use feed::{PostId, StoryId, UserId, UserRef};
 
 use super::*;
 
-fn parse(line: &[u8]) -> Result<node::Request, Problem> {
+fn parse(line: &[u8]) -> Result<Change, ApiError> {
     super::parse(line, Lifetime::from_secs(60).unwrap())
 }
 
 fn check(line: &str, expect: impl Into<Result<Command, &'static str>>) {
     let parsed = parse(line.as_bytes());
     let expect = expect.into();
-    assert_eq!(parsed.map(|r| r.command).map_err(|problem| problem.code), expect, "{line}");
+    assert_eq!(parsed.map(|r| r.command).map_err(|error| error.code), expect, "{line}");
 }
 
 fn id(id: u32) -> UserRef {
@@ -36,9 +36,6 @@ fn lines_name_people_and_posts_as_numbers_strings_or_handles() {
     let text = PostText::parse("caf\u{e9} \"x\"").unwrap();
     let post = Command::Post { author: handle("a"), text };
     check(r#"{"op":"post","user":"@a","text":"caf\u00e9 \"x\""}"#, Ok(post));
-    let text = PostText::parse("x").unwrap();
-    let reply = Command::Reply { author: id(1), text, parent: PostId(7) };
-    check(r#"{"op":"post","user":1,"text":"x","in_reply_to_id":"7"}"#, Ok(reply));
     let register = Command::Register {
         handle: Handle::parse("a").unwrap(),
         name: Name::parse("A").unwrap(),
@@ -48,19 +45,19 @@ fn lines_name_people_and_posts_as_numbers_strings_or_handles() {
 }
 
 #[test]
-fn lines_tell_of_friends_and_stories() {
+fn lines_about_friends_and_stories() {
     let (user, other) = (id(1), handle("bob"));
     let line = |op: &str| format!(r#"{{"op":"{op}","user":1,"other":"@bob"}}"#);
     let befriend = Command::Befriend { user: user.clone(), other: other.clone() };
     check(&line("befriend"), Ok(befriend));
     check(&line("unfriend"), Ok(Command::Unfriend { user, other }));
-    let tell = |secs| Command::TellStory {
+    let post_story = |secs| Command::TellStory {
         author: id(1),
         text: PostText::parse("x").unwrap(),
         life: Lifetime::from_secs(secs).unwrap(),
     };
-    check(r#"{"op":"tell_story","user":1,"text":"x"}"#, Ok(tell(60)));
-    check(r#"{"op":"tell_story","user":1,"text":"x","ttl_s":5}"#, Ok(tell(5)));
+    check(r#"{"op":"post_story","user":1,"text":"x"}"#, Ok(post_story(60)));
+    check(r#"{"op":"post_story","user":1,"text":"x","ttl_s":5}"#, Ok(post_story(5)));
     let story = StoryId(7);
     check(r#"{"op":"delete_story","id":"7"}"#, Ok(Command::DeleteStory { story }));
     let view = Command::ViewStory { story, viewer: id(1) };
@@ -68,7 +65,7 @@ fn lines_tell_of_friends_and_stories() {
 }
 
 #[test]
-fn lines_teach_samples_in_every_form() {
+fn lines_add_samples_in_every_form() {
     let teach = |set: &str| Command::Teach {
         set: feed::SetName::parse(set).unwrap(),
         label: feed::Label::parse("\"7\"").unwrap(),
@@ -77,23 +74,23 @@ fn lines_teach_samples_in_every_form() {
     let numbers = format!("[{}0]", "0,".repeat(1_023));
     for bits in [format!("\"{}\"", "0".repeat(256)), format!("\"{}\"", "0 ".repeat(1_024)), numbers]
     {
-        let line = format!(r#"{{"op":"teach","label":"\"7\"","bits":{bits}"#);
+        let line = format!(r#"{{"op":"add_sample","label":"\"7\"","sample":{bits}"#);
         check(&format!("{line}}}"), Ok(teach("digits")));
         check(&format!(r#"{line},"set":"a-B_9"}}"#), Ok(teach("a-B_9")));
     }
     let sample = feed::SampleId(7);
-    check(r#"{"op":"forget_sample","id":7}"#, Ok(Command::ForgetSample { sample }));
+    check(r#"{"op":"delete_sample","id":7}"#, Ok(Command::ForgetSample { sample }));
     let zeros = "0".repeat(256);
     for (more, code) in [
-        (format!(r#","label":"7","bits":"{zeros}","set":"a b""#), "bad_set"),
-        (format!(r#","label":"","bits":"{zeros}""#), "bad_label"),
-        (format!(r#","label":"7","bits":"{zeros}0""#), "bad_sample"),
-        (format!(r#","label":"7","bits":"{zeros}","set":null"#), "bad_json"),
-        (format!(r#","bits":"{zeros}""#), "bad_json"),
-        (r#","label":"7","bits":{}"#.to_owned(), "bad_json"),
+        (format!(r#","label":"7","sample":"{zeros}","set":"a b""#), "bad_set"),
+        (format!(r#","label":"","sample":"{zeros}""#), "bad_label"),
+        (format!(r#","label":"7","sample":"{zeros}0""#), "bad_sample"),
+        (format!(r#","label":"7","sample":"{zeros}","set":null"#), "bad_json"),
+        (format!(r#","sample":"{zeros}""#), "bad_json"),
+        (r#","label":"7","sample":{}"#.to_owned(), "bad_json"),
         (r#","label":"7""#.to_owned(), "bad_json"),
     ] {
-        check(&format!(r#"{{"op":"teach"{more}}}"#), Err(code));
+        check(&format!(r#"{{"op":"add_sample"{more}}}"#), Err(code));
     }
 }
 
@@ -122,18 +119,14 @@ fn lines_that_are_no_command_are_refused() {
         (r#"{"op":"post","user":1,"text":" "}"#, "bad_text"),
         (r#"{"op":"post","user":1,"text":"x","idempotency_key":""}"#, "bad_idempotency_key"),
         (r#"{"op":"register","handle":"a","name":null}"#, "bad_json"),
-        (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":0}"#, "bad_lifetime"),
-        (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":604801}"#, "bad_lifetime"),
-        (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":null}"#, "bad_json"),
-        (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":"5"}"#, "bad_json"),
-        (r#"{"op":"tell_story","user":1,"text":"x","ttl_s":-1}"#, "bad_json"),
-        (r#"{"op":"tell_story","user":1,"text":""}"#, "bad_text"),
-        (r#"{"op":"tell_story","user":1,"text":"x","idempotency_key":""}"#, "bad_idempotency_key"),
-        (r#"{"op":"follow","user":1,"other":2,"idempotency_key":"k"}"#, "bad_json"),
+        (r#"{"op":"post_story","user":1,"text":"x","ttl_s":0}"#, "bad_ttl"),
+        (r#"{"op":"post_story","user":1,"text":"x","ttl_s":604801}"#, "bad_ttl"),
+        (r#"{"op":"post_story","user":1,"text":"x","ttl_s":null}"#, "bad_json"),
+        (r#"{"op":"post_story","user":1,"text":"x","ttl_s":"5"}"#, "bad_json"),
+        (r#"{"op":"post_story","user":1,"text":"x","ttl_s":-1}"#, "bad_json"),
+        (r#"{"op":"post_story","user":1,"text":""}"#, "bad_text"),
+        (r#"{"op":"post_story","user":1,"text":"x","idempotency_key":""}"#, "bad_idempotency_key"),
         (r#"{"op":"post","user":1,"text":"x","ttl_s":5}"#, "bad_json"),
-        (r#"{"op":"post","user":1,"text":"x","in_reply_to_id":null}"#, "bad_json"),
-        (r#"{"op":"post","user":1,"text":"x","in_reply_to_id":"@ada"}"#, "bad_request"),
-        (r#"{"op":"tell_story","user":1,"text":"x","in_reply_to_id":7}"#, "bad_json"),
         (r#"{"op":"delete_story","id":"9223372036854775808"}"#, "bad_request"),
         (r#"{"op":"view_story","id":7}"#, "bad_json"),
     ] {
@@ -143,31 +136,29 @@ fn lines_that_are_no_command_are_refused() {
 }
 
 #[test]
-fn a_key_counts_for_its_user_and_content() {
-    let key = |line: &str| parse(line.as_bytes()).unwrap().idempotency.unwrap();
-    let first = key(r#"{"op":"post","user":1,"text":"x","idempotency_key":"k"}"#);
-    let same = key(r#"{"idempotency_key":"k","op":"post","user":"1","text":"x"}"#);
-    let other_text = key(r#"{"op":"post","user":1,"text":"y","idempotency_key":"k"}"#);
-    let other_user = key(r#"{"op":"post","user":2,"text":"x","idempotency_key":"k"}"#);
-    assert_eq!(first, same);
-    assert!(first.key == other_text.key && first.content != other_text.content);
-    assert_ne!(first.key, other_user.key);
+fn every_line_may_have_a_key() {
+    for line in [
+        r#"{"op":"register","handle":"ada","idempotency_key":"k"}"#,
+        r#"{"idempotency_key":"k","op":"follow","user":1,"other":2}"#,
+        r#"{"op":"post","user":1,"text":"x","idempotency_key":"k"}"#,
+        r#"{"op":"delete_story","id":7,"idempotency_key":"k"}"#,
+    ] {
+        let change = parse(line.as_bytes()).unwrap();
+        assert_eq!(change.key, Some(Key::parse(b"k").unwrap()), "{line}");
+    }
+}
 
-    let tell = |more: &str| {
-        let common = r#"{"op":"tell_story","user":1,"idempotency_key":"k","text":"x""#;
-        key(&format!("{common}{more}}}"))
-    };
-    let (story, living_5_s) = (tell(""), tell(r#","ttl_s":5"#));
-    assert!(story.key == living_5_s.key && story.content != living_5_s.content);
-    assert_ne!(story.key, first.key, "a post and a story are two things");
-
-    let teach = |label: &str, set: &str| {
-        let common = r#"{"op":"teach","idempotency_key":"k","bits""#;
-        key(&format!("{common}:\"{}\",\"label\":\"{label}\"{set}}}", "0".repeat(256)))
-    };
-    let digit = teach("7", "");
-    assert_eq!(digit, teach("7", r#","set":"digits""#));
-    let other = teach("8", "");
-    assert!(digit.key == other.key && digit.content != other.content);
-    assert_ne!(digit.key, teach("7", r#","set":"letters""#).key);
+#[test]
+fn errors_name_the_field() {
+    for (line, field) in [
+        (r#"{"op":"follow","user":1}"#, "other"),
+        (r#"{"op":"follow","user":1,"other":"x"}"#, "other"),
+        (r#"{"op":"follow","user":"@-","other":1}"#, "user"),
+        (r#"{"op":"fly"}"#, "op"),
+        (r#"{"op":"post","user":1,"text":"x","idempotency_key":""}"#, "idempotency_key"),
+        (r#"{"op":"delete_post","id":"x"}"#, "id"),
+    ] {
+        let error = parse(line.as_bytes()).unwrap_err();
+        assert_eq!(error.field.as_deref(), Some(field), "{line}");
+    }
 }

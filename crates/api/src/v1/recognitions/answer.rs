@@ -1,4 +1,4 @@
-//! Answers of the recogniser, written as bytes.
+//! Answers of the recognizer, written as bytes.
 
 use knn::{Bits, K, Neighbour, Samples};
 
@@ -57,11 +57,11 @@ fn write_one(samples: &Samples, nearest: &[Neighbour], out: &mut Vec<u8>) {
     write_list(&votes, out, |tally, out| {
         out.extend_from_slice(b"{\"label\":");
         push_text(samples.name(tally.label), out);
-        out.extend_from_slice(b",\"votes\":");
+        out.extend_from_slice(b",\"vote_count\":");
         push_number(tally.votes.into(), out);
         out.push(b'}');
     });
-    out.extend_from_slice(b",\"neighbours\":");
+    out.extend_from_slice(b",\"neighbors\":");
     write_list(nearest, out, |neighbour, out| {
         out.extend_from_slice(b"{\"id\":\"");
         push_number(neighbour.id, out);
@@ -77,7 +77,7 @@ fn write_one(samples: &Samples, nearest: &[Neighbour], out: &mut Vec<u8>) {
 /// Completes an object with the drawing itself, which the caller has not got.
 fn write_bits(sample: &Bits, out: &mut Vec<u8>) {
     out.pop();
-    out.extend_from_slice(format!(",\"bits\":\"{sample:x}\"}}").as_bytes());
+    out.extend_from_slice(format!(",\"sample\":\"{sample:x}\"}}").as_bytes());
 }
 
 fn write_list<T>(items: &[T], out: &mut Vec<u8>, mut write: impl FnMut(&T, &mut Vec<u8>)) {
@@ -138,7 +138,7 @@ mod tests {
             let [all, one]: [serde_json::Value; 2] =
                 [all, one].map(|json| serde_json::from_slice(&json).unwrap());
             assert_eq!(all, serde_json::json!({"results": [one, one]}));
-            assert_eq!(one["neighbours"][id as usize]["label"], label);
+            assert_eq!(one["neighbors"][id as usize]["label"], label);
         }
     }
 }

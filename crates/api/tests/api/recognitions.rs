@@ -1,4 +1,4 @@
-//! `/v1/recognise`
+//! `/v1/recognitions`, `/v1/recognizer` and `/v1/samples`
 
 use std::io::Cursor;
 
@@ -64,26 +64,27 @@ fn every_form_of_a_drawing_gets_the_same_answer() {
         base64::prelude::BASE64_STANDARD.encode(bits.to_bytes())
     };
     let hex = format!("{bits:x}");
-    let one = ask(&server, "/v1/recognise", &JSON, json!({"sample": hex}).to_string().as_bytes());
+    let one =
+        ask(&server, "/v1/recognitions", &JSON, json!({"sample": hex}).to_string().as_bytes());
     assert_eq!((&one["label"], &one["confidence"]), (&json!("7"), &json!(1.0)));
-    assert_eq!(one["votes"], json!([{"label": "7", "votes": 15}]));
-    let neighbours = one["neighbours"].as_array().unwrap();
+    assert_eq!(one["votes"], json!([{"label": "7", "vote_count": 15}]));
+    let neighbours = one["neighbors"].as_array().unwrap();
     assert_eq!(neighbours.len(), 15);
     assert_eq!(neighbours[0], json!({"id": id.to_string(), "label": "7", "distance": 0}));
     let forms = [json!(ones), json!(lines), json!(hex.to_uppercase()), json!(base64)];
     let forms = [&forms[..], &[json!(numbers(&bits))]].concat();
     for form in &forms {
         let body = json!({"sample": form}).to_string();
-        assert_eq!(ask(&server, "/v1/recognise", &JSON, body.as_bytes()), one, "{body}");
+        assert_eq!(ask(&server, "/v1/recognitions", &JSON, body.as_bytes()), one, "{body}");
         if let Some(text) = form.as_str() {
-            assert_eq!(ask(&server, "/v1/recognise", &TEXT, text.as_bytes()), one, "{text}");
+            assert_eq!(ask(&server, "/v1/recognitions", &TEXT, text.as_bytes()), one, "{text}");
         }
     }
     let all =
-        ask(&server, "/v1/recognise", &JSON, json!({"samples": forms}).to_string().as_bytes());
+        ask(&server, "/v1/recognitions", &JSON, json!({"samples": forms}).to_string().as_bytes());
     assert_eq!(all, json!({"results": vec![&one; 5]}));
     let text = format!("\r\n{lines}\r\n \t\r\n\n{hex}\n\n{base64}\n");
-    let all = ask(&server, "/v1/recognise", &TEXT, text.as_bytes());
+    let all = ask(&server, "/v1/recognitions", &TEXT, text.as_bytes());
     assert_eq!(all, json!({"results": vec![&one; 3]}));
 }
 
@@ -95,11 +96,11 @@ fn images_of_every_kind_are_recognised_as_the_drawing_they_become() {
         let png = file(&picture.clone().into(), ImageFormat::Png);
         let bits = api::drawing::open(&png).unwrap().normalise().unwrap();
         let body = json!({"sample": format!("{bits:x}")}).to_string();
-        let mut drawn = ask(&server, "/v1/recognise", &JSON, body.as_bytes());
+        let mut drawn = ask(&server, "/v1/recognitions", &JSON, body.as_bytes());
         assert_eq!(drawn["label"], name);
         // Who sends an image is also told what it became.
-        assert_eq!(drawn.get("bits"), None);
-        drawn["bits"] = json!(format!("{bits:x}"));
+        assert_eq!(drawn.get("sample"), None);
+        drawn["sample"] = json!(format!("{bits:x}"));
         let mut inverted = DynamicImage::from(picture.clone());
         inverted.invert();
         // Ink of any shade on nothing, as a canvas in a browser saves it.
@@ -122,16 +123,16 @@ fn images_of_every_kind_are_recognised_as_the_drawing_they_become() {
             (transparent(0), true),
             (transparent(255), true),
         ] {
-            let png = ask(&server, "/v1/recognise", &PNG, &file(&image, ImageFormat::Png));
+            let png = ask(&server, "/v1/recognitions", &PNG, &file(&image, ImageFormat::Png));
             assert_eq!(png == drawn, exact, "{name} {:?}", image.color());
         }
         let jpeg = file(&picture.into(), ImageFormat::Jpeg);
-        let told = ask(&server, "/v1/recognise", &JPEG, &jpeg);
+        let told = ask(&server, "/v1/recognitions", &JPEG, &jpeg);
         assert_eq!(told["label"], name);
         // The bytes tell the format, whatever the header says.
         for kind in ["image/*", "IMAGE/PNG", "image/jpg"] {
             let kind = [("Content-Type", kind)];
-            assert_eq!(ask(&server, "/v1/recognise", &kind, &jpeg), told);
+            assert_eq!(ask(&server, "/v1/recognitions", &kind, &jpeg), told);
         }
     }
 }
@@ -142,17 +143,17 @@ fn teaching_and_forgetting_change_answers_at_once() {
     let bits = format!("{:x}", Bits::from_fn(|at| at % 3 == 0));
     let question = json!({"sample": bits}).to_string();
     let label = |k: u32| {
-        let path = format!("/v1/recognise?k={k}&set=digits");
+        let path = format!("/v1/recognitions?k={k}&set=digits");
         ask(&server, &path, &JSON, question.as_bytes())["label"].clone()
     };
     let before = label(1);
-    let body = json!({"label": "\"stripes\" \\", "bits": bits});
-    let taught = server.post("/v1/recognise/samples", &body);
+    let body = json!({"label": "\"stripes\" \\", "sample": bits});
+    let taught = server.post("/v1/samples", &body);
     assert_eq!(taught.status, 201, "{taught:?}");
     let id = taught.json()["id"].as_str().unwrap().to_owned();
-    let path = format!("/v1/recognise/samples/{id}");
+    let path = format!("/v1/samples/{id}");
     assert_eq!(taught.header("location"), Some(path.as_str()));
-    let view = json!({"id": id, "set": "digits", "label": "\"stripes\" \\", "bits": bits});
+    let view = json!({"id": id, "set": "digits", "label": "\"stripes\" \\", "sample": bits});
     assert_eq!((taught.json(), server.get(&path).json()), (view.clone(), view));
     assert_eq!(label(1), "\"stripes\" \\");
     assert_ne!(label(15), "\"stripes\" \\");
@@ -166,11 +167,11 @@ fn teaching_and_forgetting_change_answers_at_once() {
 fn a_set_of_its_own_begins_with_its_first_sample_and_ends_with_its_last() {
     let server = TestServer::open();
     let question = json!({"sample": "0".repeat(256)}).to_string();
-    let ask = || server.send("POST", "/v1/recognise?set=letters", &JSON, question.as_bytes());
+    let ask = || server.send("POST", "/v1/recognitions?set=letters", &JSON, question.as_bytes());
     ask().assert_error(404, "set_not_found", "before");
     let line = |label: &str, digit: &str| {
         format!(
-            "{{\"op\":\"teach\",\"set\":\"letters\",\"label\":\"{label}\",\"bits\":\"{}\"}}\n",
+            "{{\"op\":\"add_sample\",\"set\":\"letters\",\"label\":\"{label}\",\"sample\":\"{}\"}}\n",
             digit.repeat(256)
         )
     };
@@ -179,18 +180,19 @@ fn a_set_of_its_own_begins_with_its_first_sample_and_ends_with_its_last() {
     assert_eq!(results[3]["error"], "bad_label");
     let found = ask().json();
     assert_eq!((&found["label"], &found["confidence"]), (&json!("grey"), &json!(0.6667)));
-    let overview = server.get("/v1/recognise").json();
+    let overview = server.get("/v1/recognizer").json();
     assert_eq!((&overview["k"], &overview["k_max"]), (&json!(15), &json!(100)));
     assert!(overview["instruction_set"].is_string());
     let (digits, letters) = (&overview["sets"][0], &overview["sets"][1]);
     assert_eq!(
-        (&digits["samples"], digits["labels"].as_array().unwrap().len()),
+        (&digits["sample_count"], digits["labels"].as_array().unwrap().len()),
         (&json!(2_339), 10)
     );
-    let labels = json!([{"label": "dark", "samples": 1}, {"label": "grey", "samples": 2}]);
-    assert_eq!(*letters, json!({"set": "letters", "samples": 3, "labels": labels}));
+    let labels =
+        json!([{"label": "dark", "sample_count": 1}, {"label": "grey", "sample_count": 2}]);
+    assert_eq!(*letters, json!({"set": "letters", "sample_count": 3, "labels": labels}));
     for result in &results[..3] {
-        let line = format!("{{\"op\":\"forget_sample\",\"id\":{}}}", result["id"]);
+        let line = format!("{{\"op\":\"delete_sample\",\"id\":{}}}", result["id"]);
         assert_eq!(server.batch(&line).lines(), [json!({"ok": true})]);
     }
     ask().assert_error(404, "set_not_found", "after");
@@ -199,24 +201,23 @@ fn a_set_of_its_own_begins_with_its_first_sample_and_ends_with_its_last() {
 #[test]
 fn a_sample_is_taught_once_a_key() {
     let server = TestServer::open();
-    let body = json!({"label": "x", "bits": "0".repeat(256), "set": "once"});
-    let teach =
-        || server.with_json("POST", "/v1/recognise/samples", &[("Idempotency-Key", "k")], &body);
+    let body = json!({"label": "x", "sample": "0".repeat(256), "set": "once"});
+    let teach = || server.with_json("POST", "/v1/samples", &[("Idempotency-Key", "k")], &body);
     let (first, again) = (teach(), teach());
     assert_eq!((first.status, first.json()), (again.status, again.json()));
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
-    assert_eq!(server.get("/v1/recognise").json()["sets"][1]["samples"], 1);
+    assert_eq!(server.get("/v1/recognizer").json()["sets"][1]["sample_count"], 1);
 }
 
 /// Sends every case and expects its error.
 fn check(send: impl Fn(&TestServer, &[u8]) -> Answer, cases: &[(&[u8], u16, &str)]) {
     let server = TestServer::open();
-    let before = server.get("/v1/recognise").json();
+    let before = server.get("/v1/recognizer").json();
     for (input, status, code) in cases {
         let shown = String::from_utf8_lossy(&input[..input.len().min(80)]).into_owned();
         send(&server, input).assert_error(*status, code, &shown);
     }
-    assert_eq!(server.get("/v1/recognise").json(), before);
+    assert_eq!(server.get("/v1/recognizer").json(), before);
 }
 
 #[test]
@@ -230,7 +231,7 @@ fn samples_that_are_none_are_refused() {
     };
     let text = |text: String| json!({"sample": text}).to_string().into_bytes();
     check(
-        |server, body| server.send("POST", "/v1/recognise", &JSON, body),
+        |server, body| server.send("POST", "/v1/recognitions", &JSON, body),
         &[
             (b"", 400, "bad_json"),
             (b"{}", 400, "bad_json"),
@@ -260,10 +261,10 @@ fn samples_that_are_none_are_refused() {
         ],
     );
     check(
-        |server, body| server.send("POST", "/v1/recognise", &TEXT, body),
+        |server, body| server.send("POST", "/v1/recognitions", &TEXT, body),
         &[
             (b"", 422, "bad_sample"),
-            (b"\xff", 422, "bad_sample"),
+            (b"\xff", 400, "bad_request"),
             (&b"0".repeat(1_023), 422, "bad_sample"),
             (&[&b"0".repeat(256)[..], b"\n\n", &b"1".repeat(200)].concat(), 422, "bad_sample"),
             (&[&b"0".repeat(256)[..], b"\n\n"].concat().repeat(1_001), 422, "bad_sample"),
@@ -271,17 +272,17 @@ fn samples_that_are_none_are_refused() {
     );
     let server = TestServer::open();
     assert_eq!(
-        server.send("POST", "/v1/recognise", &JSON, &list(1_000)).json()["results"]
+        server.send("POST", "/v1/recognitions", &JSON, &list(1_000)).json()["results"]
             .as_array()
             .unwrap()
             .len(),
         1_000
     );
-    let plain = server.send("POST", "/v1/recognise", &[("Content-Type", "text/html")], b"0");
+    let plain = server.send("POST", "/v1/recognitions", &[("Content-Type", "text/html")], b"0");
     plain.assert_error(415, "unsupported_media_type", "html");
-    let short = server.send("POST", "/v1/recognise", &[("Content-Type", "image")], b"0");
+    let short = server.send("POST", "/v1/recognitions", &[("Content-Type", "image")], b"0");
     short.assert_error(415, "unsupported_media_type", "image");
-    server.send("POST", "/v1/recognise?k=0", &TEXT, b"0").assert_error(400, "bad_request", "k");
+    server.send("POST", "/v1/recognitions?k=0", &TEXT, b"0").assert_error(422, "bad_k", "k");
 }
 
 #[test]
@@ -298,7 +299,7 @@ fn images_that_are_none_are_refused() {
     let crc = crc32(&huge[12..29]);
     huge[29..33].copy_from_slice(&crc.to_be_bytes());
     check(
-        |server, body| server.send("POST", "/v1/recognise", &PNG, body),
+        |server, body| server.send("POST", "/v1/recognitions", &PNG, body),
         &[
             (b"", 422, "bad_image"),
             (b"GIF89a", 422, "bad_image"),
@@ -310,7 +311,7 @@ fn images_that_are_none_are_refused() {
         ],
     );
     let server = TestServer::open();
-    let message = server.send("POST", "/v1/recognise", &PNG, &huge).json()["message"].clone();
+    let message = server.send("POST", "/v1/recognitions", &PNG, &huge).json()["message"].clone();
     assert!(message.as_str().unwrap().contains("not 20000 x 20000"), "{message}");
 }
 
@@ -325,16 +326,16 @@ fn crc32(bytes: &[u8]) -> u32 {
 fn samples_that_cannot_be_taught_or_deleted_are_refused() {
     let zeros = "0".repeat(256);
     check(
-        |server, body| server.send("POST", "/v1/recognise/samples", &JSON, body),
+        |server, body| server.send("POST", "/v1/samples", &JSON, body),
         &[
             (b"{}", 400, "bad_json"),
             (b"{\"label\":\"x\"}", 400, "bad_json"),
-            (format!("{{\"label\":7,\"bits\":\"{zeros}\"}}").as_bytes(), 400, "bad_json"),
-            (format!("{{\"label\":\"\",\"bits\":\"{zeros}\"}}").as_bytes(), 422, "bad_label"),
-            (format!("{{\"label\":\"a\\n\",\"bits\":\"{zeros}\"}}").as_bytes(), 422, "bad_label"),
-            (format!("{{\"label\":\"x\",\"bits\":\"{zeros}0\"}}").as_bytes(), 422, "bad_sample"),
+            (format!("{{\"label\":7,\"sample\":\"{zeros}\"}}").as_bytes(), 400, "bad_json"),
+            (format!("{{\"label\":\"\",\"sample\":\"{zeros}\"}}").as_bytes(), 422, "bad_label"),
+            (format!("{{\"label\":\"a\\n\",\"sample\":\"{zeros}\"}}").as_bytes(), 422, "bad_label"),
+            (format!("{{\"label\":\"x\",\"sample\":\"{zeros}0\"}}").as_bytes(), 422, "bad_sample"),
             (
-                format!("{{\"label\":\"x\",\"bits\":\"{zeros}\",\"set\":\"a/b\"}}").as_bytes(),
+                format!("{{\"label\":\"x\",\"sample\":\"{zeros}\",\"set\":\"a/b\"}}").as_bytes(),
                 422,
                 "bad_set",
             ),
@@ -342,7 +343,7 @@ fn samples_that_cannot_be_taught_or_deleted_are_refused() {
     );
     check(
         |server, id| {
-            let path = format!("/v1/recognise/samples/{}", String::from_utf8_lossy(id));
+            let path = format!("/v1/samples/{}", String::from_utf8_lossy(id));
             server.send("DELETE", &path, &[], b"")
         },
         &[
@@ -354,6 +355,6 @@ fn samples_that_cannot_be_taught_or_deleted_are_refused() {
         ],
     );
     let server = TestServer::open();
-    assert_eq!(server.get("/v1/recognise/samples/2338").json()["set"], "digits");
-    server.get("/v1/recognise/samples/2339").assert_error(404, "sample_not_found", "none");
+    assert_eq!(server.get("/v1/samples/2338").json()["set"], "digits");
+    server.get("/v1/samples/2339").assert_error(404, "sample_not_found", "none");
 }

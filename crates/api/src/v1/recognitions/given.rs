@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 
 use crate::drawing;
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::input::{given, media_type, object};
 use crate::memory::RequestMemory;
 
@@ -61,7 +61,7 @@ impl Asked {
 }
 
 impl Kind {
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
         let given = media_type(headers);
         let is = |known: &str| given.eq_ignore_ascii_case(known);
         if is("application/json") {
@@ -69,16 +69,16 @@ impl Kind {
         } else if is("text/plain") {
             Ok(Self::Text)
         } else if given.get(..6).is_some_and(|kind| kind.eq_ignore_ascii_case("image/")) {
-            // Which one, the bytes tell: not everybody who sends a file knows.
+            // The bytes say which one: not everybody who sends a file knows.
             Ok(Self::Image)
         } else {
             let known = "application/json, text/plain, image/png or image/jpeg";
-            Err(Problem::unsupported_media_type(known))
+            Err(ApiError::unsupported_media_type(known))
         }
     }
 
     /// What the body asks about. May take long for an image or a large body.
-    pub(super) fn parse(self, body: &[u8], memory: &RequestMemory) -> Result<Asked, Problem> {
+    pub(super) fn parse(self, body: &[u8], memory: &RequestMemory) -> Result<Asked, ApiError> {
         match self {
             Self::Json => json(body),
             Self::Text => text(body),
@@ -87,33 +87,33 @@ impl Kind {
     }
 }
 
-fn json(body: &[u8]) -> Result<Asked, Problem> {
+fn json(body: &[u8]) -> Result<Asked, ApiError> {
     match object(body)? {
         Body { sample: Some(Given(sample)), samples: None } => {
-            sample.map(Asked::One).map_err(Problem::bad_sample)
+            sample.map(Asked::One).map_err(|why| ApiError::bad_sample(why).at("sample"))
         }
         Body { sample: None, samples: Some(List(samples)) } => {
-            samples.map(Asked::Many).map_err(Problem::bad_sample)
+            samples.map(Asked::Many).map_err(|why| ApiError::bad_sample(why).at("samples"))
         }
-        _ => Err(Problem::bad_json("give either sample or samples")),
+        _ => Err(ApiError::bad_json("give either sample or samples")),
     }
 }
 
 /// Samples with empty lines between them; one alone is asked about as such.
-fn text(body: &[u8]) -> Result<Asked, Problem> {
-    let body = str::from_utf8(body).map_err(|_| Problem::bad_sample("the text is not UTF-8"))?;
+fn text(body: &[u8]) -> Result<Asked, ApiError> {
+    let body = str::from_utf8(body).map_err(|_| ApiError::bad_request("the text is not UTF-8"))?;
     let mut samples = Vec::new();
     let mut rest = body.trim();
     loop {
-        let (sample, behind) = paragraph(rest);
+        let (sample, after) = paragraph(rest);
         let read = parse(sample).map_err(|why| in_list(samples.len(), &why));
-        samples.push(read.map_err(Problem::bad_sample)?);
-        rest = behind.trim_start();
+        samples.push(read.map_err(ApiError::bad_sample)?);
+        rest = after.trim_start();
         if rest.is_empty() {
             break;
         }
         if samples.len() == SAMPLES_MAX {
-            return Err(Problem::bad_sample(wrong_count()));
+            return Err(ApiError::bad_sample(wrong_count()));
         }
     }
     Ok(match samples.as_slice() {
@@ -125,19 +125,19 @@ fn text(body: &[u8]) -> Result<Asked, Problem> {
 /// Splits at the first line that is empty.
 fn paragraph(text: &str) -> (&str, &str) {
     let ends = text.match_indices('\n').find(|(at, _)| {
-        let behind = text.get(at + 1..).unwrap_or_default();
-        behind.trim_start_matches([' ', '\t', '\r']).starts_with('\n')
+        let after = text.get(at + 1..).unwrap_or_default();
+        after.trim_start_matches([' ', '\t', '\r']).starts_with('\n')
     });
     text.split_at(ends.map_or(text.len(), |(at, _)| at))
 }
 
-fn image(body: &[u8], memory: &RequestMemory) -> Result<Bits, Problem> {
+fn image(body: &[u8], memory: &RequestMemory) -> Result<Bits, ApiError> {
     let mut held = memory.reserve(drawing::opening_bytes(body))?;
-    let image = drawing::open(body).map_err(|error| Problem::bad_image(error.to_string()))?;
-    let decoding = usize::try_from(image.bytes()).map_err(|_| Problem::beyond_memory())?;
+    let image = drawing::open(body).map_err(|error| ApiError::bad_image(error.to_string()))?;
+    let decoding = usize::try_from(image.bytes()).map_err(|_| ApiError::beyond_memory())?;
     let bytes = held.bytes() + decoding;
     memory.grow(&mut held, bytes)?;
-    image.normalise().map_err(|error| Problem::bad_image(error.to_string()))
+    image.normalise().map_err(|error| ApiError::bad_image(error.to_string()))
 }
 
 /// A sample as text: 1,024 digits 0 and 1, 256 hexadecimal digits, or 128 bytes in base64.
@@ -237,7 +237,7 @@ impl<'de> Deserialize<'de> for List {
     }
 }
 
-/// Reads on to the end, keeping nothing; tells whether there was anything.
+/// Reads on to the end, keeping nothing; returns whether there was anything.
 fn rest_of<'de, A: SeqAccess<'de>>(mut list: A) -> Result<bool, A::Error> {
     let mut any = false;
     while list.next_element::<IgnoredAny>()?.is_some() {
