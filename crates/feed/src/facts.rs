@@ -158,7 +158,7 @@ impl<'a> Txn<'a> {
         Self { rows, work: 0 }
     }
 
-    /// What was done so far, as [`Cost::work`](crate::Cost::work) counts it: bytes of the values written.
+    /// What was done so far, as [`Cost::work`](rows::Cost::work) counts it: bytes of the values written.
     #[must_use]
     pub fn work(&self) -> usize {
         self.work
