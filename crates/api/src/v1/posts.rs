@@ -35,7 +35,7 @@ pub(crate) struct NewPost {
     text: String,
     /// The post replied to.
     #[serde(default, deserialize_with = "given")]
-    #[schema(nullable = false, example = "381482917519855616")]
+    #[schema(nullable = false)]
     in_reply_to_id: Option<String>,
 }
 

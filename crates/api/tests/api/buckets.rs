@@ -200,8 +200,8 @@ fn keys_expire_at_their_instant() {
 fn a_change_keeps_the_expiry_if_asked_to() {
     let server = TestServer::open();
     let path = "/v1/buckets/0/keys/k";
-    let ends = || server.get(path).header("x-expires-at-ms").map(str::to_owned);
-    assert_eq!(put(&server, &format!("{path}?ttl_s=500"), &[], b"1").status, 201);
+    let ends = || server.get(path).header("x-expires-at").map(str::to_owned);
+    assert_eq!(put(&server, &format!("{path}?ttl_s=500"), &[], b"1").status, 204);
     let before = ends();
     assert!(before.is_some());
     assert_eq!(put(&server, &format!("{path}?keep_ttl=true"), &[], b"2").status, 204);

@@ -64,8 +64,8 @@ fn pages_of_threads_that_cannot_be_are_refused() {
     server.register(&["ada"]);
     let top = server.publish("ada", "top");
     for (query, code) in [
-        ("limit=0", "bad_request"),
-        ("limit=101", "bad_request"),
+        ("limit=0", "bad_limit"),
+        ("limit=101", "bad_limit"),
         ("before=1", "bad_request"),
         ("limit=1&limit=1", "bad_request"),
         ("after=x", "bad_cursor"),
@@ -73,7 +73,8 @@ fn pages_of_threads_that_cannot_be_are_refused() {
         ("after=9223372036854775808", "bad_cursor"),
     ] {
         let answer = server.get(&format!("/v1/posts/{top}/context?{query}"));
-        answer.assert_error(400, code, query);
+        let status = if code == "bad_limit" { 422 } else { 400 };
+        answer.assert_error(status, code, query);
     }
     // One that we never gave out leads nowhere.
     let strange = server.get(&format!("/v1/posts/{top}/context?after=7.{top}")).json();
