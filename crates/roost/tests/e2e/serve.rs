@@ -187,23 +187,25 @@ fn sigterm_as_soon_as_the_server_serves_is_an_end_in_good_order() {
     }
 }
 
+/// Checks which flags the help of a command has; gives the help.
+fn check(command: &str, expect: &[&str]) -> String {
+    let ended = run([command, "--help"]);
+    assert!(ended.status.success(), "{ended:#?}");
+    let mut flags: Vec<&str> = ended
+        .out
+        .lines()
+        // What is told of a setting is indented further, and may begin with another's name.
+        .filter(|line| line.trim_start().starts_with('-') && !line.starts_with("        "))
+        .map(str::trim_start)
+        .filter_map(|line| line.split(['[', ' ']).find_map(|word| word.strip_prefix("--")))
+        .collect();
+    flags.retain(|flag| *flag != "help");
+    assert_eq!(flags, expect, "{}", ended.out);
+    ended.out
+}
+
 #[test]
 fn help_names_every_setting_and_every_setting_is_known_here() {
-    let check = |command: &str, expect: &[&str]| {
-        let ended = run([command, "--help"]);
-        assert!(ended.status.success(), "{ended:#?}");
-        let mut flags: Vec<&str> = ended
-            .out
-            .lines()
-            // What is told of a setting is indented further, and may begin with another's name.
-            .filter(|line| line.trim_start().starts_with('-') && !line.starts_with("        "))
-            .map(str::trim_start)
-            .filter_map(|line| line.split(['[', ' ']).find_map(|word| word.strip_prefix("--")))
-            .collect();
-        flags.retain(|flag| *flag != "help");
-        assert_eq!(flags, expect, "{}", ended.out);
-        ended.out
-    };
     let settings = [
         "config",
         "data",
