@@ -85,33 +85,13 @@ impl Serve {
             println!("roost serves redis://{}", redis.local_addr()?);
         }
         println!("roost serves http://{}", listener.local_addr()?);
-        let reads = BlockingReads::new(READS_MAX);
-        let metrics = RedisMetrics::default();
-        let mut api = ApiOptions {
-            access,
-            connections_max,
-            reads: reads.clone(),
-            request_memory: memory.request(),
-            pages: settings.pages().map(|pages| Arc::new(pages) as _),
-            registry: Registry::default(),
-            ..ApiOptions::new(access)
-        };
-        api.story_life = settings.story_life.unwrap_or(api.story_life);
-        api.registry.register_collector(Box::new(metrics.clone()));
+        let (api, redis_options) = server_options(&settings, &memory, access, connections_max);
         let (stopping, mut stopped) = watch::channel(false);
         let redis = redis.map(|redis| {
-            let options = RedisOptions {
-                access,
-                connections_max,
-                reads,
-                threads: settings.redis_threads,
-                memory: memory.redis(),
-                metrics,
-            };
             let node = node.clone();
             tokio::spawn(async move {
                 let stop = async { drop(stopped.wait_for(|stop| *stop).await) };
-                redis::serve(redis, node, &options, stop).await
+                redis::serve(redis, node, &redis_options, stop).await
             })
         });
         let stop = async {
@@ -136,6 +116,34 @@ fn connections_max(settings: &Settings, memory: &Memory) -> anyhow::Result<u32> 
     let limit = descriptors::raise_limit();
     let listeners = if settings.redis_listen.is_some() { 2 } else { 1 };
     descriptors::connections(limit, listeners, settings.max_connections, memory.connections())
+}
+
+/// How both servers are set up. They share one pool of reads.
+fn server_options(
+    settings: &Settings,
+    memory: &Memory,
+    access: Access,
+    connections_max: u32,
+) -> (ApiOptions, RedisOptions) {
+    let redis = RedisOptions {
+        access,
+        connections_max,
+        reads: BlockingReads::new(READS_MAX),
+        threads: settings.redis_threads,
+        memory: memory.redis(),
+        metrics: RedisMetrics::default(),
+    };
+    let mut api = ApiOptions {
+        connections_max,
+        reads: redis.reads.clone(),
+        request_memory: memory.request(),
+        pages: settings.pages().map(|pages| Arc::new(pages) as _),
+        registry: Registry::default(),
+        ..ApiOptions::new(access)
+    };
+    api.story_life = settings.story_life.unwrap_or(api.story_life);
+    api.registry.register_collector(Box::new(redis.metrics.clone()));
+    (api, redis)
 }
 
 async fn open_node(options: NodeOptions) -> anyhow::Result<Node> {
