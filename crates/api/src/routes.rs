@@ -6,7 +6,7 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, on};
-use edge::{Access, FileSource};
+use edge::FileSource;
 use node::Node;
 use tokio::sync::watch;
 
@@ -42,7 +42,7 @@ pub(crate) fn routes_of(
     if let Some(pages) = pages {
         files::route(&mut routes, pages);
     }
-    if edge.access == Access::Open {
+    if edge.access.is_open() {
         legacy::route(&mut routes);
     }
     routes.finish(edge)

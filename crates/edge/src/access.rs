@@ -146,6 +146,12 @@ pub struct Grant {
 impl Grant {
     const OPEN: Self = Self { scopes: Scopes::ALL, sha256: [0; 32], version: 0 };
 
+    /// What the caller may do.
+    #[must_use]
+    pub const fn scopes(&self) -> Scopes {
+        self.scopes
+    }
+
     /// Whether the caller may do what needs `scope`.
     #[must_use]
     pub const fn allows(&self, scope: Scope) -> bool {

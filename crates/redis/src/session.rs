@@ -41,6 +41,7 @@ impl Session {
     /// turn. `sent` bytes of the replies have been sent. Returns whether there was a command.
     pub(crate) async fn carry_out(&mut self, sent: usize) -> bool {
         self.starved = false;
+        self.client.renew_grant();
         let full = self.output_full();
         let mut rest = self.input.get(self.executed..).unwrap_or_default();
         while !self.client.closing && self.client.work < WORK_MAX {
@@ -48,7 +49,7 @@ impl Session {
                 break;
             }
             self.client.work += 1;
-            self.parser.set_authenticated(self.client.authenticated);
+            self.parser.set_authenticated(self.client.authenticated());
             match self.parser.next(&mut rest) {
                 Ok(Some(command)) => self.client.carry_out(command).await,
                 Ok(None) => {
@@ -69,7 +70,7 @@ impl Session {
     /// No further command is carried out while so many bytes of replies are unsent.
     pub(crate) fn output_full(&self) -> usize {
         let budget = &self.client.memory.budget;
-        match self.client.authenticated {
+        match self.client.authenticated() {
             false => OUTPUT_FULL_UNAUTHENTICATED,
             true if budget.used() > budget.limit() / 2 => OUTPUT_FULL_SCARCE,
             true => OUTPUT_FULL,

@@ -34,6 +34,7 @@ struct Arguments {
 enum Command {
     // What each does is told where its arguments are.
     Serve(serve::Serve),
+    Key(key::Key),
     Demo(demo::Demo),
     Simulate(rehearse::Simulate),
     Population(population::Population),
@@ -56,6 +57,7 @@ fn run(command: Command) -> anyhow::Result<()> {
     runtime.block_on(async {
         match command {
             Command::Serve(serve) => serve.run().await,
+            Command::Key(key) => key.run(),
             Command::Demo(demo) => demo.run().await,
             Command::Simulate(simulate) => simulate.run().await,
             Command::Population(population) => population.run(),

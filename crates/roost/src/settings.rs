@@ -173,6 +173,11 @@ impl Settings {
         })
     }
 
+    /// The data directory.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.data.clone().unwrap_or_else(|| PathBuf::from("roost-data"))
+    }
+
     /// The address to bind to.
     pub(crate) fn listen(&self) -> SocketAddr {
         self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8998)))
@@ -207,8 +212,7 @@ impl Settings {
 
     /// What the node needs of them.
     pub(crate) fn node_options(&self, memory: &Memory) -> NodeOptions {
-        let data = self.data.clone().unwrap_or_else(|| PathBuf::from("roost-data"));
-        let mut options = NodeOptions::new(data);
+        let mut options = NodeOptions::new(self.data());
         let interval = self.fsync_interval.unwrap_or(Duration::from_secs(1));
         options.durability = match self.durability.unwrap_or(Policy::Always) {
             Policy::Always => Durability::Always,

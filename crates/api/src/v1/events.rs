@@ -31,6 +31,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
+use edge::{Grant, Scope};
 use feed::stories::Told;
 use feed::{Refusal, UserId};
 use futures_util::stream;
@@ -38,6 +39,7 @@ use node::{Node, Watch};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::auth;
 use crate::error::{ErrorBody, Problem};
 use crate::guard::Entry;
 use crate::input::OneUser;
@@ -85,6 +87,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
     }
 }
 
+/// What the caller may do, for as long as the stream lives.
+pub(crate) struct Caller(Grant);
+
+impl FromRequestParts<Arc<Edge>> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, edge: &Arc<Edge>) -> Result<Self, Problem> {
+        let grant = auth::grant(&edge.access, &parts.headers);
+        grant.map(Self).ok_or_else(Problem::unauthorized)
+    }
+}
+
 /// Stream new posts, mentions and stories
 ///
 /// `event: post` for a post at home and `event: mention` for a mention, with the post as `data`;
@@ -105,6 +119,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
 )]
 pub(crate) async fn events(
     State(edge): State<Arc<Edge>>,
+    Caller(grant): Caller,
     OneUser(user): OneUser,
     Resume(resume): Resume,
 ) -> Result<Response, Problem> {
@@ -123,6 +138,7 @@ pub(crate) async fn events(
     let subscription = Subscription {
         closing: edge.closing.clone(),
         edge,
+        grant,
         user,
         watch,
         position,
@@ -148,6 +164,7 @@ pub(crate) async fn events(
 /// 24 kB.
 struct Subscription {
     edge: Arc<Edge>,
+    grant: Grant,
     user: UserId,
     watch: Watch,
     closing: watch::Receiver<bool>,
@@ -171,12 +188,15 @@ struct Asked {
 }
 
 impl Subscription {
-    /// The next events, or a comment when there are none for a while. `None` at shutdown.
+    /// The next events, or a comment when there are none for a while. `None` at shutdown, and once the
+    /// caller's key was revoked.
     async fn next(&mut self) -> Option<Bytes> {
         let mut closing = self.closing.clone();
         let next = async {
             loop {
                 if !self.caught_up {
+                    let grant = self.edge.access.renew(&self.grant);
+                    self.grant = grant.filter(|grant| grant.allows(Scope::Read))?;
                     if let Some(events) = self.read().await? {
                         return Some(events);
                     }

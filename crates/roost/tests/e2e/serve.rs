@@ -1,6 +1,7 @@
 //! `roost serve` as its operators meet it: settings, keys, starting, stopping, refusing.
 
 mod formats;
+mod keys;
 mod limits;
 
 use std::collections::BTreeMap;
@@ -14,57 +15,6 @@ use serde_json::{Value, json};
 use crate::support::http::Client;
 use crate::support::process::{Ended, Process, Server, roost, run, serve};
 use crate::support::world::{Post, ids};
-
-const KEY_LINE: &str = "application key, shown this once: ";
-
-/// The statuses of a read without a key and with each of these.
-fn statuses(server: &Server, keys: &[&str]) -> Vec<u16> {
-    let keys = std::iter::once(None).chain(keys.iter().map(|key| Some((*key).to_owned())));
-    let read = |key| Client::new(server.address, key).get("/v1/users").status;
-    keys.map(read).collect()
-}
-
-/// Checks that this text stands in no file below a directory, and not in the log.
-fn check_nowhere(directory: &Path, ended: &Ended, text: &str) {
-    assert!(!ended.err.contains(text), "{ended:#?}");
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            check_nowhere(&path, ended, text);
-        } else {
-            let bytes = std::fs::read(&path).unwrap();
-            let holds = bytes.windows(text.len()).any(|window| window == text.as_bytes());
-            assert!(!holds, "{} holds the key", path.display());
-        }
-    }
-}
-
-#[test]
-fn the_first_start_makes_a_key_shows_it_once_and_keeps_only_its_hash() {
-    let directory = tempfile::tempdir().unwrap();
-    let data = directory.path().join("not/there/yet");
-    let server = Server::start(&mut serve(&data, &[]));
-    let key = server.process.said(KEY_LINE).expect("the first start shows a key");
-    assert_eq!(statuses(&server, &[&key, "roost_wrong"]), [401, 200, 401]);
-    assert_eq!(Client::new(server.address, None).get("/healthz").status, 200);
-    let ended = server.stop();
-    assert_eq!(ended.out.matches(&key).count(), 1, "{}", ended.out);
-    check_nowhere(&data, &ended, &key);
-
-    let server = Server::start(&mut serve(&data, &[]));
-    assert_eq!(statuses(&server, &[&key]), [401, 200]);
-    let ended = server.stop();
-    assert!(!ended.out.contains("key"), "the second start shows none: {}", ended.out);
-
-    let given = "a-key-from-the-environment";
-    let server = Server::start(serve(&data, &[]).env("ROOST_KEY", given));
-    assert_eq!(statuses(&server, &[&key, given]), [401, 401, 200]);
-    let ended = server.stop();
-    assert!(!ended.out.contains("key"), "a given key is not shown: {}", ended.out);
-    check_nowhere(&data, &ended, given);
-    let server = Server::start(&mut serve(&data, &[]));
-    assert_eq!(statuses(&server, &[&key, given]), [401, 401, 200], "the last key remains");
-}
 
 #[test]
 fn open_mode_binds_to_loopback_only() {
@@ -190,7 +140,7 @@ fn sigterm_as_soon_as_the_server_serves_is_an_end_in_good_order() {
 #[test]
 fn help_names_every_setting_and_every_setting_is_known_here() {
     let check = |command: &str, expect: &[&str]| {
-        let ended = run([command, "--help"]);
+        let ended = run(command.split(' ').chain(["--help"]));
         assert!(ended.status.success(), "{ended:#?}");
         let mut flags: Vec<&str> = ended
             .out
@@ -252,12 +202,16 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
     let drive = ["duration", "rate", "loop", "day", "connections", "threads"];
     let outcome = ["find-capacity", "slo", "repeats", "plain", "html", "json"];
     let target = ["target", "api", "loaded", "profile"];
+    let of_keys = ["data", "config"];
+    check("key create", &["scope", "data", "config"]);
+    check("key list", &of_keys);
+    check("key revoke", &of_keys);
     check("simulate", &[&target[..], &people, &of_profiles, &drive, &outcome].concat());
     check("population", &[&people[..], &["out"]].concat());
     check("demo", &["listen", "redis-listen", "users", "duration"]);
     check("recognise", &["k"]);
     let help = run(["--help"]).out;
-    for command in ["serve", "demo", "simulate", "population", "recognise"] {
+    for command in ["serve", "key", "demo", "simulate", "population", "recognise"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}? {help}");
     }
 }
