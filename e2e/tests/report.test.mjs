@@ -1,4 +1,4 @@
-// The report of a rehearsal, opened as its reader opens it: a file, without a server.
+// The report of a simulation, opened as its reader opens it: a file, without a server.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

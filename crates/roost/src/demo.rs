@@ -7,14 +7,14 @@ use anyhow::Context as _;
 use clap::Args;
 use sim::population::Making;
 use sim::workload::Load;
-use sim::{Drive, Population, SimulateOptions, Storytelling, simulate};
+use sim::{Drive, Population, SimulateOptions, StoryLoad, simulate};
 
 use crate::logging::{self, LogFormat};
-use crate::rehearse::cancelled_by_signal;
 use crate::running::{Purpose, RunningServer};
+use crate::simulate::cancelled_by_signal;
 
 /// See it live: a server in open mode on a temporary directory, with a small population that
-/// posts and tells stories. Ends with Ctrl-C and leaves nothing behind.
+/// posts and shares stories. Ends with Ctrl-C and removes its data.
 #[derive(Args)]
 pub(crate) struct Demo {
     /// Address to serve on; if it is in use, a free port is taken
@@ -33,8 +33,7 @@ pub(crate) struct Demo {
 
 const SEED: u64 = 1;
 /// Short lives, so that one sees stories come and vanish.
-const STORIES: Storytelling =
-    Storytelling { friends: 8, stories: 1, life_s: 20, homes_per_second: 2 };
+const STORIES: StoryLoad = StoryLoad { friends: 8, stories: 1, life_s: 20, homes_per_second: 2 };
 
 impl Demo {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
@@ -49,7 +48,7 @@ impl Demo {
             key: None,
             making: Making::of(self.users, SEED),
             feed: Some(Load::Heavy),
-            stories: Some(Storytelling { friends: STORIES.friends.min(self.users - 1), ..STORIES }),
+            stories: Some(StoryLoad { friends: STORIES.friends.min(self.users - 1), ..STORIES }),
             drawings: None,
             keys: None,
             graph: None,
@@ -81,7 +80,7 @@ fn explain(server: &RunningServer, reader: u32) {
     let (url, life_s) = (format!("http://{}", server.address), STORIES.life_s);
     let redis_port = server.redis.map_or(0, |address| address.port());
     println!(
-        "roost runs at {url} in open mode, with a small population that posts and tells stories.
+        "roost runs at {url} in open mode, with a small population that posts and shares stories.
 
 Open {url} in a browser and watch it move; {url}/docs has the whole API.
 In another terminal:

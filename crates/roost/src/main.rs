@@ -9,10 +9,10 @@ mod memory;
 mod people;
 mod population;
 mod recognise;
-mod rehearse;
 mod running;
 mod serve;
 mod settings;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -32,11 +32,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    // What each does is told where its arguments are.
+    // What each does is described where its arguments are.
     Serve(serve::Serve),
     Key(key::Key),
     Demo(demo::Demo),
-    Simulate(rehearse::Simulate),
+    Simulate(simulate::Simulate),
     Population(population::Population),
     Recognise(recognise::Recognise),
 }
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // In one line and never with a backtrace: it tells a user what to do.
+            // In one line and never with a backtrace: it says what to do.
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }

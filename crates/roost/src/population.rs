@@ -17,7 +17,7 @@ use crate::people::People;
 ///
 /// It is the population of `roost simulate` with the same --users and --seed, under the same handles and
 /// names. How many followers people have and how many they follow come from measured statistics
-/// of a large network; how near it came is told on the standard error output. Every line is a JSON
+/// of a large network; how close it came is printed on standard error. Every line is a JSON
 /// object:
 ///
 /// `{"id":0,"handle":"...","name":"...","community":3,"interests":["tea"],"following":[1,2]}`
@@ -33,8 +33,8 @@ pub(crate) struct Population {
     out: Option<PathBuf>,
 }
 
-/// How often it is told how far the writing has come.
-const TELL_EVERY: Duration = Duration::from_secs(3);
+/// How often progress is printed.
+const PROGRESS_EVERY: Duration = Duration::from_secs(3);
 
 /// One line.
 #[derive(Serialize)]
@@ -60,7 +60,7 @@ impl Population {
         }
     }
 
-    /// Makes or reads the people, and tells about them.
+    /// Makes or reads the population, and prints a summary of it.
     fn make(&self) -> anyhow::Result<sim::Population> {
         let making = self.people.making()?;
         let start = Instant::now();
@@ -70,12 +70,12 @@ impl Population {
         };
         let took = start.elapsed().as_secs_f64();
         let (people, follows) = (population.people(), population.follows());
-        tell(&format!("{people} people with {follows} follows in {took:.1} s\n"));
+        report(&format!("{people} people with {follows} follows in {took:.1} s\n"));
         let asked = self.people.graph.is_none().then_some(&making);
         if asked.is_some() {
-            tell(&population.shares().to_string());
+            report(&population.shares().to_string());
         }
-        tell(&population.measured(asked).to_string());
+        report(&population.measured(asked).to_string());
         Ok(population)
     }
 
@@ -100,7 +100,7 @@ impl Population {
 
     fn write(&self, population: &sim::Population, out: impl Write) -> io::Result<()> {
         let mut out = BufWriter::with_capacity(1 << 20, out);
-        let mut told = Instant::now();
+        let mut reported = Instant::now();
         for id in 0..population.people() {
             let person = Person {
                 id,
@@ -112,9 +112,9 @@ impl Population {
             };
             serde_json::to_writer(&mut out, &person)?;
             out.write_all(b"\n")?;
-            if told.elapsed() >= TELL_EVERY {
-                told = Instant::now();
-                tell(&format!("written: {} of {}\n", id + 1, population.people()));
+            if reported.elapsed() >= PROGRESS_EVERY {
+                reported = Instant::now();
+                report(&format!("written: {} of {}\n", id + 1, population.people()));
             }
         }
         out.flush()
@@ -127,7 +127,7 @@ fn readable_by_all(file: &mut tempfile::Builder<'_, '_>) {
     file.permissions(std::fs::Permissions::from_mode(0o666));
 }
 
-/// Tells the user. If nobody can read it, the work goes on.
-fn tell(text: &str) {
+/// Prints to standard error. If nobody can read it, the work goes on.
+fn report(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

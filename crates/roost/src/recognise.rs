@@ -8,7 +8,7 @@ use api::drawing::{self, ImageError};
 use clap::Args;
 use knn::{Bits, K, Samples};
 
-/// Tell what is drawn in files, by the built-in digits.
+/// Recognize drawings in files by the built-in digits.
 ///
 /// A file is a PNG or JPEG image of one drawing, dark on light or light on dark; or a text of 1,024
 /// digits 0 and 1, 32 rows of 32 pixels with 1 for ink, or of 256 hexadecimal digits. Prints the label,

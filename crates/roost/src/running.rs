@@ -1,4 +1,4 @@
-//! A server of our own in a process of its own, for rehearsals: what is measured then is what
+//! A server of our own in a process of its own, for simulations: what is measured is what
 //! users run.
 
 use std::net::SocketAddr;
@@ -14,13 +14,13 @@ pub(crate) enum Purpose {
     /// To be used.
     Demo,
     /// To be driven and measured by this process.
-    Rehearsal {
+    Simulation {
         /// Whether something is drawn on the terminal, over which nobody else may write.
         drawn: bool,
     },
 }
 
-/// How much a server that is rehearsed yields to whoever drives it, who stands for other machines: on
+/// How much a server that is simulated yields to whoever drives it, which represents other machines: on
 /// one that is busy to the last the driver would else be late, and its lateness pass for the server's.
 const NICENESS: &str = "5";
 
@@ -47,12 +47,12 @@ impl RunningServer {
         purpose: Purpose,
     ) -> anyhow::Result<Self> {
         let data = tempfile::tempdir().context("no temporary directory")?;
-        let log = if purpose == (Purpose::Rehearsal { drawn: true }) { "off" } else { "warn" };
+        let log = if purpose == (Purpose::Simulation { drawn: true }) { "off" } else { "warn" };
         let mut child = command(purpose)?
             .args(["serve", "--open", "--listen", &listen.to_string(), "--data"])
             .arg(data.path())
             .args(redis.map(|redis| format!("--redis-listen={redis}")))
-            // A rehearsal measures the defaults, whatever this shell sets for other servers.
+            // A simulation measures the defaults, whatever this shell sets for other servers.
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| {
                 !name.to_string_lossy().starts_with("ROOST_") || name == "ROOST_LOG"
@@ -60,7 +60,7 @@ impl RunningServer {
             .env("ROOST_LOG", std::env::var("ROOST_LOG").unwrap_or_else(|_| log.into()))
             .stdout(Stdio::piped())
             .kill_on_drop(true)
-            // Ctrl-C is for the rehearsal, which then ends the server.
+            // Ctrl-C is for the simulation, which then ends the server.
             .process_group(0)
             .spawn()
             .context("cannot start a server")?;
@@ -78,7 +78,7 @@ impl RunningServer {
     }
 }
 
-/// This program, which yields to us if it is rehearsed and the system has `nice`.
+/// This program, which yields to us if it is simulated and the system has `nice`.
 fn command(purpose: Purpose) -> anyhow::Result<Command> {
     let program = std::env::current_exe()?;
     let paths = std::env::var_os("PATH").unwrap_or_default();

@@ -76,7 +76,7 @@ impl Serve {
             None => None,
         };
         let (api, redis_options) = server_options(&settings, &memory, access, connections_max);
-        // Nothing can fail any more: a start that fails leaves no key behind that nobody has read.
+        // Nothing can fail any more: a start that fails leaves no key that nobody has read.
         if let Some(keys) = keys {
             if let Some(path) = keys.make_first()? {
                 println!(

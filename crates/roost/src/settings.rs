@@ -20,7 +20,7 @@ use crate::memory::{Given, Memory};
 /// erasure begins.
 const ERASE_WITHIN_MIN: Duration = Duration::from_secs(10);
 
-/// What can be set. The field names are the flags, the keys of the file and, in capitals behind
+/// What can be set. The field names are the flags, the keys of the file and, in capitals after
 /// `ROOST_`, the environment variables.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -49,7 +49,7 @@ pub(crate) struct Settings {
     )]
     pub(crate) open: Option<bool>,
     /// When a change is on disk: before it is acknowledged (always), at most --fsync-interval
-    /// later (interval), or when the operating system likes (never). The end of the process alone
+    /// later (interval), or left to the operating system (never). The end of the process alone
     /// loses nothing under any of them [default: always]
     #[arg(long, env = "ROOST_DURABILITY", value_name = "POLICY")]
     pub(crate) durability: Option<Policy>,
@@ -133,7 +133,7 @@ pub(crate) enum Policy {
     Always,
     /// Every so often.
     Interval,
-    /// When the operating system likes.
+    /// Left to the operating system.
     Never,
 }
 
@@ -289,7 +289,7 @@ mod tests {
             let variable = format!("ROOST_{}", flag.replace('-', "_").to_uppercase());
             assert_eq!(argument.get_env().unwrap().to_str(), Some(variable.as_str()));
             let help = argument.get_help().unwrap().to_string();
-            assert!(help.contains("[default: "), "--{flag} tells its default");
+            assert!(help.contains("[default: "), "--{flag} reports its default");
         }
     }
 

@@ -160,7 +160,7 @@ impl Incoming {
     /// Makes ready for a new answer. Bytes that came without a question are an error.
     fn begin(&mut self) -> Result<(), ClientError> {
         if !self.unread().is_empty() {
-            return Err(ClientError::Malformed("bytes behind the answer"));
+            return Err(ClientError::Malformed("bytes after the answer"));
         }
         self.bytes.clear();
         self.used = 0;
@@ -176,7 +176,7 @@ impl Incoming {
         assert!(self.used <= self.bytes.len(), "more bytes used than read");
     }
 
-    /// Reads some more bytes behind the unread ones.
+    /// Reads some more bytes after the unread ones.
     pub(crate) async fn fill(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -208,7 +208,7 @@ impl Incoming {
         }
     }
 
-    /// Reads a body of `length` bytes and tells where it lies.
+    /// Reads a body of `length` bytes and reports where it lies.
     async fn body(
         &mut self,
         length: u64,

@@ -54,8 +54,8 @@ impl Population {
     ///
     /// With fewer than some 50,000 people the tables contradict themselves: there are too few who
     /// follow enough others to give the most followed as many followers as their row wants. These
-    /// then get fewer; [`Population::shares`] tells how near it came. Clustering is then more than asked
-    /// for, because so many follow the same few; [`Population::measured`] tells.
+    /// then get fewer; [`Population::shares`] says how close it came. Clustering is then more than asked
+    /// for, because so many follow the same few: see [`Population::measured`].
     ///
     /// # Panics
     /// If there is a fault ([`Making::fault`]).

@@ -1,4 +1,4 @@
-//! The report of a rehearsal: what stands in it, and that it needs nothing else.
+//! The report of a simulation: what it contains, and that it needs nothing else.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -48,7 +48,7 @@ fn files_of(write: impl FnOnce(&Path)) -> (String, Vec<(String, String)>) {
     (std::fs::read_to_string(path).unwrap(), files)
 }
 
-/// How often something stands in a text.
+/// How often something occurs in a text.
 fn times(text: &str, part: &str) -> usize {
     text.matches(part).count()
 }
@@ -72,8 +72,11 @@ fn the_verdict_says_whether_the_figures_can_be_trusted_and_what_they_are() {
         &["99 % of 720 sampled posts seen within 8.90 ms", "all 1,200 sampled pages right"],
     );
     check(
-        |summary| summary.invalid = vec!["the generator was late".into(), "<it> slept".into()],
-        &["bad", "<strong>Not valid</strong> because the generator was late; &lt;it&gt; slept: "],
+        |summary| summary.inconclusive = vec!["the generator was late".into(), "<it> slept".into()],
+        &[
+            "bad",
+            "<strong>Inconclusive</strong> because the generator was late; &lt;it&gt; slept: ",
+        ],
     );
     check(|summary| summary.interrupted = true, &["warn", "Valid, but cut short", " for 10 s"]);
     let faulty = |summary: &mut Summary| {
@@ -101,7 +104,8 @@ fn every_kind_has_its_row_and_its_plots() {
                 assert_eq!(times(&page, &format!("id=\"{plot}-{at}-t\"")), 1, "{plot} of {at}");
             }
         }
-        for plot in ["percentiles", "delivery", "errors", "memory", "processor", "own-lag"] {
+        for plot in ["percentiles", "delivery", "errors", "memory", "processor", "scheduling-delay"]
+        {
             assert_eq!(times(&page, &format!("id=\"{plot}-t\"")), 1, "{plot}");
         }
         for count in ["<section>", "<figure>", "<div", "<svg", "<table", "<dl", "<ul"] {
@@ -146,7 +150,7 @@ fn what_was_not_measured_is_left_out() {
     for absent in ["id=\"delivery", "id=\"memory", "id=\"errors-t", "Population", "Correctness"] {
         assert!(!page.contains(absent), "{absent}");
     }
-    assert!(page.contains("id=\"own-lag"), "{page}");
+    assert!(page.contains("id=\"scheduling-delay"), "{page}");
 }
 
 #[test]

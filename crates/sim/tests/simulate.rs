@@ -1,4 +1,4 @@
-//! Whole rehearsals against a small server of our own that remembers what it was told.
+//! Whole simulations against a small server of our own that remembers what it was sent.
 #![allow(
     clippy::indexing_slicing,
     reason = "JSON without a field gives null, which fails the test"
@@ -23,7 +23,7 @@ use sim::population::Making;
 use sim::simulate::LoadError;
 use sim::summary::Correctness;
 use sim::workload::Load;
-use sim::{Drive, Population, SimError, SimulateOptions, Storytelling, simulate};
+use sim::{Drive, Population, SimError, SimulateOptions, StoryLoad, simulate};
 use tokio::sync::{mpsc, watch};
 
 const KEY: &str = "open sesame";
@@ -34,7 +34,7 @@ struct World {
     ids: HashMap<String, usize>,
     follows: Vec<(u64, u64)>,
     friendships: Vec<(u64, u64)>,
-    /// Who told a story, for how many seconds.
+    /// Who posted a story, for how many seconds.
     stories: Vec<(u64, u64)>,
     /// A post's id is its place.
     posts: Vec<Post>,
@@ -89,14 +89,14 @@ impl World {
             }
             "tell_story" => {
                 let user = command["user"].as_u64().expect("a number");
-                self.tell(user, &command);
+                self.post_story(user, &command);
                 json!({"ok": true, "id": "7"})
             }
             op => panic!("unexpected {op}"),
         }
     }
 
-    /// Publishes a post and gives it as the API tells it.
+    /// Publishes a post and returns it as the API does.
     fn publish(&mut self, author: u64, text: String) -> Value {
         let handle_in = |word: &str| {
             let end = word.find(|letter: char| !letter.is_ascii_alphanumeric());
@@ -139,7 +139,7 @@ impl World {
         page
     }
 
-    fn tell(&mut self, user: u64, story: &Value) {
+    fn post_story(&mut self, user: u64, story: &Value) {
         assert!(story["text"].as_str().is_some_and(|text| !text.is_empty()), "{story}");
         self.stories.push((user, story["ttl_s"].as_u64().expect("a life")));
     }
@@ -194,7 +194,7 @@ async fn read_mentions(State(world): State<Shared>, Path(user): Path<u64>) -> Js
 }
 
 async fn tell_story(State(world): State<Shared>, Path(user): Path<u64>, body: Bytes) -> StatusCode {
-    lock(&world).tell(user, &serde_json::from_slice(&body).expect("a story is JSON"));
+    lock(&world).post_story(user, &serde_json::from_slice(&body).expect("a story is JSON"));
     StatusCode::CREATED
 }
 
@@ -247,17 +247,17 @@ fn drive() -> Drive {
     Drive { connections: 8, ..Drive::new(Duration::from_millis(500)) }
 }
 
-/// Of 300 stories 300 are due a second: told one by one.
-fn stories() -> Storytelling {
-    Storytelling { friends: 4, stories: 3, life_s: 1, homes_per_second: 200 }
+/// Of 300 stories 300 are due per second: posted one by one.
+fn stories() -> StoryLoad {
+    StoryLoad { friends: 4, stories: 3, life_s: 1, homes_per_second: 200 }
 }
 
-/// Rehearses, and gives what was printed too.
-async fn rehearse(options: SimulateOptions) -> (Result<sim::Summary, SimError>, String) {
-    rehearse_as(options, &drive()).await
+/// Simulates, and gives what was printed too.
+async fn run(options: SimulateOptions) -> (Result<sim::Summary, SimError>, String) {
+    run_as(options, &drive()).await
 }
 
-async fn rehearse_as(
+async fn run_as(
     options: SimulateOptions,
     drive: &Drive,
 ) -> (Result<sim::Summary, SimError>, String) {
@@ -268,10 +268,10 @@ async fn rehearse_as(
 }
 
 #[tokio::test]
-async fn a_rehearsal_loads_everybody_and_drives_the_server() {
+async fn a_simulation_loads_everybody_and_drives_the_server() {
     let (target, world) = serve().await;
-    let (summary, out) = rehearse(options(target)).await;
-    let summary = summary.expect("a rehearsal without errors");
+    let (summary, out) = run(options(target)).await;
+    let summary = summary.expect("a simulation without errors");
     let mut world = world.lock().unwrap();
 
     let population = Population::made(&Making::of(500, 4));
@@ -320,8 +320,8 @@ async fn a_server_that_is_wrong_is_found_out() {
         lock(&world).fault = Some(fault);
         // A few people who post much, so that every post belongs somewhere.
         let options = SimulateOptions { making: Making::of(30, 4), ..options(target) };
-        let (summary, out) = rehearse_as(options, &Drive { rate: Some(500.0), ..drive() }).await;
-        let correctness = summary.expect("a rehearsal").correctness.expect("a look");
+        let (summary, out) = run_as(options, &Drive { rate: Some(500.0), ..drive() }).await;
+        let correctness = summary.expect("a simulation").correctness.expect("a look");
         assert!(of(&correctness) > 0 && !correctness.examples.is_empty(), "{out}");
     };
     check(Fault::ShowsTwice, |found| found.doubled).await;
@@ -331,7 +331,7 @@ async fn a_server_that_is_wrong_is_found_out() {
 }
 
 #[tokio::test]
-async fn a_rehearsal_of_stories_makes_friends_and_tells_again_what_vanishes() {
+async fn a_simulation_of_stories_makes_friends_and_tells_again_what_vanishes() {
     let (target, world) = serve().await;
     let options = SimulateOptions {
         making: Making::of(100, 4),
@@ -339,8 +339,8 @@ async fn a_rehearsal_of_stories_makes_friends_and_tells_again_what_vanishes() {
         stories: Some(stories()),
         ..options(target)
     };
-    let (summary, out) = rehearse(options).await;
-    let summary = summary.expect("a rehearsal");
+    let (summary, out) = run(options).await;
+    let summary = summary.expect("a simulation");
     assert_eq!(summary.error_count(), 0, "{out}");
     let mut world = world.lock().unwrap();
 
@@ -357,29 +357,26 @@ async fn a_rehearsal_of_stories_makes_friends_and_tells_again_what_vanishes() {
     assert!(world.follows.is_empty() && world.posts.is_empty());
 
     let names: Vec<_> = summary.kinds.iter().map(|kind| kind.kind).collect();
-    assert_eq!(names, ["stories told", "stories homes", "story reads"]);
+    assert_eq!(names, ["story posts", "story homes", "story reads"]);
     let counts: Vec<u64> = summary.kinds.iter().map(|kind| kind.count).collect();
     assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
-    assert_eq!(world.stories.len() as u64, 300 + counts[0], "all stand, and are told again");
+    assert_eq!(world.stories.len() as u64, 300 + counts[0], "all are live, and are posted again");
     assert_eq!((counts[1] + counts[2]) as usize, world.reads);
     assert!(world.stories.iter().all(|&(user, life_s)| user < 100 && life_s == 1));
-    assert!(
-        out.contains("due a second: 300.0 stories (1 a request), 200.0 stories homes"),
-        "{out}"
-    );
+    assert!(out.contains("due a second: 300.0 stories (1 a request), 200.0 story homes"), "{out}");
 }
 
 #[tokio::test]
-async fn both_parts_are_rehearsed_together_and_many_stories_go_in_one_request() {
+async fn feed_and_stories_run_together_and_many_stories_go_in_one_request() {
     let (target, world) = serve().await;
-    let telling = Storytelling { stories: 10, ..stories() };
+    let story_load = StoryLoad { stories: 10, ..stories() };
     let (summary, out) =
-        rehearse(SimulateOptions { stories: Some(telling), ..options(target) }).await;
-    let summary = summary.expect("a rehearsal");
+        run(SimulateOptions { stories: Some(story_load), ..options(target) }).await;
+    let summary = summary.expect("a simulation");
     assert_eq!((summary.error_count(), summary.kinds.len()), (0, 6), "{out}");
-    let told = summary.kinds.iter().find(|kind| kind.kind == "stories told").unwrap();
-    assert!(told.count > 0 && told.count % 10 == 0, "ten a request: {}", told.count);
-    assert_eq!(world.lock().unwrap().stories.len() as u64, 5_000 + told.count);
+    let reported = summary.kinds.iter().find(|kind| kind.kind == "story posts").unwrap();
+    assert!(reported.count > 0 && reported.count % 10 == 0, "ten a request: {}", reported.count);
+    assert_eq!(world.lock().unwrap().stories.len() as u64, 5_000 + reported.count);
 }
 
 #[tokio::test]
@@ -388,17 +385,17 @@ async fn a_graph_from_a_file_is_loaded_in_both_directions() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     std::io::Write::write_all(&mut file, b"# three friends\n0 1\n1 2\n").unwrap();
     let graph = Some(file.path().to_owned());
-    let (summary, _) = rehearse(SimulateOptions { graph, ..options(target) }).await;
-    assert_eq!(summary.expect("a rehearsal").people, 3);
+    let (summary, _) = run(SimulateOptions { graph, ..options(target) }).await;
+    assert_eq!(summary.expect("a simulation").people, 3);
     let mut world = world.lock().unwrap();
     world.follows.sort_unstable();
     assert_eq!(world.follows, [(0, 1), (1, 0), (1, 2), (2, 1)]);
 }
 
 #[tokio::test]
-async fn what_prevents_a_rehearsal_is_told() {
+async fn what_prevents_a_simulation_is_told() {
     let check = async |options: SimulateOptions, expect: &str| {
-        let error = rehearse(options).await.0.expect_err("no rehearsal").to_string();
+        let error = run(options).await.0.expect_err("no simulation").to_string();
         assert!(error.contains(expect), "{error:?}");
     };
     let (target, _) = serve().await;
@@ -409,13 +406,13 @@ async fn what_prevents_a_rehearsal_is_told() {
         "2 to 10000000 people, not 1",
     )
     .await;
-    let telling = |telling| SimulateOptions { stories: Some(telling), ..options(target) };
+    let story_load = |story_load| SimulateOptions { stories: Some(story_load), ..options(target) };
     let friends = "1 to 400 friends, not 401";
-    check(telling(Storytelling { friends: 401, ..stories() }), friends).await;
-    check(telling(Storytelling { friends: 0, ..stories() }), "friends, not 0").await;
-    check(telling(Storytelling { stories: 0, ..stories() }), "cannot have 0 stories").await;
-    check(telling(Storytelling { stories: 200_001, ..stories() }), "cannot have").await;
-    check(telling(Storytelling { life_s: 0, ..stories() }), "at least 1 s").await;
+    check(story_load(StoryLoad { friends: 401, ..stories() }), friends).await;
+    check(story_load(StoryLoad { friends: 0, ..stories() }), "friends, not 0").await;
+    check(story_load(StoryLoad { stories: 0, ..stories() }), "cannot have 0 stories").await;
+    check(story_load(StoryLoad { stories: 200_001, ..stories() }), "cannot have").await;
+    check(story_load(StoryLoad { life_s: 0, ..stories() }), "at least 1 s").await;
     check(
         SimulateOptions { graph: Some("no/such/file".into()), ..options(target) },
         "cannot read the graph",
@@ -429,15 +426,15 @@ async fn what_prevents_a_rehearsal_is_told() {
 async fn a_server_with_users_is_refused_whatever_they_are_called() {
     for seed in [4, 5] {
         let (target, _) = serve().await;
-        rehearse(options(target)).await.0.expect("the first rehearsal");
+        run(options(target)).await.0.expect("the first simulation");
         let (second, _) =
-            rehearse(SimulateOptions { making: Making::of(500, seed), ..options(target) }).await;
+            run(SimulateOptions { making: Making::of(500, seed), ..options(target) }).await;
         assert!(matches!(second, Err(SimError::Load(LoadError::NotEmpty))), "{second:?}");
     }
 }
 
 #[tokio::test]
-async fn a_rehearsal_cancelled_before_its_run_says_so() {
+async fn a_simulation_cancelled_before_its_run_says_so() {
     let (target, _) = serve().await;
     let (_cancel, cancelled) = watch::channel(true);
     let outcome = simulate(options(target), &drive(), &mut Vec::new(), &mut [], cancelled).await;

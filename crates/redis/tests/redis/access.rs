@@ -52,7 +52,7 @@ fn a_key_runs_the_commands_of_its_scopes() {
     };
     server.client().check(&[
         ("AUTH reader", "OK"),
-        ("GET a", "(nil)"),
+        ("GET a", "nil"),
         ("SET a 1", &refused("set")),
         ("GETEX a", &refused("getex")),
         ("GETDEL a", &refused("getdel")),
@@ -71,7 +71,7 @@ fn a_key_runs_the_commands_of_its_scopes() {
         ("AUTH both", "QUEUED"),
         ("SET a 1", &refused("set")),
         ("DISCARD", "OK"),
-        ("GET a", "(nil)"),
+        ("GET a", "nil"),
     ]);
     server.client().check(&[
         ("AUTH writer", "OK"),
@@ -86,7 +86,7 @@ fn a_key_runs_the_commands_of_its_scopes() {
         ("GET a", &refused("get")),
         ("FLUSHALL", "OK"),
         ("AUTH both", "OK"),
-        ("GET a", "(nil)"),
+        ("GET a", "nil"),
         ("AUTH wrong", "-WRONGPASS invalid username-password pair or user is disabled."),
         // The connection keeps what it had.
         ("SET a 2", "OK"),
@@ -103,7 +103,7 @@ fn a_connection_whose_key_is_revoked_does_nothing_more() {
     // One is gone, and the other may only read.
     keys.replace(&[key_with("b", &[Scope::Read])]);
     one.check(&[("EXEC", "-EXECABORT ..."), ("GET k", "-NOAUTH Authentication required.")]);
-    two.check(&[("EXEC", "-EXECABORT ..."), ("GET k", "(nil)"), ("SET k 3", "-NOPERM ...")]);
+    two.check(&[("EXEC", "-EXECABORT ..."), ("GET k", "nil"), ("SET k 3", "-NOPERM ...")]);
     keys.replace(&[KeyHash::new(b"b", Scopes::ALL)]);
     two.check(&[("SET k 3", "OK")]);
 }

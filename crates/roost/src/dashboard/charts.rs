@@ -96,37 +96,41 @@ fn chart(
     frame.render_widget(chart, area);
 }
 
-/// Delivery lag, the server's memory and processor, and the generator's own lag.
+/// Delivery lag, the server's memory and processor, and the generator's scheduling delay.
 pub(super) fn small(model: &Model, frame: &mut Frame, area: Rect) {
     let thousandths = |value: f64| (value * 1e3) as u64;
     let delivery = |moment: &Moment| moment.delivery.map(|delivery| delivery.p99_ms);
     let memory = |moment: &Moment| moment.server.map(|server| server.memory_bytes);
     let cores = |moment: &Moment| moment.server.map(|server| server.cores);
-    let told = |name: &str, value: Option<String>| match value {
+    let reported = |name: &str, value: Option<String>| match value {
         Some(value) => format!("{name} {value}"),
         None => format!("{name} -"),
     };
-    let own_lag = model.last().own_lag_ms;
+    let scheduling_delay = model.last().scheduling_delay_ms;
     let all: [(String, Color, Vec<Option<u64>>); 4] = [
         (
-            told("delivery p99", model.latest(delivery).map(units::ms)),
+            reported("delivery p99", model.latest(delivery).map(units::ms)),
             Color::Magenta,
             model.moments.iter().map(|moment| delivery(moment).map(thousandths)).collect(),
         ),
         (
-            told("memory", model.latest(memory).map(|bytes| units::bytes(bytes as f64))),
+            reported("memory", model.latest(memory).map(|bytes| units::bytes(bytes as f64))),
             Color::Blue,
             model.moments.iter().map(memory).collect(),
         ),
         (
-            told("cores", model.latest(cores).map(units::number)),
+            reported("cores", model.latest(cores).map(units::number)),
             Color::Green,
             model.moments.iter().map(|moment| cores(moment).map(thousandths)).collect(),
         ),
         (
-            format!("own lag p99 {}", units::ms(own_lag)),
+            format!("scheduling delay p99 {}", units::ms(scheduling_delay)),
             Color::DarkGray,
-            model.moments.iter().map(|moment| Some(thousandths(moment.own_lag_ms))).collect(),
+            model
+                .moments
+                .iter()
+                .map(|moment| Some(thousandths(moment.scheduling_delay_ms)))
+                .collect(),
         ),
     ];
     let places = Layout::horizontal([Constraint::Fill(1); 4]).spacing(2).split(area);

@@ -14,7 +14,7 @@ use super::model::{Kind, Model};
 const WIDTH_MIN: u16 = 60;
 const HEIGHT_MIN: u16 = 16;
 
-/// Draws the run as it stands.
+/// Draws the current state of the run.
 pub(super) fn draw(model: &Model, frame: &mut Frame) {
     let area = frame.area();
     if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {

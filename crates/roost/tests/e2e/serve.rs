@@ -12,8 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::http::Client;
-use crate::support::process::{Ended, Process, Server, roost, run, serve};
+use crate::support::process::{Process, Server, roost, run, serve};
 use crate::support::world::{Post, ids};
 
 #[test]

@@ -14,8 +14,8 @@ use serde::Deserialize;
 use tokio::task::JoinHandle;
 
 use super::{Api, Entry, PAGE, Timeline, Used};
-use crate::cast::Cast;
 use crate::client::{Requests, Response};
+use crate::scenario::Scenario;
 use crate::texts;
 use crate::workload::{Action, PostKind, What, distorted};
 use batch::parse_result;
@@ -35,8 +35,8 @@ pub(crate) struct Roost {
 }
 
 impl Api for Roost {
-    fn load(self: Arc<Self>, cast: Arc<Cast>) -> JoinHandle<Result<(), LoadError>> {
-        let loading = Loading { target: self.target, requests: self.requests.clone(), cast };
+    fn load(self: Arc<Self>, scenario: Arc<Scenario>) -> JoinHandle<Result<(), LoadError>> {
+        let loading = Loading { target: self.target, requests: self.requests.clone(), scenario };
         tokio::spawn(Arc::new(loading).load())
     }
 
@@ -67,18 +67,18 @@ impl Api for Roost {
                 let body = format!("{{\"text\":\"{text}\"}}");
                 self.requests.post(&format!("/v1/users/{person}/posts"), body.as_bytes(), request);
             }
-            What::TellStories { stories: 1, life_s, text_seed } => {
+            What::PostStories { stories: 1, life_s, text_seed } => {
                 let text = texts::seeded_post_text(text_seed, PostKind::Plain);
                 let body = format!("{{\"text\":\"{text}\",\"ttl_s\":{life_s}}}");
                 let path = format!("/v1/users/{person}/stories");
                 self.requests.post(&path, body.as_bytes(), request);
             }
-            What::TellStories { stories, life_s, text_seed } => {
+            What::PostStories { stories, life_s, text_seed } => {
                 let mut rng = StdRng::seed_from_u64(text_seed);
                 let mut lines = Vec::new();
                 for person in person..person + stories {
                     let text = texts::post_text(&mut rng, PostKind::Plain);
-                    lines::tell(person, &text, life_s.into(), &mut lines);
+                    lines::post_story(person, &text, life_s.into(), &mut lines);
                 }
                 self.requests.post_lines("/v1/batch", &lines, request);
             }
@@ -295,18 +295,18 @@ mod tests {
         let text = texts::seeded_post_text(5, PostKind::MentionFirst(&mentioned));
         let body = format!("{{\"text\":\"{text}\"}}");
         check_body(What::Post { kind, text_seed: 5 }, "/v1/users/7/posts", "json", &body);
-        let tell = |stories| What::TellStories { stories, life_s: 60, text_seed: 5 };
+        let report = |stories| What::PostStories { stories, life_s: 60, text_seed: 5 };
         let text = texts::seeded_post_text(5, PostKind::Plain);
         let body = format!("{{\"text\":\"{text}\",\"ttl_s\":60}}");
-        check_body(tell(1), "/v1/users/7/stories", "json", &body);
+        check_body(report(1), "/v1/users/7/stories", "json", &body);
         let (mut body, mut rng) = (Vec::new(), StdRng::seed_from_u64(5));
         for person in [7, 8] {
-            lines::tell(person, &texts::post_text(&mut rng, PostKind::Plain), 60, &mut body);
+            lines::post_story(person, &texts::post_text(&mut rng, PostKind::Plain), 60, &mut body);
         }
         let body = String::from_utf8(body).unwrap();
         let line =
             format!("{{\"op\":\"tell_story\",\"user\":7,\"text\":\"{text}\",\"ttl_s\":60}}\n");
         assert!(body.starts_with(&line), "{body}");
-        check_body(tell(2), "/v1/batch", "x-ndjson", &body);
+        check_body(report(2), "/v1/batch", "x-ndjson", &body);
     }
 }

@@ -31,29 +31,29 @@ fn measures(holds: bool, rate: f64) -> Measures {
 }
 
 fn too_much(rate: f64) -> Measures {
-    let invalid = vec!["the generator was late".to_owned()];
-    Measures { invalid, ..measures(true, rate) }
+    let inconclusive = vec!["the generator was late".to_owned()];
+    Measures { inconclusive, ..measures(true, rate) }
 }
 
 fn run<T: Trials + Send>(
     trials: &mut T,
     search: &Search,
-    tell: &mut (dyn FnMut(&Step<'_>) + Send),
+    report: &mut (dyn FnMut(&Step<'_>) + Send),
 ) -> Result<Capacity, SimError> {
     let slo = "p99<50ms".parse().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(find(trials, &slo, search, tell))
+    runtime.block_on(find(trials, &slo, search, report))
 }
 
 fn search(search: Search, answer: impl FnMut(usize, f64) -> Measures + Send) -> Capacity {
     let repeat = Arc::new(AtomicUsize::new(0));
     let mut fake = Fake { answer, repeat: Arc::clone(&repeat) };
-    let mut tell = |step: &Step<'_>| {
+    let mut report = |step: &Step<'_>| {
         if let Step::Tries { repeat: now, .. } = step {
             repeat.store(now.unwrap_or(0), Ordering::Relaxed);
         }
     };
-    let found = run(&mut fake, &search, &mut tell).unwrap();
+    let found = run(&mut fake, &search, &mut report).unwrap();
     assert!(found.trials.len() <= search.trials().most, "{}", found.trials.len());
     found
 }
@@ -92,8 +92,8 @@ fn an_ordinary_search_takes_about_as_many_trials_as_it_says() {
         let (trials, about) = (found.trials.len(), Search::default().trials().about);
         assert!(trials.abs_diff(about) <= 4, "{limit}: {trials} for about {about}");
     }
-    let told = Search::default().trials().told(Duration::from_secs(10));
-    assert_eq!(told, "about 29 trials of 10 s each, 5 min; at most 124, 21 min");
+    let reported = Search::default().trials().describe(Duration::from_secs(10));
+    assert_eq!(reported, "about 29 trials of 10 s each, 5 min; at most 124, 21 min");
 }
 
 #[test]
@@ -199,13 +199,13 @@ fn a_trial_in_which_nothing_was_due_says_nothing() {
 }
 
 #[test]
-fn a_capacity_that_runs_away_is_not_told() {
+fn a_capacity_that_runs_away_is_not_reported() {
     for factor in [0.3_f64, 3.0] {
         let found = search(Search::default(), |repeat, rate| {
             measures(rate < 3_000.0 * factor.powi(repeat as i32), rate)
         });
         assert!(matches!(found.finding, Finding::Unsteady { .. }), "{found:#?}");
-        assert!(found.sentence().starts_with("no capacity with p99<50ms can be told"));
+        assert!(found.sentence().starts_with("no capacity with p99<50ms can be found"));
     }
 }
 
@@ -246,12 +246,12 @@ fn a_search_ends_with_the_error_of_a_trial() {
 #[test]
 fn what_was_found_is_told_as_a_table_a_sentence_and_json() {
     let found = search(Search::default(), |_, rate| measures(rate < 9_800.0, rate));
-    let told = found.to_string();
-    let lines: Vec<&str> = told.lines().collect();
+    let reported = found.to_string();
+    let lines: Vec<&str> = reported.lines().collect();
     assert_eq!(lines.len(), 1 + found.trials.len() + 1);
-    assert!(lines[0].contains("requests/s") && lines[0].contains("p99 ms"), "{told}");
-    assert!(lines[1].contains("climb") && lines[1].ends_with("holds"), "{told}");
-    assert!(told.contains("fails: p99 80.0 ms >= 50 ms"), "{told}");
+    assert!(lines[0].contains("requests/s") && lines[0].contains("p99 ms"), "{reported}");
+    assert!(lines[1].contains("climb") && lines[1].ends_with("holds"), "{reported}");
+    assert!(reported.contains("fails: p99 80.0 ms >= 50 ms"), "{reported}");
     let sentence = lines[lines.len() - 1];
     assert!(sentence.starts_with("holds 9,8") || sentence.starts_with("holds 9,7"), "{sentence}");
     assert!(sentence.contains(", 95 %] with p99<50ms; 5 repeats found 9,"), "{sentence}");
@@ -266,7 +266,7 @@ fn what_was_found_is_told_as_a_table_a_sentence_and_json() {
 
 #[test]
 fn a_rate_is_told_in_three_digits() {
-    let check = |per_s: f64, told: &str| assert_eq!(told::rate(per_s), told);
+    let check = |per_s: f64, reported: &str| assert_eq!(text::rate(per_s), reported);
     check(0.0, "0");
     check(3.217, "3.22");
     check(31.23, "31.2");
@@ -311,8 +311,8 @@ fn searches(count: u32, repeats: usize, slope: f64, spread: f64) -> Searches {
             others += 1;
         }
     }
-    let told = f64::from(count - others);
-    Searches { coverage: f64::from(covered) / told, bias: off / told, others }
+    let reported = f64::from(count - others);
+    Searches { coverage: f64::from(covered) / reported, bias: off / reported, others }
 }
 
 #[test]

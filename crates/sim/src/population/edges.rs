@@ -1,7 +1,7 @@
 //! A population from a real graph: an edge list, two numbers a line, each line a friendship of two
 //! people, that is, a follow in both directions.
 //!
-//! Lines that begin with `#` or `%` are comments, empty lines are skipped, and a friendship told
+//! Lines that begin with `#` or `%` are comments, empty lines are skipped, and a friendship given
 //! twice (in either order) counts once. There are as many people as the highest number plus one.
 
 use std::fs::File;

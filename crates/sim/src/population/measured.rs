@@ -9,9 +9,9 @@ use super::clustering::Sample;
 use super::draft::at;
 use super::{Making, Population};
 
-/// How many follows are looked at, about, to tell shares of them.
+/// How many follows are looked at, about, to measure shares of them.
 const FOLLOWS_LOOKED_AT: u32 = 500_000;
-/// How many people are looked at, at least, to tell the clustering.
+/// How many people are looked at, at least, to measure the clustering.
 const PEOPLE_LOOKED_AT: u32 = 4_000;
 
 /// What was asked for, if anything was, and what came of it.

@@ -22,7 +22,7 @@ pub(super) fn page(
     command: &str,
     links: &[DataLink],
 ) -> String {
-    let title = recording.plan().map_or_else(|| summary.cast(), |plan| plan.title.clone());
+    let title = recording.plan().map_or_else(|| summary.scenario(), |plan| plan.title.clone());
     let body = [
         sections::verdict(summary),
         sections::figures_of_note(summary),
@@ -70,7 +70,7 @@ fn drawn(summary: &Summary, recording: &Recording) -> String {
         plots::errors(recording),
         plots::memory(recording),
         plots::processor(recording),
-        plots::own_lag(recording),
+        plots::scheduling_delay(recording),
     ]
     .into_iter()
     .flatten()

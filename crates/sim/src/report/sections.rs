@@ -18,8 +18,8 @@ pub(super) fn section(title: &str, html: &str) -> String {
 /// What the run comes to, in a sentence.
 pub(super) fn verdict(summary: &Summary) -> String {
     let faults = summary.correctness.as_ref().map_or(0, Correctness::faults);
-    let (class, word) = if !summary.invalid.is_empty() {
-        ("bad", "Not valid")
+    let (class, word) = if !summary.inconclusive.is_empty() {
+        ("bad", "Inconclusive")
     } else if summary.error_count() > 0 || faults > 0 {
         ("warn", "Valid, with faults")
     } else if summary.interrupted {
@@ -27,10 +27,10 @@ pub(super) fn verdict(summary: &Summary) -> String {
     } else {
         ("good", "Valid")
     };
-    let because = if summary.invalid.is_empty() {
+    let because = if summary.inconclusive.is_empty() {
         String::new()
     } else {
-        format!(" because {}", summary.invalid.join("; "))
+        format!(" because {}", summary.inconclusive.join("; "))
     };
     let sentence = escape(&format!("{because}: {}.", found(summary).join(", ")));
     format!("<p class=\"verdict {class}\"><strong>{word}</strong>{sentence}</p>\n")
@@ -182,13 +182,14 @@ fn how(summary: &Summary, recording: &Recording) -> Vec<(&'static str, String)> 
     }
     let lag = &summary.lag;
     let (late, waited) = (count(lag.late_starts), count(lag.waited_for_connection));
-    let own = ms(lag.own_p99_ms);
+    let own = ms(lag.scheduling_delay_p99_ms);
     let used = summary.generator.map_or(String::new(), |used| {
         let (cores, memory) = (number(used.cores), bytes(used.memory_bytes as f64));
         format!(", {cores} cores, {memory} of memory")
     });
-    let lag =
-        format!("own lag p99 {own}, {late} late starts, {waited} waited for a connection{used}");
+    let lag = format!(
+        "scheduling delay p99 {own}, {late} late starts, {waited} waited for a connection{used}"
+    );
     rows.push(("Generator", lag));
     rows
 }
@@ -277,7 +278,7 @@ pub(super) fn correctness(summary: &Summary) -> String {
     let rows = [
         row("missing", missing),
         row("twice", doubled),
-        row("behind an older one", out_of_order),
+        row("after an older one", out_of_order),
         row("not to be there", unexpected),
     ];
     let html = lead
@@ -353,8 +354,8 @@ pub(super) fn how_to_read(summary: &Summary) -> String {
     };
     let html = format!(
         "<p>{latency} Look at p99 and the curve's right end before the median: somebody who makes a \
-         hundred requests meets the p99 about once. The generator's own lag is time that the server \
-         is not to blame for; when it is not small against the latencies, the run is not valid and \
+         hundred requests meets the p99 about once. The generator's scheduling delay is time that the server \
+         is not to blame for; when it is not small against the latencies, the run is inconclusive and \
          a machine of its own for the generator is the remedy.</p>\n"
     );
     section("How to read this", &html)

@@ -5,7 +5,7 @@ use super::layout::Figure;
 use super::marks::{Along, Band, Mark, Shape};
 use super::plots::{largest, log_axis};
 use super::svg::{Line, Point};
-use crate::capacity::told::rate;
+use crate::capacity::text::rate;
 use crate::capacity::{Capacity, Finding, Trial, Verdict};
 use crate::interval::{CONFIDENCE_PERCENT, Interval};
 use crate::units;
@@ -18,7 +18,7 @@ const FOUND: &str = "k2";
 /// The colour of what one repeat found.
 const REPEAT: &str = "k3";
 
-/// What stands for a verdict.
+/// The mark of a verdict.
 pub(super) fn sign(verdict: Verdict) -> (Shape, &'static str) {
     match verdict {
         Verdict::Holds => (Shape::Disc, "k0"),

@@ -41,7 +41,7 @@ impl Drive {
     pub(super) fn check(&self) -> Result<(), SimError> {
         let bad = |problem: &str| Err(SimError::BadOption(problem.to_owned()));
         if self.connections == 0 || self.threads == 0 {
-            return bad("a rehearsal needs at least 1 connection and 1 thread");
+            return bad("a simulation needs at least 1 connection and 1 thread");
         }
         if self.rate.is_some_and(|rate| !(RATES.0..=RATES.1).contains(&rate)) {
             return bad("a rate is a number of requests a second from 0.001 to 10 million");

@@ -1,4 +1,4 @@
-//! Objectives as they are written. What cannot be read is told with what could be.
+//! Objectives as they are written. An error names what would be valid.
 
 use std::str::FromStr;
 
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn objectives_are_told_as_they_were_given() {
-        let check = |text: &str, told: &str| assert_eq!(slo(text).to_string(), told);
+        let check = |text: &str, reported: &str| assert_eq!(slo(text).to_string(), reported);
         check("p99<50ms,errors<0.1%,lag_p99<1s", "p99<50ms,errors<0.1%,lag_p99<1s");
         check(" p99.9 < 1.50 s , max<900us ", "p99.9<1.5s,max<900us");
         check("errors<100%", "errors<100%");
@@ -173,9 +173,9 @@ mod tests {
                 .collect();
             prop_assume!(!parts.is_empty());
             let given = Slo(parts);
-            let told = given.to_string();
-            prop_assert_eq!(&told.parse::<Slo>().unwrap(), &given);
-            let spread = told.replace('<', &format!("{spaces}<{spaces}"));
+            let reported = given.to_string();
+            prop_assert_eq!(&reported.parse::<Slo>().unwrap(), &given);
+            let spread = reported.replace('<', &format!("{spaces}<{spaces}"));
             let spread = spread.replace(',', &format!("{spaces},{spaces}"));
             prop_assert_eq!(&spread.parse::<Slo>().unwrap(), &given);
         }

@@ -1,4 +1,4 @@
-//! What stands on the screen, at sizes from nothing to large.
+//! What is on the screen, at sizes from nothing to large.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ const KINDS: [&str; 7] = [
     "posts",
     "home reads",
     "mention reads",
-    "stories told",
-    "stories homes",
+    "story posts",
+    "story homes",
     "story reads",
     "recognitions",
 ];
@@ -47,7 +47,7 @@ fn model(kinds: usize, windows: u32) -> Model {
             seconds: 1.0,
             kinds: (0..kinds).map(kind).collect(),
             delivery: Some(Delivery { samples: 3, p50_ms: 1.0, p99_ms: 8.5, max_ms: 9.0 }),
-            own_lag_p99_ms: 0.25,
+            scheduling_delay_p99_ms: 0.25,
             server: Some(ServerLoad { memory_bytes: 293_000_000, cores: 0.62 }),
         };
         model.add(&window, &vec![latencies; kinds]);
@@ -75,7 +75,7 @@ fn everything_of_a_run_is_on_a_screen_of_any_usual_size() {
         check(&model(3, 12), size, &of_run);
         check(&model(3, 12), size, &["Requests a second: 300", "p50 1.50 ms, p99 40", " 60 s"]);
         check(&model(3, 12), size, &["delivery p99 8.50", "memory 293 MB", "cores 0.620"]);
-        check(&model(3, 12), size, &["own lag p99 250", "p99 of all", "1,200", "3,600"]);
+        check(&model(3, 12), size, &["scheduling delay p99 250", "p99 of all", "1,200", "3,600"]);
         check(&model(7, 12), size, &KINDS);
     }
 }

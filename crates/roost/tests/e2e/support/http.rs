@@ -200,7 +200,7 @@ fn read_line(from: &mut impl BufRead) -> io::Result<String> {
 /// The data of a chunked body.
 pub(crate) struct Chunked<R> {
     from: R,
-    /// Left of the chunk under way, or `None` behind the last one.
+    /// Left of the chunk under way, or `None` after the last one.
     left: Option<u64>,
 }
 

@@ -108,7 +108,7 @@ impl Process {
         Pid::from_child(&self.child)
     }
 
-    /// What stands behind `before` on the first line of standard output that begins with it.
+    /// What follows `before` on the first line of standard output that begins with it.
     pub(crate) fn said(&self, before: &str) -> Option<String> {
         let find = |told: &Told| {
             told.lines.iter().find_map(|line| Some(line.strip_prefix(before)?.to_owned()))

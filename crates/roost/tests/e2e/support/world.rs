@@ -23,7 +23,7 @@ impl Form {
     }
 }
 
-/// A post or a story that stands. A story addresses nobody, whatever it says.
+/// A post or a story that is live. A story addresses nobody, whatever it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Post {
     pub(crate) id: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Post {
 pub(crate) struct Person {
     pub(crate) handle: String,
     pub(crate) following: BTreeSet<u32>,
-    /// Their friends with higher numbers: each friendship stands with one of its two.
+    /// Their friends with higher numbers: each friendship is stored with one of its two.
     pub(crate) befriended: BTreeSet<u32>,
     /// In order of publishing.
     pub(crate) posts: Vec<Post>,

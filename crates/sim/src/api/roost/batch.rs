@@ -27,7 +27,7 @@ const STALL: Duration = Duration::from_secs(60);
 const REASON: Duration = Duration::from_secs(2);
 
 /// Sends the commands that `next` appends to its buffer, one line a call until it says that there
-/// is none left, and hands the id each result tells (if it tells one) to `check`, with its number
+/// is none left, and hands the id in each result (if there is one) to `check`, with its number
 /// from 0. Succeeds when all of `total` commands have succeeded.
 pub(crate) async fn batch(
     target: SocketAddr,
@@ -83,7 +83,7 @@ async fn write(
     Ok(to)
 }
 
-/// Writes the size of the chunk into the room before it, and the line end behind it.
+/// Writes the size of the chunk into the space before it, and the line end after it.
 fn seal(chunk: &mut Vec<u8>, size: usize) {
     let digits = format!("{size:08x}");
     for (place, digit) in chunk.iter_mut().zip(digits.bytes()) {
@@ -182,7 +182,7 @@ struct CommandResult {
     message: String,
 }
 
-/// The id that a successful result tells, if any; results come in their millions, so the two
+/// The id in a successful result, if any; results come in their millions, so the two
 /// usual shapes are known by sight and only others are parsed.
 pub(crate) fn parse_result(line: &[u8], number: u64) -> Result<Option<u64>, LoadError> {
     match line.strip_prefix(br#"{"ok":true"#) {
@@ -224,8 +224,8 @@ mod tests {
     #[test]
     fn a_result_tells_success_with_or_without_an_id_or_the_refusal() {
         let check = |line: &str, expect: Result<Option<u64>, &str>| {
-            let told = parse_result(line.as_bytes(), 3).map_err(|error| error.to_string());
-            assert_eq!(told, expect.map_err(str::to_owned), "{line}");
+            let reported = parse_result(line.as_bytes(), 3).map_err(|error| error.to_string());
+            assert_eq!(reported, expect.map_err(str::to_owned), "{line}");
         };
         check(r#"{"ok":true}"#, Ok(None));
         check(r#"{"ok":true,"id":"12"}"#, Ok(Some(12)));

@@ -1,10 +1,10 @@
-//! `roost simulate --find-capacity`: the search, told as it goes.
+//! `roost simulate --find-capacity`: the search, reported as it goes.
 
 use std::io;
 
 use anyhow::Context as _;
-use sim::capacity::{self, Finding, Rehearsed, Search};
-use sim::{Drive, Rehearsal, SimulateOptions};
+use sim::capacity::{self, Finding, Search, SimulatedTrials};
+use sim::{Drive, SimulateOptions, Simulation};
 
 use super::{Simulate, cancelled_by_signal, command_line};
 
@@ -18,19 +18,19 @@ pub(super) async fn find(
 ) -> anyhow::Result<()> {
     let (_stop, mut cancel) = cancelled_by_signal()?;
     let out = &mut io::stdout();
-    let mut rehearsal = Rehearsal::prepare(options, out, &mut cancel).await?;
+    let mut simulation = Simulation::prepare(options, out, &mut cancel).await?;
     let usual = || OBJECTIVE.parse().context("the usual objective");
     let slo = simulate.slo.clone().map_or_else(usual, Ok)?;
     let search = Search { repeats: simulate.repeats, ..Search::default() };
     println!("searching for the highest rate with {slo}");
     println!(
         "{}, and a fifth as long before each to warm up",
-        search.trials().told(drive.duration)
+        search.trials().describe(drive.duration)
     );
-    let people = rehearsal.cast();
-    let mut rehearsed = Rehearsed { rehearsal: &mut rehearsal, drive, cancel };
-    let mut tell = |step: &capacity::Step<'_>| println!("{step}");
-    let found = capacity::find(&mut rehearsed, &slo, &search, &mut tell).await?;
+    let people = simulation.scenario();
+    let mut simulated = SimulatedTrials { simulation: &mut simulation, drive, cancel };
+    let mut report = |step: &capacity::Step<'_>| println!("{step}");
+    let found = capacity::find(&mut simulated, &slo, &search, &mut report).await?;
     print!("\n{found}");
     if let Some(path) = &simulate.json {
         std::fs::write(path, serde_json::to_vec_pretty(&found)?)

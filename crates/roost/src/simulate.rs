@@ -24,13 +24,13 @@ use crate::serve::stop_signal;
 use crate::settings::duration;
 use parts::{Letter, Profile};
 
-/// Rehearse a launch: make a population, load it into a server over HTTP, drive it and measure.
+/// Simulate a launch: make a population, load it into a server over HTTP, drive it and measure.
 ///
 /// The people of --profile feed, whom they follow and how often they do what come from measured
 /// statistics of a large network. --seed makes the same again. Actions are due at random times
 /// whatever the server does, and latency counts from when an action was due, so that a stall shows
 /// in full. Some posts are followed to see how soon they are in a follower's home, and whether homes
-/// are right. A run in which the generator itself was the bottleneck is called not valid.
+/// are right. A run in which the generator itself was the bottleneck is called inconclusive.
 ///
 /// Without --target a server of its own is started on a free port and a temporary directory, with the
 /// default settings, at a lower priority than the generator. A server that was loaded is given time to
@@ -46,7 +46,7 @@ pub(crate) struct Simulate {
     /// What the server speaks
     #[arg(long, value_enum, default_value_t = Api::Roost)]
     api: Api,
-    /// The server has these people already, from a rehearsal with the same profile, users, graph and
+    /// The server has these people already, from a simulation with the same profile, users, graph and
     /// seed: load nothing
     #[arg(long, requires = "target")]
     loaded: bool,
@@ -70,7 +70,7 @@ pub(crate) struct Simulate {
     /// stories: How many seconds a story lives [default: 300]
     #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u32).range(1..=604_800))]
     life: Option<u32>,
-    /// stories: Reads of stories homes a second by all together, and half as many of one friend's
+    /// stories: Reads of story homes a second by all together, and half as many of one friend's
     /// stories [default: one for 20 people]
     #[arg(long, value_name = "N")]
     home_reads: Option<u32>,
@@ -171,7 +171,7 @@ impl Simulate {
             Some(url) => (None, address(url)?),
             None => {
                 let any = SocketAddr::from(([127, 0, 0, 1], 0));
-                let purpose = Purpose::Rehearsal { drawn: self.has_dashboard() };
+                let purpose = Purpose::Simulation { drawn: self.has_dashboard() };
                 let server = RunningServer::start(any, None, purpose).await?;
                 let address = server.address;
                 (Some(server), address)
@@ -201,13 +201,17 @@ impl Simulate {
 
     /// An error unless everything was as it should be.
     fn verdict(&self, summary: &Summary) -> anyhow::Result<()> {
-        anyhow::ensure!(summary.invalid.is_empty(), "not valid: {}", summary.invalid.join("; "));
+        anyhow::ensure!(
+            summary.inconclusive.is_empty(),
+            "inconclusive: {}",
+            summary.inconclusive.join("; ")
+        );
         let faults = summary.correctness.as_ref().map_or(0, Correctness::faults);
         anyhow::ensure!(faults == 0, "{faults} faults in timelines");
         if let Some(slo) = &self.slo {
             let breaches = slo.check(&Measures::of(summary, self.drive().duration));
-            let told: Vec<String> = breaches.iter().map(ToString::to_string).collect();
-            anyhow::ensure!(breaches.is_empty(), "{slo} is not met: {}", told.join(", "));
+            let reported: Vec<String> = breaches.iter().map(ToString::to_string).collect();
+            anyhow::ensure!(breaches.is_empty(), "{slo} is not met: {}", reported.join(", "));
             println!("{slo} is met");
         }
         let may_fail = self.slo.as_ref().is_some_and(Slo::is_about_errors);

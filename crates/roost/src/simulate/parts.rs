@@ -1,20 +1,20 @@
-//! What is rehearsed: the profiles, and the settings that belong to each.
+//! What is simulated: the profiles, and the settings that belong to each.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::ValueEnum;
 use sim::workload::{KeyLoad, Load, Ycsb};
-use sim::{Drawings, SimulateOptions, Storytelling};
+use sim::{Drawings, SimulateOptions, StoryLoad};
 
 use super::{Busy, Simulate};
 
-/// The parts of the server that can be rehearsed.
+/// The parts of the server that can be simulated.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Profile {
     /// People follow, post and read home timelines.
     Feed,
-    /// Friends tell stories that vanish, and read them.
+    /// Friends post stories that vanish, and read them.
     Stories,
     /// Keys of a bucket are read and written as YCSB does.
     Buckets,
@@ -42,11 +42,11 @@ pub(super) enum Letter {
     F,
 }
 
-/// What is rehearsed; each is there or not.
+/// What is simulated; each is there or not.
 #[derive(Default)]
 pub(super) struct Parts {
     pub(super) feed: Option<Load>,
-    pub(super) stories: Option<Storytelling>,
+    pub(super) stories: Option<StoryLoad>,
     pub(super) drawings: Option<Drawings>,
     pub(super) keys: Option<KeyLoad>,
 }
@@ -88,7 +88,7 @@ impl Simulate {
             }
             Profile::Deathstar => parts.feed = Some(Load::Deathstar),
             Profile::Stories => {
-                parts.stories = Some(Storytelling {
+                parts.stories = Some(StoryLoad {
                     friends: self.friends.unwrap_or(10),
                     stories: self.stories.unwrap_or(10),
                     life_s: self.life.unwrap_or(300),
