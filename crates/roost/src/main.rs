@@ -1,8 +1,10 @@
 //! The binary: the command line, and the parts put together.
 
+mod address;
 mod dashboard;
 mod demo;
 mod descriptors;
+mod exit;
 mod key;
 mod logging;
 mod memory;
@@ -24,7 +26,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A server for social feeds in one binary.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true, max_term_width = 100)]
+#[command(version = env!("ROOST_VERSION"), arg_required_else_help = true, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -44,11 +46,7 @@ enum Command {
 fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // In one line and never with a backtrace: it says what to do.
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
+        Err(error) => exit::report(&error),
     }
 }
 

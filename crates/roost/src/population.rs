@@ -1,4 +1,4 @@
-//! `roost population`: who there is and who follows whom, as text for other tools.
+//! `roost population`: users and follows as NDJSON for other tools.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -13,22 +13,21 @@ use tempfile::NamedTempFile;
 
 use crate::people::People;
 
-/// Make a population and write it down: who there is and who follows whom, one person a line.
+/// Make a population and write it as NDJSON: the users and whom each follows.
 ///
-/// It is the population of `roost simulate` with the same --users and --seed, under the same handles and
-/// names. How many followers people have and how many they follow come from measured statistics
-/// of a large network; how close it came is printed on standard error. Every line is a JSON
-/// object:
+/// It is the population of `roost simulate` with the same --users and --seed, with the same handles and
+/// names. The distributions of followers and of followed users come from measured statistics of a large
+/// network; how close the result is to them is printed on standard error. Every line is a JSON object:
 ///
 /// `{"id":0,"handle":"...","name":"...","community":3,"interests":["tea"],"following":[1,2]}`
 ///
 /// Ids begin at 0 and are in order, as are those in "following". The same options make the same bytes. A
-/// million people take about a minute, 1.1 GB of memory and 1.0 GB of text.
+/// million users take about a minute, 1.1 GB of memory and 1.0 GB of output.
 #[derive(Args)]
 pub(crate) struct Population {
     #[command(flatten)]
     people: People,
-    /// File to write; it is replaced when all is written. Without it, or with -, the standard output
+    /// File to write, replaced once it is complete; - for standard output [default: -]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

@@ -13,6 +13,7 @@ use node::{Durability, NodeOptions};
 use serde::Deserialize;
 use web::Pages;
 
+use crate::address::{in_file, resolve};
 use crate::logging::LogFormat;
 use crate::memory::{Given, Memory};
 
@@ -29,10 +30,12 @@ pub(crate) struct Settings {
     #[arg(long, env = "ROOST_DATA", value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Address to serve HTTP on [default: 127.0.0.1:8998]
-    #[arg(long, env = "ROOST_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "ROOST_LISTEN", value_name = "HOST:PORT", value_parser = resolve)]
+    #[serde(deserialize_with = "in_file")]
     pub(crate) listen: Option<SocketAddr>,
     /// Address to serve Redis clients on, for buckets [default: none]
-    #[arg(long, env = "ROOST_REDIS_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "ROOST_REDIS_LISTEN", value_name = "HOST:PORT", value_parser = resolve)]
+    #[serde(deserialize_with = "in_file")]
     pub(crate) redis_listen: Option<SocketAddr>,
     /// Threads that serve Redis clients [default: half of the processors]
     #[arg(long, env = "ROOST_REDIS_THREADS", value_name = "COUNT")]

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::client::{Client, Dial, Response};
 use crate::scenario::Scenario;
 use crate::workload::Action;
-pub(crate) use roost::Roost;
+pub(crate) use roost::{Needs, Roost};
 pub use roost::load::LoadError;
 
 /// Posts that a page of a timeline has, if there are so many.

@@ -8,6 +8,7 @@
 mod chunked;
 mod head;
 mod requests;
+mod target;
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,6 +22,7 @@ pub(crate) use chunked::Chunked;
 pub use head::HEAD_BYTES_MAX;
 pub(crate) use head::{Framing, Head};
 pub use requests::Requests;
+pub use target::{Target, TargetStream, TlsError};
 
 /// The longest body that is accepted, in bytes.
 pub const BODY_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -98,6 +100,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.closing = true;
         self.incoming.begin()?;
         self.stream.write_all(request).await?;
+        // Encrypted bytes may wait in the stream; of a plain one this costs nothing.
+        self.stream.flush().await?;
         let head = self.incoming.head(&mut self.stream).await?;
         let body = match head.framing {
             Framing::Length(length) => {

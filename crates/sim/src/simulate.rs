@@ -4,7 +4,6 @@ mod drive;
 mod ready;
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,8 +12,8 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 pub use crate::api::LoadError;
-use crate::api::{Api, Roost};
-use crate::client::Requests;
+use crate::api::{Api, Needs, Roost};
+use crate::client::{Requests, Target};
 use crate::generator;
 use crate::joined::joined;
 use crate::population::{GraphError, Making, PEOPLE_MAX};
@@ -45,7 +44,7 @@ const WAITED_SHARE_MAX: f64 = 0.01;
 #[derive(Debug, Clone)]
 pub struct SimulateOptions {
     /// The server; it must be empty.
-    pub target: SocketAddr,
+    pub target: Target,
     /// The server's application key, if it wants one.
     pub key: Option<String>,
     /// What people to make, at least 2; a graph brings its own. The seed is also that of the
@@ -66,6 +65,14 @@ pub struct SimulateOptions {
 }
 
 impl SimulateOptions {
+    /// What the server must have or not have before it is loaded.
+    fn needs(&self) -> Needs {
+        Needs {
+            no_users: self.has_people() && !self.loaded,
+            no_bucket: self.keys.is_some() && !self.loaded,
+        }
+    }
+
     /// Whether anything is simulated that people do.
     pub(crate) fn has_people(&self) -> bool {
         self.feed.is_some() || self.stories.is_some()
@@ -82,19 +89,22 @@ pub enum SimError {
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// The people cannot be loaded into the server.
-    #[error("loading failed: {0}")]
-    Load(#[from] LoadError),
+    #[error("cannot load the server")]
+    Load(#[source] LoadError),
+    /// The server does not answer, or cannot be loaded as it is.
+    #[error("cannot use the server")]
+    Server(#[from] LoadError),
     /// The simulation was cut short before there was anything to sum up.
     #[error("interrupted before the run began")]
     Interrupted,
     /// The outcome cannot be written.
-    #[error("cannot write the outcome: {0}")]
+    #[error("cannot write the outcome")]
     Write(#[from] io::Error),
 }
 
 /// A server with everybody in it, ready to be driven once or again.
 pub struct Simulation {
-    target: SocketAddr,
+    target: Target,
     api: Arc<dyn Api>,
     players: Players,
     /// What can be said before anything has happened.
@@ -114,24 +124,29 @@ impl Simulation {
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<Simulation, SimError> {
         check(&options)?;
+        let target = options.target.clone();
+        let roost = Arc::new(Roost {
+            target: target.clone(),
+            requests: Requests::new(target.authority(), options.key.as_deref()),
+            seed: options.making.seed,
+            references: options.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references)),
+        });
+        tokio::select! {
+            checked = roost.check(options.needs()) => checked?,
+            () = cancelled(cancel) => return Err(SimError::Interrupted),
+        }
         let scenario = tokio::select! {
             scenario = make(&options) => Arc::new(scenario?),
             () = cancelled(cancel) => return Err(SimError::Interrupted),
         };
         let mut summary = beginning(&scenario, options.graph.is_none());
         describe(&summary, out)?;
-        let target = options.target;
-        let api: Arc<dyn Api> = Arc::new(Roost {
-            target,
-            requests: Requests::new(&target.to_string(), options.key.as_deref()),
-            seed: options.making.seed,
-            references: scenario.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references)),
-        });
+        let api: Arc<dyn Api> = roost;
         if !options.loaded {
             summary.load_s = load(&api, &scenario, cancel).await?;
             writeln!(out, "loaded in {:.1} s", summary.load_s)?;
             tokio::select! {
-                () = wait_until_idle(target, &*api) => {}
+                () = wait_until_idle(&target, &*api) => {}
                 () = cancelled(cancel) => return Err(SimError::Interrupted),
             }
         }

@@ -23,8 +23,15 @@ use sim::population::Making;
 use sim::simulate::LoadError;
 use sim::summary::Correctness;
 use sim::workload::Load;
+use sim::client::{Target, TlsError};
 use sim::{Drive, Population, SimError, SimulateOptions, StoryLoad, simulate};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ServerConfig, crypto};
+use tokio_rustls::server::TlsStream;
 
 const KEY: &str = "open sesame";
 
@@ -212,26 +219,35 @@ async fn wants_key(request: Request, next: Next) -> Result<Response, StatusCode>
     }
 }
 
-async fn serve() -> (SocketAddr, Shared) {
-    let world = Shared::default();
-    let app = Router::new()
+async fn users(State(world): State<Shared>) -> Json<Value> {
+    Json(json!({"items": lock(&world).handles.iter().take(1).collect::<Vec<_>>()}))
+}
+
+fn app(world: &Shared) -> Router {
+    Router::new()
         .route("/v1/batch", post(batch))
+        .route("/v1/users", get(users))
         .route("/v1/users/{user}/posts", get(read_posts).post(write_post))
         .route("/v1/users/{user}/timeline", get(read_home))
         .route("/v1/users/{user}/mentions", get(read_mentions))
         .route("/v1/users/{user}/stories", get(read).post(tell_story))
         .route("/v1/users/{user}/stories/home", get(read))
         .layer(from_fn(wants_key))
-        .with_state(Arc::clone(&world));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        .with_state(Arc::clone(world))
+}
+
+async fn serve() -> (SocketAddr, Shared) {
+    let world = Shared::default();
+    let app = app(&world);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("a bound socket");
     tokio::spawn(async move { axum::serve(listener, app).await });
     (address, world)
 }
 
-fn options(target: SocketAddr) -> SimulateOptions {
+fn options(target: impl Into<Target>) -> SimulateOptions {
     SimulateOptions {
-        target,
+        target: target.into(),
         key: Some(KEY.to_owned()),
         making: Making::of(500, 4),
         feed: Some(Load::Heavy),
@@ -395,12 +411,13 @@ async fn a_graph_from_a_file_is_loaded_in_both_directions() {
 #[tokio::test]
 async fn what_prevents_a_simulation_is_told() {
     let check = async |options: SimulateOptions, expect: &str| {
-        let error = run(options).await.0.expect_err("no simulation").to_string();
+        let error = run(options).await.0.expect_err("no simulation");
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        let error = format!("{error}: {}", source.unwrap_or_default());
         assert!(error.contains(expect), "{error:?}");
     };
     let (target, _) = serve().await;
-    check(SimulateOptions { key: None, ..options(target) }, "refused the batch with status 401")
-        .await;
+    check(SimulateOptions { key: None, ..options(target) }, "application key").await;
     check(
         SimulateOptions { making: Making::of(1, 4), ..options(target) },
         "2 to 10000000 people, not 1",
@@ -418,8 +435,10 @@ async fn what_prevents_a_simulation_is_told() {
         "cannot read the graph",
     )
     .await;
-    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    check(options(closed), "loading failed: connection: ").await;
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    // The server is asked before anything is made or read.
+    let unread = SimulateOptions { graph: Some("no/such/file".into()), ..options(closed) };
+    check(unread, "cannot use the server: connection: ").await;
 }
 
 #[tokio::test]
@@ -429,7 +448,7 @@ async fn a_server_with_users_is_refused_whatever_they_are_called() {
         run(options(target)).await.0.expect("the first simulation");
         let (second, _) =
             run(SimulateOptions { making: Making::of(500, seed), ..options(target) }).await;
-        assert!(matches!(second, Err(SimError::Load(LoadError::NotEmpty))), "{second:?}");
+        assert!(matches!(second, Err(SimError::Server(LoadError::NotEmpty))), "{second:?}");
     }
 }
 
@@ -459,4 +478,75 @@ async fn what_prevents_a_drive_is_told() {
     check(Drive { duration: year, ..drive() }, "at most a year").await;
     check(Drive { flash: Some(year), ..drive() }, "after the end").await;
     check(Drive { rate: Some(5.0), closed: true, ..drive() }, "in a closed loop").await;
+}
+
+/// Accepts encrypted connections, with the certificate of the fixture for `localhost`.
+struct TlsListener {
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+}
+
+impl axum::serve::Listener for TlsListener {
+    type Io = TlsStream<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, SocketAddr) {
+        loop {
+            let (stream, peer) = self.listener.accept().await.expect("a connection");
+            if let Ok(stream) = self.acceptor.accept(stream).await {
+                return (stream, peer);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+fn fixture(name: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tls").join(name)
+}
+
+async fn serve_encrypted() -> SocketAddr {
+    let certificate = CertificateDer::from_pem_file(fixture("server.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(fixture("server.key")).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let listener = TlsListener { listener, acceptor: Arc::new(config).into() };
+    let app = app(&Shared::default());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    address
+}
+
+#[tokio::test]
+async fn a_server_is_driven_over_tls_if_its_certificate_is_right() {
+    let address = serve_encrypted().await;
+    let target = |name: &str, roots: Option<&str>| {
+        let roots = roots.map(fixture);
+        Target::new(address, "localhost").over_tls(name, roots.as_deref())
+    };
+    let right = target("localhost", Some("ca.pem")).unwrap();
+    let (summary, out) = run(options(right)).await;
+    let summary = summary.expect("a simulation");
+    assert_eq!(summary.error_count(), 0, "{out}");
+    assert!(summary.kinds.iter().all(|kind| kind.count > 0), "{out}");
+
+    for wrong in [target("example.org", Some("ca.pem")), target("localhost", None)] {
+        // A system without any authorities cannot even try.
+        let Ok(wrong) = wrong else { continue };
+        let (outcome, _) = run(options(wrong)).await;
+        assert!(matches!(outcome, Err(SimError::Server(LoadError::Client(_)))), "{outcome:?}");
+    }
+    let plain = run(options(address)).await.0;
+    assert!(matches!(plain, Err(SimError::Server(LoadError::Client(_)))), "{plain:?}");
+    let file = target("localhost", Some("server.key"));
+    assert!(matches!(file, Err(TlsError::File(_))), "{file:?}");
+    assert!(matches!(target("no name", None), Err(TlsError::Name(_))));
 }

@@ -6,6 +6,8 @@ use anyhow::Context as _;
 use sim::capacity::{self, Finding, Search, SimulatedTrials};
 use sim::{Drive, SimulateOptions, Simulation};
 
+use crate::exit::Exit;
+
 use super::{Simulate, cancelled_by_signal, command_line};
 
 /// What a feed that feels immediate keeps to.
@@ -41,11 +43,12 @@ pub(super) async fn find(
             .with_context(|| format!("cannot write {}", path.display()))?;
         println!("report: {}", path.display());
     }
-    let is_found = match found.finding {
-        Finding::Holds { .. } => true,
-        Finding::AtLeast { rate_per_s, .. } => rate_per_s > 0.0,
-        Finding::Nothing { .. } | Finding::Unsteady { .. } => false,
-    };
-    anyhow::ensure!(is_found, "no capacity was found");
-    Ok(())
+    match found.finding {
+        Finding::Holds { .. } => Ok(()),
+        Finding::AtLeast { rate_per_s, .. } if rate_per_s > 0.0 => Ok(()),
+        Finding::Nothing { .. } => Err(Exit::failed(format!("no rate meets {slo}"))),
+        Finding::AtLeast { .. } | Finding::Unsteady { .. } => {
+            Err(Exit::inconclusive("no capacity was found"))
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! roost's own routes: actions as requests, and what their answers say.
 
 mod batch;
+mod check;
 mod keys;
 mod lines;
 pub(super) mod load;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rand::SeedableRng;
@@ -14,11 +14,12 @@ use serde::Deserialize;
 use tokio::task::JoinHandle;
 
 use super::{Api, Entry, PAGE, Timeline, Used};
-use crate::client::{Requests, Response};
+use crate::client::{Requests, Response, Target};
 use crate::scenario::Scenario;
 use crate::texts;
 use crate::workload::{Action, PostKind, What, distorted};
 use batch::parse_result;
+pub(crate) use check::Needs;
 use load::{LoadError, Loading};
 
 /// How many stories are read at once from a stories home.
@@ -26,7 +27,7 @@ const STORIES_HOME: u32 = 10;
 
 /// A server that is driven over roost's API.
 pub(crate) struct Roost {
-    pub(crate) target: SocketAddr,
+    pub(crate) target: Target,
     pub(crate) requests: Requests,
     /// Seed of the handles.
     pub(crate) seed: u64,
@@ -36,7 +37,7 @@ pub(crate) struct Roost {
 
 impl Api for Roost {
     fn load(self: Arc<Self>, scenario: Arc<Scenario>) -> JoinHandle<Result<(), LoadError>> {
-        let loading = Loading { target: self.target, requests: self.requests.clone(), scenario };
+        let loading = Loading { target: self.target.clone(), requests: self.requests.clone(), scenario };
         tokio::spawn(Arc::new(loading).load())
     }
 
@@ -185,7 +186,7 @@ mod tests {
     use crate::workload::Value;
 
     fn roost() -> Roost {
-        let target = SocketAddr::from(([127, 0, 0, 1], 1));
+        let target = std::net::SocketAddr::from(([127, 0, 0, 1], 1)).into();
         let requests = Requests::new("localhost:1", Some("k"));
         Roost { target, requests, seed: 1, references: None }
     }

@@ -87,7 +87,7 @@ fn ten_a_second() -> impl Iterator<Item = Action> + Send + 'static {
 }
 
 fn api() -> Arc<Roost> {
-    let target = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+    let target = std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into();
     Arc::new(Roost { target, requests: Requests::new("test", None), seed: 1, references: None })
 }
 

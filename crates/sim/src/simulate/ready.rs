@@ -1,6 +1,5 @@
 //! A server is made ready: everybody is loaded into it, and it is given time to become idle.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +7,7 @@ use tokio::sync::watch;
 
 use super::SimError;
 use crate::api::{Api, ask_used};
-use crate::client::Client;
+use crate::client::{Client, Target};
 use crate::joined::joined;
 use crate::run::cancelled;
 use crate::scenario::Scenario;
@@ -28,7 +27,7 @@ pub(super) async fn load(
     let start = Instant::now();
     let mut load = Arc::clone(api).load(Arc::clone(scenario));
     tokio::select! {
-        loaded = &mut load => joined(loaded)?,
+        loaded = &mut load => joined(loaded).map_err(SimError::Load)?,
         () = cancelled(cancel) => {
             load.abort();
             return Err(SimError::Interrupted);
@@ -40,8 +39,8 @@ pub(super) async fn load(
 /// Waits until the server has done what it still does with what was loaded, such as sorting it into
 /// place, or for a while: people do not come the moment after. A server that does not report what it
 /// uses is not waited for.
-pub(super) async fn wait_until_idle(target: SocketAddr, api: &dyn Api) {
-    let mut client = Client::new(target);
+pub(super) async fn wait_until_idle(target: &Target, api: &dyn Api) {
+    let mut client = Client::new(target.clone());
     let mut quiet = 0;
     let mut before = ask_used(api, &mut client).await;
     let start = Instant::now();

@@ -3,17 +3,17 @@
 //! Neither side is ever held whole. A command leaves in a chunk of about 64 KiB; a result is
 //! checked when its line is complete, and anything but success ends the batch.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use memchr::memchr;
 use serde::Deserialize;
-use tokio::io::AsyncWriteExt;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::time::timeout;
 
 use super::load::LoadError;
-use crate::client::{BODY_BYTES_MAX, Chunked, ClientError, Dial, Framing, Incoming, Requests};
+use crate::client::{
+    BODY_BYTES_MAX, Chunked, ClientError, Dial, Framing, Incoming, Requests, Target, TargetStream,
+};
 
 /// A chunk is sent when it has grown to this many bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -30,14 +30,14 @@ const REASON: Duration = Duration::from_secs(2);
 /// is none left, and hands the id in each result (if there is one) to `check`, with its number
 /// from 0. Succeeds when all of `total` commands have succeeded.
 pub(crate) async fn batch(
-    target: SocketAddr,
+    target: &Target,
     requests: &Requests,
     total: u64,
     next: impl FnMut(&mut Vec<u8>) -> bool,
     check: impl FnMut(u64, Option<u64>) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
     let stream = target.dial().await.map_err(ClientError::from)?;
-    let (from, to) = stream.into_split();
+    let (from, to) = split(stream);
     let mut results = Results { from, incoming: Incoming::default(), number: 0, check };
     let reading = results.read(total);
     tokio::pin!(reading);
@@ -58,10 +58,10 @@ pub(crate) async fn batch(
 
 /// Writes the whole request; gives the half-connection back, because dropping it would close it.
 async fn write(
-    mut to: OwnedWriteHalf,
+    mut to: WriteHalf<TargetStream>,
     requests: &Requests,
     mut next: impl FnMut(&mut Vec<u8>) -> bool,
-) -> Result<OwnedWriteHalf, LoadError> {
+) -> Result<WriteHalf<TargetStream>, LoadError> {
     let mut head = Vec::new();
     requests.post_stream("/v1/batch", &mut head);
     to.write_all(&head).await.map_err(ClientError::from)?;
@@ -80,6 +80,7 @@ async fn write(
         }
     }
     to.write_all(b"0\r\n\r\n").await.map_err(ClientError::from)?;
+    to.flush().await.map_err(ClientError::from)?;
     Ok(to)
 }
 
@@ -94,7 +95,7 @@ fn seal(chunk: &mut Vec<u8>, size: usize) {
 
 /// The answer under way.
 struct Results<C> {
-    from: OwnedReadHalf,
+    from: ReadHalf<TargetStream>,
     incoming: Incoming,
     /// Results read so far.
     number: u64,

@@ -2,7 +2,6 @@
 //! server's ids are our numbers; then follows and friendships go over several connections; and at
 //! last the stories that are live when the run begins.
 
-use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +15,7 @@ use rand::rngs::StdRng;
 use super::batch::batch;
 use super::{keys, lines};
 use crate::Population;
-use crate::client::{ClientError, Requests};
+use crate::client::{ClientError, Requests, Target};
 use crate::joined::joined;
 use crate::scenario::{Feed, Scenario, Stories};
 use crate::workload::{PostKind, StorySchedule};
@@ -32,8 +31,14 @@ pub enum LoadError {
     /// The connection or the answer broke.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// The server does not accept the application key, or asks for one.
+    #[error("the server does not accept the application key, or asks for one (status {status})")]
+    Unauthorized {
+        /// The status of the answer.
+        status: u16,
+    },
     /// The server has refused the batch as a whole.
-    #[error("the server refused the batch with status {status}: {body}")]
+    #[error("the server refused with status {status}: {body}")]
     Refused {
         /// The status of the answer.
         status: u16,
@@ -65,7 +70,7 @@ pub enum LoadError {
     },
     /// The bucket that is to be filled exists already.
     #[error("the server already has a bucket {0:?}; delete it first")]
-    BucketStands(&'static str),
+    BucketExists(&'static str),
     /// The answer ended before the last result.
     #[error("the answer ended after {done} of {total} results")]
     Short {
@@ -84,7 +89,7 @@ pub enum LoadError {
 
 /// Everything needed to load everybody.
 pub(crate) struct Loading {
-    pub(crate) target: SocketAddr,
+    pub(crate) target: Target,
     pub(crate) requests: Requests,
     pub(crate) scenario: Arc<Scenario>,
 }
@@ -106,7 +111,7 @@ impl Loading {
         }
         if let Some(load) = self.scenario.keys {
             let done = Arc::new(AtomicU64::new(0));
-            let records = keys::load(self.target, &self.requests, load, self.scenario.seed, &done);
+            let records = keys::load(&self.target, &self.requests, load, self.scenario.seed, &done);
             with_progress("records", load.records.into(), &done, records).await?;
         }
         if let Some(Feed { follows, .. }) = &self.scenario.feed {
@@ -136,7 +141,7 @@ impl Loading {
             done.store(number + 1, Ordering::Relaxed);
             Ok(())
         };
-        let registered = batch(self.target, &self.requests, people.into(), next, check).await;
+        let registered = batch(&self.target, &self.requests, people.into(), next, check).await;
         registered.map_err(|error| match error {
             LoadError::Command { error, .. } if error == "handle_taken" => LoadError::NotEmpty,
             error => error,
@@ -179,7 +184,7 @@ impl Loading {
             done.fetch_add(1, Ordering::Relaxed);
             Ok(())
         };
-        batch(self.target, &self.requests, total, next, check).await
+        batch(&self.target, &self.requests, total, next, check).await
     }
 
     async fn post_stories(
@@ -199,7 +204,7 @@ impl Loading {
             done.fetch_add(1, Ordering::Relaxed);
             Ok(())
         };
-        batch(self.target, &self.requests, schedule.stories(), next, check).await
+        batch(&self.target, &self.requests, schedule.stories(), next, check).await
     }
 }
 
