@@ -12,7 +12,9 @@ use serde::{Deserialize as _, Deserializer, de::Error as _};
 /// If it is no address, or the name has none.
 pub(crate) fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
     let is_host_and_port = text.rsplit_once(':').is_some_and(|(host, port)| {
-        !host.is_empty() && port.parse::<u16>().is_ok() && (!host.contains(':') || host.ends_with(']'))
+        !host.is_empty()
+            && port.parse::<u16>().is_ok()
+            && (!host.contains(':') || host.ends_with(']'))
     });
     anyhow::ensure!(is_host_and_port, "an address looks like 127.0.0.1:8998 or localhost:8998");
     let found = text.to_socket_addrs().with_context(|| format!("cannot look up {text}"))?;

@@ -84,7 +84,8 @@ mod tests {
         let io = || std::io::Error::other("disk on fire");
         let twice = anyhow::Error::new(io()).context("cannot save: disk on fire");
         assert_eq!(message(&twice), "cannot save: disk on fire");
-        let chain = Err::<(), _>(io()).context("cannot write x").context("cannot save").unwrap_err();
+        let chain =
+            Err::<(), _>(io()).context("cannot write x").context("cannot save").unwrap_err();
         assert_eq!(message(&chain), "cannot save: cannot write x: disk on fire");
     }
 }

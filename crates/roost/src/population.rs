@@ -69,7 +69,7 @@ impl Population {
         };
         let took = start.elapsed().as_secs_f64();
         let (people, follows) = (population.people(), population.follows());
-        report(&format!("{people} people with {follows} follows in {took:.1} s\n"));
+        report(&format!("{people} users with {follows} follows in {took:.1} s\n"));
         let asked = self.people.graph.is_none().then_some(&making);
         if asked.is_some() {
             report(&population.shares().to_string());

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 use crate::client::{Client, Dial, Response};
 use crate::scenario::Scenario;
 use crate::workload::Action;
-pub(crate) use roost::{Needs, Roost};
 pub use roost::load::LoadError;
+pub(crate) use roost::{Needs, Roost};
 
 /// Posts that a page of a timeline has, if there are so many.
 pub(crate) const PAGE: usize = 20;
@@ -53,7 +53,7 @@ pub(crate) struct Entry {
 /// What a server has used since it started.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Used {
-    /// Processor time in seconds, of which 1 a second is one core.
+    /// Processor time in seconds, of which 1 per second is one core.
     pub(crate) processor_s: f64,
     /// Resident memory now, in bytes.
     pub(crate) memory_bytes: u64,

@@ -39,7 +39,7 @@ use crate::slo::{Breach, Measures, Slo};
 pub use simulated::SimulatedTrials;
 pub use text::Step;
 
-/// The lowest rate that is tried, in requests a second.
+/// The lowest rate that is tried, in requests per second.
 pub const FLOOR_PER_S: f64 = 1.0;
 /// The share of what was due that must be done.
 const DONE_SHARE_MIN: f64 = 0.99;
@@ -49,7 +49,7 @@ const AGAIN_MAX: usize = 3;
 
 /// Drives the server at one rate.
 pub trait Trials {
-    /// Drives the server with so many requests a second and reports what was measured.
+    /// Drives the server with so many requests per second and reports what was measured.
     ///
     /// # Errors
     /// If nothing could be measured, or the user ends it; the search ends with that.
@@ -59,7 +59,7 @@ pub trait Trials {
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Search {
-    /// The first rate tried, in requests a second.
+    /// The first rate tried, in requests per second.
     pub start_per_s: f64,
     /// The highest rate tried.
     pub rate_per_s_max: f64,
@@ -71,7 +71,7 @@ pub struct Search {
 }
 
 impl Default for Search {
-    /// Five repeats to 5 %, from 500 to at most a million requests a second.
+    /// Five repeats to 5 %, from 500 to at most a million requests per second.
     fn default() -> Search {
         Search { start_per_s: 500.0, rate_per_s_max: 1e6, repeats: 5, resolution: 0.05 }
     }
@@ -155,7 +155,7 @@ pub struct Trial {
     pub number: usize,
     /// The repeat it belongs to, from 1; none while the bracket is looked for.
     pub repeat: Option<usize>,
-    /// The rate that was asked for, in requests a second.
+    /// The rate that was asked for, in requests per second.
     pub rate_per_s: f64,
     /// What it says.
     pub verdict: Verdict,
@@ -204,7 +204,7 @@ pub enum Finding {
     /// things were in this hour. Of another hour, another machine or a fuller server it says
     /// nothing. At the rate itself about half of the trials meet the objective.
     Holds {
-        /// The geometric mean of the repeats, with its bounds, in requests a second.
+        /// The geometric mean of the repeats, with its bounds, in requests per second.
         per_s: Interval,
         /// The lowest of the repeats.
         least_per_s: f64,
@@ -213,7 +213,7 @@ pub enum Finding {
     },
     /// The objective is met at this rate, and what comes above it could not be measured.
     AtLeast {
-        /// The highest rate that met it with no failure at or below it, in requests a second; 0 if
+        /// The highest rate that met it with no failure at or below it, in requests per second; 0 if
         /// there is none.
         rate_per_s: f64,
         /// Why the search went no further.
@@ -221,12 +221,12 @@ pub enum Finding {
     },
     /// Not even the lowest rate meets it.
     Nothing {
-        /// This rate, in requests a second.
+        /// This rate, in requests per second.
         rate_per_s: f64,
     },
     /// Repeats are too far apart for a mean of them to say anything.
     Unsteady {
-        /// The rate about which a repeat lost the limit, in requests a second.
+        /// The rate about which a repeat lost the limit, in requests per second.
         rate_per_s: f64,
     },
 }
@@ -239,7 +239,7 @@ pub struct Capacity {
     /// What was found.
     #[serde(flatten)]
     pub finding: Finding,
-    /// The capacity as each finished repeat found it, in requests a second.
+    /// The capacity as each finished repeat found it, in requests per second.
     pub repeats_per_s: Vec<f64>,
     /// All trials in their order.
     pub trials: Vec<Trial>,

@@ -126,7 +126,7 @@ impl Players {
         feed.chain(stories).chain(drawings).chain(keys).collect()
     }
 
-    /// Actions a second on average, if they are left to themselves.
+    /// Actions per second on average, if they are left to themselves.
     fn per_second(&self) -> f64 {
         let feed = self
             .crowd

@@ -218,7 +218,7 @@ fn check(options: &SimulateOptions) -> Result<(), SimError> {
     let is_made = options.has_people() && options.graph.is_none();
     if is_made && !(2..=PEOPLE_MAX).contains(&options.making.people) {
         return bad(format!(
-            "a simulation needs 2 to {PEOPLE_MAX} people, not {}",
+            "a simulation needs 2 to {PEOPLE_MAX} users, not {}",
             options.making.people
         ));
     }
@@ -238,7 +238,7 @@ fn check(options: &SimulateOptions) -> Result<(), SimError> {
         }
         if stories == 0 || u64::from(options.making.people) * u64::from(stories) > STORIES_MAX {
             let people = options.making.people;
-            return bad(format!("{people} people cannot have {stories} stories each"));
+            return bad(format!("{people} users cannot have {stories} stories each"));
         }
         if life_s == 0 {
             return bad("a story lives at least 1 s".to_owned());
@@ -276,7 +276,7 @@ fn beginning(scenario: &Scenario, made: bool) -> Summary {
     };
     Summary {
         seed: scenario.seed,
-        people: scenario.people,
+        users: scenario.people,
         feed,
         stories: scenario.stories.as_ref().map(stories),
         drawings: scenario.drawings.as_ref().map(drawings),
@@ -305,7 +305,7 @@ fn finish(summary: &mut Summary, finished: &Finished) {
     summary.interrupted = finished.ended.interrupted;
     summary.kinds = meter.kinds.iter().map(|measured| measured.summary(summary.run_s)).collect();
     if let Some(feed) = &mut summary.feed {
-        feed.posts_by_top_twentieth = meter.posts_by_top(summary.people.div_ceil(20) as usize);
+        feed.posts_by_top_twentieth = meter.posts_by_top(summary.users.div_ceil(20) as usize);
     }
     summary.errors = meter.errors();
     summary.error_messages = meter.messages();

@@ -16,9 +16,9 @@ pub use parse::SloError;
 /// What a run is measured by.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Measures {
-    /// Requests that were due, a second.
+    /// Requests that were due, per second.
     pub asked_per_s: f64,
-    /// Requests that were done, a second.
+    /// Requests that were done, per second.
     pub done_per_s: f64,
     /// The share of requests that failed, 0 to 1.
     pub errors_share: f64,

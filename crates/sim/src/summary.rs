@@ -15,8 +15,8 @@ use crate::workload::{KeyLoad, Load};
 pub struct Summary {
     /// The seed of everything.
     pub seed: u64,
-    /// The number of people.
-    pub people: u32,
+    /// The number of users.
+    pub users: u32,
     /// What there is to say of posts and home timelines, if they were simulated.
     #[serde(flatten)]
     pub feed: Option<FeedSummary>,
@@ -111,7 +111,7 @@ impl Correctness {
 pub struct DrawingsSummary {
     /// The drawings that these were made of.
     pub references: usize,
-    /// Recognitions to be done a second.
+    /// Recognitions to be done per second.
     pub recognitions_due_per_second: f64,
 }
 
@@ -144,9 +144,9 @@ pub struct StoriesSummary {
     pub stories_per_request: u32,
     /// Stories to be posted per second, so that each is posted again when its life ends.
     pub stories_due_per_second: f64,
-    /// Reads of story homes to be done a second.
+    /// Reads of story homes to be done per second.
     pub homes_due_per_second: f64,
-    /// Reads of one friend's stories to be done a second.
+    /// Reads of one friend's stories to be done per second.
     pub story_reads_due_per_second: f64,
 }
 
@@ -157,7 +157,7 @@ pub struct KindSummary {
     pub kind: &'static str,
     /// Requests answered with success.
     pub count: u64,
-    /// The same a second.
+    /// The same per second.
     pub per_second: f64,
     /// Requests that failed.
     pub errors: u64,
@@ -227,10 +227,10 @@ impl Summary {
             |stories: &StoriesSummary| format!("{} friendships", units::count(stories.friendships));
         let ties: Vec<String> = follows.chain(self.stories.iter().map(friends)).collect();
         let people =
-            format!("{} people with {}", units::count(self.people.into()), ties.join(" and "));
+            format!("{} users with {}", units::count(self.users.into()), ties.join(" and "));
         let drawings = |drawings: &DrawingsSummary| {
             let DrawingsSummary { references, recognitions_due_per_second } = drawings;
-            format!("drawings made of {references}, {recognitions_due_per_second} a second")
+            format!("drawings made of {references}, {recognitions_due_per_second} per second")
         };
         let people = (!ties.is_empty()).then_some(people);
         let keys = |keys: &KeyLoad| {
@@ -268,7 +268,7 @@ impl fmt::Display for StoriesSummary {
         let StoriesSummary { stories_each, story_life_s, stories_per_request, .. } = self;
         writeln!(
             f,
-            "{stories_each} stories each that live {story_life_s} s; due a second: {:.1} stories \
+            "{stories_each} stories each that live {story_life_s} s; due per second: {:.1} stories \
              ({stories_per_request} a request), {:.1} story homes, {:.1} story reads",
             self.stories_due_per_second, self.homes_due_per_second, self.story_reads_due_per_second
         )
@@ -295,7 +295,7 @@ impl fmt::Display for Summary {
         if let Some(FeedSummary { posts_by_top_twentieth, .. }) = &self.feed {
             writeln!(
                 f,
-                "the busiest 5 % of people wrote {posts_by_top_twentieth:.1} % of the posts"
+                "the busiest 5 % of users wrote {posts_by_top_twentieth:.1} % of the posts"
             )?;
         }
         if let Some(stories) = &self.stories {

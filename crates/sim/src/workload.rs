@@ -308,7 +308,7 @@ impl Workload {
         Workload { crowd, clocks, rng }
     }
 
-    /// Actions a second, by all together.
+    /// Actions per second, by all together.
     pub fn per_second(&self) -> f64 {
         self.clocks.iter().map(|clock| 1.0 / clock.interval_s).sum()
     }

@@ -185,7 +185,7 @@ fn the_data_beside_it_are_those_of_the_run() {
     let (_, files) = written(&summary, &recording, "roost simulate");
     let file = |name: &str| &files.iter().find(|(file, _)| file == name).expect(name).1;
     let json: serde_json::Value = serde_json::from_str(file("summary.json")).unwrap();
-    assert_eq!((&json["seed"], &json["people"]), (&6.into(), &20_000.into()));
+    assert_eq!((&json["seed"], &json["users"]), (&6.into(), &20_000.into()));
 
     let rows: Vec<Vec<&str>> =
         file("windows.tsv").lines().map(|line| line.split('\t').collect()).collect();
@@ -236,7 +236,7 @@ fn a_recording_is_bounded_and_loses_no_latency() {
 fn the_page_of_a_search_says_what_was_found_and_draws_a_band_only_around_a_mean() {
     let check = |end: End, class: &str, means: &str, bands: usize| {
         let found = search::search(1, end);
-        let (page, _) = searched(&found, "20 people", "roost simulate");
+        let (page, _) = searched(&found, "20 users", "roost simulate");
         assert!(page.contains(&format!("<p class=\"verdict {class}\">")), "{end:?}: {class}");
         assert!(page.contains(means), "{end:?}: {means}");
         // Each of two plots is there wide and narrow.
@@ -253,7 +253,7 @@ fn the_page_of_a_search_says_what_was_found_and_draws_a_band_only_around_a_mean(
     empty.trials.clear();
     empty.repeats_per_s.clear();
     empty.finding = Finding::Nothing { rate_per_s: 1.0 };
-    let (page, _) = searched(&empty, "20 people", "roost simulate");
+    let (page, _) = searched(&empty, "20 users", "roost simulate");
     assert!(page.contains("Nothing was tried") && !page.contains("role=\"img\""), "{page}");
 }
 
@@ -261,7 +261,7 @@ fn the_page_of_a_search_says_what_was_found_and_draws_a_band_only_around_a_mean(
 fn every_trial_of_a_search_has_its_row_and_its_marks() {
     for end in [End::Found, End::AtLeast, End::Nothing, End::Unsteady] {
         let found = search::search(2, end);
-        let (page, files) = searched(&found, "20 people", "roost simulate");
+        let (page, files) = searched(&found, "20 users", "roost simulate");
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["capacity.json", "trials.tsv"]);
         for trial in &found.trials {
@@ -290,7 +290,7 @@ fn the_page_of_a_search_takes_no_text_for_markup() {
         assert!(!page.contains(absent), "{absent}");
     }
     assert!(page.contains("default-src 'none'"), "a policy");
-    assert!(times(&page, "&lt;img src=x onerror=") >= 4, "people, command, sentence, reasons");
+    assert!(times(&page, "&lt;img src=x onerror=") >= 4, "users, command, sentence, reasons");
 }
 
 proptest! {
@@ -310,7 +310,7 @@ proptest! {
     }
     #[test]
     fn every_coordinate_of_a_search_is_a_number_within_its_plot(seed: u64) {
-        let (page, _) = searched(&search::search(seed, End::Found), "20 people", "roost simulate");
+        let (page, _) = searched(&search::search(seed, End::Found), "20 users", "roost simulate");
         prop_assert!(!page.contains("NaN") && !page.contains("inf"), "a number that is none");
         for path in page.split(" d=\"").skip(1).map(|rest| rest.split_once('"').unwrap().0) {
             for number in path.split(|c: char| c.is_ascii_alphabetic() || c == ' ') {

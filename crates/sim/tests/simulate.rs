@@ -19,11 +19,11 @@ use axum::{Json, Router};
 use futures_util::stream::unfold;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
+use sim::client::{Target, TlsError};
 use sim::population::Making;
 use sim::simulate::LoadError;
 use sim::summary::Correctness;
 use sim::workload::Load;
-use sim::client::{Target, TlsError};
 use sim::{Drive, Population, SimError, SimulateOptions, StoryLoad, simulate};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
@@ -321,7 +321,7 @@ async fn a_simulation_loads_everybody_and_drives_the_server() {
 
     assert!(out.contains("asked for   achieved") && out.contains("no errors"), "{out}");
     let written = serde_json::to_value(&summary).unwrap();
-    assert_eq!(written["people"], 500);
+    assert_eq!(written["users"], 500);
     assert_eq!(written["follows"], population.follows());
     assert_eq!(written["kinds"][0]["count"], counts[0]);
     let correctness = summary.correctness.expect("timelines are looked at");
@@ -379,7 +379,10 @@ async fn a_simulation_of_stories_makes_friends_and_tells_again_what_vanishes() {
     assert_eq!(world.stories.len() as u64, 300 + counts[0], "all are live, and are posted again");
     assert_eq!((counts[1] + counts[2]) as usize, world.reads);
     assert!(world.stories.iter().all(|&(user, life_s)| user < 100 && life_s == 1));
-    assert!(out.contains("due a second: 300.0 stories (1 a request), 200.0 story homes"), "{out}");
+    assert!(
+        out.contains("due per second: 300.0 stories (1 a request), 200.0 story homes"),
+        "{out}"
+    );
 }
 
 #[tokio::test]
@@ -402,7 +405,7 @@ async fn a_graph_from_a_file_is_loaded_in_both_directions() {
     std::io::Write::write_all(&mut file, b"# three friends\n0 1\n1 2\n").unwrap();
     let graph = Some(file.path().to_owned());
     let (summary, _) = run(SimulateOptions { graph, ..options(target) }).await;
-    assert_eq!(summary.expect("a simulation").people, 3);
+    assert_eq!(summary.expect("a simulation").users, 3);
     let mut world = world.lock().unwrap();
     world.follows.sort_unstable();
     assert_eq!(world.follows, [(0, 1), (1, 0), (1, 2), (2, 1)]);
@@ -420,7 +423,7 @@ async fn what_prevents_a_simulation_is_told() {
     check(SimulateOptions { key: None, ..options(target) }, "application key").await;
     check(
         SimulateOptions { making: Making::of(1, 4), ..options(target) },
-        "2 to 10000000 people, not 1",
+        "2 to 10000000 users, not 1",
     )
     .await;
     let story_load = |story_load| SimulateOptions { stories: Some(story_load), ..options(target) };

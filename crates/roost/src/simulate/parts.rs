@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use sim::workload::{KeyLoad, Load, Ycsb};
 use sim::client::Target;
+use sim::workload::{KeyLoad, Load, Ycsb};
 use sim::{Drawings, SimulateOptions, StoryLoad};
 
 use super::Simulate;

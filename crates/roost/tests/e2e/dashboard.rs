@@ -82,10 +82,10 @@ fn simulation() -> Option<Terminal> {
 #[test]
 fn a_simulation_on_a_terminal_has_a_dashboard_and_q_sums_it_up() {
     let Some(terminal) = simulation() else { return };
-    let of_run = ["200 people with", "open loop", " of 10 min", "q or Ctrl-C"];
+    let of_run = ["200 users with", "open loop", " of 10 min", "q or Ctrl-C"];
     terminal.shows(&of_run);
     let of_windows =
-        ["Requests a second", "Latency: p50 ", "home reads", "memory ", "scheduling delay p99"];
+        ["Requests per second", "Latency: p50 ", "home reads", "memory ", "scheduling delay p99"];
     terminal.shows(&of_windows);
     terminal.tmux(&["resize-window", "-x", "50", "-y", "30"]);
     terminal.shows(&["too small: 50 by 30"]);
@@ -93,13 +93,13 @@ fn a_simulation_on_a_terminal_has_a_dashboard_and_q_sums_it_up() {
     terminal.shows(&of_windows);
     terminal.press("q");
     let screen = terminal.shows(&["the run was cut short", "p99.9 ms", "ended with"]);
-    assert!(!screen.contains("Requests a second"), "the screen is as it was:\n{screen}");
+    assert!(!screen.contains("Requests per second"), "the screen is as it was:\n{screen}");
 }
 
 #[test]
 fn ctrl_c_on_the_dashboard_sums_up_too_and_the_terminal_echoes_again() {
     let Some(terminal) = simulation() else { return };
-    terminal.shows(&["Requests a second", "q or Ctrl-C"]);
+    terminal.shows(&["Requests per second", "q or Ctrl-C"]);
     terminal.press("C-c");
     terminal.shows(&["the run was cut short", "ended with"]);
     // `cat` says nothing before the end of the line: what is seen is the terminal's echo.

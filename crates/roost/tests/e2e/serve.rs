@@ -200,7 +200,7 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
     ];
     let drive = ["duration", "rate", "loop", "day", "connections", "threads"];
     let outcome = ["find-capacity", "slo", "repeats", "plain", "html", "json"];
-    let target = ["target", "api", "loaded", "profile"];
+    let target = ["target", "ca", "api", "loaded", "profile"];
     let of_keys = ["data", "config"];
     check("key create", &["scope", "data", "config"]);
     check("key list", &of_keys);
@@ -209,6 +209,15 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
     check("population", &[&people[..], &["out"]].concat());
     check("demo", &["listen", "redis-listen", "users", "duration"]);
     check("recognise", &["k"]);
+    let help = run(["simulate", "--help"]).out;
+    for part in ["Exit codes:", "Options of --profile stories:", "ROOST_TARGET_KEY"] {
+        assert!(help.contains(part), "{part}? {help}");
+    }
+    let version = run(["--version"]).out;
+    assert!(
+        version.contains(env!("CARGO_PKG_VERSION")) && version.contains("(commit "),
+        "{version}"
+    );
     let help = run(["--help"]).out;
     for command in ["serve", "key", "demo", "simulate", "population", "recognise"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}? {help}");

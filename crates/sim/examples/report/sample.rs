@@ -20,7 +20,7 @@ use sim::workload::Load;
 /// Text that would show itself if it were taken as markup.
 pub(crate) const EVIL: &str = "<img src=x onerror=\"document.title='broken'\">&amp;";
 
-/// Kinds with their rates a second and medians in milliseconds.
+/// Kinds with their rates per second and medians in milliseconds.
 const KINDS: [(&str, f64, f64); 7] = [
     ("posts", 40.0, 1.1),
     ("home reads", 900.0, 0.4),
@@ -31,13 +31,13 @@ const KINDS: [(&str, f64, f64); 7] = [
     ("recognitions", 60.0, 0.9),
 ];
 
-/// A run of some kinds (1 to 7) over so many windows of a second: about two thirds in, the server stalls;
+/// A run of some kinds (1 to 7) over so many windows of per second: about two thirds in, the server stalls;
 /// later, posts fail for a while.
 pub(crate) fn run(seed: u64, kinds: usize, windows: u32) -> (Summary, Recording) {
     let kinds = &KINDS[..kinds.clamp(1, KINDS.len())];
     let mut random = StdRng::seed_from_u64(seed);
     let plan = Plan {
-        title: format!("20,000 people with 2,400,000 follows {EVIL}"),
+        title: format!("20,000 users with 2,400,000 follows {EVIL}"),
         duration: Duration::from_secs(windows.into()),
         window: Duration::from_secs(1),
         kinds: kinds.iter().map(|(name, ..)| *name).collect(),
@@ -146,7 +146,7 @@ fn summary(
     };
     Summary {
         seed,
-        people: 20_000,
+        users: 20_000,
         feed: Some(feed),
         stories: None,
         drawings: None,

@@ -37,7 +37,8 @@ pub(crate) struct Roost {
 
 impl Api for Roost {
     fn load(self: Arc<Self>, scenario: Arc<Scenario>) -> JoinHandle<Result<(), LoadError>> {
-        let loading = Loading { target: self.target.clone(), requests: self.requests.clone(), scenario };
+        let loading =
+            Loading { target: self.target.clone(), requests: self.requests.clone(), scenario };
         tokio::spawn(Arc::new(loading).load())
     }
 

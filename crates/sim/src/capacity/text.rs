@@ -15,7 +15,7 @@ pub enum Step<'a> {
         number: usize,
         /// The repeat it belongs to, from 1; none while the bracket is looked for.
         repeat: Option<usize>,
-        /// Its rate, in requests a second.
+        /// Its rate, in requests per second.
         rate_per_s: f64,
     },
     /// A trial is over.

@@ -58,7 +58,7 @@ impl Making {
             Some(format!("{what} can be from {least} to {most}, not {value}"))
         };
         if self.people > PEOPLE_MAX {
-            return Some(format!("a population has at most {PEOPLE_MAX} people"));
+            return Some(format!("a population has at most {PEOPLE_MAX} users"));
         }
         if outside(Making::RECIPROCITY, self.reciprocity) {
             return report("reciprocity", Making::RECIPROCITY, self.reciprocity);

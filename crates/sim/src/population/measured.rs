@@ -111,7 +111,7 @@ impl fmt::Display for Measured {
         if self.communities > 0 {
             writeln!(
                 f,
-                "{:>21} {}, the largest of {} people; {:.1} % of follows within them",
+                "{:>21} {}, the largest of {} users; {:.1} % of follows within them",
                 "communities",
                 self.communities,
                 self.largest_community,

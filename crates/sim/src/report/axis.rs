@@ -70,7 +70,7 @@ impl Axis {
         Axis::log(min, max, tick_ms)
     }
 
-    /// The same of things a second.
+    /// The same of things per second.
     pub(super) fn log_rate(min: f64, max: f64) -> Axis {
         Axis::log(min, max, |per_s| format!("{}/s", units::tick(per_s)))
     }

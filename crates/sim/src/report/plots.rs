@@ -19,7 +19,7 @@ pub(super) fn colour(kind: usize) -> String {
     format!("k{}", kind % COLOURS)
 }
 
-/// Things done a second, a figure a kind.
+/// Things done per second, a figure a kind.
 pub(super) fn rates(recording: &Recording) -> Vec<Figure> {
     each_kind(recording, |at, kind| {
         let of = |window: &Window| window.kinds.get(at).map_or(0, |kind| kind.count);
@@ -28,7 +28,7 @@ pub(super) fn rates(recording: &Recording) -> Vec<Figure> {
     })
 }
 
-/// Failures a second, if there were any.
+/// Failures per second, if there were any.
 pub(super) fn errors(recording: &Recording) -> Option<Figure> {
     let of = |window: &Window| window.kinds.iter().map(|kind| kind.errors).sum();
     let any = recording.windows().iter().map(of).sum::<u64>() > 0;
@@ -164,7 +164,7 @@ fn per_second(
             .then(|| of(window) as f64 / window.seconds)
     };
     let y = Axis::linear(largest(recording.windows().iter().filter_map(rate))?, units::tick);
-    let text = |value: f64| format!("{} a second", units::number(value));
+    let text = |value: f64| format!("{} per second", units::number(value));
     one_over_time(recording, names, (colour, y), rate, text)
 }
 

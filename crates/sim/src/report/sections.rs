@@ -39,7 +39,7 @@ pub(super) fn verdict(summary: &Summary) -> String {
 /// What was found, in parts of a sentence.
 fn found(summary: &Summary) -> Vec<String> {
     let rate = number(rate(summary));
-    let mut parts = vec![format!("{rate} requests a second for {}", seconds(summary.run_s))];
+    let mut parts = vec![format!("{rate} requests per second for {}", seconds(summary.run_s))];
     parts.push(match summary.error_count() {
         0 => "no errors".to_owned(),
         errors => {
@@ -137,8 +137,8 @@ pub(super) fn facts(rows: &[(&str, String)]) -> String {
 /// Who took part and did what; values are markup.
 fn who(summary: &Summary) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
-    if summary.people > 0 {
-        rows.push(("People", count(summary.people.into())));
+    if summary.users > 0 {
+        rows.push(("Users", count(summary.users.into())));
     }
     if let Some(feed) = &summary.feed {
         let load = match feed.load {
@@ -148,10 +148,7 @@ fn who(summary: &Summary) -> Vec<(&'static str, String)> {
         };
         let top = number(feed.posts_by_top_twentieth);
         rows.push(("Follows", count(feed.follows)));
-        rows.push((
-            "Load",
-            format!("{load}; the busiest 5 % of people wrote {top} % of the posts"),
-        ));
+        rows.push(("Load", format!("{load}; the busiest 5 % of users wrote {top} % of the posts")));
     }
     if let Some(stories) = &summary.stories {
         rows.push(("Friendships", count(stories.friendships)));
@@ -163,7 +160,7 @@ fn who(summary: &Summary) -> Vec<(&'static str, String)> {
     }
     if let Some(drawings) = &summary.drawings {
         let (made_of, rate) = (drawings.references, drawings.recognitions_due_per_second);
-        rows.push(("Drawings", format!("made of {made_of}, {rate} a second")));
+        rows.push(("Drawings", format!("made of {made_of}, {rate} per second")));
     }
     rows
 }
@@ -264,7 +261,7 @@ pub(super) fn correctness(summary: &Summary) -> String {
     };
     let full = match readers {
         0 => String::new(),
-        _ => format!("; the homes of {} were read in full", several(*readers, "person", "people")),
+        _ => format!("; the homes of {} were read in full", several(*readers, "user", "users")),
     };
     let lead = format!(
         "<p class=\"lead\">{} had to be on {} of homes{full}. {verdict}</p>\n",

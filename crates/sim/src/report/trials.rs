@@ -149,7 +149,7 @@ fn tried(capacity: &Capacity) -> Option<(f64, f64)> {
 
 fn told_range(capacity: &Capacity) -> String {
     let (low, high) = tried(capacity).unwrap_or_default();
-    format!("{} to {} requests a second", rate(low), rate(high))
+    format!("{} to {} requests per second", rate(low), rate(high))
 }
 
 fn rate_axis(capacity: &Capacity) -> Option<Axis> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::SimError;
 
-/// Most requests a second that can be asked for, and least.
+/// Most requests per second that can be asked for, and least.
 const RATES: (f64, f64) = (0.001, 10_000_000.0);
 /// The longest run.
 const DURATION_MAX: Duration = Duration::from_hours(24 * 366);
@@ -14,7 +14,7 @@ const DURATION_MAX: Duration = Duration::from_hours(24 * 366);
 pub struct Drive {
     /// How long.
     pub duration: Duration,
-    /// How many actions a second there are on average; if nothing is said, as many as the people
+    /// How many actions per second there are on average; if nothing is said, as many as the people
     /// who take part make of themselves.
     pub rate: Option<f64>,
     /// Whether each connection waits for an answer before it does the next action, and does not
@@ -44,7 +44,7 @@ impl Drive {
             return bad("a simulation needs at least 1 connection and 1 thread");
         }
         if self.rate.is_some_and(|rate| !(RATES.0..=RATES.1).contains(&rate)) {
-            return bad("a rate is a number of requests a second from 0.001 to 10 million");
+            return bad("a rate is a number of requests per second from 0.001 to 10 million");
         }
         if self.duration > DURATION_MAX {
             return bad("a run is at most a year long");

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::{Clock, Verb};
 
-/// Actions a second if nothing is asked for.
+/// Actions per second if nothing is asked for.
 const PER_SECOND: f64 = 1_000.0;
 /// What is done, and how often of a hundred.
 const MIX: [(Verb, f64); 3] =

@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use super::{Action, What, exponential};
 use crate::Population;
 
-/// Most requests a second that post stories. Where more stories are due, so many go in one request
+/// Most requests per second that post stories. Where more stories are due, so many go in one request
 /// that the generator does not take the machine from the server.
 const REQUESTS_PER_SECOND_MAX: f64 = 500.0;
 /// Reads of one friend's stories for each read of a stories home.
@@ -29,13 +29,13 @@ pub struct StoryLoad {
     pub stories: u32,
     /// How long a story lives, in seconds, at least 1.
     pub life_s: u32,
-    /// Reads of story homes a second by all people together; half as many are of the stories of
+    /// Reads of story homes per second by all people together; half as many are of the stories of
     /// one friend.
     pub homes_per_second: u32,
 }
 
 impl StoryLoad {
-    /// Reads of the stories of one friend a second by all people together.
+    /// Reads of the stories of one friend per second by all people together.
     pub(crate) fn story_reads_per_second(&self) -> f64 {
         f64::from(self.homes_per_second) * STORY_READS_PER_HOME
     }

@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::zipf::Zipf;
 use super::{Action, What, exponential};
 
-/// Operations a second if nothing is asked for.
+/// Operations per second if nothing is asked for.
 pub(crate) const PER_SECOND: f64 = 1_000.0;
 /// Items among which popularity is drawn before it is scattered.
 const ITEMS: u64 = 10_000_000_000;
@@ -144,7 +144,7 @@ fn fnv(number: u64) -> u64 {
     (hash as i64).unsigned_abs()
 }
 
-/// The operations of a workload, so many a second on average. Every `turn` inserts other keys.
+/// The operations of a workload, so many per second on average. Every `turn` inserts other keys.
 pub(crate) fn operate(
     load: KeyLoad,
     per_second: f64,

@@ -23,7 +23,7 @@ const KINDS: [&str; 7] = [
 /// A run of some kinds, so many of its sixty windows in; posts fail in the fifth.
 fn model(kinds: usize, windows: u32) -> Model {
     let plan = Plan {
-        title: "20,000 people with 2,400,000 follows".to_owned(),
+        title: "20,000 users with 2,400,000 follows".to_owned(),
         duration: Duration::from_secs(60),
         window: Duration::from_secs(1),
         kinds: KINDS[..kinds].to_vec(),
@@ -70,14 +70,17 @@ fn check(model: &Model, (width, height): (u16, u16), parts: &[&str]) {
 
 #[test]
 fn everything_of_a_run_is_on_a_screen_of_any_usual_size() {
-    for size in [(80, 24), (120, 40), (200, 60)] {
-        let of_run = ["20,000 people with", "open loop", "12 s of 60 s", "q or Ctrl-C stop"];
+    for size in [(60, 24), (80, 24), (120, 40), (200, 60)] {
+        let of_run = ["20,000 users with", "open loop", "12 s of 60 s", "q or Ctrl-C stop"];
         check(&model(3, 12), size, &of_run);
-        check(&model(3, 12), size, &["Requests a second: 300", "p50 1.50 ms, p99 40", " 60 s"]);
+        check(&model(3, 12), size, &["Requests per second: 300", "p50 1.50 ms, p99 40", " 60 s"]);
         check(&model(3, 12), size, &["delivery p99 8.50", "memory 293 MB", "cores 0.620"]);
-        check(&model(3, 12), size, &["scheduling delay p99 250", "p99 of all", "1,200", "3,600"]);
+        check(&model(3, 12), size, &["scheduling delay p99 250 \u{b5}s", "1,200", "3,600"]);
         check(&model(7, 12), size, &KINDS);
     }
+    check(&model(3, 12), (79, 24), &["p99 of all"]);
+    // Nothing is cut at the least width: the last column is there in full.
+    check(&model(3, 12), (60, 24), &["errors\"", "p50 1.50 ms, p99 40.0 ms"]);
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl Loading {
         let done = AtomicU64::new(0);
         let people = self.scenario.people.into();
         if people > 0 {
-            with_progress("people", people, &done, self.register(&done)).await?;
+            with_progress("users", people, &done, self.register(&done)).await?;
         }
         if let Some(load) = self.scenario.keys {
             let done = Arc::new(AtomicU64::new(0));
