@@ -8,20 +8,20 @@ use anyhow::Context as _;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-/// What a server is started for.
+/// Why a server is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To be used.
+    /// For users of the demo.
     Demo,
     /// To be driven and measured by this process.
     Simulation {
-        /// Whether something is drawn on the terminal, over which nobody else may write.
+        /// Whether a dashboard is on the terminal, so that nothing else may be written to it.
         drawn: bool,
     },
 }
 
-/// How much a server that is simulated yields to whoever drives it, which represents other machines: on
-/// one that is busy to the last the driver would else be late, and its lateness pass for the server's.
+/// How much a server yields to the load generator, which represents other machines: on a machine without
+/// idle time the generator would otherwise be late, and its delay would count as the server's.
 const NICENESS: &str = "5";
 
 /// A `roost serve` in open mode on a temporary directory. Ends when dropped.
@@ -78,7 +78,7 @@ impl RunningServer {
     }
 }
 
-/// This program, which yields to us if it is simulated and the system has `nice`.
+/// This program, at a lower priority if it is driven and the system has `nice`.
 fn command(purpose: Purpose) -> anyhow::Result<Command> {
     let program = std::env::current_exe()?;
     let paths = std::env::var_os("PATH").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `roost serve`: opens the node, binds, serves, and closes in good order.
+//! `roost serve`: opens the node, binds, serves, and shuts down in order.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -31,8 +31,8 @@ const READS_MAX: usize = 64;
 /// Every request needs `Authorization: Bearer KEY`. A key in the environment variable ROOST_KEY is
 /// accepted as well, with all scopes, and is not stored.
 ///
-/// A flag goes before its environment variable, that before the configuration file (the same
-/// names, for example `fsync-interval = "1s"`), that before the default.
+/// A flag overrides its environment variable, which overrides the configuration file (the same names, for
+/// example `fsync-interval = "1s"`), which overrides the default.
 #[derive(Args)]
 pub(crate) struct Serve {
     /// Configuration file in TOML
@@ -55,7 +55,7 @@ impl Serve {
             anyhow::ensure!(
                 !open || listen.ip().is_loopback(),
                 "--open asks for no key, so it serves loopback addresses only, not {listen}; \
-                 listen on 127.0.0.1 or leave --open out"
+                 listen on 127.0.0.1 or remove --open"
             );
         }
         let memory = settings.memory()?;

@@ -33,9 +33,9 @@ pub(crate) enum Timeline {
 impl fmt::Display for Timeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Timeline::Home(person) => write!(f, "the home of person {person}"),
-            Timeline::Posts(person) => write!(f, "the posts of person {person}"),
-            Timeline::Mentions(person) => write!(f, "the mentions of person {person}"),
+            Timeline::Home(person) => write!(f, "the home timeline of user {person}"),
+            Timeline::Posts(person) => write!(f, "the posts of user {person}"),
+            Timeline::Mentions(person) => write!(f, "the mentions of user {person}"),
         }
     }
 }

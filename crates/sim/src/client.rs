@@ -36,7 +36,7 @@ pub enum ClientError {
     #[error("connection: {0}")]
     Transport(#[from] io::Error),
     /// The server closed the connection before the answer was over.
-    #[error("the server closed the connection before the answer was over")]
+    #[error("the server closed the connection before the end of the answer")]
     Closed,
     /// What came is not an HTTP/1.1 answer.
     #[error("malformed answer: {0}")]

@@ -69,7 +69,7 @@ impl Population {
     pub fn friends(people: u32, each: u32, seed: u64) -> Population {
         assert!(
             u32::try_from(u64::from(people) * u64::from(each)).is_ok(),
-            "{people} users with {each} friends each are more than a population may have"
+            "{people} users with {each} friends each are more than a population can have"
         );
         friends::deal(people, each, &mut StdRng::seed_from_u64(seed))
     }

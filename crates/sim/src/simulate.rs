@@ -95,10 +95,10 @@ pub enum SimError {
     #[error("cannot use the server")]
     Server(#[from] LoadError),
     /// The simulation was cut short before there was anything to sum up.
-    #[error("interrupted before the run began")]
+    #[error("interrupted before the run started")]
     Interrupted,
     /// The outcome cannot be written.
-    #[error("cannot write the outcome")]
+    #[error("cannot write the results")]
     Write(#[from] io::Error),
 }
 
@@ -226,22 +226,22 @@ fn check(options: &SimulateOptions) -> Result<(), SimError> {
         return bad(fault);
     }
     if options.drawings.as_ref().is_some_and(|drawings| drawings.references.is_empty()) {
-        return bad("drawings are made of at least 1 reference".to_owned());
+        return bad("at least 1 reference drawing is needed".to_owned());
     }
     if options.keys.is_some_and(|keys| keys.records == 0 || keys.value_bytes == 0) {
-        return bad("there is at least 1 record, of at least 1 byte".to_owned());
+        return bad("at least 1 record of at least 1 byte is needed".to_owned());
     }
     if let Some(StoryLoad { friends, stories, life_s, .. }) = options.stories {
         let friends_max = FRIENDS_MAX.min(options.making.people - 1);
         if options.graph.is_none() && !(1..=friends_max).contains(&friends) {
-            return bad(format!("everybody can have 1 to {friends_max} friends, not {friends}"));
+            return bad(format!("a user can have 1 to {friends_max} friends, not {friends}"));
         }
         if stories == 0 || u64::from(options.making.people) * u64::from(stories) > STORIES_MAX {
             let people = options.making.people;
             return bad(format!("{people} users cannot have {stories} stories each"));
         }
         if life_s == 0 {
-            return bad("a story lives at least 1 s".to_owned());
+            return bad("the TTL of a story is at least 1 s".to_owned());
         }
     }
     Ok(())

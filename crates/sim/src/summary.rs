@@ -249,14 +249,17 @@ impl fmt::Display for Correctness {
         if *pages == 0 {
             return writeln!(f, "correctness: no timeline could be read");
         }
-        write!(f, "correctness: {posts} posts on {pages} pages, {readers} homes in full: ")?;
+        write!(
+            f,
+            "correctness: {posts} posts on {pages} pages, {readers} home timelines in full: "
+        )?;
         if self.faults() == 0 {
-            return writeln!(f, "all there once, in order, and nothing else");
+            return writeln!(f, "complete, in order, without duplicates or strangers");
         }
         let unexpected = self.unexpected;
         writeln!(
             f,
-            "{missing} MISSING, {doubled} DOUBLED, {out_of_order} OUT OF ORDER, {unexpected} \
+            "{missing} MISSING, {doubled} DUPLICATE, {out_of_order} OUT OF ORDER, {unexpected} \
              UNEXPECTED"
         )?;
         self.examples.iter().try_for_each(|example| writeln!(f, "  {example}"))
@@ -268,7 +271,7 @@ impl fmt::Display for StoriesSummary {
         let StoriesSummary { stories_each, story_life_s, stories_per_request, .. } = self;
         writeln!(
             f,
-            "{stories_each} stories each that live {story_life_s} s; due per second: {:.1} stories \
+            "{stories_each} live stories of each user with a TTL of {story_life_s} s; due per second: {:.1} stories \
              ({stories_per_request} a request), {:.1} story homes, {:.1} story reads",
             self.stories_due_per_second, self.homes_due_per_second, self.story_reads_due_per_second
         )
@@ -295,7 +298,7 @@ impl fmt::Display for Summary {
         if let Some(FeedSummary { posts_by_top_twentieth, .. }) = &self.feed {
             writeln!(
                 f,
-                "the busiest 5 % of users wrote {posts_by_top_twentieth:.1} % of the posts"
+                "the most active 5 % of users wrote {posts_by_top_twentieth:.1} % of the posts"
             )?;
         }
         if let Some(stories) = &self.stories {

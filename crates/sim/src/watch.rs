@@ -80,7 +80,7 @@ impl fmt::Display for Delivery {
         let Delivery { samples, p50_ms, p99_ms, max_ms } = self;
         write!(
             f,
-            "seen in a follower's home p50 {p50_ms:.2} p99 {p99_ms:.2} max {max_ms:.2} ms after it \
+            "seen in a follower's home timeline p50 {p50_ms:.2} p99 {p99_ms:.2} max {max_ms:.2} ms after it \
              was accepted ({samples} samples)"
         )
     }

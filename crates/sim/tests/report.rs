@@ -116,7 +116,7 @@ fn every_kind_has_its_row_and_its_plots() {
 }
 
 #[test]
-fn what_was_done_is_told_once_and_what_was_not_is_not() {
+fn what_was_done_is_reported_once_and_what_was_not_is_not() {
     let (mut summary, recording) = sample::run(1, 1, 3);
     summary.keys = Some(KeyLoad::default());
     let (page, _) = written(&summary, &recording, "roost simulate");

@@ -347,7 +347,7 @@ async fn a_server_that_is_wrong_is_found_out() {
 }
 
 #[tokio::test]
-async fn a_simulation_of_stories_makes_friends_and_tells_again_what_vanishes() {
+async fn a_simulation_of_stories_makes_friends_and_posts_expired_stories_again() {
     let (target, world) = serve().await;
     let options = SimulateOptions {
         making: Making::of(100, 4),
@@ -412,7 +412,7 @@ async fn a_graph_from_a_file_is_loaded_in_both_directions() {
 }
 
 #[tokio::test]
-async fn what_prevents_a_simulation_is_told() {
+async fn what_prevents_a_simulation_is_reported() {
     let check = async |options: SimulateOptions, expect: &str| {
         let error = run(options).await.0.expect_err("no simulation");
         let source = std::error::Error::source(&error).map(ToString::to_string);
@@ -464,7 +464,7 @@ async fn a_simulation_cancelled_before_its_run_says_so() {
 }
 
 #[tokio::test]
-async fn what_prevents_a_drive_is_told() {
+async fn what_prevents_a_drive_is_reported() {
     let check = async |drive: Drive, expect: &str| {
         let (target, _) = serve().await;
         let (_cancel, cancelled) = watch::channel(false);
@@ -480,7 +480,7 @@ async fn what_prevents_a_drive_is_told() {
     let year = Duration::from_secs(1_000_000_000);
     check(Drive { duration: year, ..drive() }, "at most a year").await;
     check(Drive { flash: Some(year), ..drive() }, "after the end").await;
-    check(Drive { rate: Some(5.0), closed: true, ..drive() }, "in a closed loop").await;
+    check(Drive { rate: Some(5.0), closed: true, ..drive() }, "closed loop takes no rate").await;
 }
 
 /// Accepts encrypted connections, with the certificate of the fixture for `localhost`.

@@ -29,7 +29,7 @@ pub(super) async fn find(
         "{}, and a fifth as long before each to warm up",
         search.trials().describe(drive.duration)
     );
-    let people = simulation.scenario();
+    let scenario = simulation.scenario();
     let mut simulated = SimulatedTrials { simulation: &mut simulation, drive, cancel };
     let mut report = |step: &capacity::Step<'_>| println!("{step}");
     let found = capacity::find(&mut simulated, &slo, &search, &mut report).await?;
@@ -39,7 +39,7 @@ pub(super) async fn find(
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if let Some(path) = &simulate.html {
-        sim::report::write_capacity(path, &found, &people, &command_line())
+        sim::report::write_capacity(path, &found, &scenario, &command_line())
             .with_context(|| format!("cannot write {}", path.display()))?;
         println!("report: {}", path.display());
     }

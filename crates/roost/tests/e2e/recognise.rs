@@ -17,7 +17,7 @@ fn seven() -> knn::Bits {
 }
 
 #[test]
-fn drawings_in_files_are_told_and_shown() {
+fn drawings_in_files_are_reported_and_shown() {
     let directory = tempfile::tempdir().unwrap();
     let (text, png) = (directory.path().join("seven.txt"), directory.path().join("seven.png"));
     let drawing = seven();
@@ -40,7 +40,7 @@ fn drawings_in_files_are_told_and_shown() {
 }
 
 #[test]
-fn files_that_are_no_drawings_are_told_by_name() {
+fn files_that_are_no_drawings_are_reported_by_name() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("wrong");
     for (contents, why) in [

@@ -118,7 +118,7 @@ fn sigterm_under_load_loses_nothing_and_the_next_start_has_nothing_to_replay() {
     assert_eq!(ended.status.code(), Some(0), "{ended:#?}");
 
     let server = Server::open(data.path(), &[]);
-    let line = server.process.logged("recovered").expect("a start tells what it recovered");
+    let line = server.process.logged("recovered").expect("a start logs what it recovered");
     let line: Value = serde_json::from_str(&line).expect("a log that nobody watches is JSON");
     assert_eq!((&line["replayed"], &line["level"]), (&0.into(), &"INFO".into()), "{line}");
     let mut client = server.client();
@@ -144,7 +144,7 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
         let mut flags: Vec<&str> = ended
             .out
             .lines()
-            // What is told of a setting is indented further, and may begin with another's name.
+            // The description of a setting is indented further, and may begin with another's name.
             .filter(|line| line.trim_start().starts_with('-') && !line.starts_with("        "))
             .map(str::trim_start)
             .filter_map(|line| line.split(['[', ' ']).find_map(|word| word.strip_prefix("--")))

@@ -17,7 +17,7 @@ fn assert_ran(ended: &Ended) {
 }
 
 #[test]
-fn a_simulation_tells_its_tables_and_writes_them_as_json() {
+fn a_simulation_reports_its_tables_and_writes_them_as_json() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("summary.json");
     let arguments = ["simulate", "--users", "300", "--load", "heavy", "--duration", "1s", "--json"];
@@ -48,7 +48,7 @@ fn a_simulation_tells_its_tables_and_writes_them_as_json() {
 }
 
 #[test]
-fn a_simulation_of_the_recogniser_tells_percentiles_and_processor_use() {
+fn a_simulation_of_the_recogniser_reports_percentiles_and_processor_use() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("summary.json");
     let arguments = ["simulate", "--profile", "recognise", "--rate", "200", "--duration", "1s"];
@@ -68,7 +68,7 @@ fn a_simulation_of_the_recogniser_tells_percentiles_and_processor_use() {
 }
 
 #[test]
-fn a_simulation_of_stories_tells_reads_and_sums_up() {
+fn a_simulation_of_stories_reports_reads_and_sums_up() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("summary.json");
     let small = ["--users", "60", "--friends", "4", "--stories", "2", "--life", "1"];
@@ -109,10 +109,10 @@ fn every_workload_of_ycsb_runs_without_errors() {
         assert!(ended.out.contains(&title) && ended.out.contains("no errors"), "{}", ended.out);
         let summary: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         assert_eq!((&summary["ycsb"], &summary["records"]), (&ycsb.into(), &1000.into()));
-        let told = summary["kinds"].as_array().unwrap();
-        let names: Vec<_> = told.iter().filter_map(|kind| kind["kind"].as_str()).collect();
+        let kinds_of_run = summary["kinds"].as_array().unwrap();
+        let names: Vec<_> = kinds_of_run.iter().filter_map(|kind| kind["kind"].as_str()).collect();
         assert_eq!(names, kinds, "{ycsb}");
-        assert!(told[0]["count"].as_u64() > Some(50), "{ycsb}: {summary:#}");
+        assert!(kinds_of_run[0]["count"].as_u64() > Some(50), "{ycsb}: {summary:#}");
     }
 }
 

@@ -105,7 +105,7 @@ impl Api for Roost {
 
     fn first_refusal(&self, body: &[u8]) -> String {
         let refusal = results(body).find_map(Result::err);
-        refusal.map_or_else(|| "the answer ended too early".to_owned(), |error| error.to_string())
+        refusal.map_or_else(|| "the answer ended early".to_owned(), |error| error.to_string())
     }
 
     fn posted(&self, body: &[u8]) -> Option<Entry> {
@@ -213,20 +213,20 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_a_batch_tells_what_is_done_and_what_is_not() {
+    fn the_answer_to_a_batch_reports_what_is_done_and_what_is_not() {
         let roost = roost();
         let check = |status: u16, body: &str, count: u64, done: u64, refusal: &str| {
             let response = Response { status, body: body.as_bytes() };
             assert_eq!(roost.done_in(&response, count), done, "{status} {body}");
             assert_eq!(roost.first_refusal(response.body), refusal, "{body}");
         };
-        let (done, early) = ("{\"ok\":true,\"id\":\"1\"}\n", "the answer ended too early");
+        let (done, early) = ("{\"ok\":true,\"id\":\"1\"}\n", "the answer ended early");
         let refused = "{\"ok\":false,\"error\":\"x\",\"message\":\"y\"}";
         check(200, &done.repeat(2), 2, 2, early);
         check(200, "{\"id\": \"1\", \"ok\": true}\n{\"ok\":true}", 2, 2, early);
         check(200, &format!("{done}{refused}\n{done}"), 3, 2, "command 1 was refused: x: y");
         check(200, done, 2, 1, early);
-        check(200, "x", 2, 0, "malformed answer: a result that is not one");
+        check(200, "x", 2, 0, "malformed answer: a malformed result");
         check(503, done, 2, 0, early);
         // A single thing has an answer of its own kind.
         check(201, "", 1, 1, early);

@@ -109,7 +109,7 @@ fn some_repeats_come_from_above_and_some_from_below() {
 fn a_server_that_fails_at_every_rate_holds_nothing() {
     let found = search(Search::default(), |_, rate| measures(false, rate));
     assert_eq!(found.finding, Finding::Nothing { rate_per_s: 1.0 });
-    assert_eq!(found.sentence(), "not even 1.00 requests/s hold with p99<50ms");
+    assert_eq!(found.sentence(), "not even 1.00 requests/s meet p99<50ms");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn nothing_is_claimed_beyond_what_the_generator_can_do() {
     };
     check(1e9, 9_000.0, 500.0, "holds at least 8,");
     check(1e9, 300.0, 500.0, "holds at least 29");
-    check(1e9, 0.5, 500.0, "nothing can be said about p99<50ms: at 1.00 requests/s");
+    check(1e9, 0.5, 500.0, "inconclusive about p99<50ms: at 1.00 requests/s");
     // The limit of the server lies below that of the generator, though a doubling leads over both.
     for limit in [5_000.0, 6_000.0, 7_000.0, 8_000.0] {
         let found = check(limit, 9_000.0, 500.0, "holds ");
@@ -194,7 +194,7 @@ fn a_trial_in_which_nothing_was_due_says_nothing() {
     });
     assert!(found.trials.iter().all(|trial| trial.verdict != Verdict::Holds), "{found:#?}");
     let sentence = found.sentence();
-    assert!(sentence.starts_with("nothing can be said about p99<50ms: at 1"), "{sentence}");
+    assert!(sentence.starts_with("inconclusive about p99<50ms: at 1"), "{sentence}");
     assert!(sentence.ends_with("nothing was due in the trial: it is too short"), "{sentence}");
 }
 
@@ -244,7 +244,7 @@ fn a_search_ends_with_the_error_of_a_trial() {
 }
 
 #[test]
-fn what_was_found_is_told_as_a_table_a_sentence_and_json() {
+fn what_was_found_is_reported_as_a_table_a_sentence_and_json() {
     let found = search(Search::default(), |_, rate| measures(rate < 9_800.0, rate));
     let reported = found.to_string();
     let lines: Vec<&str> = reported.lines().collect();
@@ -265,7 +265,7 @@ fn what_was_found_is_told_as_a_table_a_sentence_and_json() {
 }
 
 #[test]
-fn a_rate_is_told_in_three_digits() {
+fn a_rate_is_reported_in_three_digits() {
     let check = |per_s: f64, reported: &str| assert_eq!(text::rate(per_s), reported);
     check(0.0, "0");
     check(3.217, "3.22");
@@ -338,7 +338,7 @@ fn intervals_of_searches_hold_the_truth_at_their_rate() {
 }
 
 #[test]
-fn a_server_decided_by_chance_over_a_wide_range_is_told_a_little_too_surely() {
+fn a_server_decided_by_chance_over_a_wide_range_is_reported_a_little_too_surely() {
     for (slope, coverage_min) in [(0.1, 0.91), (0.2, 0.85)] {
         let Searches { coverage, bias, others } = searches(2_000, 5, slope, 0.05);
         let case = format!(

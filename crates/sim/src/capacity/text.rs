@@ -39,7 +39,7 @@ impl Trial {
         let measures = &self.measures;
         match self.verdict {
             Verdict::Holds => "holds".to_owned(),
-            Verdict::Unknown => format!("says nothing: {}", measures.inconclusive.join("; ")),
+            Verdict::Unknown => format!("inconclusive: {}", measures.inconclusive.join("; ")),
             Verdict::Fails if measures.faults > 0 => {
                 format!("fails: {} faults in timelines", units::count(measures.faults))
             }
@@ -93,10 +93,10 @@ impl Capacity {
                 format!("holds at least {} requests/s with {slo}: {why}", rate(*rate_per_s))
             }
             Finding::AtLeast { why, .. } => {
-                format!("nothing can be said about {slo}: {why}")
+                format!("inconclusive about {slo}: {why}")
             }
             Finding::Nothing { rate_per_s } => {
-                format!("not even {} requests/s hold with {slo}", rate(*rate_per_s))
+                format!("not even {} requests/s meet {slo}", rate(*rate_per_s))
             }
             Finding::Unsteady { rate_per_s } => format!(
                 "no capacity with {slo} can be found: it moved by more than half within the search, \

@@ -41,7 +41,7 @@ pub enum TlsError {
     #[error("{0:?} is no name of a server")]
     Name(String),
     /// The file of certificates cannot be read.
-    #[error("it has no certificates in PEM form: {0}")]
+    #[error("no certificates in PEM form: {0}")]
     File(String),
     /// This system has no certificates of authorities.
     #[error("this system has no certificates of authorities; name a file of them")]

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_many_neighbours_is_told_from_some_of_them() {
+    fn the_clustering_of_many_neighbours_is_estimated_from_some() {
         // Everybody follows everybody after them but for odd people among each other.
         let follows: Vec<Vec<u32>> = (0..400_u32)
             .map(|a| (a + 1..400).filter(|b| a % 2 == 0 || b % 2 == 0).collect())

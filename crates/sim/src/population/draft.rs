@@ -107,7 +107,7 @@ pub(crate) fn offsets(lengths: &[u32]) -> Vec<u32> {
     offsets.push(end);
     for &length in lengths {
         let Some(next) = end.checked_add(length) else {
-            panic!("more follows than a population may have");
+            panic!("more follows than a population can have");
         };
         end = next;
         offsets.push(end);

@@ -59,7 +59,7 @@ fn parse_line(line: &str) -> Result<Option<(u32, u32)>, String> {
     };
     let (a, b) = (person(a)?, person(b)?);
     if a == b {
-        return Err(format!("person {a} is joined to themselves"));
+        return Err(format!("user {a} is connected to themselves"));
     }
     Ok(Some((a, b)))
 }
@@ -102,6 +102,6 @@ mod tests {
         check("0 x", "line 1 of the graph: \"x\" is not a number from 0 to 9999999");
         check("\n0 -1", "line 2 of the graph: \"-1\" is not a number from 0 to 9999999");
         check("0 10000000", "line 1 of the graph: \"10000000\" is not a number from 0 to 9999999");
-        check("0 1\n5 5", "line 2 of the graph: person 5 is joined to themselves");
+        check("0 1\n5 5", "line 2 of the graph: user 5 is connected to themselves");
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn document(title: &str, body: &str) -> String {
 /// The sections with plots.
 fn drawn(summary: &Summary, recording: &Recording) -> String {
     if recording.windows().is_empty() {
-        return sections::section("Over time", "<p>Nothing was measured, so nothing is drawn.</p>");
+        return sections::section("Over time", "<p>Nothing was measured.</p>");
     }
     let from = if summary.closed { "when it was sent" } else { "when it was due" };
     let latency = format!(

@@ -88,7 +88,7 @@ fn mark(trial: &Trial, at: (f64, f64)) -> Mark {
     let label = match trial.verdict {
         Verdict::Holds => "holds",
         Verdict::Fails => "fails",
-        Verdict::Unknown => "says nothing",
+        Verdict::Unknown => "inconclusive",
     };
     let part = trial.repeat.map_or_else(|| "climb".to_owned(), |repeat| format!("repeat {repeat}"));
     let (asked, done) = (rate(trial.rate_per_s), rate(trial.measures.done_per_s));

@@ -240,7 +240,7 @@ async fn a_server_that_never_answers_looks_slow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn windows_tell_everything_once() {
+async fn windows_report_everything_once() {
     let outcome = drive(Answering::With(200), 10, 2, None).await;
     let counts: Vec<u64> = outcome.windows.iter().map(|window| window.kinds[1].count).collect();
     assert_eq!(counts.iter().sum::<u64>(), 99);

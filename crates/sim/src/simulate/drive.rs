@@ -50,10 +50,10 @@ impl Drive {
             return bad("a run is at most a year long");
         }
         if self.flash.is_some_and(|flash| flash >= self.duration) {
-            return bad("the flash comes after the end of the run");
+            return bad("--flash is after the end of the run");
         }
         if self.closed && (self.rate.is_some() || self.day.is_some() || self.flash.is_some()) {
-            return bad("in a closed loop nothing has a time: no rate, no day and no flash");
+            return bad("a closed loop takes no rate, no day and no flash");
         }
         Ok(())
     }

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_tells_of_all_windows_of_three_seconds() {
+    fn a_line_reports_of_all_windows_of_three_seconds() {
         assert_eq!(
             reported(1.0, &[1, 1, 4, 2, 2, 2], |_, _| {}),
             "    3 s  posts 3 (1/s, p50 1.00 p99 4.00 ms)  errors 0\n    \
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_at_the_end_is_told_unless_nothing_happened() {
+    fn what_is_left_at_the_end_is_reported_unless_nothing_happened() {
         let ends = |text: &str| {
             let end = |line: &str| line.trim_start().split_once(' ').unwrap().0.parse().unwrap();
             text.lines().map(end).collect::<Vec<u32>>()
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_delivery_and_memory_are_told_when_known() {
+    fn errors_delivery_and_memory_are_reported_when_known() {
         let line = reported(1.0, &[1, 1, 1], |at, window| {
             window.kinds[0].errors = at as u64;
             let p99_ms = [5.0, 9.0, 0.0][at];

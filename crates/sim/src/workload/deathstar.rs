@@ -1,6 +1,6 @@
 //! The mix that DeathStarBench drives its social network with (Gan and others, "An Open-Source
 //! Benchmark Suite for Microservices", 2019; `mixed-workload.lua`): 60 % home timelines, 30 % user
-//! timelines, 10 % posts, by anybody with equal chance.
+//! timelines, 10 % posts, by random users with equal chance.
 
 use std::ops::Range;
 

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_tells_each_story_once_in_each_life() {
+    fn every_story_is_posted_once_in_each_life() {
         let check = |people, stories, life_s: u32, per_request| {
             let schedule = schedule(people, stories, life_s);
             assert_eq!(schedule.per_request(), per_request, "{people} x {stories} / {life_s} s");
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn stories_that_stand_at_the_start_live_until_they_are_told_again() {
+    fn stories_at_the_start_live_until_they_are_posted_again() {
         let schedule = schedule(40, 5, 9);
         let initial: Vec<(u32, u64)> = schedule.initial().collect();
         assert_eq!(initial.len() as u64, schedule.stories());

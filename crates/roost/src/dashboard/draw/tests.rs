@@ -84,14 +84,14 @@ fn everything_of_a_run_is_on_a_screen_of_any_usual_size() {
 }
 
 #[test]
-fn errors_are_told_once_there_are_any() {
+fn errors_are_reported_once_there_are_any() {
     let before = screen(&model(2, 4), 80, 24);
     assert!(!before.contains(" requests "), "no legend for a line alone:\n{before}");
     check(&model(2, 5), (80, 24), &["requests", "errors", " 7 "]);
 }
 
 #[test]
-fn a_run_that_has_not_begun_or_tells_little_has_a_screen() {
+fn a_run_that_has_not_begun_or_reports_little_has_a_screen() {
     check(&model(3, 0), (80, 24), &["0 s of 60 s", "delivery p99 -", "memory -", "cores -"]);
     check(&model(0, 0), (80, 24), &["0 s of 60 s"]);
 }

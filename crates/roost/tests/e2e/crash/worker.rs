@@ -210,7 +210,7 @@ impl Worker {
         assert!(self.people.insert(id, person).is_none(), "{id} was given out twice");
     }
 
-    /// Checks what an answer tells of a post or a story; gives its id.
+    /// Checks the answer about a post or a story; returns its id.
     fn check_published(&self, draft: &Draft, answer: &Value) -> u64 {
         let (author, post) = Post::read(answer);
         assert_eq!((author, &post), (draft.author, &draft.post(post.id)));

@@ -66,7 +66,7 @@ impl Person {
 pub(crate) struct World(pub(crate) BTreeMap<u32, Person>);
 
 impl Post {
-    /// A post or a story as JSON tells it, and the number of its author.
+    /// A post or a story from JSON, and the number of its author.
     pub(crate) fn read(json: &Value) -> (u32, Self) {
         let person = |person: &Value| number(&person["id"]) as u32;
         let post = Self {
@@ -93,7 +93,7 @@ impl World {
         self.0.iter().filter_map(befriends).chain(befriended).collect()
     }
 
-    /// The stories a person's friends have told, newest first.
+    /// The stories of a user's friends, newest first.
     fn stories_home(&self, reader: u32) -> Vec<u64> {
         let friends = self.friends(reader);
         let stories = friends.iter().flat_map(|friend| &self.0[friend].stories);

@@ -168,7 +168,7 @@ fn take_lines(
     }
     begun.extend_from_slice(data);
     if begun.len() > LINE_BYTES_MAX {
-        return Err(ClientError::Malformed("endless result line").into());
+        return Err(ClientError::Malformed("a result line without end").into());
     }
     Ok(())
 }
@@ -202,12 +202,12 @@ pub(crate) fn parse_result(line: &[u8], number: u64) -> Result<Option<u64>, Load
         Ok(CommandResult { ok: true, id, .. }) => match id.map(|id| id.parse()) {
             None => Ok(None),
             Some(Ok(id)) => Ok(Some(id)),
-            Some(Err(_)) => Err(ClientError::Malformed("an id that is no number").into()),
+            Some(Err(_)) => Err(ClientError::Malformed("an id that is not a number").into()),
         },
         Ok(CommandResult { error, message, .. }) => {
             Err(LoadError::Command { number, error, message })
         }
-        Err(_) => Err(ClientError::Malformed("a result that is not one").into()),
+        Err(_) => Err(ClientError::Malformed("a malformed result").into()),
     }
 }
 
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_tells_success_with_or_without_an_id_or_the_refusal() {
+    fn a_result_reports_success_with_or_without_an_id_or_the_refusal() {
         let check = |line: &str, expect: Result<Option<u64>, &str>| {
             let reported = parse_result(line.as_bytes(), 3).map_err(|error| error.to_string());
             assert_eq!(reported, expect.map_err(str::to_owned), "{line}");
@@ -231,13 +231,13 @@ mod tests {
         check(r#"{"ok":true}"#, Ok(None));
         check(r#"{"ok":true,"id":"12"}"#, Ok(Some(12)));
         check(r#"{"id": "12", "ok": true}"#, Ok(Some(12)));
-        check(r#"{"ok":true,"id":"x"}"#, Err("malformed answer: an id that is no number"));
+        check(r#"{"ok":true,"id":"x"}"#, Err("malformed answer: an id that is not a number"));
         check(r#"{ "ok": true, "new": 1 }"#, Ok(None));
         let refused = "command 3 was refused: self_follow: nobody follows themselves";
         let line = r#"{"ok":false,"error":"self_follow","message":"nobody follows themselves"}"#;
         check(line, Err(refused));
-        check("{}", Err("malformed answer: a result that is not one"));
-        check("", Err("malformed answer: a result that is not one"));
+        check("{}", Err("malformed answer: a malformed result"));
+        check("", Err("malformed answer: a malformed result"));
     }
 
     #[test]

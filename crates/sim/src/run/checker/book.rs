@@ -27,9 +27,9 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Fault::Missing => "missing",
-            Fault::Doubled => "there twice",
+            Fault::Doubled => "duplicate",
             Fault::OutOfOrder => "out of order",
-            Fault::Unexpected => "not to be expected",
+            Fault::Unexpected => "unexpected",
         })
     }
 }
