@@ -156,7 +156,7 @@ const EXAMPLES: &str = "Examples:
   The most followed user posts after 30 s, and all followers read:
     roost simulate --users 100000 --flash 30s
   A key-value load against another server:
-    ROOST_TARGET_KEY=... roost simulate --target http://10.0.0.5:8998 --profile buckets --ycsb b --rate 5000";
+    ROOST_TARGET_KEY=... roost simulate --target https://feeds.example --profile buckets --ycsb b";
 
 /// The two loads of the old report.
 #[derive(Clone, Copy, ValueEnum)]
