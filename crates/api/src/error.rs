@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use edge::{LineGate, ReadError, Scope};
 use feed::keys::KeyRefusal;
 use feed::{Refusal, limits};
-use node::SubmitError;
+use node::{SubmitError, TooManySnapshots};
 use serde::Serialize;
 
 /// Longest message in bytes: some quote input.
@@ -186,9 +186,11 @@ impl From<Refusal> for Problem {
             | Refusal::StoryNotFound
             | Refusal::SampleNotFound => StatusCode::NOT_FOUND,
             Refusal::HandleTaken | Refusal::SampleBuiltIn => StatusCode::CONFLICT,
-            Refusal::Full | Refusal::SetFull | Refusal::TooManyLabels | Refusal::TooManySets => {
-                StatusCode::INSUFFICIENT_STORAGE
-            }
+            Refusal::Full
+            | Refusal::SetFull
+            | Refusal::TooManyLabels
+            | Refusal::TooManySets
+            | Refusal::SamplesFull => StatusCode::INSUFFICIENT_STORAGE,
             Refusal::BadHandle
             | Refusal::BadName
             | Refusal::BadBio
@@ -231,6 +233,12 @@ impl From<KeyRefusal> for Problem {
             | KeyRefusal::SameKey => (StatusCode::UNPROCESSABLE_ENTITY, "bad_value"),
         };
         Self::new(status, code, refusal.to_string())
+    }
+}
+
+impl From<TooManySnapshots> for Problem {
+    fn from(_: TooManySnapshots) -> Self {
+        Self::overloaded()
     }
 }
 

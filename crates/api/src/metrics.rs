@@ -154,6 +154,7 @@ impl Sampled {
             ("roost_log_bytes", "Bytes of the log that are kept", sizes.log_bytes),
             ("roost_store_bytes", "Bytes of the store on disk", sizes.store_bytes),
             ("roost_overlay_bytes", "Bytes of changes not yet in the store", sizes.overlay_bytes),
+            ("roost_sample_bytes", "Bytes of samples and snapshots of them", sizes.sample_bytes),
             ("roost_queued_commands", "Commands that wait for the writer", sizes.queued_commands),
             ("roost_active_timelines", "People whose home is in memory", views.active_timelines),
             ("roost_timeline_bytes", "Estimated bytes of those homes", views.timeline_bytes),

@@ -316,6 +316,9 @@ pub enum Refusal {
     /// The user has as many posts as anybody can.
     #[error("a user has at most {} posts; delete some first", limits::USER_POSTS_MAX)]
     TooManyPosts,
+    /// There is no memory for another sample. Decided before a command is logged, never when it is applied.
+    #[error("the server has no memory for more samples; delete some, or raise its --sample-memory")]
+    SamplesFull,
 }
 
 impl Refusal {
@@ -346,6 +349,7 @@ impl Refusal {
             Self::TooManyFollows => "too_many_follows",
             Self::TooManyFriends => "too_many_friends",
             Self::TooManyPosts => "too_many_posts",
+            Self::SamplesFull => "samples_full",
         }
     }
 }

@@ -56,10 +56,9 @@ pub const SWEEP_SECONDS_MAX: u64 = 4_096;
 pub const LABEL_BYTES_MAX: usize = 32;
 /// Longest name of a set of samples, in characters (ASCII, so also bytes).
 pub const SET_NAME_CHARS_MAX: usize = 64;
-/// Most sets of samples that were taught. A node holds all samples in memory, 140 bytes each: with all
-/// sets full 2.3 GB.
+/// Most sets of samples that were taught.
 pub const SAMPLE_SETS_MAX: usize = 16;
-/// Most samples that were taught to one set.
+/// Most samples that were taught to one set. A node holds all samples in memory and has a budget for them.
 pub const SET_SAMPLES_MAX: u32 = 1 << 20;
 /// Most different labels of the samples that were taught to one set.
 pub const SET_LABELS_MAX: u32 = 4_096;

@@ -39,6 +39,11 @@ impl Rows for MemoryRows {
         self.points.get(&(table, key)).cloned()
     }
 
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
+        let rows = self.points.range((table, 0)..=(table, u64::MAX));
+        rows.for_each(|((_, key), value)| each(*key, value));
+    }
+
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
         self.sets.get(&(table, owner, item)).copied()
     }

@@ -249,6 +249,9 @@ impl WalkLimit {
 pub trait Rows {
     /// The row `key` of `table`.
     fn point(&self, table: PointTable, key: u64) -> Option<Value>;
+    /// Hands every row of `table` to `each`, in the order of keys. One scan, however many there are: for
+    /// the start, while nothing changes.
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8]));
     /// The number beside `item` of `owner`, if it is a member.
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64>;
     /// Items of `owner` with their numbers, in the span's order.
@@ -274,6 +277,8 @@ pub trait Rows {
     fn load_key(&self, _space: Space, _key: &[u8]) -> bool {
         false
     }
+    /// A hint that the row of a key is looked up soon. Changes nothing.
+    fn prefetch_key(&self, _space: Space, _key: &[u8]) {}
     /// Rows of keys of `space` from `cursor` on, in an order of the store's own, and the cursor to go on
     /// from if there may be more. At most about as much as `limit` says, and never an endless loop: rows
     /// that exist all the while are met exactly once. The first cursor is 0.

@@ -3,6 +3,8 @@
 //! A key is read from memory without waiting for anybody: the overlays and the resident rows of the
 //! store. One that is in neither may be on the disk.
 
+use std::time::Duration;
+
 use feed::keys::{Bucket, KeyAnswer, KeyOp, KeyOps, KeyRow};
 use feed::{BucketId, BucketName, Facts, Lengths, Rows as _, WalkLimit};
 use parking_lot::RwLockReadGuard;
@@ -53,6 +55,8 @@ pub struct KeyReplies {
 /// Most bytes of keys and values that the reads of one transaction return.
 pub const READ_BYTES_MAX: usize = 64 << 20;
 
+/// Operations of more bytes than this are not looked through to tell whether memory knows their keys.
+const GLANCE_BYTES_MAX: usize = 64 << 10;
 /// Buckets whose names are kept at hand.
 const NAMES: usize = 65_536;
 
@@ -115,6 +119,13 @@ impl<'a> Keys<'a> {
         }
     }
 
+    /// A hint that a key is read soon: its row may be on the way into the processor's cache until then.
+    pub fn prefetch(&self, bucket: BucketId, key: &[u8]) {
+        if let Some(bucket) = self.store.bucket(bucket) {
+            self.store.prefetch_key(bucket.space, key);
+        }
+    }
+
     /// A key. May read the disk.
     #[must_use]
     pub fn row(&self, bucket: BucketId, key: &[u8]) -> Option<KeyRow> {
@@ -170,11 +181,25 @@ impl Node {
         Keys::at(&self.shared.store, self.shared.time.now_ms())
     }
 
+    /// Keys as they are now, at the latest time that anybody was told: for callers who have just read the
+    /// clock ([`Node::keys`]). What expired for somebody has expired here, and what the writer did later is
+    /// no older than this time.
+    #[must_use]
+    pub fn keys_at_last_time(&self) -> Keys<'_> {
+        Keys::at(&self.shared.store, self.shared.time.last_ms())
+    }
+
     /// Keeps the writer from changing keys, so that what is read of several belongs together. To be held
     /// for a moment, and not while reading the disk.
     #[must_use]
     pub fn steady(&self) -> Steady<'_> {
         Steady(self.shared.steady.read())
+    }
+
+    /// The same, if the writer lets it within so long.
+    #[must_use]
+    pub fn try_steady(&self, patience: Duration) -> Option<Steady<'_>> {
+        self.shared.steady.try_read_for(patience).map(Steady)
     }
 
     /// The bucket of this name, if memory knows of one. Never waits for a disk.
@@ -213,6 +238,9 @@ impl Node {
     /// is applied with nothing of others in between. `reads` belong to a submission that is one
     /// transaction, and are in the order of their places.
     ///
+    /// The writer reads what memory does not know of them from disk, while everybody's changes wait: if they
+    /// [may need the disk](Node::may_need_disk), [load](Node::load_keys) them before.
+    ///
     /// # Errors
     /// [`SubmitError`]; none of the operations has happened then.
     ///
@@ -234,6 +262,34 @@ impl Node {
     pub fn takes_long(&self, op: &KeyOp<'_>) -> bool {
         let cost = op.known_cost().unwrap_or_else(|| op.cost(&self.keys()));
         cost.work > PLAIN_WORK_MAX
+    }
+
+    /// Whether operations may look up keys that only the disk knows. Never waits for a disk.
+    #[must_use]
+    pub fn may_need_disk(&self, ops: &KeyOps) -> bool {
+        if !Facts::new(&self.shared.store).has_cold_keys() {
+            return false;
+        }
+        let keys = self.keys();
+        let mut unknown = ops.bytes() > GLANCE_BYTES_MAX;
+        let mut ops = ops.iter();
+        while let Some(op) = ops.next().filter(|_| !unknown) {
+            op.each_key(&mut |bucket, key| {
+                unknown = unknown || keys.try_row(bucket, key) == Found::Unknown;
+            });
+        }
+        unknown
+    }
+
+    /// Brings what operations look up into memory, so that the writer need not read it from disk; also that
+    /// a key does not exist. May block.
+    pub fn load_keys(&self, ops: &KeyOps) {
+        let facts = Facts::new(&self.shared.store);
+        for op in ops.iter() {
+            op.each_key(&mut |bucket, key| {
+                let _was_cold = facts.load_key(bucket, key);
+            });
+        }
     }
 
     /// As [`Node::submit_keys`], but waits for room instead of reporting [`SubmitError::Busy`]: for

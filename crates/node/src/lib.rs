@@ -35,6 +35,7 @@ pub use inbox::SubmitError;
 pub use keys::{Found, KeyReplies, Keys, READ_BYTES_MAX, ReadAt, ReadRows, Steady};
 pub use metrics::Metrics;
 pub use node::{Node, OpenError, SUBMISSION_COMMANDS_MAX, Sizes};
-pub use options::{Durability, FIXED_MEMORY, NodeOptions};
+pub use options::{Durability, FIXED_MEMORY, NodeOptions, SAMPLE_MEMORY_MIN};
 pub use reads::{PageEnds, Watch};
+pub use samples::TooManySnapshots;
 pub use views::ViewSizes;

@@ -23,6 +23,7 @@ use crate::fatal::DiskError;
 use crate::inbox::{Inbox, Submission, SubmitError, Ticket};
 use crate::metrics::Metrics;
 use crate::options::{ANSWER_BYTES, Durability, NodeOptions};
+use crate::samples::{SampleSets, memory_for, taught_bytes, taught_bytes_max};
 use crate::sweeper::Sweeper;
 use crate::threads::spawn;
 use crate::views::{ViewSizes, Views};
@@ -50,6 +51,9 @@ pub enum OpenError {
     /// The store is damaged, newer than this program, or cannot be read.
     #[error("the store cannot be used")]
     Store(#[from] store::StoreError),
+    /// The samples that were taught take more memory than there is for them now.
+    #[error("the samples that were taught need {0} MiB; start with --sample-memory {0}MiB or more")]
+    Samples(usize),
 }
 
 /// A running node. Clones are the same node.
@@ -63,7 +67,7 @@ pub struct Node {
 pub(crate) struct Shared {
     pub(crate) inbox: Inbox,
     pub(crate) views: Views,
-    pub(crate) samples: crate::samples::SampleSets,
+    pub(crate) samples: SampleSets,
     pub(crate) store: Store,
     /// Held by the writer while it applies operations on keys, and by who reads several keys.
     pub(crate) steady: RwLock<()>,
@@ -107,6 +111,8 @@ pub struct Sizes {
     pub overlay_bytes: u64,
     /// Bytes of keys of buckets that are in memory though they are in the store.
     pub resident_bytes: u64,
+    /// Bytes of samples, with what snapshots hold.
+    pub sample_bytes: u64,
     /// Commands that wait for the writer.
     pub queued_commands: u64,
     /// The views.
@@ -131,8 +137,13 @@ impl Node {
         )?;
         let applied = Position(applied);
         let log = LocalLog::open(Arc::new(RealDisk), &options.data.join("log"), applied)?;
-        let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES));
+        let taught_bytes_max = taught_bytes_max(options.sample_memory);
+        let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES), taught_bytes_max);
         let work = replay(&log, applied, &mut applier, options.overlay_memory)?;
+        let taught = taught_bytes(applier.facts());
+        if taught > taught_bytes_max {
+            return Err(OpenError::Samples(memory_for(taught).div_ceil(1 << 20)));
+        }
         tracing::info!(
             replayed = work.commands, applied = applied.0, elapsed = ?start.elapsed(), "recovered"
         );
@@ -151,7 +162,7 @@ impl Node {
         let shared = Arc::new(Shared {
             inbox: Inbox::new(options.queue_commands_max),
             views: Views::new(options.timeline_memory, options.post_memory),
-            samples: crate::samples::SampleSets::load(feed::Facts::new(&*rows)),
+            samples: SampleSets::load(feed::Facts::new(&*rows), options.sample_memory),
             store: rows.store(),
             steady: RwLock::new(()),
             metrics: Arc::clone(&metrics),
@@ -277,6 +288,7 @@ impl Node {
             store_bytes: self.shared.store.disk_bytes(),
             overlay_bytes: self.shared.overlay_bytes.load(Ordering::Relaxed),
             resident_bytes: self.shared.store.resident_bytes() as u64,
+            sample_bytes: self.shared.samples.bytes() as u64,
             queued_commands: self.shared.inbox.len() as u64,
             views: self.shared.views.sizes(),
         }

@@ -4,11 +4,12 @@
 //! is answered, so everything else first waits for the changes before it
 //! ([`Client::flush_changes`]).
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use feed::BucketId;
-use node::{MemoryBudget, Node, Reservation};
+use node::{Keys, MemoryBudget, Node, Reservation};
 use resp::{Encoder, Protocol};
 
 use super::batch::Batches;
@@ -67,6 +68,8 @@ pub(crate) struct Client {
     pub(crate) memory: Memory,
     /// The connection ends when they have been.
     pub(crate) closing: bool,
+    /// Whether the clock was read since this turn began and since it last waited.
+    clock_read: Cell<bool>,
     /// Steps of work of this turn, beside one for each command.
     pub(crate) work: usize,
     pub(crate) turn: Turn,
@@ -109,6 +112,7 @@ impl Client {
             output,
             memory,
             closing: false,
+            clock_read: Cell::new(false),
             work: 0,
             turn: Turn::default(),
             last: "NULL",
@@ -265,7 +269,11 @@ impl Client {
         match spec.run {
             Run::Read(read) | Run::Walk(read) => self.read(read, words).await,
             Run::Local(local) => local(self, words),
-            Run::Wait(Wait::Exec) => exec::exec(self).await,
+            Run::Wait(Wait::Exec) => {
+                let done = exec::exec(self).await;
+                self.waited();
+                done
+            }
             Run::Wait(Wait::Watch) => transactions::watch(self, words).await,
             Run::Wait(Wait::Bucket) => buckets::bucket(self, words).await,
             Run::Change(_) => unreachable!("changes outside of transactions go their own way"),
@@ -276,9 +284,10 @@ impl Client {
     pub(crate) async fn read(&mut self, read: Read, words: &Words<'_>) -> Result<(), Failure> {
         let start = self.output.len();
         let stopped = {
-            let keys = self.shared.node.keys();
+            let node = &self.shared.node;
+            let keys = keys(node, &self.clock_read);
             let (mut reply, held) = self.output.parts(self.protocol);
-            let reader = Reader::in_memory(&self.shared.node, &keys, self.bucket, held);
+            let reader = Reader::in_memory(node, &keys, self.bucket, held);
             read(&reader, words, &mut reply)
         };
         let Err(stop) = stopped else { return Ok(()) };
@@ -323,6 +332,16 @@ impl Client {
         done
     }
 
+    /// Keys as they are now.
+    pub(crate) fn keys(&self) -> Keys<'_> {
+        keys(&self.shared.node, &self.clock_read)
+    }
+
+    /// Time has passed: the next read looks at the clock again.
+    pub(crate) fn waited(&self) {
+        self.clock_read.set(false);
+    }
+
     /// Does something where blocking is allowed.
     pub(crate) async fn block<T: Send + 'static>(
         &self,
@@ -330,12 +349,15 @@ impl Client {
         what: impl FnOnce(&Node, &Abandoned) -> T + Send + 'static,
     ) -> Result<T, Failure> {
         let node = self.shared.node.clone();
-        Ok(self.shared.reads.run_in(length, move |abandoned| what(&node, abandoned)).await?)
+        let done = self.shared.reads.run_in(length, move |abandoned| what(&node, abandoned)).await;
+        self.waited();
+        Ok(done?)
     }
 
     /// Lets others know what happened in this turn, and gives back memory.
     pub(crate) fn end_turn(&mut self) {
         self.work = 0;
+        self.waited();
         self.shared.metrics.take(&mut self.turn);
         let queued = self.transaction.as_ref().map_or(-1, transactions::Transaction::len);
         self.registered.entry.saw(Seen {
@@ -347,4 +369,10 @@ impl Client {
             last: self.last,
         });
     }
+}
+
+/// Keys as they are now. One look at the clock serves all reads up to the next wait: their commands had
+/// arrived before it.
+fn keys<'n>(node: &'n Node, clock_read: &Cell<bool>) -> Keys<'n> {
+    if clock_read.replace(true) { node.keys_at_last_time() } else { node.keys() }
 }

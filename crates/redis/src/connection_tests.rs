@@ -28,7 +28,7 @@ impl Stream for DuplexStream {
 
 /// Runs `test` on a thread of connections whose clock leaps from timer to timer. It is given a
 /// function that opens a connection with so much room for what was not read.
-fn run<F: Future<Output = ()>>(
+pub(super) fn run<F: Future<Output = ()>>(
     access: Access,
     test: impl FnOnce(Box<dyn Fn(usize) -> (DuplexStream, JoinHandle<()>)>) -> F,
 ) {
@@ -44,13 +44,14 @@ fn run_within<F: Future<Output = ()>>(
     let directory = tempfile::tempdir().unwrap();
     let node = Node::open(&NodeOptions::new(directory.path())).unwrap();
     let metrics = RedisMetrics::default();
-    let batches = Rc::new(Batches::new(node.clone(), metrics.clone()));
+    let reads = BlockingReads::new(1);
+    let batches = Rc::new(Batches::new(node.clone(), reads.clone(), metrics.clone()));
     let shared = Arc::new(Shared {
         node,
         access,
         metrics,
         registry: Registry::new(),
-        reads: BlockingReads::new(1),
+        reads,
         connections: budget.clone(),
         budget: budget.clone(),
         connections_max: 1,

@@ -48,6 +48,8 @@ mod session;
 mod strings;
 mod table;
 mod transactions;
+#[cfg(test)]
+mod turn_tests;
 mod values;
 
 pub use metrics::RedisMetrics;

@@ -221,7 +221,9 @@ fn spawn(
 
 /// Serves the connections that are dealt to this thread.
 async fn serve_dealt(mut dealt: mpsc::UnboundedReceiver<Accepted>, shared: Arc<Shared>) {
-    let batches = Rc::new(Batches::new(shared.node.clone(), shared.metrics.clone()));
+    let (node, reads, metrics) =
+        (shared.node.clone(), shared.reads.clone(), shared.metrics.clone());
+    let batches = Rc::new(Batches::new(node, reads, metrics));
     let submitting = tokio::task::spawn_local(Rc::clone(&batches).submit_when_ready());
     let mut connections = tokio::task::JoinSet::new();
     while let Some(accepted) = dealt.recv().await {

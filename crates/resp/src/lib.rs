@@ -26,6 +26,7 @@ mod request;
 pub use reply::decoder::{DecodeError, Decoder, ReplyLimits};
 pub use reply::encoder::{Encoder, Protocol};
 pub use reply::value::Value;
+pub use request::ahead::Ahead;
 pub use request::command::{Arguments, Command};
 pub use request::error::ProtocolError;
 pub use request::limits::Limits;

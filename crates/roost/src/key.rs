@@ -197,7 +197,11 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let add = |name: &str, key: &str| {
             let key = StoredKey::new(name, Scope::ALL.into_iter().collect(), key).unwrap();
-            file::change(data.path(), |keys| Ok(keys.get_or_insert_default().push(key))).unwrap();
+            file::change(data.path(), |keys| {
+                keys.get_or_insert_default().push(key);
+                Ok(())
+            })
+            .unwrap();
         };
         add("old", "the-old-key");
         let server = ServerKeys::open(data.path(), None).unwrap();

@@ -28,7 +28,7 @@ pub(crate) struct Population {
     #[command(flatten)]
     people: People,
     /// File to write, replaced once it is complete; - for standard output [default: -]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct Settings {
     #[serde(deserialize_with = "duration_in_file")]
     pub(crate) fsync_interval: Option<Duration>,
     /// Memory of the server, divided among the parts below; a part that is set is subtracted from it
-    /// [default: 2272MiB]
+    /// [default: 2400MiB]
     #[arg(long, env = "ROOST_MEMORY", value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
     /// Memory for home timelines of active users; those least recently read are evicted and gathered
@@ -76,6 +76,10 @@ pub(crate) struct Settings {
     /// [default: 256MiB]
     #[arg(long, env = "ROOST_BUCKET_MEMORY", value_name = "SIZE")]
     pub(crate) bucket_memory: Option<ByteSize>,
+    /// Memory for samples of the recognizer, at least 15MiB: a sample takes 176 bytes, three times. A data
+    /// directory with more samples is refused [default: 128MiB]
+    #[arg(long, env = "ROOST_SAMPLE_MEMORY", value_name = "SIZE")]
+    pub(crate) sample_memory: Option<ByteSize>,
     /// Memory for the store's cache [default: 64MiB]
     #[arg(long, env = "ROOST_STORE_CACHE", value_name = "SIZE")]
     pub(crate) store_cache: Option<ByteSize>,
@@ -162,6 +166,7 @@ impl Settings {
             timeline_memory: self.timeline_memory.or(file.timeline_memory),
             post_memory: self.post_memory.or(file.post_memory),
             bucket_memory: self.bucket_memory.or(file.bucket_memory),
+            sample_memory: self.sample_memory.or(file.sample_memory),
             store_cache: self.store_cache.or(file.store_cache),
             overlay_memory: self.overlay_memory.or(file.overlay_memory),
             request_memory: self.request_memory.or(file.request_memory),
@@ -204,6 +209,7 @@ impl Settings {
             timeline: self.timeline_memory,
             post: self.post_memory,
             bucket: self.bucket_memory,
+            sample: self.sample_memory,
             store_cache: self.store_cache,
             overlay: self.overlay_memory,
             request: self.request_memory,

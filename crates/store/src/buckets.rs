@@ -5,7 +5,7 @@
 
 use feed::keys::{Bucket, KeyRow, is_possible_key};
 use feed::limits::NUMBERED_BUCKETS;
-use feed::{BucketId, Space, WalkLimit};
+use feed::{BucketId, Space, Stamp, WalkLimit};
 use hashbrown::HashMap;
 
 use crate::disk::{Disk, Part};
@@ -78,9 +78,20 @@ impl Store {
         }
         if let Some(row) = shared.resident.table.find(hash, space, key) {
             row.touch();
-            return Some(Some(row));
+            return Some(Some(row).filter(|row| !row.is_removed()));
         }
         shared.resident.is_complete().then_some(None)
+    }
+
+    /// See [`feed::Rows::prefetch_key`].
+    pub fn prefetch_key(&self, space: Space, key: &[u8]) {
+        let shared = self.shared();
+        let hash = shared.hasher.hash(space, key);
+        let layers = shared.layers.load();
+        let in_layers = layers.find(|layer| layer.keys.prefetch(hash).then_some(()));
+        if in_layers.is_none() {
+            shared.resident.table.prefetch(hash);
+        }
     }
 
     pub(crate) fn has_cold_keys(&self) -> bool {
@@ -104,10 +115,13 @@ impl Store {
         if let Some(known) = self.known_key(hash, space, key) {
             return known;
         }
-        let bytes = shared.disk.point(Part::Facts, &keys::key(space, hash, key))?;
-        let row = decode(space, key, &bytes);
+        let row = match shared.disk.point(Part::Facts, &keys::key(space, hash, key)) {
+            Some(bytes) => decode(space, key, &bytes),
+            // That there is none is remembered like a row.
+            None => KeyRow::removed(space, key, Stamp(0)),
+        };
         shared.resident.offer(hash, row.clone(), noted);
-        Some(row)
+        Some(row).filter(|row| !row.is_removed())
     }
 
     /// Rows in the order of their hashes; see [`feed::Rows::keys`].

@@ -130,6 +130,21 @@ impl Disk {
         self.keyspace(part).get(key).unwrap_or_else(|error| fatal("reading a row", &error))
     }
 
+    /// The points of `table` in order, as they are asked for.
+    pub(crate) fn points(&self, table: PointTable) -> impl Iterator<Item = (u64, fjall::Slice)> {
+        let all = keys::point(table, 0)..=keys::point(table, u64::MAX);
+        self.keyspace(Part::of_point(table)).range(all).map(|row| {
+            let (key, value) =
+                row.into_inner().unwrap_or_else(|error| fatal("reading points", &error));
+            match key.last_chunk() {
+                Some(number) if key.len() == 9 => (u64::from_be_bytes(*number), value),
+                _ => {
+                    fatal("reading points", &StoreError::Damaged("the key of a point has 9 bytes"))
+                }
+            }
+        })
+    }
+
     /// The number beside a member.
     pub(crate) fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
         let row = self.point(Part::of_set(table), &keys::set(table, owner, item));

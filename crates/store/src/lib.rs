@@ -26,6 +26,7 @@ mod merge;
 mod migrate;
 mod overlay;
 mod owners;
+mod prefetch;
 mod resident;
 mod store;
 mod writer;

@@ -157,6 +157,12 @@ impl Overlay {
         self.points(table).shard(key).read().get(&key).cloned()
     }
 
+    /// The keys of all points, removed ones included, in no order.
+    pub(crate) fn point_keys(&self, table: PointTable) -> Vec<u64> {
+        let shards = self.points(table).read_all();
+        shards.iter().flat_map(|shard| shard.keys().copied()).collect()
+    }
+
     pub(crate) fn member(&self, table: SetTable, owner: u64, item: u64) -> Known<u64> {
         self.sets(table).shard(owner).read().get(&owner)?.find(item)
     }

@@ -145,6 +145,15 @@ impl Rows for Store {
         row.map(|row| Value::from_slice(&row))
     }
 
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
+        let layers = self.shared.layers.load();
+        let mut changed = layers.active.point_keys(table);
+        changed.extend(layers.frozen.iter().flat_map(|layer| layer.point_keys(table)));
+        let mut disk = self.shared.disk.points(table);
+        let look = |key| layers.find(|layer| layer.point(table, key)).flatten();
+        merge::each_point(changed, &mut disk, look, each);
+    }
+
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
         let layers = self.shared.layers.load();
         if let Some(known) = layers.find(|layer| layer.member(table, owner, item)) {
@@ -205,6 +214,10 @@ impl Rows for Store {
 
     fn load_key(&self, space: Space, key: &[u8]) -> bool {
         Store::load_key(self, space, key)
+    }
+
+    fn prefetch_key(&self, space: Space, key: &[u8]) {
+        Store::prefetch_key(self, space, key);
     }
 
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {

@@ -111,6 +111,10 @@ impl Rows for StoreWriter {
         self.store.point(table, key)
     }
 
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
+        self.store.each_point(table, each);
+    }
+
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
         self.store.member(table, owner, item)
     }
@@ -158,6 +162,10 @@ impl Rows for StoreWriter {
 
     fn load_key(&self, space: Space, key: &[u8]) -> bool {
         self.store.load_key(space, key)
+    }
+
+    fn prefetch_key(&self, space: Space, key: &[u8]) {
+        self.store.prefetch_key(space, key);
     }
 
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {

@@ -3,7 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 
 use feed::cost::WORK_PER_ROW;
 use feed::ids::EPOCH_MS;
@@ -23,6 +24,9 @@ struct Counting {
     rows: StoreWriter,
     changed: usize,
     looked_up: Cell<usize>,
+    /// Keys that were prefetched, and keys that were looked up without.
+    prefetched: RefCell<BTreeSet<Vec<u8>>>,
+    unexpected: Cell<usize>,
 }
 
 impl Counting {
@@ -35,6 +39,10 @@ impl Rows for Counting {
     fn point(&self, table: PointTable, key: u64) -> Option<Value> {
         self.look_up(1);
         self.rows.point(table, key)
+    }
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
+        self.look_up(usize::MAX / 2);
+        self.rows.each_point(table, each);
     }
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
         self.look_up(1);
@@ -59,7 +67,14 @@ impl Rows for Counting {
     }
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
         self.look_up(1);
+        if !self.prefetched.borrow().contains(key) {
+            self.unexpected.set(self.unexpected.get() + 1);
+        }
         self.rows.key(space, key)
+    }
+    fn prefetch_key(&self, space: Space, key: &[u8]) {
+        self.prefetched.borrow_mut().insert(key.to_vec());
+        self.rows.prefetch_key(space, key);
     }
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
         let found = self.rows.keys(space, cursor, limit);
@@ -129,7 +144,13 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let options = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 1 << 20 };
         let (rows, _) = Store::open(dir.path(), options).unwrap();
-        let counting = Counting { rows, changed: 0, looked_up: Cell::new(0) };
+        let counting = Counting {
+            rows,
+            changed: 0,
+            looked_up: Cell::new(0),
+            prefetched: RefCell::default(),
+            unexpected: Cell::new(0),
+        };
         Self {
             _dir: dir,
             counting,
@@ -484,4 +505,24 @@ fn sweeps_cost_no_more_than_they_were_costed_at() {
     }
     assert_eq!(world.counting.rows.totals().keys_expiring, 0);
     assert_eq!(world.counting.rows.totals().stories, 0);
+}
+
+#[test]
+fn rows_of_many_operations_are_prefetched_before_they_are_looked_up() {
+    let keys: Vec<Vec<u8>> = (0..100).map(|key: u32| key.to_string().into_bytes()).collect();
+    let add = |key| KeyOp::Add { bucket: BucketId(0), key: Bytes::new(key), by: 1 };
+    let mut ops: KeyOps = keys.iter().map(|key| add(key.as_slice())).collect();
+    ops.push(&KeyOp::Rename {
+        bucket: BucketId(0),
+        from: Bytes::new(b"1"),
+        to: Bytes::new(b"one"),
+        only_new: false,
+    });
+    let mut world = World::new();
+    let stamp = world.clock.next_run(world.now_ms, ops.stamps());
+    let mut answers = Vec::new();
+    apply_keys(&mut Txn::new(&mut world.counting), stamp, &ops, &mut |_, _| (), &mut answers);
+    assert_eq!(answers.last(), Some(&KeyAnswer::Number(1)));
+    assert_eq!(world.counting.prefetched.borrow().len(), keys.len() + 1);
+    assert_eq!(world.counting.unexpected.get(), 0);
 }

@@ -38,6 +38,7 @@ enum Step {
     Settle,
     Reopen,
     ReadRow(u64, u64, Vec<u8>),
+    ReadPoints(PointTable),
     ReadSpan(SetTable, u64, Span),
 }
 
@@ -92,6 +93,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Settle),
         1 => Just(Step::Reopen),
         4 => (number(), number(), name()).prop_map(|(a, b, n)| Step::ReadRow(a, b, n)),
+        2 => points().prop_map(Step::ReadPoints),
         6 => (sets(), prop_oneof![0..3u64, number()], span()).prop_map(|(t, o, s)| Step::ReadSpan(t, o, s)),
     ]
 }
@@ -177,6 +179,11 @@ impl World {
             Step::Settle => self.writer.as_ref().unwrap().store().settle().unwrap(),
             Step::Reopen => self.reopen(),
             Step::ReadRow(a, b, name) => self.read_row(a, b, &name),
+            Step::ReadPoints(table) => self.check(|rows| {
+                let mut found = Vec::new();
+                rows.each_point(table, &mut |key, value| found.push((key, value.to_vec())));
+                found
+            }),
             Step::ReadSpan(table, owner, span) => {
                 self.check(|rows| rows.members(table, owner, span));
             }

@@ -6,7 +6,7 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
-use feed::keys::{KeyAnswer, KeyOp, KeyRefusal};
+use feed::keys::{KeyAnswer, KeyOp, KeyOps, KeyRefusal};
 use feed::limits::NUMBERED_BUCKETS;
 use feed::{BucketId, BucketName};
 use node::Node;
@@ -74,7 +74,16 @@ pub(crate) async fn resolved(edge: &Edge, name: &BucketName) -> Result<BucketId,
 
 /// Does one operation on keys.
 pub(crate) async fn operate(edge: &Edge, op: KeyOp<'_>) -> Result<KeyAnswer, Problem> {
-    let ops = [op].into_iter().collect();
+    let ops: KeyOps = [op].into_iter().collect();
+    let ops = if edge.node.may_need_disk(&ops) {
+        edge.read(move |node| {
+            node.load_keys(&ops);
+            ops
+        })
+        .await?
+    } else {
+        ops
+    };
     let mut replies = edge.node.submit_keys(ops, Vec::new()).await?;
     match replies.answers.pop() {
         Some(KeyAnswer::Refused(refusal)) => Err(refusal.into()),

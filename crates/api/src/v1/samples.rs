@@ -79,7 +79,7 @@ pub(crate) fn teaching(sample: Sample) -> Command {
         (status = 201, body = SampleView, headers(("Location" = String), ("Idempotent-Replayed" = String))),
         (status = 422, description = "`bad_sample`, `bad_label`, `bad_set`, `idempotency_key_reused`", body = ErrorBody),
         (status = 503, description = "`overloaded`, with Retry-After", body = ErrorBody),
-        (status = 507, description = "`set_full`, `too_many_labels`, `too_many_sets`", body = ErrorBody),
+        (status = 507, description = "`set_full`, `too_many_labels`, `too_many_sets`, `samples_full`", body = ErrorBody),
     )
 )]
 pub(crate) async fn teach(

@@ -39,6 +39,13 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.bucket(bucket).is_some_and(|bucket| self.rows.load_key(bucket.space, key))
     }
 
+    /// A hint that a key is looked up soon; see [`Rows::prefetch_key`].
+    pub fn prefetch_key(&self, bucket: BucketId, key: &[u8]) {
+        if let Some(bucket) = self.bucket(bucket) {
+            self.rows.prefetch_key(bucket.space, key);
+        }
+    }
+
     /// Rows of keys from a cursor on; see [`Rows::keys`].
     #[must_use]
     pub fn rows_of_keys(

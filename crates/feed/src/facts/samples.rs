@@ -15,6 +15,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.point(PointTable::Sample, sample.0).map(|row| decode(&row))
     }
 
+    /// Hands every sample that was taught to `each`, in the order of ids. Reads all of them in one scan.
+    pub fn each_sample(&self, mut each: impl FnMut(SampleId, Sample)) {
+        let each = &mut |id, row: &[u8]| each(SampleId(id), decode(row));
+        self.rows.each_point(PointTable::Sample, each);
+    }
+
     /// What was taught to the set of this name, if anything.
     #[must_use]
     pub fn sample_set(&self, name: &SetName) -> Option<SampleSet> {

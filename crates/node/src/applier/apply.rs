@@ -56,6 +56,7 @@ impl<R: RowsMut, T> Applier<R, T> {
                         output.work += work;
                     }
                 }
+                Part::Answered(reply) => partial.replies.push(reply),
                 Part::Keys { pieces, mut reads, held } => {
                     partial.is_keys = true;
                     partial.held.push(held);

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::lengths::GroupLengths;
 use super::pieces::{Range, TakenOps, Unit, log_pieces, next_unit};
 use super::queue::{Part, Queued, Rest, Waiting};
+use super::requests::GroupSamples;
 use super::{Applier, Output, SWEEP_PAUSE_MS};
 
 /// Commands in one group: bounds the time until its first answer.
@@ -29,7 +30,7 @@ const COSTLY_PASSED_MAX: usize = 8;
 /// What a command takes in the log besides its longest text.
 const ENTRY_BYTES_MAX: usize = 1_024;
 /// What a command that is no operation on keys takes in the log.
-const REQUEST_BYTES_MAX: usize = POST_BYTES_MAX + ENTRY_BYTES_MAX;
+pub(super) const REQUEST_BYTES_MAX: usize = POST_BYTES_MAX + ENTRY_BYTES_MAX;
 /// Most bytes of operations on keys in one submission.
 pub(crate) const KEY_OPS_BYTES_MAX: usize = 48 << 20;
 /// Bytes with which a payload begins.
@@ -52,17 +53,18 @@ pub(super) struct Group<T> {
     cost: Cost,
     /// Work up to which the submission at hand may fill the group.
     share: usize,
+    pub(super) samples: GroupSamples,
 }
 
 /// What became of a submission.
-enum Taken<T> {
+pub(super) enum Taken<T> {
     /// All of it is in the group.
     All,
     /// It has had its share of the group; this is left.
     Part(Queued<T>),
     /// The group is full; this is left.
     Full(Queued<T>),
-    /// It costs much, and is to wait for its turn.
+    /// It costs much, or depends on what becomes of this group, and is to wait for its turn.
     Costly(Queued<T>),
 }
 
@@ -76,6 +78,7 @@ impl<T> Group<T> {
             payload: Vec::new(),
             cost: Cost::default(),
             share: usize::MAX,
+            samples: GroupSamples::default(),
         }
     }
 
@@ -93,7 +96,7 @@ impl<T> Group<T> {
     }
 
     /// Whether a change of this cost and so many bytes in the log can be added.
-    fn has_room(&self, cost: &Cost, commands: usize, bytes: usize) -> bool {
+    pub(super) fn has_room(&self, cost: &Cost, commands: usize, bytes: usize) -> bool {
         let sum = self.cost.and(*cost);
         self.is_empty() && self.commands == 0
             || self.commands + commands <= GROUP_COMMANDS_MAX
@@ -104,22 +107,30 @@ impl<T> Group<T> {
     }
 
     /// Whether the submission at hand has had its share.
-    fn is_shared_out(&self) -> bool {
+    pub(super) fn is_shared_out(&self) -> bool {
         self.cost.work >= self.share
     }
 
     /// What is left of a submission, and whether that is for want of room.
-    fn rest(&self, queued: Queued<T>) -> Taken<T> {
+    pub(super) fn rest(&self, queued: Queued<T>) -> Taken<T> {
         if self.is_shared_out() { Taken::Part(queued) } else { Taken::Full(queued) }
     }
 
     /// Counts a change whose bytes are added later.
-    fn count(&mut self, cost: &Cost, commands: usize) {
+    pub(super) fn count(&mut self, cost: &Cost, commands: usize) {
         self.cost = self.cost.and(*cost);
         self.commands += commands;
     }
 
+    /// A submission of which more follows waits for this part, if it has anything.
+    pub(super) fn wait_for(&mut self, id: u64, part: Part) {
+        if !matches!(part, Part::Requests(0)) {
+            self.waiting.push(Waiting { id, ticket: None, part });
+        }
+    }
+
     pub(super) fn log(&mut self, request: Request) {
+        self.samples.count(&request.command);
         let mut payload = std::mem::take(&mut self.payload);
         payload.reserve(PAYLOAD_BYTES);
         self.payload = match postcard::to_extend(&request, payload) {
@@ -195,28 +206,7 @@ impl<R: RowsMut, T> Applier<R, T> {
         let whole = queued.is_whole();
         let Queued { id, ticket, rest } = queued;
         match rest {
-            Rest::Requests(mut requests) => {
-                let mut count = 0;
-                while let Some(request) = requests.as_slice().first() {
-                    let cost = request.cost();
-                    if group.is_shared_out() || !group.has_room(&cost, 1, REQUEST_BYTES_MAX) {
-                        break;
-                    }
-                    group.count(&cost, 1);
-                    let Some(request) = requests.next() else { unreachable!("it was just seen") };
-                    group.log(request);
-                    count += 1;
-                }
-                let part = Part::Requests(count);
-                if requests.as_slice().is_empty() {
-                    group.waiting.push(Waiting { id, ticket: Some(ticket), part });
-                    return Taken::All;
-                }
-                if count > 0 {
-                    group.waiting.push(Waiting { id, ticket: None, part });
-                }
-                group.rest(Queued { id, ticket, rest: Rest::Requests(requests) })
-            }
+            Rest::Requests(requests) => self.take_requests(group, id, ticket, requests),
             Rest::Keys { ops, next, reads } => {
                 let Some(taken) = self.take_ops(group, &ops, next, costly || !whole) else {
                     let rest = Rest::Keys { ops, next, reads };

@@ -17,6 +17,7 @@ mod group;
 mod lengths;
 mod pieces;
 mod queue;
+mod requests;
 #[cfg(test)]
 mod tests;
 
@@ -54,6 +55,8 @@ pub(crate) struct Applier<R, T> {
     next_id: u64,
     /// Memory of rows that are kept for answers.
     answers: MemoryBudget,
+    /// Bytes that samples may take, as [`crate::samples::taught_bytes`] counts them.
+    taught_bytes_max: usize,
     /// Dead keys are not looked for before this time, in milliseconds since 1970, while there is
     /// something else to do.
     sweep_at_ms: u64,
@@ -115,8 +118,9 @@ impl<T> Default for Output<T> {
 }
 
 impl<R: RowsMut, T> Applier<R, T> {
-    /// Continues where `rows` end. Rows kept for answers take at most what `answers` has.
-    pub(crate) fn new(rows: R, answers: MemoryBudget) -> Self {
+    /// Continues where `rows` end. Rows kept for answers take at most what `answers` has, and samples
+    /// `taught_bytes_max` bytes.
+    pub(crate) fn new(rows: R, answers: MemoryBudget, taught_bytes_max: usize) -> Self {
         let last = rows.totals().last_stamp.unwrap_or(feed::Stamp(0));
         Self {
             rows,
@@ -128,6 +132,7 @@ impl<R: RowsMut, T> Applier<R, T> {
             partial: Vec::new(),
             next_id: 0,
             answers,
+            taught_bytes_max,
             sweep_at_ms: 0,
             may_sweep: true,
             sweep_more: false,

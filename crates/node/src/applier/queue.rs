@@ -1,7 +1,7 @@
 //! Submissions that are not in a group yet, or of which only a part is.
 
-use feed::Request;
 use feed::keys::{KeyOps, OpPlace};
+use feed::{Reply, Request};
 use smallvec::SmallVec;
 
 use crate::budget::Reservation;
@@ -57,6 +57,8 @@ pub(super) struct Waiting<T> {
 pub(super) enum Part {
     /// So many commands, one by one.
     Requests(usize),
+    /// A command that is not logged.
+    Answered(Reply),
     /// Operations on keys.
     Keys {
         pieces: SmallVec<[Piece; 1]>,

@@ -221,7 +221,11 @@ mod tests {
         assert_eq!(load(data.path()).unwrap(), None);
         let scopes = [Scope::Read, Scope::Admin].into_iter().collect();
         let made = StoredKey::new("a", scopes, "secret-secret").unwrap();
-        change(data.path(), |keys| Ok(keys.get_or_insert_default().push(made.clone()))).unwrap();
+        change(data.path(), |keys| {
+            keys.get_or_insert_default().push(made.clone());
+            Ok(())
+        })
+        .unwrap();
         assert_eq!(load(data.path()).unwrap().unwrap(), [made]);
         let text = fs::read_to_string(data.path().join(FILE)).unwrap();
         assert!(!text.contains("secret") && text.contains("\"admin\""), "{text}");

@@ -136,23 +136,25 @@ fn sigterm_as_soon_as_the_server_serves_is_an_end_in_good_order() {
     }
 }
 
+/// The help of a command, which must have these flags in this order.
+fn help_with(command: &str, flags: &[&str]) -> String {
+    let ended = run(command.split(' ').chain(["--help"]));
+    assert!(ended.status.success(), "{ended:#?}");
+    let mut found: Vec<&str> = ended
+        .out
+        .lines()
+        // The description of a setting is indented further, and may begin with another's name.
+        .filter(|line| line.trim_start().starts_with('-') && !line.starts_with("        "))
+        .map(str::trim_start)
+        .filter_map(|line| line.split(['[', ' ']).find_map(|word| word.strip_prefix("--")))
+        .collect();
+    found.retain(|flag| *flag != "help");
+    assert_eq!(found, flags, "{}", ended.out);
+    ended.out
+}
+
 #[test]
-fn help_names_every_setting_and_every_setting_is_known_here() {
-    let check = |command: &str, expect: &[&str]| {
-        let ended = run(command.split(' ').chain(["--help"]));
-        assert!(ended.status.success(), "{ended:#?}");
-        let mut flags: Vec<&str> = ended
-            .out
-            .lines()
-            // The description of a setting is indented further, and may begin with another's name.
-            .filter(|line| line.trim_start().starts_with('-') && !line.starts_with("        "))
-            .map(str::trim_start)
-            .filter_map(|line| line.split(['[', ' ']).find_map(|word| word.strip_prefix("--")))
-            .collect();
-        flags.retain(|flag| *flag != "help");
-        assert_eq!(flags, expect, "{}", ended.out);
-        ended.out
-    };
+fn help_names_every_setting_of_the_server() {
     let settings = [
         "config",
         "data",
@@ -166,6 +168,7 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
         "timeline-memory",
         "post-memory",
         "bucket-memory",
+        "sample-memory",
         "store-cache",
         "overlay-memory",
         "request-memory",
@@ -178,7 +181,7 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
         "web-assets",
         "log-format",
     ];
-    let help = check("serve", &settings);
+    let help = help_with("serve", &settings);
     for setting in settings {
         let variable = format!("[env: ROOST_{}=]", setting.replace('-', "_").to_uppercase());
         assert!(help.contains(&variable), "{variable}? {help}");
@@ -186,7 +189,11 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
     for word in ["ROOST_KEY", "ROOST_LOG", "127.0.0.1:8998", "./roost-data", "always", "never"] {
         assert!(help.contains(word), "{word}? {help}");
     }
-    let people = ["users", "seed", "reciprocity", "clustering", "graph"];
+}
+
+#[test]
+fn help_names_every_command_and_its_options() {
+    let users = ["users", "seed", "reciprocity", "clustering", "graph"];
     let of_profiles = [
         "load",
         "flash",
@@ -198,28 +205,25 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
         "records",
         "value-bytes",
     ];
-    let drive = ["duration", "rate", "loop", "day", "connections", "threads"];
-    let outcome = ["find-capacity", "slo", "repeats", "plain", "html", "json"];
+    let run_options = ["duration", "rate", "loop", "day", "connections", "threads"];
+    let results = ["find-capacity", "slo", "repeats", "plain", "html", "json"];
     let target = ["target", "ca", "api", "loaded", "profile"];
-    let of_keys = ["data", "config"];
-    check("key create", &["scope", "data", "config"]);
-    check("key list", &of_keys);
-    check("key revoke", &of_keys);
-    check("simulate", &[&target[..], &people, &of_profiles, &drive, &outcome].concat());
-    check("population", &[&people[..], &["out"]].concat());
-    check("demo", &["listen", "redis-listen", "users", "duration"]);
-    check("recognise", &["k"]);
-    let help = run(["simulate", "--help"]).out;
+    let simulate = [&target[..], &users, &of_profiles, &run_options, &results].concat();
+    let help = help_with("simulate", &simulate);
     for part in ["Exit codes:", "Options of --profile stories:", "ROOST_TARGET_KEY"] {
         assert!(help.contains(part), "{part}? {help}");
     }
-    let version = run(["--version"]).out;
-    assert!(
-        version.contains(env!("CARGO_PKG_VERSION")) && version.contains("(commit "),
-        "{version}"
-    );
+    help_with("population", &[&users[..], &["out"]].concat());
+    help_with("demo", &["listen", "redis-listen", "users", "duration"]);
+    help_with("recognise", &["k"]);
+    help_with("key create", &["scope", "data", "config"]);
+    help_with("key list", &["data", "config"]);
+    help_with("key revoke", &["data", "config"]);
     let help = run(["--help"]).out;
     for command in ["serve", "key", "demo", "simulate", "population", "recognise"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}? {help}");
     }
+    let version = run(["--version"]).out;
+    let parts = [env!("CARGO_PKG_VERSION"), "(commit "];
+    assert!(parts.iter().all(|part| version.contains(part)), "{version}");
 }

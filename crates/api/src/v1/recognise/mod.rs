@@ -213,7 +213,7 @@ pub(super) async fn recognise(
 }
 
 async fn answered(edge: &Edge, question: &Question, asked: Asked) -> Result<Response, Problem> {
-    let samples = edge.node.samples(&question.set).ok_or_else(Problem::set_not_found)?;
+    let samples = edge.node.samples(&question.set)?.ok_or_else(Problem::set_not_found)?;
     let (comparisons, k) = (asked.all().len() * samples.len(), question.k);
     // Until the answer is made, and counted as such.
     let bytes = bytes_max(&asked, k);
@@ -226,12 +226,16 @@ async fn answered(edge: &Edge, question: &Question, asked: Asked) -> Result<Resp
 
 /// The sets, and how it is done
 #[utoipa::path(
-    get, path = "/v1/recognise", tag = "recogniser", responses((status = 200, body = Overview))
+    get, path = "/v1/recognise", tag = "recogniser",
+    responses(
+        (status = 200, body = Overview),
+        (status = 503, description = "`overloaded`, with Retry-After", body = ErrorBody),
+    )
 )]
 pub(super) async fn overview(State(edge): State<Arc<Edge>>) -> Result<Response, Problem> {
     let memory = edge.memory.clone();
     let read = edge.read(move |node| {
-        let sets = node.sample_sets();
+        let sets = node.sample_sets()?;
         let labels: usize = sets.iter().map(|(_, samples)| samples.counts().count()).sum();
         // Until it is sent it is counted as an answer.
         let bytes = labels * LABEL_BYTES;

@@ -13,9 +13,12 @@ use crate::facts::{Facts, Txn};
 use crate::ids::{BucketId, Stamp};
 use crate::keys::{
     Bucket, Expiry, KeyAnswer, KeyOp, KeyOps, KeyParts, KeyRefusal, KeyRow, Only, OnlyExpiry,
-    Watched,
+    OpPlace, Watched,
 };
 use crate::rows::RowsMut;
+
+/// Rows of so many keys are prefetched together: more would push each other out of the cache.
+const PREFETCH_KEYS: usize = 16;
 
 /// Called between operations, with the index of the next one and the facts as they are then.
 pub type Between<'a> = dyn FnMut(usize, Facts<'_, dyn RowsMut + '_>) + 'a;
@@ -46,7 +49,11 @@ pub(super) fn run_all(
     answers: &mut Vec<KeyAnswer>,
 ) {
     let mut skip = 0_u32;
+    let mut prefetched = OpPlace::default();
     for (index, op) in ops.iter().enumerate() {
+        if index == prefetched.ops && index + 1 < ops.len() {
+            prefetched = prefetch(txn.facts(), ops, prefetched);
+        }
         if skip > 0 {
             skip -= 1;
             answers.push(KeyAnswer::Skipped);
@@ -65,6 +72,23 @@ pub(super) fn run_all(
         answers.push(keys.run(&op).unwrap_or_else(KeyAnswer::Refused));
     }
     between(ops.len(), txn.facts());
+}
+
+/// Prefetches the rows of the operations after `from`; returns the place up to which it did.
+fn prefetch(facts: Facts<'_, dyn RowsMut + '_>, ops: &KeyOps, from: OpPlace) -> OpPlace {
+    let (mut place, mut keys) = (from, 0);
+    while keys < PREFETCH_KEYS
+        && let Some((op, after)) = ops.next(place)
+    {
+        op.each_key(&mut |bucket, key| {
+            if keys < PREFETCH_KEYS {
+                facts.prefetch_key(bucket, key);
+                keys += 1;
+            }
+        });
+        place = after;
+    }
+    place
 }
 
 type Answer = Result<KeyAnswer, KeyRefusal>;

@@ -15,6 +15,8 @@ use crate::budget::MemoryBudget;
 use crate::inbox::{Changes, Submission};
 use crate::keys::ReadAt;
 
+mod samples;
+
 const ZERO: BucketId = BucketId(0);
 const START_MS: u64 = EPOCH_MS + 1_000_000;
 
@@ -31,8 +33,12 @@ struct World {
 
 impl World {
     fn new(answer_bytes: usize) -> Self {
+        Self::with_samples(answer_bytes, usize::MAX)
+    }
+
+    fn with_samples(answer_bytes: usize, taught_bytes_max: usize) -> Self {
         let budget = MemoryBudget::new(answer_bytes);
-        let applier = Applier::new(MemoryRows::default(), budget.clone());
+        let applier = Applier::new(MemoryRows::default(), budget.clone(), taught_bytes_max);
         let (log, answers) = (Vec::new(), BTreeMap::new());
         Self { applier, budget, log, now_ms: START_MS, answers, tickets: 0 }
     }
@@ -95,7 +101,7 @@ impl World {
     /// What a replay of the log makes.
     fn replayed(&self) -> MemoryRows {
         let mut applier =
-            Applier::<_, usize>::new(MemoryRows::default(), MemoryBudget::new(1 << 20));
+            Applier::<_, usize>::new(MemoryRows::default(), MemoryBudget::new(1 << 20), 0);
         for (at, (time_ms, payload)) in self.log.iter().enumerate() {
             let position = Position(at as u64 + 1);
             let group = Group { position, time_ms: Some(*time_ms), payload };
@@ -317,7 +323,7 @@ fn a_key_that_no_store_has_a_place_for_is_never_written_and_never_exists() {
         }
         assert_eq!(world.replayed(), world.applier.rows);
         world.log.truncate(logged);
-        world.applier = Applier::new(world.replayed(), world.budget.clone());
+        world.applier = Applier::new(world.replayed(), world.budget.clone(), usize::MAX);
     }
 }
 
