@@ -512,16 +512,16 @@ fn fixture(name: &str) -> std::path::PathBuf {
 }
 
 async fn serve_encrypted() -> SocketAddr {
-    let certificate = CertificateDer::from_pem_file(fixture("server.pem")).unwrap();
-    let key = PrivateKeyDer::from_pem_file(fixture("server.key")).unwrap();
+    let certificate = CertificateDer::from_pem_file(fixture("server.pem")).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_file(fixture("server.key")).expect("a key");
     let config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .unwrap()
+        .expect("versions of TLS")
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key)
-        .unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
+        .expect("a certificate with its key");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("a bound socket");
     let listener = TlsListener { listener, acceptor: Arc::new(config).into() };
     let app = app(&Shared::default());
     tokio::spawn(async move { axum::serve(listener, app).await });
