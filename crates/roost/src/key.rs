@@ -57,6 +57,11 @@ impl ServerKeys {
         let given = given.transpose()?;
         let stored = file::change(data, |keys| Ok(keys.clone()))?;
         let needs_first = stored.is_none() && given.is_none();
+        if given.is_none() && stored.as_ref().is_some_and(Vec::is_empty) {
+            tracing::warn!(
+                "no application key is stored, so nobody may call; see roost key create"
+            );
+        }
         let set = KeySet::new(accepted(stored.as_deref(), given));
         Ok(Self { data: data.to_owned(), given, set, needs_first })
     }
