@@ -2,6 +2,7 @@
 //! measures it. Both run from anywhere inside the repository.
 
 mod browser;
+mod circles;
 mod fetch;
 mod licences;
 mod tidy;

@@ -10,8 +10,8 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use edge::{LineGate, ReadError, Scope};
-use feed::keys::KeyRefusal;
-use feed::{Refusal, limits};
+use feed::Refusal;
+use kv::KeyRefusal;
 use node::{SubmitError, TooManySnapshots};
 use serde::Serialize;
 
@@ -108,7 +108,7 @@ impl Problem {
     pub(crate) fn bad_bucket() -> Self {
         let message = format!(
             "the name of a bucket is 1 to {} of a-z A-Z 0-9 _ -",
-            limits::BUCKET_NAME_CHARS_MAX
+            kv::limits::BUCKET_NAME_CHARS_MAX
         );
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_bucket", message)
     }

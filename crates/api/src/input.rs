@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri};
-use feed::{Handle, Idempotency, PostId, SampleId, StoryId, UserId, UserRef, ids, limits};
+use feed::{Handle, Idempotency, PostId, SampleId, Stamp, StoryId, UserId, UserRef, limits};
 use node::Reservation;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Deserialize, de};
@@ -43,19 +43,19 @@ pub(crate) fn user_number(number: Option<u64>) -> Result<UserRef, Problem> {
 
 /// A post's number, if it can be one.
 pub(crate) fn post_number(number: Option<u64>) -> Result<PostId, Problem> {
-    let id = number.filter(|id| *id <= ids::STAMP_MAX.0);
+    let id = number.filter(|id| *id <= Stamp::MAX.0);
     id.map(PostId).ok_or_else(|| Problem::bad_request("a post is a number of at most 63 bits"))
 }
 
 /// A story's number, if it can be one.
 pub(crate) fn story_number(number: Option<u64>) -> Result<StoryId, Problem> {
-    let id = number.filter(|id| *id <= ids::STAMP_MAX.0);
+    let id = number.filter(|id| *id <= Stamp::MAX.0);
     id.map(StoryId).ok_or_else(|| Problem::bad_request("a story is a number of at most 63 bits"))
 }
 
 /// A sample's number, if it can be one.
 pub(crate) fn sample_number(number: Option<u64>) -> Result<SampleId, Problem> {
-    let id = number.filter(|id| *id <= ids::STAMP_MAX.0);
+    let id = number.filter(|id| *id <= Stamp::MAX.0);
     id.map(SampleId).ok_or_else(|| Problem::bad_request("a sample is a number of at most 63 bits"))
 }
 

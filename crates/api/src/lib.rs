@@ -20,6 +20,7 @@ mod files;
 mod guard;
 mod head;
 mod held;
+mod history;
 mod input;
 mod legacy;
 mod memory;
@@ -90,9 +91,10 @@ impl ApiOptions {
 }
 
 /// The whole API over `node`, to be served by the caller. Live streams of events do not end by
-/// themselves here, since nothing announces a shutdown.
+/// themselves here, since nothing announces a shutdown, and
+/// `/metrics/history` stays empty.
 pub fn router(node: Node, options: ApiOptions) -> Router {
     let (_, never_closing) = tokio::sync::watch::channel(false);
     let memory = RequestMemory::new(options.request_memory);
-    routes::routes(node, options, never_closing, memory)
+    routes::routes(node, options, never_closing, memory).0
 }

@@ -19,13 +19,13 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/metrics", Entry::Plain, metrics);
 }
 
-/// Whether the server lives
+/// Liveness
 #[utoipa::path(get, path = "/healthz", tag = "operations", security(()), responses((status = 200)))]
 pub(crate) async fn health() -> Response {
     json(b"{\"ok\":true}".to_vec())
 }
 
-/// Whether the server takes requests
+/// Readiness
 #[utoipa::path(
     get, path = "/readyz", tag = "operations", security(()),
     responses((status = 200), (status = 503, description = "`stopping`", body = ErrorBody))
@@ -37,20 +37,24 @@ pub(crate) async fn readiness(State(edge): State<Arc<Edge>>) -> Result<Response,
     Ok(json(b"{\"ok\":true}".to_vec()))
 }
 
-/// Everything measured, for Prometheus
+/// Get all metrics, for Prometheus
 #[utoipa::path(
     get, path = "/metrics", tag = "operations",
     responses((status = 200, content_type = "application/openmetrics-text"))
 )]
 pub(crate) async fn metrics(State(edge): State<Arc<Edge>>) -> Result<Response, Problem> {
-    let sampled = Arc::clone(&edge);
+    let mut response = encoded(&edge).await?.into_response();
+    let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    Ok(response)
+}
+
+/// Everything measured, as text.
+pub(crate) async fn encoded(edge: &Arc<Edge>) -> Result<String, Problem> {
+    let sampled = Arc::clone(edge);
     let text = edge.reads.run(move || {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &sampled.registry).map(|()| text)
     });
-    let text = text.await?.map_err(|error| Problem::internal(&error))?;
-    let mut response = text.into_response();
-    let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    Ok(response)
+    text.await?.map_err(|error| Problem::internal(&error))
 }

@@ -10,7 +10,7 @@ use axum::http::header::{CONTENT_TYPE, LINK};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
-use feed::{Cursor, Order, Page, Span, UserRef, ids, limits};
+use feed::{Cursor, Order, Page, Span, Stamp, UserRef, limits};
 use node::PageEnds;
 
 use crate::error::Problem;
@@ -153,7 +153,7 @@ fn parse(query: &str, limit_max: usize, limit_default: usize) -> Result<(Place, 
 }
 
 fn cursor(id: Option<u64>) -> Result<u64, Problem> {
-    id.filter(|id| *id <= ids::STAMP_MAX.0)
+    id.filter(|id| *id <= Stamp::MAX.0)
         .ok_or_else(|| Problem::bad_cursor("a cursor is an id as this server gave it out"))
 }
 

@@ -1,5 +1,6 @@
 //! The routes.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
@@ -15,19 +16,19 @@ use crate::guard::{Entry, Guarded};
 use crate::memory::RequestMemory;
 use crate::metrics::HttpMetrics;
 use crate::state::Edge;
-use crate::{ApiOptions, docs, files, legacy, operations, v1};
+use crate::{ApiOptions, docs, files, history, legacy, operations, v1};
 
-/// All routes over `node`.
+/// All routes over `node`, and what is to run beside them as long as they serve.
 pub(crate) fn routes(
     node: Node,
     mut options: ApiOptions,
     closing: watch::Receiver<bool>,
     memory: RequestMemory,
-) -> Router {
+) -> (Router, impl Future<Output = Infallible>) {
     let metrics = Arc::new(HttpMetrics::default());
     let pages = options.pages.take();
-    let edge = Edge::new(node, options, closing, memory, &metrics);
-    routes_of(Arc::new(edge), pages, &metrics)
+    let edge = Arc::new(Edge::new(node, options, closing, memory, &metrics));
+    (routes_of(Arc::clone(&edge), pages, &metrics), history::keep(edge))
 }
 
 pub(crate) fn routes_of(
@@ -38,6 +39,7 @@ pub(crate) fn routes_of(
     let mut routes = Routes { router: Router::new(), metrics };
     v1::route(&mut routes);
     operations::route(&mut routes);
+    history::route(&mut routes);
     docs::route(&mut routes);
     if let Some(pages) = pages {
         files::route(&mut routes, pages);

@@ -62,8 +62,9 @@ pub async fn serve(
     let (closing, closed) = watch::channel(false);
     let memory = RequestMemory::new(options.request_memory);
     let connections_max = options.connections_max.max(1);
+    let (router, beside) = routes::routes(node, options, closed.clone(), memory.clone());
     let server = Server {
-        router: routes::routes(node, options, closed.clone(), memory.clone()),
+        router,
         memory,
         closed,
         seats: Arc::default(),
@@ -81,6 +82,7 @@ pub async fn serve(
     tokio::select! {
         _ = shutdown => {}
         never = server.accept(&listener) => match never {},
+        never = beside => match never {},
         () = pulses => unreachable!("a pulse follows every pulse"),
     }
     drop(listener);

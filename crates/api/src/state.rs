@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::ApiOptions;
 use crate::error::Problem;
+use crate::history::History;
 use crate::memory::RequestMemory;
 use crate::metrics::{HttpMetrics, Sampled};
 use crate::v1::events::StreamReads;
@@ -33,6 +34,7 @@ pub(crate) struct Edge {
     done_reads: Arc<Semaphore>,
     pub(crate) memory: RequestMemory,
     pub(crate) registry: Registry,
+    pub(crate) history: History,
     /// True once the server shuts down.
     pub(crate) closing: watch::Receiver<bool>,
 }
@@ -62,6 +64,7 @@ impl Edge {
             done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
             memory,
             registry,
+            history: History::default(),
             closing,
         }
     }

@@ -1,18 +1,16 @@
 //! The facts in the domain's words: typed reads over any rows, and the writer's changes.
 
-mod keys;
 mod samples;
 mod stories;
 
-pub(crate) use keys::KeyExpiry;
-
-use std::ops::Deref;
+use rows::{
+    NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value, decode, encode,
+};
 
 use crate::command::{Idempotency, Outcome, UserRef};
-use crate::ids::{PostId, Stamp, UserId};
+use crate::ids::{PostId, UserId};
 use crate::limits;
-use crate::records::{Counts, Post, Totals, User, decode, encode};
-use crate::rows::{NameTable, PointTable, Rows, RowsMut, SetTable, Span, Value};
+use crate::records::{Counts, Post, User};
 use crate::text::Handle;
 
 /// Typed reads. Any thread may hold one.
@@ -155,7 +153,12 @@ impl<'a> Txn<'a> {
     /// The facts as they are now, earlier changes of this transaction included.
     #[must_use]
     pub fn facts(&self) -> Facts<'_, dyn RowsMut + 'a> {
-        Facts::new(self.rows.deref())
+        Facts::new(&*self.rows)
+    }
+
+    /// Notes that a stamp is used.
+    pub(crate) fn advance(&mut self, stamp: Stamp) {
+        rows::advance(self.rows, stamp, 1);
     }
 
     /// Sets a person's profile.
@@ -226,12 +229,6 @@ impl<'a> Txn<'a> {
             }
         }
     }
-}
-
-/// Posts newest first, strictly older than `before`.
-#[must_use]
-pub fn older_than(before: Option<PostId>, limit: usize) -> Option<Span> {
-    Span::below(before.map(u64::from), limit)
 }
 
 fn person(number: u64) -> Option<UserId> {

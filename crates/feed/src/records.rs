@@ -1,9 +1,9 @@
 //! What the rows hold, and their bytes: postcard for records, fixed little-endian words for counts.
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use rows::{Stamp, Value};
+use serde::{Deserialize, Serialize};
 
-use crate::ids::{SampleSetId, Stamp, UserId};
-use crate::rows::Value;
+use crate::ids::{SampleSetId, UserId};
 use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
 
 /// A person.
@@ -86,38 +86,6 @@ pub struct Counts {
     pub friends: u32,
 }
 
-/// How much of everything there is; kept in memory and stored with each checkpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Totals {
-    /// People registered; also the next [`UserId`].
-    pub users: u32,
-    /// Posts that stand.
-    pub posts: u64,
-    /// Follows that stand.
-    pub follows: u64,
-    /// The highest stamp applied.
-    pub last_stamp: Option<Stamp>,
-    /// Idempotency keys of earlier days are swept.
-    pub idempotency_day: u32,
-    /// Friendships that stand; each counts once.
-    pub friendships: u64,
-    /// Stories whose rows stand: live ones, and dead ones that are not swept yet.
-    pub stories: u64,
-    /// No row of a story that died before this second since 1970 is left.
-    pub sweep_second: u64,
-    /// Spaces for keys that were made beyond those of the numbered buckets.
-    pub spaces: u32,
-    /// Rows of keys that have an expiry.
-    pub keys_expiring: u64,
-    /// Buckets that were ever made beyond the numbered ones.
-    pub buckets_made: u64,
-    /// No row is left of a story that died in `sweep_second`, up to this id: where the next sweep begins, so that it
-    /// does not step over all that was removed before. Forgotten at a restart, which costs one such
-    /// walk and changes nothing.
-    #[serde(skip)]
-    pub swept_up_to: u64,
-}
-
 impl Counts {
     /// 16 bytes: four little-endian words in the order of the fields.
     #[must_use]
@@ -166,29 +134,5 @@ impl Story {
     #[must_use]
     pub const fn is_live(&self, now_ms: u64) -> bool {
         now_ms < self.expires_ms
-    }
-}
-
-/// The bytes of a record.
-///
-/// # Panics
-/// Never for our records: they serialise into memory.
-#[must_use]
-pub fn encode<T: Serialize>(record: &T) -> Value {
-    match postcard::to_stdvec(record) {
-        Ok(bytes) => Value::from_vec(bytes),
-        Err(error) => panic!("a record serialises into memory: {error}"),
-    }
-}
-
-/// Reverses [`encode`].
-///
-/// # Panics
-/// If the bytes are not a `T`: rows are checked by the store, so this is a broken invariant.
-#[must_use]
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
-    match postcard::from_bytes(bytes) {
-        Ok(record) => record,
-        Err(error) => panic!("a stored {} reads back: {error}", std::any::type_name::<T>()),
     }
 }

@@ -1,13 +1,14 @@
 //! Gathering a page of a home timeline equals the definition, computed naively.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use feed::memory::MemoryRows;
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText, Stamp,
-    StampClock, Txn, UserId, UserRef, apply,
+    Bio, Command, Cursor, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText, Txn, UserId,
+    UserRef, apply,
 };
 use proptest::prelude::*;
+use rows::{Stamp, StampClock};
+use testkit::MemoryRows;
 
 const PEOPLE: u32 = 5;
 

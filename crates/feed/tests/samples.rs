@@ -5,14 +5,14 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use feed::memory::MemoryRows;
 use feed::{
-    Command, Done, Effect, Entry, Facts, Label, NameTable, Refusal, RowsMut as _, Sample,
-    SampleBits, SampleId, SampleSet, SampleSetId, SetName, Span, Stamp, Txn, apply, limits,
-    records::encode,
+    Command, Done, Effect, Entry, Facts, Label, Refusal, Sample, SampleBits, SampleId, SampleSet,
+    SampleSetId, SetName, Txn, apply, limits,
 };
 use proptest::prelude::*;
+use rows::{NameTable, RowsMut as _, Span, Stamp, encode};
 use support::World;
+use testkit::MemoryRows;
 
 fn set(name: &str) -> SetName {
     SetName::parse(name).unwrap()
@@ -119,7 +119,7 @@ fn there_are_so_many_sets_and_an_empty_one_makes_room() {
 }
 
 /// What the facts hold, found the way a node finds it when it opens.
-fn held<R: feed::Rows>(facts: Facts<'_, R>) -> BTreeMap<SampleId, (String, String)> {
+fn held<R: rows::Rows>(facts: Facts<'_, R>) -> BTreeMap<SampleId, (String, String)> {
     let mut held = BTreeMap::new();
     facts.each_sample(|id, sample| {
         assert_eq!(facts.sample(id).as_ref(), Some(&sample));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use feed::limits::CHANGE_BYTES_MAX;
+use rows::CHANGE_BYTES_MAX;
 
 use crate::applier::KEY_OPS_BYTES_MAX;
 use crate::clock::Clock;

@@ -12,11 +12,10 @@
 use std::sync::Arc;
 
 use feed::limits::{SAMPLE_SETS_MAX, SET_LABELS_MAX};
-use feed::{Effect, Facts, Label, Rows, Sample, SampleId, SampleSetId, SetName};
+use feed::{Effect, Facts, Label, Sample, SampleId, SampleSetId, SetName};
 use knn::{Bits, LABEL_BYTES, LABEL_PLACE_BYTES, Meter, SAMPLE_BYTES, SET_BYTES, Samples};
 use parking_lot::RwLock;
-
-use crate::node::Node;
+use rows::Rows;
 
 /// What all sets take at most beside the samples that were taught: the built-in digits, and what each set
 /// has free.
@@ -113,6 +112,34 @@ impl SampleSets {
         self.meter.bytes()
     }
 
+    /// The samples of a set as they are now, if it exists: a snapshot, which never changes. Waits for no
+    /// more than some samples being put in.
+    pub(crate) fn get(&self, name: &SetName) -> Result<Option<Arc<Samples>>, TooManySnapshots> {
+        self.share(|sets| {
+            sets.iter().find(|known| known.name == *name).map(|set| Arc::clone(&set.samples))
+        })
+    }
+
+    /// All sets, by name, as [`SampleSets::get`] gives them.
+    pub(crate) fn all(&self) -> Result<Vec<(SetName, Arc<Samples>)>, TooManySnapshots> {
+        let shared = |set: &Set| (set.name.clone(), Arc::clone(&set.samples));
+        let mut sets: Vec<_> = self.share(|sets| sets.iter().map(shared).collect())?;
+        sets.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        Ok(sets)
+    }
+
+    /// A built-in sample.
+    pub(crate) fn built_in(&self, id: SampleId) -> Option<Sample> {
+        let set = SetName::digits();
+        let sets = self.sets.read();
+        let digits = &sets.iter().find(|known| known.name == set)?.samples;
+        let (label, bits) = digits.sample(id.0)?;
+        let Ok(label) = Label::parse(digits.name(label)) else {
+            unreachable!("the labels of the digits are digits")
+        };
+        Some(Sample { set, label, bits: bits.to_bytes().into() })
+    }
+
     /// What `read` makes of the sets, which may share them: they do not change meanwhile.
     fn share<T>(&self, read: impl FnOnce(&[Set]) -> T) -> Result<T, TooManySnapshots> {
         let sets = self.sets.read();
@@ -169,45 +196,4 @@ fn set_named<'a>(sets: &'a mut Vec<Set>, name: &SetName, meter: &Meter) -> &'a m
     });
     let Some(set) = sets.get_mut(at) else { unreachable!("found or pushed") };
     set
-}
-
-impl Node {
-    /// The samples of a set as they are now, if it exists: a snapshot, which never changes. Waits for no more
-    /// than some samples being put in.
-    ///
-    /// # Errors
-    /// [`TooManySnapshots`]; it passes.
-    pub fn samples(&self, set: &SetName) -> Result<Option<Arc<Samples>>, TooManySnapshots> {
-        self.shared.samples.share(|sets| {
-            sets.iter().find(|known| known.name == *set).map(|set| Arc::clone(&set.samples))
-        })
-    }
-
-    /// All sets, by name, as [`Node::samples`] gives them.
-    ///
-    /// # Errors
-    /// [`TooManySnapshots`]; it passes.
-    pub fn sample_sets(&self) -> Result<Vec<(SetName, Arc<Samples>)>, TooManySnapshots> {
-        let shared = |set: &Set| (set.name.clone(), Arc::clone(&set.samples));
-        let mut sets: Vec<_> =
-            self.shared.samples.share(|sets| sets.iter().map(shared).collect())?;
-        sets.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        Ok(sets)
-    }
-
-    /// A sample that was taught or is built in. May block.
-    #[must_use]
-    pub fn sample(&self, id: SampleId) -> Option<Sample> {
-        if !id.is_built_in() {
-            return self.facts().sample(id);
-        }
-        let set = SetName::digits();
-        let sets = self.shared.samples.sets.read();
-        let digits = &sets.iter().find(|known| known.name == set)?.samples;
-        let (label, bits) = digits.sample(id.0)?;
-        let Ok(label) = Label::parse(digits.name(label)) else {
-            unreachable!("the labels of the digits are digits")
-        };
-        Some(Sample { set, label, bits: bits.to_bytes().into() })
-    }
 }

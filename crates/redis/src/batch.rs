@@ -12,7 +12,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use feed::keys::{KeyOp, KeyOps};
+use kv::{KeyOp, KeyOps};
 use node::{KeyReplies, Node, SUBMISSION_COMMANDS_MAX, SubmitError};
 use tokio::sync::Notify;
 

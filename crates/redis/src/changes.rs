@@ -6,8 +6,7 @@
 
 use std::rc::Rc;
 
-use feed::BucketId;
-use feed::keys::{KeyAnswer, KeyOp, KeyOps};
+use kv::{BucketId, KeyAnswer, KeyOp, KeyOps};
 use node::{Found, Reservation};
 use resp::Protocol;
 

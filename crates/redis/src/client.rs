@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use feed::BucketId;
+use kv::BucketId;
 use node::{Keys, MemoryBudget, Node, Reservation};
 use resp::{Encoder, Protocol};
 

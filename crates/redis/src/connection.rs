@@ -16,7 +16,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::BufMut as _;
-use feed::limits::VALUE_BYTES_MAX;
+use kv::limits::VALUE_BYTES_MAX;
 use node::MemoryBudget;
 use resp::Limits;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use feed::BucketId;
+use kv::BucketId;
 use resp::Protocol;
 
 use super::client::{Client, Replies};

@@ -7,8 +7,7 @@
 
 use std::cell::Cell;
 
-use feed::BucketId;
-use feed::keys::{KeyAnswer, KeyOp, KeyOps, Watched};
+use kv::{BucketId, KeyAnswer, KeyOp, KeyOps, Watched};
 use node::{Found, KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 use resp::Protocol;
 

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use feed::keys::KeyRefusal;
-use feed::limits::KEY_BYTES_MAX;
+use kv::KeyRefusal;
+use kv::limits::KEY_BYTES_MAX;
 use node::SubmitError;
 
 use super::dump::DumpError;

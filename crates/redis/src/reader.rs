@@ -4,8 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use feed::BucketId;
-use feed::keys::KeyRow;
+use kv::{BucketId, KeyRow};
 use node::{Found, Keys, Node, Steady};
 use resp::Encoder;
 use smallvec::SmallVec;
@@ -222,7 +221,7 @@ impl<'r> Reader<'r> {
 
 /// Whether there can be such a key.
 pub(crate) fn is_possible(key: &[u8]) -> bool {
-    feed::keys::is_possible_key(key)
+    kv::is_possible_key(key)
 }
 
 fn in_memory(keys: &Keys<'_>, bucket: BucketId, key: &[u8]) -> Result<Option<KeyRow>, Stop> {

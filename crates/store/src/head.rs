@@ -1,7 +1,6 @@
 //! The row that describes the store: format version, applied position, the secret that orders keys, totals.
 
-use feed::Totals;
-use feed::records::{decode, encode};
+use rows::{Totals, decode, encode};
 
 use crate::FORMAT_VERSION;
 use crate::disk::Disk;

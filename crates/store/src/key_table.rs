@@ -1,10 +1,9 @@
 //! Rows of keys in memory: hash tables behind 1,024 locks, by the first bits of the key's hash, so that a
 //! walk in the order of hashes visits one after the other and looks at a thousandth of all rows at a time.
 
-use feed::Space;
-use feed::keys::KeyRow;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+use kv::{KeyRow, Space};
 use parking_lot::{RwLock, RwLockReadGuard};
 
 use crate::hash::KeyHasher;
@@ -183,8 +182,8 @@ impl KeyTable {
 
 #[cfg(test)]
 mod tests {
-    use feed::Stamp;
-    use feed::keys::KeyParts;
+    use kv::KeyParts;
+    use rows::Stamp;
 
     use super::*;
 

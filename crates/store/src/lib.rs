@@ -21,7 +21,7 @@ mod hash;
 mod head;
 mod items;
 mod key_table;
-mod keys;
+mod layout;
 mod merge;
 mod migrate;
 mod overlay;

@@ -4,7 +4,7 @@
 //! copied in runs under a short lock, the disk is read row by row, and nothing beyond the limit is
 //! looked at except the rest of a run.
 
-use feed::{NameTable, Order, SetTable, Span, Value};
+use rows::{NameTable, Order, SetTable, Span, Value};
 
 use crate::overlay::Overlay;
 

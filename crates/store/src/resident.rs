@@ -7,8 +7,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-use feed::Space;
-use feed::keys::KeyRow;
+use kv::{KeyRow, Space};
 
 use crate::hash::KeyHasher;
 use crate::key_table::KeyTable;

@@ -6,17 +6,20 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use feed::cost::WORK_PER_ROW;
-use feed::ids::EPOCH_MS;
-use feed::keys::{Bucket, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, Only, OnlyExpiry};
 use feed::limits::SAMPLE_SETS_MAX;
 use feed::{
-    Bio, BucketId, BucketName, Command, Cost, Facts, Handle, Idempotency, Label, Lengths, Lifetime,
-    Name, NameTable, PointTable, PostId, PostText, Request, Rows, RowsMut, SampleBits, SampleId,
-    SetName, SetTable, Space, Span, Stamp, StampClock, StoryId, Totals, Txn, UserId, UserRef,
-    Value, WalkLimit, apply, apply_keys,
+    Bio, Command, Facts, Handle, Idempotency, Label, Lifetime, Name, PostId, PostText, Request,
+    SampleBits, SampleId, SetName, StoryId, Txn, UserId, UserRef, apply,
+};
+use kv::{
+    Bucket, BucketId, BucketName, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, KeyRows,
+    KeyRowsMut, Lengths, Only, OnlyExpiry, Space, WalkLimit,
 };
 use proptest::prelude::*;
+use rows::{
+    Cost, EPOCH_MS, NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, StampClock,
+    Totals, Value, WORK_PER_ROW,
+};
 use store::{Store, StoreOptions, StoreWriter};
 
 /// Rows that count what is done to them.
@@ -65,6 +68,9 @@ impl Rows for Counting {
     fn totals(&self) -> Totals {
         self.rows.totals()
     }
+}
+
+impl KeyRows for Counting {
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
         self.look_up(1);
         if !self.prefetched.borrow().contains(key) {
@@ -105,6 +111,9 @@ impl RowsMut for Counting {
     fn put_totals(&mut self, totals: Totals) {
         self.rows.put_totals(totals);
     }
+}
+
+impl KeyRowsMut for Counting {
     fn put_key(&mut self, row: KeyRow) {
         self.changed += 1;
         self.rows.put_key(row);
@@ -209,9 +218,9 @@ impl World {
         self.check(&what, cost, |world| {
             let ops: KeyOps = [op].into_iter().collect();
             let stamp = world.clock.next(world.now_ms);
-            let mut txn = Txn::new(&mut world.counting);
+            let mut txn = kv::Txn::new(&mut world.counting);
             let mut answers = Vec::new();
-            apply_keys(&mut txn, stamp, &ops, &mut |_, _| (), &mut answers);
+            kv::apply(&mut txn, stamp, &ops, &mut |_, _| (), &mut answers);
             let answer = match &answers[0] {
                 KeyAnswer::Row(row) => row.memory_bytes(),
                 _ => 0,
@@ -521,7 +530,7 @@ fn rows_of_many_operations_are_prefetched_before_they_are_looked_up() {
     let mut world = World::new();
     let stamp = world.clock.next_run(world.now_ms, ops.stamps());
     let mut answers = Vec::new();
-    apply_keys(&mut Txn::new(&mut world.counting), stamp, &ops, &mut |_, _| (), &mut answers);
+    kv::apply(&mut kv::Txn::new(&mut world.counting), stamp, &ops, &mut |_, _| (), &mut answers);
     assert_eq!(answers.last(), Some(&KeyAnswer::Number(1)));
     assert_eq!(world.counting.prefetched.borrow().len(), keys.len() + 1);
     assert_eq!(world.counting.unexpected.get(), 0);

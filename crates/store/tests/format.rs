@@ -9,13 +9,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use feed::keys::{Bucket, KeyParts, KeyRow};
-use feed::memory::MemoryRows;
-use feed::{
-    BucketId, BucketName, Facts, NameTable, Order, PointTable, PostText, Rows, RowsMut, SetTable,
-    Space, Span, Stamp, Story, StoryId, Totals, Txn, UserId, Value, WalkLimit,
-};
+use feed::{Facts, PostText, Story, StoryId, Txn, UserId};
+use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
+use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
 use store::{FORMAT_VERSION, Store, StoreError, StoreOptions, StoreWriter};
+use testkit::MemoryRows;
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };
 const APPLIED: u64 = 4_711;
@@ -85,7 +83,7 @@ fn check_stories(rows: &impl Rows) {
 }
 
 /// What version 3 added: a bucket with two keys, one of which expires.
-fn write_keys(rows: &mut impl RowsMut) {
+fn write_keys(rows: &mut impl KeyRowsMut) {
     let space = Space(16);
     rows.put_bucket(BucketId(16), Some(Bucket { space, keys: 2, bytes: 12 }));
     rows.put_name(NameTable::Bucket, b"drafts", Some(Value::from_slice(&[16])));
@@ -102,8 +100,8 @@ fn write_keys(rows: &mut impl RowsMut) {
     rows.put_totals(Totals { spaces: 1, keys_expiring: 1, buckets_made: 1, ..totals });
 }
 
-fn check_keys(rows: &impl Rows) {
-    let facts = Facts::new(rows);
+fn check_keys(rows: &impl KeyRows) {
+    let facts = kv::Facts::new(rows);
     let id = facts.bucket_named(&BucketName::parse("drafts").unwrap()).unwrap();
     let bucket = facts.bucket(id).unwrap();
     assert_eq!((id, bucket.space, bucket.keys, bucket.bytes), (BucketId(16), Space(16), 2, 12));

@@ -3,16 +3,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use feed::keys::{Bucket, KeyParts, KeyRow};
-use feed::limits::NUMBERED_BUCKETS;
-use feed::memory::MemoryRows;
-use feed::{
-    BucketId, NameTable, Order, PointTable, Rows, RowsMut, SetTable, Space, Span, Stamp, Totals,
-    Value, WalkLimit,
-};
+use kv::limits::NUMBERED_BUCKETS;
+use kv::{Bucket, BucketId, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use proptest::prelude::*;
+use rows::{NameTable, Order, PointTable, SetTable, Span, Stamp, Totals, Value};
 use store::{Checkpoint, Store, StoreOptions, StoreWriter};
 use tempfile::TempDir;
+use testkit::MemoryRows;
 
 /// Keys take more memory than this, so that some are dropped and come back from the disk.
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 6 << 10 };
@@ -35,7 +32,6 @@ enum Step {
     Warm,
     Freeze,
     Run,
-    Settle,
     Reopen,
     ReadRow(u64, u64, Vec<u8>),
     ReadPoints(PointTable),
@@ -90,7 +86,6 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Warm),
         2 => Just(Step::Freeze),
         2 => Just(Step::Run),
-        1 => Just(Step::Settle),
         1 => Just(Step::Reopen),
         4 => (number(), number(), name()).prop_map(|(a, b, n)| Step::ReadRow(a, b, n)),
         2 => points().prop_map(Step::ReadPoints),
@@ -117,14 +112,14 @@ impl World {
         Self { dir, writer, model, frozen: None, stored: Default::default(), position: 0 }
     }
 
-    fn write(&mut self, change: impl Fn(&mut dyn RowsMut)) {
+    fn write(&mut self, change: impl Fn(&mut dyn KeyRowsMut)) {
         self.position += 1;
         change(self.writer.as_mut().unwrap());
         change(&mut self.model);
     }
 
     /// Asks both, the writer and a reader's store, what the model answers.
-    fn check<T: PartialEq + std::fmt::Debug>(&self, question: impl Fn(&dyn Rows) -> T) {
+    fn check<T: PartialEq + std::fmt::Debug>(&self, question: impl Fn(&dyn KeyRows) -> T) {
         let writer = self.writer.as_ref().unwrap();
         let expected = question(&self.model);
         assert_eq!(question(&writer.store()), expected, "a reader's answer");
@@ -176,7 +171,6 @@ impl World {
             Step::Warm => self.writer.as_ref().unwrap().store().warm_keys(|| false),
             Step::Freeze => self.freeze(),
             Step::Run => self.run(),
-            Step::Settle => self.writer.as_ref().unwrap().store().settle().unwrap(),
             Step::Reopen => self.reopen(),
             Step::ReadRow(a, b, name) => self.read_row(a, b, &name),
             Step::ReadPoints(table) => self.check(|rows| {

@@ -51,7 +51,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("POST", "/v1/batch", Entry::Plain, batch);
 }
 
-/// Many commands at once
+/// Run many commands
 ///
 /// One JSON object a line: `{"op":"register","handle":"ada"}` (and `name`, `bio`),
 /// `{"op":"follow","user":0,"other":"@bob"}`, `{"op":"unfollow","user":0,"other":1}`,

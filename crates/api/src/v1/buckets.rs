@@ -6,9 +6,8 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
-use feed::keys::{KeyAnswer, KeyOp, KeyOps, KeyRefusal};
-use feed::limits::NUMBERED_BUCKETS;
-use feed::{BucketId, BucketName};
+use kv::limits::NUMBERED_BUCKETS;
+use kv::{BucketId, BucketName, KeyAnswer, KeyOp, KeyOps, KeyRefusal};
 use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -97,7 +96,7 @@ fn view(node: &Node, name: &BucketName, id: BucketId) -> Option<BucketView> {
     Some(BucketView { name: name.as_str().to_owned(), keys: bucket.keys, bytes: bucket.bytes })
 }
 
-/// Buckets
+/// List buckets
 ///
 /// In the order of their names. Buckets `0` to `15` are always there, for clients that choose them by
 /// number; they are listed if they hold something.
@@ -139,9 +138,9 @@ fn named(node: &Node, after: Option<&str>, limit: usize) -> Vec<BucketView> {
     views
 }
 
-/// Make a bucket
+/// Create a bucket
 ///
-/// Making it again changes nothing.
+/// Creating it again changes nothing.
 #[utoipa::path(
     put, path = "/v1/buckets/{bucket}", tag = "buckets",
     params(("bucket" = String, Path, description = "1 to 64 of a-z A-Z 0-9 _ -")),
@@ -166,7 +165,7 @@ pub(crate) async fn create(
     Ok(response)
 }
 
-/// A bucket
+/// Get a bucket
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}", tag = "buckets",
     params(("bucket" = String, Path)),

@@ -54,11 +54,11 @@ pub(crate) struct PersonPage {
     prev: Option<String>,
 }
 
-/// Follow somebody
+/// Follow a user
 ///
 /// Following again changes nothing.
 #[utoipa::path(
-    put, path = "/v1/users/{user}/following/{other}", tag = "people",
+    put, path = "/v1/users/{user}/following/{other}", tag = "users",
     params(
         ("user" = String, Path, description = "who follows: number or @handle"),
         ("other" = String, Path, description = "whom: number or @handle"),
@@ -77,9 +77,9 @@ pub(crate) async fn follow(
     edge.carry_out(Command::Follow { user, other }, key).await
 }
 
-/// Follow somebody no more
+/// Unfollow a user
 #[utoipa::path(
-    delete, path = "/v1/users/{user}/following/{other}", tag = "people",
+    delete, path = "/v1/users/{user}/following/{other}", tag = "users",
     params(
         ("user" = String, Path, description = "who follows: number or @handle"),
         ("other" = String, Path, description = "whom: number or @handle"),
@@ -98,9 +98,9 @@ pub(crate) async fn unfollow(
     edge.carry_out(Command::Unfollow { user, other }, key).await
 }
 
-/// Who follows somebody
+/// List a user's followers
 #[utoipa::path(
-    get, path = "/v1/users/{user}/followers", tag = "people",
+    get, path = "/v1/users/{user}/followers", tag = "users",
     params(
         ("user" = String, Path, description = "number or @handle"),
         ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
@@ -117,9 +117,9 @@ pub(crate) async fn followers(
     people(&edge, SetTable::Followers, user, &asked).await
 }
 
-/// Whom somebody follows
+/// List whom a user follows
 #[utoipa::path(
-    get, path = "/v1/users/{user}/following", tag = "people",
+    get, path = "/v1/users/{user}/following", tag = "users",
     params(
         ("user" = String, Path, description = "number or @handle"),
         ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),

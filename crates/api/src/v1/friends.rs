@@ -19,11 +19,11 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/v1/users/{user}/friends", Entry::Query, friends);
 }
 
-/// Make two people friends
+/// Add a friend
 ///
-/// It counts for both at once. Befriending again changes nothing.
+/// Friendship is mutual. Adding a friend again changes nothing.
 #[utoipa::path(
-    put, path = "/v1/users/{user}/friends/{other}", tag = "people",
+    put, path = "/v1/users/{user}/friends/{other}", tag = "users",
     params(
         ("user" = String, Path, description = "one of them: number or @handle"),
         ("other" = String, Path, description = "the other: number or @handle"),
@@ -42,11 +42,11 @@ pub(crate) async fn befriend(
     edge.carry_out(Command::Befriend { user, other }, key).await
 }
 
-/// End a friendship
+/// Remove a friend
 ///
 /// From then on neither sees the other's stories.
 #[utoipa::path(
-    delete, path = "/v1/users/{user}/friends/{other}", tag = "people",
+    delete, path = "/v1/users/{user}/friends/{other}", tag = "users",
     params(
         ("user" = String, Path, description = "one of them: number or @handle"),
         ("other" = String, Path, description = "the other: number or @handle"),
@@ -65,9 +65,9 @@ pub(crate) async fn unfriend(
     edge.carry_out(Command::Unfriend { user, other }, key).await
 }
 
-/// Somebody's friends
+/// List a user's friends
 #[utoipa::path(
-    get, path = "/v1/users/{user}/friends", tag = "people",
+    get, path = "/v1/users/{user}/friends", tag = "users",
     params(
         ("user" = String, Path, description = "number or @handle"),
         ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),

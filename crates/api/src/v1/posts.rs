@@ -63,7 +63,7 @@ pub(crate) struct PostView {
     mentions: Vec<Mentioned>,
 }
 
-/// Publish a post
+/// Post
 ///
 /// A text that opens with `@handle` is a reply: of the author's followers, those who also follow
 /// that person see it at home.
@@ -71,7 +71,7 @@ pub(crate) struct PostView {
     post, path = "/v1/users/{user}/posts", tag = "posts", request_body = NewPost,
     params(
         ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("Idempotency-Key" = Option<String>, Header, description = "happens at most once a key"),
+        ("Idempotency-Key" = Option<String>, Header, description = "retries with the same key return the first result"),
     ),
     responses(
         (status = 201, body = PostView, headers(("Location" = String), ("Idempotent-Replayed" = String))),
@@ -103,7 +103,7 @@ pub(crate) async fn publish(
     Ok(created(json(body), format!("/v1/posts/{}", post.0), replayed))
 }
 
-/// A post
+/// Get a post
 #[utoipa::path(
     get, path = "/v1/posts/{id}", tag = "posts", params(("id" = String, Path)),
     responses((status = 200, body = PostView), (status = 404, description = "`post_not_found`", body = ErrorBody))
@@ -116,7 +116,7 @@ pub(crate) async fn show(
     post.map(json).ok_or(Refusal::PostNotFound.into())
 }
 
-/// Take a post back
+/// Delete a post
 #[utoipa::path(
     delete, path = "/v1/posts/{id}", tag = "posts", params(("id" = String, Path)),
     responses((status = 204), (status = 404, description = "`post_not_found`", body = ErrorBody))

@@ -69,12 +69,12 @@ pub(crate) fn teaching(sample: Sample) -> Command {
     Command::Teach { set, label, bits: Box::new(bits) }
 }
 
-/// Teach a sample
+/// Add a sample
 ///
 /// It counts from the answer on.
 #[utoipa::path(
-    post, path = "/v1/recognise/samples", tag = "recogniser", request_body = NewSample,
-    params(("Idempotency-Key" = Option<String>, Header, description = "happens at most once a key")),
+    post, path = "/v1/recognise/samples", tag = "recognizer", request_body = NewSample,
+    params(("Idempotency-Key" = Option<String>, Header, description = "retries with the same key return the first result")),
     responses(
         (status = 201, body = SampleView, headers(("Location" = String), ("Idempotent-Replayed" = String))),
         (status = 422, description = "`bad_sample`, `bad_label`, `bad_set`, `idempotency_key_reused`", body = ErrorBody),
@@ -95,9 +95,9 @@ pub(crate) async fn teach(
     Ok(created(json(rendered(id, &sample)?), path, replayed))
 }
 
-/// A sample, taught or built in
+/// Get a sample, added or built in
 #[utoipa::path(
-    get, path = "/v1/recognise/samples/{id}", tag = "recogniser", params(("id" = String, Path)),
+    get, path = "/v1/recognise/samples/{id}", tag = "recognizer", params(("id" = String, Path)),
     responses(
         (status = 200, body = SampleView),
         (status = 404, description = "`sample_not_found`", body = ErrorBody),
@@ -111,9 +111,9 @@ pub(crate) async fn show(
     Ok(json(rendered(id, &sample.ok_or(Refusal::SampleNotFound)?)?))
 }
 
-/// Take a sample back
+/// Delete a sample
 #[utoipa::path(
-    delete, path = "/v1/recognise/samples/{id}", tag = "recogniser", params(("id" = String, Path)),
+    delete, path = "/v1/recognise/samples/{id}", tag = "recognizer", params(("id" = String, Path)),
     responses(
         (status = 204),
         (status = 404, description = "`sample_not_found`", body = ErrorBody),

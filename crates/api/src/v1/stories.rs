@@ -99,14 +99,14 @@ pub(crate) struct ViewerPage {
     prev: Option<String>,
 }
 
-/// Tell a story
+/// Post a story
 ///
 /// Friends see it until it expires or is deleted.
 #[utoipa::path(
     post, path = "/v1/users/{user}/stories", tag = "stories", request_body = NewStory,
     params(
         ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("Idempotency-Key" = Option<String>, Header, description = "happens at most once a key"),
+        ("Idempotency-Key" = Option<String>, Header, description = "retries with the same key return the first result"),
     ),
     responses(
         (status = 201, body = StoryView, headers(("Location" = String), ("Idempotent-Replayed" = String))),
@@ -133,7 +133,7 @@ pub(crate) async fn tell(
     }
 }
 
-/// A live story
+/// Get a live story
 #[utoipa::path(
     get, path = "/v1/stories/{id}", tag = "stories",
     params(
@@ -153,7 +153,7 @@ pub(crate) async fn show(
     Ok(json(rendered(&edge, story, reader).await??))
 }
 
-/// Take a live story back
+/// Delete a live story
 #[utoipa::path(
     delete, path = "/v1/stories/{id}", tag = "stories", params(("id" = String, Path)),
     responses((status = 204), (status = 404, description = "`story_not_found`", body = ErrorBody))
@@ -166,7 +166,7 @@ pub(crate) async fn delete(
     edge.carry_out(Command::DeleteStory { story }, key).await
 }
 
-/// A person's live stories
+/// Get a user's live stories
 ///
 /// Read in the name of a stranger the page is empty.
 #[utoipa::path(
@@ -196,9 +196,9 @@ pub(crate) async fn stories(
     read_page(&edge, &asked, read).await
 }
 
-/// A person's stories home
+/// Get the live stories of a user's friends
 ///
-/// The newest live stories of all their friends.
+/// Newest first.
 #[utoipa::path(
     get, path = "/v1/users/{user}/stories/home", tag = "stories",
     params(
@@ -221,9 +221,9 @@ pub(crate) async fn home(
     read_home(&edge, user, &asked, page, Node::try_stories_home, Node::stories_home).await
 }
 
-/// Look at a live story
+/// View a live story
 ///
-/// The first look of a friend counts; an author's own does not.
+/// A friend's first view counts; an author's own does not.
 #[utoipa::path(
     post, path = "/v1/stories/{id}/views", tag = "stories",
     params(
@@ -246,7 +246,7 @@ pub(crate) async fn view(
     edge.carry_out(Command::ViewStory { story, viewer }, key).await
 }
 
-/// Who has seen a live story
+/// List who viewed a live story
 ///
 /// For its author only.
 #[utoipa::path(

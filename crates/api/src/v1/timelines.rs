@@ -36,7 +36,7 @@ pub(crate) struct PostPage {
     prev: Option<String>,
 }
 
-/// A person's home timeline
+/// Get a user's home timeline
 ///
 /// The newest posts by the people they follow now and by themselves.
 #[utoipa::path(
@@ -60,7 +60,7 @@ pub(crate) async fn home(
     read_home(&edge, user, &asked, asked.of(PostId), Node::try_home, Node::home).await
 }
 
-/// A person's posts
+/// Get a user's posts
 #[utoipa::path(
     get, path = "/v1/users/{user}/posts", tag = "timelines",
     params(
@@ -82,7 +82,7 @@ pub(crate) async fn posts(
     from_facts(&edge, user, &asked, Node::posts_by).await
 }
 
-/// Posts that mention a person
+/// Get a user's mentions
 #[utoipa::path(
     get, path = "/v1/users/{user}/mentions", tag = "timelines",
     params(

@@ -122,10 +122,10 @@ pub(crate) fn rfc3339(unix_ms: u64) -> String {
     format!("{time:.3}")
 }
 
-/// Register a person
+/// Register a user
 #[utoipa::path(
-    post, path = "/v1/users", tag = "people", request_body = NewUser,
-    params(("Idempotency-Key" = Option<String>, Header, description = "happens at most once a key")),
+    post, path = "/v1/users", tag = "users", request_body = NewUser,
+    params(("Idempotency-Key" = Option<String>, Header, description = "retries with the same key return the first result")),
     responses(
         (status = 201, body = Profile, headers(("Location" = String))),
         (status = 409, description = "`handle_taken`", body = ErrorBody),
@@ -164,9 +164,9 @@ pub(crate) fn mark_replay(mut response: Response, replayed: bool) -> Response {
     response
 }
 
-/// A person's profile with counts
+/// Get a user's profile
 #[utoipa::path(
-    get, path = "/v1/users/{user}", tag = "people",
+    get, path = "/v1/users/{user}", tag = "users",
     params(("user" = String, Path, description = "number or @handle", example = "@ada")),
     responses((status = 200, body = Profile), (status = 404, description = "`user_not_found`", body = ErrorBody))
 )]
@@ -184,12 +184,12 @@ async fn profile_of(edge: &Edge, id: UserId) -> Result<Response, Problem> {
     read.map(|profile| json(profile.to_json())).ok_or(feed::Refusal::UserNotFound.into())
 }
 
-/// Change a person's name or bio
+/// Edit a user's name or bio
 #[utoipa::path(
-    patch, path = "/v1/users/{user}", tag = "people", request_body = ProfileChange,
+    patch, path = "/v1/users/{user}", tag = "users", request_body = ProfileChange,
     params(
         ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("Idempotency-Key" = Option<String>, Header, description = "happens at most once a key"),
+        ("Idempotency-Key" = Option<String>, Header, description = "retries with the same key return the first result"),
     ),
     responses(
         (status = 200, body = Profile),
@@ -242,13 +242,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
     }
 }
 
-/// People in order of registration, or the one with a handle
+/// List users in order of registration, or find one by handle
 #[utoipa::path(
-    get, path = "/v1/users", tag = "people",
+    get, path = "/v1/users", tag = "users",
     params(
-        ("handle" = Option<String>, Query, description = "only whoever has this handle"),
+        ("handle" = Option<String>, Query, description = "only the user with this handle"),
         ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
-        ("after" = Option<String>, Query, description = "people behind this id"),
+        ("after" = Option<String>, Query, description = "users with greater ids"),
     ),
     responses((status = 200, body = ProfilePage))
 )]

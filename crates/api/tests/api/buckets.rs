@@ -159,6 +159,24 @@ fn keys_expire_at_their_instant() {
     assert_eq!(server.get(path).header("x-expires-at-ms"), None);
 }
 
+#[test]
+fn a_change_keeps_the_expiry_if_asked_to() {
+    let server = TestServer::open();
+    let path = "/v1/buckets/0/keys/k";
+    let ends = || server.get(path).header("x-expires-at-ms").map(str::to_owned);
+    assert_eq!(put(&server, &format!("{path}?ttl_s=500"), &[], b"1").status, 201);
+    let before = ends();
+    assert!(before.is_some());
+    assert_eq!(put(&server, &format!("{path}?keep_ttl=true"), &[], b"2").status, 204);
+    assert_eq!((ends(), server.get(path).body), (before, b"2".to_vec()));
+    assert_eq!(put(&server, path, &[], b"3").status, 204);
+    assert_eq!(ends(), None);
+    for query in ["keep_ttl", "keep_ttl=1", "keep_ttl=true&ttl_s=5", "ttl_s=5&keep_ttl=true"] {
+        let refused = put(&server, &format!("{path}?{query}"), &[], b"4");
+        refused.assert_error(400, "bad_request", query);
+    }
+}
+
 /// All keys from a page on, and how many pages they were on.
 fn walk(server: &TestServer, path: &str) -> (Vec<String>, usize) {
     let (mut path, mut walked, mut pages) = (path.to_owned(), Vec::new(), 0);
@@ -200,13 +218,13 @@ fn keys_are_listed_by_prefix_and_page_each_once() {
 fn a_page_of_keys_looks_at_a_bounded_number_of_them() {
     const KEYS: usize = 25_000;
     let server = TestServer::open();
-    let mut ops = feed::keys::KeyOps::default();
-    let bucket = feed::BucketId(0);
+    let mut ops = kv::KeyOps::default();
+    let bucket = kv::BucketId(0);
     for number in 0..KEYS {
         let key = format!("key{number}");
-        let (key, value) = (feed::keys::Bytes::new(key.as_bytes()), feed::keys::Bytes::new(b"v"));
-        let (expiry, only) = (feed::keys::Expiry::Never, feed::keys::Only::Always);
-        ops.push(&feed::keys::KeyOp::Put { bucket, key, value, expiry, only, old: false });
+        let (key, value) = (kv::Bytes::new(key.as_bytes()), kv::Bytes::new(b"v"));
+        let (expiry, only) = (kv::Expiry::Never, kv::Only::Always);
+        ops.push(&kv::KeyOp::Put { bucket, key, value, expiry, only, old: false });
         if ops.len() == 2_000 || number == KEYS - 1 {
             let ops = std::mem::take(&mut ops);
             server.block_on(server.node.submit_keys(ops, Vec::new())).unwrap();

@@ -48,6 +48,7 @@ fn the_description_names_every_path_and_the_page_loads_it() {
         [
             "/healthz",
             "/metrics",
+            "/metrics/history",
             "/readyz",
             "/v1/batch",
             "/v1/buckets",
@@ -78,12 +79,82 @@ fn the_description_names_every_path_and_the_page_loads_it() {
     assert_eq!(server.get("/docs").header("location"), Some("/docs/"));
     let page = server.get("/docs/");
     assert_eq!(page.header("content-type"), Some("text/html"));
+    assert!(String::from_utf8(page.body).unwrap().contains("<title>roost API</title>"));
     for file in ["swagger-ui.css", "swagger-ui-bundle.js"] {
         assert_eq!(server.get(&format!("/docs/{file}")).status, 200, "{file}");
     }
     let start = server.get("/docs/swagger-initializer.js").body;
     assert!(String::from_utf8(start).unwrap().contains("/v1/openapi.json"));
     server.get("/docs/nothing.js").assert_error(404, "not_found", "no such file");
+}
+
+/// A request as the page of the API makes it: parameters without an example are left out.
+fn tried(server: &TestServer, api: &serde_json::Value, method: &str, path: &str) -> u16 {
+    let operation = &api["paths"][path][method];
+    let mut url = path.to_owned();
+    for parameter in operation["parameters"].as_array().into_iter().flatten() {
+        if let (Some(name), Some(example)) =
+            (parameter["name"].as_str(), parameter["example"].as_str())
+        {
+            url = url.replace(&format!("{{{name}}}"), example);
+        }
+    }
+    let body = match operation["requestBody"]["content"].as_object() {
+        None => String::new(),
+        Some(content) => {
+            let name = content["application/json"]["schema"]["$ref"].as_str().unwrap();
+            let schema = &api["components"]["schemas"][name.rsplit('/').next().unwrap()];
+            let properties = schema["properties"].as_object().unwrap().iter();
+            let examples = properties.filter_map(|(name, of)| {
+                let example = of.get("example").or_else(|| of["examples"].get(0))?;
+                Some((name.clone(), example.clone()))
+            });
+            serde_json::Value::Object(examples.collect()).to_string()
+        }
+    };
+    let headers = [("Content-Type", "application/json")];
+    server.send(&method.to_uppercase(), &url, &headers, body.as_bytes()).status
+}
+
+#[test]
+fn the_examples_of_the_description_work_one_after_the_other() {
+    let server = TestServer::open();
+    let api = server.get("/v1/openapi.json").json();
+    let try_out = |method, path| tried(&server, &api, method, path);
+    server.register(&["bob"]);
+    assert_eq!(try_out("post", "/v1/users"), 201);
+    for (method, path, status) in [
+        ("put", "/v1/users/{user}/following/{other}", 204),
+        ("put", "/v1/users/{user}/friends/{other}", 204),
+        ("post", "/v1/users/{user}/posts", 201),
+        ("post", "/v1/users/{user}/stories", 201),
+        ("put", "/v1/buckets/{bucket}", 201),
+    ] {
+        assert_eq!(try_out(method, path), status, "{method} {path}");
+    }
+    server.send("PUT", "/v1/buckets/notes/keys/greeting", &[], b"hello");
+    for (path, operations) in api["paths"].as_object().unwrap() {
+        // Ids are what the server gives out, and a stream does not end.
+        if operations.get("get").is_some() && !path.contains("{id}") && !path.ends_with("/events") {
+            assert_eq!(try_out("get", path), 200, "{path}");
+        }
+    }
+}
+
+#[test]
+fn the_history_says_what_it_holds() {
+    let server = TestServer::open();
+    let history = server.get("/metrics/history").json();
+    assert_eq!(history["version"], env!("CARGO_PKG_VERSION"));
+    assert!(history["uptime_s"].is_u64() && history["samples"].is_array());
+    assert!(history["columns"].as_array().unwrap().contains(&json!("server_errors_per_s")));
+    let later = server.get(&format!("/metrics/history?after={}", u64::MAX)).json();
+    assert_eq!(later["samples"], json!([]));
+    for query in ["after=", "after=x", "before=1", "after=1&after=2"] {
+        let refused = server.get(&format!("/metrics/history?{query}"));
+        refused.assert_error(400, "bad_request", query);
+    }
+    assert_eq!(TestServer::with_key().send("GET", "/metrics/history", &[], b"").status, 401);
 }
 
 #[test]

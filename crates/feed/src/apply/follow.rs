@@ -1,8 +1,10 @@
 //! Following and unfollowing.
 
-use crate::command::{Done, Effect, Outcome, Refusal, UserRef};
+use crate::command::{Done, Outcome, UserRef};
+use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::limits;
+use crate::refusal::Refusal;
 
 pub(super) fn set(
     txn: &mut Txn<'_>,

@@ -1,11 +1,15 @@
 //! Publishing and deleting posts.
 
-use crate::command::{Done, Effect, Outcome, Refusal, UserRef};
+use rows::Stamp;
+
+use crate::command::{Done, Outcome, UserRef};
 use crate::cost::MENTION_WORK;
+use crate::effect::Effect;
 use crate::facts::Txn;
-use crate::ids::{PostId, Stamp, UserId};
+use crate::ids::{PostId, UserId};
 use crate::limits;
 use crate::records::Post;
+use crate::refusal::Refusal;
 use crate::text::{self, PostText};
 
 pub(super) fn publish(

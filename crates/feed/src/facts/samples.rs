@@ -2,10 +2,11 @@
 //!
 //! **Invariant:** a set stands as long as it has samples, and counts them and their labels.
 
+use rows::{NameTable, PointTable, Rows, SetTable, Span, Value, decode, encode};
+
 use super::{Facts, Txn};
 use crate::ids::{SampleId, SampleSetId};
-use crate::records::{Sample, SampleSet, decode, encode};
-use crate::rows::{NameTable, PointTable, Rows, SetTable, Span, Value};
+use crate::records::{Sample, SampleSet};
 use crate::text::{Label, SetName};
 
 impl<R: Rows + ?Sized> Facts<'_, R> {

@@ -2,9 +2,9 @@
 //! group may cost.
 
 use commitlog::PAYLOAD_BYTES_MAX;
-use feed::keys::{KeyOp, KeyOps, KeyRefusal, OpPlace};
-use feed::limits::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, POST_BYTES_MAX};
-use feed::{Command, Cost, Facts, Request, RowsMut};
+use feed::limits::POST_BYTES_MAX;
+use kv::{KeyOp, KeyOps, KeyRefusal, KeyRowsMut, OpPlace};
+use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost};
 use smallvec::SmallVec;
 
 use super::lengths::GroupLengths;
@@ -12,6 +12,7 @@ use super::pieces::{Range, TakenOps, Unit, log_pieces, next_unit};
 use super::queue::{Part, Queued, Rest, Waiting};
 use super::requests::GroupSamples;
 use super::{Applier, Output, SWEEP_PAUSE_MS};
+use crate::entry::Entry;
 
 /// Commands in one group: bounds the time until its first answer.
 pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;
@@ -42,10 +43,10 @@ const _: () = assert!(KEY_OPS_BYTES_MAX + ENTRY_BYTES_MAX <= PAYLOAD_BYTES_MAX);
 /// Commands that share one append.
 pub(super) struct Group<T> {
     /// As they are in the payload.
-    pub(super) requests: Vec<Request>,
-    /// Who waits for answers, in the order of the requests.
+    pub(super) entries: Vec<Entry>,
+    /// Who waits for answers, in the order of the entries.
     pub(super) waiting: Vec<Waiting<T>>,
-    /// Whether the last request is a sweep of keys, for which nobody waits.
+    /// Whether the last entry is a sweep of keys, for which nobody waits.
     pub(super) sweeps: bool,
     /// Operations on keys count one by one.
     pub(super) commands: usize,
@@ -71,7 +72,7 @@ pub(super) enum Taken<T> {
 impl<T> Group<T> {
     fn new() -> Self {
         Self {
-            requests: Vec::new(),
+            entries: Vec::new(),
             waiting: Vec::new(),
             sweeps: false,
             commands: 0,
@@ -83,16 +84,16 @@ impl<T> Group<T> {
     }
 
     pub(super) fn has_keys(&self) -> bool {
-        self.requests.iter().any(|request| matches!(request.command, Command::Keys(_)))
+        self.entries.iter().any(|entry| matches!(entry, Entry::Kv(_)))
     }
 
     /// How many stamps it takes.
     pub(super) fn stamps(&self) -> usize {
-        self.requests.iter().map(|request| request.command.stamps()).sum()
+        self.entries.iter().map(Entry::stamps).sum()
     }
 
     fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.requests.is_empty()
+        self.waiting.is_empty() && self.entries.is_empty()
     }
 
     /// Whether a change of this cost and so many bytes in the log can be added.
@@ -129,19 +130,18 @@ impl<T> Group<T> {
         }
     }
 
-    pub(super) fn log(&mut self, request: Request) {
-        self.samples.count(&request.command);
+    pub(super) fn log(&mut self, entry: Entry) {
+        if let Entry::Feed(request) = &entry {
+            self.samples.count(&request.command);
+        }
         let mut payload = std::mem::take(&mut self.payload);
         payload.reserve(PAYLOAD_BYTES);
-        self.payload = match postcard::to_extend(&request, payload) {
-            Ok(payload) => payload,
-            Err(error) => unreachable!("a command serialises into memory: {error}"),
-        };
-        self.requests.push(request);
+        self.payload = entry.write(payload);
+        self.entries.push(entry);
     }
 }
 
-impl<R: RowsMut, T> Applier<R, T> {
+impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Proposes the next group, unless one is under way or nothing waits.
     pub(super) fn propose(&mut self, now_ms: u64, output: &mut Output<T>) {
         if self.proposed.is_some() {
@@ -167,7 +167,7 @@ impl<R: RowsMut, T> Applier<R, T> {
         group.share = usize::MAX;
         self.take_costly(&mut group);
         self.add_sweep(&mut group, now_ms);
-        if group.requests.is_empty() {
+        if group.entries.is_empty() {
             // Nothing is logged, but there may be refusals.
             self.finish(group, None, output);
             return;
@@ -243,7 +243,7 @@ impl<R: RowsMut, T> Applier<R, T> {
         if let Some(taken) = self.take_all(group, ops, from) {
             return Some(taken);
         }
-        let lengths = GroupLengths::new(Facts::new(&self.rows), group.cost.longest);
+        let lengths = GroupLengths::new(self.keys(), group.cost.longest);
         let mut taken =
             TakenOps { pieces: SmallVec::new(), up_to: from, held: self.answers.empty() };
         let mut bytes = ENTRY_BYTES_MAX;
@@ -302,7 +302,7 @@ impl<R: RowsMut, T> Applier<R, T> {
         let cost = ops.known_cost().filter(|cost| cost.work <= WHOLE_WORK_MAX)?;
         let (whole, bytes) = (from.ops == 0, ENTRY_BYTES_MAX + ops.bytes());
         let fits = group.has_room(&cost, ops.len(), bytes);
-        if !whole || ops.is_empty() || !fits || self.facts().has_cold_keys() {
+        if !whole || ops.is_empty() || !fits || self.keys().has_cold_keys() {
             return None;
         }
         group.count(&cost, ops.len());
@@ -313,18 +313,18 @@ impl<R: RowsMut, T> Applier<R, T> {
     /// Adds a sweep if keys have expired or lost their bucket. It has room beyond that of the group, so
     /// that it always comes to its turn.
     fn add_sweep(&mut self, group: &mut Group<T>, now_ms: u64) {
-        let idle = group.requests.is_empty();
+        let idle = group.entries.is_empty();
         if !self.may_sweep || now_ms < self.sweep_at_ms && !idle {
             return;
         }
-        if self.facts().has_dead_keys(now_ms) {
+        if self.keys().has_dead_keys(now_ms) {
             let ops: KeyOps = [KeyOp::Sweep].into_iter().collect();
-            group.log(Request::from(Command::Keys(ops)));
+            group.log(Entry::Kv(ops));
             group.sweeps = true;
             group.commands += 1;
         } else {
             self.sweep_at_ms = now_ms + SWEEP_PAUSE_MS;
-            self.may_sweep = self.facts().totals().keys_expiring > 0;
+            self.may_sweep = self.keys().totals().keys_expiring > 0;
         }
     }
 }

@@ -1,12 +1,11 @@
 //! Submissions that are not in a group yet, or of which only a part is.
 
-use feed::keys::{KeyOps, OpPlace};
 use feed::{Reply, Request};
+use kv::{KeyOps, OpPlace};
 use smallvec::SmallVec;
 
 use crate::budget::Reservation;
-use crate::inbox::{Changes, Submission};
-use crate::keys::ReadAt;
+use crate::submission::{Changes, ReadAt, Submission};
 
 /// A submission on its way into groups.
 pub(super) struct Queued<T> {
@@ -74,5 +73,5 @@ pub(super) enum Piece {
     /// In the log, as one command.
     Logged,
     /// Refused before that: so many.
-    Refused(usize, feed::keys::KeyRefusal),
+    Refused(usize, kv::KeyRefusal),
 }

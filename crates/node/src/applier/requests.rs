@@ -5,11 +5,13 @@
 //! every group. So a start with as much memory finds room for them. A replay asks nothing: what is in the
 //! log was admitted.
 
-use feed::{Command, Refusal, Reply, Request, RowsMut};
+use feed::{Command, Refusal, Reply, Request};
+use kv::KeyRowsMut;
 
 use super::Applier;
 use super::group::{Group, REQUEST_BYTES_MAX, Taken};
 use super::queue::{Part, Queued, Rest, Waiting};
+use crate::entry::Entry;
 use crate::samples::{TAUGHT_BYTES, taught_bytes};
 
 /// What a group does to the samples.
@@ -45,7 +47,7 @@ enum Admission {
     Waits,
 }
 
-impl<R: RowsMut, T> Applier<R, T> {
+impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Takes as many of the commands as there is room for.
     pub(super) fn take_requests(
         &self,
@@ -73,7 +75,7 @@ impl<R: RowsMut, T> Applier<R, T> {
                 group.wait_for(id, Part::Answered(reply));
             } else {
                 group.count(&cost, 1);
-                group.log(request);
+                group.log(Entry::Feed(request));
                 count += 1;
             }
         }

@@ -19,8 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use feed::timeline::{Posted, gather};
-use feed::{Cursor, Effect, Facts, Page, PageOf, PostId, Rows, Span, UserId};
+use feed::{Cursor, Effect, Facts, Page, PageOf, PostId, UserId};
 use parking_lot::{Mutex, MutexGuard};
+use rows::{Rows, Span};
 use tokio::sync::{Notify, watch};
 
 use known::Known;

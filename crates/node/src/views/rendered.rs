@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use feed::stories::Told;
-use feed::{Facts, Post, PostId, PostText, Rows, StoryId, UserId};
+use feed::{Facts, Post, PostId, PostText, StoryId, UserId};
 use parking_lot::Mutex;
 use quick_cache::{OptionsBuilder, Weighter, sync::Cache, unsync};
+use rows::Rows;
 
 use crate::render::{self, Person};
 

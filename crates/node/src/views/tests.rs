@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Effect, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText,
-    Stamp, Txn, UserId, UserRef, apply, memory::MemoryRows, timeline::gather,
+    Bio, Command, Cursor, Effect, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText, Txn,
+    UserId, UserRef, apply,
 };
 use proptest::prelude::*;
+use rows::Stamp;
+use testkit::MemoryRows;
 
 use super::shard::Shard;
 use super::stream::Stream;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use edge::{Access, KeyHash, Scopes};
 use node::{Clock, Durability, Node, NodeOptions};
 use redis::RedisOptions;
-use resp::{Decoder, ReplyLimits, Value};
+use testkit::{Decoder, ReplyLimits, Value};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 

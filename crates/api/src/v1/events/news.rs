@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use feed::stories::Told;
-use feed::{Cursor, Page, PageOf, PostId, StoryId, UserId, ids, limits};
+use feed::{Cursor, Page, PageOf, PostId, Stamp, StoryId, UserId, limits};
 use node::Node;
 
 use crate::input::decimal;
@@ -47,7 +47,7 @@ impl Position {
             "s" => Kind::Story,
             _ => return None,
         };
-        let id = decimal(id).filter(|id| *id <= ids::STAMP_MAX.0)?;
+        let id = decimal(id).filter(|id| *id <= Stamp::MAX.0)?;
         Some(Self { id, kind })
     }
 

@@ -4,9 +4,9 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::request::Parts;
-use feed::keys::{Expiry, Only};
-use feed::limits::KEY_BYTES_MAX;
-use feed::{BucketName, Stamp};
+use kv::Stamp;
+use kv::limits::KEY_BYTES_MAX;
+use kv::{BucketName, Expiry, Only};
 use percent_encoding::percent_decode_str;
 
 use crate::error::Problem;
@@ -98,7 +98,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Life {
             let ms = seconds.filter(|s| *s > 0).and_then(|s| s.checked_mul(1_000));
             expiry = match (name, ms, expiry) {
                 ("ttl_s", Some(ms), Expiry::Never) => Expiry::In(ms),
-                _ => return Err(Problem::bad_request("the only parameter is ttl_s, at least 1")),
+                ("keep_ttl", _, Expiry::Never) if value == b"true" => Expiry::Keep,
+                _ => {
+                    return Err(Problem::bad_request(
+                        "give ttl_s, at least 1, or keep_ttl=true, or neither",
+                    ));
+                }
             };
         }
         Ok(Self(expiry))

@@ -12,9 +12,9 @@ use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIO
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use feed::keys::{Bytes as Slice, KeyAnswer, KeyOp, KeyRow, Only};
-use feed::limits::VALUE_BYTES_MAX;
-use feed::{BucketId, Stamp};
+use kv::Stamp;
+use kv::limits::VALUE_BYTES_MAX;
+use kv::{BucketId, Bytes as Slice, KeyAnswer, KeyOp, KeyRow, Only};
 use node::{Found, Node};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde::Serialize;
@@ -95,7 +95,8 @@ fn mark(response: &mut Response, version: Stamp) {
     params(
         ("bucket" = String, Path),
         ("key" = String, Path, description = "1 to 65,472 bytes, percent-encoded"),
-        ("ttl_s" = Option<u64>, Query, description = "seconds until it expires; for ever if not given"),
+        ("ttl_s" = Option<u64>, Query, description = "seconds until it expires; never if not given"),
+        ("keep_ttl" = Option<bool>, Query, description = "`true`: expires when it did before; not with ttl_s"),
         ("If-None-Match" = Option<String>, Header, description = "`*`: only if there is none"),
         ("If-Match" = Option<String>, Header, description = "an ETag or `*`: only if it is as it was"),
     ),
@@ -130,7 +131,7 @@ pub(super) async fn put(
     Ok(response)
 }
 
-/// A value
+/// Get a value
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/keys/{key}", tag = "buckets",
     params(
@@ -216,7 +217,7 @@ pub(super) async fn delete(
     }
 }
 
-/// Keys
+/// List keys
 ///
 /// In no order that means anything, and each at least once if it exists all the while, as SCAN of the Redis
 /// protocol. A page may have fewer keys than asked for, or none, although there are more: `next` leads on
@@ -306,7 +307,7 @@ fn encoded(bytes: &[u8]) -> String {
     percent_encode(bytes, PLAIN).to_string()
 }
 
-pub(super) fn to_json(body: &impl Serialize) -> Vec<u8> {
+pub(crate) fn to_json(body: &impl Serialize) -> Vec<u8> {
     let Ok(json) = serde_json::to_vec(body) else {
         unreachable!("strings and numbers serialise into memory")
     };

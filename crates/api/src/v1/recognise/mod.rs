@@ -176,7 +176,7 @@ fn neighbours(text: &str) -> Result<K, Problem> {
 /// 4,096 pixels with one drawing, dark on light or light on dark, of any size. Several are answered with
 /// `{"results":[...]}`.
 #[utoipa::path(
-    post, path = "/v1/recognise", tag = "recogniser",
+    post, path = "/v1/recognise", tag = "recognizer",
     params(
         ("k" = Option<u32>, Query, description = "1 to 100, by default 15"),
         ("set" = Option<String>, Query, description = "a set of samples, by default `digits`"),
@@ -224,9 +224,9 @@ async fn answered(edge: &Edge, question: &Question, asked: Asked) -> Result<Resp
     Ok(json(found))
 }
 
-/// The sets, and how it is done
+/// List sets of samples
 #[utoipa::path(
-    get, path = "/v1/recognise", tag = "recogniser",
+    get, path = "/v1/recognise", tag = "recognizer",
     responses(
         (status = 200, body = Overview),
         (status = 503, description = "`overloaded`, with Retry-After", body = ErrorBody),

@@ -4,9 +4,9 @@ use feed::{
     Command, Done, Idempotency, Label, Outcome, Refusal, Reply, Request, SampleId, SetName,
 };
 
-use super::{Answer, World, register};
-use crate::inbox::{Changes, Submission};
+use super::{World, register};
 use crate::samples::taught_bytes;
+use crate::submission::{Answer, Changes, Submission};
 
 fn teach(label: &str) -> Request {
     let (set, label) = (SetName::parse("set").unwrap(), Label::parse(label).unwrap());
