@@ -195,10 +195,12 @@ impl Subscription {
         let next = async {
             loop {
                 if !self.caught_up {
+                    let events = self.read().await?;
+                    // After the read, which may have waited: nothing is sent for a revoked key.
                     let grant = self.edge.access.renew(&self.grant);
                     self.grant = grant.filter(|grant| grant.allows(Scope::Read))?;
-                    if let Some(events) = self.read().await? {
-                        return Some(events);
+                    if events.is_some() {
+                        return events;
                     }
                     continue;
                 }
