@@ -118,10 +118,10 @@ pub(crate) fn measure_inside(plan: &Plan, report: &mut Report) -> anyhow::Result
     let time = Duration::from_secs(plan.seconds);
     let rates = (0..plan.runs).map(|_| homes_a_second(&node, time)).collect();
     let least = Some(Target::AtLeast(1e6));
-    report.add("stories homes in process, 10 x 10, 2 threads", "1/s", rates, least);
+    report.add("story homes in process, 10 x 10, 2 threads", "1/s", rates, least);
     node.close();
 
-    // Without memory for what stories homes are gathered from, each reads the store.
+    // Without memory for what story homes are gathered from, each reads the store.
     for (budget, source) in [(None, "memory"), (Some(0), "the store")] {
         let mut nodes = Vec::new();
         for stories in [10, 100, 1_000] {

@@ -1,17 +1,29 @@
-//! Who may call: the key, or in open mode whoever is on this machine and not a foreign web page.
+//! Who may call: whoever presents an application key with the scope that the route needs, or in open mode
+//! whoever is on this machine and not a foreign web page.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, Uri, Version};
-use edge::Access;
+use edge::{Access, Grant, Scope};
 
 use crate::error::ApiError;
 
-/// Lets a request in or says why not. `public` paths hold no data and need no key.
+/// What a route asks of its callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Nothing: it holds no data.
+    Nothing,
+    /// Any application key.
+    Key,
+    /// An application key with this scope.
+    Scope(Scope),
+}
+
+/// Lets a request in or says why not.
 pub(crate) fn admit(
     access: &Access,
-    public: bool,
+    needs: Needs,
     version: Version,
     uri: &Uri,
     headers: &HeaderMap,
@@ -19,16 +31,21 @@ pub(crate) fn admit(
     let host = the_host(version, headers)?;
     match access {
         Access::Open => from_this_machine(host, uri, headers),
-        Access::Key { .. } if public => Ok(()),
-        Access::Key { .. } => {
-            let presented = headers.get(AUTHORIZATION).and_then(bearer);
-            if presented.is_some_and(|key| access.accepts(key)) {
-                Ok(())
-            } else {
-                Err(ApiError::unauthorized())
+        Access::Keys(_) if needs == Needs::Nothing => Ok(()),
+        Access::Keys(_) => {
+            let grant = grant(access, headers).ok_or_else(ApiError::unauthorized)?;
+            match needs {
+                Needs::Scope(scope) if !grant.allows(scope) => Err(ApiError::missing_scope(scope)),
+                _ => Ok(()),
             }
         }
     }
+}
+
+/// What the caller with these headers may do; nothing without a valid key.
+pub(crate) fn grant(access: &Access, headers: &HeaderMap) -> Option<Grant> {
+    let presented = headers.get(AUTHORIZATION).and_then(bearer);
+    presented.map_or_else(|| access.without_key(), |key| access.admit(key))
 }
 
 fn the_host(version: Version, headers: &HeaderMap) -> Result<Option<&HeaderValue>, ApiError> {

@@ -19,7 +19,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use edge::{LineGate, ReadError};
+use edge::{LineGate, ReadError, Scope};
 use node::{SubmitError, TooManySnapshots};
 use serde::Serialize;
 
@@ -85,6 +85,11 @@ impl ApiError {
     pub(crate) fn unauthorized() -> Self {
         let message = "this needs the application's key: Authorization: Bearer KEY";
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+    }
+
+    pub(crate) fn missing_scope(scope: Scope) -> Self {
+        let message = format!("this needs an application key with the scope {}", scope.name());
+        Self::new(StatusCode::FORBIDDEN, "missing_scope", message)
     }
 
     pub(crate) fn forbidden_origin(message: &'static str) -> Self {

@@ -17,7 +17,7 @@ use axum::response::{IntoResponse as _, Response};
 use hyper::body::Body as _;
 use pin_project_lite::pin_project;
 
-use crate::auth;
+use crate::auth::{self, Needs};
 use crate::error::ApiError;
 use crate::held::Holding;
 use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
@@ -25,7 +25,7 @@ use crate::metrics::RouteCounters;
 use crate::request_id::{RequestId, X_REQUEST_ID};
 use crate::seats::Seat;
 use crate::state::AppState;
-use edge::LineGate;
+use edge::{LineGate, Scope};
 
 /// Who may reach a handler, and with what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,24 +40,49 @@ pub(crate) enum Entry {
     Nowhere,
 }
 
+/// Routes whose scope does not follow from the method.
+const SCOPES: [(&str, &str, Scope); 2] = [
+    // The drawing is in the body, and nothing changes.
+    ("POST", "/v1/recognitions", Scope::Read),
+    // All keys of the bucket go at once.
+    ("DELETE", "/v1/buckets/{bucket}", Scope::Admin),
+];
+
+/// What a route asks of its callers: `GET` needs the scope to read and every other method the one to
+/// write, but for [`SCOPES`].
+fn needs(entry: Entry, method: &str, path: &str) -> Needs {
+    match entry {
+        Entry::Public => Needs::Nothing,
+        Entry::Nowhere => Needs::Key,
+        Entry::Plain | Entry::Query => {
+            let special = SCOPES.iter().find(|special| (special.0, special.1) == (method, path));
+            let usual = if method == "GET" { Scope::Read } else { Scope::Write };
+            Needs::Scope(special.map_or(usual, |special| special.2))
+        }
+    }
+}
+
 /// A handler with its counters and its admission.
 #[derive(Clone)]
 pub(crate) struct Guarded<H> {
     handler: H,
     entry: Entry,
+    needs: Needs,
     counters: Arc<RouteCounters>,
 }
 
 impl<H> Guarded<H> {
     pub(crate) fn new(handler: H, entry: Entry, counters: Arc<RouteCounters>) -> Self {
-        Self { handler, entry, counters }
+        let (method, path) = counters.name();
+        Self { handler, entry, needs: needs(entry, method, path), counters }
     }
 }
 
-fn admit(entry: Entry, request: &Request, state: &AppState) -> Result<(), ApiError> {
-    let public = entry == Entry::Public;
-    auth::admit(&state.access, public, request.version(), request.uri(), request.headers())?;
-    if !public && let Some(seat) = request.extensions().get::<Arc<Seat>>() {
+fn admit(entry: Entry, needs: Needs, request: &Request, state: &AppState) -> Result<(), ApiError> {
+    auth::admit(&state.access, needs, request.version(), request.uri(), request.headers())?;
+    if needs != Needs::Nothing
+        && let Some(seat) = request.extensions().get::<Arc<Seat>>()
+    {
         seat.admit();
     }
     if entry == Entry::Plain && request.uri().query().is_some_and(|query| !query.is_empty()) {
@@ -76,9 +101,9 @@ where
         let started = Instant::now();
         // What anybody may load is the same bytes for all.
         let counted = (self.entry != Entry::Public).then(|| Arc::clone(&state));
-        let run = match admit(self.entry, &request, &state) {
+        let run = match admit(self.entry, self.needs, &request, &state) {
             Ok(()) => Run::Handler { future: self.handler.call(request, state) },
-            Err(error) => Run::Refused { response: Some(error.into_response()) },
+            Err(problem) => Run::Refused { response: Some(problem.into_response()) },
         };
         Answer { run, started, counters: self.counters, state: counted }
     }
@@ -151,5 +176,30 @@ fn hold(memory: &RequestMemory, response: Response) -> Response {
     match memory.reserve(bytes) {
         Ok(held) => response.map(|body| Body::new(Holding::new(body, held))),
         Err(error) => error.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_needs_what_its_method_or_the_table_says() {
+        let scope = |scope| Needs::Scope(scope);
+        for (entry, method, path, expect) in [
+            (Entry::Plain, "GET", "/v1/posts/{id}", scope(Scope::Read)),
+            (Entry::Query, "GET", "/v1/users", scope(Scope::Read)),
+            (Entry::Plain, "GET", "/metrics", scope(Scope::Read)),
+            (Entry::Plain, "POST", "/v1/users", scope(Scope::Write)),
+            (Entry::Plain, "DELETE", "/v1/posts/{id}", scope(Scope::Write)),
+            (Entry::Query, "POST", "/v1/recognitions", scope(Scope::Read)),
+            (Entry::Plain, "POST", "/v1/samples", scope(Scope::Write)),
+            (Entry::Plain, "DELETE", "/v1/buckets/{bucket}", scope(Scope::Admin)),
+            (Entry::Plain, "PUT", "/v1/buckets/{bucket}", scope(Scope::Write)),
+            (Entry::Public, "GET", "/healthz", Needs::Nothing),
+            (Entry::Nowhere, "*", "unknown path", Needs::Key),
+        ] {
+            assert_eq!(needs(entry, method, path), expect, "{method} {path}");
+        }
     }
 }

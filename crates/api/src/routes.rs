@@ -7,7 +7,7 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, on};
-use edge::{Access, FileSource};
+use edge::FileSource;
 use node::Node;
 use tokio::sync::watch;
 
@@ -44,7 +44,7 @@ pub(crate) fn routes_of(
     if let Some(pages) = pages {
         files::route(&mut routes, pages);
     }
-    if state.access == Access::Open {
+    if state.access.is_open() {
         legacy::route(&mut routes);
     }
     routes.finish(state)

@@ -12,7 +12,7 @@ pub mod process;
 mod reads;
 
 pub use accept::accept;
-pub use access::Access;
+pub use access::{Access, Grant, KeyHash, KeySet, Scope, Scopes};
 pub use file::{FileSource, Lookup, StaticFile};
 pub use line_gate::LineGate;
 pub use reads::{Abandoned, BlockingReads, Length, ReadError};

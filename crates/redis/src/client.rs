@@ -20,9 +20,8 @@ use super::memory::{Memory, Output};
 use super::metrics::{RedisMetrics, Turn};
 use super::reader::{Reader, Stop};
 use super::registry::{Registered, Registry, Seen};
-use super::{buckets, exec, table, transactions};
-use edge::Access;
-use edge::{Abandoned, BlockingReads, Length};
+use super::{buckets, exec, scopes, table, transactions};
+use edge::{Abandoned, Access, BlockingReads, Grant, Length};
 
 /// Words that need no reservation of their own.
 const WORDS_FREE: usize = 16;
@@ -58,7 +57,8 @@ pub(crate) struct Client {
     pub(crate) protocol: Protocol,
     /// What SELECT and BUCKET USE choose.
     pub(crate) bucket: BucketId,
-    pub(crate) authenticated: bool,
+    /// What the client may do; nothing before it has presented a key.
+    pub(crate) grant: Option<Grant>,
     pub(crate) replies: Replies,
     pub(crate) transaction: Option<transactions::Transaction>,
     pub(crate) watched: transactions::WatchedKeys,
@@ -95,7 +95,7 @@ impl Client {
         registered: Registered,
         connection: Reservation,
     ) -> Self {
-        let authenticated = shared.access == Access::Open;
+        let grant = shared.access.without_key();
         let output = Output::new(&shared.budget);
         let memory = Memory::new(&shared.budget, connection);
         Self {
@@ -104,7 +104,7 @@ impl Client {
             registered,
             protocol: Protocol::Resp2,
             bucket: BucketId(0),
-            authenticated,
+            grant,
             replies: Replies::On,
             transaction: None,
             watched: transactions::WatchedKeys::default(),
@@ -145,6 +145,23 @@ impl Client {
     /// Whether there is room for the reply to one more short command.
     pub(crate) fn has_room(&mut self) -> bool {
         self.output.make_room(SHORT_REPLY_BYTES)
+    }
+
+    /// Whether the client has presented a key that is still valid, or needs none.
+    pub(crate) fn authenticated(&self) -> bool {
+        self.grant.is_some()
+    }
+
+    /// Finds out what the client may do now: its key may have been revoked. A transaction that was queued
+    /// with other rights does not happen.
+    pub(crate) fn renew_grant(&mut self) {
+        let renewed = self.grant.and_then(|grant| self.shared.access.renew(&grant));
+        if renewed.map(|grant| grant.scopes()) != self.grant.map(|grant| grant.scopes())
+            && self.transaction.is_some()
+        {
+            self.spoil_transaction();
+        }
+        self.grant = renewed;
     }
 
     /// Carries out a command.
@@ -219,8 +236,11 @@ impl Client {
     fn check(&self, name: &[u8], words: &Words<'_>) -> Result<&'static Spec, Failure> {
         let spec = table::find(name).ok_or_else(|| Failure::unknown_command(name, words))?;
         spec.check_arity(words.len())?;
-        if !self.authenticated && !spec.has(Flag::NoAuth) {
-            return Err(Failure::NO_AUTH);
+        if !spec.has(Flag::NoAuth) {
+            let grant = self.grant.ok_or(Failure::NO_AUTH)?;
+            if scopes::needed(spec, words).is_some_and(|scope| !grant.allows(scope)) {
+                return Err(Failure::no_permission(spec.name));
+            }
         }
         if self.transaction.is_some() && spec.has(Flag::NoMulti) {
             return Err(Failure::NOT_IN_MULTI);
@@ -345,7 +365,7 @@ impl Client {
             database: self.bucket.0,
             protocol: if self.protocol == Protocol::Resp2 { 2 } else { 3 },
             queued,
-            authenticated: self.authenticated,
+            authenticated: self.authenticated(),
             last: self.last,
         });
     }

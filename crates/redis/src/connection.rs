@@ -124,7 +124,7 @@ impl<S: Stream> Connection<S> {
             self.session.tidy();
             // Giving back always succeeds.
             let _covered = self.held.cover(self.session.memory_bytes());
-            if self.session.client.authenticated {
+            if self.session.client.authenticated() {
                 self.authentication.reset();
             }
             if executed && self.unsent() == 0 {
@@ -168,7 +168,7 @@ impl<S: Stream> Connection<S> {
         if flushed && !self.session.starved {
             return Poll::Ready(Ok(()));
         }
-        let authenticated = self.session.client.authenticated;
+        let authenticated = self.session.client.authenticated();
         if !authenticated && self.session.input.len() >= INPUT_UNAUTHENTICATED_MAX {
             if flushed {
                 self.session.refuse_input();
@@ -200,7 +200,7 @@ impl<S: Stream> Connection<S> {
             cx.waker().wake_by_ref();
         }
         let client = &self.session.client;
-        if !client.authenticated {
+        if !client.authenticated() {
             let late = self.authentication.poll(cx, PATIENCE);
             return late.map(|()| Err(io::ErrorKind::TimedOut.into()));
         }
@@ -250,7 +250,7 @@ impl<S: Stream> Connection<S> {
     fn grow_input(&mut self, flushed: bool) -> bool {
         let input = &mut self.session.input;
         let (len, capacity) = (input.len(), input.capacity());
-        let authenticated = self.session.client.authenticated;
+        let authenticated = self.session.client.authenticated();
         let most = if authenticated { BACKLOG_MAX } else { INPUT_UNAUTHENTICATED_MAX };
         if len >= most {
             return false;

@@ -68,6 +68,11 @@ impl Failure {
         Self::of(format!("ERR invalid expire time in '{command}' command"))
     }
 
+    /// The key of the client has not the scope for this command.
+    pub(crate) fn no_permission(command: &str) -> Self {
+        Self::of(format!("NOPERM this user has no permissions to run the '{command}' command"))
+    }
+
     /// Too few or too many words.
     pub(crate) fn arity(command: &str) -> Self {
         Self::of(format!("ERR wrong number of arguments for '{command}' command"))

@@ -41,6 +41,7 @@ mod patience;
 mod reader;
 mod registry;
 mod scan;
+mod scopes;
 mod serve;
 mod server;
 mod session;

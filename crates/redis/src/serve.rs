@@ -97,7 +97,7 @@ pub async fn serve(
     options.metrics.watch_memory(&connections, &budget);
     let shared = Arc::new(Shared {
         node,
-        access: options.access,
+        access: options.access.clone(),
         metrics: options.metrics.clone(),
         registry: Registry::new(),
         reads: options.reads.clone(),
@@ -191,7 +191,7 @@ fn prepare(
     stream.set_nodelay(true).ok()?;
     let local = stream.local_addr().ok()?;
     let stream = stream.into_std().ok()?;
-    let registered = shared.registry.enter(peer, local, shared.access == Access::Open);
+    let registered = shared.registry.enter(peer, local, shared.access.is_open());
     Some(Accepted { stream, registered, permit, reserved })
 }
 

@@ -53,6 +53,7 @@ impl Session {
     /// of the replies have been sent. Returns whether there was a command.
     pub(crate) async fn carry_out(&mut self, sent: usize) -> bool {
         self.starved = false;
+        self.client.renew_grant();
         let (full, before) = (self.output_full(), self.executed);
         let mut rest = self.input.get(self.executed..).unwrap_or_default();
         // Reads whose rows are prefetched end where so many bytes are left.
@@ -71,7 +72,7 @@ impl Session {
             if rest.len() <= prefetched {
                 prefetched = prefetch(&self.client, rest).len();
             }
-            self.parser.set_authenticated(self.client.authenticated);
+            self.parser.set_authenticated(self.client.authenticated());
             let shown = rest.get(..self.shown).unwrap_or(rest);
             let mut unread = shown;
             match self.parser.next(&mut unread) {
@@ -102,7 +103,7 @@ impl Session {
     /// No further command is carried out while so many bytes of replies are unsent.
     pub(crate) fn output_full(&self) -> usize {
         let budget = &self.client.memory.budget;
-        match self.client.authenticated {
+        match self.client.authenticated() {
             false => OUTPUT_FULL_UNAUTHENTICATED,
             true if budget.used() > budget.limit() / 2 => OUTPUT_FULL_SCARCE,
             true => OUTPUT_FULL,
@@ -114,7 +115,7 @@ impl Session {
         let rest = self.input.len() - self.executed;
         // What is left is moved to the front only if that is less than what was carried out, or no more
         // can be before the rest of it arrives: a long pipeline would be moved again and again.
-        if rest > self.executed && !self.starved && self.client.authenticated {
+        if rest > self.executed && !self.starved && self.client.authenticated() {
             return;
         }
         self.input.drain(..self.executed);
@@ -142,7 +143,7 @@ fn prefetch<'i>(client: &Client, input: &'i [u8]) -> &'i [u8] {
         read && key.len() <= PREFETCH_KEY_BYTES_MAX
     });
     let keys: SmallVec<[&[u8]; PREFETCH_READS]> = reads.map(|(_, key)| key).collect();
-    if keys.len() > 1 && client.authenticated && client.transaction.is_none() {
+    if keys.len() > 1 && client.authenticated() && client.transaction.is_none() {
         let memory = client.keys();
         keys.iter().for_each(|key| memory.prefetch(client.bucket, key));
     }

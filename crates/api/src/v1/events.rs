@@ -36,6 +36,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
+use edge::{Grant, Scope};
 use feed::stories::Told;
 use feed::{Cursor, Page, Refusal, UserId};
 use futures_util::stream;
@@ -43,6 +44,7 @@ use node::{Node, Watch};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::auth;
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::OneUser;
@@ -87,6 +89,21 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
     }
 }
 
+/// What the caller may do, for as long as the stream lives.
+pub(crate) struct Caller(Grant);
+
+impl FromRequestParts<Arc<AppState>> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &Arc<AppState>,
+    ) -> Result<Self, ApiError> {
+        let grant = auth::grant(&state.access, &parts.headers);
+        grant.map(Self).ok_or_else(ApiError::unauthorized)
+    }
+}
+
 /// Stream new posts, mentions and stories
 ///
 /// `event: post` for a post at home and `event: mention` for a mention, with the post as `data`;
@@ -112,6 +129,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
 )]
 pub(crate) async fn events(
     State(state): State<Arc<AppState>>,
+    Caller(grant): Caller,
     OneUser(user): OneUser,
     Resume(resume): Resume,
 ) -> Result<Response, ApiError> {
@@ -135,6 +153,7 @@ pub(crate) async fn events(
     let subscription = Subscription {
         closing: state.closing.clone(),
         state,
+        grant,
         user,
         changes_read: watch.changes_end(),
         watch,
@@ -161,6 +180,7 @@ pub(crate) async fn events(
 /// and 512 bytes for the newest changes of its user.
 struct Subscription {
     state: Arc<AppState>,
+    grant: Grant,
     user: UserId,
     watch: Watch,
     closing: watch::Receiver<bool>,
@@ -186,14 +206,19 @@ struct Asked {
 }
 
 impl Subscription {
-    /// The next events, or a comment when there are none for a while. `None` at shutdown.
+    /// The next events, or a comment when there are none for a while. `None` at shutdown, and once the
+    /// caller's key was revoked.
     async fn next(&mut self) -> Option<Bytes> {
         let mut closing = self.closing.clone();
         let next = async {
             loop {
                 if !self.caught_up {
-                    if let Some(events) = self.read().await? {
-                        return Some(events);
+                    let events = self.read().await?;
+                    // After the read, which may have waited: nothing is sent for a revoked key.
+                    let grant = self.state.access.renew(&self.grant);
+                    self.grant = grant.filter(|grant| grant.allows(Scope::Read))?;
+                    if events.is_some() {
+                        return events;
                     }
                     continue;
                 }

@@ -5,10 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use api::ApiOptions;
-use edge::Access;
+use edge::{Access, KeyHash, Scopes};
 use node::{Durability, Node, NodeOptions};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
@@ -41,7 +40,7 @@ impl TestServer {
 
     /// A server that needs [`KEY`].
     pub(crate) fn with_key() -> Self {
-        Self::start(Access::Key { sha256: Sha256::digest(KEY).into() }, |_, _| ())
+        Self::start(Access::with_keys(vec![KeyHash::new(KEY.as_bytes(), Scopes::ALL)]), |_, _| ())
     }
 
     pub(crate) fn start(

@@ -1,4 +1,4 @@
-//! The command line of the old report, as it stands, with the tool it was measured with.
+//! The command line of the old report, unchanged, with the tool it was measured with.
 
 use std::process::Command;
 

@@ -3,7 +3,7 @@
 /// What all requests to one server have in common.
 #[derive(Debug, Clone)]
 pub struct Requests {
-    /// The version, `Host` and, with a key, `Authorization`: from behind the path to the end of
+    /// The version, `Host` and, with a key, `Authorization`: from after the path to the end of
     /// the last common header.
     common: String,
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::http::{Answer, Client, number};
 
-/// Samples that were acknowledged, and stand.
+/// Samples that were acknowledged and not deleted.
 pub(super) struct Taught {
     set: String,
     pub(super) labels: BTreeMap<u64, String>,

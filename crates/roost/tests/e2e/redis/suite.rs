@@ -3,7 +3,7 @@
 //!
 //! Tests that need replicas, `DEBUG`, a limit of memory, or a look into the process are left out by
 //! their tags. How a value is encoded in memory is not compared, since roost keeps all strings alike.
-//! What else is left out stands in `suite_skips.txt`, with the reason behind ` -- `.
+//! What else is left out is in `suite_skips.txt`, with the reason after ` -- `.
 
 use std::io::Write as _;
 use std::path::PathBuf;

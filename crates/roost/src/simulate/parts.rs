@@ -1,27 +1,29 @@
-//! What is rehearsed: the profiles, and the settings that belong to each.
+//! The profiles of a simulation, and the options that belong to each.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use sim::client::Target;
 use sim::workload::{KeyLoad, Load, Ycsb};
-use sim::{Drawings, SimulateOptions, Storytelling};
+use sim::{Drawings, SimulateOptions, StoryLoad};
 
-use super::{Busy, Simulate};
+use super::Simulate;
+use super::arguments::Busy;
+use crate::exit::Exit;
 
-/// The parts of the server that can be rehearsed.
+/// What simulated users do.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Profile {
-    /// People follow, post and read home timelines.
+    /// Follow, post and read home timelines.
     Feed,
-    /// Friends tell stories that vanish, and read them.
+    /// Post stories to friends, and read them.
     Stories,
-    /// Keys of a bucket are read and written as YCSB does.
+    /// Read and write the keys of a bucket, as YCSB does.
     Buckets,
-    /// The built-in drawings of digits, each moved and blotted a little, are recognised.
+    /// Recognize the built-in drawings of digits, each distorted a little.
     Recognise,
-    /// 60 % home timelines, 30 % user timelines, 10 % posts, by anybody, as DeathStarBench's social
-    /// network is driven.
+    /// 60 % home timelines, 30 % user timelines, 10 % posts, as DeathStarBench drives its social
+    /// network.
     Deathstar,
 }
 
@@ -34,19 +36,19 @@ pub(super) enum Letter {
     B,
     /// Reads.
     C,
-    /// 95 % reads of what was inserted last, 5 % inserts.
+    /// 95 % reads of the latest records, 5 % inserts.
     D,
     /// 95 % scans of 1 to 100 keys, 5 % inserts.
     E,
-    /// Half reads, half reads of which some is changed and written back.
+    /// Half reads, half read-modify-writes.
     F,
 }
 
-/// What is rehearsed; each is there or not.
+/// The parts of a simulation.
 #[derive(Default)]
 pub(super) struct Parts {
     pub(super) feed: Option<Load>,
-    pub(super) stories: Option<Storytelling>,
+    pub(super) stories: Option<StoryLoad>,
     pub(super) drawings: Option<Drawings>,
     pub(super) keys: Option<KeyLoad>,
 }
@@ -55,8 +57,7 @@ impl Simulate {
     /// Every setting belongs to a profile.
     fn check(&self) -> anyhow::Result<()> {
         let belongs = |profile: Profile, is_set: bool, what: &str| {
-            anyhow::ensure!(self.profile == profile || !is_set, "{what}");
-            Ok(())
+            if self.profile == profile || !is_set { Ok(()) } else { Err(Exit::usage(what)) }
         };
         let of_stories = [self.friends, self.stories, self.life, self.home_reads];
         belongs(
@@ -88,7 +89,7 @@ impl Simulate {
             }
             Profile::Deathstar => parts.feed = Some(Load::Deathstar),
             Profile::Stories => {
-                parts.stories = Some(Storytelling {
+                parts.stories = Some(StoryLoad {
                     friends: self.friends.unwrap_or(10),
                     stories: self.stories.unwrap_or(10),
                     life_s: self.life.unwrap_or(300),
@@ -116,7 +117,7 @@ impl Simulate {
     pub(super) fn options(
         &self,
         parts: Parts,
-        target: SocketAddr,
+        target: Target,
         key: Option<String>,
     ) -> anyhow::Result<SimulateOptions> {
         Ok(SimulateOptions {

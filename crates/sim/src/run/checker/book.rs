@@ -1,4 +1,4 @@
-//! Everything that was accepted of watched authors, as far back as a page of a home can reach.
+//! Everything that was accepted of checked authors, as far back as a page of a home can reach.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Report;
 use crate::api::{Entry, PAGE};
-use crate::run::watched::{Reader, Watched};
+use crate::run::checked::{CheckedReaders, Reader};
 
 /// Posts kept of each author: more than the posts of one that a page can hold and those that come
 /// while it is looked at.
@@ -27,9 +27,9 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Fault::Missing => "missing",
-            Fault::Doubled => "there twice",
+            Fault::Doubled => "duplicate",
             Fault::OutOfOrder => "out of order",
-            Fault::Unexpected => "not to be expected",
+            Fault::Unexpected => "unexpected",
         })
     }
 }
@@ -48,8 +48,8 @@ pub(super) struct Book {
 impl Book {
     /// A book without posts. Those of whom something is in doubt from an earlier turn stay so: it may
     /// still come.
-    pub(super) fn new(lost: Arc<AtomicBool>, watched: &Watched) -> Book {
-        Book { by_author: HashMap::new(), in_doubt: watched.doubted(), lost, first: u64::MAX }
+    pub(super) fn new(lost: Arc<AtomicBool>, checked: &CheckedReaders) -> Book {
+        Book { by_author: HashMap::new(), in_doubt: checked.doubted(), lost, first: u64::MAX }
     }
 
     pub(super) fn note(&mut self, report: &Report) {

@@ -18,7 +18,7 @@ const FOLLOWING_MAX: usize = 500;
 
 /// Readers and the authors they follow.
 #[derive(Debug, Default)]
-pub(crate) struct Watched {
+pub(crate) struct CheckedReaders {
     readers: Vec<Reader>,
     /// By author: the readers (as places in the list) in whose homes their posts belong.
     of: HashMap<u32, Vec<usize>>,
@@ -49,12 +49,12 @@ impl Reader {
     }
 }
 
-impl Watched {
+impl CheckedReaders {
     /// Some of those who follow somebody; the same seed chooses the same.
-    pub(crate) fn among(population: &Population, seed: u64) -> Watched {
+    pub(crate) fn among(population: &Population, seed: u64) -> CheckedReaders {
         let mut rng = StdRng::seed_from_u64(seed);
         let people = population.people() as usize;
-        let mut watched = Watched::default();
+        let mut checked = CheckedReaders::default();
         // Many are drawn because a fifth or more follow nobody.
         for person in index::sample(&mut rng, people, people.min(READERS * 4)) {
             let person = person as u32;
@@ -64,14 +64,14 @@ impl Watched {
             }
             let reader = Reader { person, following };
             for author in reader.authors() {
-                watched.of.entry(author).or_default().push(watched.readers.len());
+                checked.of.entry(author).or_default().push(checked.readers.len());
             }
-            watched.readers.push(reader);
-            if watched.readers.len() == READERS {
+            checked.readers.push(reader);
+            if checked.readers.len() == READERS {
                 break;
             }
         }
-        watched
+        checked
     }
 
     pub(crate) fn is_author(&self, person: u32) -> bool {

@@ -1,4 +1,4 @@
-//! Trials that drive a real server: a rehearsal driven again and again at other rates.
+//! Trials that drive a real server: a simulation driven again and again at other rates.
 
 use std::io;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use tokio::sync::watch;
 
 use super::Trials;
-use crate::simulate::{Drive, Rehearsal, SimError};
+use crate::simulate::{Drive, SimError, Simulation};
 use crate::slo::Measures;
 use crate::summary::Summary;
 use crate::watch::{Plan, Watcher, Window};
@@ -15,17 +15,17 @@ use crate::watch::{Plan, Watcher, Window};
 /// The part of a trial's length for which the server is driven before anything counts, so that a
 /// change of the rate is not measured.
 const WARM_UP_SHARE: u32 = 5;
-/// Drives a rehearsal at the rates of a search.
-pub struct Rehearsed<'a> {
+/// Drives a simulation at the rates of a search.
+pub struct SimulatedTrials<'a> {
     /// The people, and the server that has them.
-    pub rehearsal: &'a mut Rehearsal,
+    pub simulation: &'a mut Simulation,
     /// How it is driven but for the rate; its duration is that of a trial.
     pub drive: Drive,
     /// Ends the search when it turns true.
     pub cancel: watch::Receiver<bool>,
 }
 
-impl Trials for Rehearsed<'_> {
+impl Trials for SimulatedTrials<'_> {
     async fn run(&mut self, rate_per_s: f64) -> Result<Measures, SimError> {
         let drive = Drive { rate: Some(rate_per_s), ..self.drive.clone() };
         let warm_up = Drive { duration: drive.duration / WARM_UP_SHARE, ..drive.clone() };
@@ -38,19 +38,19 @@ impl Trials for Rehearsed<'_> {
     }
 }
 
-impl Rehearsed<'_> {
+impl SimulatedTrials<'_> {
     async fn drive_once(
         &mut self,
         drive: &Drive,
         in_time: &mut InTime,
     ) -> Result<Summary, SimError> {
-        let summary = self.rehearsal.drive(drive, &mut [in_time], &mut self.cancel).await?;
+        let summary = self.simulation.drive(drive, &mut [in_time], &mut self.cancel).await?;
         if summary.interrupted { Err(SimError::Interrupted) } else { Ok(summary) }
     }
 }
 
 /// Counts what was done before the trial was over: a server that needs its time of grace to come to
-/// an end has fallen behind.
+/// an end is too slow.
 struct InTime {
     until_s: f64,
     done: u64,

@@ -1,19 +1,19 @@
-//! Who takes part in a rehearsal and what they do in it: made from the options alone.
+//! Who takes part in a simulation and what they do in it: made from the options alone.
 
 use std::sync::Arc;
 
 use crate::Population;
 use crate::population::{GraphError, Making, Measured};
-use crate::run::{Kind, Watched};
+use crate::run::{CheckedReaders, Kind};
 use crate::simulate::{Drive, SimulateOptions};
 use crate::workload::{
-    Crowd, Drawings, KEYS_PER_SECOND, KeyLoad, Load, Merged, Storytelling, Tellings, Tempo,
-    Workload, flash, operate, read_friends, read_homes, recognise, tell,
+    Crowd, Drawings, KEYS_PER_SECOND, KeyLoad, Load, Merged, StoryLoad, StorySchedule, Tempo,
+    Workload, flash, operate, post_stories, read_friends, read_homes, recognise,
 };
 
-/// Everybody, and what they have to do with each other. Each part of the rehearsal is there or not.
+/// Everybody, and what they have to do with each other. Each part of the simulation is there or not.
 #[derive(Debug)]
-pub(crate) struct Cast {
+pub(crate) struct Scenario {
     /// How many people there are.
     pub(crate) people: u32,
     pub(crate) feed: Option<Feed>,
@@ -32,15 +32,15 @@ pub(crate) struct Feed {
     pub(crate) load: Load,
 }
 
-/// Those who are friends and tell stories.
+/// Those who are friends and post stories.
 #[derive(Debug, Clone)]
 pub(crate) struct Stories {
     pub(crate) friends: Arc<Population>,
-    pub(crate) tellings: Arc<Tellings>,
-    pub(crate) telling: Storytelling,
+    pub(crate) schedule: Arc<StorySchedule>,
+    pub(crate) story_load: StoryLoad,
 }
 
-/// What a rehearsal needs of its cast once everybody is loaded. Who follows whom is not: of a
+/// What a simulation needs of its scenario once everybody is loaded. Who follows whom is not: of a
 /// million people that is half a gigabyte.
 #[derive(Debug)]
 pub(crate) struct Players {
@@ -52,16 +52,16 @@ pub(crate) struct Players {
     /// The most followed person, and everybody who follows them.
     celebrity: Option<(u32, Vec<u32>)>,
     /// Whose homes are looked at.
-    pub(crate) watched: Option<Arc<Watched>>,
+    pub(crate) checked: Option<Arc<CheckedReaders>>,
     seed: u64,
 }
 
-impl Cast {
-    /// The people of a rehearsal.
+impl Scenario {
+    /// The people of a simulation.
     ///
     /// # Errors
     /// If there is a graph and it cannot be read.
-    pub(crate) fn new(options: &SimulateOptions) -> Result<Cast, GraphError> {
+    pub(crate) fn new(options: &SimulateOptions) -> Result<Scenario, GraphError> {
         let making = options.making;
         let Making { people: users, seed, .. } = making;
         let joined = |made: &dyn Fn() -> Population| match &options.graph {
@@ -79,13 +79,13 @@ impl Cast {
             feed = Some(Feed { follows, measured, load });
         }
         let mut stories = None;
-        if let Some(telling) = options.stories {
-            let friends = joined(&|| Population::friends(users, telling.friends, seed))?;
+        if let Some(story_load) = options.stories {
+            let friends = joined(&|| Population::friends(users, story_load.friends, seed))?;
             people = friends.people();
-            let tellings = Arc::new(Tellings::new(people, &telling, seed));
-            stories = Some(Stories { friends, tellings, telling });
+            let schedule = Arc::new(StorySchedule::new(people, &story_load, seed));
+            stories = Some(Stories { friends, schedule, story_load });
         }
-        Ok(Cast { people, feed, stories, drawings, keys: options.keys, seed })
+        Ok(Scenario { people, feed, stories, drawings, keys: options.keys, seed })
     }
 
     /// What remains to be known when everybody is loaded.
@@ -99,7 +99,7 @@ impl Cast {
             drawings: self.drawings.clone(),
             keys: self.keys,
             celebrity: feed.and_then(|feed| celebrity(&feed.follows)),
-            watched: feed.map(|feed| Arc::new(Watched::among(&feed.follows, seed))),
+            checked: feed.map(|feed| Arc::new(CheckedReaders::among(&feed.follows, seed))),
             seed,
         }
     }
@@ -126,15 +126,15 @@ impl Players {
         feed.chain(stories).chain(drawings).chain(keys).collect()
     }
 
-    /// Actions a second on average, if they are left to themselves.
+    /// Actions per second on average, if they are left to themselves.
     fn per_second(&self) -> f64 {
         let feed = self
             .crowd
             .as_ref()
             .map(|(crowd, load)| Workload::new(Arc::clone(crowd), *load, self.seed).per_second());
-        let stories = self.stories.as_ref().map(|Stories { tellings, telling, .. }| {
-            let tellings = tellings.per_second() / f64::from(tellings.per_request());
-            tellings + f64::from(telling.homes_per_second) + telling.story_reads_per_second()
+        let stories = self.stories.as_ref().map(|Stories { schedule, story_load, .. }| {
+            let schedule = schedule.per_second() / f64::from(schedule.per_request());
+            schedule + f64::from(story_load.homes_per_second) + story_load.story_reads_per_second()
         });
         let drawings = self.drawings.as_ref().map(|drawings| f64::from(drawings.per_second));
         let keys = self.keys.map(|_| KEYS_PER_SECOND);
@@ -146,7 +146,7 @@ impl Players {
         drive.rate.map_or(1.0, |rate| rate / self.per_second())
     }
 
-    /// Everything that everybody does, in order of time. Every `turn` is another course of the same
+    /// Everything that everybody does, in order of time. Every `turn` is another sequence of actions of the same
     /// kind.
     pub(crate) fn actions(&self, drive: &Drive, turn: u64) -> Merged {
         // Seeds next to each other make sequences that have nothing to do with each other.
@@ -160,11 +160,11 @@ impl Players {
         if let Some((crowd, load)) = &self.crowd {
             add(Box::new(Workload::new(Arc::clone(crowd), *load, seed(0))));
         }
-        if let Some(Stories { friends, tellings, telling }) = &self.stories {
-            add(Box::new(tell(Arc::clone(tellings), seed(1))));
-            let per_second = telling.homes_per_second.into();
+        if let Some(Stories { friends, schedule, story_load }) = &self.stories {
+            add(Box::new(post_stories(Arc::clone(schedule), seed(1))));
+            let per_second = story_load.homes_per_second.into();
             add(Box::new(read_homes(self.people, per_second, seed(2))));
-            let per_second = telling.story_reads_per_second();
+            let per_second = story_load.story_reads_per_second();
             add(Box::new(read_friends(Arc::clone(friends), per_second, seed(3))));
         }
         if let Some(drawings) = &self.drawings {

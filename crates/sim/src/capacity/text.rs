@@ -15,7 +15,7 @@ pub enum Step<'a> {
         number: usize,
         /// The repeat it belongs to, from 1; none while the bracket is looked for.
         repeat: Option<usize>,
-        /// Its rate, in requests a second.
+        /// Its rate, in requests per second.
         rate_per_s: f64,
     },
     /// A trial is over.
@@ -39,7 +39,7 @@ impl Trial {
         let measures = &self.measures;
         match self.verdict {
             Verdict::Holds => "holds".to_owned(),
-            Verdict::Unknown => format!("says nothing: {}", measures.invalid.join("; ")),
+            Verdict::Unknown => format!("inconclusive: {}", measures.inconclusive.join("; ")),
             Verdict::Fails if measures.faults > 0 => {
                 format!("fails: {} faults in timelines", units::count(measures.faults))
             }
@@ -93,13 +93,13 @@ impl Capacity {
                 format!("holds at least {} requests/s with {slo}: {why}", rate(*rate_per_s))
             }
             Finding::AtLeast { why, .. } => {
-                format!("nothing can be said about {slo}: {why}")
+                format!("inconclusive about {slo}: {why}")
             }
             Finding::Nothing { rate_per_s } => {
-                format!("not even {} requests/s hold with {slo}", rate(*rate_per_s))
+                format!("not even {} requests/s meet {slo}", rate(*rate_per_s))
             }
             Finding::Unsteady { rate_per_s } => format!(
-                "no capacity with {slo} can be told: it moved by more than half within the search, \
+                "no capacity with {slo} can be found: it moved by more than half within the search, \
                  last beyond {} requests/s",
                 rate(*rate_per_s)
             ),
@@ -107,7 +107,7 @@ impl Capacity {
     }
 }
 
-/// A rate with as many digits as a search can tell apart: 9,800, or 3.2.
+/// A rate with as many digits as a search can distinguish: 9,800, or 3.2.
 pub(crate) fn rate(per_s: f64) -> String {
     if per_s < 100.0 {
         return units::number(per_s);

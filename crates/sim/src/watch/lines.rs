@@ -10,17 +10,17 @@ use super::{Plan, Watcher, Window};
 const EVERY_S: f64 = 3.0;
 /// Windows end when their timer fires, which may be this much early or late.
 const SLACK_S: f64 = 0.05;
-/// What is left at the end is told if it is this long.
+/// The rest at the end is printed if it is this long.
 const REST_S: f64 = 0.5;
 
-/// Tells of a run, a line every three seconds. Owns what it has heard since its last line.
+/// Prints a run, a line every three seconds. Owns the windows since its last line.
 pub struct Lines<W> {
     out: W,
     kinds: Vec<&'static str>,
     since: Since,
 }
 
-/// What there is to tell since the last line.
+/// The windows since the last line.
 #[derive(Default)]
 struct Since {
     seconds: f64,
@@ -34,12 +34,12 @@ struct Since {
 }
 
 impl<W: Write + Send> Lines<W> {
-    /// Tells it on `out`.
+    /// Prints to `out`.
     pub fn new(out: W) -> Self {
         Self { out, kinds: Vec::new(), since: Since::default() }
     }
 
-    fn tell(&mut self) -> io::Result<()> {
+    fn report(&mut self) -> io::Result<()> {
         let since = std::mem::take(&mut self.since);
         write!(self.out, "{:>5.0} s", since.end_s)?;
         for ((kind, count), latencies) in
@@ -98,13 +98,13 @@ impl<W: Write + Send> Watcher for Lines<W> {
 
     fn window(&mut self, window: &Window, latencies_us: &[Histogram<u64>]) -> io::Result<()> {
         self.since.add(window, latencies_us);
-        if self.since.seconds + SLACK_S >= EVERY_S { self.tell() } else { Ok(()) }
+        if self.since.seconds + SLACK_S >= EVERY_S { self.report() } else { Ok(()) }
     }
 
     fn end(&mut self) -> io::Result<()> {
         // The last answers, a few milliseconds after the end, are no line of their own.
         let is_rest = self.since.seconds < REST_S && self.since.errors == 0;
-        if self.since.is_something() && !is_rest { self.tell() } else { Ok(()) }
+        if self.since.is_something() && !is_rest { self.report() } else { Ok(()) }
     }
 }
 
@@ -115,8 +115,8 @@ mod tests {
     use super::*;
     use crate::watch::{Delivery, ServerLoad, WindowKind};
 
-    /// What is told of windows of `seconds`, each with a post that took so many milliseconds.
-    fn told(seconds: f64, posts_ms: &[u64], change: impl Fn(usize, &mut Window)) -> String {
+    /// The lines for windows of `seconds`, each with a post that took so many milliseconds.
+    fn reported(seconds: f64, posts_ms: &[u64], change: impl Fn(usize, &mut Window)) -> String {
         let mut out = Vec::new();
         let mut lines = Lines::new(&mut out);
         let plan = Plan {
@@ -141,30 +141,30 @@ mod tests {
     }
 
     #[test]
-    fn a_line_tells_of_all_windows_of_three_seconds() {
+    fn a_line_reports_of_all_windows_of_three_seconds() {
         assert_eq!(
-            told(1.0, &[1, 1, 4, 2, 2, 2], |_, _| {}),
+            reported(1.0, &[1, 1, 4, 2, 2, 2], |_, _| {}),
             "    3 s  posts 3 (1/s, p50 1.00 p99 4.00 ms)  errors 0\n    \
              6 s  posts 3 (1/s, p50 2.00 p99 2.00 ms)  errors 0\n"
         );
     }
 
     #[test]
-    fn what_is_left_at_the_end_is_told_unless_nothing_happened() {
+    fn what_is_left_at_the_end_is_reported_unless_nothing_happened() {
         let ends = |text: &str| {
             let end = |line: &str| line.trim_start().split_once(' ').unwrap().0.parse().unwrap();
             text.lines().map(end).collect::<Vec<u32>>()
         };
-        assert_eq!(ends(&told(1.0, &[1; 5], |_, _| {})), [3, 5]);
-        assert_eq!(ends(&told(0.25, &[1; 12], |_, _| {})), [3]);
-        assert_eq!(ends(&told(7.0, &[1; 2], |_, _| {})), [7, 14]);
+        assert_eq!(ends(&reported(1.0, &[1; 5], |_, _| {})), [3, 5]);
+        assert_eq!(ends(&reported(0.25, &[1; 12], |_, _| {})), [3]);
+        assert_eq!(ends(&reported(7.0, &[1; 2], |_, _| {})), [7, 14]);
         let idle = |at, window: &mut Window| window.kinds[0].count = u64::from(at < 3);
-        assert_eq!(ends(&told(1.0, &[1; 4], idle)), [3]);
+        assert_eq!(ends(&reported(1.0, &[1; 4], idle)), [3]);
     }
 
     #[test]
-    fn errors_delivery_and_memory_are_told_when_known() {
-        let line = told(1.0, &[1, 1, 1], |at, window| {
+    fn errors_delivery_and_memory_are_reported_when_known() {
+        let line = reported(1.0, &[1, 1, 1], |at, window| {
             window.kinds[0].errors = at as u64;
             let p99_ms = [5.0, 9.0, 0.0][at];
             let samples = u64::from(p99_ms > 0.0);

@@ -1,11 +1,11 @@
 //! Looks whether the server is right while it is driven, and how soon.
 //!
-//! Lanes report every post of a watched author that was accepted. Of these some are sampled and
+//! Lanes report every post of a checked author that was accepted. Of these some are sampled and
 //! looked for in a follower's home, among their author's posts and, if they mention somebody, among
 //! that person's mentions, until they are there: how long the home took is the delivery lag. When
 //! the run is over, the homes of all readers are compared with everything that was accepted.
 //!
-//! A post that newer ones have pushed off the page counts as seen only then: the lag told is an upper
+//! A post that newer ones have pushed off the page counts as seen only then: the reported lag is an upper
 //! bound. A server may take its time, but a post that is not there [`PATIENCE`] after it was accepted is
 //! missing. A post whose request failed may be there or not.
 
@@ -25,9 +25,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
+use super::checked::{CheckedReaders, Reader};
 use super::lock;
 use super::meter::{histogram, micros, quantile_ms};
-use super::watched::{Reader, Watched};
 use crate::api::{Api, Entry, PAGE, Timeline};
 use crate::client::{Client, Dial};
 use crate::joined::joined;
@@ -44,16 +44,16 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 const SAMPLES_MAX: usize = 16;
 /// The first wait before looking again; each is twice the one before, up to the last.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
-/// Reports that may wait for the witness. More than these are not waited for.
+/// Reports that may wait for the checker. More than these are not waited for.
 const REPORTS_MAX: usize = 64 * 1024;
-/// How many faults are told in full.
+/// How many faults are reported in full.
 const EXAMPLES_MAX: usize = 5;
-/// So many faults are told apart; of more, some may count twice.
+/// Faults beyond this number may be counted twice.
 const FAULTS_MAX: usize = 10_000;
 /// How long all homes together may take to be looked at in the end.
 const LAST_LOOK: Duration = Duration::from_secs(20);
 
-/// What lanes have to tell.
+/// What lanes report.
 #[derive(Debug, Clone, Copy)]
 enum Report {
     Accepted {
@@ -67,16 +67,16 @@ enum Report {
 
 /// The lanes' end.
 pub(super) struct Reports {
-    watched: Arc<Watched>,
+    checked: Arc<CheckedReaders>,
     sender: mpsc::Sender<Report>,
     lost: Arc<AtomicBool>,
 }
 
 impl Reports {
-    /// Tells of a post that was answered with success (and this body) now, or was not.
-    pub(super) fn tell(&self, api: &dyn Api, action: &Action, body: Option<&[u8]>, now: Instant) {
+    /// Reports a post that was answered with success (and this body) now, or was not.
+    pub(super) fn report(&self, api: &dyn Api, action: &Action, body: Option<&[u8]>, now: Instant) {
         let What::Post { kind, .. } = action.what else { return };
-        if !self.watched.is_author(action.person) {
+        if !self.checked.is_author(action.person) {
             return;
         }
         let mentioned = match kind {
@@ -86,7 +86,7 @@ impl Reports {
         let report = match body.and_then(|body| api.posted(body)) {
             Some(entry) => Report::Accepted { entry, mentioned, at: now },
             None => {
-                self.watched.doubt(action.person);
+                self.checked.doubt(action.person);
                 Report::InDoubt(action.person)
             }
         };
@@ -102,42 +102,42 @@ struct Findings {
     whole_us: Histogram<u64>,
     correctness: Correctness,
     /// Faults that were counted: a page is read more than once.
-    told: HashSet<(Fault, Timeline, u64)>,
+    reported: HashSet<(Fault, Timeline, u64)>,
 }
 
 /// What is found by a task that looks, if there is anybody to look at.
-pub(super) struct Witness {
+pub(super) struct Checker {
     findings: Option<Arc<Mutex<Findings>>>,
     task: Option<(oneshot::Sender<bool>, JoinHandle<()>)>,
 }
 
-impl Witness {
-    /// Starts to look at those who are watched.
+impl Checker {
+    /// Starts to look at those who are checked.
     pub(super) fn start<D>(
-        watched: Option<Arc<Watched>>,
+        checked: Option<Arc<CheckedReaders>>,
         dial: D,
         api: Arc<dyn Api>,
         start: Instant,
-    ) -> (Witness, Option<Reports>)
+    ) -> (Checker, Option<Reports>)
     where
         D: Dial + Clone + Send + Sync + 'static,
     {
-        let Some(watched) = watched.filter(|watched| !watched.readers().is_empty()) else {
-            return (Witness { findings: None, task: None }, None);
+        let Some(checked) = checked.filter(|checked| !checked.readers().is_empty()) else {
+            return (Checker { findings: None, task: None }, None);
         };
         let (sender, reports) = mpsc::channel(REPORTS_MAX);
         let lost = Arc::new(AtomicBool::new(false));
-        let (correctness, told) = (Correctness::default(), HashSet::new());
+        let (correctness, reported) = (Correctness::default(), HashSet::new());
         let findings =
-            Findings { window_us: histogram(), whole_us: histogram(), correctness, told };
+            Findings { window_us: histogram(), whole_us: histogram(), correctness, reported };
         let findings = Arc::new(Mutex::new(findings));
         let (end, ended) = oneshot::channel();
         let look =
-            Look { watched: Arc::clone(&watched), findings: Arc::clone(&findings), api, dial };
-        let book = Book::new(Arc::clone(&lost), &watched);
+            Look { checked: Arc::clone(&checked), findings: Arc::clone(&findings), api, dial };
+        let book = Book::new(Arc::clone(&lost), &checked);
         let task = tokio::spawn(Arc::new(look).run(book, reports, ended, start));
-        let witness = Witness { findings: Some(findings), task: Some((end, task)) };
-        (witness, Some(Reports { watched, sender, lost }))
+        let checker = Checker { findings: Some(findings), task: Some((end, task)) };
+        (checker, Some(Reports { checked, sender, lost }))
     }
 
     /// What was seen since it was last asked, if anything.
@@ -156,7 +156,7 @@ impl Witness {
     /// No more posts come: waits for those that are looked for and, if `fully`, looks at all homes.
     pub(super) async fn end(&mut self, fully: bool) -> Option<Correctness> {
         let (end, task) = self.task.take()?;
-        // The task ends before it hears this only if it has panicked, which is told next.
+        // The task ends before it hears this only if it has panicked, which the join reports.
         let _ = end.send(fully);
         joined(task.await);
         Some(lock(self.findings.as_ref()?).correctness.clone())
@@ -174,7 +174,7 @@ fn delivery(lag_us: &Histogram<u64>) -> Option<Delivery> {
 
 /// What it takes to look.
 struct Look<D> {
-    watched: Arc<Watched>,
+    checked: Arc<CheckedReaders>,
     findings: Arc<Mutex<Findings>>,
     api: Arc<dyn Api>,
     dial: D,
@@ -207,7 +207,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
                     if at < next || samples.len() >= SAMPLES_MAX {
                         continue;
                     }
-                    let readers = self.watched.readers_of(entry.author, entry.reply_to);
+                    let readers = self.checked.readers_of(entry.author, entry.reply_to);
                     let Some(reader) = readers.choose(&mut rng) else { continue };
                     next = at + SAMPLE_EVERY;
                     let client = clients.pop().unwrap_or_else(|| Client::new(self.dial.clone()));
@@ -309,7 +309,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         for entry in page {
             let belongs = match timeline {
                 Timeline::Home(person) => {
-                    let mut readers = self.watched.readers().iter();
+                    let mut readers = self.checked.readers().iter();
                     let reader = readers.find(|reader| reader.person == person);
                     reader.is_none_or(|reader| reader.sees(entry.author, entry.reply_to))
                 }
@@ -324,7 +324,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
 
     /// Compares every reader's home with everything that was accepted.
     async fn look_at_all(&self, book: &Book, mut client: Client<D>) {
-        for reader in self.watched.readers() {
+        for reader in self.checked.readers() {
             let begun = Instant::now();
             let mut again = AGAIN.0;
             let timeline = Timeline::Home(reader.person);
@@ -362,7 +362,8 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
 
     fn fault(&self, fault: Fault, timeline: Timeline, id: u64) {
         let findings = &mut *lock(&self.findings);
-        if findings.told.len() < FAULTS_MAX && !findings.told.insert((fault, timeline, id)) {
+        if findings.reported.len() < FAULTS_MAX && !findings.reported.insert((fault, timeline, id))
+        {
             return;
         }
         let correctness = &mut findings.correctness;
