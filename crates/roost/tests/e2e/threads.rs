@@ -43,7 +43,7 @@ fn threads_edits_and_deletions_are_the_same_after_kill_9() {
     client.send("PATCH", &path, &headers, &body).unwrap().expect(200);
     client.send("DELETE", &format!("/v1/posts/{gone}"), &[], b"").unwrap().expect(204);
     let check = |client: &mut Client| {
-        let list = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
+        let list = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(context(client, top), (vec![], list(&["one, edited", "1.1"])));
         assert_eq!(context(client, deepest), (list(&["top", "one, edited"]), vec![]));
         assert_eq!(context(client, lost), (vec![], vec![]));
