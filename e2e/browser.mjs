@@ -8,7 +8,8 @@ import { chromium } from "playwright-core";
 /** Where a browser is looked for. */
 const PLACES = [process.env.ROOST_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 export const WIDE = { width: 1600, height: 1000 };
-export const NARROW = { width: 360, height: 740 };
+/** A phone: its page is as wide as its widest part, so what is too wide makes everything small. */
+export const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 3 };
 
 export function launch() {
   const executablePath = PLACES.find((path) => path && existsSync(path));
@@ -17,8 +18,8 @@ export function launch() {
 }
 
 /** A window of its own session, in somebody's name if `me` is given. */
-export async function open(browser, server, { me = null, at = "/", viewport = WIDE, colorScheme = "light", reducedMotion = "no-preference", deviceScaleFactor = 1, bypassCSP = false } = {}) {
-  const context = await browser.newContext({ viewport, colorScheme, reducedMotion, deviceScaleFactor, bypassCSP });
+export async function open(browser, server, { me = null, at = "/", viewport = WIDE, colorScheme = "light", reducedMotion = "no-preference", deviceScaleFactor = 1, bypassCSP = false, isMobile = false, hasTouch = false } = {}) {
+  const context = await browser.newContext({ viewport, colorScheme, reducedMotion, deviceScaleFactor, bypassCSP, isMobile, hasTouch });
   const page = await context.newPage();
   page.faults = [];
   // A server that is down on purpose makes the browser itself complain; a test says when it may.
@@ -69,3 +70,8 @@ export async function draw(page, ...strokes) {
 
 export const SEVEN = [[0.28, 0.25], [0.72, 0.25], [0.45, 0.82]];
 export const ARROW = [[[0.2, 0.5], [0.8, 0.5]], [[0.6, 0.25], [0.8, 0.5], [0.6, 0.75]]];
+/** A hash with a frame: nothing that a digit looks like. */
+export const SCRIBBLE = [
+  [[0.1, 0.1], [0.9, 0.1], [0.9, 0.9], [0.1, 0.9], [0.1, 0.1]],
+  ...[0.3, 0.5, 0.7].flatMap((at) => [[[at, 0.1], [at, 0.9]], [[0.1, at], [0.9, at]]]),
+];

@@ -59,6 +59,6 @@ export async function settle(server) {
   for (const bucket of ["app", "drafts"]) await server.ask("PUT", `/v1/buckets/${bucket}`);
   for (const [key, value, ttl] of KEYS) await server.keep("app", key, value, ttl);
   const [{ id }] = (await server.ask("GET", "/v1/users/@yuki/stories?limit=1")).items;
-  await server.ask("POST", `/v1/stories/${id}/views?as=@ada`);
+  await server.ask("PUT", `/v1/users/@ada/viewed_stories/${id}`);
   return server.ask("GET", "/v1/users/@ada");
 }

@@ -4,7 +4,7 @@
 
 import { mkdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { ARROW, NARROW, SEVEN, WIDE, draw, launch, open } from "./browser.mjs";
+import { ARROW, PHONE, SCRIBBLE, SEVEN, WIDE, draw, launch, open } from "./browser.mjs";
 import { Server, run } from "./server.mjs";
 import { settle } from "./scene.mjs";
 
@@ -48,11 +48,18 @@ const SHOTS = [
     await page.keyboard.type("Which bird? Ask @yu");
     await page.getByRole("option").first().waitFor();
   }],
-  ["empty", "/#/home", async (page) => page.locator(".blank .person").first().waitFor(), { me: "newcomer" }],
+  ["empty", "/#/home", async (page) => page.locator(".start .person").first().waitFor(), { me: "newcomer" }],
+  ["missing", "/#/no/such", async (page) => page.getByRole("heading", { name: "Page not found" }).waitFor()],
+  ["tools", "/#/tools", async (page) => page.locator(".toolbox li").nth(3).waitFor()],
+  ["unsure", "/#/draw", async (page) => {
+    await draw(page, ...SCRIBBLE);
+    await page.getByText("Not sure").first().waitFor();
+  }],
+  ["api", "/docs/", async (page) => page.locator(".opblock").nth(20).waitFor()],
   ["taught", "/#/draw", async (page) => {
     await draw(page, ...ARROW);
-    await page.getByLabel("Say what it is").fill("arrow");
-    await page.getByRole("button", { name: "Teach" }).click();
+    await page.getByLabel("Add it with its label").fill("arrow");
+    await page.getByRole("button", { name: "Add sample" }).click();
     await page.locator(".near .same .bitmap[aria-label^=arrow]").first().waitFor();
   }],
 ];
@@ -60,13 +67,13 @@ const SHOTS = [
 const newcomer = await server.register("newcomer", "New Comer");
 
 async function shoot(name, at, act, { me: who = me } = {}, from = server) {
-  for (const [size, viewport] of [["wide", WIDE], ["narrow", NARROW]]) {
+  for (const [size, device] of [["wide", { viewport: WIDE }], ["narrow", { ...PHONE, deviceScaleFactor: 2 }]]) {
     for (const colorScheme of ["light", "dark"]) {
       const file = `${name}-${size}-${colorScheme}.png`;
       if (shown && !shown.includes(`pages/${file}`)) continue;
       const person = who === "newcomer" ? newcomer : who;
-      const page = await open(browser, from, { me: person, at, viewport, colorScheme, deviceScaleFactor: size === "narrow" ? 2 : 1, reducedMotion: "reduce" });
-      await page.locator("main h1, main h2").first().waitFor();
+      const page = await open(browser, from, { me: person, at, ...device, colorScheme, reducedMotion: "reduce" });
+      await page.locator("main h1, main h2, .info h1, .info h2").first().waitFor();
       const undo = await act?.(page);
       await page.evaluate(() => document.fonts.ready);
       await page.screenshot({ path: `${folder}/${file}` });

@@ -19,7 +19,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     let data = tempfile::tempdir()?;
     let roost = Server::roost(&plan.roost, data.path(), &[]).await?;
     let options = SimulateOptions {
-        target: roost.address,
+        target: roost.address.into(),
         key: Some(KEY.into()),
         making: Making::of(PEOPLE, 1),
         feed: Some(Load::Light),

@@ -22,7 +22,7 @@ const DAY_S: u32 = 86_400;
 const OTHERS: u32 = 1_000;
 /// What the store does behind the load is done so long after it.
 const SETTLE: Duration = Duration::from_secs(15);
-/// Homes are read and stories told this often, by turns.
+/// Homes are read and stories posted this often, by turns.
 const PACE: Duration = Duration::from_micros(500);
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
@@ -44,7 +44,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let life = |n: u32| Lifetime::from_secs(u64::from(n.wrapping_mul(7_919) % DAY_S) + 1);
     let life = |n| life(n).unwrap_or_else(|_| unreachable!("within a day"));
     submit_all(&node, &runtime, (0..STORIES).map(|n| tell(n % PEOPLE, life(n))))?;
-    report.add("telling 10 million stories", "s", vec![start.elapsed().as_secs_f64()], None);
+    report.add("posting 10 million stories", "s", vec![start.elapsed().as_secs_f64()], None);
     let mb = memory_mb(std::process::id())?.0 - before_mb;
     report.add("memory with 10 million live stories", "MB", vec![mb], None);
     let mb = node.sizes().store_bytes as f64 / 1e6;
@@ -94,8 +94,8 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
         report.add(format!("home reads meanwhile, p99.9: {what}"), "ms", of(|n| n.read.0), None);
         let most = (what != "nothing expires").then_some(Target::AtMost(5.0));
         report.add(format!("home reads meanwhile, longest: {what}"), "ms", of(|n| n.read.1), most);
-        report.add(format!("tellings meanwhile, p99.9: {what}"), "ms", of(|n| n.told.0), None);
-        report.add(format!("tellings meanwhile, longest: {what}"), "ms", of(|n| n.told.1), most);
+        report.add(format!("story posts meanwhile, p99.9: {what}"), "ms", of(|n| n.told.0), None);
+        report.add(format!("story posts meanwhile, longest: {what}"), "ms", of(|n| n.told.1), most);
     }
     node.close();
     Ok(())

@@ -1,5 +1,5 @@
 //! What `roost simulate` itself can do, against the bare control: requests a second with an honest
-//! intended start, its own lag, and what a million people cost it.
+//! intended start, its scheduling delay, and what a million people cost it.
 
 use std::process::{Command, Stdio};
 
@@ -21,14 +21,14 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     let (mut done, mut p50, mut p99) = (vec![], vec![], vec![]);
     let (mut own, mut cores, mut closed, mut closed_cores) = (vec![], vec![], vec![], vec![]);
     for _ in 0..plan.runs {
-        let open = rehearse(plan, &control, PEOPLE, &["--rate", &PER_SECOND.to_string()])?;
+        let open = simulate(plan, &control, PEOPLE, &["--rate", &PER_SECOND.to_string()])?;
         let homes = kind(&open, "home reads")?;
         done.push(per_second(&open)?);
         p50.push(number(homes, "/p50_ms")?);
         p99.push(number(homes, "/p99_ms")?);
-        own.push(number(&open, "/lag/own_p99_ms")?);
+        own.push(number(&open, "/lag/scheduling_delay_p99_ms")?);
         cores.push(number(&open, "/generator/cores")?);
-        let most = rehearse(plan, &control, PEOPLE, &["--loop", "closed"])?;
+        let most = simulate(plan, &control, PEOPLE, &["--loop", "closed"])?;
         closed.push(per_second(&most)?);
         closed_cores.push(number(&most, "/generator/cores")?);
     }
@@ -37,25 +37,25 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     let target = Some(Target::AtLeast(f64::from(PER_SECOND) * 0.99));
     report.add(each("done"), "1/s", done, target);
     report.add(each("the generator's cores"), "cores", cores, Some(Target::AtMost(1.0)));
-    report.add(each("the generator's own lag, p99"), "ms", own, None);
+    report.add(each("the generator's scheduling delay, p99"), "ms", own, None);
     report.add(each("home reads of the control, p50"), "ms", p50, None);
     report.add(each("home reads of the control, p99"), "ms", p99, None);
     report.add("closed loop, as much as goes", "1/s", closed, None);
     report.add("closed loop: the generator's cores", "cores", closed_cores, None);
-    let million = rehearse(plan, &control, "1000000", &["--rate", "1000"])?;
+    let million = simulate(plan, &control, "1000000", &["--rate", "1000"])?;
     let memory = number(&million, "/generator/memory_bytes")? / 1e6;
     report.add("memory with a million people", "MB", vec![memory], Some(Target::AtMost(300.0)));
     Ok(())
 }
 
 /// Drives the control as if it had these people.
-fn rehearse(plan: &Plan, control: &Server, people: &str, more: &[&str]) -> anyhow::Result<Value> {
+fn simulate(plan: &Plan, control: &Server, people: &str, more: &[&str]) -> anyhow::Result<Value> {
     let json = tempfile::NamedTempFile::new()?;
     let (target, seconds) = (format!("http://{}", control.address), format!("{}s", plan.seconds));
     let mut command = Command::new(&plan.roost);
     command.args(["simulate", "--target", &target, "--loaded", "--users", people]);
     command.args(["--load", "heavy", "--day", "off", "--duration", &seconds, "--json"]);
-    command.arg(json.path()).args(more).env("ROOST_KEY", KEY).stdout(Stdio::null());
+    command.arg(json.path()).args(more).env("ROOST_TARGET_KEY", KEY).stdout(Stdio::null());
     let ended = command.status()?;
     anyhow::ensure!(ended.success(), "roost simulate {more:?}: {ended}");
     Ok(serde_json::from_slice(&std::fs::read(json.path())?)?)

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use feed::keys::{Bytes, Expiry, KeyOp, KeyOps, Only};
-use feed::{BucketId, BucketName, limits};
+use kv::limits;
+use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use node::{Durability, Node, NodeOptions};
 use parking_lot::RwLock;
 use tokio::runtime::Runtime;

@@ -1,4 +1,4 @@
-//! Reads of stories homes while stories live for 1, 5, 30 and 300 seconds, inside the server: 6,000
+//! Reads of story homes while stories live for 1, 5, 30 and 300 seconds, inside the server: 6,000
 //! people with 10 friends and 10 stories each, told again as they expire. The shorter the lives, the
 //! more is told; so the shortest is compared with stories that live long and are told as often, too.
 
@@ -17,7 +17,7 @@ use crate::stories::{PEOPLE_INSIDE, befriend, pairs, read_home, register, submit
 
 /// Stories that live at a time.
 const STORIES: u32 = PEOPLE_INSIDE * 10;
-/// Lives in seconds and stories told a second: as the lives ask, and then the control.
+/// Lives in seconds and story posts a second: as the lives ask, and then the control.
 const RUNS: [(u32, u32); 5] =
     [(1, STORIES), (5, STORIES / 5), (30, STORIES / 30), (300, STORIES / 300), (300, STORIES)];
 /// Homes are read this often: as many as one thread can sleep between.
@@ -32,7 +32,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let mut p50 = RUNS.map(|_| Vec::new());
     for _ in 0..plan.runs {
         for (at, (life_s, told_per_second)) in RUNS.into_iter().enumerate() {
-            let read = rehearse(plan, life_s, told_per_second)?;
+            let read = simulate(plan, life_s, told_per_second)?;
             let us = |quantile| read.value_at_quantile(quantile) as f64 / 1e3;
             if let (Some(p50), Some(p99)) = (p50.get_mut(at), p99.get_mut(at)) {
                 p50.push(us(0.5));
@@ -54,7 +54,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// How long reads of homes took, from when they were due, in nanoseconds.
-fn rehearse(plan: &Plan, life_s: u32, told_per_second: u32) -> anyhow::Result<Histogram<u64>> {
+fn simulate(plan: &Plan, life_s: u32, told_per_second: u32) -> anyhow::Result<Histogram<u64>> {
     let data = tempfile::tempdir()?;
     let node = Node::open(&NodeOptions::new(data.path()))?;
     let runtime = || tokio::runtime::Builder::new_current_thread().build();

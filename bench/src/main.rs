@@ -6,6 +6,7 @@ mod buckets;
 mod cold;
 mod control;
 mod expiry;
+mod fairness;
 mod faiss;
 mod fanout;
 mod generator;
@@ -49,6 +50,9 @@ struct Arguments {
     /// Directory for the raw data and the summary
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Floods of `fairness`; all if none is named
+    #[arg(long, value_enum, value_name = "FLOOD")]
+    flood: Vec<fairness::Flood>,
     /// A Python that may have faiss-cpu, to compare with
     #[arg(long, value_name = "FILE", default_value = "python3")]
     python: PathBuf,
@@ -58,6 +62,10 @@ struct Arguments {
 enum Command {
     /// The bare axum server that roost is compared with
     Control(control::Control),
+    /// A client that floods a server
+    Flood(fairness::Flooder),
+    /// A process that only takes processor time
+    Spin(fairness::Spinner),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -85,6 +93,8 @@ enum What {
     Cold,
     /// 100,000 people: loading, memory, restart after kill -9
     Big,
+    /// A stranger's latency while one client floods one route
+    Fairness,
 }
 
 /// How measurements are taken.
@@ -96,72 +106,83 @@ struct Plan {
 }
 
 fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
-    if let Some(Command::Control(control)) = arguments.command {
-        return control.run();
+    let mut arguments = Arguments::parse();
+    match arguments.command.take() {
+        Some(Command::Control(control)) => return control.run(),
+        Some(Command::Flood(flooder)) => return flooder.run(),
+        Some(Command::Spin(spinner)) => return spinner.run(),
+        None => {}
     }
     let beside = std::env::current_exe()?.with_file_name("roost");
     let plan = Plan {
         runs: arguments.runs.max(1),
         seconds: arguments.seconds.max(1),
-        roost: arguments.roost.unwrap_or(beside),
+        roost: arguments.roost.clone().unwrap_or(beside),
     };
     anyhow::ensure!(plan.roost.exists(), "no roost binary at {}", plan.roost.display());
     let mut report = Report::new(&plan);
+    measure(&plan, &arguments, &mut report)?;
+    println!("\n{report}");
+    if let Some(out) = &arguments.out {
+        report.save(out)?;
+        println!("raw data and summary: {}", out.display());
+    }
+    Ok(())
+}
+
+fn measure(plan: &Plan, arguments: &Arguments, report: &mut Report) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let wanted = |what| arguments.what.is_empty() || arguments.what.contains(&what);
     runtime.block_on(async {
         if wanted(What::Home) {
-            home::measure(&plan, &mut report).await?;
+            home::measure(plan, report).await?;
         }
         if wanted(What::Posts) {
-            posts::measure(&plan, &mut report).await?;
+            posts::measure(plan, report).await?;
         }
         if wanted(What::Stories) {
-            stories::measure(&plan, &mut report).await?;
+            stories::measure(plan, report).await?;
         }
         if wanted(What::Generator) {
-            generator::measure(&plan, &mut report).await?;
+            generator::measure(plan, report).await?;
         }
         if wanted(What::Recognise) {
-            recognise::measure(&plan, &mut report).await?;
+            recognise::measure(plan, report).await?;
         }
         if wanted(What::Buckets) {
-            buckets::measure(&plan, &mut report).await?;
+            buckets::measure(plan, report).await?;
         }
         anyhow::Ok(())
     })?;
     if wanted(What::Stories) {
-        stories::measure_inside(&plan, &mut report)?;
+        stories::measure_inside(plan, report)?;
     }
     if wanted(What::Recognise) {
-        kernels::measure(&plan, &arguments.python, &mut report)?;
+        kernels::measure(plan, &arguments.python, report)?;
     }
     if wanted(What::Buckets) {
-        keys::measure(&plan, &mut report)?;
+        keys::measure(plan, report)?;
     }
     if wanted(What::Lives) {
-        lives::measure(&plan, &mut report)?;
+        lives::measure(plan, report)?;
     }
     if wanted(What::Expiry) {
-        expiry::measure(&plan, &mut report)?;
+        expiry::measure(plan, report)?;
     }
     if wanted(What::Fanout) {
-        fanout::measure(&plan, &mut report)?;
+        fanout::measure(plan, report)?;
     }
     runtime.block_on(async {
         if wanted(What::Cold) {
-            cold::measure(&plan, &mut report).await?;
+            cold::measure(plan, report).await?;
         }
         if wanted(What::Big) {
-            big::measure(&plan, &mut report).await?;
+            big::measure(plan, report).await?;
+        }
+        if wanted(What::Fairness) {
+            fairness::measure(plan, &arguments.flood, report).await?;
         }
         anyhow::Ok(())
     })?;
-    println!("\n{report}");
-    if let Some(out) = arguments.out {
-        report.save(&out)?;
-        println!("raw data and summary: {}", out.display());
-    }
     Ok(())
 }

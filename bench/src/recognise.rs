@@ -17,7 +17,7 @@ const CONNECTIONS: usize = 64;
 const DRAWINGS: usize = 30;
 /// Recognitions of the open loop.
 const PER_SECOND: u32 = 1_000;
-const PATH: &str = "/v1/recognise";
+const PATH: &str = "/v1/recognitions";
 
 pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let data = tempfile::tempdir()?;
@@ -63,7 +63,7 @@ async fn open_loop(plan: &Plan, roost: &Server, report: &mut Report) -> anyhow::
     for run in 0..plan.runs {
         late.push(lateness_p99_ms(Duration::from_secs(plan.seconds))?);
         let options = SimulateOptions {
-            target: roost.address,
+            target: roost.address.into(),
             key: Some(KEY.into()),
             making: Making::of(0, run as u64),
             feed: None,

@@ -18,6 +18,8 @@ pub(crate) const KEY: &str = "key-of-the-benchmark";
 /// A server in a process of its own; killed when dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
+    /// Where it listens to Redis clients, if it does.
+    pub(crate) redis: Option<SocketAddr>,
     pub(crate) child: Child,
 }
 
@@ -46,9 +48,13 @@ impl Server {
         let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
         let output = child.stdout.take().context("the server has no output")?;
         let mut lines = BufReader::new(output).lines();
+        let mut redis = None;
         while let Some(line) = lines.next_line().await? {
+            if let Some((_, address)) = line.split_once("serves redis://") {
+                redis = Some(address.parse()?);
+            }
             if let Some((_, address)) = line.split_once("serves http://") {
-                return Ok(Self { address: address.parse()?, child });
+                return Ok(Self { address: address.parse()?, redis, child });
             }
         }
         anyhow::bail!("a server ended early: {}", child.wait().await?)

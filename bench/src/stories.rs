@@ -92,12 +92,15 @@ impl Crowd {
         let Self { first, friends } = *self;
         (0..PEOPLE * friends).map(move |n| {
             let (user, text) = (first + n % PEOPLE, text(n.into()));
-            format!("{{\"op\":\"tell_story\",\"user\":{user},\"text\":\"{text}\"}}\n")
+            format!("{{\"op\":\"post_story\",\"user\":{user},\"text\":\"{text}\"}}\n")
         })
     }
 
     fn path(&self, reader: usize) -> String {
-        format!("/v1/users/{}/stories/home", self.first as usize + reader % PEOPLE as usize)
+        format!(
+            "/v1/users/{}/timeline/stories?limit=10",
+            self.first as usize + reader % PEOPLE as usize
+        )
     }
 }
 
@@ -115,10 +118,10 @@ pub(crate) fn measure_inside(plan: &Plan, report: &mut Report) -> anyhow::Result
     let time = Duration::from_secs(plan.seconds);
     let rates = (0..plan.runs).map(|_| homes_a_second(&node, time)).collect();
     let least = Some(Target::AtLeast(1e6));
-    report.add("stories homes in process, 10 x 10, 2 threads", "1/s", rates, least);
+    report.add("story homes in process, 10 x 10, 2 threads", "1/s", rates, least);
     node.close();
 
-    // Without memory for what stories homes are gathered from, each reads the store.
+    // Without memory for what story homes are gathered from, each reads the store.
     for (budget, source) in [(None, "memory"), (Some(0), "the store")] {
         let mut nodes = Vec::new();
         for stories in [10, 100, 1_000] {

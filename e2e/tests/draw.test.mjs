@@ -1,8 +1,8 @@
-// Drawing: digits are recognised while one draws, shapes are taught and found again.
+// Drawing: digits are recognized while one draws, shapes are added and found again.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { ARROW, SEVEN, close, draw, launch, open } from "../browser.mjs";
+import { ARROW, SCRIBBLE, SEVEN, close, draw, launch, open } from "../browser.mjs";
 import { Server } from "../server.mjs";
 
 let browser;
@@ -17,11 +17,11 @@ after(async () => {
 
 const answer = (page, label) => page.locator("output.guess", { hasText: new RegExp(`^${label}$`) }).waitFor();
 
-test("a seven is recognised, with its votes and the 15 nearest drawings", async () => {
+test("a seven is recognized, with its votes and the 15 nearest samples", async () => {
   const page = await open(browser, server, { at: "/#/draw" });
   await draw(page, SEVEN);
   await answer(page, "7");
-  const pictures = page.getByRole("list", { name: "The 15 nearest drawings" }).getByRole("img", { name: /^7, / });
+  const pictures = page.getByRole("list", { name: "The 15 nearest samples" }).getByRole("img", { name: /^7, / });
   await pictures.nth(7).waitFor();
   assert.match(await page.getByRole("list", { name: "Votes" }).textContent(), /^7/);
   await page.getByRole("button", { name: "Clear" }).click();
@@ -44,15 +44,23 @@ test("a seven is drawn with the keys alone", async () => {
   await close(page);
 });
 
-test("a shape that is taught is found again", async () => {
+test("a shape that is added is found again", async () => {
   const page = await open(browser, server, { at: "/#/draw" });
   await draw(page, ...ARROW);
-  await page.getByLabel("Say what it is").fill("arrow");
-  await page.getByRole("button", { name: "Teach" }).click();
+  await page.getByLabel("Add it with its label").fill("arrow");
+  await page.getByRole("button", { name: "Add sample" }).click();
   await answer(page, "arrow");
   await page.reload();
   await page.getByRole("radio", { name: "Shapes" }).click();
   await draw(page, ...ARROW.map((stroke) => stroke.map(([x, y]) => [0.08 + x * 0.9, y * 0.85])));
   await answer(page, "arrow");
+  await close(page);
+});
+
+test("what is like no digit gets no answer", async () => {
+  const page = await open(browser, server, { at: "/#/draw" });
+  await draw(page, ...SCRIBBLE);
+  await answer(page, "Not sure");
+  await page.locator(".share", { hasText: /the nearest sample differs in \d+ of 1,024 pixels/ }).waitFor();
   await close(page);
 });

@@ -27,14 +27,14 @@ test("somebody new registers, follows, posts in one window and sees it arrive in
   const ada = await open(browser, server);
   await ada.getByLabel("Your handle").fill("ada");
   await ada.getByRole("button", { name: "Join" }).click();
-  // A home that is empty says whom to follow.
-  await ada.getByRole("button", { name: "Follow all of them" }).click();
+  // A timeline that is empty says whom to follow.
+  await ada.getByRole("button", { name: "Follow all", exact: true }).click();
   await ada.getByText("I was here first").waitFor();
 
   const wren = await open(browser, server, { me: await server.ask("GET", "/v1/users/@wren") });
   await write(wren, "hello to everybody");
   await wren.locator(".feed .post", { hasText: "hello to everybody" }).waitFor();
-  // It waits behind a bar and moves nothing.
+  // It waits behind a button and moves nothing.
   const bar = ada.getByRole("button", { name: "1 new post" });
   await bar.waitFor();
   assert.deepEqual(await texts(ada), ["I was here first"]);
@@ -80,7 +80,7 @@ test("a mention is a link, marks the page of mentions, and is completed while wr
   await server.follow("m_writer", "m_reader");
   const writer = await open(browser, server, { me });
   const reader = await open(browser, server, { me: other });
-  await reader.getByRole("heading", { name: "Your home is still quiet" }).waitFor();
+  await reader.getByRole("heading", { name: "Your timeline is empty" }).waitFor();
   const field = writer.getByLabel("Write a post");
   await field.pressSequentially("good morning @m_re");
   await writer.getByRole("option", { name: "Reader" }).waitFor();
@@ -105,9 +105,9 @@ test("one's own post can be deleted and nobody else's", async () => {
   await server.post("d_one", "a slip");
   const page = await open(browser, server, { me });
   await page.getByText("a slip").waitFor();
-  assert.equal(await page.getByRole("button", { name: "Delete" }).count(), 1);
-  await page.getByRole("button", { name: "Delete" }).click();
-  await page.getByRole("button", { name: "Delete for good" }).click();
+  assert.equal(await page.getByRole("button", { name: "Delete post" }).count(), 1);
+  await page.getByRole("button", { name: "Delete post" }).click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
   await until(async () => (await texts(page)).length === 1, "one post left");
   assert.deepEqual(await texts(page), ["not yours"]);
   await close(page);
@@ -141,15 +141,15 @@ test("following and its lists are on the profile", async () => {
   await server.register("p_other", "Other", "writes nothing");
   const page = await open(browser, server, { me, at: "/#/@p_other" });
   await page.getByRole("button", { name: "Follow @p_other" }).click();
-  await page.getByRole("button", { name: "Following @p_other" }).waitFor();
+  await page.getByRole("button", { name: "Unfollow @p_other" }).waitFor();
   await page.getByRole("link", { name: "1 Followers" }).click();
   await page.getByLabel("Followers").getByText("@p_me").waitFor();
   await page.reload();
   await page.getByLabel("Followers").getByText("@p_me").waitFor();
-  await page.getByRole("button", { name: "Following @p_other" }).click();
+  await page.getByRole("button", { name: "Unfollow @p_other" }).click();
   await page.getByRole("button", { name: "Follow @p_other" }).waitFor();
   await page.goto(`${server.url}/#/@nobody_at_all`);
-  await page.getByRole("heading", { name: "There is no @nobody_at_all" }).waitFor();
+  await page.getByRole("heading", { name: "There is no user @nobody_at_all" }).waitFor();
   page.faults.splice(0, page.faults.length, ...page.faults.filter((fault) => !/404/.test(fault)));
   await close(page);
 });

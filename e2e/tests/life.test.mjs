@@ -5,7 +5,9 @@ import { after, before, test } from "node:test";
 import { close, launch, open, until } from "../browser.mjs";
 import { Server, run } from "../server.mjs";
 
+/** All pages and home alone, without the font. */
 const BYTES_MAX = 100_000;
+const FONT_BYTES_MAX = 60_000;
 
 let browser;
 before(async () => {
@@ -17,10 +19,9 @@ test("the dashboard's plots have data while the simulator drives the server", as
   const server = await Server.start({ durability: "always" });
   const sim = run(["simulate", "--target", server.url, "--users", "60", "--load", "heavy", "--duration", "60s"]);
   const page = await open(browser, server, { at: "/#/dashboard" });
-  for (const title of ["Requests", "Latency", "Posts", "Deliveries", "Group size", "Fsync", "Active timelines", "Memory", "Processor"]) {
-    const plot = page.getByRole("img", { name: new RegExp(`^${title}, last two minutes`) });
+  for (const title of ["Requests", "Errors", "Latency", "Posts", "Timeline deliveries", "Redis commands", "Commands per group", "Fsync", "Active timelines", "Memory", "CPU", "Disk"]) {
+    const plot = page.getByRole("img", { name: new RegExp(`^${title}, last hour`) });
     await until(async () => Number(await plot.getAttribute("data-points", { timeout: 20_000 })) >= 3, `points of ${title}`);
-    // Something of it is drawn in the accent.
     const drawn = await plot.evaluate((canvas) => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0));
     assert.ok(drawn, title);
   }
@@ -78,7 +79,7 @@ test("a page that is opened while the server is down comes to life with it", asy
   await server.stop();
 });
 
-test("a first visit takes less than 100 kB", async (context) => {
+test("a first visit takes less than 100 kB and a font", async (context) => {
   const server = await Server.start();
   const me = await server.register("visitor");
   for (let at = 0; at < 30; at += 1) await server.post("visitor", `post number ${at}`);
@@ -96,12 +97,18 @@ test("a first visit takes less than 100 kB", async (context) => {
   await session.send("Network.setCacheDisabled", { cacheDisabled: true });
   // What the API answers is no part of the pages.
   let bytes = 0;
+  let font = 0;
   const files = new Set();
+  const fonts = new Set();
   session.on("Network.requestWillBeSent", ({ requestId, request }) => {
     const { pathname } = new URL(request.url);
-    if (pathname === "/" || pathname.startsWith("/assets/")) files.add(requestId);
+    if (pathname.endsWith(".woff2")) fonts.add(requestId);
+    else if (pathname === "/" || pathname.startsWith("/assets/")) files.add(requestId);
   });
-  session.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => { if (files.has(requestId)) bytes += encodedDataLength; });
+  session.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => {
+    if (files.has(requestId)) bytes += encodedDataLength;
+    if (fonts.has(requestId)) font += encodedDataLength;
+  });
   await page.goto(`${server.url}/#/home`);
   await page.getByText("post number 29").waitFor();
   const usable = await page.evaluate(() => globalThis.usable);
@@ -110,8 +117,9 @@ test("a first visit takes less than 100 kB", async (context) => {
     await page.getByRole("link", { name: title, exact: true }).click();
     await page.getByRole("heading", { level: 1, name: title }).waitFor();
   }
-  context.diagnostic(`from navigation to a usable home: ${usable} ms, ${home} bytes; all pages together: ${bytes} bytes`);
+  context.diagnostic(`from navigation to a usable home: ${usable} ms, ${home} bytes; all pages together: ${bytes} bytes; the font: ${font} bytes`);
   assert.ok(bytes > 0 && bytes < BYTES_MAX, `${bytes} bytes`);
+  assert.ok(font > 0 && font < FONT_BYTES_MAX, `${font} bytes, once`);
   await close(page);
   await server.stop();
 });

@@ -1,4 +1,4 @@
-// The report of a rehearsal, opened as its reader opens it: a file, without a server.
+// The report of a simulation, opened as its reader opens it: a file, without a server.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -131,7 +131,7 @@ test("the data stand beside the page and can be opened from it", async () => {
 });
 
 test("a search has a mark of its own form for each verdict, and a band only around a mean", async () => {
-  for (const [report, forms, bands] of [["found", ["holds", "fails"], 1], ["at-least", ["holds", "says nothing"], 0], ["nothing", ["fails"], 0]]) {
+  for (const [report, forms, bands] of [["found", ["holds", "fails"], 1], ["at-least", ["holds", "inconclusive"], 0], ["nothing", ["fails"], 0]]) {
     const page = await read(report, {});
     const seen = await page.evaluate(() => [...document.querySelectorAll("svg[role=img]")].filter((svg) => svg.checkVisibility()).map((svg) => ({
       marks: svg.querySelectorAll(".mark").length,

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
-import { NARROW, WIDE, close, launch, open } from "../browser.mjs";
+import { PHONE, WIDE, close, launch, open } from "../browser.mjs";
 import { Server } from "../server.mjs";
 
 const EVIL = "<img src=x onerror=\"document.title='broken'\">";
@@ -32,7 +32,7 @@ after(async () => {
   await server.stop();
 });
 
-const PAGES = ["home", "mentions", "stories", "draw", "buckets/evil", "dashboard", "who", "@evil", "@other", "@other/followers"];
+const PAGES = ["home", "mentions", "stories", "draw", "buckets/evil", "dashboard", "tools", "who", "@evil", "@other", "@other/followers", "nowhere"];
 
 /** Waits until a page shows what it has to show. */
 async function settled(page) {
@@ -58,19 +58,23 @@ test("markup in texts stays text on every page", async () => {
   await close(page);
 });
 
+/** What axe finds in a page as it is shown, whatever its weight. */
+async function faults(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html, any, all, none }) => `${id}: ${html}: ${[...any, ...all, ...none].map(({ message }) => message).join("; ")}`));
+}
+
 for (const colorScheme of ["light", "dark"]) {
-  for (const viewport of [WIDE, NARROW]) {
-    test(`axe finds no serious fault on any page, ${colorScheme}, ${viewport.width} wide`, async () => {
+  for (const [name, device] of [["a wide window", { viewport: WIDE }], ["a phone", PHONE]]) {
+    test(`axe finds no fault on any page, ${colorScheme}, ${name}`, async () => {
       const found = [];
       for (const at of PAGES) {
-        const page = await open(browser, server, { me, at: `/#/${at}`, colorScheme, viewport, reducedMotion: "reduce" });
-            await settled(page);
-        await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-        const bad = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
-        for (const { id, nodes } of bad) for (const { html, any } of nodes) found.push(`${at}: ${id}: ${html}: ${any.map(({ message }) => message).join("; ")}`);
-        const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        if (wider > 0) found.push(`${at} is ${wider} px wider than the window`);
+        const page = await open(browser, server, { me, at: `/#/${at}`, colorScheme, ...device, reducedMotion: "reduce" });
+        await settled(page);
+        found.push(...(await faults(page)).map((fault) => `${at}: ${fault}`));
+        const wider = await page.evaluate(() => document.documentElement.scrollWidth - screen.width);
+        if (device.isMobile && wider > 0) found.push(`${at} is ${wider} px wider than the screen`);
         await close(page);
       }
       assert.deepEqual(found, []);
@@ -78,16 +82,51 @@ for (const colorScheme of ["light", "dark"]) {
   }
 }
 
+test("axe finds no fault in what opens on a page", async () => {
+  const found = [];
+  const check = async (page, what) => found.push(...(await faults(page)).map((fault) => `${what}: ${fault}`));
+  const home = await open(browser, server, { me, reducedMotion: "reduce" });
+  await home.locator(".feed .post").nth(1).waitFor();
+  await home.locator(".feed .post").first().getByRole("button", { name: "Reply" }).click();
+  await home.getByLabel("Write a post").pressSequentially("hello @oth");
+  await home.getByRole("option").first().waitFor();
+  await check(home, "completing");
+  await home.keyboard.press("Escape");
+  await home.getByRole("button", { name: /^Other 1 story/ }).click();
+  await home.getByRole("dialog").getByText(EVIL).waitFor();
+  await check(home, "a story");
+  await close(home);
+  const buckets = await open(browser, server, { me, at: "/#/buckets/evil", reducedMotion: "reduce" });
+  await buckets.getByRole("button", { name: EVIL }).click();
+  await buckets.getByRole("dialog").waitFor();
+  await check(buckets, "a key");
+  await close(buckets);
+  assert.deepEqual(found, []);
+});
+
+test("a user who joins on a server with a key gets to the timeline", async () => {
+  const locked = await Server.start({ key: "a-key-for-the-pages" });
+  const page = await open(browser, locked);
+  page.mayBeLost = true;
+  await page.getByLabel("Application key").fill("a-key-for-the-pages");
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByLabel("Your handle").fill("first");
+  await page.getByRole("button", { name: "Join" }).click();
+  await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+  await close(page);
+  await locked.stop();
+});
+
 test("with a key the pages ask for it once and keep it in the tab", async () => {
   const locked = await Server.start({ key: "a-key-for-the-pages" });
   await locked.register("keyed");
   const page = await open(browser, locked, { at: "/#/dashboard" });
   page.mayBeLost = true;
   await page.getByLabel("Application key").fill("wrong");
-  await page.getByRole("button", { name: "Open" }).click();
-  await page.getByText("That is not the key").waitFor();
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByText("This is not the key").waitFor();
   await page.getByLabel("Application key").fill("a-key-for-the-pages");
-  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
   await page.getByRole("heading", { name: "Dashboard" }).waitFor();
   await page.goto(`${locked.url}/#/who`);
   await page.getByLabel("Your handle").fill("keyed");

@@ -1,4 +1,4 @@
-// Stories come, are looked at, and vanish in front of the eyes.
+// Stories appear, are viewed, and expire while they are shown.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -15,16 +15,16 @@ after(async () => {
   await server.stop();
 });
 
-test("a story is told, looked at and seen, and its author knows who saw it", async () => {
+test("a story is posted and viewed, and its author sees who viewed it", async () => {
   const teller = await server.register("teller", "Tella");
   const friend = await server.register("friend", "Freda");
   await server.befriend("teller", "friend");
   const one = await open(browser, server, { me: teller, at: "/#/stories" });
   const other = await open(browser, server, { me: friend });
-  await other.getByRole("button", { name: "Tell a story" }).waitFor();
-  await one.getByLabel("Tell a story", { exact: true }).and(one.locator("textarea")).fill("back in five minutes");
-  await one.getByLabel("Lives for").selectOption("5 minutes");
-  await one.getByRole("button", { name: "Tell", exact: true }).click();
+  await other.getByRole("button", { name: "Add story" }).waitFor();
+  await one.getByLabel("Post a story", { exact: true }).and(one.locator("textarea")).fill("back in five minutes");
+  await one.getByLabel("Expires after").selectOption("5 minutes");
+  await one.getByRole("button", { name: "Post story", exact: true }).click();
   await one.getByText("back in five minutes").waitFor();
 
   await other.getByRole("button", { name: "Tella 1 story, 1 new" }).click();
@@ -33,18 +33,18 @@ test("a story is told, looked at and seen, and its author knows who saw it", asy
   await other.getByRole("button", { name: /^Tella 1 story, [0-9]/ }).waitFor();
   await one.getByRole("button", { name: "Open: back in five minutes" }).click();
   await one.getByText("Seen by Freda").waitFor();
-  await one.getByRole("button", { name: "Take it back" }).click();
+  await one.getByRole("button", { name: "Delete story" }).click();
   await other.getByRole("button", { name: /^Tella/ }).waitFor({ state: "detached" });
   await close(one);
   await close(other);
 });
 
-test("a story vanishes when its time is up, from the tray and from under the eyes", async () => {
+test("a story that expires leaves the tray, the list and the viewer", async () => {
   await server.register("brief", "Brie");
   const me = await server.register("watcher");
   await server.befriend("brief", "watcher");
   const page = await open(browser, server, { me, at: "/#/stories" });
-  await page.getByRole("heading", { name: "Nothing is being told right now" }).waitFor();
+  await page.getByRole("heading", { name: "No stories right now" }).waitFor();
   const { expires_at } = await server.tell("brief", "gone in a moment", 4);
   await page.getByRole("button", { name: /^Brie 1 story, 1 new/ }).click();
   const dialog = page.getByRole("dialog");

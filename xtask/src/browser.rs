@@ -3,20 +3,26 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{has, install};
+use crate::has;
 
 /// Names of Chromium on different systems.
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Installs what these tests use; returns what cannot be had.
-pub(crate) fn prepare(root: &Path) -> Option<String> {
+/// The packages of the system that these tests use and that are missing.
+pub(crate) fn packages() -> Vec<&'static str> {
     // Only what is missing: another source's nodejs brings an npm that Debian's package conflicts with.
+    let mut packages = Vec::new();
     if !has("node") || !has("npm") {
-        install("nodejs npm");
+        packages.extend(["nodejs", "npm"]);
     }
     if !has_chromium() {
-        install("chromium");
+        packages.push("chromium");
     }
+    packages
+}
+
+/// Fetches the modules that these tests use into `e2e/`; returns what cannot be had.
+pub(crate) fn prepare(root: &Path) -> Option<String> {
     if !missing_programs() && !modules(root) {
         // From the lock file, with nothing of theirs run.
         let _ = Command::new("npm")

@@ -1,6 +1,6 @@
-//! What the tests of the Redis edge use and the Rust toolchain does not bring: Redis's own test suite,
-//! its tools, and two client libraries. All of it goes to `fetched` in the target folder, except
-//! packages of the system.
+//! What tests use and the Rust toolchain does not bring: Redis's own test suite and two of its client
+//! libraries; a validator of OpenAPI and two generators of clients. All of it goes to `fetched` in the target
+//! folder.
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +11,9 @@ const REDIS: &str = "redis-7.0.";
 /// What is fetched from registries, in versions whose behaviour is known.
 const REDIS_PY: &str = "redis==6.4.0";
 const IOREDIS: &str = "ioredis@5.8.2";
+const OPENAPI_PYTHON: [&str; 2] =
+    ["openapi-python-client==0.29.1", "openapi-spec-validator==0.9.0"];
+const OPENAPI_TYPESCRIPT: [&str; 2] = ["openapi-typescript@7.13.0", "typescript@5.9.3"];
 
 /// Fetches what is missing; returns what cannot be had.
 pub(crate) fn redis(target: &Path) -> Vec<String> {
@@ -25,25 +28,38 @@ pub(crate) fn redis(target: &Path) -> Vec<String> {
             fetched.join("redis-suite").display()
         ));
     }
-    let python = fetched.join("redis-py");
-    if !python.is_dir() {
-        let folder = python.as_os_str();
-        run(Command::new("python3")
-            .args(["-m", "pip", "install", "--quiet", REDIS_PY])
-            .arg("--target")
-            .arg(folder));
-    }
-    if !python.is_dir() {
-        missing.push(format!("the client redis-py: pip install {REDIS_PY}"));
-    }
-    let node = fetched.join("ioredis");
-    if !node.is_dir() {
-        run(Command::new("npm").args(["install", "--silent", IOREDIS, "--prefix"]).arg(&node));
-    }
-    if !node.join("node_modules").is_dir() {
-        missing.push(format!("the client ioredis: npm install {IOREDIS}"));
-    }
+    missing.extend(python(&fetched.join("redis-py"), &[REDIS_PY], "the client redis-py"));
+    missing.extend(node(&fetched.join("ioredis"), &[IOREDIS], "the client ioredis"));
     missing
+}
+
+/// Fetches what checks the description of the API; returns what cannot be had.
+pub(crate) fn openapi(target: &Path) -> Vec<String> {
+    let fetched = target.join("fetched");
+    let (py, ts) = (fetched.join("openapi-python"), fetched.join("openapi-typescript"));
+    let mut missing = Vec::new();
+    missing.extend(python(&py, &OPENAPI_PYTHON, "clients generated in Python"));
+    missing.extend(node(&ts, &OPENAPI_TYPESCRIPT, "clients generated in TypeScript"));
+    missing
+}
+
+/// Installs Python packages into a folder of their own; says so if it cannot.
+fn python(folder: &Path, packages: &[&str], what: &str) -> Option<String> {
+    if !folder.is_dir() {
+        let pip = ["-m", "pip", "install", "--quiet"];
+        run(Command::new("python3").args(pip).args(packages).arg("--target").arg(folder));
+    }
+    (!folder.is_dir()).then(|| format!("{what}: pip install {}", packages.join(" ")))
+}
+
+/// Installs packages of Node into a folder of their own; says so if it cannot.
+fn node(folder: &Path, packages: &[&str], what: &str) -> Option<String> {
+    if !folder.is_dir() {
+        let install = ["install", "--silent", "--ignore-scripts"];
+        run(Command::new("npm").args(install).args(packages).arg("--prefix").arg(folder));
+    }
+    let installed = folder.join("node_modules").is_dir();
+    (!installed).then(|| format!("{what}: npm install {}", packages.join(" ")))
 }
 
 fn is_suite(folder: &Path) -> bool {

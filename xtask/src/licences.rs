@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
-const ALLOWED: [&str; 10] = [
+const ALLOWED: [&str; 11] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -14,6 +14,7 @@ const ALLOWED: [&str; 10] = [
     "BSD-3-Clause",
     "BSL-1.0",
     "CC0-1.0",
+    "ISC",
     "MIT",
     "Unicode-3.0",
     "Zlib",

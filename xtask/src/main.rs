@@ -2,6 +2,7 @@
 //! measures it. Both run from anywhere inside the repository.
 
 mod browser;
+mod circles;
 mod documents;
 mod fetch;
 mod licences;
@@ -14,6 +15,7 @@ use std::time::Instant;
 use anyhow::{Context as _, bail, ensure};
 
 const USAGE: &str = "cargo xtask test            format, lints, documents, tests, real clients
+cargo xtask test --install  the same, and install the system packages that tests use first
 cargo xtask tidy            only the quick checks of the sources
 cargo xtask bench [ARGS]    measure; --help tells what; raw data go to runs/DATE-bench";
 
@@ -21,7 +23,11 @@ fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let root = root()?;
     match arguments.next().as_deref() {
-        Some("test") => test(&root),
+        Some("test") => match arguments.collect::<Vec<_>>().as_slice() {
+            [] => test(&root, false),
+            [option] if option == "--install" => test(&root, true),
+            _ => bail!("{USAGE}"),
+        },
         Some("tidy") => quick(&root),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
         _ => bail!("{USAGE}"),
@@ -33,11 +39,11 @@ fn root() -> anyhow::Result<PathBuf> {
     Ok(root.to_owned())
 }
 
-/// Cheap checks first. In CI nothing may be skipped.
-fn test(root: &Path) -> anyhow::Result<()> {
+/// Cheap checks first. In CI nothing may be skipped, and what is missing is installed.
+fn test(root: &Path, install: bool) -> anyhow::Result<()> {
     let start = Instant::now();
     let ci = std::env::var_os("CI").is_some();
-    let skipped = prepare(root);
+    let skipped = prepare(root, install || ci);
     for what in &skipped {
         eprintln!("\nSKIPPED: {what}");
     }
@@ -71,23 +77,35 @@ fn quick(root: &Path) -> anyhow::Result<()> {
     licences::check(root)
 }
 
-/// Installs what the tests use beyond the Rust toolchain; returns what cannot be had.
-fn prepare(root: &Path) -> Vec<String> {
-    let mut skipped = Vec::new();
-    for (program, package, what) in [
-        ("ab", "apache2-utils", "the old report's command lines with ab"),
-        ("redis-cli", "redis-tools", "redis-cli and redis-benchmark"),
-        ("tclsh", "tcl", "Redis's test suite"),
-        ("tmux", "tmux", "the dashboard on a terminal"),
-    ] {
-        if !has(program) {
-            install(package);
-        }
-        if !has(program) {
-            skipped.push(format!("{what}: install the package {package}"));
+/// Programs that tests use, the Debian packages that have them, and what is tested with them.
+const PROGRAMS: [(&str, &str, &str); 4] = [
+    ("ab", "apache2-utils", "the old report's command lines with ab"),
+    ("redis-cli", "redis-tools", "redis-cli and redis-benchmark"),
+    ("tclsh", "tcl", "Redis's test suite"),
+    ("tmux", "tmux", "the dashboard on a terminal"),
+];
+
+/// Provides what the tests use beyond the Rust toolchain: system packages only if `may_install`, the rest
+/// in the target folder and in `e2e/`. Returns what cannot be had.
+fn prepare(root: &Path, may_install: bool) -> Vec<String> {
+    let missing = PROGRAMS.into_iter().filter(|(program, ..)| !has(program));
+    let mut packages: Vec<&str> = missing.map(|(_, package, _)| package).collect();
+    packages.extend(browser::packages());
+    if !packages.is_empty() {
+        let packages = packages.join(" ");
+        if may_install {
+            println!("installing system packages with apt-get: {packages}");
+            install(&packages);
+        } else {
+            println!("system packages are missing; --install installs them: {packages}");
         }
     }
+    let missing = PROGRAMS.into_iter().filter(|(program, ..)| !has(program));
+    let mut skipped: Vec<String> = missing
+        .map(|(_, package, what)| format!("{what}: install the package {package}"))
+        .collect();
     skipped.extend(fetch::redis(&target(root)));
+    skipped.extend(fetch::openapi(&target(root)));
     skipped.extend(browser::prepare(root));
     let shared = std::env::var_os("ROOST_SHARED").map_or(root.join("../shared"), PathBuf::from);
     if !shared.join("data/reed98/edges.txt").exists() {

@@ -1,43 +1,60 @@
-//! Who may call: the key, or in open mode whoever is on this machine and not a foreign web page.
+//! Who may call: whoever presents an application key with the scope that the route needs, or in open mode
+//! whoever is on this machine and not a foreign web page.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, Uri, Version};
-use edge::Access;
+use edge::{Access, Grant, Scope};
 
-use crate::error::Problem;
+use crate::error::ApiError;
 
-/// Lets a request in or tells why not. `public` paths hold no data and need no key.
+/// What a route asks of its callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Nothing: it holds no data.
+    Nothing,
+    /// Any application key.
+    Key,
+    /// An application key with this scope.
+    Scope(Scope),
+}
+
+/// Lets a request in or says why not.
 pub(crate) fn admit(
     access: &Access,
-    public: bool,
+    needs: Needs,
     version: Version,
     uri: &Uri,
     headers: &HeaderMap,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     let host = the_host(version, headers)?;
     match access {
         Access::Open => from_this_machine(host, uri, headers),
-        Access::Key { .. } if public => Ok(()),
-        Access::Key { .. } => {
-            let presented = headers.get(AUTHORIZATION).and_then(bearer);
-            if presented.is_some_and(|key| access.accepts(key)) {
-                Ok(())
-            } else {
-                Err(Problem::unauthorized())
+        Access::Keys(_) if needs == Needs::Nothing => Ok(()),
+        Access::Keys(_) => {
+            let grant = grant(access, headers).ok_or_else(ApiError::unauthorized)?;
+            match needs {
+                Needs::Scope(scope) if !grant.allows(scope) => Err(ApiError::missing_scope(scope)),
+                _ => Ok(()),
             }
         }
     }
 }
 
-fn the_host(version: Version, headers: &HeaderMap) -> Result<Option<&HeaderValue>, Problem> {
+/// What the caller with these headers may do; nothing without a valid key.
+pub(crate) fn grant(access: &Access, headers: &HeaderMap) -> Option<Grant> {
+    let presented = headers.get(AUTHORIZATION).and_then(bearer);
+    presented.map_or_else(|| access.without_key(), |key| access.admit(key))
+}
+
+fn the_host(version: Version, headers: &HeaderMap) -> Result<Option<&HeaderValue>, ApiError> {
     let mut hosts = headers.get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
         (Some(host), None) => Ok(Some(host)),
         (None, _) if version < Version::HTTP_11 => Ok(None),
-        (None, _) => Err(Problem::bad_request("HTTP/1.1 needs a Host header")),
-        (Some(_), Some(_)) => Err(Problem::bad_request("there is more than one Host header")),
+        (None, _) => Err(ApiError::bad_request("HTTP/1.1 needs a Host header")),
+        (Some(_), Some(_)) => Err(ApiError::bad_request("there is more than one Host header")),
     }
 }
 
@@ -53,11 +70,11 @@ fn from_this_machine(
     host: Option<&HeaderValue>,
     uri: &Uri,
     headers: &HeaderMap,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     let named = uri.authority().map(|authority| authority.as_str().as_bytes());
     let hosts = host.map(HeaderValue::as_bytes).into_iter().chain(named);
     if !hosts.into_iter().all(is_loopback) {
-        return Err(Problem::forbidden_origin(
+        return Err(ApiError::forbidden_origin(
             "in open mode the Host must be this machine's loopback",
         ));
     }
@@ -67,11 +84,11 @@ fn from_this_machine(
         host.is_some_and(is_loopback)
     };
     if !headers.get_all(ORIGIN).iter().all(local_origin) {
-        return Err(Problem::forbidden_origin("in open mode pages of other origins may not call"));
+        return Err(ApiError::forbidden_origin("in open mode pages of other origins may not call"));
     }
     let own_site = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
     if !headers.get_all("sec-fetch-site").iter().all(own_site) {
-        return Err(Problem::forbidden_origin("in open mode pages of other sites may not call"));
+        return Err(ApiError::forbidden_origin("in open mode pages of other sites may not call"));
     }
     Ok(())
 }

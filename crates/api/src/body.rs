@@ -9,7 +9,7 @@ use hyper::body::Body as _;
 use node::Reservation;
 use tokio::time::{Instant, timeout_at};
 
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::memory::{BODY_BYTES_FREE, RequestMemory};
 
 /// The first [`WINDOW_BYTES`] of a body, or all of it, must arrive within this time.
@@ -42,7 +42,7 @@ impl HeldBody {
         &mut self,
         memory: &RequestMemory,
         bytes: usize,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), ApiError> {
         let bytes = self.held.bytes() + bytes;
         if bytes > BODY_BYTES_FREE { memory.grow(&mut self.held, bytes) } else { Ok(()) }
     }
@@ -57,10 +57,10 @@ impl HeldBody {
         data: &[u8],
         bytes_max: usize,
         memory: &RequestMemory,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), ApiError> {
         let (length, capacity) = (self.bytes.len() + data.len(), self.bytes.capacity());
         if length > bytes_max {
-            return Err(Problem::body_too_large(bytes_max));
+            return Err(ApiError::body_too_large(bytes_max));
         }
         if length > capacity {
             let grown = length.max((2 * capacity).min(bytes_max));
@@ -85,9 +85,9 @@ pub(crate) async fn read_body(
     mut body: Body,
     bytes_max: usize,
     memory: &RequestMemory,
-) -> Result<HeldBody, Problem> {
+) -> Result<HeldBody, ApiError> {
     if body.size_hint().lower() > bytes_max as u64 {
-        return Err(Problem::body_too_large(bytes_max));
+        return Err(ApiError::body_too_large(bytes_max));
     }
     let mut whole = HeldBody::new(memory);
     let (mut deadline, mut window_end) = (Instant::now() + FIRST_WINDOW, WINDOW_BYTES);
@@ -101,7 +101,7 @@ pub(crate) async fn read_body(
     Ok(whole)
 }
 
-async fn next(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, Problem> {
+async fn next(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, ApiError> {
     loop {
         match timeout_at(deadline, body.frame()).await {
             Ok(None) => return Ok(None),
@@ -111,8 +111,8 @@ async fn next(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, Probl
                     return Ok(Some(data));
                 }
             }
-            Ok(Some(Err(_))) => return Err(Problem::bad_request("the body broke off")),
-            Err(_) => return Err(Problem::body_too_slow()),
+            Ok(Some(Err(_))) => return Err(ApiError::bad_request("the body broke off")),
+            Err(_) => return Err(ApiError::body_too_slow()),
         }
     }
 }
@@ -140,7 +140,7 @@ mod tests {
     async fn read(body: Body, memory: &RequestMemory) -> Result<usize, (&'static str, Duration)> {
         let start = Instant::now();
         let read = read_body(body, MAX, memory).await;
-        read.map(|body| body.bytes().len()).map_err(|problem| (problem.code, start.elapsed()))
+        read.map(|body| body.bytes().len()).map_err(|error| (error.code, start.elapsed()))
     }
 
     #[tokio::test(start_paused = true)]

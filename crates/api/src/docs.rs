@@ -1,5 +1,7 @@
 //! The API described by itself, from the code: OpenAPI 3.1 and a page to try it.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,32 +12,31 @@ use axum::response::{Redirect, Response};
 use edge::StaticFile;
 use parking_lot::RwLock;
 use tokio::sync::OnceCell;
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa::openapi::{ComponentsBuilder, OpenApi};
-use utoipa::{Modify, OpenApi as _};
+use utoipa::OpenApi as _;
 use utoipa_swagger_ui::Config;
 
-use crate::error::Problem;
+use crate::error::{ApiError, ErrorBody};
 use crate::files::Name;
 use crate::guard::Entry;
-use crate::operations;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 use crate::v1::{
-    batch, buckets, events, follows, friends, keys, posts, recognise, samples, stories, timelines,
-    users,
+    batch, buckets, context, events, follows, friends, keys, posts, recognitions, samples, stories,
+    timelines, users,
 };
+use crate::{history, operations};
+
+use common::Common;
 
 const OPENAPI: &str = "/v1/openapi.json";
-
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", OPENAPI, Entry::Public, description);
     routes.on("GET", "/docs", Entry::Public, || async { Redirect::permanent("/docs/") });
-    routes.on("GET", "/docs/", Entry::Public, |State(edge), headers| {
-        page(edge, String::from("index.html"), headers)
+    routes.on("GET", "/docs/", Entry::Public, |State(state), headers| {
+        page(state, String::from("index.html"), headers)
     });
-    routes.on("GET", "/docs/{*file}", Entry::Public, |State(edge), Name(name), headers| {
-        page(edge, name, headers)
+    routes.on("GET", "/docs/{*file}", Entry::Public, |State(state), Name(name), headers| {
+        page(state, name, headers)
     });
 }
 
@@ -43,51 +44,66 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 #[openapi(
     info(
         title = "roost",
-        description = "Social feeds: people, follows, posts and home timelines; friends and their \
-            stories, which vanish; a recogniser of drawings; and buckets of keys with values. Ids are decimal \
-            strings. Every error is `{error, message}`. Too much at a time is answered with 503 \
-            and Retry-After."
+        description = "Social feeds: users, follows, posts and home timelines; friends and their stories, which \
+            expire; buckets of keys and values; and a recognizer of drawings.\n\n\
+            Ids are decimal strings, times are RFC 3339 in UTC. The user who acts is in the path. Every list is \
+            `{items, next, prev}`. Every error is `{error, message, field, request_id}`: 400 if a request cannot \
+            be read, 422 if a rule refuses it, 503 with `Retry-After` if there is too much to do."
     ),
+    tags(
+        (name = "users", description = "Profiles, follows, friends"),
+        (name = "posts", description = "Single posts"),
+        (name = "timelines", description = "Lists of posts, and live events"),
+        (name = "stories", description = "Posts for friends that expire"),
+        (name = "buckets", description = "Keys and values, shared with Redis clients"),
+        (name = "recognizer", description = "What a drawing is, by its nearest neighbors"),
+        (name = "batch", description = "Many changes in one request"),
+        (name = "operations", description = "For those who run the server"),
+    ),
+    components(schemas(ErrorBody)),
     paths(
         users::register, users::list, users::profile, users::edit,
-        follows::follow, follows::unfollow, follows::followers, follows::following,
+        follows::follow, follows::unfollow, follows::following, follows::followers,
         friends::befriend, friends::unfriend, friends::friends,
-        posts::publish, posts::show, posts::delete,
-        timelines::home, timelines::posts, timelines::mentions,
-        stories::tell, stories::show, stories::delete, stories::stories, stories::home,
-        stories::view, stories::views,
-        recognise::recognise, recognise::overview,
-        samples::teach, samples::show, samples::forget,
+        posts::create, posts::show, posts::edit, posts::delete, context::context,
+        timelines::home, timelines::posts, timelines::mentions, events::events,
+        stories::create, stories::show, stories::delete, stories::stories, stories::views,
+        stories::home, stories::show_to, stories::of_friend, stories::view,
         buckets::list, buckets::create, buckets::show, buckets::delete,
         keys::list, keys::put, keys::read, keys::delete,
-        events::events, batch::batch,
-        operations::health, operations::readiness, operations::metrics,
+        recognitions::recognize, recognitions::overview,
+        samples::add, samples::show, samples::delete,
+        batch::batch,
+        operations::health, operations::readiness, operations::metrics, history::history, description,
     ),
-    modifiers(&Key),
+    modifiers(&Common),
     security(("key" = [])),
 )]
 struct Description;
 
-/// Says how the key is presented.
-struct Key;
-
-impl Modify for Key {
-    fn modify(&self, api: &mut OpenApi) {
-        let components = api.components.take().unwrap_or_default();
-        let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
-        let components = ComponentsBuilder::from(components).security_scheme("key", bearer);
-        api.components = Some(components.build());
-    }
+/// The description as it is served.
+pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
+    Description::openapi()
 }
 
+/// Show the description of the API
+///
+/// This document.
+#[utoipa::path(
+    get, path = "/v1/openapi.json", operation_id = "get_openapi", tag = "operations", security(()),
+    responses(
+        (status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = Object),
+        (status = 304, description = "It has not changed"),
+    )
+)]
 async fn description(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     static JSON: OnceCell<StaticFile> = OnceCell::const_new();
     let make = || {
-        edge.reads.run(|| {
-            let json = Description::openapi().to_json().unwrap_or_default();
+        state.reads.run(|| {
+            let json = openapi().to_json().unwrap_or_default();
             StaticFile::new("application/json", None, json.into())
         })
     };
@@ -96,21 +112,37 @@ async fn description(
 
 /// A file of the page, all of which are in this program. Each is made when it is first asked for; names
 /// that are none are not kept.
-async fn page(edge: Arc<Edge>, name: String, headers: HeaderMap) -> Result<Response, Problem> {
+async fn page(
+    state: Arc<AppState>,
+    name: String,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
     static FILES: RwLock<BTreeMap<String, Arc<StaticFile>>> = RwLock::new(BTreeMap::new());
     let known = FILES.read().get(&name).cloned();
     if let Some(file) = known {
         return Ok(file.answer(&headers).map(Body::from));
     }
-    let made = edge.reads.run(move || {
+    let made = state.reads.run(move || {
         let file = Arc::new(load(&name)?);
-        Ok::<_, Problem>(Arc::clone(FILES.write().entry(name).or_insert(file)))
+        Ok::<_, ApiError>(Arc::clone(FILES.write().entry(name).or_insert(file)))
     });
     Ok(made.await??.answer(&headers).map(Body::from))
 }
 
-fn load(name: &str) -> Result<StaticFile, Problem> {
-    let found = utoipa_swagger_ui::serve(name, Arc::new(Config::from(OPENAPI)));
-    let file = found.map_err(|error| Problem::internal(&error))?.ok_or_else(Problem::not_found)?;
-    Ok(StaticFile::new(&file.content_type, None, file.bytes.into_owned().into()))
+fn load(name: &str) -> Result<StaticFile, ApiError> {
+    let config = Config::from(OPENAPI)
+        .use_base_layout()
+        .try_it_out_enabled(true)
+        .default_models_expand_depth(-1);
+    let found = utoipa_swagger_ui::serve(name, Arc::new(config));
+    let file =
+        found.map_err(|error| ApiError::internal(&error))?.ok_or_else(ApiError::not_found)?;
+    let bytes = if name == "index.html" {
+        String::from_utf8_lossy(&file.bytes)
+            .replace("<title>Swagger UI<", "<title>roost API<")
+            .into()
+    } else {
+        file.bytes.into_owned().into()
+    };
+    Ok(StaticFile::new(&file.content_type, None, bytes))
 }

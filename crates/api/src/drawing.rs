@@ -1,4 +1,4 @@
-//! Images made drawings: PNG and JPEG files become the 1,024 bits that the recogniser compares.
+//! Images made drawings: PNG and JPEG files become the 1,024 bits that the recognizer compares.
 //!
 //! **Invariant:** how much memory an image takes is known from its first bytes, before any of it is
 //! decoded, and what is no part of the picture is removed before a decoder sees it.

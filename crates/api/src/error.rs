@@ -1,29 +1,44 @@
 //! What goes wrong, as callers see it: the only place where a refusal becomes a status and JSON.
 //!
-//! **Invariant:** internal detail is logged here and never sent.
+//! 400 means that the request cannot be read: syntax, types, unknown or missing fields and parameters. 422
+//! means that it can be read, and a rule refuses it: lengths, ranges, forms of values.
+//!
+//! An error travels to the guard as an extension of the response; the guard knows the request's id and has
+//! [`ApiError::finish`] write the body.
+//!
+//! **Invariant:** internal detail is logged and never sent.
+
+mod refusal;
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use edge::{LineGate, ReadError};
-use feed::keys::KeyRefusal;
-use feed::{Refusal, limits};
-use node::SubmitError;
+use edge::{LineGate, ReadError, Scope};
+use node::{SubmitError, TooManySnapshots};
 use serde::Serialize;
 
 /// Longest message in bytes: some quote input.
 const MESSAGE_BYTES_MAX: usize = 300;
 
+/// Longest name of a field in bytes: unknown ones are input.
+const FIELD_BYTES_MAX: usize = 64;
+
 /// A request that is answered with an error.
-#[derive(Debug)]
-pub(crate) struct Problem {
+#[derive(Clone, Debug)]
+pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
     pub(crate) code: &'static str,
     pub(crate) message: Cow<'static, str>,
+    /// The field, parameter or header that is wrong, if it is one.
+    pub(crate) field: Option<Cow<'static, str>>,
+    /// What only the log is told.
+    detail: Option<Arc<str>>,
 }
 
 /// The body of every error.
@@ -31,25 +46,50 @@ pub(crate) struct Problem {
 pub(crate) struct ErrorBody<'a> {
     /// Stable name of what went wrong.
     #[schema(example = "user_not_found")]
-    pub(crate) error: &'a str,
+    error: &'a str,
     /// The same as a sentence.
     #[schema(example = "there is no such user")]
-    pub(crate) message: &'a str,
+    message: &'a str,
+    /// The field, parameter or header that is wrong; absent if it is none of them.
+    #[schema(nullable = false, example = "user")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'a str>,
+    /// As in the header `X-Request-Id` and in the server's log.
+    #[schema(example = "5f0c9a1e22b7d301")]
+    #[serde(skip_serializing_if = "str::is_empty")]
+    request_id: &'a str,
 }
 
-impl Problem {
+/// Cuts text at a character.
+fn shortened(text: impl Into<Cow<'static, str>>, bytes_max: usize) -> Cow<'static, str> {
+    let mut text = text.into();
+    if text.len() > bytes_max {
+        let end = text.floor_char_boundary(bytes_max);
+        text.to_mut().truncate(end);
+    }
+    text
+}
+
+impl ApiError {
     fn new(status: StatusCode, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
-        let mut message = message.into();
-        if message.len() > MESSAGE_BYTES_MAX {
-            let end = message.floor_char_boundary(MESSAGE_BYTES_MAX);
-            message.to_mut().truncate(end);
-        }
-        Self { status, code, message }
+        let message = shortened(message, MESSAGE_BYTES_MAX);
+        Self { status, code, message, field: None, detail: None }
+    }
+
+    /// The same about a field, parameter or header.
+    pub(crate) fn at(mut self, field: impl Into<Cow<'static, str>>) -> Self {
+        self.field = Some(shortened(field, FIELD_BYTES_MAX));
+        self
     }
 
     pub(crate) fn unauthorized() -> Self {
         let message = "this needs the application's key: Authorization: Bearer KEY";
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+    }
+
+    pub(crate) fn missing_scope(scope: Scope) -> Self {
+        let message = format!("this needs an application key with the scope {}", scope.name());
+        Self::new(StatusCode::FORBIDDEN, "missing_scope", message)
     }
 
     pub(crate) fn forbidden_origin(message: &'static str) -> Self {
@@ -73,6 +113,7 @@ impl Problem {
     pub(crate) fn unsupported_media_type(expected: &'static str) -> Self {
         let message = format!("the Content-Type must be {expected}");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message)
+            .at("Content-Type")
     }
 
     pub(crate) fn bad_json(why: impl Into<Cow<'static, str>>) -> Self {
@@ -100,17 +141,30 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "set_not_found", message)
     }
 
+    pub(crate) fn bad_limit(limit_max: usize) -> Self {
+        let message = format!("a page has 1 to {limit_max} items");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_limit", message).at("limit")
+    }
+
+    pub(crate) fn bad_k(k_max: usize) -> Self {
+        let message = format!("1 to {k_max} neighbors can vote");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_k", message).at("k")
+    }
+
+    pub(crate) fn bad_ttl(secs_max: u64) -> Self {
+        let message = format!("a time to live is 1 to {secs_max} seconds");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_ttl", message).at("ttl_s")
+    }
+
     pub(crate) fn bad_bucket() -> Self {
-        let message = format!(
-            "the name of a bucket is 1 to {} of a-z A-Z 0-9 _ -",
-            limits::BUCKET_NAME_CHARS_MAX
-        );
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_bucket", message)
+        let chars_max = kv::limits::BUCKET_NAME_CHARS_MAX;
+        let message = format!("the name of a bucket is 1 to {chars_max} of a-z A-Z 0-9 _ -");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_bucket", message).at("bucket")
     }
 
     pub(crate) fn bad_key(bytes_max: usize) -> Self {
         let message = format!("a key is 1 to {bytes_max} bytes, percent-encoded");
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_key", message)
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_key", message).at("key")
     }
 
     pub(crate) fn key_not_found() -> Self {
@@ -119,12 +173,17 @@ impl Problem {
     }
 
     pub(crate) fn precondition_failed() -> Self {
-        let message = "the key is not as If-Match or If-None-Match says; nothing was changed";
+        let message = "it is not as If-Match or If-None-Match says; nothing was changed";
         Self::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", message)
     }
 
     pub(crate) fn bad_idempotency_key(why: &'static str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad_idempotency_key", why)
+        Self::new(StatusCode::BAD_REQUEST, "bad_idempotency_key", why).at("Idempotency-Key")
+    }
+
+    pub(crate) fn idempotency_key_not_supported(why: &'static str) -> Self {
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        Self::new(status, "idempotency_key_not_supported", why).at("Idempotency-Key")
     }
 
     pub(crate) fn body_too_slow() -> Self {
@@ -133,7 +192,7 @@ impl Problem {
     }
 
     pub(crate) fn line_too_long(bytes_max: usize) -> Self {
-        let message = format!("a line is at most {bytes_max} bytes; nothing behind it was read");
+        let message = format!("a line is at most {bytes_max} bytes; nothing after it was read");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "line_too_long", message)
     }
 
@@ -153,83 +212,50 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", message)
     }
 
-    /// Something that must not happen: logged here, at most once per second, and sent without detail.
+    /// Something that must not happen: `error` is for the log.
     pub(crate) fn internal(error: &dyn Display) -> Self {
-        static LINES: LineGate = LineGate::new();
-        if let Some(failures) = LINES.due() {
-            tracing::error!(%error, failures, "requests failed inside the server; this is the last");
-        }
         let message = "the server failed at this request and has logged why";
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
+        let mut internal = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message);
+        internal.detail = Some(error.to_string().into());
+        internal
     }
 
-    /// The error as JSON, without a line end.
-    pub(crate) fn to_json(&self) -> Vec<u8> {
-        let body = ErrorBody { error: self.code, message: &self.message };
+    /// Logs what is not sent, at most once per second.
+    pub(crate) fn log(&self, request_id: &str) {
+        static LINES: LineGate = LineGate::new();
+        if let Some(error) = &self.detail
+            && let Some(failures) = LINES.due()
+        {
+            let text = "requests failed inside the server; this is the last";
+            tracing::error!(%error, request_id, failures, "{text}");
+        }
+    }
+
+    /// The error as JSON, without a line end. `request_id` may be empty.
+    pub(crate) fn to_json(&self, request_id: &str) -> Vec<u8> {
+        let field = self.field.as_deref();
+        let body = ErrorBody { error: self.code, message: &self.message, field, request_id };
         let Ok(json) = serde_json::to_vec(&body) else {
-            unreachable!("two strings serialise into memory");
+            unreachable!("strings serialise into memory");
         };
         json
     }
-}
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        let status = match refusal {
-            Refusal::UserNotFound
-            | Refusal::PostNotFound
-            | Refusal::StoryNotFound
-            | Refusal::SampleNotFound => StatusCode::NOT_FOUND,
-            Refusal::HandleTaken | Refusal::SampleBuiltIn => StatusCode::CONFLICT,
-            Refusal::Full | Refusal::SetFull | Refusal::TooManyLabels | Refusal::TooManySets => {
-                StatusCode::INSUFFICIENT_STORAGE
-            }
-            Refusal::BadHandle
-            | Refusal::BadName
-            | Refusal::BadBio
-            | Refusal::BadText
-            | Refusal::BadLifetime
-            | Refusal::BadLabel
-            | Refusal::BadSet
-            | Refusal::SelfFollow
-            | Refusal::SelfFriend
-            | Refusal::TooManyFollows
-            | Refusal::TooManyFriends
-            | Refusal::TooManyPosts
-            | Refusal::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-        };
-        Self::new(status, refusal.code(), refusal.to_string())
+    /// Writes the body of a response that carries an error.
+    pub(crate) fn finish(response: &mut Response, request_id: &str) {
+        let Some(error) = response.extensions_mut().remove::<Self>() else { return };
+        error.log(request_id);
+        *response.body_mut() = Body::from(error.to_json(request_id));
     }
 }
 
-impl From<KeyRefusal> for Problem {
-    fn from(refusal: KeyRefusal) -> Self {
-        if refusal == KeyRefusal::Busy {
-            return Self::overloaded();
-        }
-        let (status, code) = match refusal {
-            KeyRefusal::BucketNotFound => (StatusCode::NOT_FOUND, "bucket_not_found"),
-            KeyRefusal::BucketStays => (StatusCode::CONFLICT, "bucket_stays"),
-            KeyRefusal::TooManyBuckets | KeyRefusal::SpacesUsedUp => {
-                (StatusCode::INSUFFICIENT_STORAGE, "too_many_buckets")
-            }
-            // Of operations that are not asked for over HTTP.
-            KeyRefusal::KeyNotFound
-            | KeyRefusal::NotInteger
-            | KeyRefusal::NotFloat
-            | KeyRefusal::Overflow
-            | KeyRefusal::NotFinite
-            | KeyRefusal::TooLong
-            | KeyRefusal::TooLarge
-            | KeyRefusal::BadKey
-            | KeyRefusal::Busy
-            | KeyRefusal::SameKey => (StatusCode::UNPROCESSABLE_ENTITY, "bad_value"),
-        };
-        Self::new(status, code, refusal.to_string())
+impl From<TooManySnapshots> for ApiError {
+    fn from(_: TooManySnapshots) -> Self {
+        Self::overloaded()
     }
 }
 
-impl From<SubmitError> for Problem {
+impl From<SubmitError> for ApiError {
     fn from(error: SubmitError) -> Self {
         match error {
             SubmitError::Busy => Self::overloaded(),
@@ -238,7 +264,7 @@ impl From<SubmitError> for Problem {
     }
 }
 
-impl From<ReadError> for Problem {
+impl From<ReadError> for ApiError {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Overloaded => Self::overloaded(),
@@ -259,10 +285,10 @@ fn retry_after() -> &'static str {
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for ApiError {
+    /// Without a body, which [`ApiError::finish`] writes.
     fn into_response(self) -> Response {
-        let mut response = self.to_json().into_response();
-        *response.status_mut() = self.status;
+        let mut response = self.status.into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match self.status {
@@ -274,6 +300,7 @@ impl IntoResponse for Problem {
             }
             _ => {}
         }
+        response.extensions_mut().insert(self);
         response
     }
 }
@@ -287,7 +314,7 @@ mod tests {
     #[test]
     fn those_refused_at_once_are_not_sent_back_at_once() {
         let after = |_| {
-            let response = Problem::overloaded().into_response();
+            let response = ApiError::overloaded().into_response();
             let after = response.headers()[RETRY_AFTER].to_str().unwrap().to_owned();
             after.parse::<u64>().unwrap()
         };

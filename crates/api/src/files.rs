@@ -9,20 +9,25 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use edge::{FileSource, Lookup};
 
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::guard::Entry;
 use crate::input::path;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 
 /// Adds the pages.
 pub(crate) fn route(routes: &mut Routes<'_>, pages: Arc<dyn FileSource>) {
     let shell = Arc::clone(&pages);
-    routes.on("GET", "/", Entry::Public, |State(edge): State<Arc<Edge>>, headers: HeaderMap| {
-        answer(edge, shell, String::new(), headers)
-    });
-    let asset = |State(edge): State<Arc<Edge>>, Name(name): Name, headers: HeaderMap| {
-        answer(edge, pages, name, headers)
+    routes.on(
+        "GET",
+        "/",
+        Entry::Public,
+        |State(state): State<Arc<AppState>>, headers: HeaderMap| {
+            answer(state, shell, String::new(), headers)
+        },
+    );
+    let asset = |State(state): State<Arc<AppState>>, Name(name): Name, headers: HeaderMap| {
+        answer(state, pages, name, headers)
     };
     routes.on("GET", "/assets/{*file}", Entry::Public, asset);
 }
@@ -31,24 +36,24 @@ pub(crate) fn route(routes: &mut Routes<'_>, pages: Arc<dyn FileSource>) {
 pub(crate) struct Name(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Name {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self(path(parts).await?))
     }
 }
 
 async fn answer(
-    edge: Arc<Edge>,
+    state: Arc<AppState>,
     files: Arc<dyn FileSource>,
     name: String,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let file = match files.find(&name) {
         Lookup::Found(file) => Some(file),
         Lookup::Absent => None,
-        Lookup::Load(load) => edge.reads.run(load).await?,
+        Lookup::Load(load) => state.reads.run(load).await?,
     };
-    let file = file.ok_or_else(Problem::not_found)?;
+    let file = file.ok_or_else(ApiError::not_found)?;
     Ok(file.answer(&headers).map(Body::from))
 }

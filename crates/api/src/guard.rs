@@ -1,5 +1,5 @@
-//! What happens around every handler: admission before it; after it counting, a common header, and the
-//! memory of the answer until it is sent.
+//! What happens around every handler: admission before it; after it the request's id, the body of an error,
+//! counting, a common header, and the memory of the answer until it is sent.
 //! One wrapper instead of a stack of layers, so that a request pays for no box and no lookup.
 
 use std::future::Future;
@@ -17,14 +17,15 @@ use axum::response::{IntoResponse as _, Response};
 use hyper::body::Body as _;
 use pin_project_lite::pin_project;
 
-use crate::auth;
-use crate::error::Problem;
+use crate::auth::{self, Needs};
+use crate::error::ApiError;
 use crate::held::Holding;
 use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
 use crate::metrics::RouteCounters;
+use crate::request_id::{RequestId, X_REQUEST_ID};
 use crate::seats::Seat;
-use crate::state::Edge;
-use edge::LineGate;
+use crate::state::AppState;
+use edge::{LineGate, Scope};
 
 /// Who may reach a handler, and with what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,47 +40,72 @@ pub(crate) enum Entry {
     Nowhere,
 }
 
+/// Routes whose scope does not follow from the method.
+const SCOPES: [(&str, &str, Scope); 2] = [
+    // The drawing is in the body, and nothing changes.
+    ("POST", "/v1/recognitions", Scope::Read),
+    // All keys of the bucket go at once.
+    ("DELETE", "/v1/buckets/{bucket}", Scope::Admin),
+];
+
+/// What a route asks of its callers: `GET` needs the scope to read and every other method the one to
+/// write, but for [`SCOPES`].
+fn needs(entry: Entry, method: &str, path: &str) -> Needs {
+    match entry {
+        Entry::Public => Needs::Nothing,
+        Entry::Nowhere => Needs::Key,
+        Entry::Plain | Entry::Query => {
+            let special = SCOPES.iter().find(|special| (special.0, special.1) == (method, path));
+            let usual = if method == "GET" { Scope::Read } else { Scope::Write };
+            Needs::Scope(special.map_or(usual, |special| special.2))
+        }
+    }
+}
+
 /// A handler with its counters and its admission.
 #[derive(Clone)]
 pub(crate) struct Guarded<H> {
     handler: H,
     entry: Entry,
+    needs: Needs,
     counters: Arc<RouteCounters>,
 }
 
 impl<H> Guarded<H> {
     pub(crate) fn new(handler: H, entry: Entry, counters: Arc<RouteCounters>) -> Self {
-        Self { handler, entry, counters }
+        let (method, path) = counters.name();
+        Self { handler, entry, needs: needs(entry, method, path), counters }
     }
 }
 
-fn admit(entry: Entry, request: &Request, edge: &Edge) -> Result<(), Problem> {
-    let public = entry == Entry::Public;
-    auth::admit(&edge.access, public, request.version(), request.uri(), request.headers())?;
-    if !public && let Some(seat) = request.extensions().get::<Arc<Seat>>() {
+fn admit(entry: Entry, needs: Needs, request: &Request, state: &AppState) -> Result<(), ApiError> {
+    auth::admit(&state.access, needs, request.version(), request.uri(), request.headers())?;
+    if needs != Needs::Nothing
+        && let Some(seat) = request.extensions().get::<Arc<Seat>>()
+    {
         seat.admit();
     }
     if entry == Entry::Plain && request.uri().query().is_some_and(|query| !query.is_empty()) {
-        return Err(Problem::bad_request("this path takes no query parameters"));
+        return Err(ApiError::bad_request("this path takes no query parameters"));
     }
     Ok(())
 }
 
-impl<H, T> Handler<T, Arc<Edge>> for Guarded<H>
+impl<H, T> Handler<T, Arc<AppState>> for Guarded<H>
 where
-    H: Handler<T, Arc<Edge>>,
+    H: Handler<T, Arc<AppState>>,
 {
     type Future = Answer<H::Future>;
 
-    fn call(self, request: Request, edge: Arc<Edge>) -> Self::Future {
+    fn call(self, request: Request, state: Arc<AppState>) -> Self::Future {
         let started = Instant::now();
         // What anybody may load is the same bytes for all.
-        let counted = (self.entry != Entry::Public).then(|| Arc::clone(&edge));
-        let run = match admit(self.entry, &request, &edge) {
-            Ok(()) => Run::Handler { future: self.handler.call(request, edge) },
+        let counted = (self.entry != Entry::Public).then(|| Arc::clone(&state));
+        let run = match admit(self.entry, self.needs, &request, &state) {
+            Ok(()) => Run::Handler { future: self.handler.call(request, state) },
             Err(problem) => Run::Refused { response: Some(problem.into_response()) },
         };
-        Answer { run, started, counters: self.counters, edge: counted }
+        Answer { run, started, counters: self.counters, state: counted }
     }
 }
 
@@ -91,7 +117,7 @@ pin_project! {
         started: Instant,
         counters: Arc<RouteCounters>,
         // Whose answers reserve memory.
-        edge: Option<Arc<Edge>>,
+        state: Option<Arc<AppState>>,
     }
 }
 
@@ -115,25 +141,29 @@ impl<F: Future<Output = Response>> Future for Answer<F> {
                 None => unreachable!("a future is not polled after it is done"),
             },
         };
-        let mut response = match this.edge {
-            Some(edge) => hold(&edge.memory, response),
+        let id = RequestId::next();
+        let mut response = match this.state {
+            Some(state) => hold(&state.memory, response),
             None => response,
         };
+        ApiError::finish(&mut response, id.as_str());
+        response.headers_mut().insert(X_REQUEST_ID, id.to_header());
         let no_store = HeaderValue::from_static("no-store");
         response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
-        count(this.counters, response.status(), this.started.elapsed());
+        count(this.counters, response.status(), this.started.elapsed(), id);
         Poll::Ready(response)
     }
 }
 
-fn count(counters: &RouteCounters, status: StatusCode, elapsed: Duration) {
+fn count(counters: &RouteCounters, status: StatusCode, elapsed: Duration, id: RequestId) {
     static LINES: LineGate = LineGate::new();
     counters.count(status, elapsed);
-    let ((method, path), status) = (counters.name(), status.as_u16());
+    let ((method, path), status, request_id) = (counters.name(), status.as_u16(), id.as_str());
     if status < 500 {
-        tracing::debug!(method, path, status, ?elapsed, "answered");
+        tracing::debug!(method, path, status, request_id, ?elapsed, "answered");
     } else if let Some(answers) = LINES.due() {
-        tracing::warn!(method, path, status, answers, "answered with errors; this is the last");
+        let text = "answered with errors; this is the last";
+        tracing::warn!(method, path, status, request_id, answers, "{text}");
     }
 }
 
@@ -145,6 +175,31 @@ fn hold(memory: &RequestMemory, response: Response) -> Response {
     };
     match memory.reserve(bytes) {
         Ok(held) => response.map(|body| Body::new(Holding::new(body, held))),
-        Err(problem) => problem.into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_needs_what_its_method_or_the_table_says() {
+        let scope = |scope| Needs::Scope(scope);
+        for (entry, method, path, expect) in [
+            (Entry::Plain, "GET", "/v1/posts/{id}", scope(Scope::Read)),
+            (Entry::Query, "GET", "/v1/users", scope(Scope::Read)),
+            (Entry::Plain, "GET", "/metrics", scope(Scope::Read)),
+            (Entry::Plain, "POST", "/v1/users", scope(Scope::Write)),
+            (Entry::Plain, "DELETE", "/v1/posts/{id}", scope(Scope::Write)),
+            (Entry::Query, "POST", "/v1/recognitions", scope(Scope::Read)),
+            (Entry::Plain, "POST", "/v1/samples", scope(Scope::Write)),
+            (Entry::Plain, "DELETE", "/v1/buckets/{bucket}", scope(Scope::Admin)),
+            (Entry::Plain, "PUT", "/v1/buckets/{bucket}", scope(Scope::Write)),
+            (Entry::Public, "GET", "/healthz", Needs::Nothing),
+            (Entry::Nowhere, "*", "unknown path", Needs::Key),
+        ] {
+            assert_eq!(needs(entry, method, path), expect, "{method} {path}");
+        }
     }
 }

@@ -1,24 +1,25 @@
-//! What handlers take from a request: people, posts and stories named in paths, JSON bodies, idempotency
-//! keys. Everything is checked here, so that a handler that runs has valid input.
+//! What handlers take from a request: users, posts and stories named in paths, and JSON bodies. Everything is
+//! checked here, so that a handler that runs has valid input.
 
 use std::sync::Arc;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, Uri};
-use feed::{Handle, Idempotency, PostId, SampleId, StoryId, UserId, UserRef, ids, limits};
+use feed::{Handle, PostId, SampleId, Stamp, StoryId, UserId, UserRef};
 use node::Reservation;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Deserialize, de};
-use sha2::{Digest as _, Sha256};
 
 use crate::body::read_body;
-use crate::error::Problem;
-use crate::state::Edge;
+use crate::error::ApiError;
+use crate::idempotency::Key;
+use crate::state::AppState;
 
 /// Most bytes of a body where nothing else is said, and of a line of a batch.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1_024;
+
 /// A number as we write it: decimal digits, no sign, no leading zero.
 pub(crate) fn decimal(text: &str) -> Option<u64> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -26,43 +27,48 @@ pub(crate) fn decimal(text: &str) -> Option<u64> {
     if plain && canonical { text.parse().ok() } else { None }
 }
 
-/// A person as named in paths and batches: a number or `@handle`.
-pub(crate) fn user(text: &str) -> Result<UserRef, Problem> {
+/// A user as named in paths and batches: a number or `@handle`.
+pub(crate) fn user(text: &str) -> Result<UserRef, ApiError> {
     match text.strip_prefix('@') {
-        Some(handle) => Ok(UserRef::Handle(Handle::parse(handle)?)),
+        Some(handle) => {
+            let handle = Handle::parse(handle).map_err(ApiError::from);
+            Ok(UserRef::Handle(handle.map_err(|error| error.at("user"))?))
+        }
         None => user_number(decimal(text)),
     }
 }
 
-/// A person's number, if it can be one.
-pub(crate) fn user_number(number: Option<u64>) -> Result<UserRef, Problem> {
+/// A user's number, if it can be one.
+pub(crate) fn user_number(number: Option<u64>) -> Result<UserRef, ApiError> {
     let id = number.and_then(|number| u32::try_from(number).ok());
-    let id = id.ok_or_else(|| Problem::bad_request("a user is a number or @handle"))?;
+    let id = id.ok_or_else(|| ApiError::bad_request("a user is a number or @handle").at("user"))?;
     Ok(UserRef::Id(UserId(id)))
 }
 
+fn stamp(number: Option<u64>) -> Result<u64, ApiError> {
+    let id = number.filter(|id| *id <= Stamp::MAX.0);
+    id.ok_or_else(|| ApiError::bad_request("an id is a number of at most 63 bits").at("id"))
+}
+
 /// A post's number, if it can be one.
-pub(crate) fn post_number(number: Option<u64>) -> Result<PostId, Problem> {
-    let id = number.filter(|id| *id <= ids::STAMP_MAX.0);
-    id.map(PostId).ok_or_else(|| Problem::bad_request("a post is a number of at most 63 bits"))
+pub(crate) fn post_number(number: Option<u64>) -> Result<PostId, ApiError> {
+    stamp(number).map(PostId)
 }
 
 /// A story's number, if it can be one.
-pub(crate) fn story_number(number: Option<u64>) -> Result<StoryId, Problem> {
-    let id = number.filter(|id| *id <= ids::STAMP_MAX.0);
-    id.map(StoryId).ok_or_else(|| Problem::bad_request("a story is a number of at most 63 bits"))
+pub(crate) fn story_number(number: Option<u64>) -> Result<StoryId, ApiError> {
+    stamp(number).map(StoryId)
 }
 
 /// A sample's number, if it can be one.
-pub(crate) fn sample_number(number: Option<u64>) -> Result<SampleId, Problem> {
-    let id = number.filter(|id| *id <= ids::STAMP_MAX.0);
-    id.map(SampleId).ok_or_else(|| Problem::bad_request("a sample is a number of at most 63 bits"))
+pub(crate) fn sample_number(number: Option<u64>) -> Result<SampleId, ApiError> {
+    stamp(number).map(SampleId)
 }
 
-/// The person in the path.
+/// The user in the path.
 pub(crate) struct OneUser(pub(crate) UserRef);
 
-/// The two people in the path, in order.
+/// The two users in the path, in order.
 pub(crate) struct TwoUsers(pub(crate) UserRef, pub(crate) UserRef);
 
 /// The post in the path.
@@ -71,85 +77,98 @@ pub(crate) struct OnePost(pub(crate) PostId);
 /// The story in the path.
 pub(crate) struct OneStory(pub(crate) StoryId);
 
+/// The user and the story in the path.
+pub(crate) struct UserAndStory(pub(crate) UserRef, pub(crate) StoryId);
+
 /// The sample in the path.
 pub(crate) struct OneSample(pub(crate) SampleId);
 
 impl<S: Send + Sync> FromRequestParts<S> for OneUser {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self(path::<Param<UserRef>>(parts).await?.0?))
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for TwoUsers {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let (user, other) = path::<(Param<UserRef>, Param<UserRef>)>(parts).await?;
-        Ok(Self(user.0?, other.0?))
+        Ok(Self(user.0?, other.0.map_err(|error| error.at("other"))?))
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for OnePost {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self(path::<Param<PostId>>(parts).await?.0?))
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for OneStory {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self(path::<Param<StoryId>>(parts).await?.0?))
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for OneSample {
-    type Rejection = Problem;
+impl<S: Send + Sync> FromRequestParts<S> for UserAndStory {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let (user, story) = path::<(Param<UserRef>, Param<StoryId>)>(parts).await?;
+        Ok(Self(user.0?, story.0?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for OneSample {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self(path::<Param<SampleId>>(parts).await?.0?))
     }
 }
 
 /// The parameters of the path. Only bytes that are not UTF-8 make it fail.
-pub(crate) async fn path<T: DeserializeOwned + Send>(parts: &mut Parts) -> Result<T, Problem> {
+pub(crate) async fn path<T: DeserializeOwned + Send>(parts: &mut Parts) -> Result<T, ApiError> {
     let parameters = Path::<T>::from_request_parts(parts, &()).await;
-    let Path(parameters) = parameters.map_err(|_| Problem::bad_request("the path is not UTF-8"))?;
+    let Path(parameters) =
+        parameters.map_err(|_| ApiError::bad_request("the path is not UTF-8"))?;
     Ok(parameters)
 }
 
-/// A parameter that carries its own problem: deserialising it never fails, so that the problem
+/// A parameter that carries its own error: deserialising it never fails, so that the error
 /// reaches the caller as it is.
-struct Param<T>(Result<T, Problem>);
+struct Param<T>(Result<T, ApiError>);
 
 trait FromParam: Sized {
-    fn from_param(text: &str) -> Result<Self, Problem>;
+    fn from_param(text: &str) -> Result<Self, ApiError>;
 }
 
 impl FromParam for UserRef {
-    fn from_param(text: &str) -> Result<Self, Problem> {
+    fn from_param(text: &str) -> Result<Self, ApiError> {
         user(text)
     }
 }
 
 impl FromParam for PostId {
-    fn from_param(text: &str) -> Result<Self, Problem> {
+    fn from_param(text: &str) -> Result<Self, ApiError> {
         post_number(decimal(text))
     }
 }
 
 impl FromParam for StoryId {
-    fn from_param(text: &str) -> Result<Self, Problem> {
+    fn from_param(text: &str) -> Result<Self, ApiError> {
         story_number(decimal(text))
     }
 }
 
 impl FromParam for SampleId {
-    fn from_param(text: &str) -> Result<Self, Problem> {
+    fn from_param(text: &str) -> Result<Self, ApiError> {
         sample_number(decimal(text))
     }
 }
@@ -175,35 +194,21 @@ impl<'de, T: FromParam> Deserialize<'de> for Param<T> {
 /// A JSON body and the idempotency key beside it.
 pub(crate) struct Input<T> {
     pub(crate) body: T,
-    pub(crate) idempotency: Option<Idempotency>,
+    pub(crate) key: Option<Key>,
     /// What the body took: it is held until the answer is made.
     pub(crate) _held: Reservation,
 }
 
-impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Input<T> {
-    type Rejection = Problem;
+impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Input<T> {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &Arc<AppState>) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         require_media_type(&parts.headers, "application/json")?;
-        let key = idempotency_key(&parts.headers)?;
-        let given = read_body(body, BODY_BYTES_MAX, &edge.memory).await?;
-        let idempotency = key.map(|key| digest(&parts.method, &parts.uri, key, given.bytes()));
+        let key = Key::of(&parts.headers)?;
+        let given = read_body(body, BODY_BYTES_MAX, &state.memory).await?;
         let body = object(given.bytes())?;
-        Ok(Self { body, idempotency, _held: given.into_reservation() })
-    }
-}
-
-/// The idempotency key of a change that has no body: what it is about is in the path and the query.
-pub(crate) struct Once(pub(crate) Option<Idempotency>);
-
-impl<S: Send + Sync> FromRequestParts<S> for Once {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let key = idempotency_key(&parts.headers)?;
-        let about = parts.uri.query().unwrap_or("");
-        Ok(Self(key.map(|key| digest(&parts.method, &parts.uri, key, about.as_bytes()))))
+        Ok(Self { body, key, _held: given.into_reservation() })
     }
 }
 
@@ -211,11 +216,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Once {
 pub(crate) fn require_media_type(
     headers: &HeaderMap,
     expected: &'static str,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     if media_type(headers).eq_ignore_ascii_case(expected) {
         Ok(())
     } else {
-        Err(Problem::unsupported_media_type(expected))
+        Err(ApiError::unsupported_media_type(expected))
     }
 }
 
@@ -225,58 +230,30 @@ pub(crate) fn media_type(headers: &HeaderMap) -> &str {
     given.split(';').next().unwrap_or("").trim()
 }
 
-/// The `Idempotency-Key`, if there is one.
-pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&[u8]>, Problem> {
-    let mut keys = headers.get_all("idempotency-key").iter();
-    match (keys.next(), keys.next()) {
-        (None, _) => Ok(None),
-        (Some(key), None) => checked_key(key.as_bytes()).map(Some),
-        (Some(_), Some(_)) => {
-            Err(Problem::bad_idempotency_key("there is more than one Idempotency-Key"))
-        }
-    }
-}
-
-/// Checks the form of an idempotency key.
-pub(crate) fn checked_key(key: &[u8]) -> Result<&[u8], Problem> {
-    let right_length = (1..=limits::IDEMPOTENCY_KEY_BYTES_MAX).contains(&key.len());
-    if right_length && key.iter().all(u8::is_ascii_graphic) {
-        Ok(key)
-    } else {
-        Err(Problem::bad_idempotency_key("an Idempotency-Key is 1 to 255 visible ASCII characters"))
-    }
-}
-
-/// A key counts for one method and path: the same key elsewhere is another key.
-fn digest(method: &Method, uri: &Uri, key: &[u8], body: &[u8]) -> Idempotency {
-    idempotency(&[method.as_str().as_bytes(), uri.path().as_bytes(), key], body)
-}
-
-/// Digests of what a key is for and of the content it came with.
-pub(crate) fn idempotency(scope: &[&[u8]], content: &[u8]) -> Idempotency {
-    let mut key = Sha256::new();
-    for part in scope {
-        // None of the parts holds a zero byte, so different parts make different input.
-        key.update(part);
-        key.update([0]);
-    }
-    Idempotency { key: first(&key.finalize()), content: first(&Sha256::digest(content)) }
-}
-
-fn first<const N: usize>(digest: &[u8]) -> [u8; N] {
-    let Some(first) = digest.first_chunk() else {
-        unreachable!("a SHA-256 digest is longer than what is kept of it");
-    };
-    *first
-}
-
 /// Reads a JSON object. The first byte is looked at because an array of the fields in order would
 /// pass otherwise.
-pub(crate) fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Problem> {
+pub(crate) fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, ApiError> {
     if json.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Problem::bad_json("a JSON object is expected"));
+        return Err(ApiError::bad_json("a JSON object is expected"));
     }
-    serde_json::from_slice(json).map_err(|error| Problem::bad_json(error.to_string()))
+    serde_json::from_slice(json).map_err(|error| bad_object::<T>(json, &error))
+}
+
+/// What is wrong with JSON that was just read in vain: it is read again, now with its path.
+fn bad_object<'a, T: Deserialize<'a>>(json: &'a [u8], error: &serde_json::Error) -> ApiError {
+    let bad = ApiError::bad_json(error.to_string());
+    let mut again = serde_json::Deserializer::from_slice(json);
+    let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut again) else { return bad };
+    let path = error.path().to_string();
+    let said = error.inner().to_string();
+    // What is wrong with an object as a whole has the name in its message alone.
+    let named = ["missing field `", "unknown field `", "duplicate field `"].iter();
+    let named = named.filter_map(|start| said.strip_prefix(start)?.split('`').next());
+    match named.into_iter().next() {
+        Some(name) => bad.at(name.to_owned()),
+        None if error.inner().is_data() && path != "." => bad.at(path),
+        None => bad,
+    }
 }
 
 /// For fields that may be absent but, if they are there, must hold a value: `null` is refused.
@@ -313,11 +290,26 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_different_scopes_differ_and_equal_ones_are_equal() {
-        let key = |scope: &[&[u8]]| idempotency(scope, b"").key;
-        assert_eq!(key(&[b"a", b"b"]), key(&[b"a", b"b"]));
-        assert_ne!(key(&[b"a", b"b"]), key(&[b"ab", b""]));
-        assert_ne!(key(&[b"a", b"b"]), key(&[b"ab"]));
-        assert_ne!(idempotency(&[], b"x").content, idempotency(&[], b"y").content);
+    fn an_error_in_json_names_the_field() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Body {
+            #[serde(rename = "text")]
+            _text: String,
+            #[serde(rename = "list")]
+            _list: Option<Vec<u8>>,
+        }
+        for (json, field) in [
+            ("{}", Some("text")),
+            (r#"{"text":1}"#, Some("text")),
+            (r#"{"text":"","list":[1,-1]}"#, Some("list[1]")),
+            (r#"{"text":"","more":1}"#, Some("more")),
+            (r#"{"text":"","text":""}"#, Some("text")),
+            ("{", None),
+            ("[]", None),
+        ] {
+            let error = object::<Body>(json.as_bytes()).unwrap_err();
+            assert_eq!((error.status.as_u16(), error.field.as_deref()), (400, field), "{json}");
+        }
     }
 }

@@ -1,21 +1,20 @@
 //! The URLs of the older reports about feed servers, so that their command lines run as they
-//! stand. In open mode only: they change things on GET and know people by number alone.
+//! stand. In open mode only: they change things on GET and know users by number alone.
 
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::response::Response;
-use feed::{Command, Cursor, Done, Page, PostText, Refusal, SetTable, UserId, UserRef, limits};
+use feed::{Cursor, Page, PostText, Refusal, SetTable, UserId, UserRef, limits};
 use node::{Node, PageEnds};
 
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::guard::Entry;
 use crate::input::{decimal, path, user_number};
-use crate::page::{json, push_number};
+use crate::page::{json, opened, push_number};
 use crate::routes::Routes;
-use crate::state::Edge;
-use crate::v1::timelines::opened;
+use crate::state::AppState;
 
 /// Posts on a home page.
 const HOME_POSTS: usize = limits::PAGE_MAX;
@@ -31,19 +30,19 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/followers/{id}", Entry::Plain, followers);
 }
 
-/// The number of a person in the path.
+/// The number of a user in the path.
 pub(crate) struct Number(UserRef);
 
 impl<S: Send + Sync> FromRequestParts<S> for Number {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let id: String = path(parts).await?;
         Ok(Self(user_number(decimal(&id))?))
     }
 }
 
-/// A post as these URLs tell of it.
+/// A post as these URLs write it.
 pub(crate) struct Tweet {
     author: UserRef,
     mention: Mention,
@@ -59,15 +58,15 @@ enum Mention {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Tweet {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let (id, kind, other, text): (String, String, String, String) = path(parts).await?;
         let mention = match kind.as_str() {
             "0" => Mention::No,
             "1" => Mention::First,
             "2" => Mention::Within,
-            _ => return Err(Problem::bad_request("a type is 0, 1 or 2")),
+            _ => return Err(ApiError::bad_request("a type is 0, 1 or 2")),
         };
         let (author, other) = (user_number(decimal(&id))?, user_number(decimal(&other))?);
         Ok(Self { author, mention, other, text })
@@ -76,31 +75,28 @@ impl<S: Send + Sync> FromRequestParts<S> for Tweet {
 
 /// Answers `{"id":"..."}`, of the same length for every post.
 pub(crate) async fn tweet(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     tweet: Tweet,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let Tweet { author, mention, other, text } = tweet;
     let text = match mention {
         Mention::No => text,
         Mention::First | Mention::Within => {
-            let handle = edge.read(move |node| {
+            let handle = state.read(move |node| {
                 let user = node.facts().user(node.resolve(&other)?)?;
                 Some(user.handle.as_str().to_owned())
             });
             mentioning(&handle.await?.ok_or(Refusal::UserNotFound)?, mention, text.trim())
         }
     };
-    let command = Command::Post { author, text: PostText::parse(&text)? };
-    let (Done::Posted(post), _) = edge.submit(command, None).await? else {
-        unreachable!("posting posts");
-    };
+    let post = state.submit_post(author, PostText::parse(&text)?, None, None).await?.value;
     let mut out = b"{\"id\":\"".to_vec();
     push_number(post.0, &mut out);
     out.extend_from_slice(b"\"}");
     Ok(json(out))
 }
 
-/// `text` with a mention in front, or behind the word that ends nearest to its middle.
+/// `text` with a mention at the beginning, or after the word that ends nearest to its middle.
 fn mentioning(handle: &str, mention: Mention, text: &str) -> String {
     if mention == Mention::First {
         return format!("@{handle} {text}");
@@ -112,29 +108,29 @@ fn mentioning(handle: &str, mention: Mention, text: &str) -> String {
 }
 
 pub(crate) async fn homepage(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     Number(user): Number,
-) -> Result<Response, Problem> {
-    newest(&edge, user, HOME_POSTS, Node::home).await
+) -> Result<Response, ApiError> {
+    newest(&state, user, HOME_POSTS, Node::home).await
 }
 
 pub(crate) async fn mentions_feed(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     Number(user): Number,
-) -> Result<Response, Problem> {
-    newest(&edge, user, MENTIONS, Node::mentions).await
+) -> Result<Response, ApiError> {
+    newest(&state, user, MENTIONS, Node::mentions).await
 }
 
 async fn newest(
-    edge: &Edge,
+    state: &AppState,
     user: UserRef,
     limit: usize,
     read: fn(&Node, UserId, &Page, &mut Vec<u8>) -> PageEnds,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let page = Page { cursor: Cursor::Newest, limit };
-    let found = edge.read(move |node| {
+    let found = state.read(move |node| {
         let user = node.resolve(&user)?;
-        let mut out = opened(limit);
+        let mut out = opened(256 * limit);
         read(node, user, &page, &mut out);
         out.extend_from_slice(b"]}");
         Some(out)
@@ -144,11 +140,11 @@ async fn newest(
 
 /// The first followers by number.
 pub(crate) async fn followers(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     Number(user): Number,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let span = feed::Span { limit: FOLLOWERS, ..feed::Span::ALL };
-    let found = edge.read(move |node| {
+    let found = state.read(move |node| {
         let user = node.resolve(&user)?;
         Some(node.facts().people(SetTable::Followers, user, span))
     });

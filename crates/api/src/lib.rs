@@ -1,4 +1,4 @@
-//! The HTTP edge: turns requests into commands and reads of a [`node::Node`], and outcomes into
+//! The HTTP API: turns requests into commands and reads of a [`node::Node`], and outcomes into
 //! answers.
 //!
 //! - [`serve()`] accepts connections and ends them in good order; [`router`] is the same API without
@@ -6,12 +6,13 @@
 //! - `v1/<noun>.rs` holds the handlers of one noun; `error.rs` is the only place where a refusal becomes a
 //!   status; `guard.rs` runs before and after every handler; `state.rs` is what all handlers share.
 //!
-//! The edge owns no state of the feed. It holds its options, its counters, and the permits that
+//! It owns no state of the feed. It holds its options, its counters, and the permits that
 //! bound connections and blocking reads, and the budgets of requests' memory. **Invariant:** nothing here
 //! grows with the number of requests that wait: beyond a bound they are refused with 503.
 
 mod auth;
 mod body;
+mod changes;
 mod deadline;
 mod docs;
 pub mod drawing;
@@ -20,12 +21,17 @@ mod files;
 mod guard;
 mod head;
 mod held;
+mod history;
+mod idempotency;
 mod input;
 mod legacy;
 mod memory;
 mod metrics;
 mod operations;
 mod page;
+mod params;
+mod query;
+mod request_id;
 mod routes;
 mod seats;
 mod serve;
@@ -33,6 +39,7 @@ mod stall;
 mod state;
 #[cfg(test)]
 mod tests;
+mod time;
 mod v1;
 
 use std::sync::Arc;
@@ -90,9 +97,10 @@ impl ApiOptions {
 }
 
 /// The whole API over `node`, to be served by the caller. Live streams of events do not end by
-/// themselves here, since nothing announces a shutdown.
+/// themselves here, since nothing announces a shutdown, and
+/// `/metrics/history` stays empty.
 pub fn router(node: Node, options: ApiOptions) -> Router {
     let (_, never_closing) = tokio::sync::watch::channel(false);
     let memory = RequestMemory::new(options.request_memory);
-    routes::routes(node, options, never_closing, memory)
+    routes::routes(node, options, never_closing, memory).0
 }

@@ -9,7 +9,7 @@
 use bytes::Bytes;
 use node::{MemoryBudget, Reservation};
 
-use crate::error::Problem;
+use crate::error::ApiError;
 
 /// Up to so many bytes are a small amount: any body but values, drawings and batches.
 const SMALL_BYTES_MAX: usize = 64 << 10;
@@ -50,7 +50,7 @@ impl RequestMemory {
     ///
     /// # Errors
     /// Overloaded if others hold too much; too large if they do not fit even alone.
-    pub(crate) fn reserve(&self, bytes: usize) -> Result<Reservation, Problem> {
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<Reservation, ApiError> {
         let budget = if bytes <= SMALL_BYTES_MAX { &self.small } else { &self.large };
         budget.try_reserve(bytes).ok_or_else(|| refusal(bytes, budget))
     }
@@ -59,7 +59,7 @@ impl RequestMemory {
     ///
     /// # Errors
     /// As [`RequestMemory::reserve`]; `held` is as before then.
-    pub(crate) fn grow(&self, held: &mut Reservation, bytes: usize) -> Result<(), Problem> {
+    pub(crate) fn grow(&self, held: &mut Reservation, bytes: usize) -> Result<(), ApiError> {
         let becomes_large = held.bytes() <= SMALL_BYTES_MAX && bytes > SMALL_BYTES_MAX;
         if becomes_large {
             *held = self.reserve(bytes)?;
@@ -95,8 +95,8 @@ pub(crate) fn held_until_sent(bytes: Vec<u8>, held: Reservation) -> Bytes {
     Bytes::from_owner(Held { bytes, _held: held })
 }
 
-fn refusal(bytes: usize, budget: &MemoryBudget) -> Problem {
-    if bytes > budget.limit() { Problem::beyond_memory() } else { Problem::overloaded() }
+fn refusal(bytes: usize, budget: &MemoryBudget) -> ApiError {
+    if bytes > budget.limit() { ApiError::beyond_memory() } else { ApiError::overloaded() }
 }
 
 #[cfg(test)]

@@ -101,11 +101,17 @@ impl HttpMetrics {
         self.routes.lock().push(Arc::clone(&counters));
         counters
     }
+
+    /// Methods and paths of all routes.
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> Vec<(&'static str, &'static str)> {
+        self.routes.lock().iter().map(|route| route.name()).collect()
+    }
 }
 
 /// What `/metrics` reads when asked.
 pub(crate) struct Sampled {
-    /// The counters of the edge.
+    /// The counters of the routes.
     pub(crate) http: Arc<HttpMetrics>,
     /// The node, for its sizes.
     pub(crate) node: Node,
@@ -154,6 +160,7 @@ impl Sampled {
             ("roost_log_bytes", "Bytes of the log that are kept", sizes.log_bytes),
             ("roost_store_bytes", "Bytes of the store on disk", sizes.store_bytes),
             ("roost_overlay_bytes", "Bytes of changes not yet in the store", sizes.overlay_bytes),
+            ("roost_sample_bytes", "Bytes of samples and snapshots of them", sizes.sample_bytes),
             ("roost_queued_commands", "Commands that wait for the writer", sizes.queued_commands),
             ("roost_active_timelines", "People whose home is in memory", views.active_timelines),
             ("roost_timeline_bytes", "Estimated bytes of those homes", views.timeline_bytes),

@@ -1,4 +1,4 @@
-//! What those who run the server ask: does it live, does it take requests, what does it measure.
+//! For those who run the server: health, readiness, metrics.
 
 use std::sync::Arc;
 
@@ -6,12 +6,13 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
+use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::page::json;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/healthz", Entry::Public, health);
@@ -19,38 +20,55 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/metrics", Entry::Plain, metrics);
 }
 
-/// Whether the server lives
-#[utoipa::path(get, path = "/healthz", tag = "operations", security(()), responses((status = 200)))]
+/// The server is well.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+pub(crate) struct Healthy {
+    #[schema(example = true)]
+    ok: bool,
+}
+
+/// Check that the server is alive
+#[utoipa::path(
+    get, path = "/healthz", operation_id = "check_health", tag = "operations", security(()),
+    responses((status = 200, description = "It is", body = Healthy))
+)]
 pub(crate) async fn health() -> Response {
     json(b"{\"ok\":true}".to_vec())
 }
 
-/// Whether the server takes requests
+/// Check that the server takes requests
 #[utoipa::path(
-    get, path = "/readyz", tag = "operations", security(()),
-    responses((status = 200), (status = 503, description = "`stopping`", body = ErrorBody))
+    get, path = "/readyz", operation_id = "check_readiness", tag = "operations", security(()),
+    responses((status = 200, description = "It does", body = Healthy), (status = 503, description = "`stopping`", body = ErrorBody))
 )]
-pub(crate) async fn readiness(State(edge): State<Arc<Edge>>) -> Result<Response, Problem> {
-    if *edge.closing.borrow() {
-        return Err(Problem::stopping());
+pub(crate) async fn readiness(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
+    if *state.closing.borrow() {
+        return Err(ApiError::stopping());
     }
     Ok(json(b"{\"ok\":true}".to_vec()))
 }
 
-/// Everything measured, for Prometheus
+/// Read metrics
+///
+/// For Prometheus.
 #[utoipa::path(
-    get, path = "/metrics", tag = "operations",
-    responses((status = 200, content_type = "application/openmetrics-text"))
+    get, path = "/metrics", operation_id = "get_metrics", tag = "operations",
+    responses((status = 200, description = "All metrics", body = String, content_type = "application/openmetrics-text"))
 )]
-pub(crate) async fn metrics(State(edge): State<Arc<Edge>>) -> Result<Response, Problem> {
-    let sampled = Arc::clone(&edge);
-    let text = edge.reads.run(move || {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &sampled.registry).map(|()| text)
-    });
-    let text = text.await?.map_err(|error| Problem::internal(&error))?;
-    let mut response = text.into_response();
+pub(crate) async fn metrics(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
+    let mut response = encoded(&state).await?.into_response();
     let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     Ok(response)
+}
+
+/// Everything measured, as text.
+pub(crate) async fn encoded(state: &Arc<AppState>) -> Result<String, ApiError> {
+    let sampled = Arc::clone(state);
+    let text = state.reads.run(move || {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &sampled.registry).map(|()| text)
+    });
+    text.await?.map_err(|error| ApiError::internal(&error))
 }

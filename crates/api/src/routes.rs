@@ -1,56 +1,58 @@
 //! The routes.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, on};
-use edge::{Access, FileSource};
+use edge::FileSource;
 use node::Node;
 use tokio::sync::watch;
 
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::guard::{Entry, Guarded};
 use crate::memory::RequestMemory;
 use crate::metrics::HttpMetrics;
-use crate::state::Edge;
-use crate::{ApiOptions, docs, files, legacy, operations, v1};
+use crate::state::AppState;
+use crate::{ApiOptions, docs, files, history, legacy, operations, v1};
 
-/// All routes over `node`.
+/// All routes over `node`, and what is to run beside them as long as they serve.
 pub(crate) fn routes(
     node: Node,
     mut options: ApiOptions,
     closing: watch::Receiver<bool>,
     memory: RequestMemory,
-) -> Router {
+) -> (Router, impl Future<Output = Infallible>) {
     let metrics = Arc::new(HttpMetrics::default());
     let pages = options.pages.take();
-    let edge = Edge::new(node, options, closing, memory, &metrics);
-    routes_of(Arc::new(edge), pages, &metrics)
+    let state = Arc::new(AppState::new(node, options, closing, memory, &metrics));
+    (routes_of(Arc::clone(&state), pages, &metrics), history::keep(state))
 }
 
 pub(crate) fn routes_of(
-    edge: Arc<Edge>,
+    state: Arc<AppState>,
     pages: Option<Arc<dyn FileSource>>,
     metrics: &HttpMetrics,
 ) -> Router {
     let mut routes = Routes { router: Router::new(), metrics };
     v1::route(&mut routes);
     operations::route(&mut routes);
+    history::route(&mut routes);
     docs::route(&mut routes);
     if let Some(pages) = pages {
         files::route(&mut routes, pages);
     }
-    if edge.access == Access::Open {
+    if state.access.is_open() {
         legacy::route(&mut routes);
     }
-    routes.finish(edge)
+    routes.finish(state)
 }
 
 /// Routes under construction.
 pub(crate) struct Routes<'a> {
-    router: Router<Arc<Edge>>,
+    router: Router<Arc<AppState>>,
     metrics: &'a HttpMetrics,
 }
 
@@ -63,7 +65,7 @@ impl Routes<'_> {
         entry: Entry,
         handler: H,
     ) where
-        H: Handler<T, Arc<Edge>>,
+        H: Handler<T, Arc<AppState>>,
         T: 'static,
     {
         let known = Method::from_bytes(method.as_bytes()).map(MethodFilter::try_from);
@@ -73,10 +75,10 @@ impl Routes<'_> {
         self.router = router.route(path, on(filter, handler));
     }
 
-    fn finish(self, edge: Arc<Edge>) -> Router {
+    fn finish(self, state: Arc<AppState>) -> Router {
         let guarded = |name| self.metrics.route("*", name);
-        let nothing = || async { Problem::not_found() };
-        let other = || async { Problem::method_not_allowed() };
+        let nothing = || async { ApiError::not_found() };
+        let other = || async { ApiError::method_not_allowed() };
         self.router
             .fallback(Guarded::new(nothing, Entry::Nowhere, guarded("unknown path")))
             .method_not_allowed_fallback(Guarded::new(
@@ -84,6 +86,38 @@ impl Routes<'_> {
                 Entry::Nowhere,
                 guarded("unknown method"),
             ))
-            .with_state(edge)
+            .with_state(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_route_is_described_and_every_description_is_a_route() {
+        let metrics = HttpMetrics::default();
+        let mut routes = Routes { router: Router::new(), metrics: &metrics };
+        v1::route(&mut routes);
+        operations::route(&mut routes);
+        history::route(&mut routes);
+        docs::route(&mut routes);
+        let served: BTreeSet<(String, String)> = metrics
+            .names()
+            .into_iter()
+            .filter(|(_, path)| !path.starts_with("/docs"))
+            .map(|(method, path)| (method.to_lowercase(), path.replace("{*", "{")))
+            .collect();
+        let described = serde_json::to_value(docs::openapi()).unwrap();
+        let paths = described["paths"].as_object().unwrap().iter();
+        let described: BTreeSet<(String, String)> = paths
+            .flat_map(|(path, item)| {
+                item.as_object().unwrap().keys().map(|method| (method.clone(), path.clone()))
+            })
+            .collect();
+        assert!(served.len() > 40, "{served:?}");
+        assert_eq!(served, described);
     }
 }

@@ -4,10 +4,11 @@
 //! all have ended" are the same semaphore.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -39,6 +40,9 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(10);
 /// How often a new connection asks for the place of another while none is free.
 const ROOM_PAUSE: Duration = Duration::from_secs(1);
+/// Requests of one connection that are answered before other tasks of the thread have their turn: the HTTP
+/// library itself goes on while there are more.
+const ANSWERS_PER_TURN: u32 = 4;
 /// Longest head of a request. What is longer than 8 KiB is reserved as it arrives.
 const BUFFER_BYTES_MAX: usize = 64 * 1_024;
 
@@ -58,8 +62,9 @@ pub async fn serve(
     let (closing, closed) = watch::channel(false);
     let memory = RequestMemory::new(options.request_memory);
     let connections_max = options.connections_max.max(1);
+    let (router, beside) = routes::routes(node, options, closed.clone(), memory.clone());
     let server = Server {
-        router: routes::routes(node, options, closed.clone(), memory.clone()),
+        router,
         memory,
         closed,
         seats: Arc::default(),
@@ -77,6 +82,7 @@ pub async fn serve(
     tokio::select! {
         _ = shutdown => {}
         never = server.accept(&listener) => match never {},
+        never = beside => match never {},
         () = pulses => unreachable!("a pulse follows every pulse"),
     }
     drop(listener);
@@ -150,7 +156,14 @@ impl Connection {
             return;
         }
         let seat = &taken.0;
-        let service = service_fn(|request| answer(router.clone(), Arc::clone(seat), request));
+        let turn = Turn::default();
+        let service = service_fn(|request| {
+            let answer = answer(router.clone(), Arc::clone(seat), request);
+            async {
+                turn.wait().await;
+                answer.await
+            }
+        });
         let stream = StallGuard::new(stream, STALL_TIMEOUT);
         let stream = HeadGuard::new(stream, Arc::clone(seat), memory);
         let connection = http1::Builder::new()
@@ -161,8 +174,12 @@ impl Connection {
         let mut connection = pin!(connection);
         let mut ends = false;
         let ended = loop {
+            let served = poll_fn(|cx| {
+                turn.begin();
+                connection.as_mut().poll(cx)
+            });
             tokio::select! {
-                ended = connection.as_mut() => break ended,
+                ended = served => break ended,
                 // Polling the connection again is all that a pulse is for.
                 Ok(()) = closing.changed() => ends |= *closing.borrow(),
                 () = seat.closing() => {
@@ -179,6 +196,24 @@ impl Connection {
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "a connection broke");
+        }
+    }
+}
+
+/// Counts the requests that a connection has begun since it was last polled.
+#[derive(Default)]
+struct Turn(AtomicU32);
+
+impl Turn {
+    fn begin(&self) {
+        // Only the task of the connection looks at it.
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Lets others have their turn if this connection has had its own.
+    async fn wait(&self) {
+        if self.0.fetch_add(1, Ordering::Relaxed) >= ANSWERS_PER_TURN {
+            tokio::task::yield_now().await;
         }
     }
 }
@@ -226,5 +261,39 @@ mod tests {
             let waited = start.elapsed();
             assert!(waited >= HEAD_TIMEOUT - PULSE && waited <= HEAD_TIMEOUT + 2 * PULSE);
         }
+    }
+
+    /// On one thread, so that the order of what happens is always the same.
+    #[tokio::test]
+    async fn strangers_are_answered_while_a_long_pipeline_is() {
+        const PIPELINED: usize = 2_000;
+        let directory = tempfile::tempdir().unwrap();
+        let node = Node::open(&NodeOptions::new(directory.path())).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let options = ApiOptions::new(Access::Open);
+        tokio::spawn(serve(listener, node, options, std::future::pending::<()>()));
+        let request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        let mut stranger = TcpStream::connect(address).await.unwrap();
+        stranger.write_all(request).await.unwrap();
+        let mut answer = [0; 1_024];
+        let length = stranger.read(&mut answer).await.unwrap();
+
+        let (mut reading, mut writing) = TcpStream::connect(address).await.unwrap().into_split();
+        let busy = tokio::spawn(async move {
+            let (requests, mut answers) = (request.repeat(PIPELINED), vec![0; length * PIPELINED]);
+            let (written, read) =
+                tokio::join!(writing.write_all(&requests), reading.read_exact(&mut answers));
+            written.unwrap();
+            read.unwrap();
+        });
+        let mut answered = 0;
+        while !busy.is_finished() {
+            stranger.write_all(request).await.unwrap();
+            stranger.read_exact(&mut answer[..length]).await.unwrap();
+            answered += 1;
+        }
+        busy.await.unwrap();
+        assert!(answered >= 50, "{answered} times");
     }
 }

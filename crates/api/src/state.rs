@@ -2,27 +2,25 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
 use edge::{Access, BlockingReads};
-use feed::{Command, Done, Idempotency, Lifetime};
-use node::{Node, Request};
+use feed::Lifetime;
+use node::Node;
 use prometheus_client::registry::Registry;
 use tokio::sync::{Semaphore, watch};
 
 use crate::ApiOptions;
-use crate::error::Problem;
+use crate::error::ApiError;
+use crate::history::History;
 use crate::memory::RequestMemory;
 use crate::metrics::{HttpMetrics, Sampled};
 use crate::v1::events::StreamReads;
-use crate::v1::users::mark_replay;
 
 /// Reads at a time for answers to changes that are done. What they read was just written, so most need
 /// no disk.
 const DONE_READS_MAX: usize = 8;
 
 /// What all handlers share.
-pub(crate) struct Edge {
+pub(crate) struct AppState {
     pub(crate) node: Node,
     pub(crate) access: Access,
     /// How long a story lives if the caller does not say.
@@ -33,11 +31,12 @@ pub(crate) struct Edge {
     done_reads: Arc<Semaphore>,
     pub(crate) memory: RequestMemory,
     pub(crate) registry: Registry,
+    pub(crate) history: History,
     /// True once the server shuts down.
     pub(crate) closing: watch::Receiver<bool>,
 }
 
-impl Edge {
+impl AppState {
     pub(crate) fn new(
         node: Node,
         options: ApiOptions,
@@ -62,6 +61,7 @@ impl Edge {
             done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
             memory,
             registry,
+            history: History::default(),
             closing,
         }
     }
@@ -70,17 +70,17 @@ impl Edge {
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, ApiError> {
         let node = self.node.clone();
         Ok(self.reads.run(move || read(&node)).await?)
     }
 
     /// Reads what a change that is done is answered with: waits for its turn, in order, and is never
-    /// refused, since the change cannot be taken back. As many wait as there are requests.
+    /// refused, since the change cannot be undone. As many wait as there are requests.
     pub(crate) async fn read_done<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, ApiError> {
         let Ok(turn) = Arc::clone(&self.done_reads).acquire_owned().await else {
             unreachable!("the semaphore is never closed");
         };
@@ -89,26 +89,6 @@ impl Edge {
             let _turn = turn;
             read(&node)
         });
-        read.await.map_err(|error| Problem::internal(&error))
-    }
-
-    /// Submits a command; tells what it did and whether it had done so before.
-    pub(crate) async fn submit(
-        &self,
-        command: Command,
-        idempotency: Option<Idempotency>,
-    ) -> Result<(Done, bool), Problem> {
-        let reply = self.node.submit(Request { command, idempotency }).await?;
-        Ok((reply.outcome?, reply.replayed))
-    }
-
-    /// Submits a command that has nothing to tell but that it is done.
-    pub(crate) async fn carry_out(
-        &self,
-        command: Command,
-        idempotency: Option<Idempotency>,
-    ) -> Result<Response, Problem> {
-        let (_, replayed) = self.submit(command, idempotency).await?;
-        Ok(mark_replay(StatusCode::NO_CONTENT.into_response(), replayed))
+        read.await.map_err(|error| ApiError::internal(&error))
     }
 }

@@ -17,11 +17,11 @@ use crate::ApiOptions;
 use crate::memory::RequestMemory;
 use crate::metrics::HttpMetrics;
 use crate::routes::routes_of;
-use crate::state::Edge;
+use crate::state::AppState;
 
 struct Inside {
     node: Node,
-    edge: Arc<Edge>,
+    state: Arc<AppState>,
     router: Router,
     _directory: tempfile::TempDir,
 }
@@ -35,9 +35,9 @@ impl Inside {
         let metrics = Arc::new(HttpMetrics::default());
         let memory = RequestMemory::new(options.request_memory);
         let (_, closing) = watch::channel(false);
-        let edge = Arc::new(Edge::new(node.clone(), options, closing, memory, &metrics));
-        let router = routes_of(Arc::clone(&edge), None, &metrics);
-        Self { node, edge, router, _directory: directory }
+        let state = Arc::new(AppState::new(node.clone(), options, closing, memory, &metrics));
+        let router = routes_of(Arc::clone(&state), None, &metrics);
+        Self { node, state, router, _directory: directory }
     }
 
     async fn ask(&self, method: &str, path: &str, body: &Value) -> Response {
@@ -58,10 +58,10 @@ async fn json_of(response: Response) -> Value {
 }
 
 /// Fills a pool of one with a read that lasts until the sender is dropped, and those that wait.
-async fn fill(edge: &Arc<Edge>) -> std::sync::mpsc::Sender<()> {
+async fn fill(state: &Arc<AppState>) -> std::sync::mpsc::Sender<()> {
     let (release, held) = std::sync::mpsc::channel::<()>();
     let (started, running) = tokio::sync::oneshot::channel();
-    let first = Arc::clone(edge);
+    let first = Arc::clone(state);
     tokio::spawn(async move {
         let read = move || {
             started.send(()).unwrap();
@@ -72,7 +72,7 @@ async fn fill(edge: &Arc<Edge>) -> std::sync::mpsc::Sender<()> {
     running.await.unwrap();
     // More and more wait, until one is refused at once.
     loop {
-        let waiting = Arc::clone(edge);
+        let waiting = Arc::clone(state);
         let refused = tokio::spawn(async move { waiting.reads.run(|| ()).await.is_err() });
         tokio::task::yield_now().await;
         if refused.is_finished() && refused.await.unwrap() {
@@ -85,7 +85,7 @@ async fn fill(edge: &Arc<Edge>) -> std::sync::mpsc::Sender<()> {
 async fn a_change_that_is_done_is_answered_so_however_many_reads_wait() {
     let server = Inside::new(|options| options.reads = BlockingReads::new(1));
     assert_eq!(server.status("POST", "/v1/users", &json!({"handle": "ada"})).await, 201);
-    let release = fill(&server.edge).await;
+    let release = fill(&server.state).await;
     let read = server.ask("GET", "/v1/users/0", &Value::Null).await;
     assert_eq!(read.status(), 503, "nothing is read now");
     for (method, path, body, status) in [
@@ -95,10 +95,10 @@ async fn a_change_that_is_done_is_answered_so_however_many_reads_wait() {
         ("PUT", "/v1/users/@ada/friends/@bob", Value::Null, 204),
         ("POST", "/v1/users/@ada/posts", json!({"text": "hello @bob"}), 201),
         ("POST", "/v1/users/@ada/stories", json!({"text": "hello"}), 201),
-        ("POST", "/v1/recognise/samples", json!({"label": "x", "bits": "0".repeat(256)}), 201),
-        ("PUT", "/v1/buckets/drafts", Value::Null, 201),
-        ("PUT", "/v1/buckets/drafts", Value::Null, 200),
-        ("PUT", "/v1/buckets/0/keys/k", Value::Null, 201),
+        ("POST", "/v1/samples", json!({"label": "x", "sample": "0".repeat(256)}), 201),
+        ("PUT", "/v1/buckets/drafts", Value::Null, 204),
+        ("PUT", "/v1/buckets/drafts", Value::Null, 204),
+        ("PUT", "/v1/buckets/0/keys/k", Value::Null, 204),
         ("DELETE", "/v1/buckets/0/keys/k", Value::Null, 204),
     ] {
         let answer = server.ask(method, path, &body).await;

@@ -1,31 +1,204 @@
-//! Who may call.
+//! Application keys: who may call, and with which scopes.
+//!
+//! The set of keys is owned by whoever opened the data directory, who may replace it at any time;
+//! everybody else checks against it. **Invariant:** only hashes of keys are held here, and comparing
+//! takes the same time whichever key was presented.
 
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// Who may call.
+/// What an application key may be used for. None includes another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything that changes nothing.
+    Read,
+    /// Changes, but for those of `Admin`.
+    Write,
+    /// Deleting whole users and buckets, and controlling the server.
+    Admin,
+}
+
+impl Scope {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
+
+    /// The scope's name: `read`, `write` or `admin`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The scope of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.name() == name)
+    }
+}
+
+/// A set of scopes, shown as their names with commas between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scopes(u8);
+
+impl Scopes {
+    /// Every scope.
+    pub const ALL: Self = Self(0b111);
+
+    /// Whether `scope` is in the set.
+    #[must_use]
+    pub const fn contains(self, scope: Scope) -> bool {
+        self.0 & (1 << scope as u8) != 0
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().fold(0, |set, scope| set | 1 << scope as u8))
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scopes = Scope::ALL.into_iter().filter(|scope| self.contains(*scope));
+        let names: Vec<_> = scopes.map(Scope::name).collect();
+        out.write_str(&names.join(","))
+    }
+}
+
+/// An application key, of which only the hash is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyHash {
+    /// SHA-256 of the key.
+    pub sha256: [u8; 32],
+    /// What it may be used for.
+    pub scopes: Scopes,
+}
+
+impl KeyHash {
+    /// The hash of `key`.
+    #[must_use]
+    pub fn new(key: &[u8], scopes: Scopes) -> Self {
+        Self { sha256: Sha256::digest(key).into(), scopes }
+    }
+}
+
+/// The keys that are valid now. Its owner replaces them; clones of the `Arc` see it at once.
+#[derive(Debug)]
+pub struct KeySet(ArcSwap<Versioned>);
+
+#[derive(Debug)]
+struct Versioned {
+    /// Rises with every replacement.
+    version: u64,
+    keys: Vec<KeyHash>,
+}
+
+impl KeySet {
+    /// A set of these keys.
+    #[must_use]
+    pub fn new(keys: Vec<KeyHash>) -> Arc<Self> {
+        Arc::new(Self(ArcSwap::from_pointee(Versioned { version: 0, keys })))
+    }
+
+    /// Makes these keys the valid ones, and no other.
+    pub fn replace(&self, keys: &[KeyHash]) {
+        self.0.rcu(|now| Versioned { version: now.version + 1, keys: keys.to_vec() });
+    }
+
+    fn find(&self, sha256: [u8; 32]) -> Option<Grant> {
+        let now = self.0.load();
+        let mut found = None;
+        // All of them, so that the time does not depend on which one it is.
+        for key in &now.keys {
+            if key.sha256.ct_eq(&sha256).into() {
+                found = Some(Grant { scopes: key.scopes, sha256, version: now.version });
+            }
+        }
+        found
+    }
+}
+
+/// Who may call.
+#[derive(Clone, Debug)]
 pub enum Access {
     /// Anybody on this machine, but no page of a foreign origin in a browser. Bind to loopback
     /// only; the URLs of the 2014 report exist in this mode.
     Open,
-    /// Whoever presents the application key.
-    Key {
-        /// SHA-256 of the key.
-        sha256: [u8; 32],
-    },
+    /// Whoever presents an application key.
+    Keys(Arc<KeySet>),
+}
+
+/// A caller who may call, and for what.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant {
+    scopes: Scopes,
+    sha256: [u8; 32],
+    version: u64,
+}
+
+impl Grant {
+    const OPEN: Self = Self { scopes: Scopes::ALL, sha256: [0; 32], version: 0 };
+
+    /// What the caller may do.
+    #[must_use]
+    pub const fn scopes(&self) -> Scopes {
+        self.scopes
+    }
+
+    /// Whether the caller may do what needs `scope`.
+    #[must_use]
+    pub const fn allows(&self, scope: Scope) -> bool {
+        self.scopes.contains(scope)
+    }
 }
 
 impl Access {
-    /// Whether callers with this key are let in. The time it takes does not depend on how much of it is right.
+    /// Whoever presents one of these keys.
     #[must_use]
-    pub fn accepts(&self, key: &[u8]) -> bool {
+    pub fn with_keys(keys: Vec<KeyHash>) -> Self {
+        Self::Keys(KeySet::new(keys))
+    }
+
+    /// Whether no key is asked for.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        matches!(self, Self::Open)
+    }
+
+    /// What a caller may do who has presented nothing yet.
+    #[must_use]
+    pub const fn without_key(&self) -> Option<Grant> {
         match self {
-            Self::Open => true,
-            Self::Key { sha256 } => {
-                let digest: [u8; 32] = Sha256::digest(key).into();
-                digest.ct_eq(sha256).into()
-            }
+            Self::Open => Some(Grant::OPEN),
+            Self::Keys(_) => None,
+        }
+    }
+
+    /// What a caller with this key may do; nothing if the key is not valid. The time it takes depends
+    /// on the number of keys and the length of this one alone.
+    #[must_use]
+    pub fn admit(&self, key: &[u8]) -> Option<Grant> {
+        match self {
+            Self::Open => Some(Grant::OPEN),
+            Self::Keys(keys) => keys.find(Sha256::digest(key).into()),
+        }
+    }
+
+    /// What the caller of an earlier grant may do now: nothing if the key was revoked. For connections
+    /// that live long; takes a few nanoseconds while the keys are the same.
+    #[must_use]
+    pub fn renew(&self, grant: &Grant) -> Option<Grant> {
+        match self {
+            Self::Open => Some(*grant),
+            Self::Keys(keys) if keys.0.load().version == grant.version => Some(*grant),
+            Self::Keys(keys) => keys.find(grant.sha256),
         }
     }
 }
@@ -36,10 +209,53 @@ mod tests {
 
     #[test]
     fn only_the_whole_key_is_accepted() {
-        let access = Access::Key { sha256: Sha256::digest(b"secret").into() };
-        for (key, expect) in [("secret", true), ("secre", false), ("secrets", false), ("", false)] {
-            assert_eq!(access.accepts(key.as_bytes()), expect, "{key:?}");
+        let access = Access::with_keys(vec![
+            KeyHash::new(b"other", Scopes::ALL),
+            KeyHash::new(b"secret", Scopes::ALL),
+        ]);
+        for (key, expect) in
+            [("secret", true), ("other", true), ("secre", false), ("secrets", false), ("", false)]
+        {
+            assert_eq!(access.admit(key.as_bytes()).is_some(), expect, "{key:?}");
         }
-        assert!(Access::Open.accepts(b""));
+        assert!(access.without_key().is_none());
+        assert!(Access::with_keys(vec![]).admit(b"").is_none());
+        for grant in [Access::Open.admit(b""), Access::Open.without_key()] {
+            assert!(Scope::ALL.iter().all(|scope| grant.unwrap().allows(*scope)));
+        }
+    }
+
+    #[test]
+    fn a_key_allows_its_scopes_and_no_other() {
+        for (scopes, expect) in [
+            (vec![], ""),
+            (vec![Scope::Read], "read"),
+            (vec![Scope::Admin, Scope::Write, Scope::Admin], "write,admin"),
+            (Scope::ALL.to_vec(), "read,write,admin"),
+        ] {
+            let set: Scopes = scopes.iter().copied().collect();
+            assert_eq!(set.to_string(), expect);
+            let grant = Access::with_keys(vec![KeyHash::new(b"k", set)]).admit(b"k").unwrap();
+            for scope in Scope::ALL {
+                assert_eq!(grant.allows(scope), scopes.contains(&scope), "{expect}: {scope:?}");
+            }
+        }
+        assert_eq!(Scope::ALL.into_iter().collect::<Scopes>(), Scopes::ALL);
+        assert!(Scope::ALL.iter().all(|scope| Scope::parse(scope.name()) == Some(*scope)));
+        assert_eq!(Scope::parse("Read"), None);
+    }
+
+    #[test]
+    fn a_grant_ends_when_its_key_is_revoked_and_follows_its_scopes() {
+        let key = |name: &[u8], scopes| KeyHash::new(name, scopes);
+        let keys = KeySet::new(vec![key(b"a", Scopes::ALL), key(b"b", Scopes::ALL)]);
+        let access = Access::Keys(Arc::clone(&keys));
+        let (a, b) = (access.admit(b"a").unwrap(), access.admit(b"b").unwrap());
+        assert!(access.renew(&a).is_some());
+        keys.replace(&[key(b"c", Scopes::ALL), key(b"b", [Scope::Read].into_iter().collect())]);
+        assert!(access.renew(&a).is_none() && access.admit(b"a").is_none());
+        let b = access.renew(&b).unwrap();
+        assert!(b.allows(Scope::Read) && !b.allows(Scope::Write));
+        assert!(access.renew(&b).is_some() && access.admit(b"c").is_some());
     }
 }

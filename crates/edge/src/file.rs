@@ -16,6 +16,8 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use sha2::{Digest as _, Sha256};
 
+use crate::etag::Tags;
+
 const HEADERS: [(HeaderName, &str); 4] = [
     // Kept, but asked for again: a new version of the program shows at once.
     (CACHE_CONTROL, "no-cache"),
@@ -45,7 +47,8 @@ pub enum Lookup {
 pub struct StaticFile {
     media_type: HeaderValue,
     policy: Option<&'static str>,
-    tag: HeaderValue,
+    /// What is between the quotes of its entity tag.
+    digest: String,
     plain: Bytes,
     gzip: Bytes,
 }
@@ -56,17 +59,13 @@ impl StaticFile {
     pub fn new(media_type: &str, policy: Option<&'static str>, plain: Bytes) -> Self {
         let digest: String =
             Sha256::digest(&plain).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-        // Weak, since one tag is for the plain and the compressed form.
-        let Ok(tag) = HeaderValue::try_from(format!("W/\"{digest}\"")) else {
-            unreachable!("hexadecimal digits are a header value");
-        };
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         let Ok(gzip) = encoder.write_all(&plain).and_then(|()| encoder.finish()) else {
             unreachable!("nothing fails to be written to memory");
         };
         let unknown = HeaderValue::from_static("application/octet-stream");
         let media_type = HeaderValue::try_from(media_type).unwrap_or(unknown);
-        Self { media_type, policy, tag, plain, gzip: gzip.into() }
+        Self { media_type, policy, digest, plain, gzip: gzip.into() }
     }
 
     /// The answer to whoever asked with these headers.
@@ -80,8 +79,12 @@ impl StaticFile {
         if let Some(policy) = self.policy {
             headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
         }
-        headers.insert(ETAG, self.tag.clone());
-        if mentions(asked, &IF_NONE_MATCH, |tag| tag.as_bytes() == self.tag.as_bytes()) {
+        // Weak, since one tag is for the plain and the compressed form.
+        if let Ok(tag) = HeaderValue::try_from(format!("W/\"{}\"", self.digest)) {
+            headers.insert(ETAG, tag);
+        }
+        let known = Tags::of(asked, &IF_NONE_MATCH);
+        if known.is_ok_and(|tags| tags.is_some_and(|t| t.matches_weak(self.digest.as_bytes()))) {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             return response;
         }

@@ -5,13 +5,14 @@
 
 mod accept;
 mod access;
+pub mod etag;
 mod file;
 mod line_gate;
 pub mod process;
 mod reads;
 
 pub use accept::accept;
-pub use access::Access;
+pub use access::{Access, Grant, KeyHash, KeySet, Scope, Scopes};
 pub use file::{FileSource, Lookup, StaticFile};
 pub use line_gate::LineGate;
 pub use reads::{Abandoned, BlockingReads, Length, ReadError};

@@ -1,17 +1,16 @@
 //! The vocabulary: what can be asked for, what can come of it, and what the views must hear.
 //!
-//! [`Request`] is what the log stores, as postcard bytes ([`Entry`] in logs of format 1). Variants of [`Command`], [`Done`] and
-//! [`Refusal`] are told apart by their order: new ones are added at the end, and none is ever
-//! removed or moved within a format version.
+//! [`Request`] is what the log stores, as postcard bytes. Variants of [`Command`], [`Done`] and [`Refusal`]
+//! are told apart by their order: new ones are added at the end, and none is ever removed or moved within a
+//! format version.
 
+use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
-pub use crate::effect::Effect;
-use crate::ids::{PostId, SampleId, Stamp, StoryId, UserId};
-use crate::keys::KeyOps;
+use crate::ids::{PostId, SampleId, StoryId, UserId};
 use crate::lifetime::Lifetime;
-use crate::limits;
 use crate::records::SampleBits;
+use crate::refusal::Refusal;
 use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
 
 /// A person as a caller names them. Handles never change hands, so resolving one while applying is
@@ -122,17 +121,29 @@ pub enum Command {
         /// Which.
         sample: SampleId,
     },
-    /// Change keys of buckets. Takes as many stamps as there are operations.
-    Keys(KeyOps),
+    /// No command has this number: in the log it stands for what is not of the feed.
+    Reserved(Never),
+    /// Publish a reply to a post.
+    Reply {
+        /// The author.
+        author: UserRef,
+        /// Its text.
+        text: PostText,
+        /// The post replied to.
+        parent: PostId,
+    },
+    /// Change the text of a post.
+    EditPost {
+        /// The post.
+        post: PostId,
+        /// The new text.
+        text: PostText,
+    },
 }
 
-impl Command {
-    /// How many stamps it takes.
-    #[must_use]
-    pub fn stamps(&self) -> usize {
-        if let Self::Keys(ops) = self { ops.stamps() } else { 1 }
-    }
-}
+/// Has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Never {}
 
 /// A key under which a command happens at most once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -167,7 +178,7 @@ impl From<Command> for Request {
 }
 
 /// A command with its stamp, ready to be applied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// When, and as which.
     pub stamp: Stamp,
@@ -233,119 +244,6 @@ pub enum Done {
     },
     /// A sample was taken back.
     SampleForgotten,
-    /// Operations on keys were applied; what came of each is told apart from this.
-    KeysApplied,
-}
-
-/// Why a command changed nothing. Not an error of the system: the caller can put it right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum Refusal {
-    /// The handle is malformed.
-    #[error("a handle is 1 to {} characters of a-z, 0-9 and _", limits::HANDLE_CHARS_MAX)]
-    BadHandle,
-    /// The name is malformed.
-    #[error("a name is at most {} characters on one line", limits::NAME_CHARS_MAX)]
-    BadName,
-    /// The biography is malformed.
-    #[error("a bio is at most {} characters without control characters", limits::BIO_CHARS_MAX)]
-    BadBio,
-    /// The text of a post or story is malformed.
-    #[error(
-        "a text is 1 to {} characters (at most {} bytes) without control characters",
-        limits::POST_CHARS_MAX,
-        limits::POST_BYTES_MAX
-    )]
-    BadText,
-    /// Somebody has the handle.
-    #[error("this handle is taken; choose another")]
-    HandleTaken,
-    /// No such person.
-    #[error("there is no such user")]
-    UserNotFound,
-    /// No such post, or no more.
-    #[error("there is no such post")]
-    PostNotFound,
-    /// Following oneself.
-    #[error("nobody can follow themselves")]
-    SelfFollow,
-    /// The idempotency key was used for something else.
-    #[error("this idempotency key was used for a different request; use a new key")]
-    KeyReused,
-    /// Ids are used up.
-    #[error("this server cannot hold more users")]
-    Full,
-    /// Befriending oneself.
-    #[error("nobody can be a friend of themselves")]
-    SelfFriend,
-    /// No such story, no more, or not for these eyes.
-    #[error("there is no such story")]
-    StoryNotFound,
-    /// The life of a story is too short or too long.
-    #[error("a story lives {} to {} seconds", limits::STORY_SECS_MIN, limits::STORY_SECS_MAX)]
-    BadLifetime,
-    /// The label of a sample is malformed.
-    #[error("a label is 1 to {} bytes without control characters", limits::LABEL_BYTES_MAX)]
-    BadLabel,
-    /// The name of a set is malformed.
-    #[error("a set is 1 to {} characters of a-z, A-Z, 0-9, _ and -", limits::SET_NAME_CHARS_MAX)]
-    BadSet,
-    /// No such sample, or no more.
-    #[error("there is no such sample")]
-    SampleNotFound,
-    /// The id is of one of those samples that every server has.
-    #[error("this is the id of a built-in sample, which stays; only taught ones can be deleted")]
-    SampleBuiltIn,
-    /// The set has all the samples it can have.
-    #[error("a set has at most {} samples; delete some first", limits::SET_SAMPLES_MAX)]
-    SetFull,
-    /// The set has all the labels it can have.
-    #[error("a set has at most {} labels; use one of them", limits::SET_LABELS_MAX)]
-    TooManyLabels,
-    /// There are all the sets there can be.
-    #[error("there are at most {} sets; empty one of them first", limits::SAMPLE_SETS_MAX)]
-    TooManySets,
-    /// The user follows as many as anybody can.
-    #[error("a user follows at most {} others; unfollow one of them first", limits::FOLLOWING_MAX)]
-    TooManyFollows,
-    /// One of the two has as many friends as anybody can.
-    #[error(
-        "a user has at most {} friends, and one of these two has them; remove one first",
-        limits::FRIENDS_MAX
-    )]
-    TooManyFriends,
-    /// The user has as many posts as anybody can.
-    #[error("a user has at most {} posts; delete some first", limits::USER_POSTS_MAX)]
-    TooManyPosts,
-}
-
-impl Refusal {
-    /// The stable name of this refusal in answers.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::BadHandle => "bad_handle",
-            Self::BadName => "bad_name",
-            Self::BadBio => "bad_bio",
-            Self::BadText => "bad_text",
-            Self::HandleTaken => "handle_taken",
-            Self::UserNotFound => "user_not_found",
-            Self::PostNotFound => "post_not_found",
-            Self::SelfFollow => "self_follow",
-            Self::KeyReused => "idempotency_key_reused",
-            Self::Full => "full",
-            Self::SelfFriend => "self_friend",
-            Self::StoryNotFound => "story_not_found",
-            Self::BadLifetime => "bad_lifetime",
-            Self::BadLabel => "bad_label",
-            Self::BadSet => "bad_set",
-            Self::SampleNotFound => "sample_not_found",
-            Self::SampleBuiltIn => "sample_built_in",
-            Self::SetFull => "set_full",
-            Self::TooManyLabels => "too_many_labels",
-            Self::TooManySets => "too_many_sets",
-            Self::TooManyFollows => "too_many_follows",
-            Self::TooManyFriends => "too_many_friends",
-            Self::TooManyPosts => "too_many_posts",
-        }
-    }
+    /// The text of a post was changed.
+    PostEdited,
 }

@@ -27,11 +27,35 @@ pub enum Effect {
         post: PostId,
         /// By whom it was.
         author: UserId,
+        /// Whom it replied to, if it was a reply.
+        reply_to: Option<UserId>,
+    },
+    /// The text of a post has changed.
+    PostEdited {
+        /// The post.
+        post: PostId,
+        /// Its author.
+        author: UserId,
+        /// Whom it replies to, if it is a reply.
+        reply_to: Option<UserId>,
+    },
+    /// A post that mentions `user`, or did before, was deleted or has another text.
+    MentionChanged {
+        /// The post.
+        post: PostId,
+        /// Who is or was mentioned.
+        user: UserId,
+        /// Whether the post was deleted.
+        deleted: bool,
     },
     /// Whom `user` follows has changed.
     FollowingChanged {
         /// The follower.
         user: UserId,
+        /// Who is followed, or is not any more.
+        other: UserId,
+        /// Whether `user` follows `other` now.
+        follows: bool,
     },
     /// The name beside this person's posts has changed.
     ProfileChanged {

@@ -1,18 +1,16 @@
 //! The facts in the domain's words: typed reads over any rows, and the writer's changes.
 
-mod keys;
 mod samples;
 mod stories;
 
-pub(crate) use keys::KeyExpiry;
-
-use std::ops::Deref;
+use rows::{
+    NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value, decode, encode,
+};
 
 use crate::command::{Idempotency, Outcome, UserRef};
-use crate::ids::{PostId, Stamp, UserId};
+use crate::ids::{PostId, UserId};
 use crate::limits;
-use crate::records::{Counts, Post, Totals, User, decode, encode};
-use crate::rows::{NameTable, PointTable, Rows, RowsMut, SetTable, Span, Value};
+use crate::records::{Counts, Post, User};
 use crate::text::Handle;
 
 /// Typed reads. Any thread may hold one.
@@ -96,7 +94,26 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     /// A post that stands.
     #[must_use]
     pub fn post(&self, post: PostId) -> Option<Post> {
-        self.rows.point(PointTable::Post, post.0).map(|row| decode(&row))
+        self.rows.point(PointTable::Post, post.0).map(|row| Post::decode(&row))
+    }
+
+    /// Whether there is such a post.
+    #[must_use]
+    pub fn has_post(&self, post: PostId) -> bool {
+        self.rows.point(PointTable::Post, post.0).is_some()
+    }
+
+    /// Whether `reply` is a reply to `parent` that was not deleted.
+    #[must_use]
+    pub fn is_reply(&self, parent: PostId, reply: PostId) -> bool {
+        self.rows.member(SetTable::Replies, parent.0, reply.0).is_some()
+    }
+
+    /// Replies to `parent` within `span` of post ids. Those to a post that was deleted are still there.
+    #[must_use]
+    pub fn replies_to(&self, parent: PostId, span: Span) -> Vec<PostId> {
+        let rows = self.rows.members(SetTable::Replies, parent.0, span);
+        rows.into_iter().map(|(reply, _)| PostId(reply)).collect()
     }
 
     /// Posts of `author` within `span` of post ids, each with the person it replies to.
@@ -141,7 +158,7 @@ impl<'a> Txn<'a> {
         Self { rows, work: 0 }
     }
 
-    /// What was done so far, as [`Cost::work`](crate::Cost::work) counts it: bytes of the values written.
+    /// What was done so far, as [`Cost::work`](rows::Cost::work) counts it: bytes of the values written.
     #[must_use]
     pub fn work(&self) -> usize {
         self.work
@@ -155,7 +172,12 @@ impl<'a> Txn<'a> {
     /// The facts as they are now, earlier changes of this transaction included.
     #[must_use]
     pub fn facts(&self) -> Facts<'_, dyn RowsMut + 'a> {
-        Facts::new(self.rows.deref())
+        Facts::new(&*self.rows)
+    }
+
+    /// Notes that a stamp is used.
+    pub(crate) fn advance(&mut self, stamp: Stamp) {
+        rows::advance(self.rows, stamp, 1);
     }
 
     /// Sets a person's profile.
@@ -189,7 +211,7 @@ impl<'a> Txn<'a> {
         self.rows.put_member(SetTable::Followers, other.0.into(), user.0.into(), value);
     }
 
-    /// Writes a post into the post, author and mention tables.
+    /// Writes a post into the post, author, mention and reply tables.
     pub fn put_post(&mut self, id: PostId, post: &Post) {
         let reply = post.reply_to.map_or(0, |user| u64::from(user.0) + 1);
         self.rows.put_point(PointTable::Post, id.0, Some(encode(post)));
@@ -197,14 +219,31 @@ impl<'a> Txn<'a> {
         for user in &post.mentions {
             self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, Some(0));
         }
+        if let Some(parent) = post.in_reply_to {
+            self.rows.put_member(SetTable::Replies, parent.0, id.0, Some(0));
+        }
     }
 
-    /// Removes a post from all three.
+    /// Replaces `old` by `new`, which differs in the text, the mentions and when it was edited.
+    pub fn edit_post(&mut self, id: PostId, old: &Post, new: &Post) {
+        self.rows.put_point(PointTable::Post, id.0, Some(encode(new)));
+        for user in old.mentions.iter().filter(|user| !new.mentions.contains(user)) {
+            self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
+        }
+        for user in new.mentions.iter().filter(|user| !old.mentions.contains(user)) {
+            self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, Some(0));
+        }
+    }
+
+    /// Removes a post from all four. Replies to it stay, and still name it.
     pub fn remove_post(&mut self, id: PostId, post: &Post) {
         self.rows.put_point(PointTable::Post, id.0, None);
         self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, None);
         for user in &post.mentions {
             self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
+        }
+        if let Some(parent) = post.in_reply_to {
+            self.rows.put_member(SetTable::Replies, parent.0, id.0, None);
         }
     }
 
@@ -226,12 +265,6 @@ impl<'a> Txn<'a> {
             }
         }
     }
-}
-
-/// Posts newest first, strictly older than `before`.
-#[must_use]
-pub fn older_than(before: Option<PostId>, limit: usize) -> Option<Span> {
-    Span::below(before.map(u64::from), limit)
 }
 
 fn person(number: u64) -> Option<UserId> {

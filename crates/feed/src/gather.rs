@@ -5,9 +5,10 @@
 //! only while what it has not told yet could still be among the page: the cost is one short read a
 //! list and grows with the page, not with how long the lists are.
 
+use rows::{Order, Span};
+
 use crate::ids::UserId;
-use crate::rows::{Order, Span};
-use crate::timeline::{Page, PageOf};
+use crate::page::{Page, PageOf};
 
 /// Items asked of each list at first, at most: what lies on the page of one list of many is less.
 const FIRST_READ_MAX: usize = 8;

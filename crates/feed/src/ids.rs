@@ -1,5 +1,6 @@
-//! Identifiers: dense numbers for people, time-ordered 63-bit numbers for posts, stories and stamps.
+//! Identifiers: dense numbers for people, time-ordered 63-bit numbers for posts and stories.
 
+use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
 /// A person: their place in the order of registration, from 0. Dense, so tables can be arrays.
@@ -23,69 +24,6 @@ pub struct SampleId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SampleSetId(pub u64);
 
-/// A bucket: its place in the order of making, from 0; never reused, so that whoever holds one never
-/// reaches another bucket with it. The first [`NUMBERED_BUCKETS`](crate::limits::NUMBERED_BUCKETS) always
-/// exist and are named after their numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct BucketId(pub u64);
-
-/// Where the keys of a bucket are stored until it is emptied. Reused once all its rows are removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Space(pub u32);
-
-/// When a command was applied, and its place among all commands: 41 bits of milliseconds since
-/// [`EPOCH_MS`], 22 bits of sequence. Unique and never reused; fits a signed 64-bit number.
-///
-/// A stamp is made when a command is applied, from the time that the log gave its group and the last
-/// stamp: whoever applies the same log makes the same stamps. Logs of format 1 have 10 bits of node
-/// number in the place of the upper bits of the sequence; they were always 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Stamp(pub u64);
-
-/// 2024-01-01T00:00:00Z in milliseconds since 1970. The 41 bits last until 2093.
-pub const EPOCH_MS: u64 = 1_704_067_200_000;
-const TIME_SHIFT: u32 = 22;
-/// Largest stamp: 63 bits.
-pub const STAMP_MAX: Stamp = Stamp(i64::MAX as u64);
-
-impl Stamp {
-    /// Milliseconds since 1970 at which the command was stamped.
-    #[must_use]
-    pub const fn unix_ms(self) -> u64 {
-        (self.0 >> TIME_SHIFT) + EPOCH_MS
-    }
-
-    /// The first stamp of `time_ms`, in milliseconds since 1970; before [`EPOCH_MS`], that of the epoch's
-    /// first millisecond, after 2093 that of the last.
-    #[must_use]
-    pub fn first_of(time_ms: u64) -> Self {
-        let since = time_ms.saturating_sub(EPOCH_MS).clamp(1, STAMP_MAX.0 >> TIME_SHIFT);
-        Self(since << TIME_SHIFT)
-    }
-
-    /// The stamp that comes `count` stamps later in a run.
-    ///
-    /// # Panics
-    /// If stamps are used up: 4 million commands a millisecond until 2093.
-    #[must_use]
-    pub const fn after(self, count: u64) -> Self {
-        assert!(count <= STAMP_MAX.0 - self.0, "stamps fit 63 bits");
-        Self(self.0 + count)
-    }
-
-    /// Whole days since 1970.
-    #[must_use]
-    pub const fn unix_day(self) -> u32 {
-        (self.unix_ms() / 86_400_000) as u32
-    }
-
-    /// Whole seconds since 1970.
-    #[must_use]
-    pub const fn unix_second(self) -> u64 {
-        self.unix_ms() / 1_000
-    }
-}
-
 impl PostId {
     /// Milliseconds since 1970 at which the post was accepted.
     #[must_use]
@@ -104,7 +42,7 @@ impl StoryId {
 
 impl SampleId {
     /// Below this, which no command is stamped with, are the ids of samples that are built in.
-    pub const TAUGHT_MIN: u64 = 1 << TIME_SHIFT;
+    pub const TAUGHT_MIN: u64 = Stamp::MIN.0;
 
     /// Whether it is the id of a sample that every server has.
     #[must_use]
@@ -125,77 +63,11 @@ impl From<StoryId> for u64 {
     }
 }
 
-/// Makes stamps that only ever rise, whatever the time does.
-///
-/// While the time stays the same or steps back the sequence counts on, over into the next millisecond if
-/// need be: a stamp may then be ahead of the time, but never at or before an earlier stamp.
-#[derive(Debug, Clone)]
-pub struct StampClock {
-    last: Stamp,
-}
-
-impl StampClock {
-    /// A clock that continues after `last`, the highest stamp in use.
-    #[must_use]
-    pub fn new(last: Stamp) -> Self {
-        Self { last }
-    }
-
-    /// The next stamp at `time_ms`, in milliseconds since 1970.
-    pub fn next(&mut self, time_ms: u64) -> Stamp {
-        self.next_run(time_ms, 1)
-    }
-
-    /// The first of `count` stamps, all of them used from now on; [`Stamp::after`] gives the others.
-    pub fn next_run(&mut self, time_ms: u64, count: usize) -> Stamp {
-        let first = Stamp::first_of(time_ms).max(self.last.after(1));
-        self.last = first.after((count as u64).saturating_sub(1));
-        first
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use rows::StampClock;
+
     use super::*;
-
-    #[test]
-    fn stamps_rise_while_the_clock_steps_back_stops_and_leaps() {
-        let mut clock = StampClock::new(Stamp(0));
-        let mut last = Stamp(0);
-        let far = [EPOCH_MS - 1, 0, u64::MAX >> 1, u64::MAX, 7];
-        for now in [5, 5, 4, 0, 9, 9, 1_000_000, 2].map(|ms| EPOCH_MS + ms).into_iter().chain(far) {
-            for _ in 0..5_000 {
-                let next = clock.next(now);
-                assert!(next > last && next <= STAMP_MAX);
-                last = next;
-            }
-        }
-    }
-
-    #[test]
-    fn runs_of_stamps_rise_and_do_not_overlap() {
-        let mut clock = StampClock::new(Stamp(0));
-        let mut last = Stamp(0);
-        for count in [1, 2, 4_095, 4_096, 1, 20_000, 1, 1, 4_097, 7].into_iter().cycle().take(100) {
-            let first = clock.next_run(EPOCH_MS + 5, count);
-            for stamp in (0..count as u64).map(|index| first.after(index)) {
-                assert!(stamp > last);
-                last = stamp;
-            }
-        }
-    }
-
-    #[test]
-    fn a_stamp_has_the_time_it_was_made_at() {
-        let now = EPOCH_MS + 123_456_789;
-        assert_eq!(StampClock::new(Stamp(0)).next(now).unix_ms(), now);
-    }
-
-    #[test]
-    fn a_new_clock_continues_after_the_last_stamp() {
-        let last = StampClock::new(Stamp(0)).next(EPOCH_MS + 50);
-        assert!(StampClock::new(last).next(EPOCH_MS + 10) > last);
-    }
 
     #[test]
     fn no_command_gets_the_id_of_a_built_in_sample() {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::command::Refusal;
 use crate::limits;
+use crate::refusal::Refusal;
 
 /// A span of time from a second to seven days, in milliseconds inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

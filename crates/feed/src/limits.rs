@@ -27,6 +27,11 @@ pub const PAGE_DEFAULT: usize = 20;
 pub const PAGE_MAX: usize = 100;
 /// Most items on a page of mentions.
 pub const MENTIONS_PAGE_MAX: usize = 50;
+/// Most ancestors of a post that are shown with it: the nearest. Each is one row read.
+pub const THREAD_ANCESTORS_MAX: usize = 40;
+/// Deepest replies below a post that are shown with it; 1 is a reply to the post itself. A page of them
+/// is one short read for each post on it, and one more for each level.
+pub const THREAD_DEPTH_MAX: usize = 20;
 /// Most people: ids are 32 bits wide and the last one stays free as a sentinel.
 pub const USERS_MAX: u32 = u32::MAX - 1;
 /// Most users that one user follows: what Mastodon allows, and above the 5,000 of Twitter. A home that
@@ -46,8 +51,6 @@ pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 /// Most rows that one sweep removes: the command is applied well within a millisecond, and others
 /// do not wait for it.
 pub const SWEEP_ROWS_MAX: u32 = 512;
-/// Bytes of keys and values after which one sweep ends: it reads the rows that it removes.
-pub const SWEEP_BYTES_MAX: usize = 4 << 20;
 /// Rows of a story that nobody has looked at.
 pub const STORY_ROWS: u32 = 4;
 /// Most seconds of expiry that one sweep walks, nearly all of them empty after a long stop.
@@ -56,31 +59,12 @@ pub const SWEEP_SECONDS_MAX: u64 = 4_096;
 pub const LABEL_BYTES_MAX: usize = 32;
 /// Longest name of a set of samples, in characters (ASCII, so also bytes).
 pub const SET_NAME_CHARS_MAX: usize = 64;
-/// Most sets of samples that were taught. A node holds all samples in memory, 140 bytes each: with all
-/// sets full 2.3 GB.
+/// Most sets of samples that were taught.
 pub const SAMPLE_SETS_MAX: usize = 16;
-/// Most samples that were taught to one set.
+/// Most samples that were taught to one set. A node holds all samples in memory and has a budget for them.
 pub const SET_SAMPLES_MAX: u32 = 1 << 20;
 /// Most different labels of the samples that were taught to one set.
 pub const SET_LABELS_MAX: u32 = 4_096;
-/// Buckets that are always there, for clients that choose them by number.
-pub const NUMBERED_BUCKETS: u32 = 16;
-/// Most buckets at a time: all are held in memory, about 60 bytes each.
-pub const BUCKETS_MAX: usize = 1 << 20;
-/// Most characters of the name of a bucket.
-pub const BUCKET_NAME_CHARS_MAX: usize = 64;
-/// Longest key, in bytes: the store puts its place before it, and takes 65,535 bytes together.
-pub const KEY_BYTES_MAX: usize = (1 << 16) - 64;
-/// Longest value, in bytes.
-pub const VALUE_BYTES_MAX: usize = 16 << 20;
-/// Most bytes of rows that one command, or one transaction, may add to memory: checked before it is
-/// logged, so that applying it always fits.
-pub const CHANGE_BYTES_MAX: usize = 48 << 20;
-/// Most rows that one command, or one transaction, may change, four a key that is set: about 0.1 s of
-/// work.
-pub const CHANGE_ROWS_MAX: usize = 1 << 18;
-/// Longest value that can be added to as a decimal number, in bytes: reading one takes time.
-pub const FLOAT_BYTES_MAX: usize = 5 << 10;
 
 const _: () = assert!(PAGE_DEFAULT <= MENTIONS_PAGE_MAX && MENTIONS_PAGE_MAX <= PAGE_MAX);
 const _: () = assert!(0 < STORY_SECS_MIN && STORY_SECS_MIN <= STORY_SECS_DEFAULT);

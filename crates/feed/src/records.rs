@@ -1,9 +1,9 @@
 //! What the rows hold, and their bytes: postcard for records, fixed little-endian words for counts.
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use rows::{Stamp, Value};
+use serde::{Deserialize, Serialize};
 
-use crate::ids::{SampleSetId, Stamp, UserId};
-use crate::rows::Value;
+use crate::ids::{PostId, SampleSetId, UserId};
 use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
 
 /// A person.
@@ -26,10 +26,16 @@ pub struct Post {
     pub author: UserId,
     /// What.
     pub text: PostText,
-    /// Whom it replies to.
+    /// Whom it replies to: the author of the post replied to, or whoever's handle opens the text of a
+    /// post that refers to none.
     pub reply_to: Option<UserId>,
-    /// Everyone mentioned, each once, in order of first mention.
+    /// The author of the post replied to, unless that is the same author, then everyone mentioned in
+    /// the text; each once.
     pub mentions: Vec<UserId>,
+    /// The post replied to, which may be deleted by now.
+    pub in_reply_to: Option<PostId>,
+    /// When the text was last changed.
+    pub edited: Option<Stamp>,
 }
 
 /// A story that was told and not swept yet. Its id tells when it was told.
@@ -86,36 +92,17 @@ pub struct Counts {
     pub friends: u32,
 }
 
-/// How much of everything there is; kept in memory and stored with each checkpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Totals {
-    /// People registered; also the next [`UserId`].
-    pub users: u32,
-    /// Posts that stand.
-    pub posts: u64,
-    /// Follows that stand.
-    pub follows: u64,
-    /// The highest stamp applied.
-    pub last_stamp: Option<Stamp>,
-    /// Idempotency keys of earlier days are swept.
-    pub idempotency_day: u32,
-    /// Friendships that stand; each counts once.
-    pub friendships: u64,
-    /// Stories whose rows stand: live ones, and dead ones that are not swept yet.
-    pub stories: u64,
-    /// No row of a story that died before this second since 1970 is left.
-    pub sweep_second: u64,
-    /// Spaces for keys that were made beyond those of the numbered buckets.
-    pub spaces: u32,
-    /// Rows of keys that have an expiry.
-    pub keys_expiring: u64,
-    /// Buckets that were ever made beyond the numbered ones.
-    pub buckets_made: u64,
-    /// No row is left of a story that died in `sweep_second`, up to this id: where the next sweep begins, so that it
-    /// does not step over all that was removed before. Forgotten at a restart, which costs one such
-    /// walk and changes nothing.
-    #[serde(skip)]
-    pub swept_up_to: u64,
+impl Post {
+    /// Reverses [`rows::encode`]. Rows of formats before 5 end after the mentions; what they lack is `None`.
+    ///
+    /// # Panics
+    /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Self {
+        /// What postcard writes for the `None` of each field that was added.
+        const ABSENT: [u8; 2] = [0; 2];
+        rows::decode(&[bytes, &ABSENT].concat())
+    }
 }
 
 impl Counts {
@@ -166,29 +153,5 @@ impl Story {
     #[must_use]
     pub const fn is_live(&self, now_ms: u64) -> bool {
         now_ms < self.expires_ms
-    }
-}
-
-/// The bytes of a record.
-///
-/// # Panics
-/// Never for our records: they serialise into memory.
-#[must_use]
-pub fn encode<T: Serialize>(record: &T) -> Value {
-    match postcard::to_stdvec(record) {
-        Ok(bytes) => Value::from_vec(bytes),
-        Err(error) => panic!("a record serialises into memory: {error}"),
-    }
-}
-
-/// Reverses [`encode`].
-///
-/// # Panics
-/// If the bytes are not a `T`: rows are checked by the store, so this is a broken invariant.
-#[must_use]
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
-    match postcard::from_bytes(bytes) {
-        Ok(record) => record,
-        Err(error) => panic!("a stored {} reads back: {error}", std::any::type_name::<T>()),
     }
 }

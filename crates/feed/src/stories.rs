@@ -3,10 +3,11 @@
 //! [`gather`] computes a page of exactly that on each read; there is nothing to keep warm. A cursor
 //! is the id of a story, and pages stay the same behind it whether that story still lives or not.
 
+use rows::Span;
+
 use crate::gather;
 use crate::ids::{StoryId, UserId};
-use crate::rows::Span;
-use crate::timeline::{Page, PageOf};
+use crate::page::{Page, PageOf};
 
 /// A story as stories homes know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,8 @@
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::command::Refusal;
-use crate::ids::BucketId;
 use crate::limits;
+use crate::refusal::Refusal;
 
 /// A handle: 1 to 30 of `a-z 0-9 _`, kept in lower case.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -102,26 +101,6 @@ impl Label {
     }
 }
 
-/// The name of a bucket: 1 to 64 of `a-z A-Z 0-9 _ -`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct BucketName(Box<str>);
-
-impl BucketName {
-    /// Checks `text`; `None` if it is not 1 to 64 of `a-z A-Z 0-9 _ -`.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        is_name(text, limits::BUCKET_NAME_CHARS_MAX).then(|| Self(text.into()))
-    }
-
-    /// The bucket that is always there under this name, if it is one.
-    #[must_use]
-    pub fn numbered(&self) -> Option<BucketId> {
-        let number =
-            self.0.parse().ok().filter(|number: &u32| *number < limits::NUMBERED_BUCKETS)?;
-        (number.to_string() == *self.0).then_some(BucketId(number.into()))
-    }
-}
-
 impl SetName {
     /// The set that has samples without being taught.
     #[must_use]
@@ -134,17 +113,14 @@ impl SetName {
     /// # Errors
     /// [`Refusal::BadSet`] if it is not 1 to 64 of `a-z A-Z 0-9 _ -`.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
-        if is_name(text, limits::SET_NAME_CHARS_MAX) {
+        let known = |byte: u8| is_handle_byte(byte) || byte == b'-';
+        let right_length = (1..=limits::SET_NAME_CHARS_MAX).contains(&text.len());
+        if right_length && text.bytes().all(known) {
             Ok(Self(text.into()))
         } else {
             Err(Refusal::BadSet)
         }
     }
-}
-
-fn is_name(text: &str, chars_max: usize) -> bool {
-    let known = |byte: u8| is_handle_byte(byte) || byte == b'-';
-    (1..=chars_max).contains(&text.len()) && text.bytes().all(known)
 }
 
 macro_rules! as_str {
@@ -158,7 +134,7 @@ macro_rules! as_str {
         }
     )*};
 }
-as_str!(Handle, Name, Bio, PostText, Label, SetName, BucketName);
+as_str!(Handle, Name, Bio, PostText, Label, SetName);
 
 /// A mention found in a text: where it stands and whom it names.
 #[derive(Clone, Debug, PartialEq, Eq)]

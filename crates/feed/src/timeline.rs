@@ -4,64 +4,11 @@
 //! without replies to people u does not follow. [`gather`] computes a page of exactly that; every
 //! cached timeline must equal it.
 
+use rows::Span;
+
 use crate::gather;
 use crate::ids::{PostId, UserId};
-use crate::rows::Span;
-
-/// Where a page of posts (or of stories, with their ids) lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cursor<I = PostId> {
-    /// The newest.
-    Newest,
-    /// The newest that are older than this one, which need not exist any more.
-    Before(I),
-    /// The oldest that are newer than this one: the adjacent page, so that paging up skips none.
-    After(I),
-}
-
-/// Which part of a timeline is wanted. Pages are newest first whatever the cursor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page<I = PostId> {
-    /// Where.
-    pub cursor: Cursor<I>,
-    /// At most so many items; at least 1.
-    pub limit: usize,
-}
-
-impl<I: Copy + Into<u64>> Page<I> {
-    /// The ids a scan for `limit` items of this page must cover; `None` if there can be none.
-    #[must_use]
-    pub fn span(&self, limit: usize) -> Option<Span> {
-        match self.cursor {
-            Cursor::Newest => Span::below(None, limit),
-            Cursor::Before(id) => Span::below(Some(id.into()), limit),
-            Cursor::After(id) => Span::above(id.into(), limit),
-        }
-    }
-}
-
-/// Items of a page with what lies beyond them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageOf<T> {
-    /// Newest first.
-    pub items: Vec<T>,
-    /// Whether there are more in the direction of reading (older ones, or newer ones for a page
-    /// [`Cursor::After`]).
-    pub more: bool,
-}
-
-impl<T> PageOf<T> {
-    /// Makes a page from up to `limit + 1` items in scan order.
-    #[must_use]
-    pub fn from_scan<I>(mut items: Vec<T>, page: &Page<I>) -> Self {
-        let more = items.len() > page.limit;
-        items.truncate(page.limit);
-        if matches!(page.cursor, Cursor::After(_)) {
-            items.reverse();
-        }
-        Self { items, more }
-    }
-}
+use crate::page::{Page, PageOf};
 
 /// A post as timelines know it: which, and whom it replies to.
 pub type Posted = (PostId, Option<UserId>);

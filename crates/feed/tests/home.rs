@@ -1,13 +1,14 @@
 //! Gathering a page of a home timeline equals the definition, computed naively.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use feed::memory::MemoryRows;
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText, Stamp,
-    StampClock, Txn, UserId, UserRef, apply,
+    Bio, Command, Cursor, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText, Txn, UserId,
+    UserRef, apply,
 };
 use proptest::prelude::*;
+use rows::{Stamp, StampClock};
+use testkit::MemoryRows;
 
 const PEOPLE: u32 = 5;
 
@@ -15,6 +16,9 @@ const PEOPLE: u32 = 5;
 enum Step {
     Follow(u32, u32, bool),
     Post(u32, Option<u32>),
+    /// A reply to a post, which may be gone.
+    Reply(u32, usize),
+    Edit(usize, Option<u32>),
     Delete(usize),
 }
 
@@ -23,7 +27,10 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (user.clone(), user.clone(), prop::bool::weighted(0.8))
             .prop_map(|(user, other, on)| Step::Follow(user, other, on)),
-        6 => (user.clone(), prop::option::of(user)).prop_map(|(author, to)| Step::Post(author, to)),
+        6 => (user.clone(), prop::option::of(user.clone()))
+            .prop_map(|(author, to)| Step::Post(author, to)),
+        3 => (user.clone(), 0usize..1_000).prop_map(|(author, at)| Step::Reply(author, at)),
+        1 => (0usize..1_000, prop::option::of(user)).prop_map(|(at, to)| Step::Edit(at, to)),
         1 => any::<prop::sample::Index>().prop_map(|at| Step::Delete(at.index(1_000))),
     ]
 }
@@ -101,6 +108,22 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
                 assert!(done);
                 history.posts.push((post, author, to));
             }
+            Step::Reply(author, at) if !history.posts.is_empty() => {
+                let (parent, replied, _) = history.posts[at % history.posts.len()];
+                // Whoever opens the text is mentioned and not replied to.
+                let text = PostText::parse(&format!("@u{} yes", at % PEOPLE as usize)).unwrap();
+                let (post, done) = run(Command::Reply { author: id(author), text, parent });
+                assert!(done);
+                history.posts.push((post, author, Some(replied)));
+            }
+            Step::Edit(at, to) if !history.posts.is_empty() => {
+                // Whom a post replies to stays.
+                let (post, _, _) = history.posts[at % history.posts.len()];
+                let text = to.map_or("edited".into(), |to| format!("@u{to} edited"));
+                let text = PostText::parse(&text).unwrap();
+                assert!(run(Command::EditPost { post, text }).1);
+            }
+            Step::Reply(..) | Step::Edit(..) => {}
             Step::Delete(at) => {
                 if !history.posts.is_empty() {
                     let (post, _, _) = history.posts.remove(at % history.posts.len());

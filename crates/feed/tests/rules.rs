@@ -5,9 +5,9 @@ mod support;
 
 use feed::{
     Bio, Command, Counts, Done, Effect, Entry, Idempotency, Label, Lifetime, Name, PostId,
-    PostText, Refusal, Rows, SampleId, SetName, SetTable, Span, Stamp, StoryId, Txn, UserId, apply,
-    limits,
+    PostText, Refusal, Request, SampleId, SetName, StoryId, Txn, UserId, apply, limits,
 };
+use rows::{Rows, SetTable, Span, Stamp};
 use support::{
     DAY_MS, World, befriend, follow, handle, id, post, register, tell, unfollow, unfriend, view,
 };
@@ -188,7 +188,10 @@ fn deleting_a_post_removes_every_trace_of_it_once() {
     let id = world.post(0, "@bob and @cy");
     let delete = Command::DeletePost { post: id };
     assert_eq!(world.run(delete.clone()), Ok(Done::Deleted));
-    assert_eq!(world.effects, [Effect::PostDeleted { post: id, author: UserId(0) }]);
+    let (author, reply_to) = (UserId(0), Some(UserId(1)));
+    let gone = |user| Effect::MentionChanged { post: id, user: UserId(user), deleted: true };
+    let deleted = Effect::PostDeleted { post: id, author, reply_to };
+    assert_eq!(world.effects, [deleted, gone(1), gone(2)]);
     assert_eq!(world.run(delete), Err(Refusal::PostNotFound));
     assert_eq!(world.rows.totals().posts, 0);
     assert_eq!(world.facts().post(id), None);
@@ -260,7 +263,7 @@ fn keys_are_kept_for_a_day_and_swept_afterwards() {
     for n in 100..110 {
         world.apply(post(0, "x"), key(n));
     }
-    let first = world.rows.first_name(feed::NameTable::Idempotency, &[]).unwrap();
+    let first = world.rows.first_name(rows::NameTable::Idempotency, &[]).unwrap();
     let oldest = u32::from_be_bytes(first[..4].try_into().unwrap());
     assert_eq!(oldest, (world.now_ms / DAY_MS) as u32, "only today's keys are left");
 }
@@ -300,8 +303,8 @@ fn entries_survive_their_bytes() {
         Command::ForgetSample { sample: SampleId(u64::MAX >> 1) },
     ] {
         let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
-        let entry = Entry { stamp: Stamp(9), idempotency, command };
-        let bytes = postcard::to_stdvec(&entry).unwrap();
-        assert_eq!(postcard::from_bytes::<Entry>(&bytes).unwrap(), entry);
+        let request = Request { idempotency, command };
+        let bytes = postcard::to_stdvec(&request).unwrap();
+        assert_eq!(postcard::from_bytes::<Request>(&bytes).unwrap(), request);
     }
 }

@@ -5,14 +5,14 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use feed::memory::MemoryRows;
 use feed::{
-    Command, Done, Effect, Entry, Facts, Label, NameTable, Refusal, RowsMut as _, Sample,
-    SampleBits, SampleId, SampleSet, SampleSetId, SetName, Span, Stamp, Txn, apply, limits,
-    records::encode,
+    Command, Done, Effect, Entry, Facts, Label, Refusal, Sample, SampleBits, SampleId, SampleSet,
+    SampleSetId, SetName, Txn, apply, limits,
 };
 use proptest::prelude::*;
+use rows::{NameTable, RowsMut as _, Span, Stamp, encode};
 use support::World;
+use testkit::MemoryRows;
 
 fn set(name: &str) -> SetName {
     SetName::parse(name).unwrap()
@@ -119,17 +119,17 @@ fn there_are_so_many_sets_and_an_empty_one_makes_room() {
 }
 
 /// What the facts hold, found the way a node finds it when it opens.
-fn held<R: feed::Rows>(facts: Facts<'_, R>) -> BTreeMap<SampleId, (String, String)> {
-    let ids = facts.sample_sets().flat_map(|set| {
-        let ids = facts.samples_of(set.id, Span::ALL);
-        assert_eq!(ids.len(), set.samples as usize);
-        ids
+fn held<R: rows::Rows>(facts: Facts<'_, R>) -> BTreeMap<SampleId, (String, String)> {
+    let mut held = BTreeMap::new();
+    facts.each_sample(|id, sample| {
+        assert_eq!(facts.sample(id).as_ref(), Some(&sample));
+        held.insert(id, (sample.set.as_str().to_owned(), sample.label.as_str().to_owned()));
     });
-    let shown = |id| {
-        let sample = facts.sample(id).unwrap();
-        (id, (sample.set.as_str().to_owned(), sample.label.as_str().to_owned()))
-    };
-    ids.map(shown).collect()
+    for set in facts.sample_sets() {
+        let ids = facts.samples_of(set.id, Span::ALL);
+        assert!(ids.len() == set.samples as usize && ids.iter().all(|id| held.contains_key(id)));
+    }
+    held
 }
 
 proptest! {

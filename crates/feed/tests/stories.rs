@@ -3,14 +3,15 @@
 
 mod support;
 
-use feed::memory::MemoryRows;
 use feed::stories::{Told, gather};
 use feed::{
-    Command, Cursor, Done, Effect, Entry, Facts, Outcome, Page, PageOf, Refusal, Rows, RowsMut,
-    Span, Story, StoryId, Totals, Txn, UserId, apply, limits,
+    Command, Cursor, Done, Effect, Entry, Facts, Outcome, Page, PageOf, Refusal, Story, StoryId,
+    Txn, UserId, apply, limits,
 };
 use proptest::prelude::*;
+use rows::{Rows, RowsMut, Span, Totals};
 use support::{DAY_MS, World, befriend, id, register, unfriend, view};
+use testkit::MemoryRows;
 
 /// Ada (0) and Bob (1) are friends, Cy (2) is nobody's.
 fn friends() -> World {

@@ -3,7 +3,7 @@
 //! **Invariant:** a list of neighbours is sorted by distance, then by id, and has at most K of them.
 
 use crate::bits::BITS;
-use crate::samples::Label;
+use crate::labels::Label;
 
 /// Distances that are looked at together: if none is near enough, none is looked at alone.
 pub(crate) const STRIDE: usize = 32;

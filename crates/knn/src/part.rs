@@ -3,28 +3,47 @@
 //! **Invariant:** the last block has the lanes of positions that exist; lanes behind them may hold
 //! anything and are never told. No id is outside `low..=high`.
 
+use std::mem::size_of;
+
 use crate::bits::Bits;
-use crate::samples::Label;
+use crate::labels::Label;
+use crate::meter::{Counted, Meter};
 use crate::scan::{Block, Chunk, LANES};
 
+/// A part may have room for so many more samples than an eighth of those it has.
+const SPARE: usize = 128;
+
 /// Vectors, ids and labels, side by side.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Part {
     blocks: Vec<Block>,
     ids: Vec<u64>,
     labels: Vec<Label>,
     low: u64,
     high: u64,
+    counted: Counted,
 }
 
-impl Default for Part {
-    fn default() -> Self {
-        let (blocks, ids, labels) = (Vec::new(), Vec::new(), Vec::new());
-        Self { blocks, ids, labels, low: u64::MAX, high: 0 }
+/// With room for the samples that a change may add.
+impl Clone for Part {
+    fn clone(&self) -> Self {
+        let mut part = Self::new(self.counted.meter());
+        part.reserve(self.ids.len());
+        part.blocks.extend_from_slice(&self.blocks);
+        part.ids.extend_from_slice(&self.ids);
+        part.labels.extend_from_slice(&self.labels);
+        (part.low, part.high) = (self.low, self.high);
+        part
     }
 }
 
 impl Part {
+    /// Without samples.
+    pub(crate) fn new(meter: &Meter) -> Self {
+        let (blocks, ids, labels) = (Vec::new(), Vec::new(), Vec::new());
+        Self { blocks, ids, labels, low: u64::MAX, high: 0, counted: Counted::new(meter) }
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.ids.len() >= Chunk::SAMPLES
     }
@@ -40,6 +59,9 @@ impl Part {
 
     pub(crate) fn push(&mut self, id: u64, label: Label, bits: &Bits) {
         let (block, lane) = (self.ids.len() / LANES, self.ids.len() % LANES);
+        if self.ids.len() == self.ids.capacity() {
+            self.reserve(self.ids.len() + 1);
+        }
         if block == self.blocks.len() {
             self.blocks.push(Block::default());
         }
@@ -69,7 +91,17 @@ impl Part {
         self.block(at / LANES).put(at % LANES, &moved);
         self.blocks.truncate(last.div_ceil(LANES));
         self.ids.swap_remove(at);
-        self.labels.swap_remove(at)
+        let label = self.labels.swap_remove(at);
+        self.shrink();
+        label
+    }
+
+    /// The label and vector at a position that exists.
+    pub(crate) fn sample(&self, at: usize) -> (Label, Bits) {
+        let (Some(label), Some(block)) = (self.labels.get(at), self.blocks.get(at / LANES)) else {
+            unreachable!("a position that was found")
+        };
+        (*label, block.take(at % LANES))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Label, Bits)> {
@@ -82,10 +114,43 @@ impl Part {
         Chunk { blocks: &self.blocks, ids: &self.ids, labels: &self.labels }
     }
 
+    /// Makes room for `len` samples and a few more. Lists that double would have room for twice as many.
+    fn reserve(&mut self, len: usize) {
+        let room = roomy(len);
+        self.blocks.reserve_exact((room / LANES).saturating_sub(self.blocks.len()));
+        self.ids.reserve_exact(room.saturating_sub(self.ids.len()));
+        self.labels.reserve_exact(room.saturating_sub(self.labels.len()));
+        self.count();
+    }
+
+    /// Gives memory back if much of it is free.
+    fn shrink(&mut self) {
+        let len = self.ids.len();
+        if self.ids.capacity() > len + len / 8 + SPARE {
+            let room = roomy(len);
+            self.blocks.shrink_to(room / LANES);
+            self.ids.shrink_to(room);
+            self.labels.shrink_to(room);
+            self.count();
+        }
+    }
+
+    fn count(&mut self) {
+        let lists = self.blocks.capacity() * size_of::<Block>()
+            + self.ids.capacity() * size_of::<u64>()
+            + self.labels.capacity() * size_of::<Label>();
+        self.counted.set(size_of::<Self>() + lists);
+    }
+
     fn block(&mut self, index: usize) -> &mut Block {
         let Some(block) = self.blocks.get_mut(index) else {
             unreachable!("there is a block for every eight positions")
         };
         block
     }
+}
+
+/// How many samples to have room for if there are `len`: whole blocks, at most those of a full part.
+fn roomy(len: usize) -> usize {
+    (len + len / 8).next_multiple_of(LANES).min(Chunk::SAMPLES.max(len.next_multiple_of(LANES)))
 }

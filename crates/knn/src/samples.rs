@@ -7,34 +7,28 @@
 //! **Invariant:** two parts next to each other hold more than half of what fits into one, so there are
 //! few of them whatever was removed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::bits::Bits;
+use crate::labels::{Label, Labels};
+use crate::meter::Meter;
 use crate::nearest::{K, Neighbour};
 use crate::part::Part;
 use crate::scan::{InstructionSet, Scan, Unavailable};
 
-/// A label: a place in the table of names of the [`Samples`] that gave it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Label(u32);
+/// Bytes that a sample takes at most: 140, and what its part has free.
+pub const SAMPLE_BYTES: usize = 176;
+/// Bytes that [`Samples`] take at most beside that, and beside their labels.
+pub const SET_BYTES: usize = 24 << 10;
 
 /// Labelled vectors. A clone shares the vectors, and copies the names of the labels.
 #[derive(Clone, Debug)]
 pub struct Samples {
     parts: Vec<Arc<Part>>,
     len: usize,
-    names: Vec<Named>,
-    by_name: BTreeMap<Box<str>, Label>,
-    /// Places in `names` of labels that no sample has.
-    free: Vec<Label>,
+    labels: Labels,
+    meter: Meter,
     scan: Scan,
-}
-
-#[derive(Clone, Debug)]
-struct Named {
-    name: Box<str>,
-    count: usize,
 }
 
 impl Default for Samples {
@@ -47,14 +41,14 @@ impl Samples {
     /// No samples yet. They will be scanned with the best instructions of this processor.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            parts: Vec::new(),
-            len: 0,
-            names: Vec::new(),
-            by_name: BTreeMap::new(),
-            free: Vec::new(),
-            scan: Scan::best(),
-        }
+        Self::counted_by(&Meter::default())
+    }
+
+    /// The same, and `meter` counts what they hold.
+    #[must_use]
+    pub fn counted_by(meter: &Meter) -> Self {
+        let (parts, labels) = (Vec::new(), Labels::new(meter));
+        Self { parts, len: 0, labels, meter: meter.clone(), scan: Scan::best() }
     }
 
     /// Scans with these instructions from now on. The answers are the same.
@@ -89,11 +83,10 @@ impl Samples {
     /// # Panics
     /// If there are 2^32 different labels.
     pub fn push(&mut self, id: u64, name: &str, bits: &Bits) {
-        let label = self.intern(name);
-        self.named(label).count += 1;
+        let label = self.labels.add(name);
         self.len += 1;
         if self.parts.last().is_none_or(|part| part.is_full()) {
-            self.parts.push(Arc::default());
+            self.parts.push(Arc::new(Part::new(&self.meter)));
         }
         let Some(part) = self.parts.last_mut() else { unreachable!("one was pushed") };
         Arc::make_mut(part).push(id, label, bits);
@@ -102,9 +95,7 @@ impl Samples {
     /// Removes the sample with this id; `false` if there is none. Finding it is cheapest if ids were
     /// given in rising order.
     pub fn remove(&mut self, id: u64) -> bool {
-        let found = self.parts.iter().enumerate();
-        let mut found = found.filter_map(|(at, part)| Some((at, part.position(id)?)));
-        let Some((at, position)) = found.next() else { return false };
+        let Some((at, position)) = self.position(id) else { return false };
         let label = self.part(at).remove(position);
         self.len -= 1;
         if self.part(at).is_empty() {
@@ -114,8 +105,15 @@ impl Samples {
         if let Some(before) = at.checked_sub(1) {
             self.merge(before);
         }
-        self.release(label);
+        self.labels.release(label);
         true
+    }
+
+    /// The label and vector of the sample with this id. As expensive as [`Samples::remove`].
+    #[must_use]
+    pub fn sample(&self, id: u64) -> Option<(Label, Bits)> {
+        let (at, position) = self.position(id)?;
+        self.parts.get(at).map(|part| part.sample(position))
     }
 
     /// Every sample: its id, label and vector, in no promised order.
@@ -129,16 +127,15 @@ impl Samples {
     /// If other samples gave the label.
     #[must_use]
     pub fn name(&self, label: Label) -> &str {
-        let Some(named) = self.names.get(label.0 as usize) else {
+        let Some(name) = self.labels.name(label) else {
             unreachable!("a label is of the samples that gave it")
         };
-        &named.name
+        name
     }
 
     /// The names in use with the number of their samples, in the order of the names.
     pub fn counts(&self) -> impl Iterator<Item = (&str, usize)> {
-        let named = self.by_name.values().filter_map(|label| self.names.get(label.0 as usize));
-        named.map(|named| (&*named.name, named.count))
+        self.labels.counts()
     }
 
     /// Puts the `k` samples nearest to `query` into `out`, nearest first, those of the same distance
@@ -172,44 +169,10 @@ impl Samples {
         }
     }
 
-    fn intern(&mut self, name: &str) -> Label {
-        if let Some(label) = self.by_name.get(name) {
-            return *label;
-        }
-        let named = Named { name: name.into(), count: 0 };
-        let label = match self.free.pop() {
-            Some(label) => {
-                *self.named(label) = named;
-                label
-            }
-            None => {
-                let Ok(place) = u32::try_from(self.names.len()) else {
-                    unreachable!("as many names do not fit into memory")
-                };
-                self.names.push(named);
-                Label(place)
-            }
-        };
-        self.by_name.insert(name.into(), label);
-        label
-    }
-
-    /// One sample fewer has the label.
-    fn release(&mut self, label: Label) {
-        let named = self.named(label);
-        named.count -= 1;
-        if named.count == 0 {
-            let name = std::mem::take(&mut named.name);
-            self.by_name.remove(&name);
-            self.free.push(label);
-        }
-    }
-
-    fn named(&mut self, label: Label) -> &mut Named {
-        let Some(named) = self.names.get_mut(label.0 as usize) else {
-            unreachable!("a label has a place")
-        };
-        named
+    /// The part that has the sample with this id, and where in it.
+    fn position(&self, id: u64) -> Option<(usize, usize)> {
+        let mut parts = self.parts.iter().enumerate();
+        parts.find_map(|(at, part)| Some((at, part.position(id)?)))
     }
 
     fn part(&mut self, at: usize) -> &mut Part {

@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 
+use crate::labels::Label;
 use crate::nearest::Neighbour;
-use crate::samples::{Label, Samples};
+use crate::samples::Samples;
 
 /// What one label got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

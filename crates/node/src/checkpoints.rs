@@ -13,9 +13,9 @@ use crate::metrics::Metrics;
 use crate::threads::spawn;
 
 /// Work after which a checkpoint is due even if the overlay is small, in the unit of
-/// [`feed::Cost::work`]: bounds the replay at the next start to about a second. 1.5 million small
+/// [`rows::Cost::work`]: bounds the replay at the next start to about a second. 1.5 million small
 /// commands, or 730 MiB of values written again.
-pub(crate) const WORK_MAX: usize = 1_500_000 * feed::cost::WORK_PER_ROW;
+pub(crate) const WORK_MAX: usize = 1_500_000 * rows::WORK_PER_ROW;
 /// An idle server takes a checkpoint of what it has after this long.
 const IDLE: Duration = Duration::from_secs(30);
 

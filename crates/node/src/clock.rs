@@ -57,6 +57,11 @@ impl Time {
         }
     }
 
+    /// The latest time that anybody was told, without a look at the clock.
+    pub(crate) fn last_ms(&self) -> u64 {
+        self.highest_ms.load(Ordering::Acquire)
+    }
+
     /// A stamp of this time was given out; the sequence of stamps may run ahead of the clock.
     pub(crate) fn at_least(&self, ms: u64) {
         if self.highest_ms.load(Ordering::Acquire) < ms {

@@ -5,31 +5,16 @@
 
 use std::time::Duration;
 
-use feed::keys::KeyOps;
 use feed::{Reply, Request};
+use kv::KeyOps;
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
 
-use crate::applier::Answer;
-use crate::keys::{KeyReplies, ReadAt};
+use crate::submission::{Answer, Changes, KeyReplies, ReadAt, Submission};
 
 /// Bytes of operations on keys that may be under way.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
-
-/// What one caller wants changed.
-pub(crate) enum Changes {
-    /// Commands, applied in order.
-    Requests(SmallVec<[Request; 1]>),
-    /// Operations on keys, applied in order, and reads between them.
-    Keys { ops: KeyOps, reads: Vec<ReadAt> },
-}
-
-/// Changes of one caller, and how to answer.
-pub(crate) struct Submission<T = Ticket> {
-    pub(crate) changes: Changes,
-    pub(crate) ticket: T,
-}
 
 /// Who waits for an answer.
 pub(crate) struct Ticket {
@@ -72,7 +57,7 @@ impl Ticket {
     }
 }
 
-impl Submission {
+impl Submission<Ticket> {
     /// Commands, and where their replies come.
     pub(crate) fn of_requests(
         requests: SmallVec<[Request; 1]>,
@@ -131,7 +116,7 @@ pub(crate) struct Inbox {
 
 #[derive(Default)]
 struct State {
-    waiting: Vec<Submission>,
+    waiting: Vec<Submission<Ticket>>,
     /// Of everything that is not answered.
     under_way: Size,
     closed: bool,
@@ -149,7 +134,10 @@ impl Inbox {
     }
 
     /// Puts a submission in line. One larger than the whole inbox is taken when nothing is under way.
-    pub(crate) fn put(&self, submission: Submission) -> Result<(), (SubmitError, Box<Submission>)> {
+    pub(crate) fn put(
+        &self,
+        submission: Submission<Ticket>,
+    ) -> Result<(), (SubmitError, Box<Submission<Ticket>>)> {
         let mut state = self.state.lock();
         if state.closed {
             return Err((SubmitError::Stopped, Box::new(submission)));
@@ -171,7 +159,10 @@ impl Inbox {
     }
 
     /// As [`Inbox::put`], but waits for room.
-    pub(crate) async fn put_waiting(&self, submission: Submission) -> Result<(), SubmitError> {
+    pub(crate) async fn put_waiting(
+        &self,
+        submission: Submission<Ticket>,
+    ) -> Result<(), SubmitError> {
         let mut submission = submission;
         loop {
             let room = self.room.notified();
@@ -185,7 +176,7 @@ impl Inbox {
     }
 
     /// Moves everything that waits to `out`; waits up to `patience` for the first.
-    pub(crate) fn take(&self, out: &mut Vec<Submission>, patience: Duration) -> Taken {
+    pub(crate) fn take(&self, out: &mut Vec<Submission<Ticket>>, patience: Duration) -> Taken {
         let mut state = self.state.lock();
         if state.waiting.is_empty() && !state.closed {
             self.filled.wait_for(&mut state, patience);

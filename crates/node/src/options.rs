@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use feed::limits::CHANGE_BYTES_MAX;
+use rows::CHANGE_BYTES_MAX;
 
 use crate::applier::KEY_OPS_BYTES_MAX;
 use crate::clock::Clock;
@@ -28,6 +28,9 @@ pub const FIXED_MEMORY: usize =
 /// Rows of keys that answers keep until they are sent.
 pub(crate) const ANSWER_BYTES: usize = 32 * MIB;
 
+/// Least memory for samples: with the built-in digits alone.
+pub const SAMPLE_MEMORY_MIN: usize = 3 * crate::samples::SETS_BYTES;
+
 /// How a node is set up. Sizes are bytes of memory.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
@@ -41,6 +44,9 @@ pub struct NodeOptions {
     pub post_memory: usize,
     /// Budget of keys of buckets; beyond it those not read lately are dropped and come from the disk.
     pub bucket_memory: usize,
+    /// Memory for samples of the recognizer, at least [`SAMPLE_MEMORY_MIN`]. A third is for the samples
+    /// themselves, the rest for what snapshots hold of earlier states.
+    pub sample_memory: usize,
     /// Cache of the store.
     pub store_cache: usize,
     /// Changes held before a checkpoint takes them to the store; up to four times as much while one
@@ -56,7 +62,7 @@ pub struct NodeOptions {
 }
 
 impl NodeOptions {
-    /// Durable always, within budgets of 1,056 MiB, 192 MiB more while checkpoints lag, and
+    /// Durable always, within budgets of 1,184 MiB, 192 MiB more while checkpoints lag, and
     /// [`FIXED_MEMORY`].
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
@@ -66,6 +72,7 @@ impl NodeOptions {
             timeline_memory: 512 * MIB,
             post_memory: 160 * MIB,
             bucket_memory: 256 * MIB,
+            sample_memory: 128 * MIB,
             store_cache: 64 * MIB,
             overlay_memory: 64 * MIB,
             queue_commands_max: 16_384,

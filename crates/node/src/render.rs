@@ -10,12 +10,13 @@ use jiff::Timestamp;
 /// How a person is shown.
 pub(crate) type Person = Arc<(Handle, Name)>;
 
-/// Appends `post` as a JSON object; `None`, with an unfinished object in `out`, if `person` does
-/// not know somebody in it. Of constant length for posts of equal text by one author: ids have 18
-/// or 19 digits for decades, times always three decimals.
+/// Appends `post`, which replies to `parent` if that still exists, as a JSON object; `None`, with an unfinished object in `out`, if `person` does
+/// not know somebody in it. Of constant length for posts of equal text by one author that reply to none:
+/// ids have 18 or 19 digits for decades, times always three decimals.
 pub(crate) fn post(
     id: PostId,
     post: &Post,
+    parent: Option<PostId>,
     person: impl Fn(UserId) -> Option<Person>,
     out: &mut Vec<u8>,
 ) -> Option<()> {
@@ -30,7 +31,25 @@ pub(crate) fn post(
     string(post.text.as_str(), out);
     out.extend_from_slice(b",\"created_at\":\"");
     time(id.unix_ms(), out);
-    out.extend_from_slice(b"\",\"reply_to\":");
+    out.extend_from_slice(b"\",\"edited_at\":");
+    match post.edited {
+        Some(edited) => {
+            out.push(b'"');
+            time(edited.unix_ms(), out);
+            out.push(b'"');
+        }
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(b",\"in_reply_to_id\":");
+    match parent {
+        Some(parent) => {
+            out.push(b'"');
+            number(parent.0, out);
+            out.push(b'"');
+        }
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(b",\"reply_to\":");
     match post.reply_to {
         Some(user) => mentioned(user, &person(user)?.0, out),
         None => out.extend_from_slice(b"null"),

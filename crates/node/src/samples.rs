@@ -1,23 +1,70 @@
-//! The recogniser's samples in memory: a view of the facts, and the digits that every server has.
+//! The recognizer's samples in memory: a view of the facts, and the digits that every server has.
 //!
 //! A reader takes a snapshot of a set, which costs a count under a lock held for a moment, and searches it
 //! without any lock for as long as it likes. A change under way therefore waits for no reader; if a
 //! snapshot is held meanwhile, it copies a part of at most 4,096 samples (0.6 MB) first, and that is what
-//! a reader may wait for. A sample takes 140 bytes, so the limits bound all of it.
+//! a reader may wait for.
+//!
+//! **Invariant:** all of it, with what snapshots hold, takes at most the memory for samples. A third of that
+//! is for the samples: the sequencer lets nobody teach more. A snapshot is given only while all takes at most
+//! two thirds, and what exists then can be copied once more before all snapshots share nothing with it.
 
 use std::sync::Arc;
 
-use feed::{Effect, Facts, Label, Rows, Sample, SampleId, SampleSetId, SetName, Span};
-use knn::{Bits, Samples};
+use feed::limits::{SAMPLE_SETS_MAX, SET_LABELS_MAX};
+use feed::{Effect, Facts, Label, Sample, SampleId, SampleSetId, SetName};
+use knn::{Bits, LABEL_BYTES, LABEL_PLACE_BYTES, Meter, SAMPLE_BYTES, SET_BYTES, Samples};
 use parking_lot::RwLock;
+use rows::Rows;
 
-use crate::node::Node;
+/// What all sets take at most beside the samples that were taught: the built-in digits, and what each set
+/// has free.
+pub(crate) const SETS_BYTES: usize = 5 << 20;
+/// What a sample takes at most: its label may be new.
+pub(crate) const TAUGHT_BYTES: usize = SAMPLE_BYTES + LABEL_BYTES;
+
+const _: () = {
+    let set = SET_BYTES + SET_LABELS_MAX as usize * LABEL_PLACE_BYTES;
+    let digits = 2_339 * SAMPLE_BYTES + 10 * LABEL_BYTES;
+    assert!((SAMPLE_SETS_MAX + 1) * set + digits <= SETS_BYTES);
+};
+
+/// Bytes that the samples that were taught may take together, out of so much memory for all.
+pub(crate) fn taught_bytes_max(sample_memory: usize) -> usize {
+    (sample_memory / 3).saturating_sub(SETS_BYTES)
+}
+
+/// Memory for samples with which `taught` bytes fit.
+pub(crate) fn memory_for(taught: usize) -> usize {
+    3 * (taught + SETS_BYTES)
+}
+
+/// Bytes that the samples that were taught take at most, [`SETS_BYTES`] not counted. Reads a row or two of
+/// each set.
+pub(crate) fn taught_bytes<R: Rows + ?Sized>(facts: Facts<'_, R>) -> usize {
+    let of_set = |set: feed::SampleSet| {
+        set.samples as usize * SAMPLE_BYTES + set.labels as usize * LABEL_BYTES
+    };
+    facts.sample_sets().map(of_set).sum()
+}
+
+/// Snapshots that are in use hold all the memory for samples that they may: there is some again when one of
+/// them is dropped.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("searches of samples that have changed since hold too much memory")]
+pub struct TooManySnapshots;
 
 /// Changes made under one lock: one copy serves them all, and a reader waits for no more of them.
 const PIECE: usize = 64;
 
 /// Every set there is. The writer changes it.
-pub(crate) struct SampleSets(RwLock<Vec<Set>>);
+pub(crate) struct SampleSets {
+    sets: RwLock<Vec<Set>>,
+    /// Counts what all sets hold, and all snapshots of them.
+    meter: Meter,
+    /// Above this no snapshot is given.
+    snapshot_bytes_max: usize,
+}
 
 struct Set {
     name: SetName,
@@ -32,19 +79,20 @@ enum Change {
 }
 
 impl SampleSets {
-    /// What the facts hold. Blocks.
-    pub(crate) fn load<R: Rows + ?Sized>(facts: Facts<'_, R>) -> Self {
-        let samples = Arc::new(knn::digits());
+    /// What the facts hold, which [`taught_bytes_max`] bounds. Blocks.
+    pub(crate) fn load<R: Rows + ?Sized>(facts: Facts<'_, R>, sample_memory: usize) -> Self {
+        let meter = Meter::default();
+        let mut samples = Samples::counted_by(&meter);
+        let digits = knn::digits();
+        digits.iter().for_each(|(id, label, bits)| samples.push(id, digits.name(label), &bits));
+        let samples = Arc::new(samples);
         let mut sets = vec![Set { name: SetName::digits(), id: None, samples }];
-        for set in facts.sample_sets() {
-            for id in facts.samples_of(set.id, Span::ALL) {
-                let Some(sample) = facts.sample(id) else {
-                    unreachable!("a sample of a set stands")
-                };
-                Change::Add(set.id, id, Box::new(sample)).apply(&mut sets);
-            }
-        }
-        Self(RwLock::new(sets))
+        facts.each_sample(|id, sample| {
+            let set = set_named(&mut sets, &sample.set, &meter);
+            set.id = set.id.or_else(|| facts.sample_set(&sample.set).map(|known| known.id));
+            set.push(id, &sample);
+        });
+        Self { sets: RwLock::new(sets), meter, snapshot_bytes_max: sample_memory / 3 * 2 }
     }
 
     /// Takes in what a group of commands did. Writer only; the facts hold it already.
@@ -53,10 +101,53 @@ impl SampleSets {
             let changes: Vec<_> =
                 piece.iter().filter_map(|effect| Change::of(facts, effect)).collect();
             if !changes.is_empty() {
-                let mut sets = self.0.write();
-                changes.into_iter().for_each(|change| change.apply(&mut sets));
+                let mut sets = self.sets.write();
+                changes.into_iter().for_each(|change| change.apply(&mut sets, &self.meter));
             }
         }
+    }
+
+    /// Bytes that all of it takes, with what snapshots hold.
+    pub(crate) fn bytes(&self) -> usize {
+        self.meter.bytes()
+    }
+
+    /// The samples of a set as they are now, if it exists: a snapshot, which never changes. Waits for no
+    /// more than some samples being put in.
+    pub(crate) fn get(&self, name: &SetName) -> Result<Option<Arc<Samples>>, TooManySnapshots> {
+        self.share(|sets| {
+            sets.iter().find(|known| known.name == *name).map(|set| Arc::clone(&set.samples))
+        })
+    }
+
+    /// All sets, by name, as [`SampleSets::get`] gives them.
+    pub(crate) fn all(&self) -> Result<Vec<(SetName, Arc<Samples>)>, TooManySnapshots> {
+        let shared = |set: &Set| (set.name.clone(), Arc::clone(&set.samples));
+        let mut sets: Vec<_> = self.share(|sets| sets.iter().map(shared).collect())?;
+        sets.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        Ok(sets)
+    }
+
+    /// A built-in sample.
+    pub(crate) fn built_in(&self, id: SampleId) -> Option<Sample> {
+        let set = SetName::digits();
+        let sets = self.sets.read();
+        let digits = &sets.iter().find(|known| known.name == set)?.samples;
+        let (label, bits) = digits.sample(id.0)?;
+        let Ok(label) = Label::parse(digits.name(label)) else {
+            unreachable!("the labels of the digits are digits")
+        };
+        Some(Sample { set, label, bits: bits.to_bytes().into() })
+    }
+
+    /// What `read` makes of the sets, which may share them: they do not change meanwhile.
+    fn share<T>(&self, read: impl FnOnce(&[Set]) -> T) -> Result<T, TooManySnapshots> {
+        let sets = self.sets.read();
+        // Only the writer, which waits, adds to it.
+        if self.meter.bytes() > self.snapshot_bytes_max {
+            return Err(TooManySnapshots);
+        }
+        Ok(read(&sets))
     }
 }
 
@@ -72,19 +163,12 @@ impl Change {
         }
     }
 
-    fn apply(self, sets: &mut Vec<Set>) {
+    fn apply(self, sets: &mut Vec<Set>, meter: &Meter) {
         match self {
             Self::Add(id, sample, taught) => {
-                let at = sets.iter().position(|set| set.name == taught.set);
-                let at = at.unwrap_or_else(|| {
-                    let (name, samples) = (taught.set.clone(), Arc::default());
-                    sets.push(Set { name, id: None, samples });
-                    sets.len() - 1
-                });
-                let Some(set) = sets.get_mut(at) else { unreachable!("found or pushed") };
+                let set = set_named(sets, &taught.set, meter);
                 set.id = Some(id);
-                let bits = Bits::from_bytes(&taught.bits.into());
-                Arc::make_mut(&mut set.samples).push(sample.0, taught.label.as_str(), &bits);
+                set.push(sample, &taught);
             }
             Self::Remove(id, sample) => {
                 if let Some(set) = sets.iter_mut().find(|set| set.id == Some(id)) {
@@ -96,37 +180,20 @@ impl Change {
     }
 }
 
-impl Node {
-    /// The samples of a set as they stand now: a snapshot, which never changes. Waits for no more than
-    /// some samples being put in.
-    #[must_use]
-    pub fn samples(&self, set: &SetName) -> Option<Arc<Samples>> {
-        let sets = self.shared.samples.0.read();
-        sets.iter().find(|known| known.name == *set).map(|set| Arc::clone(&set.samples))
+impl Set {
+    fn push(&mut self, id: SampleId, sample: &Sample) {
+        let bits = Bits::from_bytes(&sample.bits.into());
+        Arc::make_mut(&mut self.samples).push(id.0, sample.label.as_str(), &bits);
     }
+}
 
-    /// All sets, by name, as [`Node::samples`] gives them.
-    #[must_use]
-    pub fn sample_sets(&self) -> Vec<(SetName, Arc<Samples>)> {
-        let sets = self.shared.samples.0.read();
-        let shared = |set: &Set| (set.name.clone(), Arc::clone(&set.samples));
-        let mut sets: Vec<_> = sets.iter().map(shared).collect();
-        sets.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        sets
-    }
-
-    /// A sample that was taught or is built in. May block.
-    #[must_use]
-    pub fn sample(&self, id: SampleId) -> Option<Sample> {
-        if !id.is_built_in() {
-            return self.facts().sample(id);
-        }
-        let set = SetName::digits();
-        let digits = self.samples(&set)?;
-        let (_, label, bits) = digits.iter().find(|sample| sample.0 == id.0)?;
-        let Ok(label) = Label::parse(digits.name(label)) else {
-            unreachable!("the labels of the digits are digits")
-        };
-        Some(Sample { set, label, bits: bits.to_bytes().into() })
-    }
+/// The set of this name, a new one if there is none.
+fn set_named<'a>(sets: &'a mut Vec<Set>, name: &SetName, meter: &Meter) -> &'a mut Set {
+    let at = sets.iter().position(|set| set.name == *name).unwrap_or_else(|| {
+        let samples = Arc::new(Samples::counted_by(meter));
+        sets.push(Set { name: name.clone(), id: None, samples });
+        sets.len() - 1
+    });
+    let Some(set) = sets.get_mut(at) else { unreachable!("found or pushed") };
+    set
 }

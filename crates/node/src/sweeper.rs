@@ -10,11 +10,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use feed::limits::{STORY_ROWS, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX};
-use feed::{Command, Done, Facts, Request, Rows as _, Span};
+use feed::{Command, Done, Facts, Request};
+use rows::{Rows as _, Span};
 use smallvec::smallvec;
 
-use crate::inbox::Submission;
-use crate::node::Shared;
+use crate::shared::Shared;
+use crate::submission::Submission;
 
 /// How often it looks.
 const PACE: Duration = Duration::from_millis(250);

@@ -18,8 +18,9 @@ use crate::checkpoints::Checkpoints;
 use crate::fatal::DiskError;
 use crate::inbox::{Size, Taken, Ticket};
 use crate::metrics::Metrics;
-use crate::node::Shared;
 use crate::options::Durability;
+use crate::shared::Shared;
+use crate::submission::Answer;
 
 /// How long the writer sleeps at most before it looks whether a checkpoint is due.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -136,7 +137,7 @@ impl Writer {
         }
     }
 
-    fn answer(&self, answers: Vec<(Ticket, crate::applier::Answer)>) {
+    fn answer(&self, answers: Vec<(Ticket, Answer)>) {
         let mut answered = Size::default();
         answers.iter().for_each(|(ticket, _)| answered += ticket.size());
         // First, so that whoever is answered finds room for the next change.

@@ -2,6 +2,7 @@
 //! restarted or written in between.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use feed::{
@@ -18,6 +19,8 @@ enum Step {
     Post(u32, Option<u32>),
     /// Many posts in a row, so that rings overflow.
     Burst(u32, usize),
+    Reply(u32, usize),
+    Edit(usize),
     Delete(usize),
     Rename(u32),
     Read(u32, Page),
@@ -32,6 +35,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(user, other, on)| Step::Follow(user, other, on)),
         6 => (user.clone(), prop::option::of(user.clone())).prop_map(|(a, to)| Step::Post(a, to)),
         1 => (user.clone(), 1usize..70).prop_map(|(author, posts)| Step::Burst(author, posts)),
+        3 => (user.clone(), 0usize..10_000).prop_map(|(author, at)| Step::Reply(author, at)),
+        1 => (0usize..10_000).prop_map(Step::Edit),
         2 => (0usize..10_000).prop_map(Step::Delete),
         1 => user.clone().prop_map(Step::Rename),
         6 => (user.clone(), 1usize..=100)
@@ -47,6 +52,9 @@ fn step() -> impl Strategy<Value = Step> {
 struct Model {
     follows: Vec<(u32, u32)>,
     posts: Vec<(PostId, u32, Option<u32>)>,
+    /// What a post replied to, which may be gone.
+    parents: BTreeMap<PostId, PostId>,
+    edits: BTreeMap<PostId, String>,
     names: Vec<u32>,
 }
 
@@ -149,13 +157,25 @@ impl Subject {
             }
             Step::Post(author, to) => self.post(author, to),
             Step::Burst(author, posts) => (0..posts).for_each(|_| self.post(author, None)),
+            Step::Reply(author, at) => self.reply(author, at),
+            Step::Edit(at) => {
+                if let Some((post, author, _)) = self.picked(at) {
+                    let text = format!("edit {}", self.model.edits.len());
+                    let edit = Command::EditPost { post, text: PostText::parse(&text).unwrap() };
+                    assert_eq!(self.submit(edit), Ok(Done::PostEdited));
+                    self.model.edits.insert(post, text);
+                    self.check_thread(post);
+                    self.check(author, &newest(100));
+                }
+            }
             Step::Delete(at) => {
-                if !self.model.posts.is_empty() {
-                    let at = at % self.model.posts.len();
-                    let (post, author, _) = self.model.posts.remove(at);
+                if let Some((post, author, _)) = self.picked(at) {
+                    self.model.posts.retain(|(id, _, _)| *id != post);
                     assert_eq!(self.submit(Command::DeletePost { post }), Ok(Done::Deleted));
                     assert!(!self.node().post(post, &mut Vec::new()), "a deleted post is gone");
                     self.check(author, &newest(100));
+                    let replies: Vec<PostId> = self.replies(post).collect();
+                    replies.into_iter().for_each(|reply| self.check_thread(reply));
                 }
             }
             Step::Rename(user) => self.rename(user),
@@ -172,6 +192,67 @@ impl Subject {
                 self.node.take().unwrap().close();
                 self.node = Some(Node::open(&self.options).unwrap());
             }
+        }
+    }
+
+    fn picked(&self, at: usize) -> Option<(PostId, u32, Option<u32>)> {
+        self.model.posts.get(at % self.model.posts.len().max(1)).copied()
+    }
+
+    fn reply(&mut self, author: u32, at: usize) {
+        let Some((parent, replied, _)) = self.picked(at) else { return };
+        let text = PostText::parse("a reply").unwrap();
+        let command = Command::Reply { author: id(author), text, parent };
+        let Ok(Done::Posted(post)) = self.submit(command) else { panic!("a reply is accepted") };
+        self.model.posts.push((post, author, Some(replied)));
+        self.model.parents.insert(post, parent);
+        assert_eq!(self.read(author, &newest(1)).items, [post], "one's own post is there at once");
+        self.check_thread(parent);
+        self.check_thread(post);
+    }
+
+    fn exists(&self, post: PostId) -> bool {
+        self.model.posts.iter().any(|(id, _, _)| *id == post)
+    }
+
+    /// Replies to a post that exist.
+    fn replies(&self, post: PostId) -> impl Iterator<Item = PostId> {
+        let all = self.model.parents.iter().filter(move |(_, parent)| **parent == post);
+        all.map(|(reply, _)| *reply).filter(|reply| self.exists(*reply))
+    }
+
+    /// A post and those around it are shown as they are now, whatever was shown of them before.
+    fn check_thread(&self, post: PostId) {
+        let mut json = Vec::new();
+        if !self.node().try_post(post, &mut json) {
+            assert!(self.node().post(post, &mut json));
+        }
+        let shown: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let parent = self.model.parents.get(&post).filter(|parent| self.exists(**parent));
+        let parent = parent.map(|parent| parent.0.to_string());
+        assert_eq!(shown["in_reply_to_id"].as_str(), parent.as_deref());
+        if let Some(edit) = self.model.edits.get(&post) {
+            assert_eq!(shown["text"].as_str(), Some(edit.as_str()));
+        }
+        assert_eq!(shown["edited_at"].is_null(), !self.model.edits.contains_key(&post));
+        let mut json = b"{".to_vec();
+        self.node().context(post, &[], 100, &mut json).unwrap();
+        json.push(b'}');
+        let thread: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let ids = |list: &str| -> Vec<String> {
+            let posts = thread[list].as_array().unwrap().iter();
+            posts.map(|post| post["id"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(ids("ancestors").last(), parent.as_ref());
+        let direct = |id: &String| {
+            let found = &thread["descendants"].as_array().unwrap();
+            let of = found.iter().find(|post| post["id"] == id.as_str()).unwrap();
+            of["in_reply_to_id"] == post.0.to_string().as_str()
+        };
+        let direct: Vec<String> = ids("descendants").into_iter().filter(direct).collect();
+        let expect: Vec<String> = self.replies(post).map(|reply| reply.0.to_string()).collect();
+        if ids("descendants").len() < 100 {
+            assert_eq!(direct, expect);
         }
     }
 

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use feed::BucketId;
-use feed::keys::{Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, Only, Watched};
+use kv::{BucketId, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, Only, Watched};
 use node::{Clock, Durability, Found, Node, NodeOptions, ReadAt, ReadRows};
 use tokio::runtime::Runtime;
 
@@ -161,13 +160,13 @@ fn a_bucket_that_was_emptied_leaves_no_rows_behind() {
     subject.restart();
     subject.run(&[KeyOp::Flush { bucket: Some(ZERO) }, put("key7", "new", Expiry::Never)]);
     assert_eq!(subject.walked().len(), 1);
-    while subject.node().facts().has_dead_keys(START_MS) {
+    while subject.node().key_facts().has_dead_keys(START_MS) {
         std::thread::yield_now();
     }
     subject.restart();
     assert_eq!(subject.walked(), BTreeMap::from([(b"key7".to_vec(), b"new".to_vec())]));
-    let space = feed::Space(0);
-    let (rows, _) = subject.node().facts().rows_of_keys(space, 0, feed::WalkLimit::rows(1));
+    let space = kv::Space(0);
+    let (rows, _) = subject.node().key_facts().rows_of_keys(space, 0, kv::WalkLimit::rows(1));
     assert_eq!(rows, []);
 }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use feed::{Command, Done, Label, SampleId, SetName};
+use feed::{Command, Done, Label, Outcome, Refusal, SampleId, SetName};
 use knn::{Bits, K};
-use node::{Durability, Node, NodeOptions, Request};
+use node::{Durability, Node, NodeOptions, OpenError, Request, SAMPLE_MEMORY_MIN};
 use proptest::prelude::*;
 
 struct Subject {
@@ -20,8 +20,13 @@ struct Subject {
 
 impl Subject {
     fn new() -> Self {
+        Self::with_memory(128 << 20)
+    }
+
+    fn with_memory(sample_memory: usize) -> Self {
         let data = tempfile::tempdir().unwrap();
         let mut options = NodeOptions::new(data.path());
+        options.sample_memory = sample_memory;
         options.durability = Durability::Never;
         let node = Some(Node::open(&options).unwrap());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -47,9 +52,31 @@ impl Subject {
     }
 
     fn submit(&self, commands: Vec<Command>) -> Vec<Done> {
+        self.outcomes(commands).into_iter().map(Outcome::unwrap).collect()
+    }
+
+    fn outcomes(&self, commands: Vec<Command>) -> Vec<Outcome> {
         let requests = commands.into_iter().map(Request::from).collect();
         let replies = self.runtime.block_on(self.node().submit_all(requests)).unwrap();
-        replies.into_iter().map(|reply| reply.outcome.unwrap()).collect()
+        replies.into_iter().map(|reply| reply.outcome).collect()
+    }
+
+    /// Teaches until there is no memory for more; the ids of what was taught.
+    fn fill(&self, set: &str) -> Vec<SampleId> {
+        let mut ids = Vec::new();
+        loop {
+            let outcomes =
+                self.outcomes((0..2_000).map(|ones| teach(set, "x", ones % 9)).collect());
+            for outcome in &outcomes {
+                match outcome {
+                    Ok(Done::Taught { sample }) => ids.push(*sample),
+                    other => assert_eq!(*other, Err(Refusal::SamplesFull)),
+                }
+            }
+            if outcomes.last() == Some(&Err(Refusal::SamplesFull)) {
+                return ids;
+            }
+        }
     }
 
     fn teach(&self, set: &str, label: &str, ones: usize) -> SampleId {
@@ -61,7 +88,7 @@ impl Subject {
 
     /// What is nearest to this many ones: label, distance and id.
     fn nearest(&self, set: &str, ones: usize) -> Option<(String, u32, u64)> {
-        let samples = self.node().samples(&SetName::parse(set).unwrap())?;
+        let samples = self.node().samples(&SetName::parse(set).unwrap()).unwrap()?;
         let mut found = Vec::new();
         samples.nearest(&ramp(ones), K::new(1).unwrap(), &mut found);
         found.first().map(|one| (samples.name(one.label).to_owned(), one.distance, one.id))
@@ -70,7 +97,7 @@ impl Subject {
     /// Every sample that was taught, by id.
     fn held(&self) -> BTreeMap<u64, (String, String, Bits)> {
         let mut held = BTreeMap::new();
-        for (set, samples) in self.node().sample_sets() {
+        for (set, samples) in self.node().sample_sets().unwrap() {
             for (id, label, bits) in samples.iter().filter(|one| !SampleId(one.0).is_built_in()) {
                 let label = samples.name(label).to_owned();
                 held.insert(id, (set.as_str().to_owned(), label, bits));
@@ -115,7 +142,7 @@ fn what_is_taught_and_forgotten_counts_at_once_and_after_a_restart() {
         assert_eq!(subject.nearest("ramps", 490), Some(("low".to_owned(), 390, low.0)));
         assert_eq!(subject.nearest("ramps", 510), Some(("high".to_owned(), 390, high.0)));
         assert_eq!(subject.nearest("digits", 500), Some(("a ramp".to_owned(), 0, digit.0)));
-        let digits = subject.node().samples(&SetName::digits()).unwrap();
+        let digits = subject.node().samples(&SetName::digits()).unwrap().unwrap();
         assert_eq!(digits.len(), 2_340);
         drop(digits);
         subject.restart(crash);
@@ -129,7 +156,7 @@ fn what_is_taught_and_forgotten_counts_at_once_and_after_a_restart() {
         subject.restart(crash);
     }
     subject.submit(vec![Command::ForgetSample { sample: high }]);
-    let names = |subject: &Subject| subject.node().sample_sets().len();
+    let names = |subject: &Subject| subject.node().sample_sets().unwrap().len();
     assert_eq!((subject.nearest("ramps", 0), names(&subject)), (None, 1));
     subject.restart(true);
     assert_eq!((subject.nearest("ramps", 0), names(&subject)), (None, 1));
@@ -164,7 +191,7 @@ fn a_reader_sees_one_state_while_a_teacher_goes_on() {
         let reader = scope.spawn(move || {
             let mut seen = 0;
             while !done.load(Ordering::Acquire) {
-                let Some(samples) = node.samples(&SetName::parse("ramps").unwrap()) else {
+                let Some(samples) = node.samples(&SetName::parse("ramps").unwrap()).unwrap() else {
                     continue;
                 };
                 // Taught in this order, so each state is the first so many.
@@ -182,6 +209,93 @@ fn a_reader_sees_one_state_while_a_teacher_goes_on() {
         reader.join().unwrap();
     });
     assert_eq!(subject.held().len(), 1_000);
+}
+
+/// Above the least memory for samples: a third of it is for 5,957 of them.
+const SOME_MEMORY: usize = SAMPLE_MEMORY_MIN + (3 << 20);
+
+#[test]
+fn what_fits_is_held_after_a_restart_and_what_is_forgotten_makes_room() {
+    let mut subject = Subject::with_memory(SOME_MEMORY);
+    let ids = subject.fill("ramps");
+    assert!((5_900..6_000).contains(&ids.len()), "{}", ids.len());
+    for crash in [true, false] {
+        subject.restart(crash);
+        assert_eq!(subject.held().len(), ids.len());
+        let refused = subject.outcomes(vec![teach("ramps", "x", 0)]);
+        assert_eq!(refused, [Err(Refusal::SamplesFull)]);
+    }
+    let forget = |sample: &SampleId| Command::ForgetSample { sample: *sample };
+    subject.submit(ids[..100].iter().map(forget).collect());
+    assert_eq!(subject.fill("ramps").len(), 100);
+    assert!(subject.node().sizes().sample_bytes <= SOME_MEMORY as u64 / 3);
+}
+
+#[test]
+fn samples_that_do_not_fit_into_less_memory_are_refused_at_the_start_with_what_they_need() {
+    let mut subject = Subject::with_memory(SOME_MEMORY);
+    let count = subject.fill("ramps").len();
+    for crash in [true, false] {
+        subject.restart(crash);
+        subject.node = None;
+        let less = NodeOptions { sample_memory: SAMPLE_MEMORY_MIN, ..subject.options.clone() };
+        let Err(error) = Node::open(&less) else { panic!("opened with too little memory") };
+        assert!(error.to_string().contains("--sample-memory 18MiB"), "{error}");
+        let OpenError::Samples(needed) = error else { panic!("{error}") };
+        // As much as it says is enough.
+        subject.options.sample_memory = needed << 20;
+        subject.node = Some(Node::open(&subject.options).unwrap());
+        assert_eq!(subject.held().len(), count);
+    }
+}
+
+#[test]
+fn snapshots_of_the_past_hold_no_more_than_the_memory_for_samples() {
+    let subject = Subject::with_memory(SOME_MEMORY);
+    let ids = subject.fill("ramps");
+    let snapshot = || subject.node().samples(&SetName::parse("ramps").unwrap());
+    let mut snapshots = Vec::new();
+    for pair in ids.chunks(2) {
+        match snapshot() {
+            Ok(held) => snapshots.push(held.unwrap()),
+            Err(_) => break,
+        }
+        // One in the last part, which gets a new one, and one in another.
+        subject.submit(pair.iter().map(|id| Command::ForgetSample { sample: *id }).collect());
+        subject.submit(vec![teach("ramps", "x", 1); 2]);
+        assert!(subject.node().sizes().sample_bytes <= SOME_MEMORY as u64);
+    }
+    assert!(snapshot().is_err() && subject.node().sample_sets().is_err());
+    assert!(snapshots.len() > 3, "{}", snapshots.len());
+    // Changes and looks at one sample go on meanwhile.
+    subject.submit(vec![Command::ForgetSample { sample: *ids.last().unwrap() }]);
+    assert!(subject.node().sample(SampleId(3)).is_some());
+    snapshots.truncate(1);
+    assert!(snapshot().is_ok(), "what was dropped holds nothing");
+}
+
+/// Nanoseconds for which a processor has worked for this thread: other work on the machine leaves them alone.
+fn processor_ns() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    stat.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// `cargo test --release -p node --test samples -- --ignored --nocapture a_million`
+#[test]
+#[ignore = "takes a minute: a measurement"]
+fn how_long_a_start_with_a_million_samples_takes() {
+    let mut subject = Subject::with_memory(1 << 30);
+    for _ in 0..512 {
+        subject.submit((0..2_048).map(|ones| teach("ramps", "x", ones % 1_024)).collect());
+    }
+    for _ in 0..3 {
+        subject.node = None;
+        let (start, before) = (std::time::Instant::now(), processor_ns());
+        subject.node = Some(Node::open(&subject.options).unwrap());
+        let (elapsed, ms) = (start.elapsed(), (processor_ns() - before) / 1_000_000);
+        let bytes = subject.node().sizes().sample_bytes;
+        println!("2^20 samples: {elapsed:?}, {ms} ms of a processor, {bytes} bytes");
+    }
 }
 
 proptest! {

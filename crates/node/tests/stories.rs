@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use feed::{
-    Bio, Command, Cursor, Done, Handle, Lifetime, Name, Outcome, Page, PostText, Refusal, Span,
-    StoryId, UserId, UserRef,
+    Bio, Command, Cursor, Done, Handle, Lifetime, Name, Outcome, Page, PostText, Refusal, StoryId,
+    UserId, UserRef,
 };
 use node::{Clock, Durability, Node, NodeOptions, Request};
 use proptest::prelude::*;
+use rows::Span;
 
 const PEOPLE: u32 = 5;
 const START_MS: u64 = 1_800_000_000_000;

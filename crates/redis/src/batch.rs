@@ -12,11 +12,12 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use feed::keys::{KeyOp, KeyOps};
+use kv::{KeyOp, KeyOps};
 use node::{KeyReplies, Node, SUBMISSION_COMMANDS_MAX, SubmitError};
 use tokio::sync::Notify;
 
 use super::metrics::RedisMetrics;
+use edge::{BlockingReads, ReadError};
 
 /// A batch is closed when it has so many bytes; it may be longer by one operation.
 const BATCH_BYTES_MAX: usize = 1 << 20;
@@ -52,6 +53,7 @@ impl Batch {
 /// The open batch of a thread.
 pub(crate) struct Batches {
     node: Node,
+    reads: BlockingReads,
     metrics: RedisMetrics,
     open: RefCell<(KeyOps, Rc<Batch>)>,
     filled: Notify,
@@ -63,9 +65,9 @@ pub(crate) struct Earlier;
 
 impl Batches {
     /// An empty one.
-    pub(crate) fn new(node: Node, metrics: RedisMetrics) -> Self {
+    pub(crate) fn new(node: Node, reads: BlockingReads, metrics: RedisMetrics) -> Self {
         let open = RefCell::default();
-        Self { node, metrics, open, filled: Notify::new() }
+        Self { node, reads, metrics, open, filled: Notify::new() }
     }
 
     /// Adds a change for a connection that has others in `mine`. Returns the batch it is in now, and
@@ -117,18 +119,42 @@ impl Batches {
     }
 
     /// Submits a change apart from others: it takes long, and nobody else shall wait for it.
-    pub(crate) fn submit_alone(&self, op: &KeyOp<'_>) -> Rc<Batch> {
+    pub(crate) fn submit_alone(&self, ops: KeyOps) -> Rc<Batch> {
         let batch = Rc::new(Batch::default());
-        self.submit([op.clone()].into_iter().collect(), Rc::clone(&batch));
+        self.submit(ops, Rc::clone(&batch));
         batch
     }
 
     fn submit(&self, ops: KeyOps, batch: Rc<Batch>) {
         self.metrics.count_batch(ops.len());
-        let node = self.node.clone();
+        let (node, reads) = (self.node.clone(), self.reads.clone());
         // Whoever sends more meanwhile is not read from, so what waits is bounded.
         tokio::task::spawn_local(async move {
-            batch.answer(node.submit_keys_waiting(ops, Vec::new()).await);
+            batch.answer(match load_keys(&reads, &node, ops).await {
+                Ok(ops) => node.submit_keys_waiting(ops, Vec::new()).await,
+                Err(_) => Err(SubmitError::Busy),
+            });
         });
     }
+}
+
+/// Brings the rows that operations look up into memory, if some may be on the disk alone: the writer
+/// would read them while everybody's changes wait.
+///
+/// # Errors
+/// [`ReadError`]; the operations must not be submitted then.
+pub(crate) async fn load_keys(
+    reads: &BlockingReads,
+    node: &Node,
+    ops: KeyOps,
+) -> Result<KeyOps, ReadError> {
+    if !node.may_need_disk(&ops) {
+        return Ok(ops);
+    }
+    let node = node.clone();
+    let load = move || {
+        node.load_keys(&ops);
+        ops
+    };
+    reads.run(load).await
 }

@@ -1,7 +1,6 @@
 //! `BUCKET CREATE | USE | LIST | DELETE`: buckets by name, beside the numbered ones of SELECT.
 
-use feed::BucketName;
-use feed::keys::{KeyAnswer, KeyOp};
+use kv::{BucketName, KeyAnswer, KeyOp};
 use resp::Encoder;
 
 use super::client::Client;
@@ -91,7 +90,7 @@ fn created(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
 /// 1 if there was one.
 fn dropped(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     match answer {
-        KeyAnswer::Refused(feed::keys::KeyRefusal::BucketNotFound) => reply.integer(0),
+        KeyAnswer::Refused(kv::KeyRefusal::BucketNotFound) => reply.integer(0),
         answer => number(answer, reply),
     }
 }

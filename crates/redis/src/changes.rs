@@ -6,17 +6,16 @@
 
 use std::rc::Rc;
 
-use feed::BucketId;
-use feed::keys::{KeyAnswer, KeyOp};
+use kv::{BucketId, KeyAnswer, KeyOp, KeyOps};
 use node::{Found, Reservation};
 use resp::Protocol;
 
 use super::batch::Batch;
 use super::client::Client;
-use super::command::{Change, Plan, ReplyWriter, Scope, Words};
+use super::command::{Change, Kept, Plan, ReplyWriter, Scope, Words};
 use super::dump;
 use super::failure::Failure;
-use super::memory::Output;
+use super::memory::{BUFFER_BYTES, CHANGE_BYTES, HEADER_BYTES, Output};
 use super::reader::is_possible;
 use edge::Length;
 
@@ -24,12 +23,25 @@ use edge::Length;
 const PENDING_MAX: usize = 1_024;
 /// Most bytes of rows that changes under way answer with, unless it is one change.
 const PENDING_ROW_BYTES_MAX: usize = 1 << 20;
+/// A change of more words is put together and submitted apart from others: that of a million words takes
+/// tens of milliseconds.
+const SHORT_WORDS_MAX: usize = 256;
 /// As many stay allocated.
 const PENDING_KEPT: usize = 32;
+/// Bytes of a word of an operation besides its own: its length.
+const OPERATION_WORD_BYTES: usize = 4;
 /// Bytes of a change under way besides its words.
 const PENDING_BYTES: usize = 24;
 /// Bytes of a reply that is no row.
-const SHORT_REPLY_BYTES: usize = 128;
+const SHORT_REPLY_BYTES: usize = 112;
+/// So many short changes of a client need no memory beyond what its connection has: a common length of
+/// pipelines.
+const CHANGES_FREE: usize = 16;
+/// Bytes of the words of such a change.
+const CHANGE_BYTES_SHORT: usize = 64;
+
+const _: () = assert!(CHANGES_FREE * SHORT_REPLY_BYTES + HEADER_BYTES <= BUFFER_BYTES);
+const _: () = assert!(CHANGES_FREE * (CHANGE_BYTES_SHORT + PENDING_BYTES) <= CHANGE_BYTES);
 /// What is unpacked at once: longer payloads are unpacked among the long reads.
 const UNPACK_BYTES_SHORT: usize = 64 << 10;
 
@@ -55,6 +67,12 @@ impl Client {
         words: &Words<'_>,
         silent: bool,
     ) -> Result<(), Failure> {
+        if words.len() > SHORT_WORDS_MAX
+            && let Some(writer) = self.change_of_many(change, words).await?
+        {
+            self.pending.writers.push((0, Some(writer).filter(|_| !silent)));
+            return Ok(());
+        }
         let plan = {
             let node = &self.shared.node;
             change(&Scope { bucket: self.bucket, now_ms: &|| node.keys().now_ms() }, words)?
@@ -81,6 +99,38 @@ impl Client {
         }
     }
 
+    /// Submits a change of many words, put together where blocking is allowed, and returns what writes its
+    /// reply. Nothing, and nothing has happened, if the command turns out to be something else.
+    ///
+    /// # Errors
+    /// If the command is wrong, or the budget has no room for it.
+    async fn change_of_many(
+        &mut self,
+        change: Change,
+        words: &Words<'_>,
+    ) -> Result<Option<ReplyWriter>, Failure> {
+        self.flush_changes().await;
+        let bytes: usize = words.iter().map(|word| word.len()).sum();
+        // The words are kept, and then part of the operation.
+        let held = Kept::memory_of(words) + bytes + words.len() * OPERATION_WORD_BYTES;
+        if !self.reserve_change(held, 0) {
+            return Err(Failure::BUSY);
+        }
+        let (kept, bucket) = (Kept::new(words), self.bucket);
+        let planned = self.block(Length::Quick, move |node, _| {
+            let words = kept.words();
+            match change(&Scope { bucket, now_ms: &|| node.keys().now_ms() }, &words)? {
+                Plan::Change(op, writer) => Ok(Some(([op].into_iter().collect(), writer))),
+                Plan::Restore(..) | Plan::Read(_) => Ok(None),
+            }
+        });
+        let planned: Result<Option<(KeyOps, ReplyWriter)>, Failure> = planned.await?;
+        let Some((ops, writer)) = planned? else { return Ok(None) };
+        self.pending.batch = Some(self.batches.submit_alone(ops));
+        self.pending.bytes += held;
+        Ok(Some(writer))
+    }
+
     /// Adds a change of so many bytes to the open batch.
     ///
     /// # Errors
@@ -103,7 +153,7 @@ impl Client {
             let fits = self.reserve_change(bytes, row_bytes);
             if fits && alone {
                 self.note_change(
-                    (self.batches.submit_alone(op), 0),
+                    (self.batches.submit_alone([op.clone()].into_iter().collect()), 0),
                     writer,
                     (bytes, row_bytes),
                     op,
@@ -176,6 +226,7 @@ impl Client {
     pub(crate) async fn flush_changes(&mut self) {
         let Some(batch) = self.pending.batch.take() else { return };
         let answers = batch.answered().await;
+        self.waited();
         for (at, writer) in self.pending.writers.drain(..) {
             let Some(writer) = writer else { continue };
             let answer = match answers {

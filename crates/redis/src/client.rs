@@ -4,11 +4,12 @@
 //! is answered, so everything else first waits for the changes before it
 //! ([`Client::flush_changes`]).
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use feed::BucketId;
-use node::{MemoryBudget, Node, Reservation};
+use kv::BucketId;
+use node::{Keys, MemoryBudget, Node, Reservation};
 use resp::{Encoder, Protocol};
 
 use super::batch::Batches;
@@ -19,9 +20,8 @@ use super::memory::{Memory, Output};
 use super::metrics::{RedisMetrics, Turn};
 use super::reader::{Reader, Stop};
 use super::registry::{Registered, Registry, Seen};
-use super::{buckets, exec, table, transactions};
-use edge::Access;
-use edge::{Abandoned, BlockingReads, Length};
+use super::{buckets, exec, scopes, table, transactions};
+use edge::{Abandoned, Access, BlockingReads, Grant, Length};
 
 /// Words that need no reservation of their own.
 const WORDS_FREE: usize = 16;
@@ -57,7 +57,8 @@ pub(crate) struct Client {
     pub(crate) protocol: Protocol,
     /// What SELECT and BUCKET USE choose.
     pub(crate) bucket: BucketId,
-    pub(crate) authenticated: bool,
+    /// What the client may do; nothing before it has presented a key.
+    pub(crate) grant: Option<Grant>,
     pub(crate) replies: Replies,
     pub(crate) transaction: Option<transactions::Transaction>,
     pub(crate) watched: transactions::WatchedKeys,
@@ -67,6 +68,8 @@ pub(crate) struct Client {
     pub(crate) memory: Memory,
     /// The connection ends when they have been.
     pub(crate) closing: bool,
+    /// Whether the clock was read since this turn began and since it last waited.
+    clock_read: Cell<bool>,
     /// Steps of work of this turn, beside one for each command.
     pub(crate) work: usize,
     pub(crate) turn: Turn,
@@ -92,7 +95,7 @@ impl Client {
         registered: Registered,
         connection: Reservation,
     ) -> Self {
-        let authenticated = shared.access == Access::Open;
+        let grant = shared.access.without_key();
         let output = Output::new(&shared.budget);
         let memory = Memory::new(&shared.budget, connection);
         Self {
@@ -101,7 +104,7 @@ impl Client {
             registered,
             protocol: Protocol::Resp2,
             bucket: BucketId(0),
-            authenticated,
+            grant,
             replies: Replies::On,
             transaction: None,
             watched: transactions::WatchedKeys::default(),
@@ -109,6 +112,7 @@ impl Client {
             output,
             memory,
             closing: false,
+            clock_read: Cell::new(false),
             work: 0,
             turn: Turn::default(),
             last: "NULL",
@@ -141,6 +145,23 @@ impl Client {
     /// Whether there is room for the reply to one more short command.
     pub(crate) fn has_room(&mut self) -> bool {
         self.output.make_room(SHORT_REPLY_BYTES)
+    }
+
+    /// Whether the client has presented a key that is still valid, or needs none.
+    pub(crate) fn authenticated(&self) -> bool {
+        self.grant.is_some()
+    }
+
+    /// Finds out what the client may do now: its key may have been revoked. A transaction that was queued
+    /// with other rights does not happen.
+    pub(crate) fn renew_grant(&mut self) {
+        let renewed = self.grant.and_then(|grant| self.shared.access.renew(&grant));
+        if renewed.map(|grant| grant.scopes()) != self.grant.map(|grant| grant.scopes())
+            && self.transaction.is_some()
+        {
+            self.spoil_transaction();
+        }
+        self.grant = renewed;
     }
 
     /// Carries out a command.
@@ -215,8 +236,11 @@ impl Client {
     fn check(&self, name: &[u8], words: &Words<'_>) -> Result<&'static Spec, Failure> {
         let spec = table::find(name).ok_or_else(|| Failure::unknown_command(name, words))?;
         spec.check_arity(words.len())?;
-        if !self.authenticated && !spec.has(Flag::NoAuth) {
-            return Err(Failure::NO_AUTH);
+        if !spec.has(Flag::NoAuth) {
+            let grant = self.grant.ok_or(Failure::NO_AUTH)?;
+            if scopes::needed(spec, words).is_some_and(|scope| !grant.allows(scope)) {
+                return Err(Failure::no_permission(spec.name));
+            }
         }
         if self.transaction.is_some() && spec.has(Flag::NoMulti) {
             return Err(Failure::NOT_IN_MULTI);
@@ -245,7 +269,11 @@ impl Client {
         match spec.run {
             Run::Read(read) | Run::Walk(read) => self.read(read, words).await,
             Run::Local(local) => local(self, words),
-            Run::Wait(Wait::Exec) => exec::exec(self).await,
+            Run::Wait(Wait::Exec) => {
+                let done = exec::exec(self).await;
+                self.waited();
+                done
+            }
             Run::Wait(Wait::Watch) => transactions::watch(self, words).await,
             Run::Wait(Wait::Bucket) => buckets::bucket(self, words).await,
             Run::Change(_) => unreachable!("changes outside of transactions go their own way"),
@@ -256,9 +284,10 @@ impl Client {
     pub(crate) async fn read(&mut self, read: Read, words: &Words<'_>) -> Result<(), Failure> {
         let start = self.output.len();
         let stopped = {
-            let keys = self.shared.node.keys();
+            let node = &self.shared.node;
+            let keys = keys(node, &self.clock_read);
             let (mut reply, held) = self.output.parts(self.protocol);
-            let reader = Reader::in_memory(&self.shared.node, &keys, self.bucket, held);
+            let reader = Reader::in_memory(node, &keys, self.bucket, held);
             read(&reader, words, &mut reply)
         };
         let Err(stop) = stopped else { return Ok(()) };
@@ -303,6 +332,16 @@ impl Client {
         done
     }
 
+    /// Keys as they are now.
+    pub(crate) fn keys(&self) -> Keys<'_> {
+        keys(&self.shared.node, &self.clock_read)
+    }
+
+    /// Time has passed: the next read looks at the clock again.
+    pub(crate) fn waited(&self) {
+        self.clock_read.set(false);
+    }
+
     /// Does something where blocking is allowed.
     pub(crate) async fn block<T: Send + 'static>(
         &self,
@@ -310,12 +349,15 @@ impl Client {
         what: impl FnOnce(&Node, &Abandoned) -> T + Send + 'static,
     ) -> Result<T, Failure> {
         let node = self.shared.node.clone();
-        Ok(self.shared.reads.run_in(length, move |abandoned| what(&node, abandoned)).await?)
+        let done = self.shared.reads.run_in(length, move |abandoned| what(&node, abandoned)).await;
+        self.waited();
+        Ok(done?)
     }
 
     /// Lets others know what happened in this turn, and gives back memory.
     pub(crate) fn end_turn(&mut self) {
         self.work = 0;
+        self.waited();
         self.shared.metrics.take(&mut self.turn);
         let queued = self.transaction.as_ref().map_or(-1, transactions::Transaction::len);
         self.registered.entry.saw(Seen {
@@ -323,8 +365,14 @@ impl Client {
             database: self.bucket.0,
             protocol: if self.protocol == Protocol::Resp2 { 2 } else { 3 },
             queued,
-            authenticated: self.authenticated,
+            authenticated: self.authenticated(),
             last: self.last,
         });
     }
+}
+
+/// Keys as they are now. One look at the clock serves all reads up to the next wait: their commands had
+/// arrived before it.
+fn keys<'n>(node: &'n Node, clock_read: &Cell<bool>) -> Keys<'n> {
+    if clock_read.replace(true) { node.keys_at_last_time() } else { node.keys() }
 }

@@ -4,9 +4,8 @@
 //! function of the keys that can run in three places: at once from memory, where blocking is allowed,
 //! and from the rows that a transaction has read.
 
-use feed::BucketId;
-use feed::keys::{Expiry, KeyAnswer, KeyOp, Only};
-use feed::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use kv::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use kv::{BucketId, Expiry, KeyAnswer, KeyOp, Only};
 use resp::Encoder;
 use smallvec::SmallVec;
 
@@ -90,7 +89,7 @@ pub(crate) struct Restore<'a> {
     /// Where.
     pub(crate) bucket: BucketId,
     /// Which.
-    pub(crate) key: &'a feed::keys::Bytes,
+    pub(crate) key: &'a kv::Bytes,
     /// The packed value.
     pub(crate) payload: &'a [u8],
     /// Until when.
@@ -229,15 +228,15 @@ impl Spec {
 }
 
 /// Bytes as operations take them.
-pub(crate) fn bytes(bytes: &[u8]) -> &feed::keys::Bytes {
-    feed::keys::Bytes::new(bytes)
+pub(crate) fn bytes(bytes: &[u8]) -> &kv::Bytes {
+    kv::Bytes::new(bytes)
 }
 
 /// A key that may be written.
 ///
 /// # Errors
 /// If no key can be like that.
-pub(crate) fn key(key: &[u8]) -> Result<&feed::keys::Bytes, Failure> {
+pub(crate) fn key(key: &[u8]) -> Result<&kv::Bytes, Failure> {
     match key.len() {
         0 => Err(Failure::EMPTY_KEY),
         1..=KEY_BYTES_MAX => Ok(bytes(key)),
@@ -249,7 +248,7 @@ pub(crate) fn key(key: &[u8]) -> Result<&feed::keys::Bytes, Failure> {
 ///
 /// # Errors
 /// If it is too long. The parser has refused it before, unless a setting of it changes.
-pub(crate) fn value(value: &[u8]) -> Result<&feed::keys::Bytes, Failure> {
+pub(crate) fn value(value: &[u8]) -> Result<&kv::Bytes, Failure> {
     if value.len() > VALUE_BYTES_MAX { Err(Failure::TOO_LONG) } else { Ok(bytes(value)) }
 }
 

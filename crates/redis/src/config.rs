@@ -1,7 +1,7 @@
 //! CONFIG: what tools ask at connect. The settings of roost are those of its command line, so none of
 //! these changes while it runs; to set one to what it is already succeeds.
 
-use feed::limits::{NUMBERED_BUCKETS, VALUE_BYTES_MAX};
+use kv::limits::{NUMBERED_BUCKETS, VALUE_BYTES_MAX};
 
 use super::client::Client;
 use super::command::Words;

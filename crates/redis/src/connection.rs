@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use feed::limits::VALUE_BYTES_MAX;
+use bytes::BufMut as _;
+use kv::limits::VALUE_BYTES_MAX;
 use node::MemoryBudget;
 use resp::Limits;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
@@ -41,7 +42,9 @@ const RETRY: Duration = Duration::from_millis(50);
 /// Bytes read at a time, at least.
 const READ_BYTES_MIN: usize = BUFFER_BYTES;
 /// The input buffer grows by at most as much at a time.
-const READ_BYTES_MAX: usize = 1 << 20;
+const GROWTH_BYTES_MAX: usize = 1 << 20;
+/// Bytes read, and bytes written, before others on the same thread have their turn.
+const MOVED_BYTES_MAX: usize = 128 << 10;
 /// Unsent replies up to this length may be taken as slowly as a peer likes, if it takes any; of longer
 /// ones, and of commands, it has to take or send [`PROGRESS_BYTES`] within [`PATIENCE`].
 const SLOW_BYTES_MAX: usize = 64 << 10;
@@ -121,7 +124,7 @@ impl<S: Stream> Connection<S> {
             self.session.tidy();
             // Giving back always succeeds.
             let _covered = self.held.cover(self.session.memory_bytes());
-            if self.session.client.authenticated {
+            if self.session.client.authenticated() {
                 self.authentication.reset();
             }
             if executed && self.unsent() == 0 {
@@ -130,7 +133,7 @@ impl<S: Stream> Connection<S> {
             if self.session.client.closing || self.ended && self.session.starved {
                 return poll_fn(|cx| self.finish(cx)).await;
             }
-            if !self.session.starved {
+            if !self.session.starved || !self.session.input.is_empty() {
                 // Others on this thread come first.
                 tokio::task::yield_now().await;
             }
@@ -165,7 +168,7 @@ impl<S: Stream> Connection<S> {
         if flushed && !self.session.starved {
             return Poll::Ready(Ok(()));
         }
-        let authenticated = self.session.client.authenticated;
+        let authenticated = self.session.client.authenticated();
         if !authenticated && self.session.input.len() >= INPUT_UNAUTHENTICATED_MAX {
             if flushed {
                 self.session.refuse_input();
@@ -197,7 +200,7 @@ impl<S: Stream> Connection<S> {
             cx.waker().wake_by_ref();
         }
         let client = &self.session.client;
-        if !client.authenticated {
+        if !client.authenticated() {
             let late = self.authentication.poll(cx, PATIENCE);
             return late.map(|()| Err(io::ErrorKind::TimedOut.into()));
         }
@@ -247,7 +250,7 @@ impl<S: Stream> Connection<S> {
     fn grow_input(&mut self, flushed: bool) -> bool {
         let input = &mut self.session.input;
         let (len, capacity) = (input.len(), input.capacity());
-        let authenticated = self.session.client.authenticated;
+        let authenticated = self.session.client.authenticated();
         let most = if authenticated { BACKLOG_MAX } else { INPUT_UNAUTHENTICATED_MAX };
         if len >= most {
             return false;
@@ -256,7 +259,7 @@ impl<S: Stream> Connection<S> {
             return true;
         }
         let wanted =
-            (len + (len / 2).clamp(READ_BYTES_MIN, READ_BYTES_MAX)).min(most + READ_BYTES_MIN);
+            (len + (len / 2).clamp(READ_BYTES_MIN, GROWTH_BYTES_MAX)).min(most + READ_BYTES_MIN);
         let wanted = if authenticated { wanted } else { most };
         // A backlog is a convenience: it leaves half of the budget to others.
         let fair = flushed || self.budget.used() + (wanted - len) <= self.budget.limit() / 2;
@@ -271,7 +274,8 @@ impl<S: Stream> Connection<S> {
 
     /// Reads once, to the end of the input.
     fn read(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
-        let read = pin!(self.stream.read_buf(&mut self.session.input)).poll(cx)?;
+        let mut input = (&mut self.session.input).limit(MOVED_BYTES_MAX);
+        let read = pin!(self.stream.read_buf(&mut input)).poll(cx)?;
         Ok(read.map(|bytes| {
             self.ended |= bytes == 0;
             self.session.client.turn.bytes_in += bytes as u64;
@@ -284,7 +288,8 @@ impl<S: Stream> Connection<S> {
             self.session.client.output.bytes().get(self.sent..).filter(|rest| !rest.is_empty())
         {
             let len = unsent.len();
-            match Pin::new(&mut self.stream).poll_write(cx, unsent)? {
+            let piece = unsent.get(..MOVED_BYTES_MAX).unwrap_or(unsent);
+            match Pin::new(&mut self.stream).poll_write(cx, piece)? {
                 Poll::Ready(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Poll::Ready(written) => {
                     self.sent += written;
@@ -293,6 +298,10 @@ impl<S: Stream> Connection<S> {
                         self.calm();
                     } else {
                         self.progress(written);
+                    }
+                    if written == MOVED_BYTES_MAX && written < len {
+                        // Goes on when others have had their turn.
+                        return pin!(tokio::task::yield_now()).poll(cx).map(Ok);
                     }
                 }
                 Poll::Pending => return Poll::Pending,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use feed::BucketId;
+use kv::BucketId;
 use resp::Protocol;
 
 use super::client::{Client, Replies};
@@ -12,7 +12,6 @@ use super::keys::{database, help};
 use super::numbers::{integer, is};
 use super::registry::Entry;
 use super::server::VERSION;
-use edge::Access;
 
 const fn row_of(
     name: &'static str,
@@ -96,7 +95,7 @@ fn auth(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
         [user, key] => (*user, key),
         _ => return Err(Failure::SYNTAX),
     };
-    if client.shared.access == Access::Open && words.len() == 1 {
+    if client.shared.access.is_open() && words.len() == 1 {
         return Err(Failure::said(
             "ERR AUTH <password> called without any password configured for the default user. \
              Are you sure your configuration is correct?",
@@ -110,10 +109,8 @@ fn auth(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
 /// # Errors
 /// If it is not the key, or not the user that there is.
 fn authenticate(client: &mut Client, user: &[u8], key: &[u8]) -> Result<(), Failure> {
-    if user != b"default" || !client.shared.access.accepts(key) {
-        return Err(Failure::WRONG_PASS);
-    }
-    client.authenticated = true;
+    let grant = client.shared.access.admit(key).filter(|_| user == b"default");
+    client.grant = Some(grant.ok_or(Failure::WRONG_PASS)?);
     Ok(())
 }
 
@@ -141,7 +138,7 @@ fn hello(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
             return Err(Failure::of(format!("ERR Syntax error in HELLO option '{option}'")));
         }
     }
-    if !client.authenticated {
+    if !client.authenticated() {
         return Err(Failure::said(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO \
              AUTH <user> <pass> option can be used to authenticate the client and select the RESP \
@@ -183,7 +180,7 @@ fn reset(client: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
     client.bucket = BucketId(0);
     client.protocol = Protocol::Resp2;
     client.replies = Replies::On;
-    client.authenticated = client.shared.access == Access::Open;
+    client.grant = client.shared.access.without_key();
     client.registered.entry.about.lock().name.clear();
     client.reply().simple("RESET");
     Ok(())

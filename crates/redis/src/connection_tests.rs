@@ -28,7 +28,7 @@ impl Stream for DuplexStream {
 
 /// Runs `test` on a thread of connections whose clock leaps from timer to timer. It is given a
 /// function that opens a connection with so much room for what was not read.
-fn run<F: Future<Output = ()>>(
+pub(super) fn run<F: Future<Output = ()>>(
     access: Access,
     test: impl FnOnce(Box<dyn Fn(usize) -> (DuplexStream, JoinHandle<()>)>) -> F,
 ) {
@@ -44,13 +44,14 @@ fn run_within<F: Future<Output = ()>>(
     let directory = tempfile::tempdir().unwrap();
     let node = Node::open(&NodeOptions::new(directory.path())).unwrap();
     let metrics = RedisMetrics::default();
-    let batches = Rc::new(Batches::new(node.clone(), metrics.clone()));
+    let reads = BlockingReads::new(1);
+    let batches = Rc::new(Batches::new(node.clone(), reads.clone(), metrics.clone()));
     let shared = Arc::new(Shared {
         node,
         access,
         metrics,
         registry: Registry::new(),
-        reads: BlockingReads::new(1),
+        reads,
         connections: budget.clone(),
         budget: budget.clone(),
         connections_max: 1,
@@ -58,7 +59,7 @@ fn run_within<F: Future<Output = ()>>(
     let open = move |room| {
         let (near, far) = tokio::io::duplex(room);
         let address = "127.0.0.1:1".parse().unwrap();
-        let registered = shared.registry.enter(address, address, access == Access::Open);
+        let registered = shared.registry.enter(address, address, shared.access.is_open());
         let reserved = shared.budget.try_reserve(CONNECTION_BYTES).unwrap();
         let client = Client::new(Arc::clone(&shared), Rc::clone(&batches), registered, reserved);
         (far, tokio::task::spawn_local(serve(near, client)))
@@ -103,7 +104,7 @@ fn a_client_that_sends_half_a_command_is_disconnected_and_an_idle_one_is_not() {
 
 #[test]
 fn a_client_that_does_not_present_the_key_is_disconnected() {
-    run(Access::Key { sha256: [0; 32] }, async |open| {
+    run(Access::with_keys(vec![]), async |open| {
         let (_client, connection) = open(1_024);
         let start = Instant::now();
         connection.await.unwrap();
@@ -135,7 +136,7 @@ fn a_slow_client_that_reads_now_and_then_gets_all_replies() {
 
 #[test]
 fn a_client_without_the_key_is_disconnected_though_it_keeps_talking() {
-    run(Access::Key { sha256: [0; 32] }, async |open| {
+    run(Access::with_keys(vec![]), async |open| {
         let (mut client, connection) = open(1 << 20);
         let start = Instant::now();
         while client.write_all(b"AUTH wrong\r\n").await.is_ok() {
@@ -149,7 +150,7 @@ fn a_client_without_the_key_is_disconnected_though_it_keeps_talking() {
 #[test]
 fn a_client_without_the_key_takes_no_memory_of_others() {
     let budget = MemoryBudget::new(1 << 20);
-    run_within(&budget, Access::Key { sha256: [0; 32] }, async |open| {
+    run_within(&budget, Access::with_keys(vec![]), async |open| {
         let (mut unread, connection) = open(1_024);
         // Nothing of it is read while replies are unsent.
         let written = async {

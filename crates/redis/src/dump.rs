@@ -7,7 +7,7 @@
 //! bit is set), big endian. 3 means that something else follows: 0, 1, 2 a little-endian number of 1,
 //! 2, 4 bytes that stands for its decimal digits, 3 a text compressed by LZF with its two lengths.
 
-use feed::limits::VALUE_BYTES_MAX;
+use kv::limits::VALUE_BYTES_MAX;
 
 /// RDB version of Redis 7.0. Later ones read it; a value of a later one is refused.
 const VERSION: u16 = 10;

@@ -7,11 +7,11 @@
 
 use std::cell::Cell;
 
-use feed::BucketId;
-use feed::keys::{KeyAnswer, KeyOp, KeyOps, Watched};
+use kv::{BucketId, KeyAnswer, KeyOp, KeyOps, Watched};
 use node::{Found, KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 use resp::Protocol;
 
+use super::batch::load_keys;
 use super::changes::{answering_row, write_answer};
 use super::client::Client;
 use super::command::{Kept, Local, Plan, Read, ReplyWriter, Run, Scope, Spec, bytes};
@@ -82,7 +82,8 @@ async fn carry_out(client: &mut Client, transaction: Transaction) -> Result<(), 
         planned.add(client, spec, kept).await?;
     }
     planned.reserve(client).await?;
-    let ops = planned.operations(&watched);
+    let (node, ops) = (&client.shared.node, planned.operations(&watched));
+    let ops = load_keys(&client.shared.reads, node, ops).await?;
     let reads = planned.reads();
     let replies = client.shared.node.submit_keys_waiting(ops, reads).await?;
     match replies.answers.first() {

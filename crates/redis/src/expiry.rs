@@ -1,6 +1,6 @@
 //! When keys expire.
 
-use feed::keys::{Expiry, KeyOp, OnlyExpiry};
+use kv::{Expiry, KeyOp, OnlyExpiry};
 use resp::Encoder;
 
 use super::command::{Flag, Group, Plan, Run, Scope, Spec, Words, bytes, number};

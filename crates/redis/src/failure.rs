@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use feed::keys::KeyRefusal;
-use feed::limits::KEY_BYTES_MAX;
+use kv::KeyRefusal;
+use kv::limits::KEY_BYTES_MAX;
 use node::SubmitError;
 
 use super::dump::DumpError;
@@ -66,6 +66,11 @@ impl Failure {
     /// An expiry that cannot be.
     pub(crate) fn expiry(command: &str) -> Self {
         Self::of(format!("ERR invalid expire time in '{command}' command"))
+    }
+
+    /// The key of the client has not the scope for this command.
+    pub(crate) fn no_permission(command: &str) -> Self {
+        Self::of(format!("NOPERM this user has no permissions to run the '{command}' command"))
     }
 
     /// Too few or too many words.

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use feed::BucketId;
-use feed::limits::NUMBERED_BUCKETS;
+use kv::BucketId;
+use kv::limits::NUMBERED_BUCKETS;
 
 use super::client::Client;
 use super::command::Words;

@@ -1,8 +1,7 @@
 //! Keys, whatever they hold: DEL, EXISTS, RENAME, COPY, DUMP and the like.
 
-use feed::BucketId;
-use feed::keys::{Expiry, KeyAnswer, KeyOp, Only};
-use feed::limits::NUMBERED_BUCKETS;
+use kv::limits::NUMBERED_BUCKETS;
+use kv::{BucketId, Expiry, KeyAnswer, KeyOp, Only};
 use resp::Encoder;
 
 use super::command::{Flag, Group, Plan, Restore, Run, Scope, Spec, Words, bytes, key, number, ok};

@@ -2,7 +2,7 @@
 
 /// Most bytes of the table that is computed: what a value may have, as in Redis. 4 million cells take
 /// 10 ms.
-const TABLE_BYTES_MAX: usize = feed::limits::VALUE_BYTES_MAX;
+const TABLE_BYTES_MAX: usize = kv::limits::VALUE_BYTES_MAX;
 
 /// Lengths of common subsequences of all pairs of beginnings.
 pub(crate) struct Table<'a> {

@@ -41,12 +41,15 @@ mod patience;
 mod reader;
 mod registry;
 mod scan;
+mod scopes;
 mod serve;
 mod server;
 mod session;
 mod strings;
 mod table;
 mod transactions;
+#[cfg(test)]
+mod turn_tests;
 mod values;
 
 pub use metrics::RedisMetrics;

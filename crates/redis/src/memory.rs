@@ -17,13 +17,13 @@ pub(crate) const BUFFER_BYTES: usize = 2 << 10;
 /// Bytes that the parser keeps from one command to the next, as a part of [`CONNECTION_BYTES`].
 pub(crate) const PARSER_BYTES: usize = 1 << 10;
 /// Bytes of changes under way that are a part of [`CONNECTION_BYTES`].
-pub(crate) const CHANGE_BYTES: usize = 1 << 10;
+pub(crate) const CHANGE_BYTES: usize = 1_536;
 /// Reservations are multiples of this, so that few commands touch the counter that all share.
 const STEP_BYTES: usize = 16 << 10;
 /// A buffer grows by at most as much ahead of need.
 const AHEAD_BYTES_MAX: usize = 256 << 10;
 /// What a reply adds to the text in it.
-const HEADER_BYTES: usize = 64;
+pub(crate) const HEADER_BYTES: usize = 64;
 
 const _: () = assert!(2 * BUFFER_BYTES + PARSER_BYTES + CHANGE_BYTES < CONNECTION_BYTES);
 

@@ -1,6 +1,6 @@
 //! Numbers and times in commands, read as strictly as Redis reads them.
 
-use feed::keys::Expiry;
+use kv::Expiry;
 
 use super::failure::Failure;
 

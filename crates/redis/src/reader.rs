@@ -2,10 +2,10 @@
 //! connections, where blocking is allowed, or from the rows that a transaction has read.
 
 use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
-use feed::BucketId;
-use feed::keys::KeyRow;
-use node::{Found, Keys, Node};
+use kv::{BucketId, KeyRow};
+use node::{Found, Keys, Node, Steady};
 use resp::Encoder;
 use smallvec::SmallVec;
 
@@ -18,6 +18,11 @@ pub(crate) const REPLY_BYTES_MAX: usize = 64 << 20;
 /// Most keys that one command reads: they are looked up together, under the lock that keeps the
 /// writer away, for 10 ms at most.
 pub(crate) const READ_KEYS_MAX: usize = 65_536;
+/// Most keys that are read on a thread that serves connections: some 50 microseconds.
+const SHORT_KEYS_MAX: usize = 256;
+/// How long such a thread waits for the writer, which keeps readers of several keys away while it applies
+/// a group.
+const WRITER_PATIENCE: Duration = Duration::from_micros(50);
 /// How often a read of several keys is tried until all of them are in memory at once. Beyond that
 /// they are read one by one.
 const TOGETHER_MAX: usize = 3;
@@ -27,7 +32,7 @@ const TOO_MANY_KEYS: Failure = Failure::said("ERR a command reads 65536 keys at 
 /// Why a read did not end.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// It needs the disk: it is to be done again where blocking is allowed.
+    /// It needs the disk or more than a moment: it is to be done again where blocking is allowed.
     Disk,
     /// It takes long: it is to be done again among the long reads.
     Long,
@@ -155,7 +160,7 @@ impl<'r> Reader<'r> {
     /// Several keys, as they were at one time.
     ///
     /// # Errors
-    /// [`Stop::Disk`], or an error if there are too many.
+    /// [`Stop::Disk`], also if there are many, or an error if there are too many.
     pub(crate) fn rows(&self, keys: &[&[u8]]) -> Result<SmallVec<[Option<KeyRow>; 8]>, Stop> {
         if keys.len() > READ_KEYS_MAX {
             return Err(TOO_MANY_KEYS.into());
@@ -166,18 +171,19 @@ impl<'r> Reader<'r> {
             }
             _ => return keys.iter().map(|key| self.row(key)).collect(),
         };
-        let together = || {
-            let _lock = node.steady();
+        let together = |_lock: Steady<'_>| {
             let row = |key: &&[u8]| {
                 if is_possible(key) { in_memory(at, self.bucket, key) } else { Ok(None) }
             };
             keys.iter().map(row).collect()
         };
         if let Source::Memory(..) = self.source {
-            return together();
+            let short = keys.len() <= SHORT_KEYS_MAX;
+            let lock = short.then(|| node.try_steady(WRITER_PATIENCE)).flatten();
+            return together(lock.ok_or(Stop::Disk)?);
         }
         for _ in 0..TOGETHER_MAX {
-            if let Ok(rows) = together() {
+            if let Ok(rows) = together(node.steady()) {
                 return Ok(rows);
             }
             // Reading a key brings it into memory.
@@ -215,7 +221,7 @@ impl<'r> Reader<'r> {
 
 /// Whether there can be such a key.
 pub(crate) fn is_possible(key: &[u8]) -> bool {
-    feed::keys::is_possible_key(key)
+    kv::is_possible_key(key)
 }
 
 fn in_memory(keys: &Keys<'_>, bucket: BucketId, key: &[u8]) -> Result<Option<KeyRow>, Stop> {
@@ -238,5 +244,24 @@ impl Given<'_> {
         };
         self.next.set(at + 1);
         self.rows.get(at).cloned().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use node::{MemoryBudget, NodeOptions};
+
+    use super::*;
+
+    #[test]
+    fn a_thread_of_connections_reads_a_few_keys_and_leaves_many_to_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let node = Node::open(&NodeOptions::new(directory.path())).unwrap();
+        let (keys, budget) = (node.keys(), MemoryBudget::new(1 << 20));
+        let mut held = Held::new(&budget, 0);
+        let reader = Reader::in_memory(&node, &keys, BucketId(0), &mut held);
+        let many = [&b"k"[..]; SHORT_KEYS_MAX + 1];
+        assert!(matches!(reader.rows(&many), Err(Stop::Disk)));
+        assert_eq!(reader.rows(&many[1..]).unwrap().len(), SHORT_KEYS_MAX);
     }
 }

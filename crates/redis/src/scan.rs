@@ -1,7 +1,7 @@
 //! Walks over keys: SCAN, KEYS, RANDOMKEY. They may touch the disk, and are among the long reads. Inside
 //! of MULTI they are evaluated after the transaction, since the writer reads no more rows than are named.
 
-use feed::keys::KeyRow;
+use kv::KeyRow;
 use resp::{Encoder, Protocol};
 
 use super::command::{Flag, Group, Run, Spec, Words};

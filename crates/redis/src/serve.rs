@@ -97,7 +97,7 @@ pub async fn serve(
     options.metrics.watch_memory(&connections, &budget);
     let shared = Arc::new(Shared {
         node,
-        access: options.access,
+        access: options.access.clone(),
         metrics: options.metrics.clone(),
         registry: Registry::new(),
         reads: options.reads.clone(),
@@ -191,7 +191,7 @@ fn prepare(
     stream.set_nodelay(true).ok()?;
     let local = stream.local_addr().ok()?;
     let stream = stream.into_std().ok()?;
-    let registered = shared.registry.enter(peer, local, shared.access == Access::Open);
+    let registered = shared.registry.enter(peer, local, shared.access.is_open());
     Some(Accepted { stream, registered, permit, reserved })
 }
 
@@ -221,7 +221,9 @@ fn spawn(
 
 /// Serves the connections that are dealt to this thread.
 async fn serve_dealt(mut dealt: mpsc::UnboundedReceiver<Accepted>, shared: Arc<Shared>) {
-    let batches = Rc::new(Batches::new(shared.node.clone(), shared.metrics.clone()));
+    let (node, reads, metrics) =
+        (shared.node.clone(), shared.reads.clone(), shared.metrics.clone());
+    let batches = Rc::new(Batches::new(node, reads, metrics));
     let submitting = tokio::task::spawn_local(Rc::clone(&batches).submit_when_ready());
     let mut connections = tokio::task::JoinSet::new();
     while let Some(accepted) = dealt.recv().await {

@@ -1,11 +1,14 @@
 //! What a connection carries out: the commands in its input.
 
-use resp::Parser;
+use resp::{Ahead, Parser};
+use smallvec::SmallVec;
 
 use super::client::Client;
+use super::command::{Run, Spec};
 use super::connection::LIMITS;
 use super::failure::Failure;
 use super::memory::shrink;
+use super::table;
 
 /// Commands wait while so many bytes of replies do.
 const OUTPUT_FULL: usize = 1 << 20;
@@ -13,9 +16,16 @@ const OUTPUT_FULL: usize = 1 << 20;
 const OUTPUT_FULL_SCARCE: usize = 64 << 10;
 /// As before, until the client has authenticated: all that it gets are refusals.
 const OUTPUT_FULL_UNAUTHENTICATED: usize = 512;
-/// Steps of work in one turn: a command is one, and some are more. Others on the same thread wait for
-/// a millisecond or so.
+/// Steps of work in one turn: a command is one, and each of its words is.
 const WORK_MAX: usize = 4_096;
+/// Rows of so many reads are prefetched together: more would push each other out of the cache.
+const PREFETCH_READS: usize = 16;
+/// A longer key is not worth being hashed twice.
+const PREFETCH_KEY_BYTES_MAX: usize = 256;
+/// Steps after which others on the same thread have their turn: they wait for some 50 microseconds.
+const STEPS_MAX: usize = 256;
+/// Bytes of input that the parser reads before the same: a command may have a million words.
+const PARSED_MAX: usize = 32 << 10;
 const UNAUTHENTICATED: Failure =
     Failure::said("ERR Protocol error: unauthenticated request too long");
 
@@ -27,6 +37,8 @@ pub(crate) struct Session {
     pub(crate) input: Vec<u8>,
     /// How much of it has been carried out.
     executed: usize,
+    /// How much of the rest the parser has been shown.
+    shown: usize,
     /// No whole command is left.
     pub(crate) starved: bool,
 }
@@ -34,23 +46,42 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(client: Client) -> Self {
         let (parser, input) = (Parser::new(LIMITS), Vec::new());
-        Self { client, parser, input, executed: 0, starved: true }
+        Self { client, parser, input, executed: 0, shown: 0, starved: true }
     }
 
-    /// Carries out commands until none is left, there are replies enough, or others are to have their
-    /// turn. `sent` bytes of the replies have been sent. Returns whether there was a command.
+    /// Carries out commands until none is left, there are replies enough, or the turn is over. `sent` bytes
+    /// of the replies have been sent. Returns whether there was a command.
     pub(crate) async fn carry_out(&mut self, sent: usize) -> bool {
         self.starved = false;
-        let full = self.output_full();
+        self.client.renew_grant();
+        let (full, before) = (self.output_full(), self.executed);
         let mut rest = self.input.get(self.executed..).unwrap_or_default();
+        // Reads whose rows are prefetched end where so many bytes are left.
+        let mut prefetched = rest.len();
+        let mut pause_at = STEPS_MAX;
         while !self.client.closing && self.client.work < WORK_MAX {
             if self.client.output.len() - sent >= full || !self.client.has_room() {
                 break;
             }
+            if self.client.work >= pause_at {
+                pause_at = self.client.work + STEPS_MAX;
+                tokio::task::yield_now().await;
+                self.client.waited();
+            }
             self.client.work += 1;
-            self.parser.set_authenticated(self.client.authenticated);
-            match self.parser.next(&mut rest) {
+            if rest.len() <= prefetched {
+                prefetched = prefetch(&self.client, rest).len();
+            }
+            self.parser.set_authenticated(self.client.authenticated());
+            let shown = rest.get(..self.shown).unwrap_or(rest);
+            let mut unread = shown;
+            match self.parser.next(&mut unread) {
                 Ok(Some(command)) => self.client.carry_out(command).await,
+                Ok(None) if shown.len() < rest.len() => {
+                    self.shown += PARSED_MAX;
+                    tokio::task::yield_now().await;
+                    self.client.waited();
+                }
                 Ok(None) => {
                     self.starved = true;
                     break;
@@ -61,15 +92,18 @@ impl Session {
                     self.client.closing = true;
                 }
             }
+            let consumed = shown.len() - unread.len();
+            rest = rest.get(consumed..).unwrap_or_default();
+            self.shown = self.shown.saturating_sub(consumed);
         }
         self.executed = self.input.len() - rest.len();
-        self.executed > 0
+        self.executed > before
     }
 
     /// No further command is carried out while so many bytes of replies are unsent.
     pub(crate) fn output_full(&self) -> usize {
         let budget = &self.client.memory.budget;
-        match self.client.authenticated {
+        match self.client.authenticated() {
             false => OUTPUT_FULL_UNAUTHENTICATED,
             true if budget.used() > budget.limit() / 2 => OUTPUT_FULL_SCARCE,
             true => OUTPUT_FULL,
@@ -78,11 +112,13 @@ impl Session {
 
     /// Forgets what has been carried out, and gives back memory that is not needed again soon.
     pub(crate) fn tidy(&mut self) {
-        if self.executed == self.input.len() {
-            self.input.clear();
-        } else {
-            self.input.drain(..self.executed);
+        let rest = self.input.len() - self.executed;
+        // What is left is moved to the front only if that is less than what was carried out, or no more
+        // can be before the rest of it arrives: a long pipeline would be moved again and again.
+        if rest > self.executed && !self.starved && self.client.authenticated() {
+            return;
         }
+        self.input.drain(..self.executed);
         self.executed = 0;
         shrink(&mut self.input);
     }
@@ -97,4 +133,19 @@ impl Session {
         self.client.reply().error(UNAUTHENTICATED);
         self.client.closing = true;
     }
+}
+
+/// Prefetches the rows of the reads at the front of `input`; returns what follows them.
+fn prefetch<'i>(client: &Client, input: &'i [u8]) -> &'i [u8] {
+    let mut ahead = Ahead::new(input);
+    let reads = ahead.by_ref().take(PREFETCH_READS).take_while(|(name, key)| {
+        let read = matches!(table::find(name), Some(Spec { run: Run::Read(_), keys: (1, ..), .. }));
+        read && key.len() <= PREFETCH_KEY_BYTES_MAX
+    });
+    let keys: SmallVec<[&[u8]; PREFETCH_READS]> = reads.map(|(_, key)| key).collect();
+    if keys.len() > 1 && client.authenticated() && client.transaction.is_none() {
+        let memory = client.keys();
+        keys.iter().for_each(|key| memory.prefetch(client.bucket, key));
+    }
+    ahead.rest()
 }

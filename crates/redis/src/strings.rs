@@ -1,6 +1,6 @@
 //! Whole values: SET, GET and their kin.
 
-use feed::keys::{Expiry, KeyAnswer, KeyOp, KeyRow, Only};
+use kv::{Expiry, KeyAnswer, KeyOp, KeyRow, Only};
 use resp::Encoder;
 
 use super::command::{Flag, Group, Plan, Run, Scope, Spec, Words, key, number, ok, row, value};
@@ -224,7 +224,7 @@ fn getex<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failur
         }
         _ => return Err(Failure::SYNTAX),
     };
-    let only = feed::keys::OnlyExpiry::Always;
+    let only = kv::OnlyExpiry::Always;
     let op = KeyOp::Expire { bucket: scope.bucket, key: key(name)?, expiry, only, read: true };
     Ok(Plan::Change(op, row))
 }
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn options_of_set_that_contradict_each_other_are_a_syntax_error() {
-        let scope = Scope { bucket: feed::BucketId(0), now_ms: &|| 1_000 };
+        let scope = Scope { bucket: kv::BucketId(0), now_ms: &|| 1_000 };
         let check = |options: &str| {
             let words: Vec<&[u8]> = options.split_whitespace().map(str::as_bytes).collect();
             let words = [&[&b"k"[..], b"v"][..], &words].concat();

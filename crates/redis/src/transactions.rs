@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use feed::keys::KeyRow;
-use feed::{BucketId, Stamp};
+use kv::Stamp;
+use kv::{BucketId, KeyRow};
 use node::SUBMISSION_COMMANDS_MAX;
 
 use super::client::Client;

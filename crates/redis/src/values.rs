@@ -1,7 +1,7 @@
 //! Parts of values, numbers and bits: APPEND, GETRANGE, INCR, SETBIT, LCS and the like.
 
-use feed::keys::{KeyOp, KeyRow};
-use feed::limits::VALUE_BYTES_MAX;
+use kv::limits::VALUE_BYTES_MAX;
+use kv::{KeyOp, KeyRow};
 use resp::Encoder;
 
 use super::command::{Flag, Plan, Run, Scope, Spec, Words, bytes, key, number, row, value};

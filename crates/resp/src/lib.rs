@@ -1,16 +1,15 @@
-//! The Redis protocol without I/O: requests are parsed, replies are written and read back.
+//! The Redis protocol without I/O: requests are parsed, replies are written.
 //!
 //! The caller owns the buffers and the socket. [`Parser`] finds commands in a buffer that grows while
-//! bytes arrive, [`Encoder`] appends replies to a `Vec<u8>`, and [`Decoder`] reads replies for tests,
-//! clients and benchmarks. Where Redis's behaviour matters, it is that of Redis 7.0, whose error
-//! texts are kept because clients match on them.
+//! bytes arrive, [`Encoder`] appends replies to a `Vec<u8>`. Where Redis's behaviour matters, it is that of
+//! Redis 7.0, whose error texts are kept because clients match on them.
 //!
 //! ```
 //! let mut parser = resp::Parser::new(resp::Limits::REDIS);
 //! let mut rest: &[u8] = b"*2\r\n$3\r\nGET\r\n$5\r\ndraft\r\nSET draft \"dear ";
 //! let command = parser.next(&mut rest)?.ok_or("one command is whole")?;
 //! assert_eq!(command.name(), b"GET");
-//! assert_eq!(command.exactly(), Some([&b"draft"[..]]));
+//! assert_eq!(command.arguments().collect::<Vec<_>>(), [b"draft"]);
 //! assert!(parser.next(&mut rest)?.is_none());
 //! assert_eq!(rest, b"SET draft \"dear ", "what is unfinished stays in the buffer");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -19,13 +18,12 @@
 //! **Invariants:** nothing here reads, writes, waits or tells the time. Memory follows the bytes that
 //! have arrived, never a length that was announced.
 
+mod encoder;
 mod number;
-mod reply;
 mod request;
 
-pub use reply::decoder::{DecodeError, Decoder, ReplyLimits};
-pub use reply::encoder::{Encoder, Protocol};
-pub use reply::value::Value;
+pub use encoder::{Encoder, Protocol};
+pub use request::ahead::Ahead;
 pub use request::command::{Arguments, Command};
 pub use request::error::ProtocolError;
 pub use request::limits::Limits;

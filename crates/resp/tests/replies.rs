@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
-use resp::{DecodeError, Decoder, Encoder, Protocol, ProtocolError, ReplyLimits, Value};
+use resp::{Encoder, Protocol, ProtocolError};
+use testkit::{DecodeError, Decoder, ReplyLimits, Value};
 
 const TINY: ReplyLimits =
     ReplyLimits { depth_max: 3, elements_max: 6, bulk_bytes_max: 10, line_bytes_max: 12 };

@@ -1,4 +1,4 @@
-//! `roost demo`: a server with a small population that lives, and what to try with it.
+//! `roost demo`: a server with simulated users, and what to try with it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,34 +7,35 @@ use anyhow::Context as _;
 use clap::Args;
 use sim::population::Making;
 use sim::workload::Load;
-use sim::{Drive, Population, SimulateOptions, Storytelling, simulate};
+use sim::{Drive, Population, SimulateOptions, StoryLoad, simulate};
 
+use crate::address::resolve;
 use crate::logging::{self, LogFormat};
-use crate::rehearse::cancelled_by_signal;
 use crate::running::{Purpose, RunningServer};
+use crate::simulate::cancelled_by_signal;
 
-/// See it live: a server in open mode on a temporary directory, with a small population that
-/// posts and tells stories. Ends with Ctrl-C and leaves nothing behind.
+/// Start a server in open mode with simulated users.
+///
+/// Its data are in a temporary directory, which is removed at the end. Ctrl-C ends it.
 #[derive(Args)]
 pub(crate) struct Demo {
-    /// Address to serve on; if it is in use, a free port is taken
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8998")]
+    /// Address to serve HTTP on; if it is in use, a free port is taken
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8998", value_parser = resolve)]
     listen: SocketAddr,
     /// Address to serve Redis clients on; if it is in use, a free port is taken
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6380")]
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:6380", value_parser = resolve)]
     redis_listen: SocketAddr,
-    /// People to make
+    /// Number of simulated users
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(2..))]
     users: u32,
-    /// How long to go on
+    /// How long to run
     #[arg(long, value_name = "TIME", default_value = "8h", value_parser = crate::settings::duration)]
     duration: Duration,
 }
 
 const SEED: u64 = 1;
 /// Short lives, so that one sees stories come and vanish.
-const STORIES: Storytelling =
-    Storytelling { friends: 8, stories: 1, life_s: 20, homes_per_second: 2 };
+const STORIES: StoryLoad = StoryLoad { friends: 8, stories: 1, life_s: 20, homes_per_second: 2 };
 
 impl Demo {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
@@ -45,11 +46,11 @@ impl Demo {
         let population = Population::made(&Making::of(self.users, SEED));
         explain(&server, reader(&population));
         let options = SimulateOptions {
-            target: server.address,
+            target: server.address.into(),
             key: None,
             making: Making::of(self.users, SEED),
             feed: Some(Load::Heavy),
-            stories: Some(Storytelling { friends: STORIES.friends.min(self.users - 1), ..STORIES }),
+            stories: Some(StoryLoad { friends: STORIES.friends.min(self.users - 1), ..STORIES }),
             drawings: None,
             keys: None,
             graph: None,
@@ -81,7 +82,7 @@ fn explain(server: &RunningServer, reader: u32) {
     let (url, life_s) = (format!("http://{}", server.address), STORIES.life_s);
     let redis_port = server.redis.map_or(0, |address| address.port());
     println!(
-        "roost runs at {url} in open mode, with a small population that posts and tells stories.
+        "roost runs at {url} in open mode, with simulated users who post and share stories.
 
 Open {url} in a browser and watch it move; {url}/docs has the whole API.
 In another terminal:
@@ -93,7 +94,7 @@ In another terminal:
   curl -N {url}/v1/users/{reader}/events
 
   # stories of friends; each vanishes after {life_s} s
-  curl '{url}/v1/users/{reader}/stories/home?limit=3'
+  curl '{url}/v1/users/{reader}/timeline/stories?limit=3'
 
   # post something yourself
   curl {url}/v1/users/{reader}/posts -H 'Content-Type: application/json' -d '{{\"text\":\"hello\"}}'

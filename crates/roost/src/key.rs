@@ -1,133 +1,232 @@
-//! The application key: made at the first start, shown once, kept only as its SHA-256.
+//! Application keys: `roost key`, the key of the first start, and what a running server accepts.
+//!
+//! A running server looks once per second whether `keys.json` was replaced. No signal is needed for that,
+//! so it works the same in a container and for a user who may not send the server one; it costs one
+//! `stat` per second.
 
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+mod command;
+mod file;
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use sha2::{Digest as _, Sha256};
+use edge::{KeyHash, KeySet, Scopes};
+use file::StoredKey;
 
-const FILE: &str = "key.sha256";
+pub(crate) use command::Key;
+
+/// Name of the key that the first start makes.
+const FIRST_NAME: &str = "default";
+/// Where that key is written, for whoever runs the server to read and delete.
+const FIRST_FILE: &str = "first-key";
 const PREFIX: &str = "roost_";
-/// Random bytes of a key that we make.
-const KEY_BYTES: usize = 24;
-/// Shortest key that we take from the environment.
-const CHARACTERS_MIN: usize = 16;
+/// Random bytes of a key.
+const KEY_BYTES: usize = 32;
+/// Shortest key that is taken from the environment.
+const CHARS_MIN: usize = 16;
+/// How often a running server looks for other keys.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The digest that presented keys must have, and the key itself if it was made just now.
-pub(crate) struct Key {
-    pub(crate) sha256: [u8; 32],
-    pub(crate) made: Option<String>,
+/// The keys that a server accepts: those of its data directory, and the one of its environment.
+pub(crate) struct ServerKeys {
+    data: PathBuf,
+    given: Option<KeyHash>,
+    set: Arc<KeySet>,
+    /// Whether the data directory never had a key and the environment gives none.
+    needs_first: bool,
 }
 
-/// The key of the data directory `data`. `given` (from `ROOST_KEY`) replaces what was there; with
-/// nothing given and nothing there a key is made.
-///
-/// # Errors
-/// If the given key is too short, or the file cannot be read, understood or written.
-pub(crate) fn open(data: &Path, given: Option<&str>) -> anyhow::Result<Key> {
-    let file = data.join(FILE);
-    if let Some(given) = given {
-        let visible = given.bytes().all(|byte| byte.is_ascii_graphic());
-        anyhow::ensure!(
-            given.len() >= CHARACTERS_MIN && visible,
-            "ROOST_KEY must have at least {CHARACTERS_MIN} visible ASCII characters"
-        );
-        let sha256 = digest(given);
-        write(&file, &sha256)?;
-        return Ok(Key { sha256, made: None });
+impl ServerKeys {
+    /// Reads the keys of `data`. `given` (from `ROOST_KEY`) is accepted beside them with all scopes, and
+    /// is never written.
+    ///
+    /// # Errors
+    /// If the given key is too short, or the files cannot be read, understood or written.
+    pub(crate) fn open(data: &Path, given: Option<&str>) -> anyhow::Result<Self> {
+        let given = given.map(|given| {
+            let visible = given.bytes().all(|byte| byte.is_ascii_graphic());
+            anyhow::ensure!(
+                given.len() >= CHARS_MIN && visible,
+                "ROOST_KEY must have at least {CHARS_MIN} visible ASCII characters"
+            );
+            Ok(KeyHash::new(given.as_bytes(), Scopes::ALL))
+        });
+        let given = given.transpose()?;
+        let stored = file::change(data, |keys| Ok(keys.clone()))?;
+        let needs_first = stored.is_none() && given.is_none();
+        if given.is_none() && stored.as_ref().is_some_and(Vec::is_empty) {
+            tracing::warn!(
+                "no application key is stored, so nobody may call; see roost key create"
+            );
+        }
+        let set = KeySet::new(accepted(stored.as_deref(), given));
+        Ok(Self { data: data.to_owned(), given, set, needs_first })
     }
-    match fs::read_to_string(&file) {
-        Ok(text) => {
-            let sha256 = parse(text.trim()).with_context(|| {
-                format!("{} holds no SHA-256; delete it to get a new key", file.display())
-            })?;
-            Ok(Key { sha256, made: None })
+
+    /// The keys that are accepted now, for the servers.
+    pub(crate) fn set(&self) -> Arc<KeySet> {
+        Arc::clone(&self.set)
+    }
+
+    /// Makes the first key if there is none yet, and returns the file that holds it. To be called once
+    /// everything else has started: a start that fails makes no key.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn make_first(&self) -> anyhow::Result<Option<PathBuf>> {
+        if !self.needs_first {
+            return Ok(None);
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let key = make()?;
-            let sha256 = digest(&key);
-            write(&file, &sha256)?;
-            Ok(Key { sha256, made: Some(key) })
+        let path = self.data.join(FIRST_FILE);
+        let stored = file::change(&self.data, |keys| {
+            // `roost key create` may have been faster.
+            if keys.is_none() {
+                let key = make()?;
+                // Before its hash is stored: the other way round a crash would leave a key that
+                // nobody knows.
+                file::replace(&path, key.as_bytes())?;
+                *keys = Some(vec![StoredKey::new(FIRST_NAME, Scopes::ALL, &key)?]);
+            }
+            Ok(keys.clone())
+        })?;
+        self.set.replace(&accepted(stored.as_deref(), self.given));
+        Ok(path.exists().then_some(path))
+    }
+
+    /// Follows changes of the stored keys for as long as the server runs. A file that cannot be read
+    /// changes nothing and is logged.
+    pub(crate) async fn follow(self) {
+        let mut seen = None;
+        let mut ticks = tokio::time::interval(LOOK_EVERY);
+        let server = Arc::new(self);
+        loop {
+            ticks.tick().await;
+            let looking = Arc::clone(&server);
+            let looked = tokio::task::spawn_blocking(move || looking.look(seen)).await;
+            seen = looked.unwrap_or(seen);
         }
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
+    }
+
+    /// Reads the file if it is not the one that was seen; returns the one that is there.
+    fn look(&self, seen: Option<Identity>) -> Option<Identity> {
+        let now = Identity::of(&file::path(&self.data));
+        if now != seen {
+            match file::load(&self.data) {
+                Ok(Some(keys)) => {
+                    self.set.replace(&accepted(Some(&keys), self.given));
+                    let names: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
+                    tracing::info!(names = names.join(","), "read the application keys");
+                }
+                Ok(None) => tracing::warn!("the file of application keys is gone; they stay valid"),
+                Err(error) => tracing::error!("{error:#}; the keys read before stay valid"),
+            }
+        }
+        now
     }
 }
 
+/// What makes a file another one: the device, the number on it, length, and when it was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity(u64, u64, u64, i64, i64);
+
+impl Identity {
+    fn of(path: &Path) -> Option<Self> {
+        let file = std::fs::metadata(path).ok()?;
+        Some(Self(file.dev(), file.ino(), file.len(), file.mtime(), file.mtime_nsec()))
+    }
+}
+
+fn accepted(stored: Option<&[StoredKey]>, given: Option<KeyHash>) -> Vec<KeyHash> {
+    stored.unwrap_or_default().iter().map(StoredKey::hash).chain(given).collect()
+}
+
+/// A new key.
 fn make() -> anyhow::Result<String> {
     let mut bytes = [0; KEY_BYTES];
     getrandom::fill(&mut bytes).context("the operating system gives no random bytes")?;
-    Ok(format!("{PREFIX}{}", hex(&bytes)))
+    Ok(format!("{PREFIX}{}", hex_of(&bytes)))
 }
 
-fn digest(key: &str) -> [u8; 32] {
-    Sha256::digest(key.as_bytes()).into()
-}
-
-/// Replaces the file in one step and for this user only.
-fn write(file: &Path, sha256: &[u8; 32]) -> anyhow::Result<()> {
-    let temporary = file.with_extension("new");
-    let written = (|| {
-        let mut open = OpenOptions::new();
-        let mut handle =
-            open.create(true).truncate(true).write(true).mode(0o600).open(&temporary)?;
-        writeln!(handle, "{}", hex(sha256))?;
-        handle.sync_all()?;
-        fs::rename(&temporary, file)?;
-        // The name as well: a key is shown once.
-        fs::File::open(file.parent().unwrap_or(Path::new(".")))?.sync_all()
-    })();
-    written.with_context(|| format!("cannot write {}", file.display()))
-}
-
-fn hex(bytes: &[u8]) -> String {
+fn hex_of(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn parse(hex: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if hex.len() != 2 * bytes.len() {
-        return None;
-    }
-    for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]
 mod tests {
+    use edge::{Access, Scope};
+
     use super::*;
 
-    #[test]
-    fn a_key_is_made_once_and_only_its_digest_is_kept() {
-        let data = tempfile::tempdir().unwrap();
-        let first = open(data.path(), None).unwrap();
-        let made = first.made.unwrap();
-        assert!(made.starts_with(PREFIX) && made.len() == PREFIX.len() + 48);
-        assert_eq!(digest(&made), first.sha256);
-        let second = open(data.path(), None).unwrap();
-        assert_eq!((second.sha256, second.made), (first.sha256, None));
-        let kept = fs::read_to_string(data.path().join(FILE)).unwrap();
-        assert!(!kept.contains(&made));
+    fn accepts(keys: &ServerKeys, key: &str) -> bool {
+        Access::Keys(keys.set()).admit(key.as_bytes()).is_some()
     }
 
     #[test]
-    fn a_given_key_replaces_the_one_before() {
+    fn the_first_key_is_made_once_after_the_start() {
         let data = tempfile::tempdir().unwrap();
-        let made = open(data.path(), None).unwrap();
-        let given = open(data.path(), Some("correct-horse-battery")).unwrap();
-        assert_ne!(made.sha256, given.sha256);
-        assert_eq!(open(data.path(), None).unwrap().sha256, given.sha256);
+        let keys = ServerKeys::open(data.path(), None).unwrap();
+        assert_eq!(std::fs::read_dir(data.path()).unwrap().count(), 1, "the lock alone");
+        let path = keys.make_first().unwrap().unwrap();
+        let key = std::fs::read_to_string(&path).unwrap();
+        let key = key.trim();
+        assert!(key.starts_with(PREFIX) && key.len() == PREFIX.len() + 2 * KEY_BYTES);
+        assert!(accepts(&keys, key));
+        let again = ServerKeys::open(data.path(), None).unwrap();
+        assert_eq!(again.make_first().unwrap(), None);
+        assert!(accepts(&again, key));
     }
 
     #[test]
-    fn short_keys_and_spoilt_files_are_refused() {
+    fn a_given_key_is_accepted_beside_the_stored_ones_and_never_written() {
+        const GIVEN: &str = "correct-horse-battery";
         let data = tempfile::tempdir().unwrap();
-        assert!(open(data.path(), Some("short")).is_err());
-        assert!(open(data.path(), Some("long enough but with spaces")).is_err());
-        fs::write(data.path().join(FILE), "zz").unwrap();
-        assert!(open(data.path(), None).is_err());
+        let keys = ServerKeys::open(data.path(), Some(GIVEN)).unwrap();
+        assert_eq!(keys.make_first().unwrap(), None, "there is a key already");
+        assert!(accepts(&keys, GIVEN));
+        let stored = ServerKeys::open(data.path(), None).unwrap();
+        let path = stored.make_first().unwrap().unwrap();
+        let first = std::fs::read_to_string(path).unwrap();
+        let both = ServerKeys::open(data.path(), Some(GIVEN)).unwrap();
+        assert!(accepts(&both, GIVEN) && accepts(&both, first.trim()));
+        assert!(!accepts(&ServerKeys::open(data.path(), None).unwrap(), GIVEN));
+        for bad in ["short", "long enough but with spaces", ""] {
+            assert!(ServerKeys::open(data.path(), Some(bad)).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_runs_accepts_new_keys_and_no_revoked_ones() {
+        let data = tempfile::tempdir().unwrap();
+        let add = |name: &str, key: &str| {
+            let key = StoredKey::new(name, Scope::ALL.into_iter().collect(), key).unwrap();
+            file::change(data.path(), |keys| {
+                keys.get_or_insert_default().push(key);
+                Ok(())
+            })
+            .unwrap();
+        };
+        add("old", "the-old-key");
+        let server = ServerKeys::open(data.path(), None).unwrap();
+        let mut seen = server.look(None);
+        add("new", "the-new-key");
+        assert!(accepts(&server, "the-old-key") && !accepts(&server, "the-new-key"));
+        seen = server.look(seen);
+        assert!(accepts(&server, "the-old-key") && accepts(&server, "the-new-key"));
+        file::change(data.path(), |keys| {
+            keys.as_mut().unwrap().retain(|key| key.name != "old");
+            Ok(())
+        })
+        .unwrap();
+        seen = server.look(seen);
+        assert!(!accepts(&server, "the-old-key") && accepts(&server, "the-new-key"));
+        // What cannot be read changes nothing.
+        std::fs::write(file::path(data.path()), "nonsense").unwrap();
+        seen = server.look(seen);
+        std::fs::remove_file(file::path(data.path())).unwrap();
+        server.look(seen);
+        assert!(accepts(&server, "the-new-key"));
     }
 }

@@ -13,9 +13,9 @@ pub(crate) enum LogFormat {
     /// Text on a terminal, JSON otherwise.
     #[default]
     Auto,
-    /// A line of text an event.
+    /// A line of text per event.
     Text,
-    /// A JSON object an event.
+    /// A JSON object per event.
     Json,
 }
 

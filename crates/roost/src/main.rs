@@ -1,18 +1,20 @@
 //! The binary: the command line, and the parts put together.
 
+mod address;
 mod dashboard;
 mod demo;
 mod descriptors;
+mod exit;
 mod key;
 mod logging;
 mod memory;
 mod people;
 mod population;
 mod recognise;
-mod rehearse;
 mod running;
 mod serve;
 mod settings;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -24,7 +26,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A server for social feeds in one binary.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true, max_term_width = 100)]
+#[command(version = env!("ROOST_VERSION"), arg_required_else_help = true, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -32,10 +34,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    // What each does is told where its arguments are.
+    // What each does is described where its arguments are.
     Serve(serve::Serve),
+    Key(key::Key),
     Demo(demo::Demo),
-    Simulate(rehearse::Simulate),
+    Simulate(simulate::Simulate),
     Population(population::Population),
     Recognise(recognise::Recognise),
 }
@@ -43,11 +46,7 @@ enum Command {
 fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // In one line and never with a backtrace: it tells a user what to do.
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
+        Err(error) => exit::report(&error),
     }
 }
 
@@ -56,6 +55,7 @@ fn run(command: Command) -> anyhow::Result<()> {
     runtime.block_on(async {
         match command {
             Command::Serve(serve) => serve.run().await,
+            Command::Key(key) => key.run(),
             Command::Demo(demo) => demo.run().await,
             Command::Simulate(simulate) => simulate.run().await,
             Command::Population(population) => population.run(),

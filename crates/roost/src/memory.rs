@@ -9,13 +9,17 @@ use node::NodeOptions;
 
 const MIB: u64 = 1 << 20;
 /// The whole unless it is set: what the defaults of the parts add up to.
-const DEFAULT: u64 = 2_272 * MIB;
+const DEFAULT: u64 = 2_400 * MIB;
 /// What cannot be set: changes on their way through the writer, and 32 MiB for the program itself.
 const FIXED: u64 = node::FIXED_MEMORY as u64 + 32 * MIB;
 /// The overlay takes up to so many times its setting while checkpoints are under way.
 const OVERLAY_TIMES: u64 = 4;
+/// With less for samples not even the built-in ones are served.
+const SAMPLE_MIN: u64 = node::SAMPLE_MEMORY_MIN as u64;
 /// The smallest unit: with less, the longest value fits neither a request nor the overlay.
 const UNIT_MIN: u64 = 6 * MIB;
+
+const _: () = assert!(SAMPLE_MIN <= 4 * UNIT_MIN);
 
 /// Sizes that are set one by one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +27,7 @@ pub(crate) struct Given {
     pub(crate) timeline: Option<ByteSize>,
     pub(crate) post: Option<ByteSize>,
     pub(crate) bucket: Option<ByteSize>,
+    pub(crate) sample: Option<ByteSize>,
     pub(crate) store_cache: Option<ByteSize>,
     pub(crate) overlay: Option<ByteSize>,
     pub(crate) request: Option<ByteSize>,
@@ -36,6 +41,7 @@ pub(crate) struct Memory {
     pub(crate) timeline: u64,
     pub(crate) post: u64,
     pub(crate) bucket: u64,
+    pub(crate) sample: u64,
     pub(crate) store_cache: u64,
     /// As it is set; up to four times as much while checkpoints are under way.
     pub(crate) overlay: u64,
@@ -50,15 +56,21 @@ impl Memory {
     /// on. Without a whole, what is not given gets its default.
     ///
     /// # Errors
-    /// If too little is left.
+    /// If too little is left, or too little is given to samples.
     pub(crate) fn divide(whole: Option<ByteSize>, given: &Given) -> anyhow::Result<Self> {
         let bytes = |size: Option<ByteSize>| size.map(|size| size.as_u64());
+        anyhow::ensure!(
+            bytes(given.sample).is_none_or(|sample| sample >= SAMPLE_MIN),
+            "--sample-memory is at least {}MiB, for the digits that every server has",
+            SAMPLE_MIN / MIB
+        );
         let connections =
             given.max_connections.map(|count| u64::from(count) * CONNECTION_BYTES as u64);
         let parts = [
             (16, bytes(given.timeline)),
             (5, bytes(given.post)),
             (8, bytes(given.bucket)),
+            (4, bytes(given.sample)),
             (2, bytes(given.store_cache)),
             (2, bytes(given.overlay)),
             (8, bytes(given.request)),
@@ -69,9 +81,19 @@ impl Memory {
             Some(whole) => unit(whole.as_u64(), &parts)?,
             None => unit(DEFAULT, &parts.map(|(units, _)| (units, None)))?,
         };
-        let [timeline, post, bucket, store_cache, overlay, request, redis, connections] =
+        let [timeline, post, bucket, sample, store_cache, overlay, request, redis, connections] =
             parts.map(|(units, given)| given.unwrap_or(units * unit));
-        Ok(Self { timeline, post, bucket, store_cache, overlay, request, redis, connections })
+        Ok(Self {
+            timeline,
+            post,
+            bucket,
+            sample,
+            store_cache,
+            overlay,
+            request,
+            redis,
+            connections,
+        })
     }
 
     /// What all parts may take together.
@@ -81,6 +103,7 @@ impl Memory {
             self.timeline,
             self.post,
             self.bucket,
+            self.sample,
             self.store_cache,
             self.request,
             self.redis,
@@ -99,6 +122,7 @@ impl Memory {
         options.timeline_memory = size(self.timeline);
         options.post_memory = size(self.post);
         options.bucket_memory = size(self.bucket);
+        options.sample_memory = size(self.sample);
         options.store_cache = size(self.store_cache);
         options.overlay_memory = size(self.overlay);
     }
@@ -121,6 +145,7 @@ impl Memory {
             timelines = mib(self.timeline),
             posts = mib(self.post),
             buckets = mib(self.bucket),
+            samples = mib(self.sample),
             store_cache = mib(self.store_cache),
             overlay = mib(self.overlay.saturating_mul(OVERLAY_TIMES)),
             requests = mib(self.request),
@@ -137,11 +162,11 @@ fn size(bytes: u64) -> usize {
 }
 
 /// Bytes of a unit when the parts that are not given share what is left of `whole`. The overlay, which is
-/// the fifth, counts four times.
-fn unit(whole: u64, parts: &[(u64, Option<u64>); 8]) -> anyhow::Result<u64> {
+/// the sixth, counts four times.
+fn unit(whole: u64, parts: &[(u64, Option<u64>); 9]) -> anyhow::Result<u64> {
     let (mut taken, mut units) = (FIXED, 0);
     for (place, (share, given)) in parts.iter().enumerate() {
-        let times = if place == 4 { OVERLAY_TIMES } else { 1 };
+        let times = if place == 5 { OVERLAY_TIMES } else { 1 };
         match given {
             Some(given) => taken = taken.saturating_add(given.saturating_mul(times)),
             None => units += share * times,
@@ -176,20 +201,20 @@ mod tests {
         let mut node = NodeOptions::new("x");
         let (api, redis) = (ApiOptions::new(Access::Open), RedisOptions::new(Access::Open));
         let defaults = (
-            [node.timeline_memory, node.post_memory, node.bucket_memory],
+            [node.timeline_memory, node.post_memory, node.bucket_memory, node.sample_memory],
             [node.store_cache, node.overlay_memory],
             [api.request_memory, redis.memory],
         );
         memory.set_node(&mut node);
         let divided = (
-            [node.timeline_memory, node.post_memory, node.bucket_memory],
+            [node.timeline_memory, node.post_memory, node.bucket_memory, node.sample_memory],
             [node.store_cache, node.overlay_memory],
             [memory.request(), memory.redis()],
         );
         assert_eq!(divided, defaults);
         assert_eq!(memory.connections(), api.connections_max);
         assert!(memory.total() <= DEFAULT && memory.total() > DEFAULT - MIB);
-        assert_eq!(Memory::divide(mib(2_272), &Given::default()).unwrap(), memory);
+        assert_eq!(Memory::divide(mib(2_400), &Given::default()).unwrap(), memory);
     }
 
     #[test]
@@ -216,10 +241,11 @@ mod tests {
             let error = Memory::divide(mib(whole), given).unwrap_err().to_string();
             assert!(error.contains(needed), "{error}");
         };
-        check(685, &Given::default(), "686MiB");
-        assert!(Memory::divide(mib(686), &Given::default()).is_ok());
-        check(0, &Given::default(), "686MiB");
+        check(709, &Given::default(), "710MiB");
+        assert!(Memory::divide(mib(710), &Given::default()).is_ok());
+        check(0, &Given::default(), "710MiB");
         let large = Given { overlay: mib(500), ..Given::default() };
-        check(1_000, &large, "2638MiB");
+        check(1_000, &large, "2662MiB");
+        check(1_000, &Given { sample: mib(14), ..Given::default() }, "15MiB");
     }
 }

@@ -1,4 +1,4 @@
-//! Which people to make, as every command that makes some asks for it.
+//! The options of a population, for every command that makes one.
 
 use std::path::PathBuf;
 
@@ -7,21 +7,22 @@ use sim::population::{Making, PEOPLE_MAX};
 
 /// The settings of a population.
 #[derive(Args)]
+#[command(next_help_heading = "Users")]
 pub(crate) struct People {
-    /// People to make
+    /// Number of users
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=i64::from(PEOPLE_MAX)))]
     pub(crate) users: u32,
-    /// Seed of everything random
+    /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Share of follows that are returned, from 0 to 0.3 [default: 0.22]
+    /// Share of follows that are mutual, from 0 to 0.3 [default: 0.22]
     #[arg(long, value_name = "SHARE", conflicts_with = "graph")]
     reciprocity: Option<f64>,
-    /// How many pairs of a person's neighbours are neighbours, on average, from 0 to 0.2; with fewer
-    /// than 100,000 people it becomes more [default: 0.12]
+    /// Average local clustering coefficient, from 0 to 0.2; higher with fewer than 100,000 users
+    /// [default: 0.12]
     #[arg(long, value_name = "SHARE", conflicts_with = "graph")]
     clustering: Option<f64>,
-    /// Take people and follows (or friendships) from an edge list instead: two numbers a line, mutual
+    /// Take users and follows (or friendships) from an edge list: two numbers per line, mutual
     #[arg(long, value_name = "FILE", conflicts_with = "users")]
     pub(crate) graph: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `roost population`: who there is and who follows whom, as text for other tools.
+//! `roost population`: users and follows as NDJSON for other tools.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -13,28 +13,27 @@ use tempfile::NamedTempFile;
 
 use crate::people::People;
 
-/// Make a population and write it down: who there is and who follows whom, one person a line.
+/// Make a population and write it as NDJSON: the users and whom each follows.
 ///
-/// It is the population of `roost simulate` with the same --users and --seed, under the same handles and
-/// names. How many followers people have and how many they follow come from measured statistics
-/// of a large network; how near it came is told on the standard error output. Every line is a JSON
-/// object:
+/// It is the population of `roost simulate` with the same --users and --seed, with the same handles and
+/// names. The distributions of followers and of followed users come from measured statistics of a large
+/// network; how close the result is to them is printed on standard error. Every line is a JSON object:
 ///
 /// `{"id":0,"handle":"...","name":"...","community":3,"interests":["tea"],"following":[1,2]}`
 ///
 /// Ids begin at 0 and are in order, as are those in "following". The same options make the same bytes. A
-/// million people take about a minute, 1.1 GB of memory and 1.0 GB of text.
+/// million users take about a minute, 1.1 GB of memory and 1.0 GB of output.
 #[derive(Args)]
 pub(crate) struct Population {
     #[command(flatten)]
     people: People,
-    /// File to write; it is replaced when all is written. Without it, or with -, the standard output
-    #[arg(long, value_name = "FILE")]
+    /// File to write, replaced once it is complete; - for standard output [default: -]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
 }
 
-/// How often it is told how far the writing has come.
-const TELL_EVERY: Duration = Duration::from_secs(3);
+/// How often progress is printed.
+const PROGRESS_EVERY: Duration = Duration::from_secs(3);
 
 /// One line.
 #[derive(Serialize)]
@@ -60,7 +59,7 @@ impl Population {
         }
     }
 
-    /// Makes or reads the people, and tells about them.
+    /// Makes or reads the population, and prints a summary of it.
     fn make(&self) -> anyhow::Result<sim::Population> {
         let making = self.people.making()?;
         let start = Instant::now();
@@ -70,12 +69,12 @@ impl Population {
         };
         let took = start.elapsed().as_secs_f64();
         let (people, follows) = (population.people(), population.follows());
-        tell(&format!("{people} people with {follows} follows in {took:.1} s\n"));
+        report(&format!("{people} users with {follows} follows in {took:.1} s\n"));
         let asked = self.people.graph.is_none().then_some(&making);
         if asked.is_some() {
-            tell(&population.shares().to_string());
+            report(&population.shares().to_string());
         }
-        tell(&population.measured(asked).to_string());
+        report(&population.measured(asked).to_string());
         Ok(population)
     }
 
@@ -100,7 +99,7 @@ impl Population {
 
     fn write(&self, population: &sim::Population, out: impl Write) -> io::Result<()> {
         let mut out = BufWriter::with_capacity(1 << 20, out);
-        let mut told = Instant::now();
+        let mut reported = Instant::now();
         for id in 0..population.people() {
             let person = Person {
                 id,
@@ -112,9 +111,9 @@ impl Population {
             };
             serde_json::to_writer(&mut out, &person)?;
             out.write_all(b"\n")?;
-            if told.elapsed() >= TELL_EVERY {
-                told = Instant::now();
-                tell(&format!("written: {} of {}\n", id + 1, population.people()));
+            if reported.elapsed() >= PROGRESS_EVERY {
+                reported = Instant::now();
+                report(&format!("written: {} of {}\n", id + 1, population.people()));
             }
         }
         out.flush()
@@ -127,7 +126,7 @@ fn readable_by_all(file: &mut tempfile::Builder<'_, '_>) {
     file.permissions(std::fs::Permissions::from_mode(0o666));
 }
 
-/// Tells the user. If nobody can read it, the work goes on.
-fn tell(text: &str) {
+/// Prints to standard error. If nobody can read it, the work goes on.
+fn report(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -3,16 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use api::drawing::{self, ImageError};
 use clap::Args;
 use knn::{Bits, K, Samples};
 
-/// Tell what is drawn in files, by the built-in digits.
+/// Recognize drawings in files by the built-in digits.
 ///
 /// A file is a PNG or JPEG image of one drawing, dark on light or light on dark; or a text of 1,024
 /// digits 0 and 1, 32 rows of 32 pixels with 1 for ink, or of 256 hexadecimal digits. Prints the label,
-/// how many of the nearest samples have it, and the drawing as it was compared.
+/// the number of nearest samples that have it, and the drawing as it was compared. A file that cannot be
+/// read is reported, and the others are recognized.
 #[derive(Args)]
 pub(crate) struct Recognise {
     /// Images or texts
@@ -26,10 +27,19 @@ pub(crate) struct Recognise {
 impl Recognise {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let (digits, k) = (knn::digits(), K::new(self.k).unwrap_or(K::DEFAULT));
+        let mut unread = 0;
         for file in &self.files {
-            let drawing = read(file).with_context(|| format!("{}", file.display()))?;
-            println!("{}: {}\n{drawing}", file.display(), verdict(&digits, &drawing, k));
+            match read(file) {
+                Ok(drawing) => {
+                    println!("{}: {}\n{drawing}", file.display(), verdict(&digits, &drawing, k));
+                }
+                Err(error) => {
+                    eprintln!("{}: {error:#}", file.display());
+                    unread += 1;
+                }
+            }
         }
+        anyhow::ensure!(unread == 0, "{unread} of {} files could not be read", self.files.len());
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! A server of our own in a process of its own, for rehearsals: what is measured then is what
+//! A server of our own in a process of its own, for simulations: what is measured is what
 //! users run.
 
 use std::net::SocketAddr;
@@ -8,20 +8,20 @@ use anyhow::Context as _;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-/// What a server is started for.
+/// Why a server is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To be used.
+    /// For users of the demo.
     Demo,
     /// To be driven and measured by this process.
-    Rehearsal {
-        /// Whether something is drawn on the terminal, over which nobody else may write.
+    Simulation {
+        /// Whether a dashboard is on the terminal, so that nothing else may be written to it.
         drawn: bool,
     },
 }
 
-/// How much a server that is rehearsed yields to whoever drives it, who stands for other machines: on
-/// one that is busy to the last the driver would else be late, and its lateness pass for the server's.
+/// How much a server yields to the load generator, which represents other machines: on a machine without
+/// idle time the generator would otherwise be late, and its delay would count as the server's.
 const NICENESS: &str = "5";
 
 /// A `roost serve` in open mode on a temporary directory. Ends when dropped.
@@ -47,12 +47,12 @@ impl RunningServer {
         purpose: Purpose,
     ) -> anyhow::Result<Self> {
         let data = tempfile::tempdir().context("no temporary directory")?;
-        let log = if purpose == (Purpose::Rehearsal { drawn: true }) { "off" } else { "warn" };
+        let log = if purpose == (Purpose::Simulation { drawn: true }) { "off" } else { "warn" };
         let mut child = command(purpose)?
             .args(["serve", "--open", "--listen", &listen.to_string(), "--data"])
             .arg(data.path())
             .args(redis.map(|redis| format!("--redis-listen={redis}")))
-            // A rehearsal measures the defaults, whatever this shell sets for other servers.
+            // A simulation measures the defaults, whatever this shell sets for other servers.
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| {
                 !name.to_string_lossy().starts_with("ROOST_") || name == "ROOST_LOG"
@@ -60,7 +60,7 @@ impl RunningServer {
             .env("ROOST_LOG", std::env::var("ROOST_LOG").unwrap_or_else(|_| log.into()))
             .stdout(Stdio::piped())
             .kill_on_drop(true)
-            // Ctrl-C is for the rehearsal, which then ends the server.
+            // Ctrl-C is for the simulation, which then ends the server.
             .process_group(0)
             .spawn()
             .context("cannot start a server")?;
@@ -78,7 +78,7 @@ impl RunningServer {
     }
 }
 
-/// This program, which yields to us if it is rehearsed and the system has `nice`.
+/// This program, at a lower priority if it is driven and the system has `nice`.
 fn command(purpose: Purpose) -> anyhow::Result<Command> {
     let program = std::env::current_exe()?;
     let paths = std::env::var_os("PATH").unwrap_or_default();

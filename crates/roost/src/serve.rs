@@ -1,7 +1,7 @@
-//! `roost serve`: opens the node, binds, serves, and closes in good order.
+//! `roost serve`: opens the node, binds, serves, and shuts down in order.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -15,9 +15,10 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::key::ServerKeys;
 use crate::memory::Memory;
 use crate::settings::Settings;
-use crate::{descriptors, key, logging};
+use crate::{descriptors, logging};
 
 /// Most reads at a time, of all protocols, that may wait for a disk. 16 times as many may wait for their turn; beyond
 /// that callers are asked to come back.
@@ -25,12 +26,13 @@ const READS_MAX: usize = 64;
 
 /// Run the server.
 ///
-/// Without any setting it serves http://127.0.0.1:8998 from ./roost-data, makes an application key
-/// at the first start and prints it once. Every request then needs `Authorization: Bearer KEY`.
-/// ROOST_KEY in the environment gives the key instead.
+/// Without any setting it serves http://127.0.0.1:8998 from ./roost-data. The first start makes an
+/// application key and prints the path of the file that holds it; `roost key` creates and revokes more.
+/// Every request needs `Authorization: Bearer KEY`. A key in the environment variable ROOST_KEY is
+/// accepted as well, with all scopes, and is not stored.
 ///
-/// A flag goes before its environment variable, that before the configuration file (the same
-/// names, for example `fsync-interval = "1s"`), that before the default.
+/// A flag overrides its environment variable, which overrides the configuration file (the same names, for
+/// example `fsync-interval = "1s"`), which overrides the default.
 #[derive(Args)]
 pub(crate) struct Serve {
     /// Configuration file in TOML
@@ -53,7 +55,7 @@ impl Serve {
             anyhow::ensure!(
                 !open || listen.ip().is_loopback(),
                 "--open asks for no key, so it serves loopback addresses only, not {listen}; \
-                 listen on 127.0.0.1 or leave --open out"
+                 listen on 127.0.0.1 or remove --open"
             );
         }
         let memory = settings.memory()?;
@@ -66,26 +68,28 @@ impl Serve {
             node = open_node(options.clone()) => node?,
             () = &mut stop => end_start(),
         };
-        let access = if open {
-            Access::Open
-        } else {
-            let given = std::env::var("ROOST_KEY").ok();
-            let key = key::open(&options.data, given.as_deref())?;
-            if let Some(made) = &key.made {
-                println!("application key, shown this once: {made}");
-            }
-            Access::Key { sha256: key.sha256 }
-        };
+        let keys = if open { None } else { Some(server_keys(&options.data)?) };
+        let access = keys.as_ref().map_or(Access::Open, |keys| Access::Keys(keys.set()));
         let listener = bind(listen, "--listen").await?;
         let redis = match settings.redis_listen {
             Some(listen) => Some(bind(listen, "--redis-listen").await?),
             None => None,
         };
+        let (api, redis_options) = server_options(&settings, &memory, access, connections_max);
+        // Nothing can fail any more: a start that fails leaves no key that nobody has read.
+        if let Some(keys) = keys {
+            if let Some(path) = keys.make_first()? {
+                println!(
+                    "the application key is in {}; copy it and delete the file",
+                    path.display()
+                );
+            }
+            tokio::spawn(keys.follow());
+        }
         if let Some(redis) = &redis {
             println!("roost serves redis://{}", redis.local_addr()?);
         }
         println!("roost serves http://{}", listener.local_addr()?);
-        let (api, redis_options) = server_options(&settings, &memory, access, connections_max);
         let (stopping, mut stopped) = watch::channel(false);
         let redis = redis.map(|redis| {
             let node = node.clone();
@@ -111,6 +115,10 @@ impl Serve {
     }
 }
 
+fn server_keys(data: &Path) -> anyhow::Result<ServerKeys> {
+    ServerKeys::open(data, std::env::var("ROOST_KEY").ok().as_deref())
+}
+
 /// As many connections as memory and descriptors allow, or as are asked for.
 fn connections_max(settings: &Settings, memory: &Memory) -> anyhow::Result<u32> {
     let limit = descriptors::raise_limit();
@@ -126,7 +134,7 @@ fn server_options(
     connections_max: u32,
 ) -> (ApiOptions, RedisOptions) {
     let redis = RedisOptions {
-        access,
+        access: access.clone(),
         connections_max,
         reads: BlockingReads::new(READS_MAX),
         threads: settings.redis_threads,

@@ -13,32 +13,35 @@ use node::{Durability, NodeOptions};
 use serde::Deserialize;
 use web::Pages;
 
+use crate::address::{in_file, resolve};
 use crate::logging::LogFormat;
 use crate::memory::{Given, Memory};
 
-/// Shortest time within which what dead stories said can be erased. Half of it passes before an
-/// erasure begins.
+/// Shortest time within which expired stories can be erased. Half of it passes before an erasure
+/// begins.
 const ERASE_WITHIN_MIN: Duration = Duration::from_secs(10);
 
-/// What can be set. The field names are the flags, the keys of the file and, in capitals behind
+/// What can be set. The field names are the flags, the keys of the file and, in capitals after
 /// `ROOST_`, the environment variables.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Settings {
-    /// Directory of everything that is kept; made if it is not there [default: ./roost-data]
+    /// Data directory, created if it does not exist [default: ./roost-data]
     #[arg(long, env = "ROOST_DATA", value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Address to serve HTTP on [default: 127.0.0.1:8998]
-    #[arg(long, env = "ROOST_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "ROOST_LISTEN", value_name = "HOST:PORT", value_parser = resolve)]
+    #[serde(deserialize_with = "in_file")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Address to serve Redis clients on, for buckets [default: none]
-    #[arg(long, env = "ROOST_REDIS_LISTEN", value_name = "ADDRESS:PORT")]
+    /// Address to serve Redis clients on [default: none]
+    #[arg(long, env = "ROOST_REDIS_LISTEN", value_name = "HOST:PORT", value_parser = resolve)]
+    #[serde(deserialize_with = "in_file")]
     pub(crate) redis_listen: Option<SocketAddr>,
-    /// Threads that serve Redis clients [default: half of the processors]
+    /// Number of threads that serve Redis clients [default: half of the processors]
     #[arg(long, env = "ROOST_REDIS_THREADS", value_name = "COUNT")]
     pub(crate) redis_threads: Option<usize>,
-    /// Ask for no key. For trying things out on this machine: only loopback addresses are served,
-    /// and pages of other sites in a browser are kept out [default: false]
+    /// Require no application key. For use on this machine: only loopback addresses are allowed, and
+    /// requests from pages of other sites are refused [default: false]
     #[arg(
         long,
         env = "ROOST_OPEN",
@@ -49,59 +52,63 @@ pub(crate) struct Settings {
     )]
     pub(crate) open: Option<bool>,
     /// When a change is on disk: before it is acknowledged (always), at most --fsync-interval
-    /// later (interval), or when the operating system likes (never). The end of the process alone
-    /// loses nothing under any of them [default: always]
+    /// later (interval), or whenever the operating system writes it (never). A crash of the process
+    /// alone loses nothing under any of them [default: always]
     #[arg(long, env = "ROOST_DURABILITY", value_name = "POLICY")]
     pub(crate) durability: Option<Policy>,
-    /// How much a power loss may cost under --durability interval [default: 1s]
+    /// Longest time between syncs under --durability interval [default: 1s]
     #[arg(long, env = "ROOST_FSYNC_INTERVAL", value_name = "TIME", value_parser = duration)]
     #[serde(deserialize_with = "duration_in_file")]
     pub(crate) fsync_interval: Option<Duration>,
-    /// Memory of the server, divided among the parts below; what is set for a part is taken from it
-    /// [default: 2272MiB]
+    /// Memory of the server, divided among the parts below; a part that is set is subtracted from it
+    /// [default: 2400MiB]
     #[arg(long, env = "ROOST_MEMORY", value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
-    /// Memory for home timelines of active people; those not read lately are dropped and gathered
-    /// again when they are [default: 512MiB]
+    /// Memory for home timelines of active users; those least recently read are evicted and gathered
+    /// again when they are read [default: 512MiB]
     #[arg(long, env = "ROOST_TIMELINE_MEMORY", value_name = "SIZE")]
     pub(crate) timeline_memory: Option<ByteSize>,
-    /// Memory for posts ready to be sent, two thirds, and for who wrote what last, a third
+    /// Memory for rendered posts (two thirds) and for the latest posts of each user (one third)
     /// [default: 160MiB]
     #[arg(long, env = "ROOST_POST_MEMORY", value_name = "SIZE")]
     pub(crate) post_memory: Option<ByteSize>,
-    /// Memory for keys of buckets; those not read lately are dropped and come from the disk
+    /// Memory for keys of buckets; those least recently read are evicted and read from disk again
     /// [default: 256MiB]
     #[arg(long, env = "ROOST_BUCKET_MEMORY", value_name = "SIZE")]
     pub(crate) bucket_memory: Option<ByteSize>,
+    /// Memory for samples of the recognizer, at least 15MiB: a sample takes 176 bytes, three times. A data
+    /// directory with more samples is refused [default: 128MiB]
+    #[arg(long, env = "ROOST_SAMPLE_MEMORY", value_name = "SIZE")]
+    pub(crate) sample_memory: Option<ByteSize>,
     /// Memory for the store's cache [default: 64MiB]
     #[arg(long, env = "ROOST_STORE_CACHE", value_name = "SIZE")]
     pub(crate) store_cache: Option<ByteSize>,
-    /// Memory for changes before a checkpoint puts them into the store; up to four times as much
-    /// under sustained writing [default: 64MiB]
+    /// Memory for changes that no checkpoint has written to the store yet; up to four times as much
+    /// under sustained writes [default: 64MiB]
     #[arg(long, env = "ROOST_OVERLAY_MEMORY", value_name = "SIZE")]
     pub(crate) overlay_memory: Option<ByteSize>,
-    /// Memory for HTTP requests and answers, beside what each connection takes. An image of 4,096 x
+    /// Memory for HTTP requests and responses, in addition to that of connections. An image of 4,096 x
     /// 4,096 pixels takes 220MiB while it is recognized [default: 256MiB]
     #[arg(long, env = "ROOST_REQUEST_MEMORY", value_name = "SIZE")]
     pub(crate) request_memory: Option<ByteSize>,
     /// Memory for commands and replies of Redis clients [default: 256MiB]
     #[arg(long, env = "ROOST_REDIS_MEMORY", value_name = "SIZE")]
     pub(crate) redis_memory: Option<ByteSize>,
-    /// Changes that may wait; beyond it clients get 503 and come back [default: 16384]
+    /// Largest number of pending changes; beyond it requests are answered with 503 [default: 16384]
     #[arg(long, env = "ROOST_QUEUE", value_name = "COMMANDS")]
     pub(crate) queue: Option<usize>,
-    /// Connections at a time, of HTTP and of Redis clients each. When all are taken, a new one of HTTP
-    /// takes the place of one that has presented no key, or of an idle one. 256 of the files that the
-    /// operating system lets be open are kept for the log and the store [default: 4096]
+    /// Largest number of connections, of HTTP and of Redis clients each. When all are in use, a new
+    /// connection replaces one that has presented no key, or an idle one. 256 of the limit of open files
+    /// are reserved for the log and the store [default: 4096]
     #[arg(long, env = "ROOST_MAX_CONNECTIONS", value_name = "COUNT")]
     pub(crate) max_connections: Option<u32>,
-    /// How many seconds a story lives if its author does not say, 1 to 604800 [default: 86400]
+    /// TTL of a story in seconds if its author sets none, 1 to 604800 [default: 86400]
     #[arg(long, env = "ROOST_STORY_LIFE", value_name = "SECS", value_parser = life)]
     #[serde(deserialize_with = "life_in_file")]
     pub(crate) story_life: Option<Lifetime>,
-    /// Within this time the texts and views of stories that expired or were deleted are gone from
-    /// every file of the data directory; 10s at least. Until then they are in no answer, but on the
-    /// disk [default: 1h]
+    /// Time within which the texts and views of expired and deleted stories are erased from every file
+    /// of the data directory; at least 10s. They are in no response from the moment they expire
+    /// [default: 1h]
     #[arg(long, env = "ROOST_ERASE_WITHIN", value_name = "TIME", value_parser = erase_within)]
     #[serde(deserialize_with = "erase_within_in_file")]
     pub(crate) erase_within: Option<Duration>,
@@ -115,12 +122,12 @@ pub(crate) struct Settings {
         value_name = "true|false"
     )]
     pub(crate) web: Option<bool>,
-    /// Read the pages from this folder at every request, for those who work on them
-    /// [default: those in the program]
+    /// Read the pages from this folder at every request, for development [default: those in the
+    /// binary]
     #[arg(long, env = "ROOST_WEB_ASSETS", value_name = "DIR")]
     pub(crate) web_assets: Option<PathBuf>,
-    /// Form of the log on standard error: text, json, or auto, which is text on a terminal. What
-    /// it holds is chosen by ROOST_LOG, for example ROOST_LOG=debug [default: auto]
+    /// Format of the log on standard error: text, json, or auto, which is text on a terminal and json
+    /// otherwise. ROOST_LOG sets the level, for example ROOST_LOG=debug [default: auto]
     #[arg(long, env = "ROOST_LOG_FORMAT", value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,
 }
@@ -131,9 +138,9 @@ pub(crate) struct Settings {
 pub(crate) enum Policy {
     /// Before it is acknowledged.
     Always,
-    /// Every so often.
+    /// At intervals.
     Interval,
-    /// When the operating system likes.
+    /// Left to the operating system.
     Never,
 }
 
@@ -159,6 +166,7 @@ impl Settings {
             timeline_memory: self.timeline_memory.or(file.timeline_memory),
             post_memory: self.post_memory.or(file.post_memory),
             bucket_memory: self.bucket_memory.or(file.bucket_memory),
+            sample_memory: self.sample_memory.or(file.sample_memory),
             store_cache: self.store_cache.or(file.store_cache),
             overlay_memory: self.overlay_memory.or(file.overlay_memory),
             request_memory: self.request_memory.or(file.request_memory),
@@ -171,6 +179,11 @@ impl Settings {
             web_assets: self.web_assets.or(file.web_assets),
             log_format: self.log_format.or(file.log_format),
         })
+    }
+
+    /// The data directory.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.data.clone().unwrap_or_else(|| PathBuf::from("roost-data"))
     }
 
     /// The address to bind to.
@@ -196,6 +209,7 @@ impl Settings {
             timeline: self.timeline_memory,
             post: self.post_memory,
             bucket: self.bucket_memory,
+            sample: self.sample_memory,
             store_cache: self.store_cache,
             overlay: self.overlay_memory,
             request: self.request_memory,
@@ -207,8 +221,7 @@ impl Settings {
 
     /// What the node needs of them.
     pub(crate) fn node_options(&self, memory: &Memory) -> NodeOptions {
-        let data = self.data.clone().unwrap_or_else(|| PathBuf::from("roost-data"));
-        let mut options = NodeOptions::new(data);
+        let mut options = NodeOptions::new(self.data());
         let interval = self.fsync_interval.unwrap_or(Duration::from_secs(1));
         options.durability = match self.durability.unwrap_or(Policy::Always) {
             Policy::Always => Durability::Always,
@@ -227,7 +240,7 @@ pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
     let duration: jiff::SignedDuration =
         text.parse().map_err(|_| anyhow::anyhow!("a time looks like 1s, 500ms or 2m"))?;
     let duration = Duration::try_from(duration).context("a time cannot be negative")?;
-    anyhow::ensure!(!duration.is_zero(), "a time must be longer than nothing");
+    anyhow::ensure!(!duration.is_zero(), "a time must be longer than 0");
     Ok(duration)
 }
 
@@ -238,10 +251,10 @@ fn duration_in_file<'de, D: serde::Deserializer<'de>>(
     duration(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
-/// A time that is enough to erase: each erasure rewrites the texts of all stories.
+/// A time within which an erasure can finish: each rewrites the texts of all stories.
 fn erase_within(text: &str) -> anyhow::Result<Duration> {
     let time = duration(text)?;
-    anyhow::ensure!(time >= ERASE_WITHIN_MIN, "10s is the least: an erasure rewrites files");
+    anyhow::ensure!(time >= ERASE_WITHIN_MIN, "it must be at least 10s: an erasure rewrites files");
     Ok(time)
 }
 
@@ -252,9 +265,9 @@ fn erase_within_in_file<'de, D: serde::Deserializer<'de>>(
     erase_within(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
-/// A number of seconds that a story may live.
+/// The TTL of a story in seconds.
 fn life(text: &str) -> anyhow::Result<Lifetime> {
-    let secs = text.parse().context("a life is a number of seconds")?;
+    let secs = text.parse().context("a TTL is a number of seconds")?;
     Ok(Lifetime::from_secs(secs)?)
 }
 
@@ -285,7 +298,7 @@ mod tests {
             let variable = format!("ROOST_{}", flag.replace('-', "_").to_uppercase());
             assert_eq!(argument.get_env().unwrap().to_str(), Some(variable.as_str()));
             let help = argument.get_help().unwrap().to_string();
-            assert!(help.contains("[default: "), "--{flag} tells its default");
+            assert!(help.contains("[default: "), "--{flag} reports its default");
         }
     }
 

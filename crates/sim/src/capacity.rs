@@ -16,15 +16,15 @@
 //! trials are decided clearly (one tenth of those 7 % above the capacity hold) five repeats hold it in
 //! 95 of 100 searches; where one tenth of those 25 % above hold, in 93; at 55 % above, in 88.
 //!
-//! A trial that the generator was too slow for tells nothing about the server. The search then looks
+//! A trial that the generator was too slow for says nothing about the server. The search then looks
 //! for the limit below that rate. If it does not lie there, the outcome is "at least".
 //!
 //! The state is the list of trials; a bracket is only a reading of it.
 
 mod climb;
-mod rehearsed;
 mod repeat;
-pub(crate) mod told;
+mod simulated;
+pub(crate) mod text;
 
 #[cfg(test)]
 mod tests;
@@ -36,10 +36,10 @@ use serde::Serialize;
 use crate::SimError;
 use crate::interval::{Interval, SAMPLES_MAX};
 use crate::slo::{Breach, Measures, Slo};
-pub use rehearsed::Rehearsed;
-pub use told::Step;
+pub use simulated::SimulatedTrials;
+pub use text::Step;
 
-/// The lowest rate that is tried, in requests a second.
+/// The lowest rate that is tried, in requests per second.
 pub const FLOOR_PER_S: f64 = 1.0;
 /// The share of what was due that must be done.
 const DONE_SHARE_MIN: f64 = 0.99;
@@ -49,7 +49,7 @@ const AGAIN_MAX: usize = 3;
 
 /// Drives the server at one rate.
 pub trait Trials {
-    /// Drives the server with so many requests a second and tells what was measured.
+    /// Drives the server with so many requests per second and reports what was measured.
     ///
     /// # Errors
     /// If nothing could be measured, or the user ends it; the search ends with that.
@@ -59,7 +59,7 @@ pub trait Trials {
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Search {
-    /// The first rate tried, in requests a second.
+    /// The first rate tried, in requests per second.
     pub start_per_s: f64,
     /// The highest rate tried.
     pub rate_per_s_max: f64,
@@ -71,7 +71,7 @@ pub struct Search {
 }
 
 impl Default for Search {
-    /// Five repeats to 5 %, from 500 to at most a million requests a second.
+    /// Five repeats to 5 %, from 500 to at most a million requests per second.
     fn default() -> Search {
         Search { start_per_s: 500.0, rate_per_s_max: 1e6, repeats: 5, resolution: 0.05 }
     }
@@ -90,7 +90,7 @@ impl Search {
             ));
         }
         if !(0.01..=0.1).contains(&resolution) {
-            return bad(format!("rates are told apart to 1 to 10 %, not {resolution}"));
+            return bad(format!("the resolution of rates is 1 to 10 %, not {resolution}"));
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ pub struct TrialCount {
 
 impl TrialCount {
     /// The same for trials of this length, as a line for people.
-    pub fn told(&self, trial: Duration) -> String {
+    pub fn describe(&self, trial: Duration) -> String {
         let minutes = |trials: usize| (trial.as_secs_f64() * trials as f64 / 60.0).ceil();
         let (about, most) = (minutes(self.about), minutes(self.most));
         format!(
@@ -155,7 +155,7 @@ pub struct Trial {
     pub number: usize,
     /// The repeat it belongs to, from 1; none while the bracket is looked for.
     pub repeat: Option<usize>,
-    /// The rate that was asked for, in requests a second.
+    /// The rate that was asked for, in requests per second.
     pub rate_per_s: f64,
     /// What it says.
     pub verdict: Verdict,
@@ -174,10 +174,10 @@ impl Trial {
         slo: &Slo,
     ) -> Trial {
         if measures.asked_per_s <= 0.0 {
-            measures.invalid.push("nothing was due in the trial: it is too short".to_owned());
+            measures.inconclusive.push("nothing was due in the trial: it is too short".to_owned());
         }
         let breaches = slo.check(&measures);
-        let verdict = if !measures.invalid.is_empty() {
+        let verdict = if !measures.inconclusive.is_empty() {
             Verdict::Unknown
         } else if breaches.is_empty() && measures.faults == 0 && !falls_behind(&measures) {
             Verdict::Holds
@@ -199,12 +199,12 @@ fn falls_behind(measures: &Measures) -> bool {
 pub enum Finding {
     /// The objective is met up to this rate.
     ///
-    /// The interval is of Student's t on the logarithms of the repeats. It tells between which rates
+    /// The interval is of Student's t on the logarithms of the repeats. It says between which rates
     /// the mean of very many repeats would lie: of this server, on this machine, with this load, as
-    /// things were in this hour. Of another hour, another machine or a fuller server it tells
+    /// things were in this hour. Of another hour, another machine or a fuller server it says
     /// nothing. At the rate itself about half of the trials meet the objective.
     Holds {
-        /// The geometric mean of the repeats, with its bounds, in requests a second.
+        /// The geometric mean of the repeats, with its bounds, in requests per second.
         per_s: Interval,
         /// The lowest of the repeats.
         least_per_s: f64,
@@ -213,7 +213,7 @@ pub enum Finding {
     },
     /// The objective is met at this rate, and what comes above it could not be measured.
     AtLeast {
-        /// The highest rate that met it with no failure at or below it, in requests a second; 0 if
+        /// The highest rate that met it with no failure at or below it, in requests per second; 0 if
         /// there is none.
         rate_per_s: f64,
         /// Why the search went no further.
@@ -221,12 +221,12 @@ pub enum Finding {
     },
     /// Not even the lowest rate meets it.
     Nothing {
-        /// This rate, in requests a second.
+        /// This rate, in requests per second.
         rate_per_s: f64,
     },
     /// Repeats are too far apart for a mean of them to say anything.
     Unsteady {
-        /// The rate about which a repeat lost the limit, in requests a second.
+        /// The rate about which a repeat lost the limit, in requests per second.
         rate_per_s: f64,
     },
 }
@@ -239,13 +239,13 @@ pub struct Capacity {
     /// What was found.
     #[serde(flatten)]
     pub finding: Finding,
-    /// The capacity as each finished repeat found it, in requests a second.
+    /// The capacity as each finished repeat found it, in requests per second.
     pub repeats_per_s: Vec<f64>,
     /// All trials in their order.
     pub trials: Vec<Trial>,
 }
 
-/// Searches for the highest rate at which `slo` is met and tells each step as it happens.
+/// Searches for the highest rate at which `slo` is met and reports each step as it happens.
 ///
 /// # Errors
 /// If the search makes no sense, or a trial comes to nothing. A search that is cut short says what it
@@ -254,12 +254,12 @@ pub async fn find(
     trials: &mut (impl Trials + Send),
     slo: &Slo,
     search: &Search,
-    tell: &mut (dyn FnMut(&Step<'_>) + Send),
+    report: &mut (dyn FnMut(&Step<'_>) + Send),
 ) -> Result<Capacity, SimError> {
     search.check()?;
     let ceiling = Ceiling { per_s: search.rate_per_s_max, unheard: None };
     let (again, done) = (AGAIN_MAX, Vec::new());
-    let mut hunt = Hunt { trials, slo, search, tell, ceiling, repeat: None, again, done };
+    let mut hunt = Hunt { trials, slo, search, report, ceiling, repeat: None, again, done };
     let mut repeats_per_s = Vec::new();
     let finding = match hunt.find(&mut repeats_per_s).await {
         Ok(finding) | Err(Stop::Found(finding)) => finding,
@@ -318,7 +318,7 @@ struct Hunt<'a, T> {
     trials: &'a mut T,
     slo: &'a Slo,
     search: &'a Search,
-    tell: &'a mut (dyn FnMut(&Step<'_>) + Send),
+    report: &'a mut (dyn FnMut(&Step<'_>) + Send),
     ceiling: Ceiling,
     repeat: Option<usize>,
     /// How many trials may still be done again because the generator was late in them.
@@ -344,7 +344,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
         Ok(Finding::Holds { per_s, least_per_s, most_per_s })
     }
 
-    /// Tries a rate. One at which the generator was the limit before, or behind the end of the
+    /// Tries a rate. One at which the generator was the limit before, or after the end of the
     /// search, is not tried again.
     async fn attempt(&mut self, rate: f64) -> Result<Verdict, SimError> {
         if self.ceiling.is_over(rate) {
@@ -356,7 +356,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
             verdict = self.run(rate).await?;
         }
         if verdict == Verdict::Unknown {
-            let why = self.done.last().map(|trial| trial.measures.invalid.join("; "));
+            let why = self.done.last().map(|trial| trial.measures.inconclusive.join("; "));
             self.ceiling = Ceiling { per_s: rate, unheard: why };
         }
         Ok(verdict)
@@ -364,11 +364,11 @@ impl<T: Trials + Send> Hunt<'_, T> {
 
     async fn run(&mut self, rate: f64) -> Result<Verdict, SimError> {
         let (number, repeat) = (self.done.len() + 1, self.repeat);
-        (self.tell)(&Step::Tries { number, repeat, rate_per_s: rate });
+        (self.report)(&Step::Tries { number, repeat, rate_per_s: rate });
         let measures = self.trials.run(rate).await?;
         let trial = Trial::judged(number, repeat, rate, measures, self.slo);
         let verdict = trial.verdict;
-        (self.tell)(&Step::Tried(&trial));
+        (self.report)(&Step::Tried(&trial));
         self.done.push(trial);
         Ok(verdict)
     }
@@ -377,8 +377,8 @@ impl<T: Trials + Send> Hunt<'_, T> {
     fn at_most_tried(&self) -> Finding {
         let Ceiling { per_s, unheard } = &self.ceiling;
         self.at_least(match unheard {
-            Some(why) => format!("at {} requests/s {why}", told::rate(*per_s)),
-            None => format!("the search ends at {} requests/s", told::rate(*per_s)),
+            Some(why) => format!("at {} requests/s {why}", text::rate(*per_s)),
+            None => format!("the search ends at {} requests/s", text::rate(*per_s)),
         })
     }
 

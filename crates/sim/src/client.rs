@@ -8,6 +8,7 @@
 mod chunked;
 mod head;
 mod requests;
+mod target;
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,6 +22,7 @@ pub(crate) use chunked::Chunked;
 pub use head::HEAD_BYTES_MAX;
 pub(crate) use head::{Framing, Head};
 pub use requests::Requests;
+pub use target::{Target, TargetStream, TlsError};
 
 /// The longest body that is accepted, in bytes.
 pub const BODY_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -34,7 +36,7 @@ pub enum ClientError {
     #[error("connection: {0}")]
     Transport(#[from] io::Error),
     /// The server closed the connection before the answer was over.
-    #[error("the server closed the connection before the answer was over")]
+    #[error("the server closed the connection before the end of the answer")]
     Closed,
     /// What came is not an HTTP/1.1 answer.
     #[error("malformed answer: {0}")]
@@ -98,6 +100,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.closing = true;
         self.incoming.begin()?;
         self.stream.write_all(request).await?;
+        // Encrypted bytes may wait in the stream; of a plain one this costs nothing.
+        self.stream.flush().await?;
         let head = self.incoming.head(&mut self.stream).await?;
         let body = match head.framing {
             Framing::Length(length) => {
@@ -160,7 +164,7 @@ impl Incoming {
     /// Makes ready for a new answer. Bytes that came without a question are an error.
     fn begin(&mut self) -> Result<(), ClientError> {
         if !self.unread().is_empty() {
-            return Err(ClientError::Malformed("bytes behind the answer"));
+            return Err(ClientError::Malformed("bytes after the answer"));
         }
         self.bytes.clear();
         self.used = 0;
@@ -176,7 +180,7 @@ impl Incoming {
         assert!(self.used <= self.bytes.len(), "more bytes used than read");
     }
 
-    /// Reads some more bytes behind the unread ones.
+    /// Reads some more bytes after the unread ones.
     pub(crate) async fn fill(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -208,7 +212,7 @@ impl Incoming {
         }
     }
 
-    /// Reads a body of `length` bytes and tells where it lies.
+    /// Reads a body of `length` bytes and reports where it lies.
     async fn body(
         &mut self,
         length: u64,

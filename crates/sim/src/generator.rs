@@ -1,4 +1,4 @@
-//! What the generator itself uses, where the system tells it.
+//! What the generator itself uses, where the system reports it.
 
 use std::time::Duration;
 

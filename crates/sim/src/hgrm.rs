@@ -35,7 +35,7 @@ pub fn write(values: &Histogram<u64>, per_ms: f64, out: &mut impl Write) -> io::
     writeln!(out, "#[Buckets = {buckets:>12}, SubBuckets     = {parts:>12}]")
 }
 
-/// A bucket has as many parts as tell two values of so many digits apart: a power of two.
+/// A bucket has as many parts as distinguish two values of so many digits: a power of two.
 fn parts_of_bucket(digits: u8) -> u64 {
     (2 * 10_u64.pow(u32::from(digits))).next_power_of_two()
 }

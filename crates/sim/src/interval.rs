@@ -1,7 +1,7 @@
 //! How far a mean of a few repeats can be trusted: intervals by Student's t.
 //!
 //! If repeats are independent, alike and about normal, 95 of 100 intervals made so hold the true
-//! mean. The tests count this. An interval tells how repeats scatter and nothing about what all of
+//! mean. The tests count this. An interval shows how repeats scatter and nothing about what all of
 //! them have in common: a machine that is slow today is slow in every repeat.
 
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! A rehearsal for a feed server: a made population, the load it would put on the server, and a
+//! A load simulator for feed servers: a made population, the load it would put on the server, and a
 //! small HTTP client to carry it.
 //!
 //! Everything here is seeded: the same seed makes the same people, follows, actions and texts.
@@ -20,15 +20,15 @@ pub mod watch;
 pub mod workload;
 
 mod api;
-mod cast;
 mod generator;
 mod joined;
 mod progress;
 mod run;
+mod scenario;
 
 pub use interval::Interval;
 pub use population::Population;
-pub use simulate::{Drive, Rehearsal, SimError, SimulateOptions, simulate};
+pub use simulate::{Drive, SimError, SimulateOptions, Simulation, simulate};
 pub use slo::{Measures, Slo};
 pub use summary::Summary;
-pub use workload::{Drawings, KeyLoad, Storytelling, Ycsb};
+pub use workload::{Drawings, KeyLoad, StoryLoad, Ycsb};

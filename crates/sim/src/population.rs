@@ -54,8 +54,8 @@ impl Population {
     ///
     /// With fewer than some 50,000 people the tables contradict themselves: there are too few who
     /// follow enough others to give the most followed as many followers as their row wants. These
-    /// then get fewer; [`Population::shares`] tells how near it came. Clustering is then more than asked
-    /// for, because so many follow the same few; [`Population::measured`] tells.
+    /// then get fewer; [`Population::shares`] says how close it came. Clustering is then more than asked
+    /// for, because so many follow the same few: see [`Population::measured`].
     ///
     /// # Panics
     /// If there is a fault ([`Making::fault`]).
@@ -69,7 +69,7 @@ impl Population {
     pub fn friends(people: u32, each: u32, seed: u64) -> Population {
         assert!(
             u32::try_from(u64::from(people) * u64::from(each)).is_ok(),
-            "{people} people with {each} friends each are more than a population may have"
+            "{people} users with {each} friends each are more than a population can have"
         );
         friends::deal(people, each, &mut StdRng::seed_from_u64(seed))
     }

@@ -1,4 +1,4 @@
-//! The report of a rehearsal: one HTML file that needs nothing else, and the raw data beside it.
+//! The report of a simulation: one HTML file that needs nothing else, and the raw data beside it.
 //!
 //! The file holds its style and its plots, which are SVG made here. It has no script, asks for
 //! nothing over a network, and says so in a policy that browsers keep. Everything in it is made from

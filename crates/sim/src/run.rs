@@ -8,15 +8,15 @@
 //! from then.
 //!
 //! Connections are spread over lanes, each of which is a thread with a runtime, a timer and a meter
-//! of its own. Once a window the meters are taken and told to those who watch.
+//! of its own. At the end of each window the meters are taken and reported to the watchers.
 
+mod checked;
+mod checker;
 mod meter;
 #[cfg(test)]
 mod tests;
 mod timer;
-mod watched;
 mod windows;
-mod witness;
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,12 +31,12 @@ use crate::client::{Client, ClientError, Dial, Response};
 use crate::joined::joined;
 use crate::watch::Watcher;
 use crate::workload::{Action, What};
+pub(crate) use checked::CheckedReaders;
+use checker::{Checker, Reports};
 pub(crate) use meter::{Failure, Kind, Meter, Start};
 use timer::Timer;
-pub(crate) use watched::Watched;
 use windows::Windows;
 pub(crate) use windows::{Ended, Finished, window_of};
-use witness::{Reports, Witness};
 
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -45,10 +45,10 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// What a run is like, whoever takes part.
 #[derive(Debug, Clone)]
-pub(crate) struct Course {
+pub(crate) struct RunConfig {
     /// Who takes part and what they do, as a line for people.
     pub(crate) title: String,
-    /// The kinds of requests the actions make, to be told apart.
+    /// The kinds of requests that the actions make.
     pub(crate) kinds: Vec<Kind>,
     /// Actions due from here on are not part of the run.
     pub(crate) end: Duration,
@@ -62,7 +62,7 @@ pub(crate) struct Course {
     pub(crate) closed: bool,
 }
 
-impl Course {
+impl RunConfig {
     /// How many threads carry the load: none is without a connection.
     fn threads(&self) -> usize {
         match self.lanes {
@@ -86,7 +86,7 @@ pub(crate) enum Lanes {
 /// A run under way, shared by its lanes.
 struct Run<I> {
     api: Arc<dyn Api>,
-    course: Course,
+    config: RunConfig,
     start: Instant,
     actions: Mutex<I>,
     reports: Option<Reports>,
@@ -94,15 +94,15 @@ struct Run<I> {
     busy: Arc<Mutex<Duration>>,
 }
 
-/// Drives the server that `dial` reaches with the actions due before the course's end, and tells
-/// the watchers of each window. The homes of those who are `watched` are looked at on the way. Stops
+/// Drives the server that `dial` reaches with the actions due before the config's end, and reports
+/// the watchers of each window. The homes of those who are `checked` are looked at on the way. Stops
 /// early when `cancel` turns true; requests then under way are not counted.
 pub(crate) async fn run<D, I>(
     dial: &D,
     api: Arc<dyn Api>,
-    course: Course,
+    config: RunConfig,
     actions: I,
-    watched: Option<Arc<Watched>>,
+    checked: Option<Arc<CheckedReaders>>,
     watchers: &mut [&mut dyn Watcher],
     cancel: &mut watch::Receiver<bool>,
 ) -> io::Result<Finished>
@@ -110,16 +110,16 @@ where
     D: Dial + Clone + Send + Sync + 'static,
     I: Iterator<Item = Action> + Send + 'static,
 {
-    let mut windows = Windows::new(Client::new(dial.clone()), Arc::clone(&api), &course);
+    let mut windows = Windows::new(Client::new(dial.clone()), Arc::clone(&api), &config);
     windows.begin(watchers).await?;
     let start = Instant::now();
-    let (mut witness, reports) = Witness::start(watched, dial.clone(), Arc::clone(&api), start);
+    let (mut checker, reports) = Checker::start(checked, dial.clone(), Arc::clone(&api), start);
     let actions = Mutex::new(actions);
     let busy = Arc::default();
-    let run = Arc::new(Run { api, course, start, actions, reports, busy });
+    let run = Arc::new(Run { api, config, start, actions, reports, busy });
     let (stop, stopped) = watch::channel(false);
     let mut lanes = start_lanes(&run, dial, &stopped, &mut windows);
-    let window = run.course.window;
+    let window = run.config.window;
     let mut ends = interval_at(start + window, window);
     let interrupted = loop {
         tokio::select! {
@@ -129,7 +129,7 @@ where
                 None => break false,
                 Some(lane) => joined(lane)?,
             },
-            _ = ends.tick() => windows.close(start, &witness, watchers).await?,
+            _ = ends.tick() => windows.close(start, &checker, watchers).await?,
         }
     };
     let took = start.elapsed();
@@ -140,14 +140,14 @@ where
     if !interrupted {
         run.count_unstarted(&mut lock(&windows.meter()), cancel);
     }
-    windows.close(start, &witness, watchers).await?;
+    windows.close(start, &checker, watchers).await?;
     let correctness = tokio::select! {
-        correctness = witness.end(!interrupted) => correctness,
+        correctness = checker.end(!interrupted) => correctness,
         // Impatience then costs the word on correctness and nothing else.
         () = cancelled(cancel), if !interrupted => None,
     };
     let busy_share = run.busy_share(took);
-    windows.end(&witness, correctness, Ended { took, interrupted, busy_share }, watchers)
+    windows.end(&checker, correctness, Ended { took, interrupted, busy_share }, watchers)
 }
 
 /// Waits until a run is to be cut short; if nobody can say so any more, for ever.
@@ -181,10 +181,10 @@ where
             }
         }
     };
-    let connections = run.course.connections;
-    match run.course.lanes {
+    let connections = run.config.connections;
+    match run.config.lanes {
         Lanes::Threads(_) => {
-            let threads = run.course.threads();
+            let threads = run.config.threads();
             for number in 0..threads {
                 let own = connections / threads + usize::from(number < connections % threads);
                 let lane = lane(None, own);
@@ -216,7 +216,7 @@ fn on_own_runtime(
 /// Some of the connections of a run.
 struct Lane<I> {
     run: Arc<Run<I>>,
-    /// Whoever holds the timer is next to do an action. Those who wait for it stand in line.
+    /// Whoever holds the timer is next to do an action. Those who wait for it queue.
     timer: tokio::sync::Mutex<Timer>,
     meter: Arc<Mutex<Meter>>,
 }
@@ -240,14 +240,14 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
     async fn work<D: Dial + Send>(self: Arc<Self>, mut client: Client<D>) -> io::Result<()> {
         let run = &self.run;
         let mut request = Vec::new();
-        let last = run.start + run.course.end + GRACE;
+        let last = run.start + run.config.end + GRACE;
         let mut free = Instant::now();
         while free < last {
             let mut timer = self.timer.lock().await;
             let Some(action) = run.next_action() else { return Ok(()) };
             run.api.write(&action, &mut request);
             let mut due = run.start + action.due;
-            if run.course.closed {
+            if run.config.closed {
                 due = Instant::now();
             } else {
                 timer.until(due).await?;
@@ -283,7 +283,7 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
                 Some(Ok(response)) if done > 0 => Some(response.body),
                 _ => None,
             };
-            reports.tell(&*self.run.api, action, body, now);
+            reports.report(&*self.run.api, action, body, now);
         }
         let waited = outcome.is_none().then_some(latency);
         let mut meter = lock(&self.meter);
@@ -320,22 +320,22 @@ async fn exchange<'a, D: Dial, I>(
 impl<I: Iterator<Item = Action> + Send> Run<I> {
     /// The share of the time in which the lanes' threads were not asleep.
     fn busy_share(&self, took: Duration) -> f64 {
-        let whole = took.as_secs_f64() * self.course.threads() as f64;
+        let whole = took.as_secs_f64() * self.config.threads() as f64;
         if whole > 0.0 { lock(&self.busy).as_secs_f64() / whole } else { 0.0 }
     }
 
     fn next_action(&self) -> Option<Action> {
         let action = lock(&self.actions).next();
-        if self.course.closed {
-            return action.filter(|_| self.start.elapsed() < self.course.end);
+        if self.config.closed {
+            return action.filter(|_| self.start.elapsed() < self.config.end);
         }
-        action.filter(|action| action.due < self.course.end)
+        action.filter(|action| action.due < self.config.end)
     }
 
     /// Actions that were due but found no free connection to the last have failed too. There may be
     /// very many, so this stops when the run is to be cut short.
     fn count_unstarted(&self, meter: &mut Meter, cancel: &watch::Receiver<bool>) {
-        if self.course.closed {
+        if self.config.closed {
             return;
         }
         let elapsed = self.start.elapsed();

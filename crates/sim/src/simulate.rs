@@ -1,10 +1,9 @@
-//! A whole rehearsal: make the people, load them, drive the server, sum up.
+//! A whole simulation: make the people, load them, drive the server, sum up.
 
 mod drive;
 mod ready;
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,18 +12,18 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 pub use crate::api::LoadError;
-use crate::api::{Api, Roost};
-use crate::cast::{Cast, Feed, Players, Stories};
-use crate::client::Requests;
+use crate::api::{Api, Needs, Roost};
+use crate::client::{Requests, Target};
 use crate::generator;
 use crate::joined::joined;
 use crate::population::{GraphError, Making, PEOPLE_MAX};
-use crate::run::{Course, Finished, Lanes, cancelled, run, window_of};
+use crate::run::{Finished, Lanes, RunConfig, cancelled, run, window_of};
+use crate::scenario::{Feed, Players, Scenario, Stories};
 use crate::summary::{DrawingsSummary, FeedSummary, StoriesSummary, Summary};
 use crate::watch::Watcher;
-use crate::workload::{Drawings, KeyLoad, Load, Storytelling};
+use crate::workload::{Drawings, KeyLoad, Load, StoryLoad};
 pub use drive::Drive;
-use ready::{load, settle};
+use ready::{load, wait_until_idle};
 
 /// Most friends of each person: all of a population still fit 32-bit positions.
 const FRIENDS_MAX: u32 = 400;
@@ -32,47 +31,55 @@ const _: () = assert!(PEOPLE_MAX <= u32::MAX / FRIENDS_MAX);
 /// Most stories that may live at a time, which bounds what is kept about them here.
 const STORIES_MAX: u64 = 100_000_000;
 
-/// Own lag at the 99th percentile above which the generator's word is not to be trusted, in
+/// Scheduling delay at the 99th percentile above which the generator's word is not to be trusted, in
 /// milliseconds.
-const OWN_LAG_MS_MAX: f64 = 10.0;
+const SCHEDULING_DELAY_MS_MAX: f64 = 10.0;
 /// A generator that is busy for more than this share of the time, while more than that share of the
-/// requests waits for a connection, has answers that it has not read: its own lag cannot tell, since
-/// no connection stands ready any more.
+/// requests waits for a connection, has answers that it has not read: its scheduling delay does not show it, since
+/// no connection is free any more.
 const BUSY_SHARE_MAX: f64 = 0.97;
 const WAITED_SHARE_MAX: f64 = 0.01;
 
-/// Who takes part in a rehearsal, and against which server.
+/// Who takes part in a simulation, and against which server.
 #[derive(Debug, Clone)]
 pub struct SimulateOptions {
     /// The server; it must be empty.
-    pub target: SocketAddr,
+    pub target: Target,
     /// The server's application key, if it wants one.
     pub key: Option<String>,
     /// What people to make, at least 2; a graph brings its own. The seed is also that of the
     /// names, the actions and the texts.
     pub making: Making,
-    /// How busy they are with posts and home timelines, if these are rehearsed.
+    /// How busy they are with posts and home timelines, if these are simulated.
     pub feed: Option<Load>,
-    /// How they live with friends and stories, if these are rehearsed.
-    pub stories: Option<Storytelling>,
-    /// What drawings are recognised, if that is rehearsed.
+    /// How they live with friends and stories, if these are simulated.
+    pub stories: Option<StoryLoad>,
+    /// What drawings are recognised, if that is simulated.
     pub drawings: Option<Drawings>,
-    /// What is done with keys of a bucket, if that is rehearsed.
+    /// What is done with keys of a bucket, if that is simulated.
     pub keys: Option<KeyLoad>,
     /// An edge list to take follows and friendships from instead of making them.
     pub graph: Option<PathBuf>,
-    /// Whether the server has these people already, from an earlier rehearsal.
+    /// Whether the server has these people already, from an earlier simulation.
     pub loaded: bool,
 }
 
 impl SimulateOptions {
-    /// Whether anything is rehearsed that people do.
+    /// What the server must have or not have before it is loaded.
+    fn needs(&self) -> Needs {
+        Needs {
+            no_users: self.has_people() && !self.loaded,
+            no_bucket: self.keys.is_some() && !self.loaded,
+        }
+    }
+
+    /// Whether anything is simulated that people do.
     pub(crate) fn has_people(&self) -> bool {
         self.feed.is_some() || self.stories.is_some()
     }
 }
 
-/// Why a rehearsal did not come to a summary.
+/// Why a simulation did not come to a summary.
 #[derive(Debug, Error)]
 pub enum SimError {
     /// An option makes no sense.
@@ -82,19 +89,22 @@ pub enum SimError {
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// The people cannot be loaded into the server.
-    #[error("loading failed: {0}")]
-    Load(#[from] LoadError),
-    /// The rehearsal was cut short before there was anything to sum up.
-    #[error("interrupted before the run began")]
+    #[error("cannot load the server")]
+    Load(#[source] LoadError),
+    /// The server does not answer, or cannot be loaded as it is.
+    #[error("cannot use the server")]
+    Server(#[from] LoadError),
+    /// The simulation was cut short before there was anything to sum up.
+    #[error("interrupted before the run started")]
     Interrupted,
     /// The outcome cannot be written.
-    #[error("cannot write the outcome: {0}")]
+    #[error("cannot write the results")]
     Write(#[from] io::Error),
 }
 
 /// A server with everybody in it, ready to be driven once or again.
-pub struct Rehearsal {
-    target: SocketAddr,
+pub struct Simulation {
+    target: Target,
     api: Arc<dyn Api>,
     players: Players,
     /// What can be said before anything has happened.
@@ -102,8 +112,8 @@ pub struct Rehearsal {
     turns: u64,
 }
 
-impl Rehearsal {
-    /// Makes everybody and loads them into the server, which must be empty. Tells of it on `out`.
+impl Simulation {
+    /// Makes everybody and loads them into the server, which must be empty. Reports it on `out`.
     ///
     /// # Errors
     /// If an option makes no sense, a graph or the server does not do its part, or `cancel` turns
@@ -112,43 +122,48 @@ impl Rehearsal {
         options: SimulateOptions,
         out: &mut (dyn Write + Send),
         cancel: &mut watch::Receiver<bool>,
-    ) -> Result<Rehearsal, SimError> {
+    ) -> Result<Simulation, SimError> {
         check(&options)?;
-        let cast = tokio::select! {
-            cast = make(&options) => Arc::new(cast?),
+        let target = options.target.clone();
+        let roost = Arc::new(Roost {
+            target: target.clone(),
+            requests: Requests::new(target.authority(), options.key.as_deref()),
+            seed: options.making.seed,
+            references: options.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references)),
+        });
+        tokio::select! {
+            checked = roost.check(options.needs()) => checked?,
+            () = cancelled(cancel) => return Err(SimError::Interrupted),
+        }
+        let scenario = tokio::select! {
+            scenario = make(&options) => Arc::new(scenario?),
             () = cancelled(cancel) => return Err(SimError::Interrupted),
         };
-        let mut summary = beginning(&cast, options.graph.is_none());
+        let mut summary = beginning(&scenario, options.graph.is_none());
         describe(&summary, out)?;
-        let target = options.target;
-        let api: Arc<dyn Api> = Arc::new(Roost {
-            target,
-            requests: Requests::new(&target.to_string(), options.key.as_deref()),
-            seed: options.making.seed,
-            references: cast.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references)),
-        });
+        let api: Arc<dyn Api> = roost;
         if !options.loaded {
-            summary.load_s = load(&api, &cast, cancel).await?;
+            summary.load_s = load(&api, &scenario, cancel).await?;
             writeln!(out, "loaded in {:.1} s", summary.load_s)?;
             tokio::select! {
-                () = settle(target, &*api) => {}
+                () = wait_until_idle(&target, &*api) => {}
                 () = cancelled(cancel) => return Err(SimError::Interrupted),
             }
         }
-        let players = joined(spawn_blocking(move || cast.players()).await);
-        Ok(Rehearsal { target, api, players, summary, turns: 0 })
+        let players = joined(spawn_blocking(move || scenario.players()).await);
+        Ok(Simulation { target, api, players, summary, turns: 0 })
     }
 
     /// Who takes part, as a line for people.
-    pub fn cast(&self) -> String {
-        self.summary.cast()
+    pub fn scenario(&self) -> String {
+        self.summary.scenario()
     }
 
-    /// Drives the server and tells the watchers how it goes. When `cancel` turns true the summary
+    /// Drives the server and reports progress to the watchers. When `cancel` turns true the summary
     /// is of the run so far. Every turn has other actions of the same kind.
     ///
     /// # Errors
-    /// If an option makes no sense, or a watcher cannot tell.
+    /// If an option makes no sense, or a watcher fails.
     pub async fn drive(
         &mut self,
         drive: &Drive,
@@ -156,8 +171,8 @@ impl Rehearsal {
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<Summary, SimError> {
         drive.check()?;
-        let course = Course {
-            title: self.summary.cast(),
+        let config = RunConfig {
+            title: self.summary.scenario(),
             kinds: self.players.kinds(),
             end: drive.duration,
             window: window_of(drive.duration),
@@ -167,9 +182,9 @@ impl Rehearsal {
         };
         let actions = self.players.actions(drive, self.turns);
         self.turns += 1;
-        let (api, watched) = (Arc::clone(&self.api), self.players.watched.clone());
+        let (api, checked) = (Arc::clone(&self.api), self.players.checked.clone());
         let begun = generator::processor_time();
-        let finished = run(&self.target, api, course, actions, watched, watchers, cancel).await?;
+        let finished = run(&self.target, api, config, actions, checked, watchers, cancel).await?;
         let mut summary = self.summary.clone();
         summary.closed = drive.closed;
         summary.speed_up(self.players.speed(drive));
@@ -179,11 +194,11 @@ impl Rehearsal {
     }
 }
 
-/// Rehearses a launch against the server at `options.target` and tells about it on `out` and to the
+/// Simulates a launch against the server at `options.target` and reports on `out` and to the
 /// watchers. When `cancel` turns true during the run, the summary is of the run so far.
 ///
 /// # Errors
-/// As [`Rehearsal::prepare`] and [`Rehearsal::drive`].
+/// As [`Simulation::prepare`] and [`Simulation::drive`].
 pub async fn simulate(
     options: SimulateOptions,
     drive: &Drive,
@@ -192,8 +207,8 @@ pub async fn simulate(
     mut cancel: watch::Receiver<bool>,
 ) -> Result<Summary, SimError> {
     drive.check()?;
-    let mut rehearsal = Rehearsal::prepare(options, out, &mut cancel).await?;
-    let summary = rehearsal.drive(drive, watchers, &mut cancel).await?;
+    let mut simulation = Simulation::prepare(options, out, &mut cancel).await?;
+    let summary = simulation.drive(drive, watchers, &mut cancel).await?;
     write!(out, "{summary}")?;
     Ok(summary)
 }
@@ -203,7 +218,7 @@ fn check(options: &SimulateOptions) -> Result<(), SimError> {
     let is_made = options.has_people() && options.graph.is_none();
     if is_made && !(2..=PEOPLE_MAX).contains(&options.making.people) {
         return bad(format!(
-            "a rehearsal needs 2 to {PEOPLE_MAX} people, not {}",
+            "a simulation needs 2 to {PEOPLE_MAX} users, not {}",
             options.making.people
         ));
     }
@@ -211,67 +226,67 @@ fn check(options: &SimulateOptions) -> Result<(), SimError> {
         return bad(fault);
     }
     if options.drawings.as_ref().is_some_and(|drawings| drawings.references.is_empty()) {
-        return bad("drawings are made of at least 1 reference".to_owned());
+        return bad("at least 1 reference drawing is needed".to_owned());
     }
     if options.keys.is_some_and(|keys| keys.records == 0 || keys.value_bytes == 0) {
-        return bad("there is at least 1 record, of at least 1 byte".to_owned());
+        return bad("at least 1 record of at least 1 byte is needed".to_owned());
     }
-    if let Some(Storytelling { friends, stories, life_s, .. }) = options.stories {
+    if let Some(StoryLoad { friends, stories, life_s, .. }) = options.stories {
         let friends_max = FRIENDS_MAX.min(options.making.people - 1);
         if options.graph.is_none() && !(1..=friends_max).contains(&friends) {
-            return bad(format!("everybody can have 1 to {friends_max} friends, not {friends}"));
+            return bad(format!("a user can have 1 to {friends_max} friends, not {friends}"));
         }
         if stories == 0 || u64::from(options.making.people) * u64::from(stories) > STORIES_MAX {
             let people = options.making.people;
-            return bad(format!("{people} people cannot have {stories} stories each"));
+            return bad(format!("{people} users cannot have {stories} stories each"));
         }
         if life_s == 0 {
-            return bad("a story lives at least 1 s".to_owned());
+            return bad("the TTL of a story is at least 1 s".to_owned());
         }
     }
     Ok(())
 }
 
-async fn make(options: &SimulateOptions) -> Result<Cast, SimError> {
+async fn make(options: &SimulateOptions) -> Result<Scenario, SimError> {
     let options = options.clone();
-    Ok(joined(spawn_blocking(move || Cast::new(&options)).await)?)
+    Ok(joined(spawn_blocking(move || Scenario::new(&options)).await)?)
 }
 
-/// The summary before anything has happened; `made` tells that no graph was read.
-fn beginning(cast: &Cast, made: bool) -> Summary {
-    let feed = cast.feed.as_ref().map(|Feed { follows, measured, load }| FeedSummary {
+/// The summary before anything has happened; `made` says that no graph was read.
+fn beginning(scenario: &Scenario, made: bool) -> Summary {
+    let feed = scenario.feed.as_ref().map(|Feed { follows, measured, load }| FeedSummary {
         load: *load,
         follows: follows.follows(),
         shares: made.then(|| follows.shares()),
         measured: measured.clone(),
         posts_by_top_twentieth: 0.0,
     });
-    let stories = |Stories { friends, tellings, telling }: &Stories| StoriesSummary {
+    let stories = |Stories { friends, schedule, story_load }: &Stories| StoriesSummary {
         friendships: friends.follows() / 2,
-        stories_each: telling.stories,
-        story_life_s: telling.life_s,
-        stories_per_request: tellings.per_request(),
-        stories_due_per_second: tellings.per_second(),
-        homes_due_per_second: telling.homes_per_second.into(),
-        story_reads_due_per_second: telling.story_reads_per_second(),
+        stories_each: story_load.stories,
+        story_life_s: story_load.life_s,
+        stories_per_request: schedule.per_request(),
+        stories_due_per_second: schedule.per_second(),
+        homes_due_per_second: story_load.homes_per_second.into(),
+        story_reads_due_per_second: story_load.story_reads_per_second(),
     };
     let drawings = |drawings: &Drawings| DrawingsSummary {
         references: drawings.references.len(),
         recognitions_due_per_second: drawings.per_second.into(),
     };
     Summary {
-        seed: cast.seed,
-        people: cast.people,
+        seed: scenario.seed,
+        users: scenario.people,
         feed,
-        stories: cast.stories.as_ref().map(stories),
-        drawings: cast.drawings.as_ref().map(drawings),
-        keys: cast.keys,
+        stories: scenario.stories.as_ref().map(stories),
+        drawings: scenario.drawings.as_ref().map(drawings),
+        keys: scenario.keys,
         ..Summary::default()
     }
 }
 
 fn describe(summary: &Summary, out: &mut (dyn Write + Send)) -> io::Result<()> {
-    writeln!(out, "{} (seed {})", summary.cast(), summary.seed)?;
+    writeln!(out, "{} (seed {})", summary.scenario(), summary.seed)?;
     if let Some(FeedSummary { shares, measured, .. }) = &summary.feed {
         if let Some(shares) = shares {
             write!(out, "{shares}")?;
@@ -290,7 +305,7 @@ fn finish(summary: &mut Summary, finished: &Finished) {
     summary.interrupted = finished.ended.interrupted;
     summary.kinds = meter.kinds.iter().map(|measured| measured.summary(summary.run_s)).collect();
     if let Some(feed) = &mut summary.feed {
-        feed.posts_by_top_twentieth = meter.posts_by_top(summary.people.div_ceil(20) as usize);
+        feed.posts_by_top_twentieth = meter.posts_by_top(summary.users.div_ceil(20) as usize);
     }
     summary.errors = meter.errors();
     summary.error_messages = meter.messages();
@@ -301,18 +316,18 @@ fn finish(summary: &mut Summary, finished: &Finished) {
     let started: u64 = summary.kinds.iter().map(|kind| kind.count + kind.errors).sum();
     let waited = summary.lag.waited_for_connection as f64 / started.max(1) as f64;
     if finished.ended.busy_share > BUSY_SHARE_MAX && waited > WAITED_SHARE_MAX {
-        summary.invalid.push(format!(
+        summary.inconclusive.push(format!(
             "the generator itself was the bottleneck: its threads were busy {:.0} % of the time, and \
              {:.0} % of the requests waited (--threads makes more of them)",
             finished.ended.busy_share * 100.0,
             waited * 100.0
         ));
     }
-    if summary.lag.own_p99_ms > OWN_LAG_MS_MAX {
-        summary.invalid.push(format!(
-            "the generator itself was the bottleneck: its own lag at p99 is {:.1} ms, more than \
-             {OWN_LAG_MS_MAX} ms",
-            summary.lag.own_p99_ms
+    if summary.lag.scheduling_delay_p99_ms > SCHEDULING_DELAY_MS_MAX {
+        summary.inconclusive.push(format!(
+            "the generator itself was the bottleneck: its scheduling delay at p99 is {:.1} ms, more than \
+             {SCHEDULING_DELAY_MS_MAX} ms",
+            summary.lag.scheduling_delay_p99_ms
         ));
     }
 }
@@ -337,8 +352,13 @@ mod tests {
             let finished = Finished { meter, ended, delivery, correctness, server };
             let mut summary = Summary::default();
             finish(&mut summary, &finished);
-            assert_eq!(summary.invalid.is_empty(), valid, "{late_ms} ms: {:?}", summary.invalid);
-            assert_eq!(summary.to_string().contains("NOT VALID"), !valid);
+            assert_eq!(
+                summary.inconclusive.is_empty(),
+                valid,
+                "{late_ms} ms: {:?}",
+                summary.inconclusive
+            );
+            assert_eq!(summary.to_string().contains("INCONCLUSIVE"), !valid);
         };
         check(9, true, 0.5, true);
         check(12, true, 0.5, false);

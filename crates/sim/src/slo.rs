@@ -1,6 +1,6 @@
 //! Objectives: what must hold of a run, such as `p99<50ms,errors<0.1%,lag_p99<1s`.
 //!
-//! An objective is kept in the units it was given in, so that it is told as it was asked for.
+//! An objective is kept in the units it was given in, so that it is printed as it was given.
 
 mod measured;
 mod parse;
@@ -16,9 +16,9 @@ pub use parse::SloError;
 /// What a run is measured by.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Measures {
-    /// Requests that were due, a second.
+    /// Requests that were due, per second.
     pub asked_per_s: f64,
-    /// Requests that were done, a second.
+    /// Requests that were done, per second.
     pub done_per_s: f64,
     /// The share of requests that failed, 0 to 1.
     pub errors_share: f64,
@@ -31,10 +31,10 @@ pub struct Measures {
     pub faults: u64,
     /// Whether anything is delivered at all, so that there should be samples.
     pub delivers: bool,
-    /// The 99th percentile of the generator's own lag, in milliseconds.
-    pub own_lag_p99_ms: f64,
+    /// The 99th percentile of the generator's scheduling delay, in milliseconds.
+    pub scheduling_delay_p99_ms: f64,
     /// Why the figures cannot be trusted; empty if they can.
-    pub invalid: Vec<String>,
+    pub inconclusive: Vec<String>,
 }
 
 /// Latencies in milliseconds, from when requests were due.
@@ -134,7 +134,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// A unit that ends another one stands behind it.
+    /// A unit that ends another one comes after it.
     const ALL: [Unit; 4] = [Unit::Us, Unit::Ms, Unit::S, Unit::Percent];
 
     fn name(self) -> &'static str {
@@ -211,7 +211,7 @@ impl Slo {
         self.0.iter().any(|objective| matches!(objective.subject, Subject::Errors))
     }
 
-    /// Whether delivery must be sampled to tell.
+    /// Whether it needs sampled deliveries.
     pub fn is_about_lag(&self) -> bool {
         self.0.iter().any(|objective| objective.subject.is_lag())
     }
@@ -270,8 +270,8 @@ mod tests {
     fn what_is_not_below_its_bound_is_a_breach() {
         let check = |text: &str, expect: &[&str]| {
             let breaches = slo(text).check(&measures());
-            let told: Vec<String> = breaches.iter().map(Breach::to_string).collect();
-            assert_eq!(told, expect, "{text}");
+            let reported: Vec<String> = breaches.iter().map(Breach::to_string).collect();
+            assert_eq!(reported, expect, "{text}");
         };
         check("p50<2.1ms,p90<10ms,p99<51ms,p99.9<82ms,max<1.5s,errors<0.2%", &[]);
         check("p99<50ms", &["p99 50.0 ms >= 50 ms"]);
@@ -287,8 +287,8 @@ mod tests {
         assert!(objectives.is_about_lag() && !slo("p99<1s,errors<1%").is_about_lag());
         let check = |delivers: bool, expect: &[&str]| {
             let breaches = objectives.check(&Measures { lag: None, delivers, ..measures() });
-            let told: Vec<String> = breaches.iter().map(Breach::to_string).collect();
-            assert_eq!(told, expect);
+            let reported: Vec<String> = breaches.iter().map(Breach::to_string).collect();
+            assert_eq!(reported, expect);
         };
         check(true, &["lag_p99: no delivery was seen"]);
         check(false, &[]);

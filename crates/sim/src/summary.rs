@@ -1,4 +1,4 @@
-//! What a rehearsal comes to, as a table and as JSON.
+//! What a simulation comes to, as a table and as JSON.
 
 use std::path::Path;
 use std::{fmt, fs, io};
@@ -10,23 +10,23 @@ use crate::units;
 use crate::watch::Delivery;
 use crate::workload::{KeyLoad, Load};
 
-/// The outcome of a rehearsal. Latencies count from when an action was due.
+/// The outcome of a simulation. Latencies count from when an action was due.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// The seed of everything.
     pub seed: u64,
-    /// The number of people.
-    pub people: u32,
-    /// What there is to say of posts and home timelines, if they were rehearsed.
+    /// The number of users.
+    pub users: u32,
+    /// What there is to say of posts and home timelines, if they were simulated.
     #[serde(flatten)]
     pub feed: Option<FeedSummary>,
-    /// What there is to say of friends and stories, if they were rehearsed.
+    /// What there is to say of friends and stories, if they were simulated.
     #[serde(flatten)]
     pub stories: Option<StoriesSummary>,
-    /// What there is to say of drawings, if they were rehearsed.
+    /// What there is to say of drawings, if they were simulated.
     #[serde(flatten)]
     pub drawings: Option<DrawingsSummary>,
-    /// What was done with keys of a bucket, if that was rehearsed.
+    /// What was done with keys of a bucket, if that was simulated.
     #[serde(flatten)]
     pub keys: Option<KeyLoad>,
     /// Seconds that loading took.
@@ -43,7 +43,7 @@ pub struct Summary {
     pub error_messages: Vec<String>,
     /// How late the generator was.
     pub lag: LagSummary,
-    /// What the server used during the run, if it told.
+    /// What the server used during the run, if it reported it.
     pub server: Option<ServerSummary>,
     /// Whether the next request waited for the answer to the one before, so that a slow server was
     /// asked less. Latencies then count from the sending.
@@ -53,8 +53,8 @@ pub struct Summary {
     /// Whether the timelines of the sampled readers were right, if any were sampled.
     pub correctness: Option<Correctness>,
     /// Why the figures cannot be trusted; empty if they can.
-    pub invalid: Vec<String>,
-    /// What the generator itself used, where the system tells it.
+    pub inconclusive: Vec<String>,
+    /// What the generator itself used, where the system reports it.
     pub generator: Option<GeneratorSummary>,
 }
 
@@ -91,7 +91,7 @@ pub struct Correctness {
     pub missing: u64,
     /// Posts that were there twice.
     pub doubled: u64,
-    /// Posts that stood behind an older one.
+    /// Posts after an older one.
     pub out_of_order: u64,
     /// Posts that should not have been there.
     pub unexpected: u64,
@@ -111,7 +111,7 @@ impl Correctness {
 pub struct DrawingsSummary {
     /// The drawings that these were made of.
     pub references: usize,
-    /// Recognitions to be done a second.
+    /// Recognitions to be done per second.
     pub recognitions_due_per_second: f64,
 }
 
@@ -130,7 +130,7 @@ pub struct FeedSummary {
     pub posts_by_top_twentieth: f64,
 }
 
-/// Friends who tell stories. What was due is what the rates ask for; what was reached stands among
+/// Friends who post stories. What was due is what the rates ask for; what was reached is among
 /// the kinds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoriesSummary {
@@ -140,13 +140,13 @@ pub struct StoriesSummary {
     pub stories_each: u32,
     /// How long each lives, in seconds.
     pub story_life_s: u32,
-    /// Most stories told in one request.
+    /// Most story posts in one request.
     pub stories_per_request: u32,
-    /// Stories to be told a second, so that each is told again when its life ends.
+    /// Stories to be posted per second, so that each is posted again when its life ends.
     pub stories_due_per_second: f64,
-    /// Reads of stories homes to be done a second.
+    /// Reads of story homes to be done per second.
     pub homes_due_per_second: f64,
-    /// Reads of one friend's stories to be done a second.
+    /// Reads of one friend's stories to be done per second.
     pub story_reads_due_per_second: f64,
 }
 
@@ -157,7 +157,7 @@ pub struct KindSummary {
     pub kind: &'static str,
     /// Requests answered with success.
     pub count: u64,
-    /// The same a second.
+    /// The same per second.
     pub per_second: f64,
     /// Requests that failed.
     pub errors: u64,
@@ -185,8 +185,8 @@ pub struct ErrorCount {
 /// How late actions started.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LagSummary {
-    /// The 99th percentile of the generator's own lag (a connection stood ready), in milliseconds.
-    pub own_p99_ms: f64,
+    /// The 99th percentile of the generator's scheduling delay (a connection was free), in milliseconds.
+    pub scheduling_delay_p99_ms: f64,
     /// Actions that started more than 10 ms late, for whatever reason.
     pub late_starts: u64,
     /// Actions that had to wait for a free connection.
@@ -220,17 +220,17 @@ impl Summary {
     }
 
     /// Who took part, as half a sentence.
-    pub(crate) fn cast(&self) -> String {
+    pub(crate) fn scenario(&self) -> String {
         let follows =
             self.feed.iter().map(|feed| format!("{} follows", units::count(feed.follows)));
         let friends =
             |stories: &StoriesSummary| format!("{} friendships", units::count(stories.friendships));
         let ties: Vec<String> = follows.chain(self.stories.iter().map(friends)).collect();
         let people =
-            format!("{} people with {}", units::count(self.people.into()), ties.join(" and "));
+            format!("{} users with {}", units::count(self.users.into()), ties.join(" and "));
         let drawings = |drawings: &DrawingsSummary| {
             let DrawingsSummary { references, recognitions_due_per_second } = drawings;
-            format!("drawings made of {references}, {recognitions_due_per_second} a second")
+            format!("drawings made of {references}, {recognitions_due_per_second} per second")
         };
         let people = (!ties.is_empty()).then_some(people);
         let keys = |keys: &KeyLoad| {
@@ -249,14 +249,17 @@ impl fmt::Display for Correctness {
         if *pages == 0 {
             return writeln!(f, "correctness: no timeline could be read");
         }
-        write!(f, "correctness: {posts} posts on {pages} pages, {readers} homes in full: ")?;
+        write!(
+            f,
+            "correctness: {posts} posts on {pages} pages, {readers} home timelines in full: "
+        )?;
         if self.faults() == 0 {
-            return writeln!(f, "all there once, in order, and nothing else");
+            return writeln!(f, "complete, in order, without duplicates or strangers");
         }
         let unexpected = self.unexpected;
         writeln!(
             f,
-            "{missing} MISSING, {doubled} DOUBLED, {out_of_order} OUT OF ORDER, {unexpected} \
+            "{missing} MISSING, {doubled} DUPLICATE, {out_of_order} OUT OF ORDER, {unexpected} \
              UNEXPECTED"
         )?;
         self.examples.iter().try_for_each(|example| writeln!(f, "  {example}"))
@@ -268,8 +271,8 @@ impl fmt::Display for StoriesSummary {
         let StoriesSummary { stories_each, story_life_s, stories_per_request, .. } = self;
         writeln!(
             f,
-            "{stories_each} stories each that live {story_life_s} s; due a second: {:.1} stories \
-             ({stories_per_request} a request), {:.1} stories homes, {:.1} story reads",
+            "{stories_each} live stories of each user with a TTL of {story_life_s} s; due per second: {:.1} stories \
+             ({stories_per_request} a request), {:.1} story homes, {:.1} story reads",
             self.stories_due_per_second, self.homes_due_per_second, self.story_reads_due_per_second
         )
     }
@@ -278,7 +281,7 @@ impl fmt::Display for StoriesSummary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Summary { load_s, run_s, lag, .. } = self;
-        writeln!(f, "{}, loaded in {load_s:.1} s, driven for {run_s:.1} s", self.cast())?;
+        writeln!(f, "{}, loaded in {load_s:.1} s, driven for {run_s:.1} s", self.scenario())?;
         writeln!(
             f,
             "{:<14}{:>10}{:>10}{:>8}{:>10}{:>10}{:>10}{:>10}{:>10}",
@@ -295,7 +298,7 @@ impl fmt::Display for Summary {
         if let Some(FeedSummary { posts_by_top_twentieth, .. }) = &self.feed {
             writeln!(
                 f,
-                "the busiest 5 % of people wrote {posts_by_top_twentieth:.1} % of the posts"
+                "the most active 5 % of users wrote {posts_by_top_twentieth:.1} % of the posts"
             )?;
         }
         if let Some(stories) = &self.stories {
@@ -313,8 +316,8 @@ impl fmt::Display for Summary {
         }
         write!(
             f,
-            "generator: own lag p99 {:.2} ms, {} starts more than 10 ms late, {} waited for a connection",
-            lag.own_p99_ms, lag.late_starts, lag.waited_for_connection
+            "generator: scheduling delay p99 {:.2} ms, {} starts more than 10 ms late, {} waited for a connection",
+            lag.scheduling_delay_p99_ms, lag.late_starts, lag.waited_for_connection
         )?;
         if let Some(GeneratorSummary { cores, memory_bytes }) = self.generator {
             write!(f, ", {:.0} % of one core, {:.0} MB", cores * 100.0, memory_bytes as f64 / 1e6)?;
@@ -327,8 +330,8 @@ impl fmt::Display for Summary {
             writeln!(f, "closed loop: a slow server was asked less, and waiting does not show")?;
         }
         self.write_errors(f)?;
-        for reason in &self.invalid {
-            writeln!(f, "NOT VALID: {reason}")?;
+        for reason in &self.inconclusive {
+            writeln!(f, "INCONCLUSIVE: {reason}")?;
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! What can be seen of a run while it goes on: one window after the other, each with the latencies
 //! measured in it, handed to whoever watches.
 //!
-//! A window is made once and never changes. Watchers are told of all of them, in order.
+//! A window is made once and never changes. Watchers get all of them, in order.
 
-mod tell;
+mod lines;
 
 use std::time::Duration;
 use std::{fmt, io};
@@ -11,7 +11,7 @@ use std::{fmt, io};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-pub use tell::Lines;
+pub use lines::Lines;
 
 /// What is about to be driven.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Plan {
     pub duration: Duration,
     /// How long a window is; the last may be shorter.
     pub window: Duration,
-    /// The kinds of requests, in the order in which every window tells them.
+    /// The kinds of requests, in the order in which every window reports them.
     pub kinds: Vec<&'static str>,
     /// Whether the next request waits for the answer to the one before.
     pub closed: bool,
@@ -39,9 +39,9 @@ pub struct Window {
     pub kinds: Vec<WindowKind>,
     /// Delivery lag, if any was sampled in this window.
     pub delivery: Option<Delivery>,
-    /// The 99th percentile of the generator's own lag, in milliseconds.
-    pub own_lag_p99_ms: f64,
-    /// What the server used, if it tells.
+    /// The 99th percentile of the generator's scheduling delay, in milliseconds.
+    pub scheduling_delay_p99_ms: f64,
+    /// What the server used, if it reports.
     pub server: Option<ServerLoad>,
 }
 
@@ -80,13 +80,13 @@ impl fmt::Display for Delivery {
         let Delivery { samples, p50_ms, p99_ms, max_ms } = self;
         write!(
             f,
-            "seen in a follower's home p50 {p50_ms:.2} p99 {p99_ms:.2} max {max_ms:.2} ms after it \
+            "seen in a follower's home timeline p50 {p50_ms:.2} p99 {p99_ms:.2} max {max_ms:.2} ms after it \
              was accepted ({samples} samples)"
         )
     }
 }
 
-/// What the server told about itself at the end of a window.
+/// What the server reported about itself at the end of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct ServerLoad {
     /// Resident memory in bytes.
@@ -95,24 +95,24 @@ pub struct ServerLoad {
     pub cores: f64,
 }
 
-/// Somebody who is told how a run goes.
+/// Gets the windows of a run as it goes.
 pub trait Watcher: Send {
     /// The people are loaded and the run begins.
     ///
     /// # Errors
-    /// If there is nowhere to tell it; the run does not begin.
+    /// If its output cannot be written; the run does not begin.
     fn begin(&mut self, plan: &Plan) -> io::Result<()>;
 
     /// A window is over. `latencies_us` holds what was measured in it, one histogram (in
     /// microseconds) for each kind, and lives no longer than the call.
     ///
     /// # Errors
-    /// If there is nowhere to tell it; the run ends.
+    /// If its output cannot be written; the run ends.
     fn window(&mut self, window: &Window, latencies_us: &[Histogram<u64>]) -> io::Result<()>;
 
     /// The run is over.
     ///
     /// # Errors
-    /// If there is nowhere to tell it.
+    /// If its output cannot be written.
     fn end(&mut self) -> io::Result<()>;
 }

@@ -33,8 +33,8 @@ use crate::population::apportion;
 pub use drawings::Drawings;
 pub(crate) use drawings::{distorted, recognise};
 pub(crate) use flash::flash;
-pub use stories::Storytelling;
-pub(crate) use stories::{Tellings, read_friends, read_homes, tell};
+pub use stories::StoryLoad;
+pub(crate) use stories::{StorySchedule, post_stories, read_friends, read_homes};
 pub(crate) use tempo::Tempo;
 pub use ycsb::{KeyLoad, Value, Ycsb};
 pub(crate) use ycsb::{KeyVerb, PER_SECOND as KEYS_PER_SECOND, key, operate};
@@ -51,24 +51,24 @@ pub enum Load {
     Deathstar,
 }
 
-/// What a post is about, `T` being how the mentioned person is told (a number, a handle).
+/// What a post is about, `T` being how the mentioned person is named (a number, a handle).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostKind<T> {
     /// No mention.
     Plain,
     /// The mention begins the post, which makes it a reply.
     MentionFirst(T),
-    /// The mention stands inside the post.
+    /// The mention is inside the post.
     MentionWithin(T),
 }
 
 impl<T> PostKind<T> {
-    /// The same kind with the mentioned person told differently.
-    pub fn map<U>(self, tell: impl FnOnce(T) -> U) -> PostKind<U> {
+    /// The same kind with the mentioned person named differently.
+    pub fn map<U>(self, name: impl FnOnce(T) -> U) -> PostKind<U> {
         match self {
             PostKind::Plain => PostKind::Plain,
-            PostKind::MentionFirst(person) => PostKind::MentionFirst(tell(person)),
-            PostKind::MentionWithin(person) => PostKind::MentionWithin(tell(person)),
+            PostKind::MentionFirst(person) => PostKind::MentionFirst(name(person)),
+            PostKind::MentionWithin(person) => PostKind::MentionWithin(name(person)),
         }
     }
 }
@@ -98,9 +98,9 @@ pub enum What {
     ReadHome,
     /// Reads the newest posts that mention them.
     ReadMentions,
-    /// Tells a story, and so do those with the numbers behind theirs, in one request.
-    TellStories {
-        /// How many people tell one each, at least 1.
+    /// Posts a story, and so do the users with the next numbers, in one request.
+    PostStories {
+        /// How many people post one each, at least 1.
         stories: u32,
         /// How long the stories live, in seconds.
         life_s: u32,
@@ -118,7 +118,7 @@ pub enum What {
     },
     /// Reads the newest posts of this person.
     ReadUserTimeline(u32),
-    /// Reads the value of a key. Keys are told by the numbers of their records, and nobody in
+    /// Reads the value of a key. Keys are named by the numbers of their records, and nobody in
     /// particular does anything with them.
     ReadKey(u64),
     /// Writes another value to a key.
@@ -137,7 +137,7 @@ pub enum What {
     },
     /// Lists keys in their order.
     ScanKeys {
-        /// The record behind whose key they begin.
+        /// They begin after the key of this record.
         from: u64,
         /// How many, at least 1.
         keys: u32,
@@ -155,7 +155,7 @@ impl What {
     /// How many things are done.
     pub(crate) fn count(self) -> u64 {
         match self {
-            What::TellStories { stories, .. } => stories.into(),
+            What::PostStories { stories, .. } => stories.into(),
             _ => 1,
         }
     }
@@ -231,7 +231,7 @@ const HABITS: [(usize, Verb, f64, f64); 7] = [
 #[derive(Debug)]
 struct Clock {
     verb: Verb,
-    /// Where the class stands in the list of people.
+    /// Where the class begins in the list of people.
     class: Range<usize>,
     /// Of numbers even between 0 and 1, this power is even in ranks by their rates.
     tail: f64,
@@ -308,7 +308,7 @@ impl Workload {
         Workload { crowd, clocks, rng }
     }
 
-    /// Actions a second, by all together.
+    /// Actions per second, by all together.
     pub fn per_second(&self) -> f64 {
         self.clocks.iter().map(|clock| 1.0 / clock.interval_s).sum()
     }
@@ -375,7 +375,7 @@ fn habits(people: u32, heavy: bool) -> impl Iterator<Item = Clock> {
     })
 }
 
-/// Where each class stands in a list of everybody.
+/// Where each class begins in a list of everybody.
 fn classes(people: u32) -> Vec<Range<usize>> {
     let mut start = 0;
     let ranges = apportion(&CLASSES, people).into_iter().map(|size| {

@@ -104,7 +104,7 @@ fn what_cannot_be_made_has_a_fault() {
     check(Making { reciprocity: 0.31, ..usual }, "reciprocity");
     check(Making { reciprocity: f64::NAN, ..usual }, "reciprocity");
     check(Making { clustering: -0.1, ..usual }, "clustering");
-    check(Making { people: u32::MAX, ..usual }, "people");
+    check(Making { people: u32::MAX, ..usual }, "users");
 }
 
 #[test]

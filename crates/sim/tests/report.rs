@@ -1,4 +1,4 @@
-//! The report of a rehearsal: what stands in it, and that it needs nothing else.
+//! The report of a simulation: what it contains, and that it needs nothing else.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -48,7 +48,7 @@ fn files_of(write: impl FnOnce(&Path)) -> (String, Vec<(String, String)>) {
     (std::fs::read_to_string(path).unwrap(), files)
 }
 
-/// How often something stands in a text.
+/// How often something occurs in a text.
 fn times(text: &str, part: &str) -> usize {
     text.matches(part).count()
 }
@@ -72,8 +72,11 @@ fn the_verdict_says_whether_the_figures_can_be_trusted_and_what_they_are() {
         &["99 % of 720 sampled posts seen within 8.90 ms", "all 1,200 sampled pages right"],
     );
     check(
-        |summary| summary.invalid = vec!["the generator was late".into(), "<it> slept".into()],
-        &["bad", "<strong>Not valid</strong> because the generator was late; &lt;it&gt; slept: "],
+        |summary| summary.inconclusive = vec!["the generator was late".into(), "<it> slept".into()],
+        &[
+            "bad",
+            "<strong>Inconclusive</strong> because the generator was late; &lt;it&gt; slept: ",
+        ],
     );
     check(|summary| summary.interrupted = true, &["warn", "Valid, but cut short", " for 10 s"]);
     let faulty = |summary: &mut Summary| {
@@ -101,7 +104,8 @@ fn every_kind_has_its_row_and_its_plots() {
                 assert_eq!(times(&page, &format!("id=\"{plot}-{at}-t\"")), 1, "{plot} of {at}");
             }
         }
-        for plot in ["percentiles", "delivery", "errors", "memory", "processor", "own-lag"] {
+        for plot in ["percentiles", "delivery", "errors", "memory", "processor", "scheduling-delay"]
+        {
             assert_eq!(times(&page, &format!("id=\"{plot}-t\"")), 1, "{plot}");
         }
         for count in ["<section>", "<figure>", "<div", "<svg", "<table", "<dl", "<ul"] {
@@ -112,7 +116,7 @@ fn every_kind_has_its_row_and_its_plots() {
 }
 
 #[test]
-fn what_was_done_is_told_once_and_what_was_not_is_not() {
+fn what_was_done_is_reported_once_and_what_was_not_is_not() {
     let (mut summary, recording) = sample::run(1, 1, 3);
     summary.keys = Some(KeyLoad::default());
     let (page, _) = written(&summary, &recording, "roost simulate");
@@ -146,7 +150,7 @@ fn what_was_not_measured_is_left_out() {
     for absent in ["id=\"delivery", "id=\"memory", "id=\"errors-t", "Population", "Correctness"] {
         assert!(!page.contains(absent), "{absent}");
     }
-    assert!(page.contains("id=\"own-lag"), "{page}");
+    assert!(page.contains("id=\"scheduling-delay"), "{page}");
 }
 
 #[test]
@@ -181,7 +185,7 @@ fn the_data_beside_it_are_those_of_the_run() {
     let (_, files) = written(&summary, &recording, "roost simulate");
     let file = |name: &str| &files.iter().find(|(file, _)| file == name).expect(name).1;
     let json: serde_json::Value = serde_json::from_str(file("summary.json")).unwrap();
-    assert_eq!((&json["seed"], &json["people"]), (&6.into(), &20_000.into()));
+    assert_eq!((&json["seed"], &json["users"]), (&6.into(), &20_000.into()));
 
     let rows: Vec<Vec<&str>> =
         file("windows.tsv").lines().map(|line| line.split('\t').collect()).collect();
@@ -232,7 +236,7 @@ fn a_recording_is_bounded_and_loses_no_latency() {
 fn the_page_of_a_search_says_what_was_found_and_draws_a_band_only_around_a_mean() {
     let check = |end: End, class: &str, means: &str, bands: usize| {
         let found = search::search(1, end);
-        let (page, _) = searched(&found, "20 people", "roost simulate");
+        let (page, _) = searched(&found, "20 users", "roost simulate");
         assert!(page.contains(&format!("<p class=\"verdict {class}\">")), "{end:?}: {class}");
         assert!(page.contains(means), "{end:?}: {means}");
         // Each of two plots is there wide and narrow.
@@ -249,7 +253,7 @@ fn the_page_of_a_search_says_what_was_found_and_draws_a_band_only_around_a_mean(
     empty.trials.clear();
     empty.repeats_per_s.clear();
     empty.finding = Finding::Nothing { rate_per_s: 1.0 };
-    let (page, _) = searched(&empty, "20 people", "roost simulate");
+    let (page, _) = searched(&empty, "20 users", "roost simulate");
     assert!(page.contains("Nothing was tried") && !page.contains("role=\"img\""), "{page}");
 }
 
@@ -257,7 +261,7 @@ fn the_page_of_a_search_says_what_was_found_and_draws_a_band_only_around_a_mean(
 fn every_trial_of_a_search_has_its_row_and_its_marks() {
     for end in [End::Found, End::AtLeast, End::Nothing, End::Unsteady] {
         let found = search::search(2, end);
-        let (page, files) = searched(&found, "20 people", "roost simulate");
+        let (page, files) = searched(&found, "20 users", "roost simulate");
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["capacity.json", "trials.tsv"]);
         for trial in &found.trials {
@@ -286,7 +290,7 @@ fn the_page_of_a_search_takes_no_text_for_markup() {
         assert!(!page.contains(absent), "{absent}");
     }
     assert!(page.contains("default-src 'none'"), "a policy");
-    assert!(times(&page, "&lt;img src=x onerror=") >= 4, "people, command, sentence, reasons");
+    assert!(times(&page, "&lt;img src=x onerror=") >= 4, "users, command, sentence, reasons");
 }
 
 proptest! {
@@ -306,7 +310,7 @@ proptest! {
     }
     #[test]
     fn every_coordinate_of_a_search_is_a_number_within_its_plot(seed: u64) {
-        let (page, _) = searched(&search::search(seed, End::Found), "20 people", "roost simulate");
+        let (page, _) = searched(&search::search(seed, End::Found), "20 users", "roost simulate");
         prop_assert!(!page.contains("NaN") && !page.contains("inf"), "a number that is none");
         for path in page.split(" d=\"").skip(1).map(|rest| rest.split_once('"').unwrap().0) {
             for number in path.split(|c: char| c.is_ascii_alphabetic() || c == ' ') {

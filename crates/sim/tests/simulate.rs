@@ -1,4 +1,4 @@
-//! Whole rehearsals against a small server of our own that remembers what it was told.
+//! Whole simulations against a small server of our own that remembers what it was sent.
 #![allow(
     clippy::indexing_slicing,
     reason = "JSON without a field gives null, which fails the test"
@@ -19,12 +19,19 @@ use axum::{Json, Router};
 use futures_util::stream::unfold;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
+use sim::client::{Target, TlsError};
 use sim::population::Making;
 use sim::simulate::LoadError;
 use sim::summary::Correctness;
 use sim::workload::Load;
-use sim::{Drive, Population, SimError, SimulateOptions, Storytelling, simulate};
+use sim::{Drive, Population, SimError, SimulateOptions, StoryLoad, simulate};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ServerConfig, crypto};
+use tokio_rustls::server::TlsStream;
 
 const KEY: &str = "open sesame";
 
@@ -34,7 +41,7 @@ struct World {
     ids: HashMap<String, usize>,
     follows: Vec<(u64, u64)>,
     friendships: Vec<(u64, u64)>,
-    /// Who told a story, for how many seconds.
+    /// Who posted a story, for how many seconds.
     stories: Vec<(u64, u64)>,
     /// A post's id is its place.
     posts: Vec<Post>,
@@ -87,16 +94,16 @@ impl World {
                 joined.push((user, other));
                 json!({"ok": true})
             }
-            "tell_story" => {
+            "post_story" => {
                 let user = command["user"].as_u64().expect("a number");
-                self.tell(user, &command);
+                self.post_story(user, &command);
                 json!({"ok": true, "id": "7"})
             }
             op => panic!("unexpected {op}"),
         }
     }
 
-    /// Publishes a post and gives it as the API tells it.
+    /// Publishes a post and returns it as the API does.
     fn publish(&mut self, author: u64, text: String) -> Value {
         let handle_in = |word: &str| {
             let end = word.find(|letter: char| !letter.is_ascii_alphanumeric());
@@ -139,7 +146,7 @@ impl World {
         page
     }
 
-    fn tell(&mut self, user: u64, story: &Value) {
+    fn post_story(&mut self, user: u64, story: &Value) {
         assert!(story["text"].as_str().is_some_and(|text| !text.is_empty()), "{story}");
         self.stories.push((user, story["ttl_s"].as_u64().expect("a life")));
     }
@@ -193,8 +200,8 @@ async fn read_mentions(State(world): State<Shared>, Path(user): Path<u64>) -> Js
     Json(lock(&world).page(|post| post.mentions.contains(&user)))
 }
 
-async fn tell_story(State(world): State<Shared>, Path(user): Path<u64>, body: Bytes) -> StatusCode {
-    lock(&world).tell(user, &serde_json::from_slice(&body).expect("a story is JSON"));
+async fn post_story(State(world): State<Shared>, Path(user): Path<u64>, body: Bytes) -> StatusCode {
+    lock(&world).post_story(user, &serde_json::from_slice(&body).expect("a story is JSON"));
     StatusCode::CREATED
 }
 
@@ -212,26 +219,36 @@ async fn wants_key(request: Request, next: Next) -> Result<Response, StatusCode>
     }
 }
 
-async fn serve() -> (SocketAddr, Shared) {
-    let world = Shared::default();
-    let app = Router::new()
+async fn users(State(world): State<Shared>) -> Json<Value> {
+    Json(json!({"items": lock(&world).handles.iter().take(1).collect::<Vec<_>>()}))
+}
+
+fn app(world: &Shared) -> Router {
+    Router::new()
         .route("/v1/batch", post(batch))
+        .route("/v1/users", get(users))
         .route("/v1/users/{user}/posts", get(read_posts).post(write_post))
         .route("/v1/users/{user}/timeline", get(read_home))
         .route("/v1/users/{user}/mentions", get(read_mentions))
-        .route("/v1/users/{user}/stories", get(read).post(tell_story))
-        .route("/v1/users/{user}/stories/home", get(read))
+        .route("/v1/users/{user}/stories", post(post_story))
+        .route("/v1/users/{user}/friends/{other}/stories", get(read))
+        .route("/v1/users/{user}/timeline/stories", get(read))
         .layer(from_fn(wants_key))
-        .with_state(Arc::clone(&world));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        .with_state(Arc::clone(world))
+}
+
+async fn serve() -> (SocketAddr, Shared) {
+    let world = Shared::default();
+    let app = app(&world);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("a bound socket");
     tokio::spawn(async move { axum::serve(listener, app).await });
     (address, world)
 }
 
-fn options(target: SocketAddr) -> SimulateOptions {
+fn options(target: impl Into<Target>) -> SimulateOptions {
     SimulateOptions {
-        target,
+        target: target.into(),
         key: Some(KEY.to_owned()),
         making: Making::of(500, 4),
         feed: Some(Load::Heavy),
@@ -247,17 +264,17 @@ fn drive() -> Drive {
     Drive { connections: 8, ..Drive::new(Duration::from_millis(500)) }
 }
 
-/// Of 300 stories 300 are due a second: told one by one.
-fn stories() -> Storytelling {
-    Storytelling { friends: 4, stories: 3, life_s: 1, homes_per_second: 200 }
+/// Of 300 stories 300 are due per second: posted one by one.
+fn stories() -> StoryLoad {
+    StoryLoad { friends: 4, stories: 3, life_s: 1, homes_per_second: 200 }
 }
 
-/// Rehearses, and gives what was printed too.
-async fn rehearse(options: SimulateOptions) -> (Result<sim::Summary, SimError>, String) {
-    rehearse_as(options, &drive()).await
+/// Simulates, and gives what was printed too.
+async fn run(options: SimulateOptions) -> (Result<sim::Summary, SimError>, String) {
+    run_as(options, &drive()).await
 }
 
-async fn rehearse_as(
+async fn run_as(
     options: SimulateOptions,
     drive: &Drive,
 ) -> (Result<sim::Summary, SimError>, String) {
@@ -268,10 +285,10 @@ async fn rehearse_as(
 }
 
 #[tokio::test]
-async fn a_rehearsal_loads_everybody_and_drives_the_server() {
+async fn a_simulation_loads_everybody_and_drives_the_server() {
     let (target, world) = serve().await;
-    let (summary, out) = rehearse(options(target)).await;
-    let summary = summary.expect("a rehearsal without errors");
+    let (summary, out) = run(options(target)).await;
+    let summary = summary.expect("a simulation without errors");
     let mut world = world.lock().unwrap();
 
     let population = Population::made(&Making::of(500, 4));
@@ -305,7 +322,7 @@ async fn a_rehearsal_loads_everybody_and_drives_the_server() {
 
     assert!(out.contains("asked for   achieved") && out.contains("no errors"), "{out}");
     let written = serde_json::to_value(&summary).unwrap();
-    assert_eq!(written["people"], 500);
+    assert_eq!(written["users"], 500);
     assert_eq!(written["follows"], population.follows());
     assert_eq!(written["kinds"][0]["count"], counts[0]);
     let correctness = summary.correctness.expect("timelines are looked at");
@@ -320,8 +337,8 @@ async fn a_server_that_is_wrong_is_found_out() {
         lock(&world).fault = Some(fault);
         // A few people who post much, so that every post belongs somewhere.
         let options = SimulateOptions { making: Making::of(30, 4), ..options(target) };
-        let (summary, out) = rehearse_as(options, &Drive { rate: Some(500.0), ..drive() }).await;
-        let correctness = summary.expect("a rehearsal").correctness.expect("a look");
+        let (summary, out) = run_as(options, &Drive { rate: Some(500.0), ..drive() }).await;
+        let correctness = summary.expect("a simulation").correctness.expect("a look");
         assert!(of(&correctness) > 0 && !correctness.examples.is_empty(), "{out}");
     };
     check(Fault::ShowsTwice, |found| found.doubled).await;
@@ -331,7 +348,7 @@ async fn a_server_that_is_wrong_is_found_out() {
 }
 
 #[tokio::test]
-async fn a_rehearsal_of_stories_makes_friends_and_tells_again_what_vanishes() {
+async fn a_simulation_of_stories_makes_friends_and_posts_expired_stories_again() {
     let (target, world) = serve().await;
     let options = SimulateOptions {
         making: Making::of(100, 4),
@@ -339,8 +356,8 @@ async fn a_rehearsal_of_stories_makes_friends_and_tells_again_what_vanishes() {
         stories: Some(stories()),
         ..options(target)
     };
-    let (summary, out) = rehearse(options).await;
-    let summary = summary.expect("a rehearsal");
+    let (summary, out) = run(options).await;
+    let summary = summary.expect("a simulation");
     assert_eq!(summary.error_count(), 0, "{out}");
     let mut world = world.lock().unwrap();
 
@@ -357,29 +374,29 @@ async fn a_rehearsal_of_stories_makes_friends_and_tells_again_what_vanishes() {
     assert!(world.follows.is_empty() && world.posts.is_empty());
 
     let names: Vec<_> = summary.kinds.iter().map(|kind| kind.kind).collect();
-    assert_eq!(names, ["stories told", "stories homes", "story reads"]);
+    assert_eq!(names, ["story posts", "story homes", "story reads"]);
     let counts: Vec<u64> = summary.kinds.iter().map(|kind| kind.count).collect();
     assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
-    assert_eq!(world.stories.len() as u64, 300 + counts[0], "all stand, and are told again");
+    assert_eq!(world.stories.len() as u64, 300 + counts[0], "all are live, and are posted again");
     assert_eq!((counts[1] + counts[2]) as usize, world.reads);
     assert!(world.stories.iter().all(|&(user, life_s)| user < 100 && life_s == 1));
     assert!(
-        out.contains("due a second: 300.0 stories (1 a request), 200.0 stories homes"),
+        out.contains("due per second: 300.0 stories (1 a request), 200.0 story homes"),
         "{out}"
     );
 }
 
 #[tokio::test]
-async fn both_parts_are_rehearsed_together_and_many_stories_go_in_one_request() {
+async fn feed_and_stories_run_together_and_many_stories_go_in_one_request() {
     let (target, world) = serve().await;
-    let telling = Storytelling { stories: 10, ..stories() };
+    let story_load = StoryLoad { stories: 10, ..stories() };
     let (summary, out) =
-        rehearse(SimulateOptions { stories: Some(telling), ..options(target) }).await;
-    let summary = summary.expect("a rehearsal");
+        run(SimulateOptions { stories: Some(story_load), ..options(target) }).await;
+    let summary = summary.expect("a simulation");
     assert_eq!((summary.error_count(), summary.kinds.len()), (0, 6), "{out}");
-    let told = summary.kinds.iter().find(|kind| kind.kind == "stories told").unwrap();
-    assert!(told.count > 0 && told.count % 10 == 0, "ten a request: {}", told.count);
-    assert_eq!(world.lock().unwrap().stories.len() as u64, 5_000 + told.count);
+    let reported = summary.kinds.iter().find(|kind| kind.kind == "story posts").unwrap();
+    assert!(reported.count > 0 && reported.count % 10 == 0, "ten a request: {}", reported.count);
+    assert_eq!(world.lock().unwrap().stories.len() as u64, 5_000 + reported.count);
 }
 
 #[tokio::test]
@@ -388,56 +405,59 @@ async fn a_graph_from_a_file_is_loaded_in_both_directions() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     std::io::Write::write_all(&mut file, b"# three friends\n0 1\n1 2\n").unwrap();
     let graph = Some(file.path().to_owned());
-    let (summary, _) = rehearse(SimulateOptions { graph, ..options(target) }).await;
-    assert_eq!(summary.expect("a rehearsal").people, 3);
+    let (summary, _) = run(SimulateOptions { graph, ..options(target) }).await;
+    assert_eq!(summary.expect("a simulation").users, 3);
     let mut world = world.lock().unwrap();
     world.follows.sort_unstable();
     assert_eq!(world.follows, [(0, 1), (1, 0), (1, 2), (2, 1)]);
 }
 
 #[tokio::test]
-async fn what_prevents_a_rehearsal_is_told() {
+async fn what_prevents_a_simulation_is_reported() {
     let check = async |options: SimulateOptions, expect: &str| {
-        let error = rehearse(options).await.0.expect_err("no rehearsal").to_string();
+        let error = run(options).await.0.expect_err("no simulation");
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        let error = format!("{error}: {}", source.unwrap_or_default());
         assert!(error.contains(expect), "{error:?}");
     };
     let (target, _) = serve().await;
-    check(SimulateOptions { key: None, ..options(target) }, "refused the batch with status 401")
-        .await;
+    check(SimulateOptions { key: None, ..options(target) }, "application key").await;
     check(
         SimulateOptions { making: Making::of(1, 4), ..options(target) },
-        "2 to 10000000 people, not 1",
+        "2 to 10000000 users, not 1",
     )
     .await;
-    let telling = |telling| SimulateOptions { stories: Some(telling), ..options(target) };
+    let story_load = |story_load| SimulateOptions { stories: Some(story_load), ..options(target) };
     let friends = "1 to 400 friends, not 401";
-    check(telling(Storytelling { friends: 401, ..stories() }), friends).await;
-    check(telling(Storytelling { friends: 0, ..stories() }), "friends, not 0").await;
-    check(telling(Storytelling { stories: 0, ..stories() }), "cannot have 0 stories").await;
-    check(telling(Storytelling { stories: 200_001, ..stories() }), "cannot have").await;
-    check(telling(Storytelling { life_s: 0, ..stories() }), "at least 1 s").await;
+    check(story_load(StoryLoad { friends: 401, ..stories() }), friends).await;
+    check(story_load(StoryLoad { friends: 0, ..stories() }), "friends, not 0").await;
+    check(story_load(StoryLoad { stories: 0, ..stories() }), "cannot have 0 stories").await;
+    check(story_load(StoryLoad { stories: 200_001, ..stories() }), "cannot have").await;
+    check(story_load(StoryLoad { life_s: 0, ..stories() }), "at least 1 s").await;
     check(
         SimulateOptions { graph: Some("no/such/file".into()), ..options(target) },
         "cannot read the graph",
     )
     .await;
-    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    check(options(closed), "loading failed: connection: ").await;
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    // The server is asked before anything is made or read.
+    let unread = SimulateOptions { graph: Some("no/such/file".into()), ..options(closed) };
+    check(unread, "cannot use the server: connection: ").await;
 }
 
 #[tokio::test]
 async fn a_server_with_users_is_refused_whatever_they_are_called() {
     for seed in [4, 5] {
         let (target, _) = serve().await;
-        rehearse(options(target)).await.0.expect("the first rehearsal");
+        run(options(target)).await.0.expect("the first simulation");
         let (second, _) =
-            rehearse(SimulateOptions { making: Making::of(500, seed), ..options(target) }).await;
-        assert!(matches!(second, Err(SimError::Load(LoadError::NotEmpty))), "{second:?}");
+            run(SimulateOptions { making: Making::of(500, seed), ..options(target) }).await;
+        assert!(matches!(second, Err(SimError::Server(LoadError::NotEmpty))), "{second:?}");
     }
 }
 
 #[tokio::test]
-async fn a_rehearsal_cancelled_before_its_run_says_so() {
+async fn a_simulation_cancelled_before_its_run_says_so() {
     let (target, _) = serve().await;
     let (_cancel, cancelled) = watch::channel(true);
     let outcome = simulate(options(target), &drive(), &mut Vec::new(), &mut [], cancelled).await;
@@ -445,7 +465,7 @@ async fn a_rehearsal_cancelled_before_its_run_says_so() {
 }
 
 #[tokio::test]
-async fn what_prevents_a_drive_is_told() {
+async fn what_prevents_a_drive_is_reported() {
     let check = async |drive: Drive, expect: &str| {
         let (target, _) = serve().await;
         let (_cancel, cancelled) = watch::channel(false);
@@ -461,5 +481,77 @@ async fn what_prevents_a_drive_is_told() {
     let year = Duration::from_secs(1_000_000_000);
     check(Drive { duration: year, ..drive() }, "at most a year").await;
     check(Drive { flash: Some(year), ..drive() }, "after the end").await;
-    check(Drive { rate: Some(5.0), closed: true, ..drive() }, "in a closed loop").await;
+    check(Drive { rate: Some(5.0), closed: true, ..drive() }, "closed loop takes no rate").await;
+}
+
+/// Accepts encrypted connections, with the certificate of the fixture for `localhost`.
+struct TlsListener {
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+}
+
+impl axum::serve::Listener for TlsListener {
+    type Io = TlsStream<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, SocketAddr) {
+        loop {
+            let (stream, peer) = self.listener.accept().await.expect("a connection");
+            drop(stream.set_nodelay(true));
+            if let Ok(stream) = self.acceptor.accept(stream).await {
+                return (stream, peer);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+fn fixture(name: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tls").join(name)
+}
+
+async fn serve_encrypted() -> SocketAddr {
+    let certificate = CertificateDer::from_pem_file(fixture("server.pem")).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_file(fixture("server.key")).expect("a key");
+    let config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions of TLS")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .expect("a certificate with its key");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("a bound socket");
+    let listener = TlsListener { listener, acceptor: Arc::new(config).into() };
+    let app = app(&Shared::default());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    address
+}
+
+#[tokio::test]
+async fn a_server_is_driven_over_tls_if_its_certificate_is_right() {
+    let address = serve_encrypted().await;
+    let target = |name: &str, roots: Option<&str>| {
+        let roots = roots.map(fixture);
+        Target::new(address, "localhost").over_tls(name, roots.as_deref())
+    };
+    let right = target("localhost", Some("ca.pem")).unwrap();
+    let (summary, out) = run(options(right)).await;
+    let summary = summary.expect("a simulation");
+    assert_eq!(summary.error_count(), 0, "{out}");
+    assert!(summary.kinds.iter().any(|kind| kind.count > 0), "{out}");
+
+    for wrong in [target("example.org", Some("ca.pem")), target("localhost", None)] {
+        // A system without any authorities cannot even try.
+        let Ok(wrong) = wrong else { continue };
+        let (outcome, _) = run(options(wrong)).await;
+        assert!(matches!(outcome, Err(SimError::Server(LoadError::Client(_)))), "{outcome:?}");
+    }
+    let plain = run(options(address)).await.0;
+    assert!(matches!(plain, Err(SimError::Server(LoadError::Client(_)))), "{plain:?}");
+    let file = target("localhost", Some("server.key"));
+    assert!(matches!(file, Err(TlsError::File(_))), "{file:?}");
+    assert!(matches!(target("no name", None), Err(TlsError::Name(_))));
 }

@@ -9,7 +9,8 @@ use std::error::Error;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use feed::{Counts, NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
+use feed::Counts;
+use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
 use store::{CheckpointStats, Store, StoreError, StoreOptions, StoreWriter};
 
 #[global_allocator]
@@ -207,11 +208,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         load.checkpoints
     );
     let store = load.writer.store();
-    println!("-- reads straight behind the load");
-    reads(&store);
-    let start = Instant::now();
-    store.settle()?;
-    println!("-- reads when settled, which took {:?}", start.elapsed());
+    println!("-- reads straight after the load");
     reads(&store);
     memory(&store, "at rest");
     drop(store);

@@ -3,15 +3,15 @@
 //! A key's row is looked for in the active overlay, in the frozen one, among the resident rows, and on
 //! disk; the first that knows of it is right.
 
-use feed::keys::{Bucket, KeyRow, is_possible_key};
-use feed::limits::NUMBERED_BUCKETS;
-use feed::{BucketId, Space, WalkLimit};
 use hashbrown::HashMap;
+use kv::limits::NUMBERED_BUCKETS;
+use kv::{Bucket, BucketId, KeyRow, Space, WalkLimit, is_possible_key};
+use rows::Stamp;
 
 use crate::disk::{Disk, Part};
 use crate::error::{StoreError, fatal};
 use crate::key_table::{KeyTable, SHARD_BITS, shard_of};
-use crate::keys;
+use crate::layout;
 use crate::store::{Layers, Store};
 
 /// Rows read from disk by one step of warming up.
@@ -28,9 +28,10 @@ impl Buckets {
         let numbered = (0..NUMBERED_BUCKETS)
             .map(|number| (BucketId(number.into()), Bucket::empty(Space(number))));
         let mut buckets = Self(numbered.collect());
-        for row in disk.prefix(Part::Facts, &keys::BUCKETS_PREFIX) {
+        for row in disk.prefix(Part::Facts, &layout::BUCKETS_PREFIX) {
             let (key, bytes) = row?;
-            let (Some(id), Some(bucket)) = (keys::read_bucket(&key), Bucket::decode(&bytes)) else {
+            let (Some(id), Some(bucket)) = (layout::read_bucket(&key), Bucket::decode(&bytes))
+            else {
                 return Err(StoreError::Damaged("a bucket is malformed"));
             };
             buckets.put(id, Some(bucket));
@@ -78,16 +79,27 @@ impl Store {
         }
         if let Some(row) = shared.resident.table.find(hash, space, key) {
             row.touch();
-            return Some(Some(row));
+            return Some(Some(row).filter(|row| !row.is_removed()));
         }
         shared.resident.is_complete().then_some(None)
+    }
+
+    /// See [`kv::KeyRows::prefetch_key`].
+    pub fn prefetch_key(&self, space: Space, key: &[u8]) {
+        let shared = self.shared();
+        let hash = shared.hasher.hash(space, key);
+        let layers = shared.layers.load();
+        let in_layers = layers.find(|layer| layer.keys.prefetch(hash).then_some(()));
+        if in_layers.is_none() {
+            shared.resident.table.prefetch(hash);
+        }
     }
 
     pub(crate) fn has_cold_keys(&self) -> bool {
         !self.shared().resident.is_complete()
     }
 
-    /// See [`feed::Rows::load_key`].
+    /// See [`kv::KeyRows::load_key`].
     pub(crate) fn load_key(&self, space: Space, key: &[u8]) -> bool {
         let cold = self.key_in_memory(space, key).is_none();
         if cold {
@@ -104,13 +116,16 @@ impl Store {
         if let Some(known) = self.known_key(hash, space, key) {
             return known;
         }
-        let bytes = shared.disk.point(Part::Facts, &keys::key(space, hash, key))?;
-        let row = decode(space, key, &bytes);
+        let row = match shared.disk.point(Part::Facts, &layout::key(space, hash, key)) {
+            Some(bytes) => decode(space, key, &bytes),
+            // That there is none is remembered like a row.
+            None => KeyRow::removed(space, key, Stamp(0)),
+        };
         shared.resident.offer(hash, row.clone(), noted);
-        Some(row)
+        Some(row).filter(|row| !row.is_removed())
     }
 
-    /// Rows in the order of their hashes; see [`feed::Rows::keys`].
+    /// Rows in the order of their hashes; see [`kv::KeyRows::keys`].
     pub(crate) fn walk_keys(
         &self,
         space: Space,
@@ -188,10 +203,10 @@ impl Store {
         limit: WalkLimit,
         rows: &mut Vec<(u64, KeyRow)>,
     ) -> u64 {
-        let low = keys::key(space, from, &[]);
+        let low = layout::key(space, from, &[]);
         let mut bytes = 0;
-        for (key, row) in self.shared().disk.rows(&low, &keys::space_end(space)) {
-            let Some((space, hash, key)) = keys::read_key(&key) else {
+        for (key, row) in self.shared().disk.rows(&low, &layout::space_end(space)) {
+            let Some((space, hash, key)) = layout::read_key(&key) else {
                 fatal("reading keys", &StoreError::Damaged("the name of a key's row is too short"))
             };
             let full = rows.len() >= limit.rows || bytes >= limit.bytes;
@@ -210,13 +225,13 @@ impl Store {
     /// so. Blocks; for a background thread.
     pub fn warm_keys(&self, stopped: impl Fn() -> bool) {
         let shared = self.shared();
-        let mut low = keys::KEYS_PREFIX.to_vec();
-        let end: Vec<u8> = keys::KEYS_PREFIX.iter().map(|tag| tag + 1).collect();
+        let mut low = layout::KEYS_PREFIX.to_vec();
+        let end: Vec<u8> = layout::KEYS_PREFIX.iter().map(|tag| tag + 1).collect();
         while shared.resident.has_room() && !stopped() {
             let noted = shared.resident.checkpoints();
             let (mut next, mut left) = (None, WARM_BYTES);
             for (name, bytes) in shared.disk.rows(&low, &end).take(WARM_ROWS) {
-                if let Some((space, hash, key)) = keys::read_key(&name) {
+                if let Some((space, hash, key)) = layout::read_key(&name) {
                     shared.resident.offer(hash, decode(space, key, &bytes), noted);
                 }
                 left = left.saturating_sub(name.len() + bytes.len());
@@ -258,7 +273,7 @@ fn last_within(rows: &[(u64, u8, KeyRow)], limit: WalkLimit) -> Option<u64> {
 }
 
 fn decode(space: Space, key: &[u8], bytes: &[u8]) -> KeyRow {
-    keys::decode_key_row(space, key, bytes).unwrap_or_else(|| {
+    layout::decode_key_row(space, key, bytes).unwrap_or_else(|| {
         fatal("reading a key", &StoreError::Damaged("the row of a key is malformed"))
     })
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use feed::keys::{Bucket, KeyRow};
-use feed::{NameTable, PointTable, SetTable, Totals, Value};
+use kv::{Bucket, KeyRow};
+use rows::{NameTable, PointTable, SetTable, Totals, Value};
 
 use crate::disk::{Part, WriteRow};
 use crate::error::StoreError;
 use crate::head::Head;
-use crate::keys;
+use crate::layout;
 use crate::overlay::Overlay;
 use crate::store::{Layers, Shared};
 
@@ -51,7 +51,7 @@ impl Checkpoint {
         let ingest = |part, head: &[u8]| {
             shared.disk.ingest(part, |write| {
                 let mut rows = Ingest { part, write, put: 0, removed: 0 };
-                rows.put(&keys::HEAD, Some(head))?;
+                rows.put(&layout::HEAD, Some(head))?;
                 rows.owners(&shared, &frozen)?;
                 rows.rows(&frozen)?;
                 if part == Part::Facts {
@@ -123,7 +123,7 @@ impl Ingest<'_, '_> {
                 Ok(())
             })?;
             for (block, bytes) in shared.owners.note(table, &owners) {
-                self.put(&keys::owners(table, block), Some(&bytes))?;
+                self.put(&layout::owners(table, block), Some(&bytes))?;
             }
         }
         Ok(())
@@ -132,14 +132,14 @@ impl Ingest<'_, '_> {
     fn buckets(&mut self, overlay: &Overlay) -> Result<(), StoreError> {
         overlay.buckets.get().into_iter().flatten().try_for_each(|(id, bucket)| {
             let row = bucket.map(Bucket::encode);
-            self.put(&keys::bucket(*id), row.as_deref())
+            self.put(&layout::bucket(*id), row.as_deref())
         })
     }
 
     fn keys(&mut self, rows: &[(u64, KeyRow)]) -> Result<(), StoreError> {
         rows.iter().try_for_each(|(hash, row)| {
-            let value = (!row.is_removed()).then(|| keys::encode_key_row(row));
-            self.put(&keys::key(row.space(), *hash, row.key()), value.as_deref())
+            let value = (!row.is_removed()).then(|| layout::encode_key_row(row));
+            self.put(&layout::key(row.space(), *hash, row.key()), value.as_deref())
         })
     }
 
@@ -147,22 +147,22 @@ impl Ingest<'_, '_> {
         let part = self.part;
         for table in PointTable::ALL.into_iter().filter(|table| Part::of_point(*table) == part) {
             overlay.sorted_points(table, |key, value| {
-                self.put(&keys::point(table, key), value.map(Value::as_slice))
+                self.put(&layout::point(table, key), value.map(Value::as_slice))
             })?;
         }
         for table in self.sets() {
             overlay.sorted_sets(table, |owner, items| {
                 items.iter().try_for_each(|(item, number)| {
                     let number = number.map(u64::to_be_bytes);
-                    let bytes = number.as_ref().map(keys::encode_number);
-                    self.put(&keys::set(table, owner, item), bytes)
+                    let bytes = number.as_ref().map(layout::encode_number);
+                    self.put(&layout::set(table, owner, item), bytes)
                 })
             })?;
         }
         let names = NameTable::ALL.into_iter().filter(|_| part == Part::Facts);
         for table in names {
             overlay.sorted_names(table, |key, value| {
-                self.put(&keys::name(table, key), value.map(Value::as_slice))
+                self.put(&layout::name(table, key), value.map(Value::as_slice))
             })?;
         }
         Ok(())

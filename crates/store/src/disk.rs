@@ -20,7 +20,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use feed::{Order, PointTable, SetTable, Span};
 use fjall::compaction::Leveled;
 use fjall::config::{BloomConstructionPolicy, PinningPolicy};
 use fjall::config::{CompressionPolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy};
@@ -29,9 +28,10 @@ use fjall::{
 };
 use fjall::{Guard, Iter};
 use parking_lot::Mutex;
+use rows::{Order, PointTable, SetTable, Span};
 
 use crate::error::{StoreError, fatal};
-use crate::keys;
+use crate::layout;
 
 /// Where the database lies in the store's directory.
 const FACTS: &str = "facts";
@@ -47,7 +47,7 @@ const FILTER_BITS_PER_KEY: f32 = 10.0;
 /// Files that the engine keeps open: well below the descriptors that are kept for log and store.
 const CACHED_FILES_MAX: usize = 128;
 /// So many tables of ingestions are merged into the level below. Fewer make reads cheaper and each
-/// checkpoint of a bulk load dearer; [`Disk::merge_all`] is for afterwards.
+/// checkpoint of a bulk load dearer.
 const L0_TABLES: u8 = 4;
 
 /// Hands one row, or the removal of one, to an ingestion.
@@ -98,7 +98,7 @@ impl Disk {
             }
             fs::create_dir_all(&new).map_err(at(&new))?;
             let disk = Self::open_at(&new, cache_bytes)?;
-            disk.ingest(Part::Facts, |write| write(&keys::HEAD, Some(head)))?;
+            disk.ingest(Part::Facts, |write| write(&layout::HEAD, Some(head)))?;
             drop(disk);
             fs::rename(&new, &facts).map_err(at(&facts))?;
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(at(dir))?;
@@ -130,18 +130,33 @@ impl Disk {
         self.keyspace(part).get(key).unwrap_or_else(|error| fatal("reading a row", &error))
     }
 
+    /// The points of `table` in order, as they are asked for.
+    pub(crate) fn points(&self, table: PointTable) -> impl Iterator<Item = (u64, fjall::Slice)> {
+        let all = layout::point(table, 0)..=layout::point(table, u64::MAX);
+        self.keyspace(Part::of_point(table)).range(all).map(|row| {
+            let (key, value) =
+                row.into_inner().unwrap_or_else(|error| fatal("reading points", &error));
+            match key.last_chunk() {
+                Some(number) if key.len() == 9 => (u64::from_be_bytes(*number), value),
+                _ => {
+                    fatal("reading points", &StoreError::Damaged("the key of a point has 9 bytes"))
+                }
+            }
+        })
+    }
+
     /// The number beside a member.
     pub(crate) fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
-        let row = self.point(Part::of_set(table), &keys::set(table, owner, item));
-        row.map(|number| keys::decode_number(&number))
+        let row = self.point(Part::of_set(table), &layout::set(table, owner, item));
+        row.map(|number| layout::decode_number(&number))
     }
 
     /// Items of `owner` between `span.low` and `span.high` in the span's order, as they are asked
     /// for; the span's limit is the caller's.
     pub(crate) fn members(&self, table: SetTable, owner: u64, span: Span) -> DiskItems {
-        let low = keys::set(table, owner, span.low);
+        let low = layout::set(table, owner, span.low);
         let keyspace = self.keyspace(Part::of_set(table));
-        let rows = keyspace.range(low..=keys::set(table, owner, span.high));
+        let rows = keyspace.range(low..=layout::set(table, owner, span.high));
         DiskItems { rows, order: span.order }
     }
 
@@ -201,12 +216,6 @@ impl Disk {
         Ok(done)
     }
 
-    /// Merges all tables of each keyspace into one sorted run.
-    pub(crate) fn merge_all(&self) -> Result<(), StoreError> {
-        self.facts.major_compact()?;
-        Ok(self.fleeting.major_compact()?)
-    }
-
     /// Rewrites the fleeting rows without those that were removed, and returns when no file holds
     /// them any more.
     ///
@@ -251,10 +260,10 @@ impl Iterator for DiskItems {
             Order::Descending => self.rows.next_back()?,
         };
         let (key, number) = row.into_inner().unwrap_or_else(|error| fatal("reading a set", &error));
-        let Some(item) = keys::item_of(&key) else {
+        let Some(item) = layout::item_of(&key) else {
             fatal("reading a set", &StoreError::Damaged("the key of a set row has 17 bytes"))
         };
-        Some((item, Some(keys::decode_number(&number))))
+        Some((item, Some(layout::decode_number(&number))))
     }
 }
 

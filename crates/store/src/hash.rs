@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use feed::Space;
+use kv::Space;
 use siphasher::sip::SipHasher13;
 
 /// Bytes of the secret.

@@ -1,7 +1,6 @@
 //! The row that describes the store: format version, applied position, the secret that orders keys, totals.
 
-use feed::Totals;
-use feed::records::{decode, encode};
+use rows::{Totals, decode, encode};
 
 use crate::FORMAT_VERSION;
 use crate::disk::Disk;
@@ -9,7 +8,10 @@ use crate::error::StoreError;
 use crate::hash::KeyHasher;
 use crate::migrate;
 
-/// What the row says. Version 4 of the format: version (`u32`), applied position (`u64`), seed (16 bytes),
+/// The first version of the format that has a seed.
+const SEED_VERSION: u32 = 4;
+
+/// What the row says. Since version 4 of the format: version (`u32`), applied position (`u64`), seed (16 bytes),
 /// totals (postcard); numbers little endian. Earlier versions have no seed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
@@ -39,7 +41,7 @@ impl Head {
         }
         let Some((applied, rest)) = rest.split_first_chunk() else { return Err(malformed) };
         let applied = u64::from_le_bytes(*applied);
-        if found == FORMAT_VERSION {
+        if found >= SEED_VERSION {
             let Some((seed, totals)) = rest.split_first_chunk() else { return Err(malformed) };
             return Ok(Self { applied, hasher: KeyHasher::new(*seed), totals: decode(totals) });
         }

@@ -10,7 +10,7 @@
 
 use std::mem::size_of;
 
-use feed::{Order, Span};
+use rows::{Order, Span};
 
 /// Most items in a chunk: an insertion moves 1 KiB on average, less than a cache miss costs.
 const CHUNK: usize = 256;

@@ -1,13 +1,13 @@
 //! Rows of keys in memory: hash tables behind 1,024 locks, by the first bits of the key's hash, so that a
 //! walk in the order of hashes visits one after the other and looks at a thousandth of all rows at a time.
 
-use feed::Space;
-use feed::keys::KeyRow;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+use kv::{KeyRow, Space};
 use parking_lot::{RwLock, RwLockReadGuard};
 
 use crate::hash::KeyHasher;
+use crate::prefetch::prefetch;
 
 pub(crate) const SHARD_BITS: u32 = 10;
 /// A table with room for fewer rows is left as it is.
@@ -64,6 +64,14 @@ impl KeyTable {
     pub(crate) fn find(&self, hash: u64, space: Space, key: &[u8]) -> Option<KeyRow> {
         let shard = self.shard(shard_of(hash)).read();
         shard.rows.find(place_of(hash), |row| is_of(row, space, key)).cloned()
+    }
+
+    /// Prefetches the row of a key whose hash is `hash`, or another one that looks the same from afar.
+    /// Returns whether there is one.
+    pub(crate) fn prefetch(&self, hash: u64) -> bool {
+        let shard = self.shard(shard_of(hash)).read();
+        let first = shard.rows.find(place_of(hash), |_| true);
+        first.inspect(|row| prefetch(row.address())).is_some()
     }
 
     /// Puts a row in place of the one there is; returns by how many bytes memory grew, and shrank.
@@ -174,8 +182,8 @@ impl KeyTable {
 
 #[cfg(test)]
 mod tests {
-    use feed::Stamp;
-    use feed::keys::KeyParts;
+    use kv::KeyParts;
+    use rows::Stamp;
 
     use super::*;
 
@@ -221,5 +229,17 @@ mod tests {
             assert!(table.evict_from(5).is_some());
         }
         assert!(table.evict_from(5).is_none(), "nothing is left");
+    }
+
+    #[test]
+    fn a_prefetch_finds_the_row_and_changes_nothing() {
+        let hasher = KeyHasher::new([7; 16]);
+        let table = KeyTable::new(hasher);
+        let hash = hasher.hash(Space(1), b"key");
+        assert!(!table.prefetch(hash));
+        table.put(hash, row("key"));
+        assert!(table.find(hash, Space(1), b"key").is_some_and(|row| row.take_used()));
+        assert!(table.prefetch(hash));
+        assert!(table.evict_from(shard_of(hash)).is_some(), "a prefetch does not count as a read");
     }
 }

@@ -21,11 +21,12 @@ mod hash;
 mod head;
 mod items;
 mod key_table;
-mod keys;
+mod layout;
 mod merge;
 mod migrate;
 mod overlay;
 mod owners;
+mod prefetch;
 mod resident;
 mod store;
 mod writer;
@@ -42,6 +43,9 @@ pub use writer::StoreWriter;
 ///
 /// Version 2 knew no samples and no buckets: its totals end before what was added for buckets.
 ///
-/// Version 3 ordered keys by a hash that everybody could compute. A store of an earlier version becomes
-/// one of version 4 when it is opened.
-pub const FORMAT_VERSION: u32 = 4;
+/// Version 3 ordered keys by a hash that everybody could compute. A store of version 1 to 3 is rewritten
+/// when it is opened.
+///
+/// Version 4 knew no replies to a post: it has no rows of them, and posts end after whom they mention. Its
+/// rows are those of version 5; the first checkpoint makes it one.
+pub const FORMAT_VERSION: u32 = 5;

@@ -1,10 +1,10 @@
-//! One owner's items out of up to three layers, a page at a time.
+//! Points, one owner's items and names out of up to three layers; items and names a page at a time.
 //!
 //! A layer above hides the same item below it, whether it says removed or present. Memory layers are
 //! copied in runs under a short lock, the disk is read row by row, and nothing beyond the limit is
 //! looked at except the rest of a run.
 
-use feed::{NameTable, Order, SetTable, Span};
+use rows::{NameTable, Order, SetTable, Span, Value};
 
 use crate::overlay::Overlay;
 
@@ -87,6 +87,35 @@ pub(crate) fn members(layers: &mut [&mut dyn Iterator<Item = Row>], span: Span) 
         found.extend(state.flatten().map(|number| (item, number)));
     }
     found
+}
+
+/// Hands every point to `each` in the order of keys: those of `disk`, which is in that order, but where a
+/// layer in memory has changed one, what `look` finds. Beside the rows at hand it holds the keys that were
+/// changed.
+pub(crate) fn each_point(
+    mut changed: Vec<u64>,
+    disk: &mut dyn Iterator<Item = (u64, fjall::Slice)>,
+    look: impl Fn(u64) -> Option<Value>,
+    each: &mut dyn FnMut(u64, &[u8]),
+) {
+    changed.sort_unstable();
+    changed.dedup();
+    let mut changed = changed.into_iter().peekable();
+    let in_memory = |key, each: &mut dyn FnMut(u64, &[u8])| {
+        if let Some(value) = look(key) {
+            each(key, &value);
+        }
+    };
+    for (key, row) in disk {
+        while let Some(before) = changed.next_if(|other| *other < key) {
+            in_memory(before, each);
+        }
+        match changed.next_if_eq(&key) {
+            Some(key) => in_memory(key, each),
+            None => each(key, &row),
+        }
+    }
+    changed.for_each(|key| in_memory(key, each));
 }
 
 /// A name and whether a layer knows that it exists, or that it was removed.

@@ -6,14 +6,14 @@
 //! as it was: a process that ends in between leaves new rows that nobody reads, and the next start removes
 //! them and begins again. Takes as long as rewriting all rows of keys.
 
-use feed::keys::Bucket;
-use feed::limits::NUMBERED_BUCKETS;
-use feed::{BucketId, NameTable, SetTable, Space};
+use kv::limits::NUMBERED_BUCKETS;
+use kv::{Bucket, BucketId, Space};
+use rows::{NameTable, SetTable};
 
 use crate::disk::{Disk, Part};
 use crate::error::StoreError;
 use crate::head::Head;
-use crate::keys;
+use crate::layout;
 
 /// Tags of format 3 that are not used any more: keys that expire, buckets, keys.
 const OLD_EXPIRING_KEYS: u8 = 0x2a;
@@ -38,16 +38,16 @@ pub(crate) fn to_version_4(disk: &Disk, mut head: Head) -> Result<Head, StoreErr
         if !bytes.is_empty() {
             let bucket = Bucket::decode(&bytes);
             let bucket = bucket.ok_or(StoreError::Damaged("a bucket is malformed"))?;
-            let name = keys::bucket(BucketId(id.into())).to_vec();
+            let name = layout::bucket(BucketId(id.into())).to_vec();
             buckets.push((name, Some(bucket.encode().to_vec())));
         }
     }
     disk.ingest(Part::Facts, |write| {
-        write(&keys::HEAD, Some(&head.encode()))?;
+        write(&layout::HEAD, Some(&head.encode()))?;
         remove(disk, &[OLD_EXPIRING_KEYS], &[OLD_EXPIRING_KEYS + 1], write)?;
         // Spaces that wait to be emptied are walked from the beginning, in the new order.
-        let low = keys::set(SetTable::OrphanedSpaces, 0, 0);
-        let high = keys::set(SetTable::OrphanedSpaces, 0, u64::MAX);
+        let low = layout::set(SetTable::OrphanedSpaces, 0, 0);
+        let high = layout::set(SetTable::OrphanedSpaces, 0, u64::MAX);
         for (name, _) in disk.rows(&low, &high) {
             write(&name, Some(&[]))?;
         }
@@ -63,10 +63,11 @@ pub(crate) fn to_version_4(disk: &Disk, mut head: Head) -> Result<Head, StoreErr
 
 /// Removes new rows that an earlier attempt left.
 fn remove_leftovers(disk: &Disk) -> Result<(), StoreError> {
-    let expiries = keys::name(NameTable::KeyExpiry, &[]);
-    let expiries_end = keys::names_end(NameTable::KeyExpiry);
-    let keys_end = keys::KEYS_PREFIX.map(|tag| tag + 1);
-    let ranges = [(expiries.as_slice(), expiries_end.as_slice()), (&keys::KEYS_PREFIX, &keys_end)];
+    let expiries = layout::name(NameTable::KeyExpiry, &[]);
+    let expiries_end = layout::names_end(NameTable::KeyExpiry);
+    let keys_end = layout::KEYS_PREFIX.map(|tag| tag + 1);
+    let ranges =
+        [(expiries.as_slice(), expiries_end.as_slice()), (&layout::KEYS_PREFIX, &keys_end)];
     if ranges.iter().all(|(from, end)| disk.first_key(from, end).is_none()) {
         return Ok(());
     }
@@ -91,18 +92,18 @@ fn rewrite_keys(disk: &Disk, head: &Head) -> Result<u64, StoreError> {
     let mut bytes = 0;
     for (name, row) in disk.rows(&[OLD_KEYS], &[OLD_KEYS + 1]) {
         let malformed = || StoreError::Damaged("the row of a key is malformed");
-        let (space, _, key) = keys::read_key(&name).ok_or_else(malformed)?;
-        let decoded = keys::decode_key_row(space, key, &row).ok_or_else(malformed)?;
+        let (space, _, key) = layout::read_key(&name).ok_or_else(malformed)?;
+        let decoded = layout::decode_key_row(space, key, &row).ok_or_else(malformed)?;
         if let Some(expires_ms) = decoded.expires_ms() {
             expiring += 1;
             piece.push((
-                keys::name(NameTable::KeyExpiry, &expiry(expires_ms, space, key)),
+                layout::name(NameTable::KeyExpiry, &expiry(expires_ms, space, key)),
                 Some(vec![]),
             ));
         }
         let hash = head.hasher.hash(space, key);
         bytes += name.len() + row.len();
-        piece.push((keys::key(space, hash, key), Some(row.to_vec())));
+        piece.push((layout::key(space, hash, key), Some(row.to_vec())));
         if bytes > PIECE_BYTES {
             ingest(disk, &mut piece)?;
             bytes = 0;

@@ -6,15 +6,16 @@
 //!
 //! **Invariant:** once frozen, an overlay never changes.
 
+use std::array;
 use std::collections::BTreeMap;
 use std::mem::size_of;
 use std::ops::Bound;
 use std::sync::OnceLock;
 
-use feed::keys::Bucket;
-use feed::{BucketId, NameTable, PointTable, SetTable, Span, Value};
 use hashbrown::HashMap;
+use kv::{Bucket, BucketId};
 use parking_lot::{RwLock, RwLockReadGuard};
+use rows::{NameTable, PointTable, SetTable, Span, Value};
 
 use crate::hash::KeyHasher;
 use crate::items::Items;
@@ -62,87 +63,36 @@ type Names = RwLock<BTreeMap<Box<[u8]>, Option<Value>>>;
 
 /// Rows that changed.
 pub(crate) struct Overlay {
-    tables: Tables,
+    points: [Points; PointTable::ALL.len()],
+    sets: [Sets; SetTable::ALL.len()],
+    names: [Names; NameTable::ALL.len()],
     pub(crate) keys: KeyTable,
     /// Buckets that changed, as they were when the overlay was frozen; none before.
     pub(crate) buckets: OnceLock<Vec<(BucketId, Option<Bucket>)>>,
 }
 
-/// A table for each kind of row.
-#[derive(Default)]
-struct Tables {
-    user: Points,
-    counts: Points,
-    post: Points,
-    story: Points,
-    story_text: Points,
-    sample: Points,
-    bucket_of_space: Points,
-    following: Sets,
-    followers: Sets,
-    author_posts: Sets,
-    mentions: Sets,
-    friends: Sets,
-    author_stories: Sets,
-    expiring: Sets,
-    story_views: Sets,
-    seen: Sets,
-    samples: Sets,
-    orphaned_spaces: Sets,
-    free_spaces: Sets,
-    handle: Names,
-    idempotency: Names,
-    sample_set: Names,
-    sample_label: Names,
-    bucket_name: Names,
-    key_expiry: Names,
-}
-
 impl Overlay {
     /// Without rows.
     pub(crate) fn new(hasher: KeyHasher) -> Self {
-        let keys = KeyTable::new(hasher);
-        Self { tables: Tables::default(), keys, buckets: OnceLock::new() }
+        Self {
+            points: array::from_fn(|_| Points::default()),
+            sets: array::from_fn(|_| Sets::default()),
+            names: array::from_fn(|_| Names::default()),
+            keys: KeyTable::new(hasher),
+            buckets: OnceLock::new(),
+        }
     }
 
     fn points(&self, table: PointTable) -> &Points {
-        match table {
-            PointTable::User => &self.tables.user,
-            PointTable::Counts => &self.tables.counts,
-            PointTable::Post => &self.tables.post,
-            PointTable::Story => &self.tables.story,
-            PointTable::StoryText => &self.tables.story_text,
-            PointTable::Sample => &self.tables.sample,
-            PointTable::BucketOfSpace => &self.tables.bucket_of_space,
-        }
+        self.points.get(table.index()).unwrap_or_else(|| unreachable!("one of all tables"))
     }
 
     fn sets(&self, table: SetTable) -> &Sets {
-        match table {
-            SetTable::Following => &self.tables.following,
-            SetTable::Followers => &self.tables.followers,
-            SetTable::AuthorPosts => &self.tables.author_posts,
-            SetTable::Mentions => &self.tables.mentions,
-            SetTable::Friends => &self.tables.friends,
-            SetTable::AuthorStories => &self.tables.author_stories,
-            SetTable::Expiring => &self.tables.expiring,
-            SetTable::StoryViews => &self.tables.story_views,
-            SetTable::Seen => &self.tables.seen,
-            SetTable::Samples => &self.tables.samples,
-            SetTable::OrphanedSpaces => &self.tables.orphaned_spaces,
-            SetTable::FreeSpaces => &self.tables.free_spaces,
-        }
+        self.sets.get(table.index()).unwrap_or_else(|| unreachable!("one of all tables"))
     }
 
     fn names(&self, table: NameTable) -> &Names {
-        match table {
-            NameTable::Handle => &self.tables.handle,
-            NameTable::Idempotency => &self.tables.idempotency,
-            NameTable::SampleSet => &self.tables.sample_set,
-            NameTable::SampleLabel => &self.tables.sample_label,
-            NameTable::Bucket => &self.tables.bucket_name,
-            NameTable::KeyExpiry => &self.tables.key_expiry,
-        }
+        self.names.get(table.index()).unwrap_or_else(|| unreachable!("one of all tables"))
     }
 
     /// Whether any row of a fleeting table changed.
@@ -155,6 +105,12 @@ impl Overlay {
 
     pub(crate) fn point(&self, table: PointTable, key: u64) -> Known<Value> {
         self.points(table).shard(key).read().get(&key).cloned()
+    }
+
+    /// The keys of all points, removed ones included, in no order.
+    pub(crate) fn point_keys(&self, table: PointTable) -> Vec<u64> {
+        let shards = self.points(table).read_all();
+        shards.iter().flat_map(|shard| shard.keys().copied()).collect()
     }
 
     pub(crate) fn member(&self, table: SetTable, owner: u64, item: u64) -> Known<u64> {

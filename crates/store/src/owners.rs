@@ -10,9 +10,9 @@
 
 use std::collections::BTreeSet;
 
-use feed::SetTable;
 use hashbrown::HashMap;
 use parking_lot::RwLock;
+use rows::SetTable;
 
 /// Owners a block.
 const BLOCK_OWNERS: u64 = 512;

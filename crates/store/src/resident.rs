@@ -1,13 +1,13 @@
 //! Rows of keys that are in memory though they are on disk: what checkpoints have just written, and what
-//! was read lately. Beyond a budget those not read lately are dropped.
+//! was read lately. Beyond a budget those not read lately are dropped. A row that is marked as removed
+//! says that the disk has none.
 //!
 //! **Invariant:** a row here is the one on disk. It is below both overlays: a key that was changed
 //! since is found there first, and this row is replaced when the change is on disk.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-use feed::Space;
-use feed::keys::KeyRow;
+use kv::{KeyRow, Space};
 
 use crate::hash::KeyHasher;
 use crate::key_table::KeyTable;

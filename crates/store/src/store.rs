@@ -4,18 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use feed::keys::{Bucket, KeyRow};
-use feed::{
-    BucketId, NameTable, PointTable, Rows, SetTable, Space, Span, Totals, Value, WalkLimit,
-};
+use kv::{Bucket, BucketId, KeyRow, KeyRows, Space, WalkLimit};
 use parking_lot::RwLock;
+use rows::{NameTable, PointTable, Rows, SetTable, Span, Totals, Value};
 
 use crate::buckets::Buckets;
 use crate::disk::{Disk, Part};
 use crate::error::StoreError;
 use crate::hash::{KeyHasher, SEED_BYTES};
 use crate::head::Head;
-use crate::keys;
+use crate::layout;
 use crate::merge::{self, OverlayItems, OverlayNames};
 use crate::overlay::Overlay;
 use crate::owners::Owners;
@@ -79,7 +77,7 @@ impl Store {
     pub fn open(dir: &Path, options: StoreOptions) -> Result<(StoreWriter, u64), StoreError> {
         let new = Head { applied: 0, hasher: random_hasher()?, totals: Totals::default() };
         let disk = Disk::open(dir, options.cache_bytes, &new.encode())?;
-        let Head { applied, hasher, totals } = match disk.point(Part::Facts, &keys::HEAD) {
+        let Head { applied, hasher, totals } = match disk.point(Part::Facts, &layout::HEAD) {
             Some(head) => Head::read(&disk, &head, new.hasher)?,
             None => return Err(StoreError::Damaged("the row that describes it is missing")),
         };
@@ -87,7 +85,7 @@ impl Store {
         let active = Arc::new(Overlay::new(hasher));
         let layers = ArcSwap::from_pointee(Layers { active: Arc::clone(&active), frozen: None });
         let buckets = RwLock::new(Buckets::read(&disk)?);
-        let no_keys = disk.prefix(Part::Facts, &keys::KEYS_PREFIX).next().is_none();
+        let no_keys = disk.prefix(Part::Facts, &layout::KEYS_PREFIX).next().is_none();
         let resident = Resident::new(options.bucket_bytes, no_keys, hasher);
         let totals = RwLock::new(totals);
         let shared = Shared { disk, hasher, owners, layers, totals, buckets, resident };
@@ -99,17 +97,6 @@ impl Store {
     #[must_use]
     pub fn disk_bytes(&self) -> u64 {
         self.shared.disk.bytes()
-    }
-
-    /// Merges everything on disk into one sorted run and forgets what was superseded, which makes
-    /// reads two to four times cheaper after many checkpoints. Rewrites the whole store (2 to 3
-    /// million rows a second, blocking the caller): for a background thread in a quiet hour, or
-    /// behind a bulk load. Reads, writes and checkpoints go on meanwhile.
-    ///
-    /// # Errors
-    /// If the engine fails; the store stays as it was.
-    pub fn settle(&self) -> Result<(), StoreError> {
-        self.shared.disk.merge_all()
     }
 
     /// Rids every file of the store of the fleeting rows (texts and views of stories) whose removal
@@ -141,8 +128,17 @@ impl Rows for Store {
         if let Some(known) = layers.find(|layer| layer.point(table, key)) {
             return known;
         }
-        let row = self.shared.disk.point(Part::of_point(table), &keys::point(table, key));
+        let row = self.shared.disk.point(Part::of_point(table), &layout::point(table, key));
         row.map(|row| Value::from_slice(&row))
+    }
+
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
+        let layers = self.shared.layers.load();
+        let mut changed = layers.active.point_keys(table);
+        changed.extend(layers.frozen.iter().flat_map(|layer| layer.point_keys(table)));
+        let mut disk = self.shared.disk.points(table);
+        let look = |key| layers.find(|layer| layer.point(table, key)).flatten();
+        merge::each_point(changed, &mut disk, look, each);
     }
 
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
@@ -176,7 +172,7 @@ impl Rows for Store {
         if let Some(known) = layers.find(|layer| layer.name(table, key)) {
             return known;
         }
-        let row = self.shared.disk.point(Part::Facts, &keys::name(table, key));
+        let row = self.shared.disk.point(Part::Facts, &layout::name(table, key));
         row.map(|row| Value::from_slice(&row))
     }
 
@@ -186,7 +182,7 @@ impl Rows for Store {
         let frozen = layers.frozen.as_deref();
         let mut frozen = frozen.map(|layer| OverlayNames::new(layer, table, from));
         let mut frozen = frozen.iter_mut().flatten();
-        let (low, end) = (keys::name(table, from), keys::names_end(table));
+        let (low, end) = (layout::name(table, from), layout::names_end(table));
         let mut disk = self.shared.disk.names(&low, &end);
         merge::first_names(&mut [&mut active, &mut frozen, &mut disk], limit)
     }
@@ -194,7 +190,9 @@ impl Rows for Store {
     fn totals(&self) -> Totals {
         *self.shared.totals.read()
     }
+}
 
+impl KeyRows for Store {
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
         self.find_key(space, key)
     }
@@ -205,6 +203,10 @@ impl Rows for Store {
 
     fn load_key(&self, space: Space, key: &[u8]) -> bool {
         Store::load_key(self, space, key)
+    }
+
+    fn prefetch_key(&self, space: Space, key: &[u8]) {
+        Store::prefetch_key(self, space, key);
     }
 
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
@@ -230,7 +232,7 @@ fn random_hasher() -> Result<KeyHasher, StoreError> {
 fn read_owners(disk: &Disk) -> Result<Owners, StoreError> {
     let owners = Owners::default();
     for table in SetTable::ALL {
-        let prefix = keys::owners_prefix(table);
+        let prefix = layout::owners_prefix(table);
         for row in disk.prefix(Part::of_set(table), &prefix) {
             let (key, bytes) = row?;
             let block = key.last_chunk().map(|block| u64::from_be_bytes(*block));

@@ -4,11 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use feed::keys::{Bucket, KeyRow};
-use feed::{
-    BucketId, NameTable, Order, PointTable, Rows, RowsMut, SetTable, Space, Span, Totals, Value,
-    WalkLimit,
-};
+use kv::{Bucket, BucketId, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
+use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Totals, Value};
 
 use crate::checkpoint::Checkpoint;
 use crate::overlay::Overlay;
@@ -87,19 +84,19 @@ impl StoreWriter {
     }
 
     fn set_floor(&self, table: SetTable) -> Floor {
-        let floor = self.set_floors.borrow().get(table as usize).copied();
+        let floor = self.set_floors.borrow().get(table.index()).copied();
         let Some(floor) = floor else { unreachable!("every set table has a floor") };
         floor
     }
 
     fn put_set_floor(&self, table: SetTable, floor: Floor) {
-        if let Some(old) = self.set_floors.borrow_mut().get_mut(table as usize) {
+        if let Some(old) = self.set_floors.borrow_mut().get_mut(table.index()) {
             *old = floor;
         }
     }
 
     fn floor(&self, table: NameTable) -> &RefCell<Vec<u8>> {
-        let Some(floor) = self.name_floors.get(table as usize) else {
+        let Some(floor) = self.name_floors.get(table.index()) else {
             unreachable!("every name table has a floor")
         };
         floor
@@ -109,6 +106,10 @@ impl StoreWriter {
 impl Rows for StoreWriter {
     fn point(&self, table: PointTable, key: u64) -> Option<Value> {
         self.store.point(table, key)
+    }
+
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
+        self.store.each_point(table, each);
     }
 
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
@@ -147,7 +148,9 @@ impl Rows for StoreWriter {
     fn totals(&self) -> Totals {
         self.store.totals()
     }
+}
 
+impl KeyRows for StoreWriter {
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
         self.store.key(space, key)
     }
@@ -158,6 +161,10 @@ impl Rows for StoreWriter {
 
     fn load_key(&self, space: Space, key: &[u8]) -> bool {
         self.store.load_key(space, key)
+    }
+
+    fn prefetch_key(&self, space: Space, key: &[u8]) {
+        self.store.prefetch_key(space, key);
     }
 
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
@@ -197,7 +204,9 @@ impl RowsMut for StoreWriter {
     fn put_totals(&mut self, totals: Totals) {
         *self.store.shared().totals.write() = totals;
     }
+}
 
+impl KeyRowsMut for StoreWriter {
     fn put_key(&mut self, row: KeyRow) {
         let hash = self.store.shared().hasher.hash(row.space(), row.key());
         let (grown, shrunk) = self.active.keys.put(hash, row);

@@ -3,19 +3,23 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 
-use feed::cost::WORK_PER_ROW;
-use feed::ids::EPOCH_MS;
-use feed::keys::{Bucket, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, Only, OnlyExpiry};
 use feed::limits::SAMPLE_SETS_MAX;
 use feed::{
-    Bio, BucketId, BucketName, Command, Cost, Facts, Handle, Idempotency, Label, Lengths, Lifetime,
-    Name, NameTable, PointTable, PostId, PostText, Request, Rows, RowsMut, SampleBits, SampleId,
-    SetName, SetTable, Space, Span, Stamp, StampClock, StoryId, Totals, Txn, UserId, UserRef,
-    Value, WalkLimit, apply, apply_keys,
+    Bio, Command, Facts, Handle, Idempotency, Label, Lifetime, Name, PostId, PostText, Request,
+    SampleBits, SampleId, SetName, StoryId, Txn, UserId, UserRef, apply,
+};
+use kv::{
+    Bucket, BucketId, BucketName, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, KeyRows,
+    KeyRowsMut, Lengths, Only, OnlyExpiry, Space, WalkLimit,
 };
 use proptest::prelude::*;
+use rows::{
+    Cost, EPOCH_MS, NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, StampClock,
+    Totals, Value, WORK_PER_ROW,
+};
 use store::{Store, StoreOptions, StoreWriter};
 
 /// Rows that count what is done to them.
@@ -23,6 +27,9 @@ struct Counting {
     rows: StoreWriter,
     changed: usize,
     looked_up: Cell<usize>,
+    /// Keys that were prefetched, and keys that were looked up without.
+    prefetched: RefCell<BTreeSet<Vec<u8>>>,
+    unexpected: Cell<usize>,
 }
 
 impl Counting {
@@ -35,6 +42,10 @@ impl Rows for Counting {
     fn point(&self, table: PointTable, key: u64) -> Option<Value> {
         self.look_up(1);
         self.rows.point(table, key)
+    }
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
+        self.look_up(usize::MAX / 2);
+        self.rows.each_point(table, each);
     }
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
         self.look_up(1);
@@ -57,9 +68,19 @@ impl Rows for Counting {
     fn totals(&self) -> Totals {
         self.rows.totals()
     }
+}
+
+impl KeyRows for Counting {
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
         self.look_up(1);
+        if !self.prefetched.borrow().contains(key) {
+            self.unexpected.set(self.unexpected.get() + 1);
+        }
         self.rows.key(space, key)
+    }
+    fn prefetch_key(&self, space: Space, key: &[u8]) {
+        self.prefetched.borrow_mut().insert(key.to_vec());
+        self.rows.prefetch_key(space, key);
     }
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
         let found = self.rows.keys(space, cursor, limit);
@@ -90,6 +111,9 @@ impl RowsMut for Counting {
     fn put_totals(&mut self, totals: Totals) {
         self.rows.put_totals(totals);
     }
+}
+
+impl KeyRowsMut for Counting {
     fn put_key(&mut self, row: KeyRow) {
         self.changed += 1;
         self.rows.put_key(row);
@@ -129,7 +153,13 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let options = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 1 << 20 };
         let (rows, _) = Store::open(dir.path(), options).unwrap();
-        let counting = Counting { rows, changed: 0, looked_up: Cell::new(0) };
+        let counting = Counting {
+            rows,
+            changed: 0,
+            looked_up: Cell::new(0),
+            prefetched: RefCell::default(),
+            unexpected: Cell::new(0),
+        };
         Self {
             _dir: dir,
             counting,
@@ -188,9 +218,9 @@ impl World {
         self.check(&what, cost, |world| {
             let ops: KeyOps = [op].into_iter().collect();
             let stamp = world.clock.next(world.now_ms);
-            let mut txn = Txn::new(&mut world.counting);
+            let mut txn = kv::Txn::new(&mut world.counting);
             let mut answers = Vec::new();
-            apply_keys(&mut txn, stamp, &ops, &mut |_, _| (), &mut answers);
+            kv::apply(&mut txn, stamp, &ops, &mut |_, _| (), &mut answers);
             let answer = match &answers[0] {
                 KeyAnswer::Row(row) => row.memory_bytes(),
                 _ => 0,
@@ -207,6 +237,8 @@ enum Step {
     Follow(u8, u8, bool),
     Befriend(u8, u8, bool),
     Post(u8, usize),
+    Reply(u8, usize, usize),
+    EditPost(usize, usize),
     DeletePost(usize),
     Story(u8, usize),
     DeleteStory(usize),
@@ -245,6 +277,8 @@ fn feed_step() -> impl Strategy<Value = Step> {
         2 => (user(), user(), any::<bool>()).prop_map(|(a, b, on)| Step::Follow(a, b, on)),
         2 => (user(), user(), any::<bool>()).prop_map(|(a, b, on)| Step::Befriend(a, b, on)),
         3 => (user(), 0..250_usize).prop_map(|(u, n)| Step::Post(u, n)),
+        2 => (user(), 0..250_usize, any::<usize>()).prop_map(|(u, n, at)| Step::Reply(u, n, at)),
+        2 => (any::<usize>(), 0..250_usize).prop_map(|(at, n)| Step::EditPost(at, n)),
         1 => any::<usize>().prop_map(Step::DeletePost),
         2 => (user(), 1..500_usize).prop_map(|(u, n)| Step::Story(u, n)),
         1 => any::<usize>().prop_map(Step::DeleteStory),
@@ -297,6 +331,13 @@ fn picked<T: Copy>(items: &[T], at: usize) -> Option<T> {
     items.get(at % items.len().max(1)).copied()
 }
 
+/// The most mentions that fit, of people who exist and others: a mark joins the character before it.
+fn mentioning(mentions: usize) -> PostText {
+    let registered = ["@u1 @u3 @u5", "@u0 @u2", "@u1"][mentions % 3];
+    let text = "@a\u{301}".repeat(mentions) + registered;
+    PostText::parse(&text).or_else(|_| PostText::parse(registered)).unwrap()
+}
+
 fn feed_command(world: &World, step: &Step) -> Option<Command> {
     Some(match step {
         Step::Register(u, bio) => Command::Register {
@@ -312,11 +353,13 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
         Step::Follow(a, b, false) => Command::Unfollow { user: user(*a), other: user(*b) },
         Step::Befriend(a, b, true) => Command::Befriend { user: user(*a), other: user(*b) },
         Step::Befriend(a, b, false) => Command::Unfriend { user: user(*a), other: user(*b) },
-        Step::Post(u, mentions) => {
-            // The most mentions that fit: a mark joins the character before it.
-            let text = "@a\u{301}".repeat(*mentions) + "@u1 @u3 @u5";
-            let text = PostText::parse(&text).or_else(|_| PostText::parse("@u1 @u3")).unwrap();
-            Command::Post { author: user(*u), text }
+        Step::Post(u, mentions) => Command::Post { author: user(*u), text: mentioning(*mentions) },
+        Step::Reply(u, mentions, at) => {
+            let (author, parent) = (user(*u), picked(&world.posts, *at)?);
+            Command::Reply { author, text: mentioning(*mentions), parent }
+        }
+        Step::EditPost(at, mentions) => {
+            Command::EditPost { post: picked(&world.posts, *at)?, text: mentioning(*mentions) }
         }
         Step::DeletePost(at) => Command::DeletePost { post: picked(&world.posts, *at)? },
         Step::Story(u, n) => Command::TellStory {
@@ -484,4 +527,24 @@ fn sweeps_cost_no_more_than_they_were_costed_at() {
     }
     assert_eq!(world.counting.rows.totals().keys_expiring, 0);
     assert_eq!(world.counting.rows.totals().stories, 0);
+}
+
+#[test]
+fn rows_of_many_operations_are_prefetched_before_they_are_looked_up() {
+    let keys: Vec<Vec<u8>> = (0..100).map(|key: u32| key.to_string().into_bytes()).collect();
+    let add = |key| KeyOp::Add { bucket: BucketId(0), key: Bytes::new(key), by: 1 };
+    let mut ops: KeyOps = keys.iter().map(|key| add(key.as_slice())).collect();
+    ops.push(&KeyOp::Rename {
+        bucket: BucketId(0),
+        from: Bytes::new(b"1"),
+        to: Bytes::new(b"one"),
+        only_new: false,
+    });
+    let mut world = World::new();
+    let stamp = world.clock.next_run(world.now_ms, ops.stamps());
+    let mut answers = Vec::new();
+    kv::apply(&mut kv::Txn::new(&mut world.counting), stamp, &ops, &mut |_, _| (), &mut answers);
+    assert_eq!(answers.last(), Some(&KeyAnswer::Number(1)));
+    assert_eq!(world.counting.prefetched.borrow().len(), keys.len() + 1);
+    assert_eq!(world.counting.unexpected.get(), 0);
 }

@@ -8,13 +8,15 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use feed::memory::MemoryRows;
 use feed::{
-    Bio, Command as Asked, Done, Entry, Handle, Lifetime, Name, NameTable, Outcome, PointTable,
-    PostText, Rows, RowsMut, SetTable, Span, Stamp, StampClock, StoryId, Totals, Txn, UserId,
-    UserRef, Value, apply,
+    Bio, Command as Asked, Done, Entry, Handle, Lifetime, Name, Outcome, PostText, StoryId, Txn,
+    UserId, UserRef, apply,
+};
+use rows::{
+    NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, StampClock, Totals, Value,
 };
 use store::{Store, StoreOptions};
+use testkit::MemoryRows;
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };
 const CHILD_DIR: &str = "ROOST_STORE_CRASH_DIR";
@@ -179,7 +181,7 @@ fn a_process_killed_at_any_moment_leaves_the_rows_of_exactly_one_checkpoint() {
 /// Two friends tell, see and delete stories, which expire and are swept.
 fn history() -> Vec<Entry> {
     let mut clock = StampClock::new(Stamp(0));
-    let mut now_ms = feed::ids::EPOCH_MS;
+    let mut now_ms = rows::EPOCH_MS;
     let mut log: Vec<Entry> = Vec::new();
     let mut ask = |wait_ms: u64, command| {
         now_ms += 1 + wait_ms;

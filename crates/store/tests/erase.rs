@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use feed::{PointTable, Rows, RowsMut, SetTable, Span, Value};
+use rows::{PointTable, Rows, RowsMut, SetTable, Span, Value};
 use store::{Store, StoreOptions, StoreWriter};
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };
@@ -147,7 +147,6 @@ fn rows_that_the_engine_has_merged_meanwhile_are_erased_too() {
         put(&mut writer, round * 20..round * 20 + 15, false);
         checkpoint(&mut writer, 2 * round + 2);
     }
-    writer.store().settle().unwrap();
     writer.store().erase().unwrap();
     for round in 0..12 {
         assert_eq!(found(dir.path(), round * 20..round * 20 + 15), (0, 0));

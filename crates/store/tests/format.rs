@@ -1,6 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v4` was written by `make_the_fixture`, `fixtures/store-v3` by the same function when it
+//! `fixtures/store-v5` was written by `make_the_fixture`, `fixtures/store-v4` by the same function when it
+//! wrote no reply yet, `fixtures/store-v3` by the same function when it
 //! wrote format 3, `fixtures/store-v2` when it did not write keys yet, `fixtures/store-v1` when it did not
 //! write stories either. A fixture is never written again once its version is released.
 
@@ -9,13 +10,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use feed::keys::{Bucket, KeyParts, KeyRow};
-use feed::memory::MemoryRows;
-use feed::{
-    BucketId, BucketName, Facts, NameTable, Order, PointTable, PostText, Rows, RowsMut, SetTable,
-    Space, Span, Stamp, Story, StoryId, Totals, Txn, UserId, Value, WalkLimit,
-};
+use feed::{Facts, Post, PostId, PostText, Story, StoryId, Txn, UserId};
+use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
+use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
 use store::{FORMAT_VERSION, Store, StoreError, StoreOptions, StoreWriter};
+use testkit::MemoryRows;
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };
 const APPLIED: u64 = 4_711;
@@ -85,7 +84,7 @@ fn check_stories(rows: &impl Rows) {
 }
 
 /// What version 3 added: a bucket with two keys, one of which expires.
-fn write_keys(rows: &mut impl RowsMut) {
+fn write_keys(rows: &mut impl KeyRowsMut) {
     let space = Space(16);
     rows.put_bucket(BucketId(16), Some(Bucket { space, keys: 2, bytes: 12 }));
     rows.put_name(NameTable::Bucket, b"drafts", Some(Value::from_slice(&[16])));
@@ -102,8 +101,8 @@ fn write_keys(rows: &mut impl RowsMut) {
     rows.put_totals(Totals { spaces: 1, keys_expiring: 1, buckets_made: 1, ..totals });
 }
 
-fn check_keys(rows: &impl Rows) {
-    let facts = Facts::new(rows);
+fn check_keys(rows: &impl KeyRows) {
+    let facts = kv::Facts::new(rows);
     let id = facts.bucket_named(&BucketName::parse("drafts").unwrap()).unwrap();
     let bucket = facts.bucket(id).unwrap();
     assert_eq!((id, bucket.space, bucket.keys, bucket.bytes), (BucketId(16), Space(16), 2, 12));
@@ -118,6 +117,33 @@ fn check_keys(rows: &impl Rows) {
     assert_eq!(facts.next_key_expiry_ms(), Some(KEY_EXPIRES_MS));
     assert!(facts.has_dead_keys(KEY_EXPIRES_MS) && !facts.has_dead_keys(KEY_EXPIRES_MS - 1));
     assert_eq!(facts.bucket_count(), 17);
+}
+
+/// A post as formats before 5 wrote it: author, text, no one replied to, one mention.
+const OLD_POST: [u8; 9] = [1, 4, b't', b'e', b'x', b't', 0, 1, 2];
+const PARENT: PostId = PostId(50 << 22);
+const REPLY: PostId = PostId(51 << 22);
+
+fn reply() -> Post {
+    let (text, edited) = (PostText::parse("a reply").unwrap(), Some(Stamp(60 << 22)));
+    let (reply_to, mentions) = (Some(UserId(1)), vec![UserId(1)]);
+    Post { author: UserId(2), text, reply_to, mentions, in_reply_to: Some(PARENT), edited }
+}
+
+/// What version 5 added: a reply to a post, which is of an earlier version.
+fn write_replies(rows: &mut dyn RowsMut) {
+    rows.put_point(PointTable::Post, PARENT.0, Some(Value::from_slice(&OLD_POST)));
+    Txn::new(rows).put_post(REPLY, &reply());
+}
+
+fn check_replies(rows: &impl Rows) {
+    let facts = Facts::new(rows);
+    let (text, mentions) = (PostText::parse("text").unwrap(), vec![UserId(2)]);
+    let (author, reply_to, in_reply_to, edited) = (UserId(1), None, None, None);
+    let parent = Post { author, text, reply_to, mentions, in_reply_to, edited };
+    assert_eq!(facts.post(PARENT), Some(parent));
+    assert_eq!(facts.post(REPLY), Some(reply()));
+    assert_eq!(facts.replies_to(PARENT, Span::ALL), [REPLY]);
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -144,6 +170,7 @@ fn make_the_fixture() {
     remove(&mut writer);
     write_stories(&mut writer);
     write_keys(&mut writer);
+    write_replies(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -195,8 +222,8 @@ fn a_store_of_version_2_opens_with_its_rows() {
 }
 
 #[test]
-fn stores_of_versions_3_and_4_open_with_their_rows() {
-    for version in [3, 4] {
+fn stores_of_versions_3_to_5_open_with_their_rows() {
+    for version in [3, 4, 5] {
         let dir = tempfile::tempdir().unwrap();
         copy(&fixture(version), dir.path());
         let mut expected = MemoryRows::default();
@@ -204,6 +231,9 @@ fn stores_of_versions_3_and_4_open_with_their_rows() {
         remove(&mut expected);
         write_stories(&mut expected);
         write_keys(&mut expected);
+        if version >= 5 {
+            write_replies(&mut expected);
+        }
         // The first time, rows of version 3 become rows of version 4.
         for applied in [APPLIED, APPLIED + 1] {
             let (mut writer, found) = Store::open(dir.path(), OPTIONS).unwrap();
@@ -211,6 +241,12 @@ fn stores_of_versions_3_and_4_open_with_their_rows() {
             check_rows(&writer, &expected);
             check_stories(&writer);
             check_keys(&writer);
+            if version < 5 {
+                // It takes the rows of version 5 from now on.
+                write_replies(&mut writer);
+                write_replies(&mut expected);
+            }
+            check_replies(&writer);
             assert!(writer.freeze(APPLIED + 1).unwrap().run().is_ok());
         }
     }
@@ -283,9 +319,9 @@ fn a_store_of_a_later_version_is_refused_and_both_versions_are_named() {
     let dir = tempfile::tempdir().unwrap();
     describe(dir.path(), &[7, 0, 0, 0, 1, 2, 3]);
     let error = Store::open(dir.path(), OPTIONS).map(|_| ()).unwrap_err();
-    assert!(matches!(error, StoreError::NewerFormat { found: 7, known: 4 }));
+    assert!(matches!(error, StoreError::NewerFormat { found: 7, known: 5 }));
     let text = error.to_string();
-    assert!(text.contains("version 7") && text.contains("up to 4"), "{text}");
+    assert!(text.contains("version 7") && text.contains("up to 5"), "{text}");
 }
 
 #[test]

@@ -3,16 +3,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use feed::keys::{Bucket, KeyParts, KeyRow};
-use feed::limits::NUMBERED_BUCKETS;
-use feed::memory::MemoryRows;
-use feed::{
-    BucketId, NameTable, Order, PointTable, Rows, RowsMut, SetTable, Space, Span, Stamp, Totals,
-    Value, WalkLimit,
-};
+use kv::limits::NUMBERED_BUCKETS;
+use kv::{Bucket, BucketId, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use proptest::prelude::*;
+use rows::{NameTable, Order, PointTable, SetTable, Span, Stamp, Totals, Value};
 use store::{Checkpoint, Store, StoreOptions, StoreWriter};
 use tempfile::TempDir;
+use testkit::MemoryRows;
 
 /// Keys take more memory than this, so that some are dropped and come back from the disk.
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 6 << 10 };
@@ -35,9 +32,9 @@ enum Step {
     Warm,
     Freeze,
     Run,
-    Settle,
     Reopen,
     ReadRow(u64, u64, Vec<u8>),
+    ReadPoints(PointTable),
     ReadSpan(SetTable, u64, Span),
 }
 
@@ -89,9 +86,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Warm),
         2 => Just(Step::Freeze),
         2 => Just(Step::Run),
-        1 => Just(Step::Settle),
         1 => Just(Step::Reopen),
         4 => (number(), number(), name()).prop_map(|(a, b, n)| Step::ReadRow(a, b, n)),
+        2 => points().prop_map(Step::ReadPoints),
         6 => (sets(), prop_oneof![0..3u64, number()], span()).prop_map(|(t, o, s)| Step::ReadSpan(t, o, s)),
     ]
 }
@@ -115,14 +112,14 @@ impl World {
         Self { dir, writer, model, frozen: None, stored: Default::default(), position: 0 }
     }
 
-    fn write(&mut self, change: impl Fn(&mut dyn RowsMut)) {
+    fn write(&mut self, change: impl Fn(&mut dyn KeyRowsMut)) {
         self.position += 1;
         change(self.writer.as_mut().unwrap());
         change(&mut self.model);
     }
 
     /// Asks both, the writer and a reader's store, what the model answers.
-    fn check<T: PartialEq + std::fmt::Debug>(&self, question: impl Fn(&dyn Rows) -> T) {
+    fn check<T: PartialEq + std::fmt::Debug>(&self, question: impl Fn(&dyn KeyRows) -> T) {
         let writer = self.writer.as_ref().unwrap();
         let expected = question(&self.model);
         assert_eq!(question(&writer.store()), expected, "a reader's answer");
@@ -174,9 +171,13 @@ impl World {
             Step::Warm => self.writer.as_ref().unwrap().store().warm_keys(|| false),
             Step::Freeze => self.freeze(),
             Step::Run => self.run(),
-            Step::Settle => self.writer.as_ref().unwrap().store().settle().unwrap(),
             Step::Reopen => self.reopen(),
             Step::ReadRow(a, b, name) => self.read_row(a, b, &name),
+            Step::ReadPoints(table) => self.check(|rows| {
+                let mut found = Vec::new();
+                rows.each_point(table, &mut |key, value| found.push((key, value.to_vec())));
+                found
+            }),
             Step::ReadSpan(table, owner, span) => {
                 self.check(|rows| rows.members(table, owner, span));
             }

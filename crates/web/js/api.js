@@ -1,11 +1,11 @@
-// The public API. Every answer that is no success is thrown as a Problem; a server that cannot be
+// The public API. Every answer that is no success is thrown as an ApiError; a server that cannot be
 // reached is one too. Nothing here knows of pages.
 
 import { pause } from "./dom.js";
 import { key } from "./session.js";
 
 /** What went wrong: `status` is 0 if there was no answer. */
-export class Problem extends Error {
+export class ApiError extends Error {
   constructor(status, code, message) {
     super(message);
     this.status = status;
@@ -44,7 +44,7 @@ export async function send(path, { method = "GET", headers = {}, body, signal } 
   } catch (error) {
     if (signal?.aborted) throw error;
     server.dispatchEvent(new Event("lost"));
-    throw new Problem(0, "unreachable", "The server cannot be reached.");
+    throw new ApiError(0, "unreachable", "The server cannot be reached.");
   }
   setClock(answer.headers.get("date"));
   server.dispatchEvent(new Event("reached"));
@@ -52,10 +52,10 @@ export async function send(path, { method = "GET", headers = {}, body, signal } 
   return answer;
 }
 
-/** Throws the Problem that an answer tells of. */
+/** Throws what an answer that is no success reports. */
 export async function thrown(answer) {
   const { error, message } = await answer.json().catch(() => ({}));
-  throw new Problem(answer.status, error ?? "unknown", sentence(message ?? `The server answered ${answer.status}.`));
+  throw new ApiError(answer.status, error ?? "unknown", sentence(message ?? `The server answered ${answer.status}.`));
 }
 
 function sentence(text) {
@@ -78,22 +78,22 @@ export async function ask(method, path, { json, ...rest } = {}) {
 export const get = (path, signal) => ask("GET", path, { signal });
 
 /** A key under which a request happens once, however often it is sent. */
-export function once() {
+export function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
-  return { "Idempotency-Key": Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("") };
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /**
- * Sends a request until it is answered for good. It carries a key of its own, so that it happens
- * once even if an answer was lost. `waiting` hears when it has to be sent again.
+ * Sends a request until it is answered for good, with a key, so that it happens once even if an answer was
+ * lost. `waiting` hears when it has to be sent again.
  */
-export async function insist(method, path, { headers, waiting, signal, ...rest } = {}) {
-  const keyed = { ...headers, ...once() };
+export async function insist(method, path, { headers, key = newKey(), waiting, signal, ...rest } = {}) {
+  const keyed = { ...headers, "Idempotency-Key": key };
   for (let waitMs = 250; ; waitMs = Math.min(waitMs * 2, 4000)) {
     try {
       return await ask(method, path, { headers: keyed, signal, ...rest });
     } catch (problem) {
-      if (!(problem instanceof Problem) || !problem.passes || signal?.aborted) throw problem;
+      if (!(problem instanceof ApiError) || !problem.passes || signal?.aborted) throw problem;
       waiting?.(problem);
       await pause(waitMs, signal);
     }

@@ -1,21 +1,22 @@
-// Completing `@` in a text field: a list of people under it, moved through with the arrows. Focus
-// stays in the field, as the pattern of a combobox with a list asks for.
+// Completing `@` in a text field: a list of users under it, moved through with the arrows. Focus stays in
+// the field, which stays a text box: it names the option that is chosen as its active descendant.
 
-import { get } from "./api.js";
 import { h, put } from "./dom.js";
+import { finder } from "./lookup.js";
 import { face, matching, meet } from "./people.js";
+import { say } from "./say.js";
 
-const MOST = 6;
+const OPTIONS_MAX = 6;
 let lists = 0;
 
 /** Lets handles be completed in `field`. The list goes into `place`, which is positioned. */
 export function completing(field, place) {
   lists += 1;
-  const list = h("ul.complete", { role: "listbox", id: `complete-${lists}`, "aria-label": "People", hidden: true });
+  const list = h("ul.complete", { role: "listbox", id: `complete-${lists}`, "aria-label": "Users", hidden: true });
   place.append(list);
-  for (const [name, value] of [["role", "combobox"], ["aria-autocomplete", "list"], ["aria-controls", list.id], ["aria-expanded", "false"]]) {
-    field.setAttribute(name, value);
-  }
+  field.setAttribute("aria-autocomplete", "list");
+  field.setAttribute("aria-controls", list.id);
+  const find = finder();
   let chosen = 0;
   let shown = [];
 
@@ -23,55 +24,57 @@ export function completing(field, place) {
 
   function show() {
     const start = started();
-    shown = start ? matching(start, MOST) : [];
+    const before = shown.length;
+    shown = start ? matching(start, OPTIONS_MAX) : [];
     const exact = shown.length === 1 && shown[0].handle === start?.toLowerCase();
     if (exact) shown = [];
-    list.hidden = shown.length === 0;
-    field.setAttribute("aria-expanded", String(!list.hidden));
+    if (shown.length && shown.length !== before) say(shown.length === 1 ? "1 suggestion" : `${shown.length} suggestions`);
     put(list, ...shown.map((person, place) => h("li", {
       role: "option", id: `${list.id}-${place}`,
       onpointerdown: (event) => { event.preventDefault(); take(place); },
     }, face(person, "s"), h("span.name", null, person.name || person.handle), h("span.handle", null, `@${person.handle}`))));
-    choose(0);
+    open(shown.length > 0);
+  }
+
+  function open(is) {
+    list.hidden = !is;
+    if (is) choose(0);
+    else field.removeAttribute("aria-activedescendant");
   }
 
   function choose(place) {
     chosen = place;
     Array.from(list.children, (node, at) => node.setAttribute("aria-selected", String(at === place)));
-    if (list.hidden) field.removeAttribute("aria-activedescendant");
-    else field.setAttribute("aria-activedescendant", `${list.id}-${place}`);
+    field.setAttribute("aria-activedescendant", `${list.id}-${place}`);
   }
 
   function take(place) {
     const end = field.selectionStart;
     const begin = end - started().length;
     field.setRangeText(`${shown[place].handle} `, begin, end, "end");
-    list.hidden = true;
+    open(false);
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
-  let asking = 0;
   field.addEventListener("input", async () => {
     show();
-    // Somebody not met yet is found by the whole handle.
+    // A user not met yet is found by the whole handle.
     const start = started()?.toLowerCase();
-    const asked = asking += 1;
     if (!start || start.length < 2) return;
-    const page = await get(`/v1/users?handle=${start}`).catch(() => null);
-    if (page?.items.length && asked === asking) {
-      meet(page.items[0]);
-      show();
-    }
+    const user = await find(start);
+    if (!user || started()?.toLowerCase() !== start) return;
+    meet(user);
+    show();
   });
   field.addEventListener("keydown", (event) => {
     if (list.hidden) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) choose((chosen + step + shown.length) % shown.length);
     else if (event.key === "Enter" || event.key === "Tab") take(chosen);
-    else if (event.key === "Escape") list.hidden = true;
+    else if (event.key === "Escape") open(false);
     else return;
     event.preventDefault();
     event.stopPropagation();
   });
-  field.addEventListener("blur", () => { list.hidden = true; });
+  field.addEventListener("blur", () => open(false));
 }

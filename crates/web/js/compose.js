@@ -1,9 +1,11 @@
 // Writing: a field that grows, a counter that shows when it matters, handles that complete. What is
-// sent happens once, even if the server goes away meanwhile: it is sent again until it answers.
+// sent happens once, even if the server goes away meanwhile: it is sent again until it answers. What is not
+// sent yet is kept as a draft.
 
-import { insist, user } from "./api.js";
+import { insist, newKey, user } from "./api.js";
 import { completing } from "./complete.js";
 import { h, svg } from "./dom.js";
+import { draft, keepDraft } from "./drafts.js";
 import { face, meetFollowees } from "./people.js";
 import { say, toast } from "./say.js";
 import { whoami } from "./session.js";
@@ -17,10 +19,12 @@ let composers = 0;
 
 /**
  * A form to write in. `sent` gets what was made. `closed` hears Escape, if it may be closed.
- * `to` is where it goes, `more` adds controls, `extra` adds to what is sent.
+ * `to` is where it goes, `place` names its draft, `more` adds controls, `extra` adds to what is sent.
  */
-export function composer({ label, hint = "", begin = "", verb = "Post", small = false, to = "posts", more = null, extra = () => ({}), sent, closed }) {
+export function composer({ label, hint = "", begin = "", verb = "Post", small = false, to = "posts", place = to, more = null, extra = () => ({}), sent, closed }) {
   const me = whoami();
+  const kept = draft(place);
+  let key = kept?.key ?? newKey();
   composers += 1;
   const id = `composer-${composers}`;
   const field = h("textarea", { id, rows: small ? 1 : 2, placeholder: hint, "aria-describedby": `${id}-count`, dir: "auto", spellcheck: "true" });
@@ -62,10 +66,13 @@ export function composer({ label, hint = "", begin = "", verb = "Post", small = 
     try {
       const made = await insist("POST", `${user(me.id)}/${to}`, {
         json: { text, ...extra() },
-        waiting: () => { wait.textContent = "Waiting for the server. It will be sent."; },
+        key,
+        waiting: () => { wait.textContent = "Waiting for the server. This will be sent."; },
       });
+      keepDraft(place);
+      key = newKey();
       field.value = begin;
-      say(to === "stories" ? "Told." : "Posted.");
+      say(to === "stories" ? "Story posted." : "Posted.");
       sent?.(made);
     } catch (problem) {
       toast(problem.message, "bad");
@@ -78,12 +85,17 @@ export function composer({ label, hint = "", begin = "", verb = "Post", small = 
   }
 
   field.addEventListener("input", measure);
+  // What is changed is something else to send.
+  form.addEventListener("input", () => {
+    key = newKey();
+    keepDraft(place, field.value.trim() === begin.trim() ? null : { text: field.value, key });
+  });
   field.addEventListener("focus", () => meetFollowees().catch(() => null), { once: true });
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
     if (event.key === "Escape") closed?.();
   });
-  field.value = begin;
+  field.value = kept?.text ?? begin;
   measure();
   form.begin = () => {
     field.focus();

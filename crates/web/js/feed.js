@@ -1,12 +1,14 @@
 // A list of posts, newest first, that is read on in both directions. It holds a window of what
-// there is: what is far away is dropped and asked for again. **Invariant:** posts stand in the order
-// of their ids, each once.
+// there is: what is far away is dropped and asked for again. **Invariant:** posts are in the order of their
+// ids, each once, without a gap: an answer that belongs to an earlier window is dropped.
 
 import { get, server } from "./api.js";
 import { h, put } from "./dom.js";
 import { icon } from "./icons.js";
-import { article } from "./post.js";
-import { say } from "./say.js";
+import { live } from "./live.js";
+import { article, rewrite } from "./post.js";
+import { restore } from "./route.js";
+import { say, toast } from "./say.js";
 
 const PAGE = 30;
 /** Most posts in the window. */
@@ -15,17 +17,34 @@ const WINDOW = 240;
 /** Whether a post is newer than another. Ids are numbers, longer than those of JavaScript. */
 export const newer = (one, other) => one.length - other.length || (one < other ? -1 : Number(one > other));
 
+/** A cursor that has the post of this id on its page. */
+const upTo = (id) => `&before=${BigInt(id) + 1n}`;
+
 export class Feed {
-  /** `path` is where pages come from; `empty` makes what is shown if there are no posts. */
-  constructor({ path, label, empty, signal }) {
+  #shown;
+
+  /**
+   * `path` is where pages come from; `empty` makes what is shown if there are no posts; `holds` says whether
+   * a post written here belongs to the list; `at` is the position to begin at.
+   */
+  constructor({ path, label, empty, signal, holds = () => true, at = null }) {
     this.path = path;
     this.empty = empty;
     this.signal = signal;
+    this.holds = holds;
+    this.at = at;
     this.nodes = new Map();
     this.older = null;
+    /** Whether the first page has been shown; `ready` waits for it. */
+    this.loaded = false;
+    this.ready = new Promise((done) => { this.#shown = done; });
     /** Whether newer posts were dropped from the window, or never were in it. */
     this.cut = false;
     this.busy = false;
+    /** Posts that were edited since the window was last compared. */
+    this.edited = new Set();
+    /** Ends what is under way for the window as it was. */
+    this.turn = new AbortController();
     this.top = h("div.edge");
     this.list = h("div.posts");
     this.foot = h("div.edge");
@@ -34,7 +53,17 @@ export class Feed {
     watch.observe(this.foot);
     watch.observe(this.top);
     this.watch = watch;
-    signal.addEventListener("abort", () => watch.disconnect());
+    live.addEventListener("delete", ({ detail }) => this.remove(detail.id), { signal });
+    live.addEventListener("edit", ({ detail }) => {
+      this.edited.add(detail.id);
+      if (detail.text === undefined) this.#check(detail.id);
+      else this.#rewrite(detail);
+    }, { signal });
+    live.addEventListener("fresh", () => this.ready.then(() => this.#compare()), { signal });
+    signal.addEventListener("abort", () => {
+      watch.disconnect();
+      this.turn.abort();
+    });
   }
 
   /** Ids in the window, newest first. */
@@ -46,53 +75,104 @@ export class Feed {
     return this.nodes.has(id);
   }
 
-  /** Starts anew with the newest posts. */
+  /** Starts anew with the newest posts, the first time where the page was left. */
   async load() {
-    put(this.foot, skeleton());
+    this.turn.abort();
+    this.turn = new AbortController();
+    const { signal } = this.turn;
+    // Nothing reads on from the window as it was.
+    this.older = null;
+    this.cut = false;
+    if (this.nodes.size === 0) put(this.foot, skeleton());
+    const { at } = this;
     try {
-      const page = await get(`${this.path}?limit=${PAGE}`, this.signal);
+      let page = await get(`${this.path}?limit=${PAGE}`, signal);
+      const last = page.items.at(-1)?.id;
+      const further = at?.anchor && page.next && newer(last, at.anchor.id) > 0;
+      if (further) page = await get(`${this.path}?limit=${PAGE}${upTo(at.anchor.id)}`, signal);
+      if (signal.aborted) return;
+      this.at = null;
       this.nodes.clear();
       put(this.list);
-      this.cut = false;
+      this.cut = Boolean(further);
       this.older = page.next;
       this.add(page.items);
+      this.loaded = true;
+      this.#shown();
       this.#end();
+      if (at) restore(at);
       this.#look(this.foot);
+      this.#look(this.top);
     } catch (problem) {
-      this.#failed(problem, () => this.load());
+      this.#failed(problem, signal, () => this.load());
     }
   }
 
-  /** Puts posts where they belong; those that are there already stay. */
+  /** Puts posts where they belong; those that are in the list already stay. */
   add(posts) {
     for (const post of posts) {
       if (this.nodes.has(post.id)) continue;
       const node = article(post, { gone: (id) => this.remove(id), replied: (reply) => this.own(reply) });
-      const after = this.#behind(post.id);
+      const next = this.#after(post.id);
       this.nodes.set(post.id, node);
-      this.list.insertBefore(node, after);
+      this.list.insertBefore(node, next);
     }
   }
 
   /** A post that was just written here. */
   own(post) {
+    if (!this.holds(post)) return toast("Posted.");
     if (!this.cut) this.add([post]);
     this.#end();
-    this.nodes.get(post.id)?.classList.add("new");
+    return this.nodes.get(post.id)?.classList.add("new");
   }
 
   remove(id) {
     const node = this.nodes.get(id);
     if (!node) return;
     const next = node.nextElementSibling ?? node.previousElementSibling;
+    const focused = node.contains(document.activeElement);
     this.nodes.delete(id);
     node.remove();
-    next?.querySelector("a.named")?.focus();
+    if (focused) next?.querySelector("a.named")?.focus();
     this.#end();
   }
 
+  #rewrite(post) {
+    const node = this.nodes.get(post.id);
+    if (node) rewrite(node, post);
+  }
+
+  /** Asks what became of a post. */
+  async #check(id) {
+    if (!this.nodes.has(id)) return;
+    try {
+      this.#rewrite(await get(`/v1/posts/${id}`, this.signal));
+    } catch (problem) {
+      if (problem.status === 404) this.remove(id);
+    }
+  }
+
+  /** Compares the newest posts of the window with the server's, after a time without live updates. */
+  async #compare() {
+    const [first] = this.ids();
+    if (!first) return this.load();
+    const { signal } = this.turn;
+    this.edited.clear();
+    const page = await get(`${this.path}?limit=${PAGE}${upTo(first)}`, signal).catch(() => null);
+    if (!page || signal.aborted) return undefined;
+    const known = new Map(page.items.map((post) => [post.id, post]));
+    const last = page.next && page.items.at(-1).id;
+    for (const id of this.ids()) {
+      if (newer(id, first) > 0 || (last && newer(last, id) > 0)) continue;
+      if (!known.has(id)) this.remove(id);
+      else if (!this.edited.has(id)) this.#rewrite(known.get(id));
+    }
+    return undefined;
+  }
+
   /** The first post that is older than `id`: nearly always the first or none at all. */
-  #behind(id) {
+  #after(id) {
     const last = this.list.lastElementChild;
     if (!last || newer(id, last.dataset.id) < 0) return null;
     let node = this.list.firstElementChild;
@@ -102,8 +182,8 @@ export class Feed {
 
   #near(entry) {
     if (!entry.isIntersecting || this.busy) return;
-    const load = entry.target === this.foot ? this.#loadOlder() : this.#loadNewer();
     this.busy = true;
+    const load = entry.target === this.foot ? this.#loadOlder() : this.#loadNewer();
     load.then((loaded) => {
       this.busy = false;
       if (loaded) this.#look(entry.target);
@@ -116,12 +196,14 @@ export class Feed {
     if (!this.signal.aborted) this.watch.observe(edge);
   }
 
-  /** Tells whether it did. */
+  /** Returns whether it did. */
   async #loadOlder() {
     if (!this.older) return false;
+    const { signal } = this.turn;
     put(this.foot, skeleton(1));
     try {
-      const page = await get(this.older, this.signal);
+      const page = await get(this.older, signal);
+      if (signal.aborted) return false;
       this.older = page.next;
       this.add(page.items);
       while (this.list.children.length > WINDOW) {
@@ -132,16 +214,18 @@ export class Feed {
       this.#end();
       return true;
     } catch (problem) {
-      this.#failed(problem, () => this.#look(this.foot));
+      this.#failed(problem, signal, () => this.#look(this.foot));
       return false;
     }
   }
 
+  /** Returns whether it did. */
   async #loadNewer() {
     const first = this.list.firstElementChild?.dataset.id;
     if (!this.cut || !first) return false;
-    const page = await get(`${this.path}?limit=${PAGE}&after=${first}`, this.signal).catch(() => null);
-    if (!page) return false;
+    const { signal } = this.turn;
+    const page = await get(`${this.path}?limit=${PAGE}&after=${first}`, signal).catch(() => null);
+    if (!page || signal.aborted) return false;
     this.cut = page.prev !== null;
     this.add(page.items);
     while (this.list.children.length > WINDOW) {
@@ -155,29 +239,29 @@ export class Feed {
   #end() {
     if (this.nodes.size === 0) put(this.foot, this.empty());
     else if (this.older) put(this.foot, skeleton(1));
-    else put(this.foot, h("p.end", null, "That is all there is."));
+    else put(this.foot, h("p.end", null, "No more posts."));
   }
 
-  #failed(problem, again) {
-    if (this.signal.aborted) return;
+  #failed(problem, signal, again) {
+    if (signal.aborted) return;
     say(problem.message);
     put(this.foot, fault(problem, again));
-    // Whatever else reaches the server first tells that it is back.
-    if (problem.status === 0) server.addEventListener("reached", again, { once: true, signal: this.signal });
+    // Whatever else reaches the server first shows that it is back.
+    if (problem.status === 0) server.addEventListener("reached", again, { once: true, signal });
   }
 }
 
-/** What stands where something is about to be. */
+/** Shown in the place of what is loading. */
 export function skeleton(count = 4) {
   const one = () => h("div.bone", null, h("i"), h("div", null, h("b"), h("b"), h("b")));
   return h("div.bones", { role: "status", "aria-label": "Loading" }, ...Array.from({ length: count }, one));
 }
 
-/** What stands where something could not be shown. */
+/** Shown in the place of what could not be loaded. */
 export function fault(problem, again) {
   const lost = problem.status === 0;
   return h("div.blank", null, icon("cloud"),
-    h("h2", null, lost ? "The server cannot be reached" : "That did not work"),
-    h("p", null, lost ? "Nothing is lost. It is tried again as soon as the server answers." : problem.message),
+    h("h2", null, lost ? "The server cannot be reached" : "Something went wrong"),
+    h("p", null, lost ? "This page loads as soon as the server answers. What you wrote is kept." : problem.message),
     h("button.pill", { type: "button", onclick: again }, "Try again"));
 }

@@ -1,8 +1,8 @@
-// The one stream of this window: what happens to the person whose window it is. Pages listen here
-// for `post`, `mention`, `story`, `story_expired`, and for `fresh`: the stream begins now, so what
-// was loaded before may have a gap behind it.
+// The one stream of this window: what happens to the user whose window it is. Pages listen here for
+// `post`, `mention`, `edit`, `delete`, `story`, `story_expired`, and for `fresh`: the stream begins now, so
+// what happened between the last load and now was not reported.
 
-import { Problem, server, user } from "./api.js";
+import { ApiError, server, user } from "./api.js";
 import { changes, whoami } from "./session.js";
 import { listen } from "./sse.js";
 
@@ -13,7 +13,7 @@ export let state = "off";
 
 let stop = null;
 
-function told(next) {
+function enter(next) {
   if (state === next) return;
   state = next;
   live.dispatchEvent(new Event("state"));
@@ -24,23 +24,23 @@ async function run() {
   stop = null;
   const me = whoami();
   // A window that nobody sees lets go: browsers open six connections to a server, for all tabs.
-  if (!me || document.hidden) return told("off");
+  if (!me || document.hidden) return enter("off");
   stop = new AbortController();
   const { signal } = stop;
-  told("opening");
+  enter("opening");
   try {
     await listen(`${user(me.id)}/events`, {
       signal,
       heard: ({ event, data }) => live.dispatchEvent(new CustomEvent(event, { detail: JSON.parse(data) })),
       state: (what, resumed) => {
-        told(what === "open" ? "open" : "lost");
+        enter(what === "open" ? "open" : "lost");
         if (what === "open" && !resumed) live.dispatchEvent(new Event("fresh"));
       },
     });
   } catch (problem) {
     if (signal.aborted) return;
-    told("off");
-    if (problem instanceof Problem && problem.status === 404) live.dispatchEvent(new Event("nobody"));
+    enter("off");
+    if (problem instanceof ApiError && problem.status === 404) live.dispatchEvent(new Event("nobody"));
   }
 }
 

@@ -1,31 +1,31 @@
-// The frame around all pages: which one is shown, who one is, whether the server is there.
+// The frame around all pages: which one is shown, whose window it is, whether the server answers.
 
-import { Problem, server } from "./api.js";
+import { ApiError, server } from "./api.js";
 import { h, put } from "./dom.js";
 import { fault } from "./feed.js";
 import { icon } from "./icons.js";
 import { live, start } from "./live.js";
 import { face } from "./people.js";
+import { arrive, go, restore, turn } from "./route.js";
 import { become, changes, key, whoami } from "./session.js";
 import { say } from "./say.js";
 
-const PAGES = [
-  { name: "home", title: "Home", load: () => import("./pages/home.js") },
-  { name: "mentions", title: "Mentions", load: () => import("./pages/mentions.js") },
-  { name: "stories", title: "Stories", load: () => import("./pages/stories.js") },
-  { name: "draw", title: "Draw", anybody: true, load: () => import("./pages/draw.js") },
-  { name: "buckets", title: "Buckets", anybody: true, load: () => import("./pages/buckets.js") },
-  { name: "dashboard", title: "Dashboard", anybody: true, load: () => import("./pages/dashboard.js") },
-];
-const WHO = { name: "who", title: "Welcome", anybody: true, load: () => import("./pages/who.js") };
-const LOCK = { name: "lock", title: "Key", anybody: true, load: () => import("./pages/lock.js") };
-const PROFILE = { name: "profile", title: "Profile", anybody: true, load: () => import("./pages/profile.js") };
+const page = (name, title, options = {}) => ({ name, title, load: () => import(`./pages/${name}.js`), ...options });
+const anybody = true;
+const FEED = [page("home", "Home"), page("mentions", "Mentions"), page("stories", "Stories")];
+const TOOLS = [page("draw", "Draw", { anybody }), page("buckets", "Buckets", { anybody }), page("dashboard", "Dashboard", { anybody })];
+const WHO = page("who", "Welcome", { anybody });
+const OTHERS = [page("tools", "Tools", { anybody }), WHO, page("lock", "Application key", { anybody })];
+const PAGES = [...FEED, ...TOOLS, ...OTHERS];
+const PROFILE = page("profile", "Profile", { anybody });
+const MISSING = page("missing", "Page not found", { anybody });
 
 const main = document.getElementById("main");
 const aside = document.getElementById("aside");
 const badge = h("b.badge");
-const links = new Map(PAGES.map(({ name, title }) => [name,
-  h("a", { href: `#/${name}` }, icon(name), h("span", null, title), name === "mentions" ? badge : null)]));
+const tab = (name, title, href = `#/${name}`) => h("a", { href }, icon(name), h("span", null, title), name === "mentions" ? badge : null);
+const links = new Map([...FEED, ...TOOLS, OTHERS[0]].map(({ name, title }) => [name, tab(name, title)]));
+const own = tab("profile", "Profile", "#/who");
 let leave = new AbortController();
 /** Mentions that came while another page was shown. */
 let unread = 0;
@@ -42,34 +42,37 @@ function plain(part) {
 function route() {
   const [first, second = ""] = location.hash.replace(/^#\/?/, "").split("/").map(plain);
   if (first.startsWith("@")) return [PROFILE, { handle: first.slice(1).toLowerCase(), list: second }];
-  const page = [...PAGES, WHO, LOCK].find(({ name }) => name === first) ?? PAGES[0];
-  return [!page.anybody && !whoami() ? WHO : page, { about: second }];
+  const found = first === "" ? PAGES[0] : PAGES.find(({ name }) => name === first) ?? MISSING;
+  return [!found.anybody && !whoami() ? WHO : found, { about: second }];
 }
 
-async function show() {
+/** Shows the page of the address, at the position `at` if it was left there. */
+async function show(at) {
   leave.abort();
   leave = new AbortController();
   const { signal } = leave;
-  const [page, asked] = route();
-  document.title = `${page.title} · roost`;
-  document.body.dataset.page = page.name;
+  const [shown, asked] = route();
+  document.title = `${shown.title} · roost`;
+  document.body.dataset.page = shown.name;
   aside.hidden = true;
   put(aside);
-  if (page.name === "mentions") unread = 0;
-  mark(page.name, asked.handle);
+  if (shown.name === "mentions") unread = 0;
+  mark(shown.name, asked.handle);
   try {
-    const { render } = await page.load().catch(() => {
-      throw new Problem(0, "unreachable", "The server cannot be reached.");
+    const { render } = await shown.load().catch(() => {
+      throw new ApiError(0, "unreachable", "The server cannot be reached.");
     });
     if (signal.aborted) return;
     put(main);
     scrollTo(0, 0);
-    await render({ main, aside, signal, ...asked });
+    await render({ main, aside, signal, at, ...asked });
+    // Lists of posts begin at their position themselves.
+    if (at && !at.anchor && !signal.aborted) restore(at);
   } catch (problem) {
     if (signal.aborted || problem.name === "AbortError") return;
-    put(main, fault(problem, show));
-    if (problem.status === 0) server.addEventListener("reached", show, { once: true, signal });
-    if (!(problem instanceof Problem)) throw problem;
+    put(main, fault(problem, () => show(at)));
+    if (problem.status === 0) server.addEventListener("reached", () => show(at), { once: true, signal });
+    if (!(problem instanceof ApiError)) throw problem;
   }
 }
 
@@ -78,21 +81,27 @@ function here(link, is) {
   else link.removeAttribute("aria-current");
 }
 
-/** Marks where one is, and what waits elsewhere. */
+/** Marks the page that is shown, and what waits on others. */
 function mark(name, handle) {
-  for (const [page, link] of links) here(link, page === name);
+  const tool = TOOLS.some((page) => page.name === name);
+  for (const [page, link] of links) here(link, page === name || (page === "tools" && tool));
   badge.hidden = unread === 0;
   put(badge, unread > 99 ? "99+" : String(unread), h("span.unseen", null, " new"));
   const me = whoami();
   const link = document.getElementById("me");
   link.hidden = !me;
+  // Without a user there is one page of the feed: the one to join on.
+  for (const { name } of FEED) links.get(name).parentElement.hidden = !me;
+  own.href = me ? `#/@${me.handle}` : "#/who";
+  put(own.querySelector("span"), me ? "Profile" : "Join");
+  here(own, me ? handle === me.handle : name === "who");
   if (!me) return;
-  link.href = `#/@${me.handle}`;
+  link.href = own.href;
   here(link, handle === me.handle);
   put(link, face(me), h("span", null, h("span.unseen", null, "Your profile: "), h("b", null, me.name || me.handle), h("i", null, `@${me.handle}`)));
 }
 
-/** Says when the server is gone, and when it is back. */
+/** Says when the server does not answer, and when it does again. */
 function connection() {
   const bar = document.getElementById("state");
   const lost = () => {
@@ -116,18 +125,18 @@ server.addEventListener("locked", () => {
 });
 changes.addEventListener("change", () => { unread = 0; });
 live.addEventListener("mention", () => {
-  const [page, { handle }] = route();
-  if (page.name === "mentions") return;
+  const [shown, { handle }] = route();
+  if (shown.name === "mentions") return;
   unread += 1;
-  mark(page.name, handle);
+  mark(shown.name, handle);
 });
 // Somebody whom this server does not know: another one ran here before.
 live.addEventListener("nobody", () => {
   become(null);
-  location.hash = "#/who";
+  go("#/who");
 });
 addEventListener("hashchange", async () => {
-  await show();
+  await show(turn());
   const title = main.querySelector("h1") ?? main;
   title.setAttribute("tabindex", "-1");
   title.focus({ preventScroll: true });
@@ -136,7 +145,16 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-put(document.getElementById("nav"), ...Array.from(links.values(), (link) => h("li", null, link)));
+// The link of the page that is shown leads to its start.
+document.querySelector(".rail").addEventListener("click", (event) => {
+  const link = event.target.closest("a");
+  if (link?.getAttribute("href") !== location.hash || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  go(location.hash);
+});
+const item = (link, kind = null) => h("li", { class: kind }, link);
+put(document.getElementById("nav"), ...FEED.map(({ name }) => item(links.get(name))), item(own), item(links.get("tools"), "phone"));
+put(document.getElementById("tools"), ...TOOLS.map(({ name }) => item(links.get(name))), item(tab("api", "API", "/docs/")));
 connection();
 start();
-show();
+show(arrive());

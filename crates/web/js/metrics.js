@@ -1,5 +1,4 @@
-// What `/metrics` tells, read and compared: rates are differences between two readings, percentiles
-// come from the differences of histograms.
+// What `/metrics` reports, read and compared: rates are differences between two readings.
 
 /** A reading: the samples of each name, and when it was taken (in seconds). */
 export function parse(text, at) {
@@ -28,48 +27,10 @@ export function sum(reading, name, fits = all) {
   return found.length ? found.reduce((total, { value }) => total + value, 0) : null;
 }
 
-/** How fast a sum grew between two readings, a second. A server that began anew counts from 0. */
+/** How fast a sum grew between two readings, per second. A server that started anew counts from 0. */
 export function rate(before, after, name, fits) {
   const now = sum(after, name, fits);
   if (now === null || !before) return null;
   const was = sum(before, name, fits) ?? 0;
   return Math.max(0, now < was ? now : now - was) / (after.at - before.at);
-}
-
-/** What came into a histogram between two readings: ends of its buckets and how many fell in each. */
-function grown(before, after, name, fits) {
-  const ends = new Map();
-  for (const [reading, sign] of [[before, -1], [after, 1]]) {
-    for (const { labels, value } of reading.samples.get(`${name}_bucket`) ?? []) {
-      if (!fits(labels)) continue;
-      const end = labels.le === "+Inf" ? Infinity : Number(labels.le);
-      ends.set(end, (ends.get(end) ?? 0) + sign * value);
-    }
-  }
-  const sorted = [...ends].sort(([one], [other]) => one - other);
-  return sorted.map(([end, upTo], place) => ({ end, count: upTo - (place ? sorted[place - 1][1] : 0) }));
-}
-
-/** Percentiles (shares from 0 to 1) of what came between two readings; null if nothing did. */
-export function percentiles(before, after, name, shares, fits = all) {
-  const buckets = grown(before, after, name, fits);
-  const total = buckets.reduce((sum, { count }) => sum + count, 0);
-  if (total <= 0) return shares.map(() => null);
-  return shares.map((share) => {
-    let rest = share * total;
-    let start = 0;
-    for (const { end, count } of buckets) {
-      if (rest <= count && count > 0) return end === Infinity ? start : start + (end - start) * (rest / count);
-      rest -= count;
-      if (end !== Infinity) start = end;
-    }
-    return start;
-  });
-}
-
-/** The mean of what came between two readings. */
-export function mean(before, after, name) {
-  const count = (sum(after, `${name}_count`) ?? 0) - (sum(before, `${name}_count`) ?? 0);
-  if (count <= 0) return null;
-  return ((sum(after, `${name}_sum`) ?? 0) - (sum(before, `${name}_sum`) ?? 0)) / count;
 }

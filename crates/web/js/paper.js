@@ -116,13 +116,13 @@ export class Paper {
     if (side === 0) return;
     if (this.canvas.width !== side) this.canvas.width = this.canvas.height = side;
     const brush = this.canvas.getContext("2d");
-    const colours = getComputedStyle(this.canvas);
+    const style = getComputedStyle(this.canvas);
     brush.clearRect(0, 0, side, side);
-    this.#trace(brush, side, colours.color);
+    this.#trace(brush, side, style.color);
     if (!this.#pen.shown) return;
     brush.beginPath();
     brush.arc(this.#pen.x * side, this.#pen.y * side, PEN * side * 0.7, 0, 2 * Math.PI);
-    brush.strokeStyle = colours.getPropertyValue("--accent");
+    brush.strokeStyle = style.getPropertyValue("--accent");
     brush.lineWidth = 2 * devicePixelRatio;
     if (this.#pen.down) {
       brush.fillStyle = brush.strokeStyle;
@@ -132,8 +132,8 @@ export class Paper {
   }
 
   /** Strokes as curves through the middles between their points. */
-  #trace(brush, side, colour) {
-    brush.strokeStyle = colour;
+  #trace(brush, side, color) {
+    brush.strokeStyle = color;
     brush.lineWidth = PEN * side;
     brush.lineCap = brush.lineJoin = "round";
     for (const stroke of this.#strokes) {

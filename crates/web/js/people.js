@@ -1,5 +1,5 @@
-// People as they are shown: a face, a name, a button to follow. Also everybody this window has
-// come across, for completing handles.
+// Users as they are shown: a face, a name, a button to follow. Also all users this window has loaded, for
+// completing handles.
 
 import { ask, get, user } from "./api.js";
 import { h } from "./dom.js";
@@ -9,7 +9,7 @@ import { carry, say } from "./say.js";
 const SEEN_MAX = 2000;
 const seen = new Map();
 
-/** Remembers somebody who came along. */
+/** Remembers a user that was loaded. */
 export function meet(person) {
   seen.delete(person.handle);
   seen.set(person.handle, { id: person.id, handle: person.handle, name: person.name ?? "" });
@@ -31,14 +31,18 @@ export async function meetFollowees(signal) {
   page.items.forEach(meet);
 }
 
-/** Somebody's face: their initials on a tint of their own. */
+/** A user's face: two letters on two colors, which the id decides. */
 export function face(person, size = "m") {
   const words = (person.name || person.handle).trim().split(/[\s_]+/).filter(Boolean);
-  const initials = words.slice(0, 2).map((word) => [...word][0]).join("");
-  return h(`span.face.${size}`, { "--hue": hue(person), "aria-hidden": "true" }, initials.toUpperCase());
+  const letters = words.length > 1 ? words.slice(0, 2).map((word) => [...word][0]) : [...(words[0] ?? "?")].slice(0, 2);
+  const id = Number(BigInt(person.id) % 5040n);
+  return h(`span.face.${size}`, { "--hue": hue(person), "--hue-2": hue(person) + HUES[id % HUES.length], "--turn": `${(id * 5 % 8) * 45}deg`, "aria-hidden": "true" }, letters.join("").toUpperCase());
 }
 
-/** The tint of somebody: people who came one after the other are told apart well. */
+/** How far the second color of a face is from the first, in degrees. */
+const HUES = [-55, -35, 0, 35, 55];
+
+/** The first color of a face, in degrees: those of users registered one after the other differ well. */
 export const hue = (person) => (Number(BigInt(person.id) % 360n) * 137) % 360;
 
 export const profile = (handle) => `#/@${handle}`;
@@ -50,7 +54,7 @@ export function named(person) {
     h("span.handle", null, `@${person.handle}`));
 }
 
-/** Whether one has such a tie with somebody: the page of ties that begins with them tells. */
+/** Whether one follows a user or is friends with them: the page of ties that begins with them has it. */
 export async function tied(kind, other, signal) {
   const after = BigInt(other) > 0n ? `&after=${BigInt(other) - 1n}` : "";
   const page = await get(`${user(whoami().id)}/${kind}?limit=1${after}`, signal);
@@ -58,16 +62,16 @@ export async function tied(kind, other, signal) {
 }
 
 const TIES = {
-  following: { tie: "Follow", tied: "Following", done: "You follow", undone: "You do not follow" },
-  friends: { tie: "Befriend", tied: "Friends", done: "You are friends with", undone: "You are not friends with" },
+  following: { tie: "Follow", untie: "Unfollow", done: "You follow", undone: "You do not follow" },
+  friends: { tie: "Add friend", untie: "Remove friend", done: "You are friends with", undone: "You are not friends with" },
 };
 
-/** A button that ties one to somebody and unties. `on` says how it stands; `changed` hears. */
+/** A button that follows or befriends a user, or undoes it. `on` says which; `changed` hears. */
 export function tieButton(kind, other, on, changed) {
   const words = TIES[kind];
   const button = h("button.pill", { type: "button", onclick: () => carry(button, toggle) });
   const show = () => {
-    button.textContent = on ? words.tied : words.tie;
+    button.textContent = on ? words.untie : words.tie;
     button.setAttribute("aria-label", `${button.textContent} @${other.handle}`);
     button.classList.toggle("on", on);
   };
@@ -83,17 +87,17 @@ export function tieButton(kind, other, on, changed) {
   return button;
 }
 
-/** A line about somebody, with what one can do. */
+/** A line about a user, with what one can do. */
 export function line(person, ...actions) {
   meet(person);
   return h("li.person", null, face(person), h("div.who", null, named(person),
     person.bio ? h("p.bio", null, person.bio) : null), ...actions);
 }
 
-/** People worth knowing: those who write most among the first hundred, without oneself. */
+/** Users to suggest: those who post most among the first hundred, without oneself. */
 export async function lively(most, signal) {
   const { items } = await get("/v1/users?limit=100", signal);
   items.forEach(meet);
   const others = items.filter((person) => person.id !== whoami()?.id);
-  return others.sort((one, other) => other.posts - one.posts || other.followers - one.followers).slice(0, most);
+  return others.sort((one, other) => other.post_count - one.post_count || other.follower_count - one.follower_count).slice(0, most);
 }

@@ -1,18 +1,27 @@
-// A plot of the last minutes: lines over time on a canvas, with a scale that fits. Small enough to
-// need no library.
+// A plot of the last minutes: lines over time on a canvas, with two axes that fit. Small enough to need no
+// library.
 
 import { h } from "./dom.js";
 
-const PAD_TOP = 10;
-const PAD_BOTTOM = 4;
-const LABEL_PX = 12;
-const WINDOW_S_MIN = 30;
+const KEPT_S = 3600;
+const PAD_TOP = 8;
+const PAD_BOTTOM = 20;
+const LABEL_PX = 11;
+/** The first minute fills the plot; from then on it widens until it shows the whole window. */
+const WINDOW_S_MIN = 60;
+/** Distances between ticks of the time axis, in seconds. */
+const STEPS_S = [15, 30, 60, 120, 300, 600, 900, 1800];
+const TICKS_MAX = 4;
+/** A line is broken where samples are further apart than this, in seconds. */
+const GAP_S = 15;
+
+const ago = (seconds) => (seconds === 0 ? "now" : seconds < 60 ? `−${seconds} s` : `−${+(seconds / 60).toFixed(1)} min`);
 
 export class Plot {
-  /** `window_s` seconds wide; `format` writes values; `log` for values over many magnitudes. */
-  constructor({ lines, window_s, format, log = false }) {
-    this.lines = lines;
-    this.window_s = window_s;
+  /** `colors` has the variable of each line, the most important first; `log` is for values over many magnitudes. */
+  constructor({ colors, format, log = false }) {
+    this.colors = colors;
+    this.window_s = KEPT_S;
     this.format = format;
     this.log = log;
     /** Points `[at, ...values]`, at in seconds, values null where there are none. */
@@ -24,22 +33,13 @@ export class Plot {
 
   push(at, values) {
     this.points.push([at, ...values]);
-    while (this.points.length && this.points[0][0] < at - this.window_s - 2) this.points.shift();
-    this.draw();
+    while (this.points[0][0] < at - KEPT_S) this.points.shift();
   }
 
-  #scale() {
-    const values = this.points.flatMap(([, ...values]) => values).filter((value) => value !== null);
-    const high = Math.max(...values, 0);
-    if (!this.log) {
-      const top = nice(high);
-      return { ticks: [top / 2, top], part: (value) => value / top };
-    }
-    const low = Math.floor(Math.log10(Math.max(1e-9, Math.min(...values.filter((value) => value > 0)))));
-    const top = Math.max(low + 1, Math.ceil(Math.log10(Math.max(high, 1e-9))));
-    const ticks = [];
-    for (let power = low + 1; power <= top; power += Math.ceil((top - low) / 3)) ticks.push(10 ** power);
-    return { ticks, part: (value) => Math.max(0, (Math.log10(Math.max(value, 1e-9)) - low) / (top - low)) };
+  /** Shows so many seconds from now on. */
+  show(seconds) {
+    this.window_s = seconds;
+    this.draw();
   }
 
   draw() {
@@ -49,62 +49,107 @@ export class Plot {
     const ratio = devicePixelRatio;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
+    const end = this.points.at(-1)?.[0] ?? 0;
+    const points = this.points.filter(([at]) => at >= end - this.window_s);
+    const values = points.flatMap(([, ...values]) => values).filter((value) => value !== null);
+    if (values.length === 0) return;
     const brush = canvas.getContext("2d");
     brush.scale(ratio, ratio);
     const style = getComputedStyle(canvas);
-    const colour = (name) => style.getPropertyValue(name).trim();
-    if (!this.points.some(([, ...values]) => values.some((value) => value !== null))) return;
-    const { ticks, part } = this.#scale();
-    const inner = height - PAD_TOP - PAD_BOTTOM;
-    const y = (value) => PAD_TOP + inner * (1 - Math.min(1, part(value)));
-    const end = this.points.at(-1)[0];
-    // The first half minute fills the plot; from then on it widens until it shows the whole window.
-    const shown_s = Math.min(this.window_s, Math.max(WINDOW_S_MIN, end - this.points[0][0]));
+    const color = (name) => style.getPropertyValue(name).trim();
     brush.font = `500 ${LABEL_PX}px ${style.fontFamily}`;
-    const left = Math.max(...ticks.map((tick) => brush.measureText(this.format(tick)).width)) + 10;
+    const { ticks, part } = scale(values, this.log);
+    const labels = ticks.map(this.format);
+    const left = Math.max(...labels.map((label) => brush.measureText(label).width)) + 8;
+    const floor = height - PAD_BOTTOM;
+    const shown_s = Math.min(this.window_s, Math.max(WINDOW_S_MIN, end - points[0][0]));
     const x = (at) => left + (width - left) * (1 - (end - at) / shown_s);
-    brush.lineWidth = 1;
-    for (const tick of ticks) {
-      brush.strokeStyle = colour("--line");
-      brush.beginPath();
-      brush.moveTo(left, Math.round(y(tick)) + 0.5);
-      brush.lineTo(width, Math.round(y(tick)) + 0.5);
-      brush.stroke();
-    }
+    const y = (value) => PAD_TOP + (floor - PAD_TOP) * (1 - Math.min(1, part(value)));
+    brush.fillStyle = color("--ink-3");
     brush.textBaseline = "middle";
-    brush.fillStyle = colour("--ink-3");
-    for (const tick of ticks) brush.fillText(this.format(tick), 0, y(tick) + 0.5);
-    for (let line = this.lines.length; line >= 1; line -= 1) this.#line(brush, line, x, y, height, colour);
-  }
-
-  #line(brush, line, x, y, height, colour) {
-    const main = line === 1;
-    brush.strokeStyle = colour(this.lines[line - 1].colour);
-    brush.lineWidth = main ? 2.25 : 1.75;
-    brush.lineJoin = "round";
-    let run = [];
-    const finish = () => {
-      if (run.length === 0) return;
-      brush.beginPath();
-      run.forEach(([px, py], place) => (place ? brush.lineTo(px, py) : brush.moveTo(px, py)));
-      if (run.length === 1) brush.lineTo(run[0][0] + 1, run[0][1]);
-      brush.stroke();
-      if (main && this.lines.length === 1) {
-        brush.lineTo(run.at(-1)[0], height);
-        brush.lineTo(run[0][0], height);
-        brush.globalAlpha = 0.1;
-        brush.fillStyle = brush.strokeStyle;
-        brush.fill();
-        brush.globalAlpha = 1;
-      }
-      run = [];
-    };
-    for (const point of this.points) {
-      const value = point[line];
-      if (value === null) finish();
-      else run.push([x(point[0]), y(value)]);
+    ticks.forEach((tick, place) => {
+      rule(brush, color(tick === ticks[0] ? "--line-2" : "--line"), left, width, y(tick));
+      brush.fillText(labels[place], 0, y(tick) + 0.5);
+    });
+    times(brush, shown_s, (seconds) => x(end - seconds), height, color("--line-2"), floor);
+    for (let line = this.colors.length; line >= 1; line -= 1) {
+      const alone = line === 1 && this.colors.length === 1;
+      trace(brush, runs(points, line, x, y), color(this.colors[line - 1]), line === 1 ? 2 : 1.5, alone ? floor : null);
     }
-    finish();
+  }
+}
+
+function rule(brush, color, left, right, y) {
+  brush.strokeStyle = color;
+  brush.lineWidth = 1;
+  brush.beginPath();
+  brush.moveTo(left, Math.round(y) + 0.5);
+  brush.lineTo(right, Math.round(y) + 0.5);
+  brush.stroke();
+}
+
+/** The time axis: ticks and their labels, from now backwards. */
+function times(brush, shown_s, x, height, color, floor) {
+  const step = STEPS_S.find((step) => shown_s / step <= TICKS_MAX) ?? STEPS_S.at(-1);
+  brush.strokeStyle = color;
+  for (let seconds = 0; seconds <= shown_s; seconds += step) {
+    brush.textAlign = seconds === 0 ? "right" : shown_s - seconds < step / 4 ? "left" : "center";
+    brush.fillText(ago(seconds), x(seconds), height - LABEL_PX / 2);
+    brush.beginPath();
+    brush.moveTo(Math.round(x(seconds)) - 0.5, floor);
+    brush.lineTo(Math.round(x(seconds)) - 0.5, floor + 4);
+    brush.stroke();
+  }
+  brush.textAlign = "left";
+}
+
+/** The ticks of the values' axis, and which part of its height a value takes. */
+function scale(values, log) {
+  const high = Math.max(...values, 0);
+  if (!log) {
+    const top = nice(high);
+    return { ticks: [0, top / 2, top], part: (value) => value / top };
+  }
+  const low = Math.floor(Math.log10(Math.max(1e-9, Math.min(...values.filter((value) => value > 0)))));
+  const top = Math.max(low + 1, Math.ceil(Math.log10(Math.max(high, 1e-9))));
+  const ticks = [];
+  for (let power = low; power <= top; power += Math.ceil((top - low) / 3)) ticks.push(10 ** power);
+  return { ticks, part: (value) => Math.max(0, (Math.log10(Math.max(value, 1e-9)) - low) / (top - low)) };
+}
+
+/** A line's points in pixels, in pieces where values follow each other. */
+function runs(points, line, x, y) {
+  const found = [];
+  let last = null;
+  for (const point of points) {
+    const value = point[line];
+    if (value === null) {
+      last = null;
+      continue;
+    }
+    if (last === null || point[0] - last > GAP_S) found.push([]);
+    found.at(-1).push([x(point[0]), y(value)]);
+    [last] = point;
+  }
+  return found;
+}
+
+/** Draws the pieces of a line, with a tint down to `floor` if it is given. */
+function trace(brush, pieces, color, width, floor) {
+  brush.strokeStyle = brush.fillStyle = color;
+  brush.lineWidth = width;
+  brush.lineJoin = "round";
+  for (const piece of pieces) {
+    brush.beginPath();
+    piece.forEach(([px, py], place) => (place ? brush.lineTo(px, py) : brush.moveTo(px, py)));
+    if (piece.length === 1) brush.lineTo(piece[0][0] + 1, piece[0][1]);
+    brush.stroke();
+    if (floor === null) continue;
+    brush.lineTo(piece.at(-1)[0], floor);
+    brush.lineTo(piece[0][0], floor);
+    brush.globalAlpha = 0.1;
+    brush.fill();
+    brush.globalAlpha = 1;
   }
 }
 

@@ -5,7 +5,7 @@ import { composer } from "./compose.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 import { face, meet, named, profile } from "./people.js";
-import { carry, say } from "./say.js";
+import { carry, say, toast } from "./say.js";
 import { whoami } from "./session.js";
 import { replyTo, rich } from "./text.js";
 import { when } from "./time.js";
@@ -21,12 +21,19 @@ export function article(post, { gone, replied } = {}) {
   const node = h("article.post", { "data-id": post.id, "aria-label": `Post by ${author.name || author.handle}` },
     h("a", { href: profile(author.handle), tabindex: -1, "aria-hidden": "true" }, face(author)),
     h("div.body", null,
-      h("header", null, named(author), when(post.created_at)),
-      h("p.text", { dir: "auto" }, ...rich(post.text, post.mentions)),
+      h("header", null, named(author), when(post.created_at), h("span.edited")),
+      h("p.text", { dir: "auto" }),
       actions));
+  rewrite(node, post);
   if (me) actions.append(replyButton(post, node, replied));
   if (me?.id === author.id) actions.append(deleteButton(post, node, gone));
   return node;
+}
+
+/** Shows the text of a post as it is now. */
+export function rewrite(node, post) {
+  node.querySelector(".text").replaceChildren(...rich(post.text, post.mentions));
+  node.querySelector(".edited").textContent = post.edited_at ? "edited" : "";
 }
 
 function action(name, label, onclick) {
@@ -40,6 +47,7 @@ function replyButton(post, node, replied) {
     const box = composer({
       label: `Reply to @${post.author.handle}`,
       begin: replyTo(post.author.handle),
+      place: `reply ${post.id}`,
       small: true,
       sent: (reply) => {
         box.remove();
@@ -59,10 +67,10 @@ function replyButton(post, node, replied) {
 
 /** Asks once more before it deletes: nothing brings a post back. */
 function deleteButton(post, node, gone) {
-  const button = action("delete", "Delete", () => {
-    const sure = h("button.action.bad", { type: "button", onclick: () => carry(sure, remove) }, "Delete for good");
-    const keep = h("button.action", { type: "button", onclick: back }, "Keep");
-    const question = h("span.sure", { role: "group", "aria-label": "Delete this post?" }, sure, keep);
+  const button = action("delete", "Delete post", () => {
+    const sure = h("button.action.bad", { type: "button", onclick: () => carry(sure, remove) }, "Delete");
+    const keep = h("button.action", { type: "button", onclick: back }, "Cancel");
+    const question = h("span.sure", { role: "group", "aria-label": "Delete this post?" }, h("span", null, "Delete this post?"), sure, keep);
     button.replaceWith(question);
     sure.focus();
     function back() {
@@ -71,8 +79,13 @@ function deleteButton(post, node, gone) {
     }
   });
   async function remove() {
-    await ask("DELETE", `/v1/posts/${post.id}`);
-    say("Deleted.");
+    try {
+      await ask("DELETE", `/v1/posts/${post.id}`);
+      say("Post deleted.");
+    } catch (problem) {
+      if (problem.status !== 404) throw problem;
+      toast("This post was already deleted.");
+    }
     gone?.(post.id);
   }
   return button;

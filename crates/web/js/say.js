@@ -1,4 +1,4 @@
-// What is told beside the page: toasts for the eye, one quiet line for the ear.
+// Messages beside the page: toasts to be seen, and one line for screen readers.
 
 import { h } from "./dom.js";
 

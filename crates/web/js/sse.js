@@ -1,7 +1,7 @@
 // Server-Sent Events over fetch: EventSource cannot send the key. A stream that ends is taken up
-// again behind the last event that was read, after a while that grows.
+// again after the last event that was read, following a wait that grows.
 
-import { Problem, send, thrown } from "./api.js";
+import { ApiError, send, thrown } from "./api.js";
 import { pause } from "./dom.js";
 
 const WAIT_MS_MIN = 250;
@@ -33,7 +33,7 @@ export async function listen(path, { heard, state, signal }) {
       });
     } catch (problem) {
       if (signal.aborted) return;
-      if (problem instanceof Problem && !problem.passes) throw problem;
+      if (problem instanceof ApiError && !problem.passes) throw problem;
     } finally {
       signal.removeEventListener("abort", stop);
       ended.abort();

@@ -22,7 +22,7 @@ function ago(at) {
   return (date.getFullYear() === new Date(now()).getFullYear() ? day : dayAndYear).format(date);
 }
 
-/** When something was, kept up to date while it is shown. */
+/** How long ago something was, kept up to date while it is shown. */
 export function when(text) {
   const at = Date.parse(text);
   return h("time", { datetime: text, title: whole.format(at), "data-at": at }, ago(at));

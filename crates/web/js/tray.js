@@ -1,4 +1,4 @@
-// Rings around the faces of those who told something. A ring shows how much life is left in what it
+// Rings around the faces of those who posted stories. A ring shows how much life is left in what it
 // announces: it shrinks while one looks, and takes its face with it when it closes.
 
 import { now } from "./api.js";
@@ -8,29 +8,29 @@ import { live } from "./live.js";
 import { face } from "./people.js";
 import { whoami } from "./session.js";
 import { left } from "./time.js";
-import { Told, ends, share } from "./told.js";
+import { StoryList, ends, share } from "./story_list.js";
 
 const RADIUS = 30;
 const ROUND = 2 * Math.PI * RADIUS;
 
 /** The tray of this window: one's own ring, then those of friends. */
-export function tray({ signal, told = new Told(whoami().id, signal, live), large = false }) {
-  const list = rings(told, { signal, own: true, look: (author) => open(told, author) });
+export function tray({ signal, storyList = new StoryList(whoami().id, signal, live), large = false }) {
+  const list = rings(storyList, { signal, own: true, look: (author) => open(storyList, author) });
   return h(`section.tray${large ? ".large" : ""}`, { "aria-label": "Stories" }, list);
 }
 
-async function open(told, author) {
+async function open(storyList, author) {
   const { view } = await import("./viewer.js");
-  view(told, author);
+  view(storyList, author);
 }
 
-/** A list of rings that keeps itself up to date. `look` opens one's stories; without it they are only shown. */
-export function rings(told, { signal, own = false, look = null }) {
+/** A list of rings that keeps itself up to date. `look` opens an author's stories; without it they are only shown. */
+export function rings(storyList, { signal, own = false, look = null }) {
   const list = h("ul.rings");
   const items = new Map();
 
   function update() {
-    const { own: mine, others } = told.authors();
+    const { own: mine, others } = storyList.authors();
     const shown = [];
     if (own) shown.push(place("own", mine ?? { author: whoami(), stories: [] }));
     for (const entry of others) shown.push(place(entry.author.id, entry));
@@ -55,11 +55,11 @@ export function rings(told, { signal, own = false, look = null }) {
     return item;
   }
 
-  told.addEventListener("change", update);
+  storyList.addEventListener("change", update);
   const turn = setInterval(() => { for (const item of items.values()) item.turn(); }, 1000);
   signal.addEventListener("abort", () => {
     clearInterval(turn);
-    told.removeEventListener("change", update);
+    storyList.removeEventListener("change", update);
   });
   if (own) update();
   return list;
@@ -89,7 +89,7 @@ function ring(own, look) {
     node.classList.toggle("seen", !own && stories.every((story) => story.seen));
     picture.querySelector(".plus")?.remove();
     if (own && empty) picture.append(h("span.plus", null, icon("plus")));
-    label.textContent = own ? (empty ? "Tell" : "You") : author.name.split(" ")[0] || author.handle;
+    label.textContent = own ? (empty ? "Add story" : "You") : author.name.split(" ")[0] || author.handle;
     turn();
   }
 
@@ -100,7 +100,7 @@ function ring(own, look) {
     if (!look) return;
     const fresh = stories.filter((story) => !story.seen).length;
     const count = `${stories.length} ${stories.length === 1 ? "story" : "stories"}`;
-    more.textContent = stories.length ? `${count}${!own && fresh ? `, ${fresh} new` : ""}, ${left(last() - now())} left` : "a story";
+    more.textContent = stories.length ? `${count}${!own && fresh ? `, ${fresh} new` : ""}, ${left(last() - now())} left` : "";
   }
 
   if (look) {
@@ -113,7 +113,7 @@ function ring(own, look) {
   return { node, show, turn };
 }
 
-/** Lets a ring go in front of the eyes. */
+/** Removes a ring visibly. */
 function vanish(node) {
   node.classList.add("gone");
   node.querySelector("button")?.setAttribute("disabled", "");

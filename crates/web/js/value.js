@@ -1,12 +1,14 @@
 // A sheet for one key: its value as text, or as hexadecimal if it is none, and when it expires. What
-// was read is only replaced if nobody changed it meanwhile.
+// was read is only replaced if nobody changed it meanwhile. What is not edited stays as it is, to the byte.
 
 import { ask, now, send, thrown } from "./api.js";
 import { h } from "./dom.js";
+import { respell } from "./lines.js";
 import { carry, say } from "./say.js";
 import { left } from "./time.js";
 
-const LIVES = [["", "Never"], [10, "in 10 seconds"], [60, "in a minute"], [3600, "in an hour"], [86400, "in a day"]];
+const KEEP = "keep";
+const LIVES = [["", "Never"], [10, "in 10 seconds"], [60, "in 1 minute"], [3600, "in 1 hour"], [86400, "in 1 day"]];
 /** Bytes of a value that are shown if it is no text. */
 const HEX_MAX = 4096;
 
@@ -15,16 +17,17 @@ export async function sheet({ bucket, entry, signal, done }) {
   const found = entry && await read(`${bucket}/keys/${entry.key}`, signal);
   const key = h("input", { id: "key-name", required: true, autocomplete: "off", spellcheck: "false", readonly: Boolean(entry), value: entry ? plain(entry.key) : "" });
   const value = h("textarea.mono", { id: "key-value", rows: 6, spellcheck: "false", readonly: found?.text === null }, found ? found.text ?? hex(found.bytes) : "");
-  const life = h("select", { id: "key-life" }, ...LIVES.map(([secs, words]) => h("option", { value: secs }, words)));
+  const lives = found?.ends ? [[KEEP, `as before, in ${left(found.ends - now())}`], ...LIVES] : LIVES;
+  const life = h("select", { id: "key-life" }, ...lives.map(([secs, words]) => h("option", { value: secs }, words)));
   const wrong = h("p.wrong", { role: "alert" });
   const save = h("button.pill.main", { type: "submit", disabled: found?.text === null }, "Save");
   const remove = entry ? h("button.pill.quiet", { type: "button", onclick: () => carry(remove, erase) }, "Delete key") : null;
   const dialog = h("dialog.sheet", { "aria-labelledby": "key-title" },
     h("form", { onsubmit: (event) => { event.preventDefault(); carry(save, write); } },
-      h("h2", { id: "key-title" }, entry ? "Key" : "New key"),
+      h("h2", { id: "key-title" }, entry ? "Edit key" : "Add key"),
       h("label", { for: "key-name" }, "Key"), key,
-      h("label", { for: "key-value" }, found?.text === null ? `Value, ${found.bytes.length} bytes that are no text` : "Value"), value,
-      h("label", { for: "key-life" }, found?.ends ? `Expires (now in ${left(found.ends - now())}; saving sets it anew)` : "Expires"), life,
+      h("label", { for: "key-value" }, found?.text === null ? `Value, ${found.bytes.length} bytes that are not text` : "Value"), value,
+      h("label", { for: "key-life" }, "Expires"), life,
       wrong,
       h("div.below", null, remove, h("button.pill.quiet", { type: "button", onclick: () => dialog.close() }, "Cancel"), save)));
   dialog.addEventListener("close", () => dialog.remove());
@@ -36,19 +39,20 @@ export async function sheet({ bucket, entry, signal, done }) {
 
   async function write() {
     const condition = entry ? (found.tag ? { "If-Match": found.tag } : {}) : { "If-None-Match": "*" };
-    const query = life.value ? `?ttl_s=${life.value}` : "";
-    const answer = await send(where() + query, { method: "PUT", headers: { ...condition, "Content-Type": "application/octet-stream" }, body: value.value });
+    const query = life.value === KEEP ? "?keep_ttl=true" : life.value ? `?ttl_s=${life.value}` : "";
+    const body = found ? respell(found.text, value.value) : value.value;
+    const answer = await send(where() + query, { method: "PUT", headers: { ...condition, "Content-Type": "application/octet-stream" }, body });
     if (answer.status === 412) {
-      wrong.textContent = entry ? "Somebody changed it meanwhile. Close this and look again." : "There is such a key already.";
+      wrong.textContent = entry ? "This key was changed meanwhile. Close this and open it again." : "This key exists already.";
       return;
     }
     if (!answer.ok) await thrown(answer);
-    finish("Saved.");
+    finish("Key saved.");
   }
 
   async function erase() {
     await ask("DELETE", where());
-    finish("Deleted.");
+    finish("Key deleted.");
   }
 
   function finish(words) {
@@ -62,7 +66,7 @@ async function read(path, signal) {
   const answer = await send(path, { signal });
   if (!answer.ok) await thrown(answer);
   const bytes = new Uint8Array(await answer.arrayBuffer());
-  const ends = Number(answer.headers.get("x-expires-at-ms")) || null;
+  const ends = Date.parse(answer.headers.get("x-expires-at")) || null;
   return { bytes, text: text(bytes), ends, tag: answer.headers.get("etag") };
 }
 

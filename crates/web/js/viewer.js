@@ -1,7 +1,7 @@
-// Stories of one author after the other, full in view. Looking marks them as seen; a story whose
-// time is up goes while one looks at it.
+// Stories of one author after the other, over the whole page. Viewing marks them as seen; a story that
+// expires goes while it is viewed.
 
-import { ask, get } from "./api.js";
+import { ask, get, user } from "./api.js";
 import { calm, h, put } from "./dom.js";
 import { icon } from "./icons.js";
 import { face, hue, named } from "./people.js";
@@ -12,25 +12,25 @@ import { when } from "./time.js";
 import { life } from "./tray.js";
 
 /** Opens at the first story of `author` that is not seen. */
-export function view(told, author) {
-  const { own, others } = told.authors();
+export function view(storyList, author) {
+  const { own, others } = storyList.authors();
   const first = own?.author.id === author ? own : others.find((entry) => entry.author.id === author);
   if (!first) return;
   const order = first === own ? [own] : [first, ...others.filter((entry) => entry !== first)];
   const queue = order.flatMap((entry) => entry.stories);
   const unseen = first.stories.findIndex((story) => !story.seen);
-  new Viewer(told, queue, first === own || unseen < 0 ? 0 : unseen).open();
+  new Viewer(storyList, queue, first === own || unseen < 0 ? 0 : unseen).open();
 }
 
 class Viewer {
-  constructor(told, queue, at) {
-    this.told = told;
+  constructor(storyList, queue, at) {
+    this.storyList = storyList;
     this.queue = queue;
     this.at = at;
     this.leave = new AbortController();
     this.page = new AbortController();
     const button = (name, label, step) => h(`button.turn.${name}`, { type: "button", "aria-label": label, onclick: () => this.go(step) }, icon(name));
-    this.prev = button("left", "Earlier story", -1);
+    this.prev = button("left", "Previous story", -1);
     this.next = button("right", "Next story", 1);
     this.stage = h("div.stage");
     this.dialog = h("dialog.viewer", { "aria-label": "Stories" },
@@ -47,7 +47,7 @@ class Viewer {
       this.dialog.remove();
     });
     addEventListener("hashchange", () => this.dialog.close(), { signal: this.leave.signal });
-    told.addEventListener("over", ({ detail }) => this.over(detail), { signal: this.leave.signal });
+    storyList.addEventListener("over", ({ detail }) => this.over(detail), { signal: this.leave.signal });
   }
 
   open() {
@@ -65,13 +65,13 @@ class Viewer {
     this.show();
   }
 
-  /** A story ended: if it is the one in view, it is let go before the next one comes. */
+  /** A story ended: if it is the one in view, it fades before the next one comes. */
   async over(id) {
     const place = this.queue.findIndex((story) => story.id === id);
     if (place < 0) return;
     const inView = place === this.at;
     if (inView) {
-      say("This story is over.");
+      say("This story has expired.");
       const card = this.stage.firstElementChild;
       card.classList.add("gone");
       if (!calm.matches) await card.animate([{ opacity: 1, filter: "blur(0)" }, { opacity: 0, filter: "blur(12px)" }], { duration: 600, fill: "forwards" }).finished;
@@ -100,25 +100,25 @@ class Viewer {
       h("div.foot", null, life(story, signal), below)));
     this.prev.disabled = this.at === 0;
     if (mine) this.#own(story, below, signal);
-    else this.#look(story);
+    else this.#view(story);
   }
 
-  async #look(story) {
+  async #view(story) {
     if (story.seen) return;
-    await ask("POST", `/v1/stories/${story.id}/views?as=${whoami().id}`).catch(() => null);
-    this.told.saw(story.id);
+    await ask("PUT", `${user(whoami().id)}/viewed_stories/${story.id}`).catch(() => null);
+    this.storyList.saw(story.id);
   }
 
-  /** Who has seen one's own story, and taking it back. */
+  /** Who has seen one's own story, and deleting it. */
   async #own(story, below, signal) {
     const button = h("button.pill.quiet", { type: "button", onclick: () => carry(button, async () => {
       await ask("DELETE", `/v1/stories/${story.id}`);
-      this.told.drop(story.id);
-    }) }, "Take it back");
-    const page = await get(`/v1/stories/${story.id}/views?as=${whoami().id}&limit=100`, signal).catch(() => null);
+      this.storyList.drop(story.id);
+    }) }, "Delete story");
+    const page = await get(`${user(whoami().id)}/stories/${story.id}/views?limit=100`, signal).catch(() => null);
     if (!page || signal.aborted) return;
     const names = page.items.map((person) => person.name || person.handle);
     const some = `Seen by ${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""}`;
-    put(below, h("span.seenby", null, icon("eye"), h("span", null, names.length ? some : "Nobody has seen it yet")), button);
+    put(below, h("span.seenby", null, icon("eye"), h("span", null, names.length ? some : "No views yet")), button);
   }
 }

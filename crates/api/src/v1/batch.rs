@@ -1,4 +1,4 @@
-//! Many commands in one request: NDJSON in, one result a line out, both streamed, in order.
+//! Many commands in one request: NDJSON in, one result for each line out, both streamed, in order.
 //!
 //! Lines are parsed as they arrive. While one chunk of commands is with the node the next is being
 //! parsed, and no more than these two are held: a client that does not read its results is not
@@ -10,6 +10,8 @@
 //! for more the client is not read from, and a batch that has none at all ends with `overloaded`.
 
 mod line;
+mod schema;
+mod submit;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -23,19 +25,22 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use bytes::Bytes;
-use feed::{Done, Lifetime, Reply};
+use feed::Lifetime;
 use futures_util::Stream;
 use hyper::body::Body as _;
-use node::{Node, Reservation, SubmitError};
+use node::Reservation;
 use tokio::time::Sleep;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
-use crate::input::{BODY_BYTES_MAX, idempotency_key, require_media_type};
-use crate::memory::{RequestMemory, held_until_sent};
-use crate::page::push_number;
+use crate::idempotency;
+use crate::input::{BODY_BYTES_MAX, require_media_type};
+use crate::memory::RequestMemory;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
+use line::Change;
+use schema::{BatchLine, BatchResult};
+use submit::{Submitted, submit};
 
 const NDJSON: &str = "application/x-ndjson";
 /// Lines of a chunk.
@@ -51,36 +56,36 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("POST", "/v1/batch", Entry::Plain, batch);
 }
 
-/// Many commands at once
+/// Make many changes in one request
 ///
-/// One JSON object a line: `{"op":"register","handle":"ada"}` (and `name`, `bio`),
-/// `{"op":"follow","user":0,"other":"@bob"}`, `{"op":"unfollow","user":0,"other":1}`,
-/// `{"op":"post","user":"@ada","text":"hello"}` (and `idempotency_key`),
-/// `{"op":"delete_post","id":"123"}`, `{"op":"befriend","user":0,"other":"@bob"}`,
-/// `{"op":"unfriend","user":0,"other":1}`, `{"op":"tell_story","user":"@ada","text":"hello"}` (and
-/// `ttl_s`, `idempotency_key`), `{"op":"delete_story","id":"123"}`,
-/// `{"op":"view_story","id":"123","user":"@bob"}`, `{"op":"teach","label":"7","bits":...}` (and `set`,
-/// `idempotency_key`), `{"op":"forget_sample","id":"123"}`. One result a line, in order:
-/// `{"ok":true}`, with `id` for `register`, `post`, `tell_story` and `teach`, or
-/// `{"ok":false,"error":...,"message":...}`, with `line` if the line itself is wrong. Later lines see
-/// what earlier ones did. Read results while sending.
+/// One JSON object in each line, whose `op` says which other fields it has. One result in each line, in order.
+/// Later lines see what earlier ones did; changes of other requests may come between. Read results while
+/// sending: both bodies are streams.
+///
+/// | `op` | fields | optional |
+/// |---|---|---|
+/// | `register` | `handle` | `name`, `bio`, `idempotency_key` |
+/// | `follow`, `unfollow`, `befriend`, `unfriend` | `user`, `other` | `idempotency_key` |
+/// | `post` | `user`, `text` | `idempotency_key` |
+/// | `post_story` | `user`, `text` | `ttl_s`, `idempotency_key` |
+/// | `view_story` | `user`, `id` | `idempotency_key` |
+/// | `add_sample` | `label`, `sample` | `set`, `idempotency_key` |
+/// | `delete_post`, `delete_story`, `delete_sample` | `id` | `idempotency_key` |
 #[utoipa::path(
-    post, path = "/v1/batch", tag = "batch",
-    request_body(content = String, content_type = "application/x-ndjson"),
+    post, path = "/v1/batch", operation_id = "batch", tag = "batch",
+    request_body(content = BatchLine, content_type = "application/x-ndjson"),
     responses(
-        (status = 200, content_type = "application/x-ndjson", body = String),
-        (status = 415, description = "`unsupported_media_type`", body = ErrorBody),
+        (status = 200, description = "A result for each line", content_type = "application/x-ndjson", body = BatchResult),
+        (status = 422, description = "`idempotency_key_not_supported`: lines have keys of their own", body = ErrorBody),
     )
 )]
 pub(crate) async fn batch(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     require_media_type(request.headers(), NDJSON)?;
-    if idempotency_key(request.headers())?.is_some() {
-        return Err(Problem::bad_idempotency_key("the lines of a batch carry their own keys"));
-    }
-    let results = Results::new(&edge, request.into_body());
+    idempotency::refuse(request.headers(), "the lines of a batch have keys of their own")?;
+    let results = Results::new(state, request.into_body());
     let mut response = Response::new(Body::from_stream(results));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(NDJSON));
     Ok(response)
@@ -88,9 +93,7 @@ pub(crate) async fn batch(
 
 /// The results of a batch as they come.
 struct Results {
-    node: Node,
-    memory: RequestMemory,
-    story_life: Lifetime,
+    state: Arc<AppState>,
     /// Commands to come; `None` when there are no more.
     body: Option<Body>,
     /// What has arrived and is not parsed yet.
@@ -102,30 +105,17 @@ struct Results {
     patience: Option<Pin<Box<Sleep>>>,
 }
 
-/// What came of a chunk.
-struct Submitted {
-    results: Bytes,
-    stopped: bool,
-}
-
 impl Results {
-    fn new(edge: &Edge, body: Body) -> Self {
-        Self {
-            node: edge.node.clone(),
-            memory: edge.memory.clone(),
-            story_life: edge.story_life,
-            body: Some(body),
-            input: Input::new(&edge.memory),
-            chunk: Chunk::new(&edge.memory),
-            submitted: None,
-            patience: None,
-        }
+    fn new(state: Arc<AppState>, body: Body) -> Self {
+        let (input, chunk) = (Input::new(&state.memory), Chunk::new(&state.memory));
+        Self { state, body: Some(body), input, chunk, submitted: None, patience: None }
     }
 
     /// Parses what is there, until the chunk is full or the client has sent no more.
     fn fill(&mut self, cx: &mut Context<'_>) {
         while !self.chunk.is_full() {
-            if !self.input.parse_into(&mut self.chunk, &self.memory, self.story_life) {
+            let (memory, story_life) = (&self.state.memory, self.state.story_life);
+            if !self.input.parse_into(&mut self.chunk, memory, story_life) {
                 self.body = None;
             }
             if self.chunk.is_full() {
@@ -142,7 +132,7 @@ impl Results {
                 // A body that breaks off ends the batch like one that ends.
                 Poll::Ready(None | Some(Err(_))) => {
                     self.body = None;
-                    self.input.parse_last(&mut self.chunk, &self.memory, self.story_life);
+                    self.input.parse_last(&mut self.chunk, memory, story_life);
                 }
             }
         }
@@ -153,7 +143,7 @@ impl Results {
         let sleep = || Box::pin(tokio::time::sleep(PATIENCE));
         std::task::ready!(self.patience.get_or_insert_with(sleep).as_mut().poll(cx));
         self.body = None;
-        self.chunk.fail(Problem::body_too_slow(), self.input.lines + 1);
+        self.chunk.fail(ApiError::body_too_slow(), self.input.lines + 1);
         Poll::Ready(())
     }
 }
@@ -161,9 +151,9 @@ impl Results {
 impl Results {
     /// Ends a batch for which there is no memory at all.
     fn give_up(&mut self) {
-        self.chunk.fail(Problem::overloaded(), self.input.lines + 1);
+        self.chunk.fail(ApiError::overloaded(), self.input.lines + 1);
         self.body = None;
-        self.input = Input::new(&self.memory);
+        self.input = Input::new(&self.state.memory);
     }
 }
 
@@ -177,9 +167,9 @@ impl Stream for Results {
                 self.give_up();
             }
             if self.submitted.is_none() && !self.chunk.is_empty() {
-                let next = Chunk::new(&self.memory);
+                let next = Chunk::new(&self.state.memory);
                 let chunk = std::mem::replace(&mut self.chunk, next);
-                self.submitted = Some(Box::pin(submit(self.node.clone(), chunk)));
+                self.submitted = Some(Box::pin(submit(Arc::clone(&self.state), chunk)));
             }
             if let Some(submitted) = &mut self.submitted {
                 let done = std::task::ready!(submitted.as_mut().poll(cx));
@@ -188,8 +178,8 @@ impl Stream for Results {
                 self.chunk.starved = false;
                 if done.stopped {
                     self.body = None;
-                    self.input = Input::new(&self.memory);
-                    self.chunk = Chunk::new(&self.memory);
+                    self.input = Input::new(&self.state.memory);
+                    self.chunk = Chunk::new(&self.state.memory);
                 }
                 return Poll::Ready(Some(Ok(done.results)));
             }
@@ -234,7 +224,7 @@ impl Input {
             let (line, after) = rest.split_at(end.unwrap_or(rest.len()));
             let length = self.begun.len() + line.len();
             if length > BODY_BYTES_MAX {
-                chunk.fail(Problem::line_too_long(BODY_BYTES_MAX), self.lines + 1);
+                chunk.fail(ApiError::line_too_long(BODY_BYTES_MAX), self.lines + 1);
                 *self = Self::new(memory);
                 return false;
             }
@@ -268,7 +258,7 @@ impl Input {
         if chunk.hold(self.begun.len(), memory) {
             chunk.take(&self.begun, self.lines + 1, story_life);
         } else {
-            chunk.fail(Problem::overloaded(), self.lines + 1);
+            chunk.fail(ApiError::overloaded(), self.lines + 1);
         }
         *self = Self::new(memory);
     }
@@ -276,9 +266,9 @@ impl Input {
 
 /// Commands that are submitted together, and the lines among them that are none.
 struct Chunk {
-    requests: Vec<node::Request>,
+    changes: Vec<Change>,
     /// Each with its place among all lines of the chunk and its number in the batch.
-    failures: Vec<(usize, u64, Problem)>,
+    failures: Vec<(usize, u64, ApiError)>,
     bytes: usize,
     held: Reservation,
     /// There was no memory for a further line.
@@ -287,8 +277,8 @@ struct Chunk {
 
 impl Chunk {
     fn new(memory: &RequestMemory) -> Self {
-        let (requests, failures) = (Vec::new(), Vec::new());
-        Self { requests, failures, bytes: 0, held: memory.empty(), starved: false }
+        let (changes, failures) = (Vec::new(), Vec::new());
+        Self { changes, failures, bytes: 0, held: memory.empty(), starved: false }
     }
 
     /// Reserves what a line of so many bytes takes; false if there is no memory for it.
@@ -298,7 +288,7 @@ impl Chunk {
     }
 
     fn lines(&self) -> usize {
-        self.requests.len() + self.failures.len()
+        self.changes.len() + self.failures.len()
     }
 
     fn is_empty(&self) -> bool {
@@ -309,7 +299,7 @@ impl Chunk {
         self.lines() >= CHUNK_LINES_MAX || self.bytes >= CHUNK_BYTES || self.starved
     }
 
-    /// Takes in a line; an empty one is nothing.
+    /// Takes a line; an empty one is nothing.
     fn take(&mut self, line: &[u8], number: u64, story_life: Lifetime) {
         let line = line.trim_ascii();
         if line.is_empty() {
@@ -317,67 +307,12 @@ impl Chunk {
         }
         self.bytes += line.len();
         match line::parse(line, story_life) {
-            Ok(request) => self.requests.push(request),
-            Err(problem) => self.fail(problem, number),
+            Ok(change) => self.changes.push(change),
+            Err(error) => self.fail(error, number),
         }
     }
 
-    fn fail(&mut self, problem: Problem, number: u64) {
-        self.failures.push((self.lines(), number, problem));
+    fn fail(&mut self, error: ApiError, number: u64) {
+        self.failures.push((self.lines(), number, error));
     }
-}
-
-async fn submit(node: Node, chunk: Chunk) -> Submitted {
-    let (lines, commands) = (chunk.lines(), chunk.requests.len());
-    let replies = match commands {
-        0 => Ok(Vec::new()),
-        _ => node.submit_all_waiting(chunk.requests).await,
-    };
-    let stopped = replies.is_err();
-    let mut replies = replies.map(Vec::into_iter);
-    let mut failures = chunk.failures.into_iter().peekable();
-    let mut out = Vec::with_capacity(lines * 32);
-    for place in 0..lines {
-        match failures.next_if(|(at, _, _)| *at == place) {
-            Some((_, number, problem)) => write_failure(&problem, Some(number), &mut out),
-            None => write_reply(&mut replies, &mut out),
-        }
-    }
-    Submitted { results: held_until_sent(out, chunk.held), stopped }
-}
-
-fn write_reply(replies: &mut Result<std::vec::IntoIter<Reply>, SubmitError>, out: &mut Vec<u8>) {
-    let reply = match replies {
-        Ok(replies) => match replies.next() {
-            Some(reply) => reply,
-            None => unreachable!("the node answers every command"),
-        },
-        Err(error) => return write_failure(&Problem::from(*error), None, out),
-    };
-    match reply.outcome {
-        Ok(Done::Registered(user)) => write_id(user.0.into(), out),
-        Ok(Done::Posted(post)) => write_id(post.0, out),
-        Ok(Done::StoryTold { story, .. }) => write_id(story.0, out),
-        Ok(Done::Taught { sample }) => write_id(sample.0, out),
-        Ok(_) => out.extend_from_slice(b"{\"ok\":true}\n"),
-        Err(refusal) => write_failure(&refusal.into(), None, out),
-    }
-}
-
-fn write_id(id: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"ok\":true,\"id\":\"");
-    push_number(id, out);
-    out.extend_from_slice(b"\"}\n");
-}
-
-fn write_failure(problem: &Problem, line: Option<u64>, out: &mut Vec<u8>) {
-    let error = problem.to_json();
-    out.extend_from_slice(b"{\"ok\":false,");
-    // The rest of an object, without its braces.
-    out.extend_from_slice(error.get(1..error.len() - 1).unwrap_or_default());
-    if let Some(line) = line {
-        out.extend_from_slice(b",\"line\":");
-        push_number(line, out);
-    }
-    out.extend_from_slice(b"}\n");
 }

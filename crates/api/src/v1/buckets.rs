@@ -1,25 +1,28 @@
-//! Buckets: making, listing and deleting them. What is in them: `v1/keys`.
+//! Buckets: create, list, show, delete. What is in them: `v1/keys`.
 
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, State};
-use axum::http::StatusCode;
+use axum::http::header::IF_NONE_MATCH;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use feed::keys::{KeyAnswer, KeyOp, KeyRefusal};
-use feed::limits::NUMBERED_BUCKETS;
-use feed::{BucketId, BucketName};
+use edge::etag::Tags;
+use kv::limits::NUMBERED_BUCKETS;
+use kv::{BucketId, BucketName, KeyAnswer, KeyOp, KeyOps, KeyRefusal};
 use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
+use crate::idempotency::NoKey;
 use crate::input::path;
-use crate::page::json;
+use crate::page::{self, json, to_json};
+use crate::params::{AfterQuery, BucketPath};
+use crate::query::Query;
 use crate::routes::Routes;
-use crate::state::Edge;
-use crate::v1::keys::{ListQuery, page, to_json};
+use crate::state::AppState;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/v1/buckets", Entry::Query, list);
@@ -33,12 +36,12 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 pub(crate) struct BucketView {
     #[schema(example = "drafts")]
     name: String,
-    /// Keys; those that expired count until they are swept, which takes a second or two.
+    /// Those that have expired count until they are removed, which takes a second or two.
     #[schema(example = 3)]
-    keys: u64,
-    /// Bytes of these keys and their values.
+    key_count: u64,
+    /// Of keys and values.
     #[schema(example = 120)]
-    bytes: u64,
+    size_bytes: u64,
 }
 
 /// A page of buckets in the order of their names.
@@ -48,34 +51,46 @@ pub(crate) struct BucketPage {
     items: Vec<BucketView>,
     /// Path of the next page.
     next: Option<String>,
+    /// Always null: this list is read in one direction.
+    prev: Option<String>,
 }
 
 /// The bucket in the path.
 pub(crate) struct OneBucket(pub(super) BucketName);
 
 impl<S: Send + Sync> FromRequestParts<S> for OneBucket {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let name: String = path(parts).await?;
-        BucketName::parse(&name).map(Self).ok_or_else(Problem::bad_bucket)
+        BucketName::parse(&name).map(Self).ok_or_else(ApiError::bad_bucket)
     }
 }
 
-/// The id of a bucket that stands.
-pub(crate) async fn resolved(edge: &Edge, name: &BucketName) -> Result<BucketId, Problem> {
-    if let Some(id) = edge.node.try_bucket_named(name) {
+/// The id of a bucket that exists.
+pub(crate) async fn resolved(state: &AppState, name: &BucketName) -> Result<BucketId, ApiError> {
+    if let Some(id) = state.node.try_bucket_named(name) {
         return Ok(id);
     }
     let name = name.clone();
-    let id = edge.read(move |node| node.bucket_named(&name)).await?;
+    let id = state.read(move |node| node.bucket_named(&name)).await?;
     Ok(id.ok_or(KeyRefusal::BucketNotFound)?)
 }
 
 /// Does one operation on keys.
-pub(crate) async fn operate(edge: &Edge, op: KeyOp<'_>) -> Result<KeyAnswer, Problem> {
-    let ops = [op].into_iter().collect();
-    let mut replies = edge.node.submit_keys(ops, Vec::new()).await?;
+pub(crate) async fn operate(state: &AppState, op: KeyOp<'_>) -> Result<KeyAnswer, ApiError> {
+    let ops: KeyOps = [op].into_iter().collect();
+    let ops = if state.node.may_need_disk(&ops) {
+        state
+            .read(move |node| {
+                node.load_keys(&ops);
+                ops
+            })
+            .await?
+    } else {
+        ops
+    };
+    let mut replies = state.node.submit_keys(ops, Vec::new()).await?;
     match replies.answers.pop() {
         Some(KeyAnswer::Refused(refusal)) => Err(refusal.into()),
         Some(answer) => Ok(answer),
@@ -85,41 +100,57 @@ pub(crate) async fn operate(edge: &Edge, op: KeyOp<'_>) -> Result<KeyAnswer, Pro
 
 fn view(node: &Node, name: &BucketName, id: BucketId) -> Option<BucketView> {
     let bucket = node.keys().bucket(id)?;
-    Some(BucketView { name: name.as_str().to_owned(), keys: bucket.keys, bytes: bucket.bytes })
+    Some(BucketView {
+        name: name.as_str().to_owned(),
+        key_count: bucket.keys,
+        size_bytes: bucket.bytes,
+    })
 }
 
-/// Buckets
+/// Which buckets are asked for.
+pub(crate) struct Listing {
+    after: Option<String>,
+    limit: usize,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Listing {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let mut query = Query::parse(&parts.uri, &["limit", "after"])?;
+        Ok(Self { limit: page::limit(&mut query)?, after: query.text("after")? })
+    }
+}
+
+/// List buckets
 ///
-/// In the order of their names. Buckets `0` to `15` are always there, for clients that choose them by
-/// number; they are listed if they hold something.
+/// In the order of their names. Buckets `0` to `15` always exist, for Redis clients, which choose them by
+/// number; they are listed if they hold a key.
 #[utoipa::path(
-    get, path = "/v1/buckets", tag = "buckets",
-    params(
-        ("limit" = Option<usize>, Query, description = "1 to 100, by default 20"),
-        ("after" = Option<String>, Query, description = "only names behind this one"),
-    ),
-    responses((status = 200, body = BucketPage))
+    get, path = "/v1/buckets", operation_id = "list_buckets", tag = "buckets",
+    params(AfterQuery),
+    responses(
+        (status = 200, description = "A page of buckets", body = BucketPage, headers(("Link" = String, description = "The next page"))),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
+    )
 )]
 pub(crate) async fn list(
-    State(edge): State<Arc<Edge>>,
-    query: ListQuery<false>,
-) -> Result<Response, Problem> {
-    let after =
-        query.after.map(String::from_utf8).transpose().map_err(|_| Problem::bad_bucket())?;
-    let limit = query.limit;
-    let mut views = edge.read(move |node| named(node, after.as_deref(), limit + 1)).await?;
+    State(state): State<Arc<AppState>>,
+    Listing { after, limit }: Listing,
+) -> Result<Response, ApiError> {
+    let mut views = state.read(move |node| named(node, after.as_deref(), limit + 1)).await?;
     let more = views.len() > limit;
     views.truncate(limit);
     let last = views.last().filter(|_| more);
     let next = last.map(|last| format!("/v1/buckets?limit={limit}&after={}", last.name));
-    Ok(page(&views, next.as_deref()))
+    Ok(page::answer(page::opened_with(views.iter()), next.as_deref(), None))
 }
 
-/// The first buckets behind `after`, at most `limit`.
+/// The first buckets after `after`, at most `limit`.
 fn named(node: &Node, after: Option<&str>, limit: usize) -> Vec<BucketView> {
     let numbers = (0..NUMBERED_BUCKETS).filter_map(|number| {
         let name = BucketName::parse(&number.to_string())?;
-        view(node, &name, BucketId(number.into())).filter(|view| view.keys > 0)
+        view(node, &name, BucketId(number.into())).filter(|view| view.key_count > 0)
     });
     let numbers = numbers.filter(|view| after.is_none_or(|after| view.name.as_str() > after));
     let names = node.buckets_after(after, limit).into_iter();
@@ -130,65 +161,78 @@ fn named(node: &Node, after: Option<&str>, limit: usize) -> Vec<BucketView> {
     views
 }
 
-/// Make a bucket
+/// Create a bucket
 ///
-/// Making it again changes nothing.
+/// Doing it again changes nothing. With `If-None-Match: *` it is refused if the bucket exists.
 #[utoipa::path(
-    put, path = "/v1/buckets/{bucket}", tag = "buckets",
-    params(("bucket" = String, Path, description = "1 to 64 of a-z A-Z 0-9 _ -")),
+    put, path = "/v1/buckets/{bucket}", operation_id = "create_bucket", tag = "buckets",
+    params(
+        BucketPath,
+        ("If-None-Match" = Option<String>, Header, description = "`*`: only if it does not exist"),
+    ),
     responses(
-        (status = 201, body = BucketView),
-        (status = 200, description = "it was there already", body = BucketView),
-        (status = 422, description = "`bad_bucket`", body = ErrorBody),
+        (status = 204, description = "The bucket exists"),
+        (status = 412, description = "`precondition_failed`", body = ErrorBody),
+        (status = 422, description = "`bad_bucket`, `idempotency_key_not_supported`", body = ErrorBody),
         (status = 507, description = "`too_many_buckets`", body = ErrorBody),
     )
 )]
 pub(crate) async fn create(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneBucket(name): OneBucket,
-) -> Result<Response, Problem> {
-    let answer = operate(&edge, KeyOp::Create { name: name.clone() }).await?;
-    let found = edge.read_done(move |node| view(node, &name, node.bucket_named(&name)?)).await?;
-    // It may have been deleted since.
-    let mut response = json(to_json(&found.ok_or(KeyRefusal::BucketNotFound)?));
-    if answer != KeyAnswer::Nothing {
-        *response.status_mut() = StatusCode::CREATED;
+    _: NoKey,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let only_new = match Tags::of(&headers, &IF_NONE_MATCH) {
+        Ok(None) => false,
+        Ok(Some(Tags::Any)) => true,
+        _ => {
+            return Err(ApiError::bad_request("a bucket has no ETag: only * is possible")
+                .at("If-None-Match"));
+        }
+    };
+    let existed = operate(&state, KeyOp::Create { name }).await? == KeyAnswer::Nothing;
+    if only_new && existed {
+        return Err(ApiError::precondition_failed());
     }
-    Ok(response)
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// A bucket
+/// Show a bucket
 #[utoipa::path(
-    get, path = "/v1/buckets/{bucket}", tag = "buckets",
-    params(("bucket" = String, Path)),
+    get, path = "/v1/buckets/{bucket}", operation_id = "get_bucket", tag = "buckets",
+    params(BucketPath),
     responses(
-        (status = 200, body = BucketView),
+        (status = 200, description = "The bucket", body = BucketView),
         (status = 404, description = "`bucket_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_bucket`", body = ErrorBody),
     )
 )]
 pub(crate) async fn show(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneBucket(name): OneBucket,
-) -> Result<Response, Problem> {
-    let id = resolved(&edge, &name).await?;
-    let view = view(&edge.node, &name, id).ok_or(KeyRefusal::BucketNotFound)?;
+) -> Result<Response, ApiError> {
+    let id = resolved(&state, &name).await?;
+    let view = view(&state.node, &name, id).ok_or(KeyRefusal::BucketNotFound)?;
     Ok(json(to_json(&view)))
 }
 
-/// Delete a bucket with all its keys
+/// Delete a bucket and all its keys
 #[utoipa::path(
-    delete, path = "/v1/buckets/{bucket}", tag = "buckets",
-    params(("bucket" = String, Path)),
+    delete, path = "/v1/buckets/{bucket}", operation_id = "delete_bucket", tag = "buckets",
+    params(BucketPath),
     responses(
-        (status = 204),
+        (status = 204, description = "It is deleted"),
         (status = 404, description = "`bucket_not_found`", body = ErrorBody),
-        (status = 409, description = "`bucket_stays`: 0 to 15 are always there", body = ErrorBody),
+        (status = 409, description = "`bucket_stays`: 0 to 15 always exist", body = ErrorBody),
+        (status = 422, description = "`bad_bucket`, `idempotency_key_not_supported`", body = ErrorBody),
     )
 )]
 pub(crate) async fn delete(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneBucket(name): OneBucket,
-) -> Result<Response, Problem> {
-    operate(&edge, KeyOp::Drop { name }).await?;
+    _: NoKey,
+) -> Result<Response, ApiError> {
+    operate(&state, KeyOp::Drop { name }).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -1,5 +1,5 @@
-//! Live updates as Server-Sent Events, one stream a user: new posts at home, new mentions, and
-//! stories of friends that come and go.
+//! Live updates as Server-Sent Events, one stream a user: new posts at home, new mentions, what is deleted
+//! and edited of them, whom the user follows, and stories of friends that come and go.
 //!
 //! A stream holds a position and asks the node for what is after it whenever there may be something
 //! new: it keeps no queue, so a slow reader costs at most what was handed to its connection, and is
@@ -14,6 +14,11 @@
 //! That a story is gone is reported when it is not among the stories of friends any more, for
 //! whatever reason, while the stream is open. Such an event has no id: whoever was away when a story
 //! expired knows by its `expires_at`.
+//!
+//! What is deleted, edited or followed has no id either, and nothing keeps it for those who are away. So
+//! the rule for clients is: begin to listen, then read the pages to show; read them again after each
+//! `resync`. A stream that resumes begins with one, and sends one whenever changes may have passed by
+//! unheard: the user's timeline was dropped, they follow others now, or more changed than is kept.
 
 mod lane;
 mod news;
@@ -31,18 +36,22 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
+use edge::{Grant, Scope};
 use feed::stories::Told;
-use feed::{Refusal, UserId};
+use feed::{Cursor, Page, Refusal, UserId};
 use futures_util::stream;
 use node::{Node, Watch};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::error::{ErrorBody, Problem};
+use crate::auth;
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::OneUser;
+use crate::params::UserPath;
+use crate::query::Query;
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 pub(crate) use lane::StreamReads;
 use news::{News, Position, Question, STORIES_SHOWN, Source};
 
@@ -65,23 +74,33 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 pub(crate) struct Resume(Option<Position>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Resume {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let mut asked = None;
-        for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or("").as_bytes()) {
-            if name != "last_event_id" || asked.replace(value.into_owned()).is_some() {
-                return Err(Problem::bad_request("the only parameter is last_event_id, once"));
-            }
-        }
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let mut asked = Query::parse(&parts.uri, &["last_event_id"])?.text("last_event_id")?;
         if let Some(header) = parts.headers.get("last-event-id") {
             asked = Some(header.to_str().unwrap_or("?").to_owned());
         }
         let position = asked.map(|asked| {
-            Position::parse(&asked)
-                .ok_or_else(|| Problem::bad_cursor("Last-Event-ID is an id of an earlier event"))
+            let wrong = "Last-Event-ID is an id of an earlier event";
+            Position::parse(&asked).ok_or_else(|| ApiError::bad_cursor(wrong).at("Last-Event-ID"))
         });
         Ok(Self(position.transpose()?))
+    }
+}
+
+/// What the caller may do, for as long as the stream lives.
+pub(crate) struct Caller(Grant);
+
+impl FromRequestParts<Arc<AppState>> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &Arc<AppState>,
+    ) -> Result<Self, ApiError> {
+        let grant = auth::grant(&state.access, &parts.headers);
+        grant.map(Self).ok_or_else(ApiError::unauthorized)
     }
 }
 
@@ -89,41 +108,54 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
 ///
 /// `event: post` for a post at home and `event: mention` for a mention, with the post as `data`;
 /// `event: story` for a friend's story, with the story, and `event: story_expired`, with its `id`,
-/// once it has expired or was deleted. Without `Last-Event-ID` the stream begins now.
+/// once it has expired or was deleted. `event: delete`, with its `id`, for a post that was deleted, and
+/// `event: edit`, with the post, for one with a new text, whether the user has it at home or is mentioned
+/// in it; an event for a post that is not shown, or that comes twice, is to be ignored. `event: follow` and
+/// `event: unfollow` with the `id` of whom the user follows or does not follow any more. After
+/// `event: resync` read again what is shown: it may be out of date. Without `Last-Event-ID` the stream
+/// begins now.
 #[utoipa::path(
-    get, path = "/v1/users/{user}/events", tag = "timelines",
+    get, path = "/v1/users/{user}/events", operation_id = "stream_events", tag = "timelines",
     params(
-        ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("Last-Event-ID" = Option<String>, Header, description = "resumes after this event"),
-        ("last_event_id" = Option<String>, Query, description = "the same, without the header"),
+        UserPath,
+        ("Last-Event-ID" = Option<String>, Header, description = "Resume after this event"),
+        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set headers"),
     ),
     responses(
-        (status = 200, content_type = "text/event-stream", body = String),
-        (status = 400, description = "`bad_cursor`", body = ErrorBody),
+        (status = 200, description = "Server-sent events", content_type = "text/event-stream", body = String),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_handle`", body = ErrorBody),
     )
 )]
 pub(crate) async fn events(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
+    Caller(grant): Caller,
     OneUser(user): OneUser,
     Resume(resume): Resume,
-) -> Result<Response, Problem> {
-    // The watch begins before the first read: what comes between is heard of.
+) -> Result<Response, ApiError> {
+    // The watch begins before the first read, so what comes between is noticed. From the greeting on that
+    // holds for deletions too, of which only an active timeline is notified.
     let begin = move |node: &Node| {
         let user = node.resolve(&user)?;
         let watch = node.watch(user);
+        drop(node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 }));
         Some((user, watch, node.settled(), node.stories_of_friends(user, STORIES_SHOWN)))
     };
-    let begun = edge.streams.turn().await.read(&edge.node, begin).await?;
+    let begun = state.streams.turn().await.read(&state.node, begin).await?;
     let (user, watch, settled, shown) = begun.ok_or(Refusal::UserNotFound)?;
     let position = resume.unwrap_or(Position::after(settled.0));
     let mut greeting = b"retry: 2000\n: connected\nid: ".to_vec();
     position.write(&mut greeting);
     greeting.extend_from_slice(b"\n\n");
+    if resume.is_some() {
+        greeting.extend_from_slice(news::RESYNC);
+    }
     let subscription = Subscription {
-        closing: edge.closing.clone(),
-        edge,
+        closing: state.closing.clone(),
+        state,
+        grant,
         user,
+        changes_read: watch.changes_end(),
         watch,
         position,
         shown: shown.into(),
@@ -144,10 +176,11 @@ pub(crate) async fn events(
     Ok(response)
 }
 
-/// One stream: about 1 KiB without its connection, and 24 bytes for each story that is shown, at most
-/// 24 kB.
+/// One stream: about 1 KiB without its connection, 24 bytes for each story that is shown, at most 24 kB,
+/// and 512 bytes for the newest changes of its user.
 struct Subscription {
-    edge: Arc<Edge>,
+    state: Arc<AppState>,
+    grant: Grant,
     user: UserId,
     watch: Watch,
     closing: watch::Receiver<bool>,
@@ -157,6 +190,8 @@ struct Subscription {
     /// The number of mentions, and of changes of stories, up to which all is read.
     mentions_read: Option<u64>,
     stories_read: Option<u64>,
+    /// The number of changes of posts and follows that were sent, or came before the stream.
+    changes_read: u64,
     /// Whether all was read that was there at the last news.
     caught_up: bool,
     /// Before this the stream does not read from the store.
@@ -171,20 +206,25 @@ struct Asked {
 }
 
 impl Subscription {
-    /// The next events, or a comment when there are none for a while. `None` at shutdown.
+    /// The next events, or a comment when there are none for a while. `None` at shutdown, and once the
+    /// caller's key was revoked.
     async fn next(&mut self) -> Option<Bytes> {
         let mut closing = self.closing.clone();
         let next = async {
             loop {
                 if !self.caught_up {
-                    if let Some(events) = self.read().await? {
-                        return Some(events);
+                    let events = self.read().await?;
+                    // After the read, which may have waited: nothing is sent for a revoked key.
+                    let grant = self.state.access.renew(&self.grant);
+                    self.grant = grant.filter(|grant| grant.allows(Scope::Read))?;
+                    if events.is_some() {
+                        return events;
                     }
                     continue;
                 }
                 tokio::select! {
                     () = self.watch.changed() => self.caught_up = false,
-                    () = next_expiry(&self.edge.node, &self.shown) => self.caught_up = false,
+                    () = next_expiry(&self.state.node, &self.shown) => self.caught_up = false,
                     () = tokio::time::sleep(lane::within(&KEEP_ALIVE)) => {
                         // Should the timeline not be active, reading makes it so: without it there
                         // are no news.
@@ -203,13 +243,13 @@ impl Subscription {
     /// Reads what is new, and returns it as a chunk if it is anything. `None` if reading failed.
     async fn read(&mut self) -> Option<Option<Bytes>> {
         let asked = self.ask();
-        let (asked, news) = match asked.question.answer(&self.edge.node, Source::Memory) {
+        let (asked, news) = match asked.question.answer(&self.state.node, Source::Memory) {
             Some(news) => (asked, news),
             None => self.read_store().await?,
         };
         let chunk = match news.events.is_empty() {
             true => None,
-            false => match self.edge.streams.chunk(&news.events) {
+            false => match self.state.streams.chunk(&news.events) {
                 Some(chunk) => Some(chunk),
                 None => {
                     // Nothing is noted: the same is read again.
@@ -225,22 +265,24 @@ impl Subscription {
             tokio::time::sleep(VISIBLE_PAUSE).await;
         }
         (self.position, self.shown, self.caught_up) = (news.position, news.shown, !news.more);
+        self.changes_read = news.changes_read;
         Some(chunk)
     }
 
     /// Reads what is new where blocking is allowed.
     async fn read_store(&mut self) -> Option<(Asked, News)> {
         tokio::time::sleep_until(self.store_from).await;
-        let turn = self.edge.streams.turn().await;
+        let turn = self.state.streams.turn().await;
         // Asked again: what came while it waited is read with the rest, and what others have read
         // meanwhile, such as a post that woke thousands, is in memory now.
         let asked = self.ask();
-        if let Some(news) = asked.question.answer(&self.edge.node, Source::Memory) {
+        if let Some(news) = asked.question.answer(&self.state.node, Source::Memory) {
             return Some((asked, news));
         }
         let question = asked.question.clone();
         let read = move |node: &Node| question.answer(node, Source::Facts);
-        let news = turn.read(&self.edge.node, read).await.ok()??;
+        let news = turn.read(&self.state.node, read).await;
+        let news = news.inspect_err(|error| error.log("")).ok()??;
         if !news.more {
             self.store_from = Instant::now() + lane::within(&PACE);
         }
@@ -250,14 +292,16 @@ impl Subscription {
     fn ask(&mut self) -> Asked {
         // In this order: whatever is visible up to `settled` is in the numbers that follow, and in
         // the pages that are read after them.
-        let settled = self.edge.node.settled().0;
-        let (mentions, stories) = (self.watch.mentions(), self.edge.node.story_changes());
-        let now_ms = self.edge.node.now_ms();
+        let settled = self.state.node.settled().0;
+        let (mentions, stories) = (self.watch.mentions(), self.state.node.story_changes());
+        let now_ms = self.state.node.now_ms();
         let expired = self.shown.iter().any(|told| told.expires_ms <= now_ms);
         let question = Question {
             user: self.user,
             position: self.position,
             settled,
+            changes_read: self.changes_read,
+            changes: self.watch.changes_after(self.changes_read).into(),
             mentions_due: self.mentions_read != Some(mentions),
             stories_due: self.stories_read != Some(stories) || expired,
             shown: Arc::clone(&self.shown),

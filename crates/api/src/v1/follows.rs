@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Command, Facts, Refusal, Rows, SetTable, UserId, UserRef, limits};
+use feed::{Command, Facts, Refusal, Rows, SetTable, UserId, UserRef};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
-use crate::input::{Once, OneUser, TwoUsers};
-use crate::page::{Asked, Ends, Reading};
+use crate::idempotency::Once;
+use crate::input::{OneUser, TwoUsers};
+use crate::page::{self, Asked, Ends, Reading};
+use crate::params::{KeyHeader, OtherPath, PageQuery, UserPath};
 use crate::routes::Routes;
-use crate::state::Edge;
-
-pub(crate) type PeoplePage = Asked<{ limits::PAGE_MAX }>;
+use crate::state::AppState;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("PUT", "/v1/users/{user}/following/{other}", Entry::Plain, follow);
@@ -24,9 +24,9 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/v1/users/{user}/following", Entry::Query, following);
 }
 
-/// A person in a list.
+/// A user in a list.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Person {
+pub(crate) struct Listed {
     #[schema(example = "0")]
     id: String,
     #[schema(example = "ada")]
@@ -34,8 +34,8 @@ pub(crate) struct Person {
     name: String,
 }
 
-impl Person {
-    /// Reads a person. May block.
+impl Listed {
+    /// Reads a user. May block.
     pub(crate) fn read<R: Rows + ?Sized>(facts: Facts<'_, R>, id: UserId) -> Option<Self> {
         let user = facts.user(id)?;
         let (handle, name) = (user.handle.as_str().to_owned(), user.name.as_str().to_owned());
@@ -43,133 +43,116 @@ impl Person {
     }
 }
 
-/// A page of people.
+/// A page of users.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which is written as bytes")]
-pub(crate) struct PersonPage {
-    items: Vec<Person>,
+pub(crate) struct UserPage {
+    items: Vec<Listed>,
     /// Path of the next page.
     next: Option<String>,
-    /// Path of the page before.
+    /// Path of the previous page.
     prev: Option<String>,
 }
 
-/// Follow somebody
+/// Follow a user
 ///
-/// Following again changes nothing.
+/// Doing it again changes nothing.
 #[utoipa::path(
-    put, path = "/v1/users/{user}/following/{other}", tag = "people",
-    params(
-        ("user" = String, Path, description = "who follows: number or @handle"),
-        ("other" = String, Path, description = "whom: number or @handle"),
-    ),
+    put, path = "/v1/users/{user}/following/{other}", operation_id = "follow_user", tag = "users",
+    params(UserPath, OtherPath, KeyHeader),
     responses(
-        (status = 204),
+        (status = 204, description = "`user` follows `other`"),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`self_follow`", body = ErrorBody),
+        (status = 422, description = "`self_follow`, `too_many_follows`", body = ErrorBody),
     )
 )]
 pub(crate) async fn follow(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::Follow { user, other }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::Follow { user, other }, key).await
 }
 
-/// Follow somebody no more
+/// Unfollow a user
+///
+/// Doing it again changes nothing.
 #[utoipa::path(
-    delete, path = "/v1/users/{user}/following/{other}", tag = "people",
-    params(
-        ("user" = String, Path, description = "who follows: number or @handle"),
-        ("other" = String, Path, description = "whom: number or @handle"),
-    ),
+    delete, path = "/v1/users/{user}/following/{other}", operation_id = "unfollow_user", tag = "users",
+    params(UserPath, OtherPath, KeyHeader),
     responses(
-        (status = 204),
+        (status = 204, description = "`user` does not follow `other`"),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
         (status = 422, description = "`self_follow`", body = ErrorBody),
     )
 )]
 pub(crate) async fn unfollow(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::Unfollow { user, other }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::Unfollow { user, other }, key).await
 }
 
-/// Who follows somebody
+/// List followers
 #[utoipa::path(
-    get, path = "/v1/users/{user}/followers", tag = "people",
-    params(
-        ("user" = String, Path, description = "number or @handle"),
-        ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
-        ("after" = Option<String>, Query, description = "people behind this id"),
-        ("before" = Option<String>, Query, description = "people in front of this id"),
-    ),
-    responses((status = 200, body = PersonPage))
+    get, path = "/v1/users/{user}/followers", operation_id = "list_followers", tag = "users",
+    params(UserPath, PageQuery),
+    responses(
+        (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
+    )
 )]
 pub(crate) async fn followers(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-    asked: PeoplePage,
-) -> Result<Response, Problem> {
-    people(&edge, SetTable::Followers, user, &asked).await
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    users(&state, SetTable::Followers, user, &asked).await
 }
 
-/// Whom somebody follows
+/// List followed users
 #[utoipa::path(
-    get, path = "/v1/users/{user}/following", tag = "people",
-    params(
-        ("user" = String, Path, description = "number or @handle"),
-        ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
-        ("after" = Option<String>, Query, description = "people behind this id"),
-        ("before" = Option<String>, Query, description = "people in front of this id"),
-    ),
-    responses((status = 200, body = PersonPage))
+    get, path = "/v1/users/{user}/following", operation_id = "list_following", tag = "users",
+    params(UserPath, PageQuery),
+    responses(
+        (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
+    )
 )]
 pub(crate) async fn following(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-    asked: PeoplePage,
-) -> Result<Response, Problem> {
-    people(&edge, SetTable::Following, user, &asked).await
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    users(&state, SetTable::Following, user, &asked).await
 }
 
-/// A page of people beside `user` in `table`.
-pub(crate) async fn people(
-    edge: &Edge,
+/// A page of the users beside `user` in `table`.
+pub(crate) async fn users(
+    state: &AppState,
     table: SetTable,
     user: UserRef,
-    asked: &PeoplePage,
-) -> Result<Response, Problem> {
-    let span = asked.of_people();
-    let found = edge.read(move |node| {
+    asked: &Asked,
+) -> Result<Response, ApiError> {
+    let span = asked.of_users();
+    let found = state.read(move |node| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let facts = node.facts();
         let ids = span.map(|span| facts.people(table, user, span)).unwrap_or_default();
-        let person = |id| Some((id, Person::read(facts, id)?));
-        Ok::<_, Refusal>(ids.into_iter().filter_map(person).collect::<Vec<_>>())
+        let listed = |id| Some((id, Listed::read(facts, id)?));
+        Ok::<_, Refusal>(ids.into_iter().filter_map(listed).collect::<Vec<_>>())
     });
-    Ok(page_of_people(asked, found.await??))
+    Ok(page_of_users(asked, found.await??))
 }
 
-/// The answer with those `found` by a scan of [`Asked::of_people`], each with their id.
-pub(crate) fn page_of_people<T: Serialize>(
-    asked: &PeoplePage,
-    found: Vec<(UserId, T)>,
-) -> Response {
-    let (found, more) = asked.people_found(found);
+/// The answer with those `found` by a scan of [`Asked::of_users`], each with their id.
+pub(crate) fn page_of_users<T: Serialize>(asked: &Asked, found: Vec<(UserId, T)>) -> Response {
+    let (found, more) = asked.users_found(found);
     let id_of = |found: Option<&(UserId, T)>| found.map(|(id, _)| u64::from(id.0));
     let ends = Ends { first: id_of(found.first()), last: id_of(found.last()), more };
-    let mut out = b"{\"items\":[".to_vec();
-    for (index, (_, person)) in found.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        let Ok(()) = serde_json::to_writer(&mut out, person) else {
-            unreachable!("strings serialise into memory");
-        };
-    }
+    let out = page::opened_with(found.iter().map(|(_, user)| user));
     asked.answer(Reading::Up, ends, out)
 }

@@ -1,4 +1,4 @@
-//! Who is whose friend. Friendship is mutual.
+//! Friends. Friendship is mutual.
 
 use std::sync::Arc;
 
@@ -6,12 +6,15 @@ use axum::extract::State;
 use axum::response::Response;
 use feed::{Command, SetTable};
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
-use crate::input::{Once, OneUser, TwoUsers};
+use crate::idempotency::Once;
+use crate::input::{OneUser, TwoUsers};
+use crate::page::Asked;
+use crate::params::{KeyHeader, OtherPath, PageQuery, UserPath};
 use crate::routes::Routes;
-use crate::state::Edge;
-use crate::v1::follows::{PeoplePage, PersonPage, people};
+use crate::state::AppState;
+use crate::v1::follows::{UserPage, users};
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("PUT", "/v1/users/{user}/friends/{other}", Entry::Plain, befriend);
@@ -19,67 +22,60 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/v1/users/{user}/friends", Entry::Query, friends);
 }
 
-/// Make two people friends
+/// Befriend a user
 ///
-/// It counts for both at once. Befriending again changes nothing.
+/// Friendship is mutual: `other` is not asked. Doing it again changes nothing.
 #[utoipa::path(
-    put, path = "/v1/users/{user}/friends/{other}", tag = "people",
-    params(
-        ("user" = String, Path, description = "one of them: number or @handle"),
-        ("other" = String, Path, description = "the other: number or @handle"),
-    ),
+    put, path = "/v1/users/{user}/friends/{other}", operation_id = "befriend_user", tag = "users",
+    params(UserPath, OtherPath, KeyHeader),
     responses(
-        (status = 204),
+        (status = 204, description = "They are friends"),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`self_friend`", body = ErrorBody),
+        (status = 422, description = "`self_friend`, `too_many_friends`", body = ErrorBody),
     )
 )]
 pub(crate) async fn befriend(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::Befriend { user, other }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::Befriend { user, other }, key).await
 }
 
-/// End a friendship
+/// Unfriend a user
 ///
-/// From then on neither sees the other's stories.
+/// From then on neither sees the stories of the other. Doing it again changes nothing.
 #[utoipa::path(
-    delete, path = "/v1/users/{user}/friends/{other}", tag = "people",
-    params(
-        ("user" = String, Path, description = "one of them: number or @handle"),
-        ("other" = String, Path, description = "the other: number or @handle"),
-    ),
+    delete, path = "/v1/users/{user}/friends/{other}", operation_id = "unfriend_user", tag = "users",
+    params(UserPath, OtherPath, KeyHeader),
     responses(
-        (status = 204),
+        (status = 204, description = "They are not friends"),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
         (status = 422, description = "`self_friend`", body = ErrorBody),
     )
 )]
 pub(crate) async fn unfriend(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     TwoUsers(user, other): TwoUsers,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::Unfriend { user, other }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::Unfriend { user, other }, key).await
 }
 
-/// Somebody's friends
+/// List friends
 #[utoipa::path(
-    get, path = "/v1/users/{user}/friends", tag = "people",
-    params(
-        ("user" = String, Path, description = "number or @handle"),
-        ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
-        ("after" = Option<String>, Query, description = "people behind this id"),
-        ("before" = Option<String>, Query, description = "people in front of this id"),
-    ),
-    responses((status = 200, body = PersonPage))
+    get, path = "/v1/users/{user}/friends", operation_id = "list_friends", tag = "users",
+    params(UserPath, PageQuery),
+    responses(
+        (status = 200, description = "A page of users", body = UserPage, headers(("Link" = String, description = "The neighboring pages"))),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
+    )
 )]
 pub(crate) async fn friends(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-    asked: PeoplePage,
-) -> Result<Response, Problem> {
-    people(&edge, SetTable::Friends, user, &asked).await
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    users(&state, SetTable::Friends, user, &asked).await
 }

@@ -2,12 +2,13 @@
 
 pub(crate) mod batch;
 pub(crate) mod buckets;
+pub(crate) mod context;
 pub(crate) mod events;
 pub(crate) mod follows;
 pub(crate) mod friends;
 pub(crate) mod keys;
 pub(crate) mod posts;
-pub(crate) mod recognise;
+pub(crate) mod recognitions;
 pub(crate) mod samples;
 pub(crate) mod stories;
 pub(crate) mod timelines;
@@ -21,9 +22,10 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     follows::route(routes);
     friends::route(routes);
     posts::route(routes);
+    context::route(routes);
     timelines::route(routes);
     stories::route(routes);
-    recognise::route(routes);
+    recognitions::route(routes);
     samples::route(routes);
     buckets::route(routes);
     keys::route(routes);

@@ -1,37 +1,54 @@
-//! Publishing, reading and deleting single posts.
+//! Single posts: create, show, edit, delete.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use feed::{Command, Done, PostId, PostText, Refusal};
+use feed::{Command, PostId, PostText, Refusal};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::changes::Changed;
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
-use crate::input::{Input, Once, OnePost, OneUser};
+use crate::idempotency::Once;
+use crate::input::{Input, OnePost, OneUser, decimal, given, post_number};
 use crate::page::json;
+use crate::params::{IdPath, KeyHeader, UserPath};
 use crate::routes::Routes;
-use crate::state::Edge;
-use crate::v1::users::{created, mark_replay};
+use crate::state::AppState;
+use crate::v1::users::created;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/users/{user}/posts", Entry::Plain, publish);
+    routes.on("POST", "/v1/users/{user}/posts", Entry::Plain, create);
     routes.on("GET", "/v1/posts/{id}", Entry::Plain, show);
+    routes.on("PATCH", "/v1/posts/{id}", Entry::Plain, edit);
     routes.on("DELETE", "/v1/posts/{id}", Entry::Plain, delete);
 }
 
-/// A post to be published.
+/// A post to be created.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewPost {
     /// 1 to 500 characters after trimming.
-    #[schema(example = "hello @bob")]
+    #[schema(example = "hello")]
+    text: String,
+    /// The post replied to.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    in_reply_to_id: Option<String>,
+}
+
+/// What is to change about a post.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PostChange {
+    /// 1 to 500 characters after trimming.
+    #[schema(example = "hello @bob and @cy")]
     text: String,
 }
 
-/// Somebody named in a post.
+/// A user named in a post.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which the node renders")]
 pub(crate) struct Mentioned {
@@ -39,7 +56,7 @@ pub(crate) struct Mentioned {
     handle: String,
 }
 
-/// Who wrote a post.
+/// Who wrote a post or story.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which the node renders")]
 pub(crate) struct Author {
@@ -56,84 +73,132 @@ pub(crate) struct PostView {
     id: String,
     author: Author,
     text: String,
-    #[schema(example = "2026-11-21T09:30:00.123Z")]
+    #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     created_at: String,
-    /// Whose handle opens the text.
+    /// When the text was last changed.
+    #[schema(format = DateTime, example = "2026-11-21T09:31:00.123Z")]
+    edited_at: Option<String>,
+    /// The post replied to; null if there is none or it was deleted.
+    in_reply_to_id: Option<String>,
+    /// The author of the post replied to, or else the user whose handle begins the text.
     reply_to: Option<Mentioned>,
+    /// Who is mentioned: the author of the post replied to, then those in the text.
     mentions: Vec<Mentioned>,
 }
 
-/// Publish a post
+/// Create a post
 ///
-/// A text that opens with `@handle` is a reply: of the author's followers, those who also follow
-/// that person see it at home.
+/// With `in_reply_to_id` it is a reply to that post, and mentions its author. Without, a text that begins with
+/// `@handle` is a reply to that user. Of the author's followers, those who also follow the user replied to
+/// see a reply in their home timeline.
 #[utoipa::path(
-    post, path = "/v1/users/{user}/posts", tag = "posts", request_body = NewPost,
-    params(
-        ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("Idempotency-Key" = Option<String>, Header, description = "happens at most once a key"),
-    ),
+    post, path = "/v1/users/{user}/posts", operation_id = "create_post", tag = "posts",
+    request_body = NewPost, params(UserPath, KeyHeader),
     responses(
-        (status = 201, body = PostView, headers(("Location" = String), ("Idempotent-Replayed" = String))),
+        (status = 201, description = "The new post", body = PostView,
+         headers(("Location" = String, description = "Path of the post"))),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_text`, `idempotency_key_reused`", body = ErrorBody),
-        (status = 503, description = "`overloaded`, with Retry-After", body = ErrorBody),
+        (
+            status = 422,
+            description = "`bad_text`, `too_many_posts`, `idempotency_key_reused`; `in_reply_to_not_found` if the \
+                post replied to does not exist or was deleted",
+            body = ErrorBody
+        ),
     )
 )]
-pub(crate) async fn publish(
-    State(edge): State<Arc<Edge>>,
+pub(crate) async fn create(
+    State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
-    Input { body, idempotency, .. }: Input<NewPost>,
-) -> Result<Response, Problem> {
-    let command = Command::Post { author, text: PostText::parse(&body.text)? };
-    let (Done::Posted(post), replayed) = edge.submit(command, idempotency).await? else {
-        unreachable!("posting posts");
-    };
-    let mut body = Vec::with_capacity(512);
-    let found = edge.node.try_post(post, &mut body);
-    let body = match found {
-        true => Some(body),
-        false => edge.read_done(move |node| node.post(post, &mut body).then_some(body)).await?,
-    };
-    let Some(body) = body else {
-        // It has been deleted since; a replay says so too.
-        let gone = Problem::from(Refusal::PostNotFound).into_response();
-        return Ok(mark_replay(gone, replayed));
-    };
-    Ok(created(json(body), format!("/v1/posts/{}", post.0), replayed))
+    Input { body, key, .. }: Input<NewPost>,
+) -> Result<Response, ApiError> {
+    let parent = body.in_reply_to_id.map(|id| post_number(decimal(&id))).transpose();
+    let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;
+    let post = state.submit_post(author, PostText::parse(&body.text)?, parent, key).await?;
+    let id = post.value;
+    Ok(match rendered_done(&state, id).await? {
+        Some(body) => created(json(body), format!("/v1/posts/{}", id.0), &post),
+        None => gone(&post),
+    })
 }
 
-/// A post
+/// A post that was just created or edited, as JSON, if it was not deleted since.
+async fn rendered_done(state: &AppState, post: PostId) -> Result<Option<Vec<u8>>, ApiError> {
+    let mut body = Vec::with_capacity(512);
+    if state.node.try_post(post, &mut body) {
+        return Ok(Some(body));
+    }
+    state.read_done(move |node| node.post(post, &mut body).then_some(body)).await
+}
+
+/// The answer if the post has been deleted since; a replay says so too.
+fn gone<T>(changed: &Changed<T>) -> Response {
+    changed.mark(ApiError::from(Refusal::PostNotFound).into_response())
+}
+
+/// Show a post
 #[utoipa::path(
-    get, path = "/v1/posts/{id}", tag = "posts", params(("id" = String, Path)),
-    responses((status = 200, body = PostView), (status = 404, description = "`post_not_found`", body = ErrorBody))
+    get, path = "/v1/posts/{id}", operation_id = "get_post", tag = "posts", params(IdPath),
+    responses(
+        (status = 200, description = "The post", body = PostView),
+        (status = 404, description = "`post_not_found`", body = ErrorBody),
+    )
 )]
 pub(crate) async fn show(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
-) -> Result<Response, Problem> {
-    let post = rendered(&edge, post).await?;
+) -> Result<Response, ApiError> {
+    let post = rendered(&state, post).await?;
     post.map(json).ok_or(Refusal::PostNotFound.into())
 }
 
-/// Take a post back
+/// Edit a post
+///
+/// Changes the text, and with it whom the text mentions. What the post replies to stays.
 #[utoipa::path(
-    delete, path = "/v1/posts/{id}", tag = "posts", params(("id" = String, Path)),
-    responses((status = 204), (status = 404, description = "`post_not_found`", body = ErrorBody))
+    patch, path = "/v1/posts/{id}", operation_id = "edit_post", tag = "posts",
+    request_body = PostChange, params(IdPath, KeyHeader),
+    responses(
+        (status = 200, description = "The post as it is now", body = PostView),
+        (status = 404, description = "`post_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_text`, `idempotency_key_reused`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn edit(
+    State(state): State<Arc<AppState>>,
+    OnePost(post): OnePost,
+    Input { body, key, .. }: Input<PostChange>,
+) -> Result<Response, ApiError> {
+    let edited = state.submit_post_edit(post, PostText::parse(&body.text)?, key).await?;
+    Ok(match rendered_done(&state, post).await? {
+        Some(body) => edited.mark(json(body)),
+        None => gone(&edited),
+    })
+}
+
+/// Delete a post
+///
+/// Replies to it stay.
+#[utoipa::path(
+    delete, path = "/v1/posts/{id}", operation_id = "delete_post", tag = "posts",
+    params(IdPath, KeyHeader),
+    responses(
+        (status = 204, description = "It is deleted"),
+        (status = 404, description = "`post_not_found`", body = ErrorBody),
+    )
 )]
 pub(crate) async fn delete(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::DeletePost { post }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::DeletePost { post }, key).await
 }
 
 /// A post as JSON, from memory if it is at hand.
-async fn rendered(edge: &Edge, post: PostId) -> Result<Option<Vec<u8>>, Problem> {
+async fn rendered(state: &AppState, post: PostId) -> Result<Option<Vec<u8>>, ApiError> {
     let mut out = Vec::with_capacity(512);
-    if edge.node.try_post(post, &mut out) {
+    if state.node.try_post(post, &mut out) {
         return Ok(Some(out));
     }
-    edge.read(move |node| node.post(post, &mut out).then_some(out)).await
+    state.read(move |node| node.post(post, &mut out).then_some(out)).await
 }

@@ -1,30 +1,32 @@
-//! Samples that are taught: adding, showing and deleting them.
+//! Samples, which drawings are compared with: add, show, delete.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Command, Done, Label, Refusal, Sample, SampleId, SetName};
+use feed::{Command, Label, Refusal, Sample, SampleId, SetName};
 use knn::Bits;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
-use crate::input::{Input, Once, OneSample, given};
+use crate::idempotency::Once;
+use crate::input::{Input, OneSample, given};
 use crate::page::json;
+use crate::params::{IdPath, KeyHeader};
 use crate::routes::Routes;
-use crate::state::Edge;
-use crate::v1::recognise::{Drawing, Given};
+use crate::state::AppState;
+use crate::v1::recognitions::{Drawing, Given};
 use crate::v1::users::created;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/recognise/samples", Entry::Plain, teach);
-    routes.on("GET", "/v1/recognise/samples/{id}", Entry::Plain, show);
-    routes.on("DELETE", "/v1/recognise/samples/{id}", Entry::Plain, forget);
+    routes.on("POST", "/v1/samples", Entry::Plain, add);
+    routes.on("GET", "/v1/samples/{id}", Entry::Plain, show);
+    routes.on("DELETE", "/v1/samples/{id}", Entry::Plain, delete);
 }
 
-/// A sample to be taught.
+/// A sample to be added.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewSample {
@@ -32,7 +34,7 @@ pub(crate) struct NewSample {
     #[schema(example = "7")]
     label: String,
     #[schema(value_type = Drawing)]
-    bits: Given,
+    sample: Given,
     /// 1 to 64 of `a-z A-Z 0-9 _ -`, by default `digits`. A set begins with its first sample.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "letters")]
@@ -49,7 +51,7 @@ pub(crate) struct SampleView {
     #[schema(example = "7")]
     label: String,
     /// 256 hexadecimal digits.
-    bits: String,
+    sample: String,
 }
 
 /// A sample out of what is given, if it is one.
@@ -57,83 +59,81 @@ pub(crate) fn checked(
     set: Option<&str>,
     label: &str,
     Given(bits): Given,
-) -> Result<Sample, Problem> {
+) -> Result<Sample, ApiError> {
     let set = set.map(SetName::parse).transpose()?.unwrap_or_else(SetName::digits);
     let label = Label::parse(label)?;
-    Ok(Sample { set, label, bits: bits.map_err(Problem::bad_sample)?.to_bytes().into() })
+    Ok(Sample {
+        set,
+        label,
+        bits: bits.map_err(|why| ApiError::bad_sample(why).at("sample"))?.to_bytes().into(),
+    })
 }
 
-/// The command that teaches a sample.
-pub(crate) fn teaching(sample: Sample) -> Command {
-    let Sample { set, label, bits } = sample;
-    Command::Teach { set, label, bits: Box::new(bits) }
-}
-
-/// Teach a sample
+/// Add a sample
 ///
-/// It counts from the answer on.
+/// Drawings are compared with it from the answer on.
 #[utoipa::path(
-    post, path = "/v1/recognise/samples", tag = "recogniser", request_body = NewSample,
-    params(("Idempotency-Key" = Option<String>, Header, description = "happens at most once a key")),
+    post, path = "/v1/samples", operation_id = "create_sample", tag = "recognizer",
+    request_body = NewSample, params(KeyHeader),
     responses(
-        (status = 201, body = SampleView, headers(("Location" = String), ("Idempotent-Replayed" = String))),
+        (status = 201, description = "The new sample", body = SampleView,
+         headers(("Location" = String, description = "Path of the sample"))),
         (status = 422, description = "`bad_sample`, `bad_label`, `bad_set`, `idempotency_key_reused`", body = ErrorBody),
-        (status = 503, description = "`overloaded`, with Retry-After", body = ErrorBody),
-        (status = 507, description = "`set_full`, `too_many_labels`, `too_many_sets`", body = ErrorBody),
+        (status = 507, description = "`set_full`, `too_many_labels`, `too_many_sets`, `samples_full`", body = ErrorBody),
     )
 )]
-pub(crate) async fn teach(
-    State(edge): State<Arc<Edge>>,
-    Input { body: NewSample { label, bits, set }, idempotency, .. }: Input<NewSample>,
-) -> Result<Response, Problem> {
-    let sample = checked(set.as_deref(), &label, bits)?;
-    let submitted = edge.submit(teaching(sample.clone()), idempotency).await?;
-    let (Done::Taught { sample: id }, replayed) = submitted else {
-        unreachable!("teaching teaches");
-    };
-    let path = format!("/v1/recognise/samples/{}", id.0);
-    Ok(created(json(rendered(id, &sample)?), path, replayed))
+pub(crate) async fn add(
+    State(state): State<Arc<AppState>>,
+    Input { body: NewSample { label, sample, set }, key, .. }: Input<NewSample>,
+) -> Result<Response, ApiError> {
+    let sample = checked(set.as_deref(), &label, sample)?;
+    let added = state.submit_sample(sample.clone(), key).await?;
+    let path = format!("/v1/samples/{}", added.value.0);
+    Ok(created(json(rendered(added.value, &sample)?), path, &added))
 }
 
-/// A sample, taught or built in
+/// Show a sample
+///
+/// One that was added, or a built-in one.
 #[utoipa::path(
-    get, path = "/v1/recognise/samples/{id}", tag = "recogniser", params(("id" = String, Path)),
+    get, path = "/v1/samples/{id}", operation_id = "get_sample", tag = "recognizer", params(IdPath),
     responses(
-        (status = 200, body = SampleView),
+        (status = 200, description = "The sample", body = SampleView),
         (status = 404, description = "`sample_not_found`", body = ErrorBody),
     )
 )]
 pub(crate) async fn show(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneSample(id): OneSample,
-) -> Result<Response, Problem> {
-    let sample = edge.read(move |node| node.sample(id)).await?;
+) -> Result<Response, ApiError> {
+    let sample = state.read(move |node| node.sample(id)).await?;
     Ok(json(rendered(id, &sample.ok_or(Refusal::SampleNotFound)?)?))
 }
 
-/// Take a sample back
+/// Delete a sample
 #[utoipa::path(
-    delete, path = "/v1/recognise/samples/{id}", tag = "recogniser", params(("id" = String, Path)),
+    delete, path = "/v1/samples/{id}", operation_id = "delete_sample", tag = "recognizer",
+    params(IdPath, KeyHeader),
     responses(
-        (status = 204),
+        (status = 204, description = "It is deleted"),
         (status = 404, description = "`sample_not_found`", body = ErrorBody),
         (status = 409, description = "`sample_built_in`", body = ErrorBody),
     )
 )]
-pub(crate) async fn forget(
-    State(edge): State<Arc<Edge>>,
+pub(crate) async fn delete(
+    State(state): State<Arc<AppState>>,
     OneSample(sample): OneSample,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::ForgetSample { sample }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::ForgetSample { sample }, key).await
 }
 
-fn rendered(id: SampleId, sample: &Sample) -> Result<Vec<u8>, Problem> {
+fn rendered(id: SampleId, sample: &Sample) -> Result<Vec<u8>, ApiError> {
     let view = SampleView {
         id: id.0.to_string(),
         set: sample.set.as_str().to_owned(),
         label: sample.label.as_str().to_owned(),
-        bits: format!("{:x}", Bits::from_bytes(&sample.bits.into())),
+        sample: format!("{:x}", Bits::from_bytes(&sample.bits.into())),
     };
-    serde_json::to_vec(&view).map_err(|error| Problem::internal(&error))
+    serde_json::to_vec(&view).map_err(|error| ApiError::internal(&error))
 }

@@ -1,51 +1,53 @@
-//! Telling, reading and deleting stories, and who has seen them.
+//! Stories: create, read, delete, and who has seen them.
 //!
-//! The application sees every live story. With `as` it asks in somebody's name and is shown what
-//! that person may see: their own stories and those of their friends.
+//! The application sees every live story. In the name of a user, who is first in the path, it sees what that
+//! user may see: their own stories and those of their friends.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use feed::{Command, Done, Lifetime, PostText, Refusal, Span, StoryId, UserId, UserRef, limits};
+use feed::{Command, Lifetime, PostText, Refusal, Span, StoryId, UserId, UserRef};
 use node::Node;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
-use crate::input::{Input, Once, OneStory, OneUser, given};
-use crate::page::{As, Asked, AskedAs, json};
+use crate::idempotency::Once;
+use crate::input::{Input, OneStory, OneUser, TwoUsers, UserAndStory, given};
+use crate::page::{Asked, json};
+use crate::params::{IdPath, KeyHeader, OtherPath, PageQuery, UserPath};
 use crate::routes::Routes;
-use crate::state::Edge;
-use crate::v1::follows::{Person, page_of_people};
+use crate::state::AppState;
+use crate::time::rfc3339;
+use crate::v1::follows::{Listed, page_of_users};
 use crate::v1::posts::Author;
 use crate::v1::timelines::{read_home, read_page};
-use crate::v1::users::{created, mark_replay, rfc3339};
-
-/// Stories on a page of a stories home unless the caller says.
-const HOME_DEFAULT: usize = 10;
+use crate::v1::users::created;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/users/{user}/stories", Entry::Plain, tell);
+    routes.on("POST", "/v1/users/{user}/stories", Entry::Plain, create);
     routes.on("GET", "/v1/users/{user}/stories", Entry::Query, stories);
-    routes.on("GET", "/v1/users/{user}/stories/home", Entry::Query, home);
-    routes.on("GET", "/v1/stories/{id}", Entry::Query, show);
+    routes.on("GET", "/v1/users/{user}/stories/{id}/views", Entry::Query, views);
+    routes.on("GET", "/v1/users/{user}/friends/{other}/stories", Entry::Query, of_friend);
+    routes.on("GET", "/v1/users/{user}/timeline/stories", Entry::Query, home);
+    routes.on("GET", "/v1/users/{user}/timeline/stories/{id}", Entry::Plain, show_to);
+    routes.on("PUT", "/v1/users/{user}/viewed_stories/{id}", Entry::Plain, view);
+    routes.on("GET", "/v1/stories/{id}", Entry::Plain, show);
     routes.on("DELETE", "/v1/stories/{id}", Entry::Plain, delete);
-    routes.on("POST", "/v1/stories/{id}/views", Entry::Query, view);
-    routes.on("GET", "/v1/stories/{id}/views", Entry::Query, views);
 }
 
-/// A story to be told.
+/// A story to be created.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewStory {
     /// 1 to 500 characters after trimming.
     #[schema(example = "back in five minutes")]
     text: String,
-    /// Seconds until it vanishes: 1 to 604800 (7 days), by default what the server is set to.
+    /// Seconds until it expires: 1 to 604800 (7 days), by default what the server is set to.
     #[serde(default, deserialize_with = "given")]
-    #[schema(nullable = false, example = 86_400)]
+    #[schema(nullable = false, minimum = 1, maximum = 604_800, example = 86_400)]
     ttl_s: Option<u64>,
 }
 
@@ -57,12 +59,12 @@ pub(crate) struct StoryView {
     id: String,
     author: Author,
     text: String,
-    #[schema(example = "2026-11-21T09:30:00.123Z")]
+    #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     created_at: String,
     /// From this instant on nobody sees it.
-    #[schema(example = "2026-11-22T09:30:00.123Z")]
+    #[schema(format = DateTime, example = "2026-11-22T09:30:00.123Z")]
     expires_at: String,
-    /// Whether the reader has seen it; only if it is read in somebody's name.
+    /// Whether the user has seen it; absent if it is not read in the name of one.
     #[schema(nullable = false)]
     seen: Option<bool>,
 }
@@ -78,13 +80,13 @@ pub(crate) struct StoryPage {
     prev: Option<String>,
 }
 
-/// Somebody who has seen a story.
+/// A user who has seen a story.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Viewer {
     #[serde(flatten)]
-    person: Person,
+    user: Listed,
     /// When they first did.
-    #[schema(example = "2026-11-21T09:30:00.123Z")]
+    #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     seen_at: String,
 }
 
@@ -95,202 +97,212 @@ pub(crate) struct ViewerPage {
     items: Vec<Viewer>,
     /// Path of the next page.
     next: Option<String>,
-    /// Path of the page before.
+    /// Path of the previous page.
     prev: Option<String>,
 }
 
-/// Tell a story
+/// Create a story
 ///
-/// Friends see it until it expires or is deleted.
+/// The user's friends see it until it expires or is deleted.
 #[utoipa::path(
-    post, path = "/v1/users/{user}/stories", tag = "stories", request_body = NewStory,
-    params(
-        ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("Idempotency-Key" = Option<String>, Header, description = "happens at most once a key"),
-    ),
+    post, path = "/v1/users/{user}/stories", operation_id = "create_story", tag = "stories",
+    request_body = NewStory, params(UserPath, KeyHeader),
     responses(
-        (status = 201, body = StoryView, headers(("Location" = String), ("Idempotent-Replayed" = String))),
+        (status = 201, description = "The new story", body = StoryView,
+         headers(("Location" = String, description = "Path of the story"))),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_text`, `bad_lifetime`, `idempotency_key_reused`", body = ErrorBody),
-        (status = 503, description = "`overloaded`, with Retry-After", body = ErrorBody),
+        (status = 422, description = "`bad_text`, `bad_ttl`, `idempotency_key_reused`", body = ErrorBody),
     )
 )]
-pub(crate) async fn tell(
-    State(edge): State<Arc<Edge>>,
+pub(crate) async fn create(
+    State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
-    Input { body, idempotency, .. }: Input<NewStory>,
-) -> Result<Response, Problem> {
+    Input { body, key, .. }: Input<NewStory>,
+) -> Result<Response, ApiError> {
     let text = PostText::parse(&body.text)?;
-    let life = body.ttl_s.map(Lifetime::from_secs).transpose()?.unwrap_or(edge.story_life);
-    let command = Command::TellStory { author, text, life };
-    let (Done::StoryTold { story, .. }, replayed) = edge.submit(command, idempotency).await? else {
-        unreachable!("telling tells");
-    };
-    match edge.read_done(move |node| render(node, story, None)).await? {
-        Ok(body) => Ok(created(json(body), format!("/v1/stories/{}", story.0), replayed)),
+    let life = body.ttl_s.map(Lifetime::from_secs).transpose()?.unwrap_or(state.story_life);
+    let story = state.submit_story(author, text, life, key).await?;
+    let id = story.value;
+    match state.read_done(move |node| render(node, id, None)).await? {
+        Ok(body) => Ok(created(json(body), format!("/v1/stories/{}", id.0), &story)),
         // It has been deleted or has expired since; a replay says so too.
-        Err(refusal) => Ok(mark_replay(Problem::from(refusal).into_response(), replayed)),
+        Err(refusal) => Ok(story.mark(ApiError::from(refusal).into_response())),
     }
 }
 
-/// A live story
+/// Show a live story
 #[utoipa::path(
-    get, path = "/v1/stories/{id}", tag = "stories",
-    params(
-        ("id" = String, Path),
-        ("as" = Option<String>, Query, description = "who reads it: number or @handle"),
-    ),
+    get, path = "/v1/stories/{id}", operation_id = "get_story", tag = "stories", params(IdPath),
     responses(
-        (status = 200, body = StoryView),
-        (status = 404, description = "`story_not_found`, `user_not_found`", body = ErrorBody),
+        (status = 200, description = "The story", body = StoryView),
+        (status = 404, description = "`story_not_found`", body = ErrorBody),
     )
 )]
 pub(crate) async fn show(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneStory(story): OneStory,
-    As(reader): As,
-) -> Result<Response, Problem> {
-    Ok(json(rendered(&edge, story, reader).await??))
+) -> Result<Response, ApiError> {
+    Ok(json(state.read(move |node| render(node, story, None)).await??))
 }
 
-/// Take a live story back
+/// Show a live story to a user
+///
+/// 404 for anybody but its author and their friends.
 #[utoipa::path(
-    delete, path = "/v1/stories/{id}", tag = "stories", params(("id" = String, Path)),
-    responses((status = 204), (status = 404, description = "`story_not_found`", body = ErrorBody))
+    get, path = "/v1/users/{user}/timeline/stories/{id}", operation_id = "get_visible_story", tag = "stories",
+    params(UserPath, IdPath),
+    responses(
+        (status = 200, description = "The story, with `seen`", body = StoryView),
+        (status = 404, description = "`story_not_found`, `user_not_found`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn show_to(
+    State(state): State<Arc<AppState>>,
+    UserAndStory(user, story): UserAndStory,
+) -> Result<Response, ApiError> {
+    Ok(json(state.read(move |node| render(node, story, Some(&user))).await??))
+}
+
+/// Delete a live story
+#[utoipa::path(
+    delete, path = "/v1/stories/{id}", operation_id = "delete_story", tag = "stories",
+    params(IdPath, KeyHeader),
+    responses(
+        (status = 204, description = "It is deleted"),
+        (status = 404, description = "`story_not_found`", body = ErrorBody),
+    )
 )]
 pub(crate) async fn delete(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneStory(story): OneStory,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    edge.carry_out(Command::DeleteStory { story }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::DeleteStory { story }, key).await
 }
 
-/// A person's live stories
+/// List the live stories of a user
 ///
-/// Read in the name of a stranger the page is empty.
+/// All of them, without `seen`.
 #[utoipa::path(
-    get, path = "/v1/users/{user}/stories", tag = "stories",
-    params(
-        ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("as" = Option<String>, Query, description = "who reads them: number or @handle"),
-        ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
-        ("before" = Option<String>, Query, description = "the newest stories older than this one"),
-        ("after" = Option<String>, Query, description = "the oldest stories newer than this one"),
-    ),
+    get, path = "/v1/users/{user}/stories", operation_id = "list_stories", tag = "stories",
+    params(UserPath, PageQuery),
     responses(
-        (status = 200, body = StoryPage, headers(("Link" = String))),
+        (status = 200, description = "A page of stories", body = StoryPage, headers(("Link" = String, description = "The neighboring pages"))),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
     )
 )]
 pub(crate) async fn stories(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(author): OneUser,
-    AskedAs(asked): AskedAs<{ limits::PAGE_MAX }>,
-) -> Result<Response, Problem> {
-    let (page, reader) = (asked.of(StoryId), asked.reader.clone());
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    stories_by(&state, author, None, &asked).await
+}
+
+/// List the live stories of a friend
+///
+/// Those of `other` that `user` may see: none if they are not friends.
+#[utoipa::path(
+    get, path = "/v1/users/{user}/friends/{other}/stories", operation_id = "list_stories_of_friend", tag = "stories",
+    params(UserPath, OtherPath, PageQuery),
+    responses(
+        (status = 200, description = "A page of stories, with `seen`", body = StoryPage, headers(("Link" = String, description = "The neighboring pages"))),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn of_friend(
+    State(state): State<Arc<AppState>>,
+    TwoUsers(user, other): TwoUsers,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    stories_by(&state, other, Some(user), &asked).await
+}
+
+async fn stories_by(
+    state: &AppState,
+    author: UserRef,
+    reader: Option<UserRef>,
+    asked: &Asked,
+) -> Result<Response, ApiError> {
+    let page = asked.of(StoryId);
     let read = move |node: &Node, out: &mut Vec<u8>| {
         let (author, reader) = (node.resolve(&author)?, resolve_reader(node, reader.as_ref())?);
         Some(node.stories_by(author, reader, &page, out))
     };
-    read_page(&edge, &asked, read).await
+    read_page(state, asked, read).await
 }
 
-/// A person's stories home
+/// Read the home timeline of stories
 ///
-/// The newest live stories of all their friends.
+/// The newest live stories of all friends of the user.
 #[utoipa::path(
-    get, path = "/v1/users/{user}/stories/home", tag = "stories",
-    params(
-        ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("limit" = Option<u32>, Query, description = "1 to 100, by default 10"),
-        ("before" = Option<String>, Query, description = "the newest stories older than this one"),
-        ("after" = Option<String>, Query, description = "the oldest stories newer than this one"),
-    ),
+    get, path = "/v1/users/{user}/timeline/stories", operation_id = "list_home_stories", tag = "stories",
+    params(UserPath, PageQuery),
     responses(
-        (status = 200, body = StoryPage, headers(("Link" = String))),
+        (status = 200, description = "A page of stories, with `seen`", body = StoryPage, headers(("Link" = String, description = "The neighboring pages"))),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
     )
 )]
 pub(crate) async fn home(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-    asked: Asked<{ limits::PAGE_MAX }, HOME_DEFAULT>,
-) -> Result<Response, Problem> {
+    asked: Asked,
+) -> Result<Response, ApiError> {
     let page = asked.of(StoryId);
-    read_home(&edge, user, &asked, page, Node::try_stories_home, Node::stories_home).await
+    read_home(&state, user, &asked, page, Node::try_stories_home, Node::stories_home).await
 }
 
-/// Look at a live story
+/// View a live story
 ///
-/// The first look of a friend counts; an author's own does not.
+/// The first view of a friend counts; the author's own does not. Doing it again changes nothing.
 #[utoipa::path(
-    post, path = "/v1/stories/{id}/views", tag = "stories",
-    params(
-        ("id" = String, Path),
-        ("as" = String, Query, description = "who looks: number or @handle"),
-    ),
+    put, path = "/v1/users/{user}/viewed_stories/{id}", operation_id = "view_story", tag = "stories",
+    params(UserPath, IdPath, KeyHeader),
     responses(
-        (status = 204),
-        (status = 400, description = "`bad_request` without `as`", body = ErrorBody),
+        (status = 204, description = "The user has seen it"),
         (status = 404, description = "`story_not_found`, `user_not_found`", body = ErrorBody),
     )
 )]
 pub(crate) async fn view(
-    State(edge): State<Arc<Edge>>,
-    OneStory(story): OneStory,
-    As(viewer): As,
+    State(state): State<Arc<AppState>>,
+    UserAndStory(viewer, story): UserAndStory,
     Once(key): Once,
-) -> Result<Response, Problem> {
-    let viewer = As::required(viewer)?;
-    edge.carry_out(Command::ViewStory { story, viewer }, key).await
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::ViewStory { story, viewer }, key).await
 }
 
-/// Who has seen a live story
+/// List the users who have seen a live story
 ///
-/// For its author only.
+/// For its author only: 404 for anybody else.
 #[utoipa::path(
-    get, path = "/v1/stories/{id}/views", tag = "stories",
-    params(
-        ("id" = String, Path),
-        ("as" = String, Query, description = "the author: number or @handle"),
-        ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
-        ("after" = Option<String>, Query, description = "people behind this id"),
-        ("before" = Option<String>, Query, description = "people in front of this id"),
-    ),
+    get, path = "/v1/users/{user}/stories/{id}/views", operation_id = "list_story_views", tag = "stories",
+    params(UserPath, IdPath, PageQuery),
     responses(
-        (status = 200, body = ViewerPage, headers(("Link" = String))),
-        (status = 400, description = "`bad_request` without `as`", body = ErrorBody),
+        (status = 200, description = "A page of users", body = ViewerPage, headers(("Link" = String, description = "The neighboring pages"))),
         (status = 404, description = "`story_not_found`, `user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
     )
 )]
 pub(crate) async fn views(
-    State(edge): State<Arc<Edge>>,
-    OneStory(story): OneStory,
-    AskedAs(asked): AskedAs<{ limits::PAGE_MAX }>,
-) -> Result<Response, Problem> {
-    let author = As::required(asked.reader.clone())?;
+    State(state): State<Arc<AppState>>,
+    UserAndStory(author, story): UserAndStory,
+    asked: Asked,
+) -> Result<Response, ApiError> {
     // Where nobody can be, whether there is such a story is still the question.
-    let span = asked.of_people().unwrap_or(Span { limit: 0, ..Span::ALL });
-    let found = edge.read(move |node| {
+    let span = asked.of_users().unwrap_or(Span { limit: 0, ..Span::ALL });
+    let found = state.read(move |node| {
         let author = node.resolve(&author).ok_or(Refusal::UserNotFound)?;
         let seen = node.story_views(story, author, span).ok_or(Refusal::StoryNotFound)?;
         let facts = node.facts();
         let viewer = |(id, seen_ms)| {
-            Some((id, Viewer { person: Person::read(facts, id)?, seen_at: rfc3339(seen_ms) }))
+            Some((id, Viewer { user: Listed::read(facts, id)?, seen_at: rfc3339(seen_ms) }))
         };
         Ok::<_, Refusal>(seen.into_iter().filter_map(viewer).collect::<Vec<_>>())
     });
-    Ok(page_of_people(&asked, found.await??))
-}
-
-/// A live story as JSON for `reader`.
-async fn rendered(
-    edge: &Edge,
-    story: StoryId,
-    reader: Option<UserRef>,
-) -> Result<Result<Vec<u8>, Refusal>, Problem> {
-    edge.read(move |node| render(node, story, reader.as_ref())).await
+    Ok(page_of_users(&asked, found.await??))
 }
 
 fn render(node: &Node, story: StoryId, reader: Option<&UserRef>) -> Result<Vec<u8>, Refusal> {
@@ -299,8 +311,7 @@ fn render(node: &Node, story: StoryId, reader: Option<&UserRef>) -> Result<Vec<u
     node.story(story, reader, &mut out).then_some(out).ok_or(Refusal::StoryNotFound)
 }
 
-/// Who is meant by `as`: the application itself if it is not given. `None` if there is no such
-/// person.
+/// The reader, or the application itself if there is none. `None` if there is no such user.
 fn resolve_reader(node: &Node, reader: Option<&UserRef>) -> Option<Option<UserId>> {
     match reader {
         None => Some(None),

@@ -1,19 +1,20 @@
-//! Pages of posts: home, a person's own, mentions.
+//! Pages of posts: home, those of a user, mentions.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Page, PostId, Refusal, UserId, UserRef, limits};
+use feed::{Page, PostId, Refusal, UserId, UserRef};
 use node::{Node, PageEnds};
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::OneUser;
-use crate::page::{Asked, Reading};
+use crate::page::{Asked, Reading, opened};
+use crate::params::{PageQuery, UserPath};
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
 use crate::v1::posts::PostView;
 
 /// How many bytes a post takes in an answer, roughly: sizes the buffer of a page.
@@ -36,102 +37,90 @@ pub(crate) struct PostPage {
     prev: Option<String>,
 }
 
-/// A person's home timeline
+/// Read the home timeline
 ///
-/// The newest posts by the people they follow now and by themselves.
+/// The newest posts of those whom the user follows now, and their own.
 #[utoipa::path(
-    get, path = "/v1/users/{user}/timeline", tag = "timelines",
-    params(
-        ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
-        ("before" = Option<String>, Query, description = "the newest posts older than this one"),
-        ("after" = Option<String>, Query, description = "the oldest posts newer than this one"),
-    ),
+    get, path = "/v1/users/{user}/timeline", operation_id = "list_home_posts", tag = "timelines",
+    params(UserPath, PageQuery),
     responses(
-        (status = 200, body = PostPage, headers(("Link" = String))),
+        (status = 200, description = "A page of posts", body = PostPage, headers(("Link" = String, description = "The neighboring pages"))),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
     )
 )]
 pub(crate) async fn home(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-    asked: Asked<{ limits::PAGE_MAX }>,
-) -> Result<Response, Problem> {
-    read_home(&edge, user, &asked, asked.of(PostId), Node::try_home, Node::home).await
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    read_home(&state, user, &asked, asked.of(PostId), Node::try_home, Node::home).await
 }
 
-/// A person's posts
+/// List the posts of a user
 #[utoipa::path(
-    get, path = "/v1/users/{user}/posts", tag = "timelines",
-    params(
-        ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
-        ("before" = Option<String>, Query, description = "the newest posts older than this one"),
-        ("after" = Option<String>, Query, description = "the oldest posts newer than this one"),
-    ),
+    get, path = "/v1/users/{user}/posts", operation_id = "list_posts", tag = "timelines",
+    params(UserPath, PageQuery),
     responses(
-        (status = 200, body = PostPage, headers(("Link" = String))),
+        (status = 200, description = "A page of posts", body = PostPage, headers(("Link" = String, description = "The neighboring pages"))),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
     )
 )]
 pub(crate) async fn posts(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-    asked: Asked<{ limits::PAGE_MAX }>,
-) -> Result<Response, Problem> {
-    from_facts(&edge, user, &asked, Node::posts_by).await
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    from_facts(&state, user, &asked, Node::posts_by).await
 }
 
-/// Posts that mention a person
+/// List posts that mention a user
 #[utoipa::path(
-    get, path = "/v1/users/{user}/mentions", tag = "timelines",
-    params(
-        ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("limit" = Option<u32>, Query, description = "1 to 50, by default 20"),
-        ("before" = Option<String>, Query, description = "the newest posts older than this one"),
-        ("after" = Option<String>, Query, description = "the oldest posts newer than this one"),
-    ),
+    get, path = "/v1/users/{user}/mentions", operation_id = "list_mentions", tag = "timelines",
+    params(UserPath, PageQuery),
     responses(
-        (status = 200, body = PostPage, headers(("Link" = String))),
+        (status = 200, description = "A page of posts", body = PostPage, headers(("Link" = String, description = "The neighboring pages"))),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`", body = ErrorBody),
     )
 )]
 pub(crate) async fn mentions(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-    asked: Asked<{ limits::MENTIONS_PAGE_MAX }>,
-) -> Result<Response, Problem> {
-    from_facts(&edge, user, &asked, Node::mentions).await
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    from_facts(&state, user, &asked, Node::mentions).await
 }
 
-async fn from_facts<const MAX: usize>(
-    edge: &Edge,
+async fn from_facts(
+    state: &AppState,
     user: UserRef,
-    asked: &Asked<MAX>,
+    asked: &Asked,
     read: fn(&Node, UserId, &Page, &mut Vec<u8>) -> PageEnds,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let page = asked.of(PostId);
-    read_page(edge, asked, move |node, out| Some(read(node, node.resolve(&user)?, &page, out)))
+    read_page(state, asked, move |node, out| Some(read(node, node.resolve(&user)?, &page, out)))
         .await
 }
 
-/// Answers a page of a person's home by `try_read` if all of it is in memory, which is the rule for
-/// people who are active, else by `read`.
-pub(crate) async fn read_home<I, const MAX: usize, const DEFAULT: usize>(
-    edge: &Edge,
+/// Answers a page of a user's home by `try_read` if all of it is in memory, which is the rule for
+/// users who are active, else by `read`.
+pub(crate) async fn read_home<I>(
+    state: &AppState,
     user: UserRef,
-    asked: &Asked<MAX, DEFAULT>,
+    asked: &Asked,
     page: Page<I>,
     try_read: impl FnOnce(&Node, UserId, &Page<I>, &mut Vec<u8>) -> Option<PageEnds<I>>,
     read: fn(&Node, UserId, &Page<I>, &mut Vec<u8>) -> PageEnds<I>,
-) -> Result<Response, Problem>
+) -> Result<Response, ApiError>
 where
     I: Into<u64> + Send + 'static,
 {
-    let mut out = opened(asked.limit);
-    let at_hand = match edge.node.try_resolve(&user) {
+    let mut out = opened(POST_BYTES * asked.limit);
+    let at_hand = match state.node.try_resolve(&user) {
         Some(None) => return Err(Refusal::UserNotFound.into()),
-        Some(Some(user)) => try_read(&edge.node, user, &page, &mut out),
+        Some(Some(user)) => try_read(&state.node, user, &page, &mut out),
         None => None,
     };
     match at_hand {
@@ -140,30 +129,23 @@ where
             let read = move |node: &Node, out: &mut Vec<u8>| {
                 Some(read(node, node.resolve(&user)?, &page, out))
             };
-            read_page(edge, asked, read).await
+            read_page(state, asked, read).await
         }
     }
 }
 
-/// Answers the page that `read` appends where blocking is allowed; `None` if somebody who is named
+/// Answers the page that `read` appends where blocking is allowed; `None` if a user who is named
 /// does not exist.
-pub(crate) async fn read_page<I, const MAX: usize, const DEFAULT: usize>(
-    edge: &Edge,
-    asked: &Asked<MAX, DEFAULT>,
+pub(crate) async fn read_page<I>(
+    state: &AppState,
+    asked: &Asked,
     read: impl FnOnce(&Node, &mut Vec<u8>) -> Option<PageEnds<I>> + Send + 'static,
-) -> Result<Response, Problem>
+) -> Result<Response, ApiError>
 where
     I: Into<u64> + Send + 'static,
 {
-    let mut out = opened(asked.limit);
-    let found = edge.read(move |node| Some((read(node, &mut out)?, out)));
+    let mut out = opened(POST_BYTES * asked.limit);
+    let found = state.read(move |node| Some((read(node, &mut out)?, out)));
     let (ends, out) = found.await?.ok_or(Refusal::UserNotFound)?;
     Ok(asked.answer(Reading::Down, ends.into(), out))
-}
-
-/// A buffer that holds the beginning of a page.
-pub(crate) fn opened(posts: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(POST_BYTES * (posts + 1));
-    out.extend_from_slice(b"{\"items\":[");
-    out
 }

@@ -1,25 +1,27 @@
-//! People: registering, profiles, lists.
+//! Users: registration, profiles, lists.
 
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, State};
 use axum::http::header::LOCATION;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header::HeaderName};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use feed::{Bio, Command, Counts, Done, Facts, Handle, Name, Rows, User, UserId, limits};
+use feed::{Bio, Counts, Facts, Handle, Name, Order, Rows, Span, User, UserId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::{ErrorBody, Problem};
+use crate::changes::Changed;
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::input::{Input, OneUser, given};
-use crate::page::{Asked, Ends, Place, Reading, json};
+use crate::page::{self, Asked, json};
+use crate::params::{KeyHeader, PageQuery, UserPath};
+use crate::query::Query;
 use crate::routes::Routes;
-use crate::state::Edge;
-
-/// Set on answers that repeat the outcome of an earlier request with the same key.
-pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+use crate::state::AppState;
+use crate::time::rfc3339;
+use crate::v1::follows::page_of_users;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("POST", "/v1/users", Entry::Plain, register);
@@ -28,7 +30,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("PATCH", "/v1/users/{user}", Entry::Plain, edit);
 }
 
-/// A person to be registered.
+/// A user to be registered.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewUser {
@@ -43,7 +45,7 @@ pub(crate) struct NewUser {
     bio: String,
 }
 
-/// What is to change about a person.
+/// A change of a profile: what is absent stays as it is.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProfileChange {
@@ -57,7 +59,7 @@ pub(crate) struct ProfileChange {
     bio: Option<String>,
 }
 
-/// A person's profile.
+/// A user's profile.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Profile {
     #[schema(example = "0")]
@@ -66,13 +68,12 @@ pub(crate) struct Profile {
     handle: String,
     name: String,
     bio: String,
-    #[schema(example = "2026-11-21T09:30:00.123Z")]
+    #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     created_at: String,
-    /// Posts that stand.
-    posts: u32,
-    followers: u32,
-    following: u32,
-    friends: u32,
+    post_count: u32,
+    follower_count: u32,
+    following_count: u32,
+    friend_count: u32,
 }
 
 /// A page of profiles.
@@ -82,7 +83,7 @@ pub(crate) struct ProfilePage {
     items: Vec<Profile>,
     /// Path of the next page.
     next: Option<String>,
-    /// Always null here.
+    /// Path of the previous page.
     prev: Option<String>,
 }
 
@@ -94,10 +95,10 @@ impl Profile {
             name: user.name.as_str().to_owned(),
             bio: user.bio.as_str().to_owned(),
             created_at: rfc3339(user.registered.unix_ms()),
-            posts: counts.posts,
-            followers: counts.followers,
-            following: counts.following,
-            friends: counts.friends,
+            post_count: counts.posts,
+            follower_count: counts.followers,
+            following_count: counts.following,
+            friend_count: counts.friends,
         }
     }
 
@@ -114,179 +115,147 @@ impl Profile {
     }
 }
 
-/// A time as answers tell it.
-pub(crate) fn rfc3339(unix_ms: u64) -> String {
-    let time = i64::try_from(unix_ms).ok();
-    let time = time.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
-    let Some(time) = time else { unreachable!("41 bits of milliseconds are a time") };
-    format!("{time:.3}")
-}
-
-/// Register a person
+/// Register a user
 #[utoipa::path(
-    post, path = "/v1/users", tag = "people", request_body = NewUser,
-    params(("Idempotency-Key" = Option<String>, Header, description = "happens at most once a key")),
+    post, path = "/v1/users", operation_id = "create_user", tag = "users", request_body = NewUser,
+    params(KeyHeader),
     responses(
-        (status = 201, body = Profile, headers(("Location" = String))),
+        (status = 201, description = "The new user", body = Profile,
+         headers(("Location" = String, description = "Path of the user"))),
         (status = 409, description = "`handle_taken`", body = ErrorBody),
-        (status = 422, description = "`bad_handle`, `bad_name`, `bad_bio`", body = ErrorBody),
+        (status = 422, description = "`bad_handle`, `bad_name`, `bad_bio`, `idempotency_key_reused`", body = ErrorBody),
     )
 )]
 pub(crate) async fn register(
-    State(edge): State<Arc<Edge>>,
-    Input { body, idempotency, .. }: Input<NewUser>,
-) -> Result<Response, Problem> {
-    let command = Command::Register {
-        handle: Handle::parse(&body.handle)?,
-        name: Name::parse(&body.name)?,
-        bio: Bio::parse(&body.bio)?,
-    };
-    let (Done::Registered(id), replayed) = edge.submit(command, idempotency).await? else {
-        unreachable!("registering registers");
-    };
-    Ok(created(profile_of(&edge, id).await?, format!("/v1/users/{}", id.0), replayed))
+    State(state): State<Arc<AppState>>,
+    Input { body, key, .. }: Input<NewUser>,
+) -> Result<Response, ApiError> {
+    let (handle, name) = (Handle::parse(&body.handle)?, Name::parse(&body.name)?);
+    let user = state.submit_registration(handle, name, Bio::parse(&body.bio)?, key).await?;
+    let response = profile_of(&state, user.value).await?;
+    Ok(created(response, format!("/v1/users/{}", user.value.0), &user))
 }
 
 /// Makes of an answer that of something new at `path`.
-pub(crate) fn created(mut response: Response, path: String, replayed: bool) -> Response {
+pub(crate) fn created<T>(mut response: Response, path: String, changed: &Changed<T>) -> Response {
     *response.status_mut() = StatusCode::CREATED;
     if let Ok(location) = HeaderValue::try_from(path) {
         response.headers_mut().insert(LOCATION, location);
     }
-    mark_replay(response, replayed)
+    changed.mark(response)
 }
 
-/// Marks an answer that repeats an earlier outcome.
-pub(crate) fn mark_replay(mut response: Response, replayed: bool) -> Response {
-    if replayed {
-        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
-    }
-    response
-}
-
-/// A person's profile with counts
+/// Show a user
 #[utoipa::path(
-    get, path = "/v1/users/{user}", tag = "people",
-    params(("user" = String, Path, description = "number or @handle", example = "@ada")),
-    responses((status = 200, body = Profile), (status = 404, description = "`user_not_found`", body = ErrorBody))
+    get, path = "/v1/users/{user}", operation_id = "get_user", tag = "users", params(UserPath),
+    responses(
+        (status = 200, description = "The user", body = Profile),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_handle`", body = ErrorBody),
+    )
 )]
 pub(crate) async fn profile(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-) -> Result<Response, Problem> {
-    let read = edge.read(move |node| Profile::read(node.facts(), node.resolve(&user)?)).await?;
+) -> Result<Response, ApiError> {
+    let read = state.read(move |node| Profile::read(node.facts(), node.resolve(&user)?)).await?;
     read.map(|profile| json(profile.to_json())).ok_or(feed::Refusal::UserNotFound.into())
 }
 
 /// The profile of whoever was just registered or changed.
-async fn profile_of(edge: &Edge, id: UserId) -> Result<Response, Problem> {
-    let read = edge.read_done(move |node| Profile::read(node.facts(), id)).await?;
+async fn profile_of(state: &AppState, id: UserId) -> Result<Response, ApiError> {
+    let read = state.read_done(move |node| Profile::read(node.facts(), id)).await?;
     read.map(|profile| json(profile.to_json())).ok_or(feed::Refusal::UserNotFound.into())
 }
 
-/// Change a person's name or bio
+/// Edit a profile
 #[utoipa::path(
-    patch, path = "/v1/users/{user}", tag = "people", request_body = ProfileChange,
-    params(
-        ("user" = String, Path, description = "number or @handle", example = "@ada"),
-        ("Idempotency-Key" = Option<String>, Header, description = "happens at most once a key"),
-    ),
+    patch, path = "/v1/users/{user}", operation_id = "update_user", tag = "users",
+    request_body = ProfileChange, params(UserPath, KeyHeader),
     responses(
-        (status = 200, body = Profile),
+        (status = 200, description = "The user as it is now", body = Profile),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
-        (status = 422, description = "`bad_name`, `bad_bio`", body = ErrorBody),
+        (status = 422, description = "`bad_name`, `bad_bio`, `idempotency_key_reused`", body = ErrorBody),
     )
 )]
 pub(crate) async fn edit(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
-    Input { body, idempotency, .. }: Input<ProfileChange>,
-) -> Result<Response, Problem> {
-    let command = Command::EditProfile {
-        user,
-        name: body.name.as_deref().map(Name::parse).transpose()?,
-        bio: body.bio.as_deref().map(Bio::parse).transpose()?,
-    };
-    let (Done::Edited(id), replayed) = edge.submit(command, idempotency).await? else {
-        unreachable!("editing edits");
-    };
-    Ok(mark_replay(profile_of(&edge, id).await?, replayed))
+    Input { body, key, .. }: Input<ProfileChange>,
+) -> Result<Response, ApiError> {
+    let name = body.name.as_deref().map(Name::parse).transpose()?;
+    let bio = body.bio.as_deref().map(Bio::parse).transpose()?;
+    let user = state.submit_edit(user, name, bio, key).await?;
+    Ok(user.mark(profile_of(&state, user.value).await?))
 }
 
-/// What a list of people is asked for.
+/// What a list of users is asked for.
 pub(crate) enum Listing {
     /// Whoever has this handle.
     Handle(Handle),
-    /// Everybody, in order of registration.
-    Page(Asked<{ limits::PAGE_MAX }>),
+    /// All, in order of registration.
+    Page(Asked),
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Listing {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let query = parts.uri.query().unwrap_or("").as_bytes();
-        let mut pairs = form_urlencoded::parse(query);
-        match (pairs.next(), pairs.next()) {
-            (Some((name, handle)), None) if name == "handle" => {
-                Ok(Self::Handle(Handle::parse(&handle)?))
-            }
-            _ => {
-                let asked = Asked::from_request_parts(parts, state).await?;
-                if matches!(asked.place, Place::Before(_)) {
-                    return Err(Problem::bad_cursor("this list is read onwards only: give after"));
-                }
-                Ok(Self::Page(asked))
-            }
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        if let Ok(mut query) = Query::parse(&parts.uri, &["handle"])
+            && let Some(handle) = query.text("handle")?
+        {
+            return Ok(Self::Handle(Handle::parse(&handle)?));
         }
+        Ok(Self::Page(Asked::from_request_parts(parts, state).await?))
     }
 }
 
-/// People in order of registration, or the one with a handle
+/// List users
+///
+/// In order of registration, or the one with a handle.
 #[utoipa::path(
-    get, path = "/v1/users", tag = "people",
+    get, path = "/v1/users", operation_id = "list_users", tag = "users",
     params(
-        ("handle" = Option<String>, Query, description = "only whoever has this handle"),
-        ("limit" = Option<u32>, Query, description = "1 to 100, by default 20"),
-        ("after" = Option<String>, Query, description = "people behind this id"),
+        ("handle" = Option<String>, Query, description = "Only the user with this handle. Not with other parameters."),
+        PageQuery,
     ),
-    responses((status = 200, body = ProfilePage))
+    responses(
+        (status = 200, description = "A page of users", body = ProfilePage, headers(("Link" = String, description = "The neighboring pages"))),
+        (status = 422, description = "`bad_handle`, `bad_limit`", body = ErrorBody),
+    )
 )]
 pub(crate) async fn list(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     listing: Listing,
-) -> Result<Response, Problem> {
-    let mut asked = match listing {
+) -> Result<Response, ApiError> {
+    let asked = match listing {
         Listing::Handle(handle) => {
-            let read = edge.read(move |node| {
+            let read = state.read(move |node| {
                 let facts = node.facts();
                 facts.by_handle(&handle).and_then(|id| Profile::read(facts, id))
             });
-            return Ok(json(list_of_one(read.await?.as_ref())));
+            let found = read.await?;
+            return Ok(page::answer(page::opened_with(found.iter()), None, None));
         }
         Listing::Page(asked) => asked,
     };
-    let Some(span) = asked.of_people() else { unreachable!("nobody asked for people before 0") };
-    let found = edge.read(move |node| {
+    let span = asked.of_users();
+    let found = state.read(move |node| {
         let facts = node.facts();
-        let ids = span.low..u64::from(facts.totals().users);
-        let ids = ids.take(span.limit).filter_map(|id| u32::try_from(id).ok()).map(UserId);
-        ids.filter_map(|id| Some((id, Profile::read(facts, id)?))).collect::<Vec<_>>()
+        let ids = span.map(|span| ids(&span, facts.totals().users)).unwrap_or_default();
+        let profile = |id| Some((id, Profile::read(facts, id)?));
+        ids.into_iter().filter_map(profile).collect::<Vec<_>>()
     });
-    let (found, more) = asked.people_found(found.await?);
-    let id_of = |found: Option<&(UserId, Profile)>| found.map(|(id, _)| u64::from(id.0));
-    let ends = Ends { first: None, last: id_of(found.last()), more };
-    let items: Vec<Vec<u8>> = found.iter().map(|(_, profile)| profile.to_json()).collect();
-    let mut out = b"{\"items\":[".to_vec();
-    out.extend_from_slice(&items.join(&b','));
-    // Read onwards only, as the whole list is: nothing in front is ever linked.
-    asked.place = Place::Start;
-    Ok(asked.answer(Reading::Up, ends, out))
+    Ok(page_of_users(&asked, found.await?))
 }
 
-fn list_of_one(profile: Option<&Profile>) -> Vec<u8> {
-    let mut out = b"{\"items\":[".to_vec();
-    out.extend(profile.map(Profile::to_json).unwrap_or_default());
-    out.extend_from_slice(b"],\"next\":null,\"prev\":null}");
-    out
+/// The ids of a span among `users` users.
+fn ids(span: &Span, users: u32) -> Vec<UserId> {
+    let id = |id: u64| u32::try_from(id).ok().map(UserId);
+    let Some(last) = u64::from(users).checked_sub(1) else { return Vec::new() };
+    let ids = span.low..=span.high.min(last);
+    match span.order {
+        Order::Ascending => ids.take(span.limit).filter_map(id).collect(),
+        Order::Descending => ids.rev().take(span.limit).filter_map(id).collect(),
+    }
 }

@@ -2,8 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 
-use edge::Access;
-use sha2::{Digest as _, Sha256};
+use edge::{Access, KeyHash, KeySet, Scope, Scopes};
 
 use crate::client::{KEY, TestServer};
 
@@ -60,6 +59,82 @@ fn only_the_whole_key_as_a_bearer_opens() {
     ] {
         with(&value).assert_error(401, "unauthorized", &value);
     }
+}
+
+/// Keys named after their scopes.
+fn scoped_keys() -> Vec<KeyHash> {
+    let key = |scope: Scope| {
+        let scopes = [scope].into_iter().collect();
+        KeyHash::new(scope.name().as_bytes(), scopes)
+    };
+    Scope::ALL.map(key).to_vec()
+}
+
+#[test]
+fn a_key_does_what_its_scopes_allow_and_nothing_else() {
+    let server = TestServer::start(Access::with_keys(scoped_keys()), |_, _| ());
+    for (method, path, needed) in [
+        ("GET", "/v1/users", "read"),
+        ("GET", "/v1/users/0/events", "read"),
+        ("GET", "/metrics", "read"),
+        ("POST", "/v1/recognise", "read"),
+        ("POST", "/v1/users", "write"),
+        ("PATCH", "/v1/users/0", "write"),
+        ("PUT", "/v1/users/0/following/1", "write"),
+        ("DELETE", "/v1/posts/1", "write"),
+        ("POST", "/v1/batch", "write"),
+        ("PUT", "/v1/buckets/b", "write"),
+        ("DELETE", "/v1/buckets/b/keys/k", "write"),
+        ("DELETE", "/v1/buckets/b", "admin"),
+    ] {
+        for scope in Scope::ALL.map(Scope::name) {
+            let key = format!("Bearer {scope}");
+            let answer = server.send(method, path, &[("Authorization", &key)], b"");
+            let about = format!("{method} {path} with {scope}");
+            if scope == needed {
+                // What it does with such a request is another question.
+                assert!(![401, 403].contains(&answer.status), "{about}: {answer:?}");
+            } else {
+                answer.assert_error(403, "missing_scope", &about);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_revoked_key_is_refused_at_once_and_its_streams_end() {
+    let keys = KeySet::new(vec![KeyHash::new(KEY.as_bytes(), Scopes::ALL)]);
+    let server = TestServer::start(Access::Keys(std::sync::Arc::clone(&keys)), |_, _| ());
+    let key = format!("Bearer {KEY}");
+    let get = |path: &str| server.send("GET", path, &[("Authorization", &key)], b"");
+    let headers = [("Authorization", key.as_str()), ("Content-Type", "application/json")];
+    let made = server.send("POST", "/v1/users", &headers, br#"{"handle":"ada"}"#);
+    assert_eq!(made.status, 201);
+    let mut stream = server.connect();
+    let request = format!(
+        "GET /v1/users/0/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: {key}\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut begun = Vec::new();
+    while !begun.windows(10).any(|part| part == b": connected".get(..10).unwrap()) {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        begun.push(byte[0]);
+    }
+    // Another key is valid now.
+    keys.replace(&[KeyHash::new(b"another", Scopes::ALL)]);
+    get("/v1/users").assert_error(401, "unauthorized", "revoked");
+    let headers = [("Authorization", "Bearer another"), ("Content-Type", "application/json")];
+    let posted = server.send("POST", "/v1/users/0/posts", &headers, br#"{"text":"secret"}"#);
+    assert_eq!(posted.status, 201);
+    let mut rest = Vec::new();
+    // Until the end of the chunks; the connection itself may live on.
+    while !rest.ends_with(b"0\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        rest.push(byte[0]);
+    }
+    assert!(!String::from_utf8_lossy(&rest).contains("secret"));
 }
 
 #[test]
@@ -131,7 +206,7 @@ fn is_closed(stream: &mut std::net::TcpStream) -> bool {
 
 #[test]
 fn clients_without_the_key_keep_nobody_out() {
-    let access = Access::Key { sha256: Sha256::digest(KEY).into() };
+    let access = Access::with_keys(vec![KeyHash::new(KEY.as_bytes(), Scopes::ALL)]);
     let server = TestServer::start(access, |_, options| options.connections_max = 4);
     let request =
         format!("GET /v1/users HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n\r\n");

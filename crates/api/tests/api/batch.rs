@@ -124,17 +124,22 @@ fn keys_of_lines_make_them_happen_once_and_a_key_for_the_whole_batch_is_refused(
     let line = |op: &str| {
         format!("{{\"op\":\"{op}\",\"user\":\"@ada\",\"text\":\"x\",\"idempotency_key\":\"k\"}}\n")
     };
-    for op in ["post", "tell_story"] {
+    for op in ["post", "post_story"] {
         let results = server.batch(&line(op).repeat(3)).lines();
         assert!(results.len() == 3 && results.iter().all(|result| *result == results[0]), "{op}");
     }
     assert_eq!(server.totals().1, 1);
     assert_eq!(server.texts("/v1/users/@ada/stories"), ["x"]);
-    let other = line("tell_story").replace("\"x\"", "\"y\"");
+    let other = line("post_story").replace("\"x\"", "\"y\"");
     assert_eq!(server.batch(&other).lines()[0]["error"], "idempotency_key_reused");
     let headers = [("Content-Type", "application/x-ndjson"), ("Idempotency-Key", "k")];
     let answer = server.send("POST", "/v1/batch", &headers, line("post").as_bytes());
-    answer.assert_error(400, "bad_idempotency_key", "whole batch");
+    answer.assert_error(422, "idempotency_key_not_supported", "whole batch");
+    // The same change as by a request of its own, whoever is named how.
+    let headers = [("Idempotency-Key", "k")];
+    let again = server.with_json("POST", "/v1/users/0/posts", &headers, &json!({"text": "x"}));
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(server.totals().1, 1);
 }
 
 #[test]
@@ -145,4 +150,25 @@ fn a_batch_larger_than_the_queue_waits_for_room() {
     let results = server.batch(&lines).lines();
     assert_eq!(results.len(), 5_000);
     assert!(results.iter().all(|result| result["ok"] == true));
+}
+
+#[test]
+fn a_key_may_be_in_a_line_about_somebody_whom_the_batch_registers() {
+    let server = TestServer::open();
+    let lines = [
+        r#"{"op":"register","handle":"ada","idempotency_key":"k"}"#,
+        r#"{"op":"post","user":"@ada","text":"x","idempotency_key":"k"}"#,
+        r#"{"op":"post","user":"@nobody","text":"x","idempotency_key":"k"}"#,
+        "nonsense",
+        r#"{"op":"post","user":0,"text":"x","idempotency_key":"k"}"#,
+        r#"{"op":"post","user":"0","text":"y","idempotency_key":"k"}"#,
+    ]
+    .join("\n");
+    let first = server.batch(&lines).lines();
+    let again = server.batch(&lines).lines();
+    assert_eq!(first, again);
+    let errors: Vec<_> = first.iter().map(|line| line["error"].as_str().unwrap_or("-")).collect();
+    assert_eq!(errors, ["-", "-", "user_not_found", "bad_json", "-", "idempotency_key_reused"]);
+    assert_eq!(first[1]["id"], first[4]["id"], "by handle and by number");
+    assert_eq!(server.totals(), (1, 1, 0));
 }

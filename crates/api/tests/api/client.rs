@@ -5,10 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use api::ApiOptions;
-use edge::Access;
+use edge::{Access, KeyHash, Scopes};
 use node::{Durability, Node, NodeOptions};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
@@ -41,7 +40,7 @@ impl TestServer {
 
     /// A server that needs [`KEY`].
     pub(crate) fn with_key() -> Self {
-        Self::start(Access::Key { sha256: Sha256::digest(KEY).into() }, |_, _| ())
+        Self::start(Access::with_keys(vec![KeyHash::new(KEY.as_bytes(), Scopes::ALL)]), |_, _| ())
     }
 
     pub(crate) fn start(
@@ -150,7 +149,7 @@ impl TestServer {
         assert_eq!(self.send("PUT", &path, &[], b"").status, 204);
     }
 
-    /// Tells a story; gives its id.
+    /// Creates a story; gives its id.
     pub(crate) fn tell(&self, user: &str, text: &str, ttl_s: u64) -> String {
         let path = format!("/v1/users/@{user}/stories");
         let answer = self.post(&path, &serde_json::json!({"text": text, "ttl_s": ttl_s}));
@@ -242,8 +241,8 @@ impl Events {
         }
     }
 
-    /// The next event as its kind and the text that it tells, or else the id; `None` when the stream
-    /// has ended.
+    /// The next event as its kind and the text that it tells, or else the id, if it has one; `None` when
+    /// the stream has ended.
     pub(crate) fn next(&mut self) -> Option<(String, String)> {
         let block = self.block();
         let [event, data] = block.as_slice() else {
@@ -252,8 +251,8 @@ impl Events {
         };
         let data: Value = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
         let kind = event.strip_prefix("event: ").unwrap();
-        let told = data.get("text").unwrap_or(&data["id"]);
-        Some((kind.to_owned(), told.as_str().unwrap().to_owned()))
+        let told = data.get("text").or(data.get("id")).map(|told| told.as_str().unwrap());
+        Some((kind.to_owned(), told.unwrap_or_default().to_owned()))
     }
 }
 
@@ -286,14 +285,19 @@ impl Answer {
         lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 
-    /// Asserts an error with this status and code, told as JSON.
+    /// Asserts an error with this status and code, as JSON.
     pub(crate) fn assert_error(&self, status: u16, code: &str, what: &str) {
         assert_eq!(self.status, status, "{what}: {self:?}");
         assert_eq!(self.header("content-type"), Some("application/json"), "{what}");
         let body = self.json();
         assert_eq!(body["error"], code, "{what}: {body}");
         assert!(body["message"].as_str().is_some_and(|message| message.len() > 5), "{what}");
-        assert_eq!(body.as_object().unwrap().len(), 2, "{what}: {body}");
+        let id = body["request_id"].as_str();
+        assert!(id.is_some_and(|id| id.len() == 16), "{what}: {body}");
+        assert_eq!(id, self.header("x-request-id"), "{what}");
+        assert!(matches!(body.get("field"), None | Some(Value::String(_))), "{what}: {body}");
+        let known = 3 + usize::from(body.get("field").is_some());
+        assert_eq!(body.as_object().unwrap().len(), known, "{what}: {body}");
     }
 }
 

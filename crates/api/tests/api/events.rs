@@ -1,5 +1,7 @@
 //! `/v1/users/{user}/events`
 
+use serde_json::json;
+
 use crate::client::{Events, TestServer};
 
 fn prepared() -> TestServer {
@@ -10,8 +12,15 @@ fn prepared() -> TestServer {
 }
 
 fn expect(events: &mut Events, expected: &[(&str, &str)]) {
-    for (kind, text) in expected {
-        assert_eq!(events.next(), Some(((*kind).to_owned(), (*text).to_owned())));
+    for expected in expected {
+        let next = loop {
+            // More often than needed is allowed.
+            match events.next() {
+                Some((kind, _)) if kind == "resync" && expected.0 != "resync" => {}
+                next => break next,
+            }
+        };
+        assert_eq!(next, Some((expected.0.to_owned(), expected.1.to_owned())));
     }
 }
 
@@ -32,8 +41,11 @@ fn news_come_as_they_happen_and_only_those() {
     server.publish("ada", "mine");
     expect(&mut events, &[("post", "mine")]);
     server.follow("ada", "cyd");
+    expect(&mut events, &[("resync", ""), ("follow", "2")]);
     server.publish("cyd", "followed now");
     expect(&mut events, &[("post", "followed now")]);
+    server.send("DELETE", "/v1/users/@ada/following/@cyd", &[], b"");
+    expect(&mut events, &[("resync", ""), ("unfollow", "2")]);
 }
 
 #[test]
@@ -56,10 +68,13 @@ fn resuming_behind_any_event_misses_nothing_and_doubles_nothing() {
     server.send("DELETE", &format!("/v1/posts/{gone}"), &[], b"");
     for (told, id) in ids.iter().enumerate() {
         let mut resumed = server.events(PATH, Some(id));
+        // What was deleted meanwhile is nowhere to be heard of.
+        expect(&mut resumed, &[("resync", "")]);
         expect(&mut resumed, &all[told..]);
         expect(&mut resumed, &[("post", "4")]);
         let by_query = format!("{PATH}?last_event_id={id}");
         let mut resumed = server.events(&by_query, None);
+        expect(&mut resumed, &[("resync", "")]);
         expect(&mut resumed, &all[told..]);
     }
 }
@@ -78,6 +93,7 @@ fn a_long_gap_is_made_up_page_by_page_in_order() {
     }
     server.batch(&lines);
     let mut events = server.events(PATH, Some(&start));
+    expect(&mut events, &[("resync", "")]);
     for (kind, text) in expected {
         assert_eq!(events.next(), Some((kind.to_owned(), text)));
     }
@@ -109,6 +125,70 @@ fn a_stream_under_load_tells_every_post_once_and_in_order() {
 }
 
 #[test]
+fn deletions_and_edits_reach_those_who_have_the_post_and_nobody_else() {
+    let server = prepared();
+    let old = server.publish("bob", "old");
+    let reply = server.publish("bob", "@cyd a reply");
+    let mention = server.publish("cyd", "for @ada");
+    let strange = server.publish("cyd", "a stranger's");
+    let mut events = server.events(PATH, None);
+    let edit = |id: &str, text: &str| {
+        let answer =
+            server.with_json("PATCH", &format!("/v1/posts/{id}"), &[], &json!({"text": text}));
+        assert_eq!(answer.status, 200);
+    };
+    let delete = |id: &str| {
+        assert_eq!(server.send("DELETE", &format!("/v1/posts/{id}"), &[], b"").status, 204);
+    };
+    edit(&strange, "not at home");
+    // A reply to somebody whom ada does not follow.
+    edit(&reply, "@cyd not at home either");
+    edit(&old, "another text");
+    expect(&mut events, &[("edit", "another text")]);
+    edit(&mention, "not for her any more");
+    expect(&mut events, &[("edit", "not for her any more")]);
+    edit(&mention, "for @ada again");
+    expect(&mut events, &[("edit", "for @ada again")]);
+    delete(&strange);
+    delete(&reply);
+    delete(&mention);
+    expect(&mut events, &[("delete", &mention)]);
+    delete(&old);
+    expect(&mut events, &[("delete", &old)]);
+    let own = server.publish("ada", "mine");
+    expect(&mut events, &[("post", "mine")]);
+    delete(&own);
+    expect(&mut events, &[("delete", &own)]);
+    server.publish("bob", "last");
+    expect(&mut events, &[("post", "last")]);
+}
+
+#[test]
+fn who_is_told_of_too_many_deletions_at_once_is_told_to_read_again() {
+    let server = prepared();
+    let posts: Vec<String> = (0..100).map(|n| server.publish("bob", &n.to_string())).collect();
+    let mut events = server.events(PATH, None);
+    let lines = posts.iter().map(|id| format!("{{\"op\":\"delete_post\",\"id\":\"{id}\"}}\n"));
+    server.batch(&lines.collect::<String>());
+    server.publish("bob", "the end");
+    let mut told = Vec::new();
+    loop {
+        match events.next().unwrap() {
+            (kind, _) if kind == "post" => break,
+            event => told.push(event),
+        }
+    }
+    // Whatever was read in one go: all of them, or the last ones after the order to read again.
+    let deleted: Vec<&String> =
+        told.iter().filter(|(kind, _)| kind == "delete").map(|(_, id)| id).collect();
+    let resynced = told.iter().rposition(|(kind, _)| kind == "resync").map_or(0, |at| at + 1);
+    let after: Vec<&String> = told[resynced..].iter().map(|(_, id)| id).collect();
+    assert!(resynced > 0 || deleted == posts.iter().collect::<Vec<_>>(), "{told:?}");
+    assert_eq!(after, posts[posts.len() - after.len()..].iter().collect::<Vec<_>>());
+    assert_eq!(server.texts("/v1/users/@ada/timeline"), ["the end"]);
+}
+
+#[test]
 fn stories_of_friends_come_and_go() {
     let server = prepared();
     server.befriend("ada", "bob");
@@ -129,9 +209,10 @@ fn stories_of_friends_come_and_go() {
     let later = server.tell("cyd", "a friend's", 600);
     expect(&mut events, &[("story", "a friend's")]);
     let mut resumed = server.events(PATH, Some(&start));
+    expect(&mut resumed, &[("resync", "")]);
     expect(&mut resumed, &[("story", "a stranger's"), ("post", "posted"), ("story", "a friend's")]);
     let mut resumed = server.events(PATH, Some(&behind_both));
-    expect(&mut resumed, &[("story", "a friend's")]);
+    expect(&mut resumed, &[("resync", ""), ("story", "a friend's")]);
 
     server.send("DELETE", "/v1/users/@ada/friends/@cyd", &[], b"");
     let ends = [events.next().unwrap(), events.next().unwrap()];
@@ -152,7 +233,7 @@ fn a_story_is_told_to_be_gone_when_it_expires_and_not_before() {
     let expires: jiff::Timestamp = expires.as_str().unwrap().parse().unwrap();
     expect(&mut events, &[("story", "a second"), ("story_expired", &story)]);
     assert!(jiff::Timestamp::now() >= expires);
-    assert_eq!(server.texts("/v1/users/@ada/stories/home"), [""; 0]);
+    assert_eq!(server.texts("/v1/users/@ada/timeline/stories"), [""; 0]);
 }
 
 #[test]

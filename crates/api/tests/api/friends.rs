@@ -9,7 +9,7 @@ fn friends(server: &TestServer, user: &str) -> Vec<String> {
     let page = server.get(&format!("/v1/users/@{user}/friends")).json();
     let items = page["items"].as_array().unwrap();
     let profile = server.get(&format!("/v1/users/@{user}")).json();
-    assert_eq!(profile["friends"], items.len(), "{user}");
+    assert_eq!(profile["friend_count"], items.len(), "{user}");
     items.iter().map(|person| person["id"].as_str().unwrap().to_owned()).collect()
 }
 

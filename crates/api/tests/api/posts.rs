@@ -17,6 +17,7 @@ fn a_post_is_answered_whole_and_stands_until_it_is_deleted() {
         post,
         json!({"id": id, "author": {"id": "0", "handle": "ada", "name": ""},
             "text": "@bob hi, @nobody \u{1F600}", "created_at": post["created_at"],
+            "edited_at": null, "in_reply_to_id": null,
             "reply_to": {"id": "1", "handle": "bob"}, "mentions": [{"id": "1", "handle": "bob"}]})
     );
     let path = format!("/v1/posts/{id}");
@@ -83,4 +84,69 @@ fn malformed_keys_are_refused() {
     let answer = server.with_json("POST", "/v1/users/0/posts", &headers, &json!({"text": "x"}));
     answer.assert_error(400, "bad_idempotency_key", "two keys");
     assert_eq!(server.totals().1, 0);
+}
+
+#[test]
+fn a_reply_names_its_post_and_mentions_its_author_as_long_as_the_post_exists() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob"]);
+    let question = server.publish("bob", "a question");
+    let reply = |parent: &str, text: &str| {
+        let body = json!({"text": text, "in_reply_to_id": parent});
+        server.post("/v1/users/@ada/posts", &body)
+    };
+    let created = reply(&question, "yes");
+    assert_eq!(created.status, 201);
+    let answer = created.json();
+    let bob = json!({"id": "1", "handle": "bob"});
+    assert_eq!(answer["in_reply_to_id"], question.as_str());
+    assert_eq!((&answer["reply_to"], &answer["mentions"]), (&bob, &json!([bob])));
+    assert_eq!(server.texts("/v1/users/@bob/mentions"), ["yes"]);
+
+    let path = format!("/v1/posts/{}", answer["id"].as_str().unwrap());
+    server.send("DELETE", &format!("/v1/posts/{question}"), &[], b"");
+    let left = server.get(&path).json();
+    assert!(left["in_reply_to_id"].is_null(), "{left}");
+    assert_eq!(left["reply_to"], bob, "whom it was for is still known");
+    for parent in [question.as_str(), "0", "9223372036854775807"] {
+        reply(parent, "too late").assert_error(422, "in_reply_to_not_found", parent);
+    }
+    for parent in ["", "x", "-1", "01", "9223372036854775808"] {
+        reply(parent, "to nothing").assert_error(400, "bad_request", parent);
+    }
+    for parent in [json!(null), json!(7), json!(["7"])] {
+        let body = json!({"text": "x", "in_reply_to_id": parent});
+        server.post("/v1/users/@ada/posts", &body).assert_error(400, "bad_json", "no string");
+    }
+    assert_eq!(server.totals().1, 1);
+}
+
+#[test]
+fn an_edit_shows_everywhere_and_a_repeated_key_edits_once() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob", "cyd"]);
+    server.follow("bob", "ada");
+    let id = server.publish("ada", "hello @bob");
+    assert_eq!(server.texts("/v1/users/@bob/timeline"), ["hello @bob"]);
+    let path = format!("/v1/posts/{id}");
+    let edit = |key: &str, text: &str| {
+        server.with_json("PATCH", &path, &[("Idempotency-Key", key)], &json!({"text": text}))
+    };
+    let first = edit("k", " hello @cyd ");
+    assert_eq!(first.status, 200);
+    let post = first.json();
+    assert_eq!((&post["text"], &post["id"]), (&json!("hello @cyd"), &json!(id)));
+    assert!(post["edited_at"].as_str() >= post["created_at"].as_str(), "{post}");
+    assert_eq!(server.get(&path).json(), post);
+    assert_eq!(server.texts("/v1/users/@bob/timeline"), ["hello @cyd"]);
+    assert_eq!(server.texts("/v1/users/@bob/mentions"), [""; 0]);
+    assert_eq!(server.texts("/v1/users/@cyd/mentions"), ["hello @cyd"]);
+    let again = edit("k", " hello @cyd ");
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.body, first.body);
+    edit("k", "another").assert_error(422, "idempotency_key_reused", "other content");
+    edit("l", " ").assert_error(422, "bad_text", "empty");
+    server.send("DELETE", &path, &[], b"");
+    edit("m", "too late").assert_error(404, "post_not_found", "deleted");
+    edit("k", " hello @cyd ").assert_error(404, "post_not_found", "a replay after it is deleted");
 }

@@ -1,4 +1,4 @@
-//! `/v1/users/{user}/stories` and `/v1/stories/{id}`
+//! Stories: `/v1/users/{user}/stories`, `/v1/stories/{id}` and what users see of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -71,7 +71,7 @@ fn a_story_lives_as_long_as_asked_for_or_as_the_server_is_set_to() {
         server.story_life = feed::Lifetime::from_secs(300).unwrap();
     });
     assert_eq!(life(&set, json!({"text": "x"})), 300_000);
-    let told = set.batch("{\"op\":\"tell_story\",\"user\":0,\"text\":\"y\"}\n").lines();
+    let told = set.batch("{\"op\":\"post_story\",\"user\":0,\"text\":\"y\"}\n").lines();
     let path = format!("/v1/stories/{}", told[0]["id"].as_str().unwrap());
     let story = set.get(&path).json();
     let of = |time: &str| story[time].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
@@ -88,17 +88,21 @@ fn stories_are_for_their_author_friends_and_the_application() {
     server.follow("cyd", "ada");
     let story = format!("/v1/stories/{}", server.tell("ada", "x", 60));
     server.send("DELETE", "/v1/users/@ada/friends/@dan", &[], b"");
-    // Who asks, whether it is shown, and what `seen` says.
-    for (who, reader, shown, seen) in [
-        ("the application", "", true, Value::Null),
-        ("the author", "?as=@ada", true, json!(true)),
-        ("the author by number", "?as=0", true, json!(true)),
-        ("a friend", "?as=%40BOB", true, json!(false)),
-        ("a stranger who follows", "?as=@cyd", false, Value::Null),
-        ("a friend of before", "?as=3", false, Value::Null),
+    // The page and the story, whether it is shown, and what `seen` says.
+    let id = story.strip_prefix("/v1/stories/").unwrap();
+    let in_the_name_of = |user: &str| {
+        let page = format!("/v1/users/{user}/friends/@ada/stories");
+        (page, format!("/v1/users/{user}/timeline/stories/{id}"))
+    };
+    for (who, (page, path), shown, seen) in [
+        ("the application", ("/v1/users/0/stories".into(), story.clone()), true, Value::Null),
+        ("the author", in_the_name_of("@ada"), true, json!(true)),
+        ("the author by number", in_the_name_of("0"), true, json!(true)),
+        ("a friend", in_the_name_of("%40BOB"), true, json!(false)),
+        ("a stranger who follows", in_the_name_of("@cyd"), false, Value::Null),
+        ("a friend of before", in_the_name_of("3"), false, Value::Null),
     ] {
-        let page = server.get(&format!("/v1/users/0/stories{reader}")).json();
-        let answer = server.get(&format!("{story}{reader}"));
+        let (page, answer) = (server.get(&page).json(), server.get(&path));
         if shown {
             assert_eq!((answer.status, &answer.json()["seen"]), (200, &seen), "{who}");
             assert_eq!(page["items"], json!([answer.json()]), "{who}");
@@ -108,19 +112,20 @@ fn stories_are_for_their_author_friends_and_the_application() {
         }
     }
     for (user, expect) in [("ada", vec![]), ("bob", vec!["x"]), ("cyd", vec![]), ("dan", vec![])] {
-        let home = format!("/v1/users/@{user}/stories/home");
+        let home = format!("/v1/users/@{user}/timeline/stories");
         assert_eq!(server.texts(&home), expect, "{user}");
     }
     assert_eq!(server.send("DELETE", &story, &[], b"").status, 204);
-    for path in [story.as_str(), &format!("{story}?as=@ada"), &format!("{story}?as=@bob")] {
+    for path in [story.clone(), in_the_name_of("@ada").1, in_the_name_of("@bob").1] {
+        let path = path.as_str();
         server.get(path).assert_error(404, "story_not_found", path);
     }
-    assert_eq!(server.texts("/v1/users/@bob/stories/home"), [""; 0]);
+    assert_eq!(server.texts("/v1/users/@bob/timeline/stories"), [""; 0]);
     server.send("DELETE", &story, &[], b"").assert_error(404, "story_not_found", "again");
 }
 
 #[test]
-fn a_repeated_key_tells_once_and_answers_the_same() {
+fn a_repeated_key_creates_one_story_and_answers_the_same() {
     let (server, now) = at_start();
     server.register(&["ada"]);
     let send = |text: &str| {
@@ -152,12 +157,13 @@ fn pages_lead_on_and_back_while_stories_around_them_expire() {
     }
     let numbers =
         |ns: &mut dyn Iterator<Item = u32>| -> Vec<String> { ns.map(|n| n.to_string()).collect() };
-    let home = "/v1/users/@ada/stories/home";
-    let first = server.get(home);
+    let home = "/v1/users/@ada/timeline/stories";
+    let first = server.get(&format!("{home}?limit=10"));
     let link = format!("<{}>; rel=\"next\"", first.json()["next"].as_str().unwrap());
     assert_eq!(first.header("link"), Some(link.as_str()));
     let first = first.json();
-    assert_eq!(texts(&first), numbers(&mut (14..24).rev()), "10 unless told otherwise");
+    assert_eq!(texts(&first), numbers(&mut (14..24).rev()));
+    assert_eq!(server.texts(home).len(), 20, "unless asked otherwise");
     assert_eq!(server.texts(&format!("{home}?limit=100")).len(), 24);
     // The story that the cursor names is among those that expire.
     let cut = server.get(&format!("{home}?limit=2")).json()["next"].as_str().unwrap().to_owned();
@@ -179,7 +185,7 @@ fn pages_lead_on_and_back_while_stories_around_them_expire() {
 }
 
 #[test]
-fn links_keep_in_whose_name_a_page_was_asked_for() {
+fn pages_of_a_friend_lead_on_and_back() {
     let (server, _) = at_start();
     server.register(&["ada", "bob", "cyd"]);
     server.befriend("ada", "bob");
@@ -187,14 +193,14 @@ fn links_keep_in_whose_name_a_page_was_asked_for() {
         server.tell("ada", &n.to_string(), 60);
     }
     for reader in ["@bob", "1"] {
-        let mut page = server.get(&format!("/v1/users/@ada/stories?as={reader}&limit=2")).json();
+        let mut page =
+            server.get(&format!("/v1/users/{reader}/friends/@ada/stories?limit=2")).json();
         let (mut read, mut back) = (vec![], vec![]);
         let mut follow = |relation: &str, read: &mut Vec<String>| {
             loop {
                 assert_eq!(page["items"][0]["seen"], false, "read as {reader}: {page}");
                 read.extend(texts(&page).iter().map(|text| (*text).to_owned()));
                 let Some(path) = page[relation].as_str() else { break };
-                assert!(path.contains(&format!("&as={reader}&")), "{path}");
                 page = server.get(path).json();
             }
         };
@@ -203,7 +209,7 @@ fn links_keep_in_whose_name_a_page_was_asked_for() {
         assert_eq!(read, ["4", "3", "2", "1", "0"]);
         assert_eq!(back, ["0", "2", "1", "4", "3"]);
     }
-    let as_stranger = server.get("/v1/users/@ada/stories?as=@cyd&limit=2").json();
+    let as_stranger = server.get("/v1/users/@cyd/friends/@ada/stories?limit=2").json();
     assert_eq!((texts(&as_stranger), &as_stranger["next"]), (vec![], &Value::Null));
 }
 
@@ -213,13 +219,15 @@ fn views_count_once_a_friend_and_are_for_the_author_alone() {
     server.register(&["ada", "bob", "cyd", "dan"]);
     server.befriend("ada", "bob");
     server.befriend("ada", "cyd");
-    let story = format!("/v1/stories/{}", server.tell("ada", "x", 60));
-    let views = format!("{story}/views");
+    let id = server.tell("ada", "x", 60);
+    let views = |user: &str| format!("/v1/users/{user}/stories/{id}/views");
+    let view =
+        |user: &str| server.send("PUT", &format!("/v1/users/{user}/viewed_stories/{id}"), &[], b"");
     for (viewer, at_s, status) in
         [("@cyd", 5, 204), ("1", 7, 204), ("@cyd", 9, 204), ("@ada", 9, 204), ("@dan", 9, 404)]
     {
         now.store(START_MS + at_s * 1_000, Ordering::SeqCst);
-        let answer = server.send("POST", &format!("{views}?as={viewer}"), &[], b"");
+        let answer = view(viewer);
         assert_eq!(answer.status, status, "{viewer}: {answer:?}");
     }
     let person = |id: &str, handle: &str, second: u32| {
@@ -227,26 +235,26 @@ fn views_count_once_a_friend_and_are_for_the_author_alone() {
         json!({"id": id, "handle": handle, "name": "", "seen_at": time})
     };
     let (bob, cyd) = (person("1", "bob", 7), person("2", "cyd", 5));
-    let all = server.get(&format!("{views}?as=@ada")).json();
+    let all = server.get(&views("@ada")).json();
     assert_eq!(all, json!({"items": [bob, cyd], "next": null, "prev": null}));
-    let page = server.get(&format!("{views}?limit=1&as=@ada")).json();
+    let page = server.get(&(views("@ada") + "?limit=1")).json();
     assert_eq!(page["items"], json!([bob]));
     let page = server.get(page["next"].as_str().unwrap()).json();
     assert_eq!(page["items"], json!([cyd]));
     let page = server.get(page["prev"].as_str().unwrap()).json();
     assert_eq!(page["items"], json!([bob]));
     for reader in ["@bob", "@dan"] {
-        let answer = server.get(&format!("{views}?as={reader}"));
+        let answer = server.get(&views(reader));
         answer.assert_error(404, "story_not_found", reader);
     }
     for (reader, seen) in [("bob", json!([true])), ("cyd", json!([true]))] {
-        let home = server.get(&format!("/v1/users/@{reader}/stories/home")).json();
+        let home = server.get(&format!("/v1/users/@{reader}/timeline/stories")).json();
         assert_eq!(json!([home["items"][0]["seen"]]), seen, "{reader}");
     }
     now.store(START_MS + 60_000, Ordering::SeqCst);
-    let late = server.send("POST", &format!("{views}?as=@bob"), &[], b"");
+    let late = view("@bob");
     late.assert_error(404, "story_not_found", "expired");
-    server.get(&format!("{views}?as=@ada")).assert_error(404, "story_not_found", "expired");
+    server.get(&views("@ada")).assert_error(404, "story_not_found", "expired");
 }
 
 #[test]
@@ -255,14 +263,15 @@ fn a_key_of_a_view_counts_for_its_viewer() {
     server.register(&["ada", "bob", "cyd"]);
     server.befriend("ada", "bob");
     server.befriend("ada", "cyd");
-    let views = format!("/v1/stories/{}/views", server.tell("ada", "x", 60));
+    let id = server.tell("ada", "x", 60);
     let look = |viewer: &str| {
         let key = [("Idempotency-Key", "k")];
-        server.send("POST", &format!("{views}?as={viewer}"), &key, b"")
+        server.send("PUT", &format!("/v1/users/{viewer}/viewed_stories/{id}"), &key, b"")
     };
     assert_eq!(look("@bob").header("idempotent-replayed"), None);
     assert_eq!(look("@bob").header("idempotent-replayed"), Some("true"));
-    look("@cyd").assert_error(422, "idempotency_key_reused", "another viewer");
+    assert_eq!(look("1").header("idempotent-replayed"), Some("true"), "the same user");
+    assert_eq!(look("@cyd").header("idempotent-replayed"), None, "another one");
 }
 
 #[test]
@@ -280,9 +289,9 @@ fn input_that_is_no_story_is_refused() {
         ("{\"text\":\"x\",\"ttl_s\":\"5\"}", 400, "bad_json"),
         ("{\"text\":\"x\",\"ttl_s\":-5}", 400, "bad_json"),
         ("{\"text\":\"x\",\"ttl_s\":1.5}", 400, "bad_json"),
-        ("{\"text\":\"x\",\"ttl_s\":0}", 422, "bad_lifetime"),
-        ("{\"text\":\"x\",\"ttl_s\":604801}", 422, "bad_lifetime"),
-        ("{\"text\":\"x\",\"ttl_s\":18446744073709551615}", 422, "bad_lifetime"),
+        ("{\"text\":\"x\",\"ttl_s\":0}", 422, "bad_ttl"),
+        ("{\"text\":\"x\",\"ttl_s\":604801}", 422, "bad_ttl"),
+        ("{\"text\":\"x\",\"ttl_s\":18446744073709551615}", 422, "bad_ttl"),
         ("{\"text\":\" \"}", 422, "bad_text"),
         (&long, 422, "bad_text"),
     ] {
@@ -298,48 +307,45 @@ fn input_that_is_no_story_is_refused() {
         ("GET", String::from("/v1/stories/9223372036854775808"), 400, "bad_request"),
         ("GET", String::from("/v1/stories/7"), 404, "story_not_found"),
         ("DELETE", String::from("/v1/stories/7"), 404, "story_not_found"),
-        ("GET", of_story("?as="), 400, "bad_request"),
-        ("GET", of_story("?as=ada"), 400, "bad_request"),
-        ("GET", of_story("?as=@a-b"), 422, "bad_handle"),
-        ("GET", of_story("?as=0&as=0"), 400, "bad_request"),
-        ("GET", of_story("?as=1"), 404, "user_not_found"),
-        ("GET", of_story("?limit=1"), 400, "bad_request"),
+        ("GET", of_story("?as=0"), 400, "bad_request"),
         ("DELETE", of_story("?as=0"), 400, "bad_request"),
-        ("POST", of_story("/views"), 400, "bad_request"),
-        ("POST", of_story("/views?as=1"), 404, "user_not_found"),
-        ("POST", of_story("/views?as=0&limit=1"), 400, "bad_request"),
-        ("GET", of_story("/views"), 400, "bad_request"),
-        ("GET", of_story("/views?as=1"), 404, "user_not_found"),
-        ("GET", of_story("/views?as=0&limit=101"), 400, "bad_request"),
-        ("GET", String::from("/v1/stories/7/views?as=0&before=0"), 404, "story_not_found"),
-        ("GET", String::from("/v1/users/0/stories?as=1"), 404, "user_not_found"),
-        ("GET", String::from("/v1/users/0/stories?who=1"), 400, "bad_request"),
-        ("GET", String::from("/v1/users/0/stories?before=1&after=2"), 400, "bad_cursor"),
-        ("GET", String::from("/v1/users/0/stories/home?limit=101"), 400, "bad_request"),
-        ("GET", String::from("/v1/users/0/stories/home?as=0"), 400, "bad_request"),
-        ("GET", String::from("/v1/users/0/followers?as=0"), 400, "bad_request"),
+        ("GET", format!("/v1/users/ada/timeline/stories/{id}"), 400, "bad_request"),
+        ("GET", format!("/v1/users/@a-b/timeline/stories/{id}"), 422, "bad_handle"),
+        ("GET", format!("/v1/users/1/timeline/stories/{id}"), 404, "user_not_found"),
+        ("GET", "/v1/users/0/timeline/stories/x".into(), 400, "bad_request"),
+        ("PUT", format!("/v1/users/1/viewed_stories/{id}"), 404, "user_not_found"),
+        ("PUT", format!("/v1/users/0/viewed_stories/{id}?limit=1"), 400, "bad_request"),
+        ("PUT", "/v1/users/0/viewed_stories/7".into(), 404, "story_not_found"),
+        ("GET", format!("/v1/users/1/stories/{id}/views"), 404, "user_not_found"),
+        ("GET", format!("/v1/users/0/stories/{id}/views?limit=101"), 422, "bad_limit"),
+        ("GET", "/v1/users/0/stories/7/views?before=0".into(), 404, "story_not_found"),
+        ("GET", "/v1/users/1/friends/0/stories".into(), 404, "user_not_found"),
+        ("GET", "/v1/users/0/friends/1/stories".into(), 404, "user_not_found"),
+        ("GET", "/v1/users/0/stories?who=1".into(), 400, "bad_request"),
+        ("GET", "/v1/users/0/stories?before=1&after=2".into(), 400, "bad_cursor"),
+        ("GET", "/v1/users/0/timeline/stories?limit=101".into(), 422, "bad_limit"),
+        ("GET", "/v1/users/0/timeline/stories?as=0".into(), 400, "bad_request"),
+        ("GET", "/v1/users/0/followers?as=0".into(), 400, "bad_request"),
     ] {
         server.send(method, &path, &[], b"").assert_error(status, code, &path);
     }
-    let message = server.get(&of_story("/views")).json()["message"].to_string();
-    assert!(message.contains("as=USER"), "{message}");
 }
 
 #[test]
-fn a_batch_tells_shows_and_takes_back() {
+fn a_batch_creates_views_and_deletes_stories() {
     let (server, _) = at_start();
     server.register(&["ada", "bob"]);
     let told = server.batch(
         "{\"op\":\"befriend\",\"user\":0,\"other\":\"@bob\"}\n\
-         {\"op\":\"tell_story\",\"user\":\"@ada\",\"text\":\"one\",\"ttl_s\":5}\n\
-         {\"op\":\"tell_story\",\"user\":0,\"text\":\"two\"}\n\
-         {\"op\":\"tell_story\",\"user\":0,\"text\":\"x\",\"ttl_s\":0}\n\
+         {\"op\":\"post_story\",\"user\":\"@ada\",\"text\":\"one\",\"ttl_s\":5}\n\
+         {\"op\":\"post_story\",\"user\":0,\"text\":\"two\"}\n\
+         {\"op\":\"post_story\",\"user\":0,\"text\":\"x\",\"ttl_s\":0}\n\
          {\"op\":\"befriend\",\"user\":0,\"other\":0}\n",
     );
     let told = told.lines();
-    assert_eq!((&told[3]["error"], &told[3]["line"]), (&json!("bad_lifetime"), &json!(4)));
+    assert_eq!((&told[3]["error"], &told[3]["line"]), (&json!("bad_ttl"), &json!(4)));
     assert_eq!(told[4]["error"], "self_friend");
-    assert_eq!(server.texts("/v1/users/@bob/stories/home"), ["two", "one"]);
+    assert_eq!(server.texts("/v1/users/@bob/timeline/stories"), ["two", "one"]);
     let (one, two) = (told[1]["id"].as_str().unwrap(), told[2]["id"].as_str().unwrap());
     let results = server.batch(&format!(
         "{{\"op\":\"view_story\",\"id\":\"{two}\",\"user\":\"@bob\"}}\n\
@@ -352,7 +358,7 @@ fn a_batch_tells_shows_and_takes_back() {
     let errors: Vec<_> = results.iter().map(|r| r["error"].as_str().unwrap_or("-")).collect();
     assert_eq!(errors, ["-", "-", "story_not_found", "-", "story_not_found"]);
     assert_eq!(results[0], json!({"ok": true}));
-    let views = server.get(&format!("/v1/stories/{two}/views?as=0")).json();
+    let views = server.get(&format!("/v1/users/0/stories/{two}/views")).json();
     assert_eq!(views["items"][0]["handle"], "bob");
-    assert_eq!(server.texts("/v1/users/@bob/stories/home"), [""; 0]);
+    assert_eq!(server.texts("/v1/users/@bob/timeline/stories"), [""; 0]);
 }

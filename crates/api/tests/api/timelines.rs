@@ -81,7 +81,7 @@ fn home_shows_replies_to_those_who_follow_both_and_own_writes_at_once() {
 #[test]
 fn timelines_of_nobody_are_not_found() {
     let server = TestServer::open();
-    for noun in ["timeline", "posts", "mentions", "events", "stories", "stories/home"] {
+    for noun in ["timeline", "posts", "mentions", "events", "stories", "timeline/stories"] {
         for user in ["7", "@nobody"] {
             let path = format!("/v1/users/{user}/{noun}");
             server.get(&path).assert_error(404, "user_not_found", &path);

@@ -1,8 +1,10 @@
 //! Following and unfollowing.
 
-use crate::command::{Done, Effect, Outcome, Refusal, UserRef};
+use crate::command::{Done, Outcome, UserRef};
+use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::limits;
+use crate::refusal::Refusal;
 
 pub(super) fn set(
     txn: &mut Txn<'_>,
@@ -20,7 +22,7 @@ pub(super) fn set(
         txn.count(user, |counts| super::step(&mut counts.following, stands));
         txn.count(other, |counts| super::step(&mut counts.followers, stands));
         txn.total(|totals| super::step_total(&mut totals.follows, stands));
-        effects.push(Effect::FollowingChanged { user });
+        effects.push(Effect::FollowingChanged { user, other, follows: stands });
     }
     Ok(if stands { Done::Followed } else { Done::Unfollowed })
 }

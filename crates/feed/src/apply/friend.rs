@@ -1,8 +1,10 @@
 //! Becoming friends and ceasing to be.
 
-use crate::command::{Done, Effect, Outcome, Refusal, UserRef};
+use crate::command::{Done, Outcome, UserRef};
+use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::limits;
+use crate::refusal::Refusal;
 
 pub(super) fn set(
     txn: &mut Txn<'_>,

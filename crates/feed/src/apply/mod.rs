@@ -2,19 +2,18 @@
 
 mod follow;
 mod friend;
-mod keys;
 mod post;
 mod sample;
 mod story;
 mod sweep;
 mod user;
 
-pub use keys::{Between, apply_keys};
-
-use crate::command::{Command, Done, Effect, Entry, Outcome, Refusal, Reply, UserRef};
+use crate::command::{Command, Entry, Outcome, Reply, UserRef};
+use crate::effect::Effect;
 use crate::facts::Txn;
-use crate::ids::{Stamp, UserId};
+use crate::ids::UserId;
 use crate::records::Sample;
+use crate::refusal::Refusal;
 
 /// Applies one stamped command: changes the facts behind `txn`, appends to `effects` what the views
 /// must hear, and tells what came of it. A refused command changes nothing.
@@ -24,7 +23,7 @@ use crate::records::Sample;
 /// # Panics
 /// If the stamp does not rise: the log would be out of order.
 pub fn apply(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Reply {
-    advance(txn, entry.stamp, entry.command.stamps());
+    txn.advance(entry.stamp);
     let Some(idempotency) = &entry.idempotency else {
         return Reply { outcome: run(txn, entry, effects), replayed: false };
     };
@@ -43,14 +42,6 @@ pub fn apply(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Rep
     }
 }
 
-/// Notes that `count` stamps from `first` on are used.
-fn advance(txn: &mut Txn<'_>, first: Stamp, count: usize) {
-    let last = txn.facts().totals().last_stamp;
-    assert!(last < Some(first), "stamps rise along the log");
-    let used = first.after(count as u64 - 1);
-    txn.total(|totals| totals.last_stamp = Some(used));
-}
-
 fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
     let stamp = entry.stamp;
     match &entry.command {
@@ -60,7 +51,11 @@ fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
         }
         Command::Follow { user, other } => follow::set(txn, user, other, true, effects),
         Command::Unfollow { user, other } => follow::set(txn, user, other, false, effects),
-        Command::Post { author, text } => post::publish(txn, stamp, author, text, effects),
+        Command::Post { author, text } => post::publish(txn, stamp, author, text, None, effects),
+        Command::Reply { author, text, parent } => {
+            post::publish(txn, stamp, author, text, Some(*parent), effects)
+        }
+        Command::EditPost { post, text } => post::edit(txn, stamp, *post, text, effects),
         Command::DeletePost { post } => post::delete(txn, *post, effects),
         Command::Befriend { user, other } => friend::set(txn, user, other, true, effects),
         Command::Unfriend { user, other } => friend::set(txn, user, other, false, effects),
@@ -69,16 +64,13 @@ fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
         }
         Command::DeleteStory { story } => story::delete(txn, stamp, *story, effects),
         Command::ViewStory { story, viewer } => story::view(txn, stamp, *story, viewer, effects),
-        Command::Keys(ops) => {
-            keys::run_all(txn, stamp, ops, &mut |_, _| (), &mut Vec::new());
-            Ok(Done::KeysApplied)
-        }
         Command::SweepStories => Ok(sweep::sweep(txn, stamp, effects)),
         Command::Teach { set, label, bits } => {
             let sample = Sample { set: set.clone(), label: label.clone(), bits: **bits };
             sample::teach(txn, stamp, &sample, effects)
         }
         Command::ForgetSample { sample } => sample::forget(txn, *sample, effects),
+        Command::Reserved(never) => match *never {},
     }
 }
 

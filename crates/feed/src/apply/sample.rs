@@ -1,10 +1,14 @@
 //! Teaching and forgetting samples.
 
-use crate::command::{Done, Effect, Outcome, Refusal};
+use rows::Stamp;
+
+use crate::command::{Done, Outcome};
+use crate::effect::Effect;
 use crate::facts::Txn;
-use crate::ids::{SampleId, SampleSetId, Stamp};
+use crate::ids::{SampleId, SampleSetId};
 use crate::limits;
 use crate::records::{Sample, SampleSet};
+use crate::refusal::Refusal;
 
 pub(super) fn teach(
     txn: &mut Txn<'_>,

@@ -3,11 +3,15 @@
 //! A story is dead from the millisecond it expires or the command that deletes it. To every command
 //! a dead story is as one that never was; its rows wait for the sweep.
 
-use crate::command::{Done, Effect, Outcome, Refusal, UserRef};
+use rows::Stamp;
+
+use crate::command::{Done, Outcome, UserRef};
+use crate::effect::Effect;
 use crate::facts::Txn;
-use crate::ids::{Stamp, StoryId};
+use crate::ids::StoryId;
 use crate::lifetime::Lifetime;
 use crate::records::Story;
+use crate::refusal::Refusal;
 use crate::text::PostText;
 
 pub(super) fn tell(

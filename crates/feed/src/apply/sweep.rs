@@ -4,11 +4,13 @@
 //! which stories may still live. How far it comes is decided by rows that are not fleeting: a story
 //! costs the looks it has had, whatever view rows are left of them.
 
-use crate::command::{Done, Effect};
+use rows::{Span, Stamp};
+
+use crate::command::Done;
+use crate::effect::Effect;
 use crate::facts::Txn;
-use crate::ids::{Stamp, StoryId};
+use crate::ids::StoryId;
 use crate::limits::{self, STORY_ROWS};
-use crate::rows::Span;
 
 /// Rows of a look: who saw it, and what they have seen.
 const LOOK_ROWS: u32 = 2;

@@ -1,10 +1,14 @@
 //! Registering people and changing their profiles.
 
-use crate::command::{Done, Effect, Outcome, Refusal, UserRef};
+use rows::Stamp;
+
+use crate::command::{Done, Outcome, UserRef};
+use crate::effect::Effect;
 use crate::facts::Txn;
-use crate::ids::{Stamp, UserId};
+use crate::ids::UserId;
 use crate::limits;
 use crate::records::User;
+use crate::refusal::Refusal;
 use crate::text::{Bio, Handle, Name};
 
 pub(super) fn register(

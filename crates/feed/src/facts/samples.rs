@@ -2,10 +2,11 @@
 //!
 //! **Invariant:** a set stands as long as it has samples, and counts them and their labels.
 
+use rows::{NameTable, PointTable, Rows, SetTable, Span, Value, decode, encode};
+
 use super::{Facts, Txn};
 use crate::ids::{SampleId, SampleSetId};
-use crate::records::{Sample, SampleSet, decode, encode};
-use crate::rows::{NameTable, PointTable, Rows, SetTable, Span, Value};
+use crate::records::{Sample, SampleSet};
 use crate::text::{Label, SetName};
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
@@ -13,6 +14,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     #[must_use]
     pub fn sample(&self, sample: SampleId) -> Option<Sample> {
         self.rows.point(PointTable::Sample, sample.0).map(|row| decode(&row))
+    }
+
+    /// Hands every sample that was taught to `each`, in the order of ids. Reads all of them in one scan.
+    pub fn each_sample(&self, mut each: impl FnMut(SampleId, Sample)) {
+        let each = &mut |id, row: &[u8]| each(SampleId(id), decode(row));
+        self.rows.each_point(PointTable::Sample, each);
     }
 
     /// What was taught to the set of this name, if anything.

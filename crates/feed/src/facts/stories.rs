@@ -7,10 +7,11 @@
 //! and the sweep removes all there is. So a row that is there too early is the row that would be
 //! put, and one that is gone too early is put again and removed again.
 
+use rows::{PointTable, Rows, SetTable, Span, decode, encode};
+
 use super::{Facts, Txn, person};
 use crate::ids::{StoryId, UserId};
-use crate::records::{Story, decode, encode};
-use crate::rows::{PointTable, Rows, SetTable, Span};
+use crate::records::Story;
 use crate::stories::Told;
 use crate::text::PostText;
 

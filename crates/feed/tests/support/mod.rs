@@ -1,11 +1,12 @@
 //! A small world that commands are applied to.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use feed::memory::MemoryRows;
 use feed::{
     Bio, Command, Done, Effect, Entry, Facts, Handle, Idempotency, Lifetime, Name, PostId,
-    PostText, Reply, Rows, Stamp, StampClock, StoryId, Txn, UserId, UserRef, apply,
+    PostText, Reply, StoryId, Txn, UserId, UserRef, apply,
 };
+use rows::{Rows, Stamp, StampClock};
+use testkit::MemoryRows;
 
 /// A small world that commands are applied to, one millisecond apart.
 pub(crate) struct World {
@@ -27,7 +28,7 @@ impl World {
         let mut world = Self {
             rows: MemoryRows::default(),
             clock: StampClock::new(Stamp(0)),
-            now_ms: feed::ids::EPOCH_MS + 400 * DAY_MS,
+            now_ms: rows::EPOCH_MS + 400 * DAY_MS,
             effects: Vec::new(),
             log: Vec::new(),
         };
@@ -89,7 +90,7 @@ impl World {
 
     /// The rows without what every command changes.
     pub(crate) fn snapshot(&self) -> MemoryRows {
-        use feed::RowsMut as _;
+        use rows::RowsMut as _;
         let mut rows = self.rows.clone();
         let mut totals = rows.totals();
         totals.last_stamp = None;

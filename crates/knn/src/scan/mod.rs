@@ -10,8 +10,8 @@
 use std::fmt;
 
 use crate::bits::{Bits, WORDS};
+use crate::labels::Label;
 use crate::nearest::{FAR, K, Neighbour, STRIDE, select, within};
-use crate::samples::Label;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

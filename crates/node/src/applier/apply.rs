@@ -1,70 +1,70 @@
 //! Applying groups: proposed ones, with answers, and those of a log that is replayed.
 
+use std::{mem, vec};
+
 use commitlog::Placed;
-use feed::cost::WORK_PER_ROW;
-use feed::keys::KeyAnswer;
-use feed::{Command, Effect, Entry, Facts, Reply, Request, RowsMut, Stamp, Txn, apply, apply_keys};
+use feed::{Effect, Reply, Request};
+use kv::{KeyAnswer, KeyOps, KeyRowsMut};
+use rows::{Stamp, StampClock, WORK_PER_ROW};
 
 use super::group::Group;
 use super::queue::{Part, Piece, Waiting};
-use super::{Answer, Applier, Output, Partial};
+use super::{Applier, Output, Partial};
 use crate::budget::Reservation;
-use crate::keys::{KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
+use crate::entry::Entry;
+use crate::submission::{Answer, KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 
 /// What replaying a group did.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Replayed {
     /// Commands applied, each operation on keys by itself.
     pub(crate) commands: usize,
-    /// In the unit of [`feed::Cost::work`].
+    /// In the unit of [`rows::Cost::work`].
     pub(crate) work: usize,
 }
 
-impl<R: RowsMut, T> Applier<R, T> {
+impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Applies the proposed group.
     pub(super) fn apply(&mut self, placed: Placed, output: &mut Output<T>) {
         let Some(mut group) = self.proposed.take() else {
             unreachable!("only a proposed group is placed")
         };
         self.may_sweep |= group.has_keys();
-        let requests = std::mem::take(&mut group.requests);
+        let entries = mem::take(&mut group.entries);
         output.commands = group.commands;
-        self.finish(group, Some((placed.time_ms, requests)), output);
+        self.finish(group, Some((placed.time_ms, entries)), output);
         output.work += output.commands * WORK_PER_ROW;
     }
 
-    /// Applies the requests of a group, if any are logged, and answers those who wait.
+    /// Applies the entries of a group, if any are logged, and answers those who wait.
     pub(super) fn finish(
         &mut self,
         group: Group<T>,
-        logged: Option<(u64, Vec<Request>)>,
+        logged: Option<(u64, Vec<Entry>)>,
         output: &mut Output<T>,
     ) {
-        let (time_ms, requests) = logged.unwrap_or_default();
-        let mut requests = requests.into_iter();
-        let mut next = || match requests.next() {
-            Some(request) => request,
-            None => unreachable!("whoever waits has a request in the group"),
-        };
+        let (time_ms, entries) = logged.unwrap_or_default();
+        let mut entries = entries.into_iter();
         for Waiting { id, ticket, part } in group.waiting {
             let mut partial = self.partial_of(id);
             match part {
                 Part::Requests(count) => {
                     for _ in 0..count {
-                        let (reply, work) = self.apply_one(next(), time_ms, &mut output.effects);
+                        let request = next_request(&mut entries);
+                        let (reply, work) = self.apply_one(request, time_ms, &mut output.effects);
                         partial.replies.push(reply);
                         output.work += work;
                     }
                 }
+                Part::Answered(reply) => partial.replies.push(reply),
                 Part::Keys { pieces, mut reads, held } => {
                     partial.is_keys = true;
                     partial.held.push(held);
                     for piece in pieces {
                         match piece {
                             Piece::Logged => {
-                                let reads = std::mem::take(&mut reads);
-                                output.work +=
-                                    self.apply_ops(&next(), time_ms, reads, &mut partial);
+                                let (ops, reads) = (next_ops(&mut entries), mem::take(&mut reads));
+                                output.work += self.apply_ops(&ops, time_ms, reads, &mut partial);
                             }
                             Piece::Refused(count, refusal) => {
                                 let answers =
@@ -83,7 +83,7 @@ impl<R: RowsMut, T> Applier<R, T> {
             }
         }
         if group.sweeps {
-            let sweep = next();
+            let sweep = next_ops(&mut entries);
             let mut partial = self.partial_of(0);
             output.work += self.apply_ops(&sweep, time_ms, Vec::new(), &mut partial);
             let more = matches!(partial.answers.first(), Some(KeyAnswer::Swept { more: true, .. }));
@@ -94,44 +94,37 @@ impl<R: RowsMut, T> Applier<R, T> {
         }
     }
 
-    fn stamp(&mut self, request: &Request, time_ms: u64) -> Stamp {
-        self.clock.next_run(time_ms, request.command.stamps())
-    }
-
     fn apply_one(
         &mut self,
         request: Request,
         time_ms: u64,
         effects: &mut Vec<Effect>,
     ) -> (Reply, usize) {
-        let stamp = self.stamp(&request, time_ms);
-        let mut txn = Txn::new(&mut self.rows);
-        let reply = apply(&mut txn, &request.stamped(stamp), effects);
+        let stamp = self.clock.next(time_ms);
+        let mut txn = feed::Txn::new(&mut self.rows);
+        let reply = feed::apply(&mut txn, &request.stamped(stamp), effects);
         (reply, txn.work())
     }
 
     fn apply_ops(
         &mut self,
-        request: &Request,
+        ops: &KeyOps,
         time_ms: u64,
         reads: Vec<ReadAt>,
         partial: &mut Partial,
     ) -> usize {
-        let stamp = self.stamp(request, time_ms);
-        let Command::Keys(ops) = &request.command else {
-            unreachable!("operations on keys are one command")
-        };
+        let stamp = self.clock.next_run(time_ms, ops.stamps());
         let now_ms = stamp.unix_ms();
         let mut reads = reads.into_iter().peekable();
         let (found, mut held) = (&mut partial.reads, self.answers.empty());
-        let mut between = |index: usize, facts: Facts<'_, dyn RowsMut + '_>| {
+        let mut between = |index: usize, facts: kv::Facts<'_, dyn KeyRowsMut + '_>| {
             while let Some(read) = reads.next_if(|read| read.before <= index) {
                 found.push(read_rows(facts, &read, now_ms, &mut held));
             }
         };
-        let mut txn = Txn::new(&mut self.rows);
+        let mut txn = kv::Txn::new(&mut self.rows);
         partial.answers.reserve(ops.len());
-        apply_keys(&mut txn, stamp, ops, &mut between, &mut partial.answers);
+        kv::apply(&mut txn, stamp, ops, &mut between, &mut partial.answers);
         let work = txn.work();
         partial.now_ms = now_ms;
         partial.held.push(held);
@@ -147,25 +140,38 @@ impl<R: RowsMut, T> Applier<R, T> {
         group: commitlog::Group<'_>,
     ) -> Result<Replayed, postcard::Error> {
         let mut replayed = Replayed::default();
-        let mut effects = Vec::new();
+        let (mut effects, mut answers) = (Vec::new(), Vec::new());
         let mut payload = group.payload;
         while !payload.is_empty() {
-            let (entry, rest) = match group.time_ms {
+            let (stamp, entry, rest) = match group.time_ms {
                 Some(time_ms) => {
-                    let (request, rest) = postcard::take_from_bytes::<Request>(payload)?;
-                    let stamp = self.stamp(&request, time_ms);
-                    (request.stamped(stamp), rest)
+                    let (entry, rest) = Entry::read(payload)?;
+                    (self.clock.next_run(time_ms, entry.stamps()), entry, rest)
                 }
                 // In format 1 stamps were made before commands were logged.
-                None => postcard::take_from_bytes::<Entry>(payload)?,
+                None => {
+                    let (stamp, rest) = postcard::take_from_bytes::<Stamp>(payload)?;
+                    let (entry, rest) = Entry::read(rest)?;
+                    (stamp, entry, rest)
+                }
             };
-            replayed.commands += entry.command.stamps();
-            self.clock =
-                feed::StampClock::new(entry.stamp.after(entry.command.stamps() as u64 - 1));
-            let mut txn = Txn::new(&mut self.rows);
-            apply(&mut txn, &entry, &mut effects);
-            replayed.work += txn.work();
+            let stamps = entry.stamps();
+            self.clock = StampClock::new(stamp.after(stamps as u64 - 1));
+            replayed.commands += stamps;
+            replayed.work += match entry {
+                Entry::Feed(request) => {
+                    let mut txn = feed::Txn::new(&mut self.rows);
+                    feed::apply(&mut txn, &request.stamped(stamp), &mut effects);
+                    txn.work()
+                }
+                Entry::Kv(ops) => {
+                    let mut txn = kv::Txn::new(&mut self.rows);
+                    kv::apply(&mut txn, stamp, &ops, &mut |_, _| (), &mut answers);
+                    txn.work()
+                }
+            };
             effects.clear();
+            answers.clear();
             payload = rest;
         }
         replayed.work += replayed.commands * WORK_PER_ROW;
@@ -183,10 +189,24 @@ impl Partial {
     }
 }
 
+fn next_request(entries: &mut vec::IntoIter<Entry>) -> Request {
+    let Some(Entry::Feed(request)) = entries.next() else {
+        unreachable!("whoever waits for a command has an entry in the group")
+    };
+    request
+}
+
+fn next_ops(entries: &mut vec::IntoIter<Entry>) -> KeyOps {
+    let Some(Entry::Kv(ops)) = entries.next() else {
+        unreachable!("whoever waits for operations on keys has an entry in the group")
+    };
+    ops
+}
+
 /// Reads within a transaction: a constant number of rows for each key, none of them copied. `held`
 /// is what the transaction has read so far.
 fn read_rows(
-    facts: Facts<'_, dyn RowsMut + '_>,
+    facts: kv::Facts<'_, dyn KeyRowsMut + '_>,
     read: &ReadAt,
     now_ms: u64,
     held: &mut Reservation,

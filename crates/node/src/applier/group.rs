@@ -2,15 +2,17 @@
 //! group may cost.
 
 use commitlog::PAYLOAD_BYTES_MAX;
-use feed::keys::{KeyOp, KeyOps, KeyRefusal, OpPlace};
-use feed::limits::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, POST_BYTES_MAX};
-use feed::{Command, Cost, Facts, Request, RowsMut};
+use feed::limits::POST_BYTES_MAX;
+use kv::{KeyOp, KeyOps, KeyRefusal, KeyRowsMut, OpPlace};
+use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost};
 use smallvec::SmallVec;
 
 use super::lengths::GroupLengths;
 use super::pieces::{Range, TakenOps, Unit, log_pieces, next_unit};
 use super::queue::{Part, Queued, Rest, Waiting};
+use super::requests::GroupSamples;
 use super::{Applier, Output, SWEEP_PAUSE_MS};
+use crate::entry::Entry;
 
 /// Commands in one group: bounds the time until its first answer.
 pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;
@@ -29,7 +31,7 @@ const COSTLY_PASSED_MAX: usize = 8;
 /// What a command takes in the log besides its longest text.
 const ENTRY_BYTES_MAX: usize = 1_024;
 /// What a command that is no operation on keys takes in the log.
-const REQUEST_BYTES_MAX: usize = POST_BYTES_MAX + ENTRY_BYTES_MAX;
+pub(super) const REQUEST_BYTES_MAX: usize = POST_BYTES_MAX + ENTRY_BYTES_MAX;
 /// Most bytes of operations on keys in one submission.
 pub(crate) const KEY_OPS_BYTES_MAX: usize = 48 << 20;
 /// Bytes with which a payload begins.
@@ -41,10 +43,10 @@ const _: () = assert!(KEY_OPS_BYTES_MAX + ENTRY_BYTES_MAX <= PAYLOAD_BYTES_MAX);
 /// Commands that share one append.
 pub(super) struct Group<T> {
     /// As they are in the payload.
-    pub(super) requests: Vec<Request>,
-    /// Who waits for answers, in the order of the requests.
+    pub(super) entries: Vec<Entry>,
+    /// Who waits for answers, in the order of the entries.
     pub(super) waiting: Vec<Waiting<T>>,
-    /// Whether the last request is a sweep of keys, for which nobody waits.
+    /// Whether the last entry is a sweep of keys, for which nobody waits.
     pub(super) sweeps: bool,
     /// Operations on keys count one by one.
     pub(super) commands: usize,
@@ -52,48 +54,50 @@ pub(super) struct Group<T> {
     cost: Cost,
     /// Work up to which the submission at hand may fill the group.
     share: usize,
+    pub(super) samples: GroupSamples,
 }
 
 /// What became of a submission.
-enum Taken<T> {
+pub(super) enum Taken<T> {
     /// All of it is in the group.
     All,
     /// It has had its share of the group; this is left.
     Part(Queued<T>),
     /// The group is full; this is left.
     Full(Queued<T>),
-    /// It costs much, and is to wait for its turn.
+    /// It costs much, or depends on what becomes of this group, and is to wait for its turn.
     Costly(Queued<T>),
 }
 
 impl<T> Group<T> {
     fn new() -> Self {
         Self {
-            requests: Vec::new(),
+            entries: Vec::new(),
             waiting: Vec::new(),
             sweeps: false,
             commands: 0,
             payload: Vec::new(),
             cost: Cost::default(),
             share: usize::MAX,
+            samples: GroupSamples::default(),
         }
     }
 
     pub(super) fn has_keys(&self) -> bool {
-        self.requests.iter().any(|request| matches!(request.command, Command::Keys(_)))
+        self.entries.iter().any(|entry| matches!(entry, Entry::Kv(_)))
     }
 
     /// How many stamps it takes.
     pub(super) fn stamps(&self) -> usize {
-        self.requests.iter().map(|request| request.command.stamps()).sum()
+        self.entries.iter().map(Entry::stamps).sum()
     }
 
     fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.requests.is_empty()
+        self.waiting.is_empty() && self.entries.is_empty()
     }
 
     /// Whether a change of this cost and so many bytes in the log can be added.
-    fn has_room(&self, cost: &Cost, commands: usize, bytes: usize) -> bool {
+    pub(super) fn has_room(&self, cost: &Cost, commands: usize, bytes: usize) -> bool {
         let sum = self.cost.and(*cost);
         self.is_empty() && self.commands == 0
             || self.commands + commands <= GROUP_COMMANDS_MAX
@@ -104,33 +108,40 @@ impl<T> Group<T> {
     }
 
     /// Whether the submission at hand has had its share.
-    fn is_shared_out(&self) -> bool {
+    pub(super) fn is_shared_out(&self) -> bool {
         self.cost.work >= self.share
     }
 
     /// What is left of a submission, and whether that is for want of room.
-    fn rest(&self, queued: Queued<T>) -> Taken<T> {
+    pub(super) fn rest(&self, queued: Queued<T>) -> Taken<T> {
         if self.is_shared_out() { Taken::Part(queued) } else { Taken::Full(queued) }
     }
 
     /// Counts a change whose bytes are added later.
-    fn count(&mut self, cost: &Cost, commands: usize) {
+    pub(super) fn count(&mut self, cost: &Cost, commands: usize) {
         self.cost = self.cost.and(*cost);
         self.commands += commands;
     }
 
-    pub(super) fn log(&mut self, request: Request) {
+    /// A submission of which more follows waits for this part, if it has anything.
+    pub(super) fn wait_for(&mut self, id: u64, part: Part) {
+        if !matches!(part, Part::Requests(0)) {
+            self.waiting.push(Waiting { id, ticket: None, part });
+        }
+    }
+
+    pub(super) fn log(&mut self, entry: Entry) {
+        if let Entry::Feed(request) = &entry {
+            self.samples.count(&request.command);
+        }
         let mut payload = std::mem::take(&mut self.payload);
         payload.reserve(PAYLOAD_BYTES);
-        self.payload = match postcard::to_extend(&request, payload) {
-            Ok(payload) => payload,
-            Err(error) => unreachable!("a command serialises into memory: {error}"),
-        };
-        self.requests.push(request);
+        self.payload = entry.write(payload);
+        self.entries.push(entry);
     }
 }
 
-impl<R: RowsMut, T> Applier<R, T> {
+impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Proposes the next group, unless one is under way or nothing waits.
     pub(super) fn propose(&mut self, now_ms: u64, output: &mut Output<T>) {
         if self.proposed.is_some() {
@@ -156,7 +167,7 @@ impl<R: RowsMut, T> Applier<R, T> {
         group.share = usize::MAX;
         self.take_costly(&mut group);
         self.add_sweep(&mut group, now_ms);
-        if group.requests.is_empty() {
+        if group.entries.is_empty() {
             // Nothing is logged, but there may be refusals.
             self.finish(group, None, output);
             return;
@@ -195,28 +206,7 @@ impl<R: RowsMut, T> Applier<R, T> {
         let whole = queued.is_whole();
         let Queued { id, ticket, rest } = queued;
         match rest {
-            Rest::Requests(mut requests) => {
-                let mut count = 0;
-                while let Some(request) = requests.as_slice().first() {
-                    let cost = request.cost();
-                    if group.is_shared_out() || !group.has_room(&cost, 1, REQUEST_BYTES_MAX) {
-                        break;
-                    }
-                    group.count(&cost, 1);
-                    let Some(request) = requests.next() else { unreachable!("it was just seen") };
-                    group.log(request);
-                    count += 1;
-                }
-                let part = Part::Requests(count);
-                if requests.as_slice().is_empty() {
-                    group.waiting.push(Waiting { id, ticket: Some(ticket), part });
-                    return Taken::All;
-                }
-                if count > 0 {
-                    group.waiting.push(Waiting { id, ticket: None, part });
-                }
-                group.rest(Queued { id, ticket, rest: Rest::Requests(requests) })
-            }
+            Rest::Requests(requests) => self.take_requests(group, id, ticket, requests),
             Rest::Keys { ops, next, reads } => {
                 let Some(taken) = self.take_ops(group, &ops, next, costly || !whole) else {
                     let rest = Rest::Keys { ops, next, reads };
@@ -253,7 +243,7 @@ impl<R: RowsMut, T> Applier<R, T> {
         if let Some(taken) = self.take_all(group, ops, from) {
             return Some(taken);
         }
-        let lengths = GroupLengths::new(Facts::new(&self.rows), group.cost.longest);
+        let lengths = GroupLengths::new(self.keys(), group.cost.longest);
         let mut taken =
             TakenOps { pieces: SmallVec::new(), up_to: from, held: self.answers.empty() };
         let mut bytes = ENTRY_BYTES_MAX;
@@ -312,7 +302,7 @@ impl<R: RowsMut, T> Applier<R, T> {
         let cost = ops.known_cost().filter(|cost| cost.work <= WHOLE_WORK_MAX)?;
         let (whole, bytes) = (from.ops == 0, ENTRY_BYTES_MAX + ops.bytes());
         let fits = group.has_room(&cost, ops.len(), bytes);
-        if !whole || ops.is_empty() || !fits || self.facts().has_cold_keys() {
+        if !whole || ops.is_empty() || !fits || self.keys().has_cold_keys() {
             return None;
         }
         group.count(&cost, ops.len());
@@ -323,18 +313,18 @@ impl<R: RowsMut, T> Applier<R, T> {
     /// Adds a sweep if keys have expired or lost their bucket. It has room beyond that of the group, so
     /// that it always comes to its turn.
     fn add_sweep(&mut self, group: &mut Group<T>, now_ms: u64) {
-        let idle = group.requests.is_empty();
+        let idle = group.entries.is_empty();
         if !self.may_sweep || now_ms < self.sweep_at_ms && !idle {
             return;
         }
-        if self.facts().has_dead_keys(now_ms) {
+        if self.keys().has_dead_keys(now_ms) {
             let ops: KeyOps = [KeyOp::Sweep].into_iter().collect();
-            group.log(Request::from(Command::Keys(ops)));
+            group.log(Entry::Kv(ops));
             group.sweeps = true;
             group.commands += 1;
         } else {
             self.sweep_at_ms = now_ms + SWEEP_PAUSE_MS;
-            self.may_sweep = self.facts().totals().keys_expiring > 0;
+            self.may_sweep = self.keys().totals().keys_expiring > 0;
         }
     }
 }

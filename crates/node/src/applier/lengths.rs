@@ -2,16 +2,16 @@
 
 use std::cell::Cell;
 
-use feed::keys::KeyOp;
-use feed::limits::VALUE_BYTES_MAX;
-use feed::{BucketId, Cost, Facts, Lengths, Rows};
+use kv::limits::VALUE_BYTES_MAX;
+use kv::{BucketId, Facts, KeyOp, KeyRows, Lengths};
+use rows::Cost;
 
 /// What reading a row from the disk counts as work, in bytes copied: 30 microseconds.
 const COLD_WORK: usize = 64 << 10;
 
 /// Lengths as the facts have them, but at least that of the longest value that an earlier operation of
 /// the group may leave: it may be the same key, under whatever name.
-pub(super) struct GroupLengths<'a, R: Rows> {
+pub(super) struct GroupLengths<'a, R: KeyRows> {
     facts: Facts<'a, R>,
     /// The longest value so far, in bytes.
     longest: Cell<usize>,
@@ -19,14 +19,14 @@ pub(super) struct GroupLengths<'a, R: Rows> {
     cold: bool,
 }
 
-impl<'a, R: Rows> GroupLengths<'a, R> {
+impl<'a, R: KeyRows> GroupLengths<'a, R> {
     /// For the operations after those whose longest value is `longest`.
     pub(super) fn new(facts: Facts<'a, R>, longest: usize) -> Self {
         Self { facts, longest: Cell::new(longest), cold: facts.has_cold_keys() }
     }
 }
 
-impl<R: Rows> GroupLengths<'_, R> {
+impl<R: KeyRows> GroupLengths<'_, R> {
     /// The cost of the next operation of the group. Brings the rows that it looks up into memory: here
     /// nobody waits for them who only reads, as when the group is applied.
     pub(super) fn cost(&self, op: &KeyOp<'_>) -> Cost {
@@ -42,7 +42,7 @@ impl<R: Rows> GroupLengths<'_, R> {
     }
 }
 
-impl<R: Rows> Lengths for GroupLengths<'_, R> {
+impl<R: KeyRows> Lengths for GroupLengths<'_, R> {
     fn value_bytes(&self, bucket: BucketId, key: &[u8]) -> usize {
         if self.longest.get() >= VALUE_BYTES_MAX {
             return VALUE_BYTES_MAX;

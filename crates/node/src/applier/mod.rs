@@ -17,19 +17,20 @@ mod group;
 mod lengths;
 mod pieces;
 mod queue;
+mod requests;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
 use commitlog::Placed;
-use feed::keys::KeyAnswer;
-use feed::{Effect, Facts, Reply, RowsMut, StampClock};
+use feed::{Effect, Reply};
+use kv::{KeyAnswer, KeyRowsMut};
+use rows::StampClock;
 use smallvec::SmallVec;
 
 use crate::budget::{MemoryBudget, Reservation};
-use crate::inbox::Submission;
-use crate::keys::{KeyReplies, ReadRows};
+use crate::submission::{Answer, ReadRows, Submission};
 pub(crate) use apply::Replayed;
 use group::Group;
 pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
@@ -54,6 +55,8 @@ pub(crate) struct Applier<R, T> {
     next_id: u64,
     /// Memory of rows that are kept for answers.
     answers: MemoryBudget,
+    /// Bytes that samples may take, as [`crate::samples::taught_bytes`] counts them.
+    taught_bytes_max: usize,
     /// Dead keys are not looked for before this time, in milliseconds since 1970, while there is
     /// something else to do.
     sweep_at_ms: u64,
@@ -83,17 +86,8 @@ pub(crate) struct Output<T> {
     pub(crate) effects: Vec<Effect>,
     /// Commands applied, each operation on keys by itself.
     pub(crate) commands: usize,
-    /// Work of applying them, in the unit of [`feed::Cost::work`].
+    /// Work of applying them, in the unit of [`rows::Cost::work`].
     pub(crate) work: usize,
-}
-
-/// What a submission came to.
-#[derive(Debug)]
-pub(crate) enum Answer {
-    /// One reply for each command.
-    Requests(SmallVec<[Reply; 1]>),
-    /// For operations on keys.
-    Keys(KeyReplies),
 }
 
 /// What is known so far of a submission.
@@ -114,10 +108,11 @@ impl<T> Default for Output<T> {
     }
 }
 
-impl<R: RowsMut, T> Applier<R, T> {
-    /// Continues where `rows` end. Rows kept for answers take at most what `answers` has.
-    pub(crate) fn new(rows: R, answers: MemoryBudget) -> Self {
-        let last = rows.totals().last_stamp.unwrap_or(feed::Stamp(0));
+impl<R: KeyRowsMut, T> Applier<R, T> {
+    /// Continues where `rows` end. Rows kept for answers take at most what `answers` has, and samples
+    /// `taught_bytes_max` bytes.
+    pub(crate) fn new(rows: R, answers: MemoryBudget, taught_bytes_max: usize) -> Self {
+        let last = rows.totals().last_stamp.unwrap_or(rows::Stamp(0));
         Self {
             rows,
             clock: StampClock::new(last),
@@ -128,6 +123,7 @@ impl<R: RowsMut, T> Applier<R, T> {
             partial: Vec::new(),
             next_id: 0,
             answers,
+            taught_bytes_max,
             sweep_at_ms: 0,
             may_sweep: true,
             sweep_more: false,
@@ -152,9 +148,14 @@ impl<R: RowsMut, T> Applier<R, T> {
         output
     }
 
-    /// The facts.
-    pub(crate) fn facts(&self) -> Facts<'_, R> {
-        Facts::new(&self.rows)
+    /// The facts of the feed.
+    pub(crate) fn facts(&self) -> feed::Facts<'_, R> {
+        feed::Facts::new(&self.rows)
+    }
+
+    /// The facts of buckets.
+    fn keys(&self) -> kv::Facts<'_, R> {
+        kv::Facts::new(&self.rows)
     }
 
     /// The rows, for checkpoints: nothing else changes them.

@@ -1,13 +1,14 @@
 //! The operations of a submission that go into a group: one by one, or a transaction as a whole.
 
-use feed::keys::{KeyOp, KeyOps, KeyRefusal, OpPlace};
-use feed::{Command, Cost, Request, Rows};
+use kv::{KeyOp, KeyOps, KeyRefusal, KeyRows, OpPlace};
+use rows::Cost;
 use smallvec::SmallVec;
 
 use super::group::Group;
 use super::lengths::GroupLengths;
 use super::queue::Piece;
 use crate::budget::Reservation;
+use crate::entry::Entry;
 
 /// Operations of one submission that go into one group.
 pub(super) struct TakenOps {
@@ -36,12 +37,12 @@ pub(super) fn log_pieces<T>(group: &mut Group<T>, ops: KeyOps, pieces: &[Range])
     if let [Range::Logged(from, to)] = pieces
         && to.ops - from.ops == ops.len()
     {
-        group.log(Request::from(Command::Keys(ops)));
+        group.log(Entry::Kv(ops));
         return KeyOps::default();
     }
     for piece in pieces {
         if let Range::Logged(from, to) = piece {
-            group.log(Request::from(Command::Keys(ops.between(*from, *to))));
+            group.log(Entry::Kv(ops.between(*from, *to)));
         }
     }
     ops
@@ -57,7 +58,7 @@ pub(super) struct Unit {
 }
 
 /// The unit after `place`.
-pub(super) fn next_unit<R: Rows>(
+pub(super) fn next_unit<R: KeyRows>(
     ops: &KeyOps,
     place: OpPlace,
     lengths: &GroupLengths<'_, R>,

@@ -1,12 +1,11 @@
 //! Submissions that are not in a group yet, or of which only a part is.
 
-use feed::Request;
-use feed::keys::{KeyOps, OpPlace};
+use feed::{Reply, Request};
+use kv::{KeyOps, OpPlace};
 use smallvec::SmallVec;
 
 use crate::budget::Reservation;
-use crate::inbox::{Changes, Submission};
-use crate::keys::ReadAt;
+use crate::submission::{Changes, ReadAt, Submission};
 
 /// A submission on its way into groups.
 pub(super) struct Queued<T> {
@@ -57,6 +56,8 @@ pub(super) struct Waiting<T> {
 pub(super) enum Part {
     /// So many commands, one by one.
     Requests(usize),
+    /// A command that is not logged.
+    Answered(Reply),
     /// Operations on keys.
     Keys {
         pieces: SmallVec<[Piece; 1]>,
@@ -72,5 +73,5 @@ pub(super) enum Piece {
     /// In the log, as one command.
     Logged,
     /// Refused before that: so many.
-    Refused(usize, feed::keys::KeyRefusal),
+    Refused(usize, kv::KeyRefusal),
 }

@@ -19,8 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use feed::timeline::{Posted, gather};
-use feed::{Cursor, Effect, Facts, Page, PageOf, PostId, Rows, Span, UserId};
+use feed::{Cursor, Effect, Facts, Page, PageOf, PostId, UserId};
 use parking_lot::{Mutex, MutexGuard};
+use rows::{Rows, Span};
 use tokio::sync::{Notify, watch};
 
 use known::Known;
@@ -30,6 +31,8 @@ use shard::Shard;
 pub(crate) use stories::{Shown, Stories};
 use stream::Stream;
 use timeline::Timeline;
+pub use watchers::Change;
+pub(crate) use watchers::News;
 use watchers::Watchers;
 
 /// Shards of the home timelines. More make the lock finer and the index larger: each author costs
@@ -128,12 +131,17 @@ impl Views {
                 Effect::Posted { post, author, reply_to } => {
                     self.recent.change(author, |recent| Some(recent.with((post, reply_to))));
                 }
-                Effect::PostDeleted { post, author } => {
+                Effect::PostDeleted { post, author, .. } => {
                     self.recent.change(author, |recent| recent.without(post.0));
                     self.rendered.outdate(author);
                 }
+                Effect::PostEdited { author, .. } => self.rendered.outdate(author),
                 Effect::ProfileChanged { user } => self.rendered.outdate(user),
                 Effect::Mentioned { user, .. } => self.watchers(user).mentioned(user),
+                Effect::MentionChanged { post, user, deleted } => {
+                    let change = if deleted { Change::Deleted } else { Change::Edited };
+                    self.watchers(user).mention_changed(user, change(post));
+                }
                 Effect::FriendsChanged { .. } | Effect::StoryTold { .. } => {
                     self.stories.take_in(*effect);
                     self.story_changes.fetch_add(1, Ordering::Release);
@@ -297,13 +305,13 @@ impl Views {
         if known { found } else { facts.posts_by(author, span) }
     }
 
-    /// Waits for anything new for `user`: at home, in mentions, and among the stories of friends.
-    /// The value is the number of mentions. May read the facts.
+    /// Waits for anything new for `user`: at home, in mentions, and among the stories of friends. May
+    /// read the facts.
     pub(crate) fn watch<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
         user: UserId,
-    ) -> watch::Receiver<u64> {
+    ) -> watch::Receiver<News> {
         self.watches.fetch_add(1, Ordering::Relaxed);
         let news = self.watchers(user).watch(user);
         // Read after the watch began: whoever becomes a friend meanwhile is heard of.
@@ -362,11 +370,13 @@ fn concerns_shards(effect: &Effect) -> bool {
     match effect {
         Effect::Posted { .. }
         | Effect::PostDeleted { .. }
+        | Effect::PostEdited { .. }
         | Effect::FollowingChanged { .. }
         | Effect::FriendsChanged { .. }
         | Effect::StoryTold { .. }
         | Effect::StoryGone { .. } => true,
         Effect::Mentioned { .. }
+        | Effect::MentionChanged { .. }
         | Effect::ProfileChanged { .. }
         | Effect::StoryViewed { .. }
         | Effect::Taught { .. }

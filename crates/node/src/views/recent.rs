@@ -1,7 +1,8 @@
 //! The newest of what somebody wrote, so that gathering a home asks the store for little of it.
 
+use feed::StoryId;
 use feed::timeline::Posted;
-use feed::{Order, Span, StoryId};
+use rows::{Order, Span};
 use smallvec::SmallVec;
 
 use super::known::Held;

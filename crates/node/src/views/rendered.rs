@@ -1,8 +1,9 @@
 //! Posts and stories as JSON, rendered once and kept as bytes: a page is a concatenation.
 //!
-//! An entry is good as long as its author's revision is the one it was rendered under. The writer
-//! raises the revision, after the facts have changed, when a name changes or a post is deleted; a
-//! reader keeps what it rendered only if no revision was raised since before it read the facts. So
+//! An entry is good as long as the revisions of its author, and of the user it replies to, are those it
+//! was rendered under. The writer raises a user's revision, after the facts have changed, when their name
+//! changes or a post of theirs is deleted or edited: a reply shows whether what it replies to still
+//! exists. A reader keeps what it rendered only if no revision was raised since before it read the facts. So
 //! what is found current never shows what an acknowledged command had changed before. The same
 //! goes for the names and handles that are kept for rendering.
 
@@ -10,9 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use feed::stories::Told;
-use feed::{Facts, Post, PostId, PostText, Rows, StoryId, UserId};
+use feed::{Facts, Post, PostId, PostText, StoryId, UserId};
 use parking_lot::Mutex;
 use quick_cache::{OptionsBuilder, Weighter, sync::Cache, unsync};
+use rows::Rows;
 
 use crate::render::{self, Person};
 
@@ -39,10 +41,11 @@ pub(crate) struct Rendered {
     outdated: AtomicU64,
 }
 
-/// A post or story as JSON behind its author and the revision, four bytes each: one allocation, since each
-/// step from one to the next costs a page of posts a microsecond.
+/// A post or story as JSON after those on whose revisions it depends: one allocation, since each step from
+/// one to the next costs a page of posts a microsecond.
 type Kept = Box<[u8]>;
-const HEAD_BYTES: usize = 8;
+/// The author and their revision, whoever is replied to (or the author again) and theirs: four bytes each.
+const HEAD_BYTES: usize = 16;
 
 struct Known {
     revision: u32,
@@ -111,7 +114,10 @@ impl Rendered {
         id: PostId,
         out: &mut Vec<u8>,
     ) -> bool {
-        self.kept(id.0, out) || self.render_post(id, in_memory, |user| self.person(user), out)
+        // What is not in memory may exist all the same.
+        let exists = |id| in_memory(id).map(|_| true);
+        self.kept(id.0, out)
+            || self.render_post(id, &in_memory, exists, |user| self.person(user), out)
     }
 
     /// Appends a post, rendered from the facts if need be; false if there is none.
@@ -122,19 +128,28 @@ impl Rendered {
         out: &mut Vec<u8>,
     ) -> bool {
         let person = |user| self.person(user).or_else(|| self.meet(facts, user));
-        self.kept(id.0, out) || self.render_post(id, |id| facts.post(id), person, out)
+        let exists = |id| Some(facts.has_post(id));
+        self.kept(id.0, out) || self.render_post(id, |id| facts.post(id), exists, person, out)
     }
 
     fn render_post(
         &self,
         id: PostId,
         read: impl Fn(PostId) -> Option<Post>,
+        exists: impl Fn(PostId) -> Option<bool>,
         person: impl Fn(UserId) -> Option<Arc<Known>>,
         out: &mut Vec<u8>,
     ) -> bool {
         let known = |user| person(user).map(|known| known.person.clone());
-        let write = |post: &Post, out: &mut Vec<u8>| render::post(id, post, known, out);
-        self.render(id.0, || read(id), |post| post.author, write, out)
+        let write = |post: &Post, out: &mut Vec<u8>| {
+            let parent = match post.in_reply_to {
+                Some(parent) => exists(parent)?.then_some(parent),
+                None => None,
+            };
+            render::post(id, post, parent, known, out)
+        };
+        let people = |post: &Post| [post.author, post.reply_to.unwrap_or(post.author)];
+        self.render(id.0, || read(id), people, write, out)
     }
 
     /// Appends a story, but for its end, as [`Rendered::try_post`] does. The story is live: what is
@@ -172,7 +187,7 @@ impl Rendered {
             render::story(told, &person(told.author)?.person, text, out);
             Some(())
         };
-        self.render(told.story.0, || read(told.story), |_| told.author, write, out)
+        self.render(told.story.0, || read(told.story), |_| [told.author; 2], write, out)
     }
 
     /// Forgets a story that is gone.
@@ -183,10 +198,11 @@ impl Rendered {
     fn kept(&self, id: u64, out: &mut Vec<u8>) -> bool {
         let items = self.shard(id).lock();
         let Some(kept) = items.get(&id) else { return false };
-        let Some((author, rest)) = kept.split_first_chunk() else { return false };
-        let Some((revision, json)) = rest.split_first_chunk() else { return false };
-        let author = UserId(u32::from_le_bytes(*author));
-        let current = u32::from_le_bytes(*revision) == self.revision(author);
+        let Some((head, json)) = kept.split_first_chunk::<HEAD_BYTES>() else { return false };
+        let (words, _) = head.as_chunks::<4>();
+        let current = words.as_chunks::<2>().0.iter().all(|[user, revision]| {
+            self.revision(UserId(u32::from_le_bytes(*user))) == u32::from_le_bytes(*revision)
+        });
         if current {
             out.extend_from_slice(json);
         }
@@ -199,14 +215,13 @@ impl Rendered {
         &self,
         id: u64,
         read: impl FnOnce() -> Option<T>,
-        author: impl FnOnce(&T) -> UserId,
+        people: impl FnOnce(&T) -> [UserId; 2],
         write: impl FnOnce(&T, &mut Vec<u8>) -> Option<()>,
         out: &mut Vec<u8>,
     ) -> bool {
         let outdated = self.outdated.load(Ordering::Acquire);
         let Some(item) = read() else { return false };
-        let author = author(&item);
-        let revision = self.revision(author);
+        let revisions = people(&item).map(|user| (user, self.revision(user)));
         let start = out.len();
         if write(&item, out).is_none() {
             out.truncate(start);
@@ -215,8 +230,10 @@ impl Rendered {
         if self.outdated.load(Ordering::Acquire) == outdated {
             let json = out.get(start..).unwrap_or_default();
             let mut kept = Vec::with_capacity(HEAD_BYTES + json.len());
-            kept.extend_from_slice(&author.0.to_le_bytes());
-            kept.extend_from_slice(&revision.to_le_bytes());
+            for (user, revision) in revisions {
+                kept.extend_from_slice(&user.0.to_le_bytes());
+                kept.extend_from_slice(&revision.to_le_bytes());
+            }
             kept.extend_from_slice(json);
             self.shard(id).lock().insert(id, kept.into());
         }

@@ -22,7 +22,7 @@ use smallvec::SmallVec;
 use super::followers::{Followers, Slot};
 use super::stream::Stream;
 use super::timeline::Timeline;
-use super::watchers::Watchers;
+use super::watchers::{Change, Watchers};
 
 /// What shards tell the metrics.
 #[derive(Default, Clone, Copy)]
@@ -144,20 +144,31 @@ impl Shard {
     fn take_in(&mut self, effect: Effect, steps: &mut usize) -> bool {
         match effect {
             Effect::Posted { post, author, reply_to } => {
-                return self
-                    .spread(author, steps, |timeline| timeline.deliver(post, author, reply_to));
-            }
-            Effect::PostDeleted { post, author } => {
-                return self.spread(author, steps, |timeline| {
-                    timeline.remove(post);
-                    false
+                return self.spread(author, steps, None, |timeline| {
+                    timeline.deliver(post, author, reply_to)
                 });
             }
-            Effect::FollowingChanged { user } => {
+            Effect::PostDeleted { post, author, reply_to } => {
+                return self.spread(author, steps, Some(Change::Deleted(post)), |timeline| {
+                    timeline.remove(post);
+                    timeline.sees(author, reply_to)
+                });
+            }
+            Effect::PostEdited { post, author, reply_to } => {
+                return self.spread(author, steps, Some(Change::Edited(post)), |timeline| {
+                    timeline.sees(author, reply_to)
+                });
+            }
+            Effect::FollowingChanged { user, other, follows } => {
                 if self.timeline(user).is_some_and(|timeline| timeline.current <= self.cursor) {
                     self.drop_timeline(user);
+                } else if let Some(watchers) = self.watchers.any() {
+                    watchers.missed(user);
                 }
-                self.notify(user);
+                if let Some(watchers) = self.watchers.any() {
+                    let change = if follows { Change::Followed } else { Change::Unfollowed };
+                    watchers.changed(user, change(other));
+                }
             }
             Effect::FriendsChanged { user, other, friends } => {
                 let Some(mut table) = self.watchers.any() else { return true };
@@ -176,6 +187,7 @@ impl Shard {
             }
             // Not in the stream.
             Effect::Mentioned { .. }
+            | Effect::MentionChanged { .. }
             | Effect::ProfileChanged { .. }
             | Effect::StoryViewed { .. }
             | Effect::Taught { .. }
@@ -185,11 +197,12 @@ impl Shard {
     }
 
     /// Does `deliver` with the timelines of those who follow `author`; false if the steps did not
-    /// suffice. `deliver` tells whether that is news.
+    /// suffice. `deliver` tells whether that is news: a post that comes, unless it is `change`.
     fn spread(
         &mut self,
         author: UserId,
         steps: &mut usize,
+        change: Option<Change>,
         deliver: impl Fn(&mut Timeline) -> bool,
     ) -> bool {
         if self.is_in_gap() {
@@ -204,21 +217,18 @@ impl Shard {
         for slot in followers.get(start..end).unwrap_or_default() {
             let Some(Some(timeline)) = self.slots.get_mut(*slot as usize) else { continue };
             let is_due = (whole_from..=self.cursor).contains(&timeline.current);
-            if is_due && deliver(timeline) {
-                self.tally.deliveries += 1;
-                if let Some(watchers) = &watchers {
-                    watchers.notify(timeline.user);
-                }
+            if !is_due || !deliver(timeline) {
+                continue;
+            }
+            self.tally.deliveries += u64::from(change.is_none());
+            match (&watchers, change) {
+                (None, _) => {}
+                (Some(watchers), None) => watchers.notify(timeline.user),
+                (Some(watchers), Some(change)) => watchers.changed(timeline.user, change),
             }
         }
         self.left = (start > 0).then_some(start);
         start == 0
-    }
-
-    fn notify(&self, user: UserId) {
-        if let Some(watchers) = self.watchers.any() {
-            watchers.notify(user);
-        }
     }
 
     /// Whether the person's timeline is kept.
@@ -241,17 +251,22 @@ impl Shard {
         let slot = *self.by_user.get(&user)?;
         let from = self.position(self.timeline(user)?);
         let timeline = self.slots.get_mut(slot as usize)?.as_mut()?;
-        let Some(delivered) = timeline.catch_up(stream, from) else {
-            self.drop_timeline(user);
-            return None;
-        };
+        let caught_up = timeline.catch_up(stream, from);
         timeline.touched = true;
-        let more = timeline.page(page, out);
-        if delivered > 0 {
-            self.tally.deliveries += delivered;
-            self.notify(user);
+        let is_news = caught_up.delivered > 0 || !caught_up.changes.is_empty();
+        self.tally.deliveries += caught_up.delivered;
+        if is_news && let Some(watchers) = self.watchers.any() {
+            watchers.notify(user);
+            caught_up.changes.iter().for_each(|change| watchers.changed(user, *change));
         }
-        more
+        if caught_up.outdated {
+            self.drop_timeline(user);
+            if let Some(watchers) = self.watchers.any() {
+                watchers.notify(user);
+            }
+            return None;
+        }
+        self.timeline(user)?.page(page, out)
     }
 
     /// Puts a timeline in, in place of the person's earlier one, and evicts others while the shard
@@ -263,7 +278,8 @@ impl Shard {
         mut timeline: Timeline,
         bytes_max: usize,
     ) -> bool {
-        if timeline.catch_up(stream, timeline.current).is_none() {
+        // Whoever watches was told that changes are missed, and reads again after this.
+        if timeline.catch_up(stream, timeline.current).outdated {
             return false;
         }
         self.drop_timeline(timeline.user);
@@ -291,6 +307,9 @@ impl Shard {
         };
         self.free.push(slot);
         self.bytes -= timeline.bytes();
+        if let Some(watchers) = self.watchers.any() {
+            watchers.missed(user);
+        }
         for author in authors(&timeline) {
             self.followers.remove(author, slot);
         }

@@ -2,7 +2,8 @@
 //! and what they have seen. A home is gathered at each read; what is kept here is what that asks for.
 
 use feed::stories::{Told, gather};
-use feed::{Effect, Facts, Page, PageOf, Rows, Span, StoryId, UserId};
+use feed::{Effect, Facts, Page, PageOf, StoryId, UserId};
+use rows::{Rows, Span};
 
 use super::known::{Held, Known};
 use super::recent::Recent;
@@ -192,8 +193,8 @@ fn read_live(
 
 #[cfg(test)]
 mod tests {
-    use feed::memory::MemoryRows;
-    use feed::{RowsMut as _, SetTable};
+    use rows::{RowsMut as _, SetTable};
+    use testkit::MemoryRows;
 
     use super::*;
 

@@ -1,12 +1,19 @@
 //! A shard that is left in the middle of its work at any moment still answers as the facts do.
 
+mod listener;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Effect, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText,
-    Stamp, Txn, UserId, UserRef, apply, memory::MemoryRows, timeline::gather,
+    Bio, Command, Cursor, Effect, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText, Txn,
+    UserId, UserRef, apply,
 };
+use listener::Listener;
 use proptest::prelude::*;
+use rows::Stamp;
+use testkit::MemoryRows;
 
 use super::shard::Shard;
 use super::stream::Stream;
@@ -21,12 +28,15 @@ enum Step {
     Follow(u32, u32, bool),
     Post(u32, Option<u32>),
     Delete(usize),
+    Edit(usize),
     /// The deliverer or a reader does so many steps.
     CatchUp(usize),
     /// Somebody gathers a timeline, and puts it in much later.
     Gather(u32),
     Insert,
     Read(u32),
+    /// Whoever watches the user looks at what is new.
+    Listen(u32),
     /// So small a budget that all but the newest timeline go.
     Evict(u32),
 }
@@ -37,10 +47,12 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (user.clone(), user.clone(), any::<bool>()).prop_map(|(a, b, on)| Step::Follow(a, b, on)),
         6 => (user.clone(), prop::option::of(user.clone())).prop_map(|(a, to)| Step::Post(a, to)),
         2 => (0usize..1_000).prop_map(Step::Delete),
+        1 => (0usize..1_000).prop_map(Step::Edit),
         6 => (0usize..6).prop_map(Step::CatchUp),
         2 => user.clone().prop_map(Step::Gather),
         2 => Just(Step::Insert),
         6 => user.clone().prop_map(Step::Read),
+        6 => user.clone().prop_map(Step::Listen),
         1 => user.prop_map(Step::Evict),
     ]
 }
@@ -53,14 +65,18 @@ struct Subject {
     stream: Stream,
     shard: Shard,
     gathered: Option<Timeline>,
+    watchers: Arc<Watchers>,
+    listeners: Vec<Listener>,
 }
 
 impl Subject {
     fn new(lag_max: u64) -> Self {
-        let mut subject = Self { shard: Shard::new(Arc::default(), lag_max), ..Self::default() };
+        let mut subject = Self::default();
+        subject.shard = Shard::new(Arc::clone(&subject.watchers), lag_max);
         for user in 0..PEOPLE {
             let Ok(handle) = Handle::parse(&format!("u{user}")) else { panic!("a handle") };
             subject.apply(Command::Register { handle, name: Name::default(), bio: Bio::default() });
+            subject.listeners.push(Listener::new(subject.watchers.watch(UserId(user))));
         }
         subject
     }
@@ -95,6 +111,37 @@ impl Subject {
         }
     }
 
+    /// home(user) by the facts, each post with when it was last edited.
+    fn texts(&self, user: u32) -> BTreeSet<(PostId, u64)> {
+        let facts = Facts::new(&self.rows);
+        let edited = |post: PostId| facts.post(post).unwrap().edited.map_or(0, |at| at.0);
+        self.home(user, 1_000).items.into_iter().map(|post| (post, edited(post))).collect()
+    }
+
+    /// As a live stream does it: first what changed, then the newest posts, again until nothing is new.
+    fn listen(&mut self, user: u32) {
+        loop {
+            let listener = &mut self.listeners[user as usize];
+            let changes = listener.news.borrow_and_update().after(listener.read);
+            let page = Page { cursor: Cursor::After(PostId(listener.position)), limit: 1_000 };
+            let mut items = Vec::new();
+            if self.shard.page(&self.stream, UserId(user), &page, &mut items).is_none() {
+                let timeline = self.gather(user);
+                assert!(self.shard.insert(&self.stream, timeline, usize::MAX));
+                // What is older than what is kept of the timeline is read from the facts.
+                items = self.home(user, 1_000).items;
+            }
+            let texts = self.texts(user);
+            let listener = &mut self.listeners[user as usize];
+            listener.hear(&items, &changes, &texts, self.stamp);
+            // Reading the timeline may have had it take in changes.
+            if listener.news.borrow().end() == listener.read {
+                assert_eq!(listener.shown, texts, "what is shown of the home of {user}");
+                return;
+            }
+        }
+    }
+
     fn step(&mut self, step: &Step) {
         let id = |user| UserRef::Id(UserId(user));
         match *step {
@@ -114,7 +161,14 @@ impl Subject {
                 let post = self.posts.swap_remove(at % self.posts.len());
                 self.apply(Command::DeletePost { post });
             }
-            Step::Delete(_) => {}
+            Step::Edit(at) if !self.posts.is_empty() => {
+                let post = self.posts[at % self.posts.len()];
+                let Ok(text) = PostText::parse(&format!("edit {}", self.stamp)) else {
+                    panic!("a text")
+                };
+                self.apply(Command::EditPost { post, text });
+            }
+            Step::Delete(_) | Step::Edit(_) => {}
             Step::CatchUp(steps) => {
                 self.shard.catch_up(&self.stream, steps);
             }
@@ -125,6 +179,7 @@ impl Subject {
                 }
             }
             Step::Read(user) => self.read(user),
+            Step::Listen(user) => self.listen(user),
             Step::Evict(user) => {
                 let timeline = self.gather(user);
                 assert!(self.shard.insert(&self.stream, timeline, 1), "nothing has changed since");
@@ -152,6 +207,7 @@ proptest! {
         (0..PEOPLE).for_each(|user| subject.read(user));
         while !subject.shard.catch_up(&subject.stream, 1) {}
         (0..PEOPLE).for_each(|user| subject.read(user));
+        (0..PEOPLE).for_each(|user| subject.listen(user));
     }
 }
 
@@ -256,7 +312,7 @@ fn a_post_adds_one_effect_however_many_it_mentions_and_wakes_them() {
         views.publish(&effects);
     }
     assert_eq!(views.sizes().stream_effects, 100);
-    assert!(news.has_changed().unwrap() && *news.borrow_and_update() == 100);
+    assert!(news.has_changed().unwrap() && news.borrow_and_update().mentions == 100);
 }
 
 #[tokio::test]
@@ -316,8 +372,9 @@ fn measure_deliveries_and_drops() {
     while !shard.catch_up(&stream, 4_096) {}
     let deliveries = posts * u64::from(TIMELINES);
     println!("{:.1} ns per delivery", start.elapsed().as_nanos() as f64 / deliveries as f64);
-    let effects: Vec<_> =
-        (0..TIMELINES).map(|user| Effect::FollowingChanged { user: UserId(user) }).collect();
+    let other = UserId(1_000_000);
+    let unfollowed = |user| Effect::FollowingChanged { user: UserId(user), other, follows: false };
+    let effects: Vec<_> = (0..TIMELINES).map(unfollowed).collect();
     let bytes = shard.bytes();
     stream.publish(effects);
     let start = std::time::Instant::now();

@@ -6,9 +6,31 @@ use feed::timeline::sees;
 use feed::{Cursor, Effect, Page, PageOf, PostId, UserId};
 
 use super::stream::Stream;
+use super::watchers::{CHANGES_MAX, Change};
 
 /// Ids kept after trimming: a largest page and the one behind it that tells there are more.
 pub(super) const KEPT: usize = feed::limits::PAGE_MAX + 4;
+
+/// What a timeline took in by itself.
+#[derive(Default)]
+pub(super) struct CaughtUp {
+    /// Posts that came.
+    pub(super) delivered: u64,
+    /// Of the posts that the person has at home, at most [`CHANGES_MAX`].
+    pub(super) changes: Vec<Change>,
+    /// Whether it must be gathered anew, and has not taken in everything.
+    pub(super) outdated: bool,
+}
+
+impl CaughtUp {
+    fn push(&mut self, change: Change) {
+        if self.changes.len() >= CHANGES_MAX {
+            self.changes.clear();
+            self.changes.push(Change::Missed);
+        }
+        self.changes.push(change);
+    }
+}
 
 /// A cached home timeline.
 ///
@@ -49,7 +71,7 @@ impl Timeline {
         author: UserId,
         reply_to: Option<UserId>,
     ) -> bool {
-        if reply_to.is_some() && !sees(self.user, &self.following, author, reply_to) {
+        if !self.sees(author, reply_to) {
             return false;
         }
         match self.posts.back() {
@@ -70,26 +92,47 @@ impl Timeline {
         true
     }
 
-    /// Takes in, for this timeline alone, everything from `from` on, and tells how many posts came.
-    /// What it has already may come again: that changes nothing. `None` if it must be gathered anew.
-    pub(super) fn catch_up(&mut self, stream: &Stream, mut from: u64) -> Option<u64> {
-        let mut delivered = 0;
+    /// Takes in, for this timeline alone, everything from `from` on. What it has already may come again:
+    /// that changes nothing.
+    pub(super) fn catch_up(&mut self, stream: &Stream, mut from: u64) -> CaughtUp {
+        let mut caught_up = CaughtUp::default();
         while from != stream.head() {
-            let piece = stream.read(from)?;
+            let Some(piece) = stream.read(from) else {
+                caught_up.outdated = true;
+                return caught_up;
+            };
             from += piece.len() as u64;
             for effect in piece {
                 match effect {
-                    Effect::FollowingChanged { user } if user == self.user => return None,
-                    Effect::Posted { post, author, reply_to } if self.follows(author) => {
-                        delivered += u64::from(self.deliver(post, author, reply_to));
+                    Effect::FollowingChanged { user, .. } if user == self.user => {
+                        caught_up.outdated = true;
+                        return caught_up;
                     }
-                    Effect::PostDeleted { post, .. } => self.remove(post),
+                    Effect::Posted { post, author, reply_to } if self.follows(author) => {
+                        caught_up.delivered += u64::from(self.deliver(post, author, reply_to));
+                    }
+                    Effect::PostDeleted { post, author, reply_to } if self.follows(author) => {
+                        self.remove(post);
+                        if self.sees(author, reply_to) {
+                            caught_up.push(Change::Deleted(post));
+                        }
+                    }
+                    Effect::PostEdited { post, author, reply_to }
+                        if self.follows(author) && self.sees(author, reply_to) =>
+                    {
+                        caught_up.push(Change::Edited(post));
+                    }
                     _ => {}
                 }
             }
         }
         self.current = from;
-        Some(delivered)
+        caught_up
+    }
+
+    /// Whether the user has posts at home by `author`, whom they follow or are, that reply to `reply_to`.
+    pub(super) fn sees(&self, author: UserId, reply_to: Option<UserId>) -> bool {
+        sees(self.user, &self.following, author, reply_to)
     }
 
     fn follows(&self, author: UserId) -> bool {

@@ -2,11 +2,15 @@
 //!
 //! The lock is the last to be taken: whoever holds it takes no other. The writer takes it for one
 //! look-up, so lists of friends go in and out piece by piece.
+//!
+//! Of what was deleted and edited, and of follows, the newest [`CHANGES_MAX`] are kept for each user that
+//! is watched, for all who watch together. Whoever has not read them in time is told that some are
+//! missed, and so is everybody whose timeline was dropped: nobody would say what was deleted meanwhile.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
-use feed::UserId;
+use feed::{PostId, UserId};
 use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
@@ -16,6 +20,58 @@ use tokio::sync::watch;
 const PAIRS_MAX: usize = 1 << 16;
 /// Friends that go in or out before others may have the lock: about 50 µs.
 const FRIENDS_AT_ONCE: usize = 256;
+
+/// Changes kept for a user who is watched, 16 bytes each.
+pub(super) const CHANGES_MAX: usize = 32;
+
+/// What a watcher of a user's timeline hears of besides new posts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A post was deleted that the user had at home or that mentioned them.
+    Deleted(PostId),
+    /// A post that the user has at home, or that mentions or mentioned them, has another text.
+    Edited(PostId),
+    /// The user follows somebody from now on.
+    Followed(UserId),
+    /// The user does not follow somebody any more.
+    Unfollowed(UserId),
+    /// There may have been other changes, or posts of the past came or went: what was read before may
+    /// be out of date.
+    Missed,
+}
+
+/// What there is to hear of a user.
+#[derive(Default)]
+pub(crate) struct News {
+    /// Number of mentions since the first watch began.
+    pub(crate) mentions: u64,
+    /// How many changes came before those that are kept.
+    dropped: u64,
+    changes: VecDeque<Change>,
+}
+
+impl News {
+    fn push(&mut self, change: Change) {
+        if self.changes.len() >= CHANGES_MAX {
+            self.changes.pop_front();
+            self.dropped += 1;
+        }
+        self.changes.push_back(change);
+    }
+
+    /// How many changes there were.
+    pub(crate) fn end(&self) -> u64 {
+        self.dropped + self.changes.len() as u64
+    }
+
+    /// The changes after the first `read`, oldest first, each with how many there were up to it.
+    pub(crate) fn after(&self, read: u64) -> Vec<(u64, Change)> {
+        let missed = (read < self.dropped).then_some((self.dropped, Change::Missed));
+        let skip = read.saturating_sub(self.dropped) as usize;
+        let numbered = (self.dropped + 1..).zip(self.changes.iter().copied());
+        missed.into_iter().chain(numbered.skip(skip)).collect()
+    }
+}
 
 /// Channels to those who wait.
 #[derive(Default)]
@@ -28,8 +84,7 @@ pub(super) struct Watchers {
 /// What is behind the lock.
 #[derive(Default)]
 pub(super) struct Table {
-    /// By user: the number of their mentions since the first watch began.
-    news: HashMap<UserId, watch::Sender<u64>>,
+    news: HashMap<UserId, watch::Sender<News>>,
     /// (friend, watcher): whose stories wake whom.
     by_friend: BTreeSet<(UserId, UserId)>,
     /// (watcher, friend): the same pairs.
@@ -38,9 +93,9 @@ pub(super) struct Table {
 
 impl Watchers {
     /// Waits for anything new for `user`. What the facts show later wakes it.
-    pub(super) fn watch(&self, user: UserId) -> watch::Receiver<u64> {
+    pub(super) fn watch(&self, user: UserId) -> watch::Receiver<News> {
         let mut table = self.table.lock();
-        let receiver = table.news.entry(user).or_insert_with(|| watch::Sender::new(0)).subscribe();
+        let receiver = table.news.entry(user).or_default().subscribe();
         self.users.store(table.news.len(), Ordering::SeqCst);
         // Before the caller reads the facts; see `mentioned`.
         fence(Ordering::SeqCst);
@@ -78,14 +133,23 @@ impl Watchers {
 
     /// A post that the facts show mentions `user`. Writer only.
     pub(super) fn mentioned(&self, user: UserId) {
-        // Either this sees that somebody watches, or they see the post when they read the facts.
+        if let Some(table) = self.any_of_writer() {
+            table.modify(user, |news| news.mentions += 1);
+        }
+    }
+
+    /// A post that mentions or mentioned `user` is deleted or edited, as the facts show. Writer only.
+    pub(super) fn mention_changed(&self, user: UserId, change: Change) {
+        if let Some(table) = self.any_of_writer() {
+            table.changed(user, change);
+        }
+    }
+
+    /// The table, for what the facts show already, if anybody waits at all.
+    fn any_of_writer(&self) -> Option<MutexGuard<'_, Table>> {
+        // Either this sees that somebody watches, or they see it when they read the facts.
         fence(Ordering::SeqCst);
-        if self.users.load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        if let Some(news) = self.table.lock().news.get(&user) {
-            news.send_modify(|mentions| *mentions += 1);
-        }
+        self.any()
     }
 
     /// The table, if anybody waits at all.
@@ -103,8 +167,28 @@ impl Table {
 
     /// Wakes those who wait for news of `user`.
     pub(super) fn notify(&self, user: UserId) {
+        self.modify(user, |_| ());
+    }
+
+    /// Wakes those who wait for news of `user` with a change.
+    pub(super) fn changed(&self, user: UserId, change: Change) {
+        self.modify(user, |news| news.push(change));
+    }
+
+    /// Changes of what `user` has at home may pass by unheard from now on. Wakes nobody: a timeline that
+    /// had to make room for others is gathered again when it is read, and not at once.
+    pub(super) fn missed(&self, user: UserId) {
         if let Some(news) = self.news.get(&user) {
-            news.send_modify(|_| ());
+            news.send_if_modified(|news| {
+                news.push(Change::Missed);
+                false
+            });
+        }
+    }
+
+    fn modify(&self, user: UserId, change: impl FnOnce(&mut News)) {
+        if let Some(news) = self.news.get(&user) {
+            news.send_modify(change);
         }
     }
 
@@ -161,7 +245,7 @@ mod tests {
         watchers.table.lock().sizes()
     }
 
-    fn heard(news: &mut watch::Receiver<u64>) -> bool {
+    fn heard(news: &mut watch::Receiver<News>) -> bool {
         let heard = news.has_changed().unwrap();
         news.mark_unchanged();
         heard
@@ -211,6 +295,32 @@ mod tests {
             .collect();
         assert_eq!(sizes(&watchers), (12, PAIRS_MAX));
         watchers.mentioned(UserId(11));
-        assert!(heard(&mut all[11]) && *all[11].borrow() == 1 && !heard(&mut all[0]));
+        assert!(heard(&mut all[11]) && all[11].borrow().mentions == 1 && !heard(&mut all[0]));
+    }
+
+    #[test]
+    fn changes_are_kept_for_a_while_and_who_is_too_slow_learns_that_some_are_missed() {
+        let watchers = Watchers::default();
+        let mut news = watchers.watch(ADA);
+        let deleted = |id| Change::Deleted(PostId(id));
+        let changed = |id| watchers.mention_changed(ADA, deleted(id));
+        changed(1);
+        changed(2);
+        assert!(heard(&mut news));
+        assert_eq!(news.borrow().after(0), [(1, deleted(1)), (2, deleted(2))]);
+        assert_eq!(news.borrow().after(1), [(2, deleted(2))]);
+        assert!(news.borrow().after(2).is_empty());
+        (3..=CHANGES_MAX as u64 + 3).for_each(changed);
+        let end = CHANGES_MAX as u64 + 3;
+        let after = news.borrow().after(2);
+        assert_eq!(after.len(), CHANGES_MAX + 1);
+        assert_eq!((after[0], after[1]), ((3, Change::Missed), (4, deleted(4))));
+        assert_eq!(news.borrow().after(3)[0], (4, deleted(4)), "all that came after are kept");
+        assert_eq!(news.borrow().end(), end);
+        // What is missed without a wake-up is there for who looks.
+        heard(&mut news);
+        watchers.any().unwrap().missed(ADA);
+        assert!(!heard(&mut news));
+        assert_eq!(news.borrow().after(end), [(end + 1, Change::Missed)]);
     }
 }

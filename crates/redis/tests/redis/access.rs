@@ -1,6 +1,8 @@
 //! The application key, and how many may connect.
 
-use edge::Access;
+use std::sync::Arc;
+
+use edge::{Access, KeyHash, KeySet, Scope, Scopes};
 
 use crate::client::{KEY, TestServer};
 
@@ -30,6 +32,80 @@ fn without_the_key_nothing_is_done() {
     let hello = client.line(&format!("HELLO 3 AUTH default {KEY} SETNAME me"));
     assert!(hello.starts_with("{\"server\": \"redis\""), "{hello}");
     client.check(&[("GET a", "\"1\""), ("CLIENT GETNAME", "\"me\"")]);
+}
+
+fn key_with(name: &str, scopes: &[Scope]) -> KeyHash {
+    KeyHash::new(name.as_bytes(), scopes.iter().copied().collect())
+}
+
+#[test]
+fn a_key_runs_the_commands_of_its_scopes() {
+    let keys = vec![
+        key_with("reader", &[Scope::Read]),
+        key_with("writer", &[Scope::Write]),
+        key_with("both", &[Scope::Read, Scope::Write]),
+        key_with("operator", &[Scope::Admin]),
+    ];
+    let server = TestServer::start(Access::with_keys(keys), |_, _| ());
+    let refused = |command: &str| {
+        format!("-NOPERM this user has no permissions to run the '{command}' command")
+    };
+    server.client().check(&[
+        ("AUTH reader", "OK"),
+        ("GET a", "nil"),
+        ("SET a 1", &refused("set")),
+        ("GETEX a", &refused("getex")),
+        ("GETDEL a", &refused("getdel")),
+        ("SELECT 3", "OK"),
+        ("BUCKET CREATE b", &refused("bucket")),
+        ("FLUSHALL", &refused("flushall")),
+        ("CLIENT LIST", &refused("client")),
+        ("CONFIG SET save x", &refused("config")),
+        // Inside of a transaction, too.
+        ("MULTI", "OK"),
+        ("GET a", "QUEUED"),
+        ("SET a 1", &refused("set")),
+        ("EXEC", "-EXECABORT Transaction discarded because of previous errors."),
+        // Queued, it takes effect only after what was queued with it was checked.
+        ("MULTI", "OK"),
+        ("AUTH both", "QUEUED"),
+        ("SET a 1", &refused("set")),
+        ("DISCARD", "OK"),
+        ("GET a", "nil"),
+    ]);
+    server.client().check(&[
+        ("AUTH writer", "OK"),
+        ("SET a 1", "OK"),
+        ("GET a", &refused("get")),
+        ("KEYS *", &refused("keys")),
+        ("WATCH a", &refused("watch")),
+        ("FLUSHDB", &refused("flushdb")),
+    ]);
+    server.client().check(&[
+        ("HELLO 2 AUTH default operator", "..."),
+        ("GET a", &refused("get")),
+        ("FLUSHALL", "OK"),
+        ("AUTH both", "OK"),
+        ("GET a", "nil"),
+        ("AUTH wrong", "-WRONGPASS invalid username-password pair or user is disabled."),
+        // The connection keeps what it had.
+        ("SET a 2", "OK"),
+    ]);
+}
+
+#[test]
+fn a_connection_whose_key_is_revoked_does_nothing_more() {
+    let keys = KeySet::new(vec![key_with("a", &Scope::ALL), key_with("b", &Scope::ALL)]);
+    let server = TestServer::start(Access::Keys(Arc::clone(&keys)), |_, _| ());
+    let (mut one, mut two) = (server.client(), server.client());
+    one.check(&[("AUTH a", "OK"), ("MULTI", "OK"), ("SET k 1", "QUEUED")]);
+    two.check(&[("AUTH b", "OK"), ("MULTI", "OK"), ("SET k 2", "QUEUED")]);
+    // One is gone, and the other may only read.
+    keys.replace(&[key_with("b", &[Scope::Read])]);
+    one.check(&[("EXEC", "-EXECABORT ..."), ("GET k", "-NOAUTH Authentication required.")]);
+    two.check(&[("EXEC", "-EXECABORT ..."), ("GET k", "nil"), ("SET k 3", "-NOPERM ...")]);
+    keys.replace(&[KeyHash::new(b"b", Scopes::ALL)]);
+    two.check(&[("SET k 3", "OK")]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What no client should send. Each is answered or refused as Redis does, and nothing else suffers.
 
-use feed::limits::KEY_BYTES_MAX;
+use kv::limits::KEY_BYTES_MAX;
 
 use crate::client::TestServer;
 

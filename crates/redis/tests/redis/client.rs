@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use edge::Access;
+use edge::{Access, KeyHash, Scopes};
 use node::{Clock, Durability, Node, NodeOptions};
 use redis::RedisOptions;
-use resp::{Decoder, ReplyLimits, Value};
-use sha2::{Digest as _, Sha256};
+use testkit::{Decoder, ReplyLimits, Value};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
@@ -39,7 +38,7 @@ impl TestServer {
 
     /// A server that needs [`KEY`].
     pub(crate) fn with_key() -> Self {
-        Self::start(Access::Key { sha256: Sha256::digest(KEY).into() }, |_, _| ())
+        Self::start(Access::with_keys(vec![KeyHash::new(KEY.as_bytes(), Scopes::ALL)]), |_, _| ())
     }
 
     pub(crate) fn start(

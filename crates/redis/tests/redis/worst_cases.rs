@@ -2,7 +2,7 @@
 //! little memory: it gets an answer or a clear error, the server serves others, and all memory is given
 //! back.
 
-use edge::Access;
+use edge::{Access, KeyHash, Scopes};
 use redis::RedisOptions;
 
 use crate::client::{Client, KEY, TestServer, encoded};
@@ -257,7 +257,7 @@ fn reads_in_a_transaction_see_its_changes_and_walks_come_after_it() {
 
 #[test]
 fn a_new_connection_takes_the_place_of_one_that_never_authenticated() {
-    let key = Access::Key { sha256: <sha2::Sha256 as sha2::Digest>::digest(KEY).into() };
+    let key = Access::with_keys(vec![KeyHash::new(KEY.as_bytes(), Scopes::ALL)]);
     let small = Small::start(key, |options| options.connections_max = 3);
     let mut known = small.client();
     assert_eq!(known.line(&format!("AUTH {KEY}")), "OK");

@@ -73,14 +73,6 @@ impl<'a> Command<'a> {
         spans.get(index).map(|span| cut(bytes, *span))
     }
 
-    /// All arguments, if there are exactly `N` behind the name.
-    #[must_use]
-    pub fn exactly<const N: usize>(&self) -> Option<[&'a [u8]; N]> {
-        let Spans { bytes, spans } = self.arguments;
-        let spans: &[Span; N] = spans.try_into().ok()?;
-        Some(spans.map(|span| cut(bytes, span)))
-    }
-
     /// Whether this is a line of an HTTP request and no command.
     ///
     /// A web page can make a browser send such requests to any port. Redis closes the connection

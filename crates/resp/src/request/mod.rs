@@ -1,5 +1,6 @@
 //! What clients send: commands as arrays of bulk strings, or as inline text.
 
+pub(crate) mod ahead;
 pub(crate) mod command;
 pub(crate) mod error;
 pub(crate) mod inline;

@@ -10,10 +10,20 @@ use sim::units;
 
 use super::model::{Model, Moment};
 
+/// A chart of latencies that is less wide has a shorter title.
+const TITLE_WIDTH: u16 = 38;
+/// The widest title of a small chart.
+const SMALL_TITLE_WIDTH: u16 = 28;
+
+/// Whether the four small charts need two rows on a screen of this width.
+pub(super) const fn small_in_two_rows(width: u16) -> bool {
+    width < 4 * (SMALL_TITLE_WIDTH + 2)
+}
+
 /// What a line of a chart is made of: name, colour, points.
 type Drawn<'a> = (&'a str, Color, Vec<(f64, f64)>);
 
-/// Requests a second, and errors if there are any.
+/// Requests per second, and errors if there are any.
 pub(super) fn rates(model: &Model, frame: &mut Frame, area: Rect) {
     let line = |of: fn(&Moment) -> f64| -> Vec<(f64, f64)> {
         model.moments.iter().map(|moment| (moment.end_s, of(moment))).collect()
@@ -26,7 +36,7 @@ pub(super) fn rates(model: &Model, frame: &mut Frame, area: Rect) {
     let top = round_above(highest.fold(0.0, f64::max));
     let labels = [0.0, top / 2.0, top].map(units::tick);
     let last = model.last();
-    let title = format!(" Requests a second: {} ", units::number(last.per_second));
+    let title = format!(" Requests per second: {} ", units::number(last.per_second));
     chart(model, frame, area, title, &lines, [0.0, top], labels.to_vec());
 }
 
@@ -58,7 +68,10 @@ pub(super) fn latencies(model: &Model, frame: &mut Frame, area: Rect) {
         labels.drain(1..labels.len() - 1);
     }
     let title = match model.last().p50_p99_ms {
-        Some((p50, p99)) => format!(" Latency: p50 {}, p99 {} ", units::ms(p50), units::ms(p99)),
+        Some((p50, p99)) => {
+            let what = if area.width < TITLE_WIDTH { "" } else { "Latency: " };
+            format!(" {what}p50 {}, p99 {} ", units::ms(p50), units::ms(p99))
+        }
         None => " Latency ".to_owned(),
     };
     let lines = [("p99", Color::Yellow, p99), ("p50", Color::Green, p50)];
@@ -96,40 +109,50 @@ fn chart(
     frame.render_widget(chart, area);
 }
 
-/// Delivery lag, the server's memory and processor, and the generator's own lag.
+/// Delivery lag, the server's memory and processor, and the generator's scheduling delay.
 pub(super) fn small(model: &Model, frame: &mut Frame, area: Rect) {
     let thousandths = |value: f64| (value * 1e3) as u64;
     let delivery = |moment: &Moment| moment.delivery.map(|delivery| delivery.p99_ms);
     let memory = |moment: &Moment| moment.server.map(|server| server.memory_bytes);
     let cores = |moment: &Moment| moment.server.map(|server| server.cores);
-    let told = |name: &str, value: Option<String>| match value {
+    let reported = |name: &str, value: Option<String>| match value {
         Some(value) => format!("{name} {value}"),
         None => format!("{name} -"),
     };
-    let own_lag = model.last().own_lag_ms;
+    let scheduling_delay = model.last().scheduling_delay_ms;
     let all: [(String, Color, Vec<Option<u64>>); 4] = [
         (
-            told("delivery p99", model.latest(delivery).map(units::ms)),
+            reported("delivery p99", model.latest(delivery).map(units::ms)),
             Color::Magenta,
             model.moments.iter().map(|moment| delivery(moment).map(thousandths)).collect(),
         ),
         (
-            told("memory", model.latest(memory).map(|bytes| units::bytes(bytes as f64))),
+            reported("memory", model.latest(memory).map(|bytes| units::bytes(bytes as f64))),
             Color::Blue,
             model.moments.iter().map(memory).collect(),
         ),
         (
-            told("cores", model.latest(cores).map(units::number)),
+            reported("cores", model.latest(cores).map(units::number)),
             Color::Green,
             model.moments.iter().map(|moment| cores(moment).map(thousandths)).collect(),
         ),
         (
-            format!("own lag p99 {}", units::ms(own_lag)),
+            format!("scheduling delay p99 {}", units::ms(scheduling_delay)),
             Color::DarkGray,
-            model.moments.iter().map(|moment| Some(thousandths(moment.own_lag_ms))).collect(),
+            model
+                .moments
+                .iter()
+                .map(|moment| Some(thousandths(moment.scheduling_delay_ms)))
+                .collect(),
         ),
     ];
-    let places = Layout::horizontal([Constraint::Fill(1); 4]).spacing(2).split(area);
+    let places: Vec<Rect> = if small_in_two_rows(area.width) {
+        let rows = Layout::vertical([Constraint::Fill(1); 2]).split(area);
+        let columns = Layout::horizontal([Constraint::Fill(1); 2]).spacing(2);
+        rows.iter().flat_map(|row| columns.split(*row).to_vec()).collect()
+    } else {
+        Layout::horizontal([Constraint::Fill(1); 4]).spacing(2).split(area).to_vec()
+    };
     for ((title, colour, values), place) in all.into_iter().zip(places.iter()) {
         let newest = values.len().saturating_sub(usize::from(place.width));
         let values: Vec<Option<u64>> = values.into_iter().skip(newest).collect();

@@ -14,7 +14,7 @@ use super::model::{Kind, Model};
 const WIDTH_MIN: u16 = 60;
 const HEIGHT_MIN: u16 = 16;
 
-/// Draws the run as it stands.
+/// Draws the current state of the run.
 pub(super) fn draw(model: &Model, frame: &mut Frame) {
     let area = frame.area();
     if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
@@ -22,7 +22,8 @@ pub(super) fn draw(model: &Model, frame: &mut Frame) {
     }
     let rows = model.kinds.len() as u16 + 2;
     // On a high screen the small charts may be higher too; the large ones take what is left.
-    let small = if area.height >= 40 { 6 } else { 3 };
+    let each = if area.height >= 40 { 6 } else { 3 };
+    let small = if charts::small_in_two_rows(area.width) { each / 2 * 4 } else { each };
     let [head, progress, large, table, below, keys] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
@@ -81,9 +82,17 @@ fn foot(model: &Model) -> Line<'static> {
 /// Every kind with what it did in the last window and since the start.
 fn kinds(model: &Model, frame: &mut Frame, area: Rect) {
     const NUMBERS: [&str; 7] = ["per s", "p50", "p99", "max", "done", "errors", "p99 of all"];
+    const WIDTHS: [u16; 8] = [13, 8, 8, 8, 8, 10, 7, 10];
+    // With a blank between columns; on a narrow screen two columns are left out.
+    let fits = area.width >= WIDTHS.iter().sum::<u16>() + WIDTHS.len() as u16 - 1;
+    let is_shown = |column: usize| fits || !matches!(column, 4 | 7);
     let right = |text: String| Cell::new(Text::from(text).right_aligned());
     let head = NUMBERS.into_iter().map(|name| right(name.to_owned()));
-    let head = Row::new([Cell::new("")].into_iter().chain(head)).dark_gray();
+    let row_of = |cells: Vec<Cell<'static>>| {
+        let shown = cells.into_iter().enumerate().filter(|(column, _)| is_shown(*column));
+        Row::new(shown.map(|(_, cell)| cell))
+    };
+    let head = row_of([Cell::new("")].into_iter().chain(head).collect()).dark_gray();
     let errors = |count: u64| {
         let cell = right(units::count(count));
         if count > 0 { cell.style(Style::new().fg(Color::Red).bold()) } else { cell }
@@ -94,16 +103,17 @@ fn kinds(model: &Model, frame: &mut Frame, area: Rect) {
         let [p50, p99, max, all] =
             [now.p50_ms, now.p99_ms, now.max_ms, kind.p99_ms()].map(|ms| right(units::ms(ms)));
         let done = right(units::count(kind.count));
-        Row::new([Cell::new(kind.name), rate, p50, p99, max, done, errors(kind.errors), all])
+        row_of(vec![Cell::new(kind.name), rate, p50, p99, max, done, errors(kind.errors), all])
     };
     let done = model.kinds.iter().map(|kind| kind.count).sum();
     let (rate, done) = (right(units::number(model.last().per_second)), right(units::count(done)));
     let (p50, p99) = model.last().p50_p99_ms.unwrap_or_default();
     let [p50, p99] = [p50, p99].map(|ms| right(units::ms(ms)));
     let none = || Cell::new("");
-    let total =
-        Row::new([Cell::new("all"), rate, p50, p99, none(), done, errors(model.errors()), none()]);
-    let widths = [13, 8, 8, 8, 8, 10, 7, 10];
+    let failed = errors(model.errors());
+    let total = row_of(vec![Cell::new("all"), rate, p50, p99, none(), done, failed, none()]);
+    let widths = WIDTHS.into_iter().enumerate().filter(|(column, _)| is_shown(*column));
+    let widths = widths.map(|(_, width)| width);
     let table = Table::new(model.kinds.iter().map(row).chain([total.bold()]), widths)
         .header(head)
         .column_spacing(1);

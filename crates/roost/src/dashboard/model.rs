@@ -47,7 +47,7 @@ pub(super) struct Moment {
     pub(super) p50_p99_ms: Option<(f64, f64)>,
     pub(super) delivery: Option<Delivery>,
     pub(super) server: Option<ServerLoad>,
-    pub(super) own_lag_ms: f64,
+    pub(super) scheduling_delay_ms: f64,
 }
 
 impl Kind {
@@ -87,8 +87,8 @@ impl Model {
     pub(super) fn add(&mut self, window: &Window, latencies_us: &[Histogram<u64>]) {
         self.elapsed_s = window.end_s;
         let mut all: Option<Histogram<u64>> = None;
-        let told = window.kinds.iter().zip(latencies_us);
-        for (kind, (now, latencies)) in self.kinds.iter_mut().zip(told) {
+        let reported = window.kinds.iter().zip(latencies_us);
+        for (kind, (now, latencies)) in self.kinds.iter_mut().zip(reported) {
             kind.now = now.clone();
             kind.seconds = window.seconds;
             kind.count += now.count;
@@ -106,7 +106,7 @@ impl Model {
             p50_p99_ms: measured.map(|all| (ms(&all, 0.5), ms(&all, 0.99))),
             delivery: window.delivery.filter(|delivery| delivery.samples > 0),
             server: window.server,
-            own_lag_ms: window.own_lag_p99_ms,
+            scheduling_delay_ms: window.scheduling_delay_p99_ms,
         });
         if self.moments.len() > WINDOWS_MAX {
             self.moments.pop_front();

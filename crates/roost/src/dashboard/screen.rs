@@ -66,7 +66,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Relaxed: nothing else is told by it. Whoever draws has to be gone before the terminal is
+        // Relaxed: it publishes nothing else. Whoever draws has to be gone before the terminal is
         // given back.
         self.over.store(true, Ordering::Relaxed);
         if let Some(keys) = self.keys.take() {

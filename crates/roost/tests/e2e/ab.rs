@@ -1,4 +1,4 @@
-//! The command line of the old report, as it stands, with the tool it was measured with.
+//! The command line of the old report, unchanged, with the tool it was measured with.
 
 use std::process::Command;
 
@@ -30,7 +30,7 @@ fn the_old_reports_command_line_has_no_failed_request() {
     assert!(!report.contains("Non-2xx"), "{report}");
 
     let author = client.get("/v1/users/2").expect(200).json();
-    assert_eq!(author["posts"], 4_000);
+    assert_eq!(author["post_count"], 4_000);
     let mentions = client.get("/mentionsfeed/3").expect(200).json();
     let mentions = mentions["items"].as_array().unwrap();
     assert_eq!(mentions.len(), 50);

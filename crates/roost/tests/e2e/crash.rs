@@ -4,7 +4,7 @@
 //! A round: workers change things, each its own people, until the round's number of
 //! acknowledgements is reached, at which the worker that received it kills the server. So every
 //! other worker has at most one change whose outcome nobody knows. After the restart these are
-//! settled by looking, and everything is compared with the plain list of what happened. The
+//! resolved by looking, and everything is compared with the plain list of what happened. The
 //! overlay is kept tiny, so that checkpoints are under way all the time, and many texts are long, so
 //! that the log goes from segment to segment and is cut.
 
@@ -48,7 +48,7 @@ impl Round {
         Self { at, acks: AtomicU64::new(0), victim }
     }
 
-    /// To be called behind every acknowledged change; tells whether it was enough. A round that
+    /// To be called after every acknowledged change; returns whether it was enough. A round that
     /// ends with a kill is over when nobody answers any more.
     pub(crate) fn acknowledged(&self) -> bool {
         let acks = self.acks.fetch_add(1, Ordering::Relaxed) + 1;
@@ -100,7 +100,7 @@ fn whatever_was_acknowledged_survives_kill_9_once_and_in_order() {
         server = Server::start(&mut command(data.path(), round));
         let mut client = server.client();
         for worker in &mut workers {
-            worker.settle(&mut client, &directory);
+            worker.resolve(&mut client, &directory);
         }
         check_everything(&server, &workers, Readers::Some(&mut rng));
     }

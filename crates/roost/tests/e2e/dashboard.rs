@@ -10,7 +10,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A terminal with a shell in it. Ends, with all that runs in it, when dropped.
 struct Terminal {
-    /// Where its socket is, so that nobody else's tmux is met and nothing is left behind.
+    /// Where its socket is, so that nobody else's tmux is met and nothing remains.
     sockets: tempfile::TempDir,
 }
 
@@ -44,7 +44,7 @@ impl Terminal {
         String::from_utf8_lossy(&captured.stdout).replace('\u{a0}', " ")
     }
 
-    /// The screen as soon as all of these stand on it.
+    /// The screen as soon as it contains all of these.
     fn shows(&self, parts: &[&str]) -> String {
         let start = Instant::now();
         loop {
@@ -68,8 +68,8 @@ impl Drop for Terminal {
     }
 }
 
-/// A rehearsal that would take ten minutes, if tmux is there to run it in.
-fn rehearsal() -> Option<Terminal> {
+/// A simulation that would take ten minutes, if tmux is there to run it in.
+fn simulation() -> Option<Terminal> {
     if Command::new("tmux").arg("-V").output().is_err() {
         skipped("the dashboard on a terminal: install the package tmux");
         return None;
@@ -80,11 +80,12 @@ fn rehearsal() -> Option<Terminal> {
 }
 
 #[test]
-fn a_rehearsal_on_a_terminal_has_a_dashboard_and_q_sums_it_up() {
-    let Some(terminal) = rehearsal() else { return };
-    let of_run = ["200 people with", "open loop", " of 10 min", "q or Ctrl-C"];
+fn a_simulation_on_a_terminal_has_a_dashboard_and_q_sums_it_up() {
+    let Some(terminal) = simulation() else { return };
+    let of_run = ["200 users with", "open loop", " of 10 min", "q or Ctrl-C"];
     terminal.shows(&of_run);
-    let of_windows = ["Requests a second", "Latency: p50 ", "home reads", "memory ", "own lag p99"];
+    let of_windows =
+        ["Requests per second", "Latency: p50 ", "home reads", "memory ", "scheduling delay p99"];
     terminal.shows(&of_windows);
     terminal.tmux(&["resize-window", "-x", "50", "-y", "30"]);
     terminal.shows(&["too small: 50 by 30"]);
@@ -92,13 +93,13 @@ fn a_rehearsal_on_a_terminal_has_a_dashboard_and_q_sums_it_up() {
     terminal.shows(&of_windows);
     terminal.press("q");
     let screen = terminal.shows(&["the run was cut short", "p99.9 ms", "ended with"]);
-    assert!(!screen.contains("Requests a second"), "the screen is as it was:\n{screen}");
+    assert!(!screen.contains("Requests per second"), "the screen is as it was:\n{screen}");
 }
 
 #[test]
 fn ctrl_c_on_the_dashboard_sums_up_too_and_the_terminal_echoes_again() {
-    let Some(terminal) = rehearsal() else { return };
-    terminal.shows(&["Requests a second", "q or Ctrl-C"]);
+    let Some(terminal) = simulation() else { return };
+    terminal.shows(&["Requests per second", "q or Ctrl-C"]);
     terminal.press("C-c");
     terminal.shows(&["the run was cut short", "ended with"]);
     // `cat` says nothing before the end of the line: what is seen is the terminal's echo.

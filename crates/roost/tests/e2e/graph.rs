@@ -50,7 +50,7 @@ fn graph() -> Option<PathBuf> {
     file
 }
 
-/// Loads the graph as an operator would, and lets it live for a second.
+/// Loads the graph as an operator would, and lets it live for per second.
 fn load(server: &Server, graph: &Path) {
     let target = format!("http://{}", server.address);
     let arguments = ["simulate", "--graph", graph.to_str().unwrap(), "--target", &target];
@@ -93,7 +93,7 @@ fn read_posts(client: &mut Client, world: &mut World) {
         }
     }
     let posts: usize = world.0.values().map(|person| person.posts.len()).sum();
-    assert!(posts > 0, "a second of heavy load brings posts");
+    assert!(posts > 0, "per second of heavy load brings posts");
 }
 
 /// The post with this text, by a plain reading of the rule: `@handle` is a mention, in front a

@@ -16,12 +16,12 @@ fn people(client: &mut Client) {
     client.follow(2, 0);
 }
 
-fn told(events: &[Event]) -> Vec<(&str, &str)> {
+fn reported(events: &[Event]) -> Vec<(&str, &str)> {
     events.iter().map(|event| (event.kind.as_str(), event.text.as_str())).collect()
 }
 
-/// Checks that of every post both were told: that it is at home, and that it mentions the reader.
-fn check_told_both(seen: &[Event], published: &[u64]) {
+/// Checks that of every post both were reported: that it is at home, and that it mentions the reader.
+fn check_both_reported(seen: &[Event], published: &[u64]) {
     let seen: Vec<_> = seen.iter().map(|event| event.id.as_str()).collect();
     let both = |post: &u64| [format!("{post}.p"), format!("{post}.m")];
     let expect: Vec<String> = published.iter().flat_map(both).collect();
@@ -60,14 +60,14 @@ fn posts_and_mentions_reach_their_readers_once_and_in_order() {
         ("post", "one's own"),
         ("post", "the last one, @dan"),
     ];
-    assert_eq!(told(&bob.take(expect.len())), expect);
+    assert_eq!(reported(&bob.take(expect.len())), expect);
     let expect = [
         ("post", "from one whom nobody follows"),
         ("mention", "@dan a reply that only dan and ada see"),
         ("post", "@bob from a stranger"),
         ("mention", "the last one, @dan"),
     ];
-    assert_eq!(told(&dan.take(expect.len())), expect);
+    assert_eq!(reported(&dan.take(expect.len())), expect);
 
     // A server that stops in good order ends its streams, and nothing more was on them.
     server.stop();
@@ -95,7 +95,7 @@ fn a_reader_who_reads_along_misses_nothing_however_fast_posts_come() {
         (reading.join().unwrap(), [published.concat(), vec![end]].concat())
     });
     published.sort_unstable();
-    check_told_both(&seen, &published);
+    check_both_reported(&seen, &published);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_reader_who_comes_back_after_kill_9_misses_nothing_and_sees_nothing_twice() 
     server.stop();
     assert!(bob.next().is_none() && eve.next().is_none());
 
-    check_told_both(&seen_by_bob, &published);
+    check_both_reported(&seen_by_bob, &published);
     let seen: Vec<_> = seen_by_eve.iter().map(|e| (e.kind.as_str(), e.post)).collect();
     assert_eq!(seen, published.iter().map(|post| ("post", *post)).collect::<Vec<_>>());
 }

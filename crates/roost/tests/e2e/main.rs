@@ -9,6 +9,7 @@
 mod ab;
 mod crash;
 mod dashboard;
+mod generated;
 mod graph;
 mod live;
 mod population;
@@ -17,4 +18,5 @@ mod redis;
 mod serve;
 mod simulate;
 mod support;
+mod threads;
 mod worst_cases;

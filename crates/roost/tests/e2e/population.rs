@@ -11,12 +11,12 @@ use crate::support::process::{Process, roost};
 #[test]
 fn every_line_is_a_person_who_follows_others() {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("people.ndjson");
+    let file = directory.path().join("users.ndjson");
     fs::write(&file, "an earlier one").unwrap();
     let ended = Process::start(roost(["population", "--users", "400", "--out"]).arg(&file)).ended();
     assert!(ended.status.success(), "{ended:#?}");
     for part in
-        ["400 people with ", "following   asked for", "reciprocity       0.220", "communities"]
+        ["400 users with ", "following   asked for", "reciprocity       0.220", "communities"]
     {
         assert!(ended.err.contains(part), "{part}? {}", ended.err);
     }
@@ -35,7 +35,7 @@ fn every_line_is_a_person_who_follows_others() {
         follows += following.len();
     }
     assert_eq!(handles.len(), 400);
-    assert!(ended.err.starts_with(&format!("400 people with {follows} follows")), "{}", ended.err);
+    assert!(ended.err.starts_with(&format!("400 users with {follows} follows")), "{}", ended.err);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
 }
 
@@ -71,7 +71,7 @@ fn a_graph_is_written_as_it_is() {
 #[test]
 fn what_cannot_be_is_refused_and_leaves_the_file_alone() {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("people.ndjson");
+    let file = directory.path().join("users.ndjson");
     fs::write(&file, "an earlier one").unwrap();
     let check = |arguments: &[&str], message: &str| {
         let arguments = ["population"].iter().chain(arguments);

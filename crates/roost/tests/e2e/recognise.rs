@@ -17,7 +17,7 @@ fn seven() -> knn::Bits {
 }
 
 #[test]
-fn drawings_in_files_are_told_and_shown() {
+fn drawings_in_files_are_reported_and_shown() {
     let directory = tempfile::tempdir().unwrap();
     let (text, png) = (directory.path().join("seven.txt"), directory.path().join("seven.png"));
     let drawing = seven();
@@ -40,7 +40,7 @@ fn drawings_in_files_are_told_and_shown() {
 }
 
 #[test]
-fn files_that_are_no_drawings_are_told_by_name() {
+fn files_that_are_no_drawings_are_reported_by_name() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("wrong");
     for (contents, why) in [
@@ -53,6 +53,13 @@ fn files_that_are_no_drawings_are_told_by_name() {
         assert!(!ended.status.success(), "{ended:#?}");
         assert!(ended.err.contains("wrong") && ended.err.contains(why), "{why}: {}", ended.err);
     }
+    // Those after a bad file are read all the same.
+    let good = directory.path().join("seven.txt");
+    std::fs::write(&good, seven().to_string().replace('#', "1").replace('.', "0")).unwrap();
+    let ended = Process::start(roost(["recognise"]).args([&file, &good])).ended();
+    assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
+    assert!(ended.out.contains("seven.txt: 7, confidence"), "{ended:#?}");
+    assert!(ended.err.contains("1 of 2 files"), "{ended:#?}");
     for k in ["0", "101"] {
         let ended = Process::start(roost(["recognise", "--k", k]).arg(&file)).ended();
         assert!(ended.err.contains("1 to 100"), "{}", ended.err);

@@ -1,6 +1,7 @@
 //! `roost serve` as its operators meet it: settings, keys, starting, stopping, refusing.
 
 mod formats;
+mod keys;
 mod limits;
 
 use std::collections::BTreeMap;
@@ -11,60 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::http::Client;
-use crate::support::process::{Ended, Process, Server, roost, run, serve};
+use crate::support::process::{Process, Server, roost, run, serve};
 use crate::support::world::{Post, ids};
-
-const KEY_LINE: &str = "application key, shown this once: ";
-
-/// The statuses of a read without a key and with each of these.
-fn statuses(server: &Server, keys: &[&str]) -> Vec<u16> {
-    let keys = std::iter::once(None).chain(keys.iter().map(|key| Some((*key).to_owned())));
-    let read = |key| Client::new(server.address, key).get("/v1/users").status;
-    keys.map(read).collect()
-}
-
-/// Checks that this text stands in no file below a directory, and not in the log.
-fn check_nowhere(directory: &Path, ended: &Ended, text: &str) {
-    assert!(!ended.err.contains(text), "{ended:#?}");
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            check_nowhere(&path, ended, text);
-        } else {
-            let bytes = std::fs::read(&path).unwrap();
-            let holds = bytes.windows(text.len()).any(|window| window == text.as_bytes());
-            assert!(!holds, "{} holds the key", path.display());
-        }
-    }
-}
-
-#[test]
-fn the_first_start_makes_a_key_shows_it_once_and_keeps_only_its_hash() {
-    let directory = tempfile::tempdir().unwrap();
-    let data = directory.path().join("not/there/yet");
-    let server = Server::start(&mut serve(&data, &[]));
-    let key = server.process.said(KEY_LINE).expect("the first start shows a key");
-    assert_eq!(statuses(&server, &[&key, "roost_wrong"]), [401, 200, 401]);
-    assert_eq!(Client::new(server.address, None).get("/healthz").status, 200);
-    let ended = server.stop();
-    assert_eq!(ended.out.matches(&key).count(), 1, "{}", ended.out);
-    check_nowhere(&data, &ended, &key);
-
-    let server = Server::start(&mut serve(&data, &[]));
-    assert_eq!(statuses(&server, &[&key]), [401, 200]);
-    let ended = server.stop();
-    assert!(!ended.out.contains("key"), "the second start shows none: {}", ended.out);
-
-    let given = "a-key-from-the-environment";
-    let server = Server::start(serve(&data, &[]).env("ROOST_KEY", given));
-    assert_eq!(statuses(&server, &[&key, given]), [401, 401, 200]);
-    let ended = server.stop();
-    assert!(!ended.out.contains("key"), "a given key is not shown: {}", ended.out);
-    check_nowhere(&data, &ended, given);
-    let server = Server::start(&mut serve(&data, &[]));
-    assert_eq!(statuses(&server, &[&key, given]), [401, 401, 200], "the last key remains");
-}
 
 #[test]
 fn open_mode_binds_to_loopback_only() {
@@ -169,7 +118,7 @@ fn sigterm_under_load_loses_nothing_and_the_next_start_has_nothing_to_replay() {
     assert_eq!(ended.status.code(), Some(0), "{ended:#?}");
 
     let server = Server::open(data.path(), &[]);
-    let line = server.process.logged("recovered").expect("a start tells what it recovered");
+    let line = server.process.logged("recovered").expect("a start logs what it recovered");
     let line: Value = serde_json::from_str(&line).expect("a log that nobody watches is JSON");
     assert_eq!((&line["replayed"], &line["level"]), (&0.into(), &"INFO".into()), "{line}");
     let mut client = server.client();
@@ -187,23 +136,25 @@ fn sigterm_as_soon_as_the_server_serves_is_an_end_in_good_order() {
     }
 }
 
+/// The help of a command, which must have these flags in this order.
+fn help_with(command: &str, flags: &[&str]) -> String {
+    let ended = run(command.split(' ').chain(["--help"]));
+    assert!(ended.status.success(), "{ended:#?}");
+    let mut found: Vec<&str> = ended
+        .out
+        .lines()
+        // The description of a setting is indented further, and may begin with another's name.
+        .filter(|line| line.trim_start().starts_with('-') && !line.starts_with("        "))
+        .map(str::trim_start)
+        .filter_map(|line| line.split(['[', ' ']).find_map(|word| word.strip_prefix("--")))
+        .collect();
+    found.retain(|flag| *flag != "help");
+    assert_eq!(found, flags, "{}", ended.out);
+    ended.out
+}
+
 #[test]
-fn help_names_every_setting_and_every_setting_is_known_here() {
-    let check = |command: &str, expect: &[&str]| {
-        let ended = run([command, "--help"]);
-        assert!(ended.status.success(), "{ended:#?}");
-        let mut flags: Vec<&str> = ended
-            .out
-            .lines()
-            // What is told of a setting is indented further, and may begin with another's name.
-            .filter(|line| line.trim_start().starts_with('-') && !line.starts_with("        "))
-            .map(str::trim_start)
-            .filter_map(|line| line.split(['[', ' ']).find_map(|word| word.strip_prefix("--")))
-            .collect();
-        flags.retain(|flag| *flag != "help");
-        assert_eq!(flags, expect, "{}", ended.out);
-        ended.out
-    };
+fn help_names_every_setting_of_the_server() {
     let settings = [
         "config",
         "data",
@@ -217,6 +168,7 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
         "timeline-memory",
         "post-memory",
         "bucket-memory",
+        "sample-memory",
         "store-cache",
         "overlay-memory",
         "request-memory",
@@ -229,7 +181,7 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
         "web-assets",
         "log-format",
     ];
-    let help = check("serve", &settings);
+    let help = help_with("serve", &settings);
     for setting in settings {
         let variable = format!("[env: ROOST_{}=]", setting.replace('-', "_").to_uppercase());
         assert!(help.contains(&variable), "{variable}? {help}");
@@ -237,7 +189,11 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
     for word in ["ROOST_KEY", "ROOST_LOG", "127.0.0.1:8998", "./roost-data", "always", "never"] {
         assert!(help.contains(word), "{word}? {help}");
     }
-    let people = ["users", "seed", "reciprocity", "clustering", "graph"];
+}
+
+#[test]
+fn help_names_every_command_and_its_options() {
+    let users = ["users", "seed", "reciprocity", "clustering", "graph"];
     let of_profiles = [
         "load",
         "flash",
@@ -249,15 +205,25 @@ fn help_names_every_setting_and_every_setting_is_known_here() {
         "records",
         "value-bytes",
     ];
-    let drive = ["duration", "rate", "loop", "day", "connections", "threads"];
-    let outcome = ["find-capacity", "slo", "repeats", "plain", "html", "json"];
-    let target = ["target", "api", "loaded", "profile"];
-    check("simulate", &[&target[..], &people, &of_profiles, &drive, &outcome].concat());
-    check("population", &[&people[..], &["out"]].concat());
-    check("demo", &["listen", "redis-listen", "users", "duration"]);
-    check("recognise", &["k"]);
+    let run_options = ["duration", "rate", "loop", "day", "connections", "threads"];
+    let results = ["find-capacity", "slo", "repeats", "plain", "html", "json"];
+    let target = ["target", "ca", "api", "loaded", "profile"];
+    let simulate = [&target[..], &users, &of_profiles, &run_options, &results].concat();
+    let help = help_with("simulate", &simulate);
+    for part in ["Exit codes:", "Options of --profile stories:", "ROOST_TARGET_KEY"] {
+        assert!(help.contains(part), "{part}? {help}");
+    }
+    help_with("population", &[&users[..], &["out"]].concat());
+    help_with("demo", &["listen", "redis-listen", "users", "duration"]);
+    help_with("recognise", &["k"]);
+    help_with("key create", &["scope", "data", "config"]);
+    help_with("key list", &["data", "config"]);
+    help_with("key revoke", &["data", "config"]);
     let help = run(["--help"]).out;
-    for command in ["serve", "demo", "simulate", "population", "recognise"] {
+    for command in ["serve", "key", "demo", "simulate", "population", "recognise"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}? {help}");
     }
+    let version = run(["--version"]).out;
+    let parts = [env!("CARGO_PKG_VERSION"), "(commit "];
+    assert!(parts.iter().all(|part| version.contains(part)), "{version}");
 }

@@ -20,24 +20,24 @@ use sim::workload::Load;
 /// Text that would show itself if it were taken as markup.
 pub(crate) const EVIL: &str = "<img src=x onerror=\"document.title='broken'\">&amp;";
 
-/// Kinds with their rates a second and medians in milliseconds.
+/// Kinds with their rates per second and medians in milliseconds.
 const KINDS: [(&str, f64, f64); 7] = [
     ("posts", 40.0, 1.1),
     ("home reads", 900.0, 0.4),
     ("mention reads", 110.0, 0.3),
-    ("stories told", 25.0, 1.4),
-    ("stories homes", 300.0, 0.7),
+    ("story posts", 25.0, 1.4),
+    ("story homes", 300.0, 0.7),
     ("story reads", 150.0, 0.25),
     ("recognitions", 60.0, 0.9),
 ];
 
-/// A run of some kinds (1 to 7) over so many windows of a second: about two thirds in, the server stalls;
+/// A run of some kinds (1 to 7) over so many windows of per second: about two thirds in, the server stalls;
 /// later, posts fail for a while.
 pub(crate) fn run(seed: u64, kinds: usize, windows: u32) -> (Summary, Recording) {
     let kinds = &KINDS[..kinds.clamp(1, KINDS.len())];
     let mut random = StdRng::seed_from_u64(seed);
     let plan = Plan {
-        title: format!("20,000 people with 2,400,000 follows {EVIL}"),
+        title: format!("20,000 users with 2,400,000 follows {EVIL}"),
         duration: Duration::from_secs(windows.into()),
         window: Duration::from_secs(1),
         kinds: kinds.iter().map(|(name, ..)| *name).collect(),
@@ -62,7 +62,7 @@ fn window(
     let is_stalled = at == windows * 2 / 3;
     let is_failing = (windows * 5 / 6..windows * 5 / 6 + 3).contains(&at);
     let mut all = Vec::new();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for (which, &(_, rate, median_ms)) in kinds.iter().enumerate() {
         let mut latencies = Histogram::new_with_bounds(1, 3_600_000_000, 3).expect("bounds");
         // The fourth kind rests now and then, so that there are gaps.
@@ -76,7 +76,7 @@ fn window(
         let ms = |quantile| latencies.value_at_quantile(quantile) as f64 / 1_000.0;
         let errors = if is_failing && which == 0 { 17 } else { 0 };
         let (p50_ms, p90_ms, p99_ms, max_ms) = (ms(0.5), ms(0.9), ms(0.99), ms(1.0));
-        told.push(WindowKind {
+        reported.push(WindowKind {
             count: count - errors.min(count),
             errors,
             p50_ms,
@@ -98,9 +98,9 @@ fn window(
     let window = Window {
         end_s: f64::from(at + 1),
         seconds: 1.0,
-        kinds: told,
+        kinds: reported,
         delivery: Some(delivery),
-        own_lag_p99_ms: random.random_range(0.05..0.4),
+        scheduling_delay_p99_ms: random.random_range(0.05..0.4),
         server: Some(server),
     };
     (window, all)
@@ -146,7 +146,7 @@ fn summary(
     };
     Summary {
         seed,
-        people: 20_000,
+        users: 20_000,
         feed: Some(feed),
         stories: None,
         drawings: None,
@@ -156,7 +156,11 @@ fn summary(
         kinds,
         errors: vec![ErrorCount { kind: "status 503".to_owned(), count: errors }],
         error_messages: vec![format!("posts of person 7: status 503: {EVIL}")],
-        lag: LagSummary { own_p99_ms: 0.31, late_starts: 412, waited_for_connection: 96 },
+        lag: LagSummary {
+            scheduling_delay_p99_ms: 0.31,
+            late_starts: 412,
+            waited_for_connection: 96,
+        },
         server: Some(ServerSummary {
             cores: 0.62,
             memory_bytes: 293_000_000,
@@ -170,7 +174,7 @@ fn summary(
             posts: 23_104,
             ..Correctness::default()
         }),
-        invalid: Vec::new(),
+        inconclusive: Vec::new(),
         generator: Some(GeneratorSummary { cores: 0.4, memory_bytes: 41_000_000 }),
         keys: None,
     }

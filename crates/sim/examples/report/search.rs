@@ -30,7 +30,7 @@ impl Trials for Server {
             End::Found => 4_900.0 * self.random.random_range(0.9..1.1),
             End::AtLeast => 1e9,
             End::Nothing => 0.1,
-            // It goes over to something else behind the climb.
+            // It goes over to something else after the climb.
             End::Unsteady => {
                 if self.trials < 8 {
                     4_900.0
@@ -60,8 +60,8 @@ impl Trials for Server {
             lag: (self.end != End::Nothing).then_some(lag),
             faults: 0,
             delivers: self.end != End::Nothing,
-            own_lag_p99_ms: 0.2,
-            invalid: is_late.then(late).into_iter().collect(),
+            scheduling_delay_p99_ms: 0.2,
+            inconclusive: is_late.then(late).into_iter().collect(),
         })
     }
 }
@@ -71,7 +71,7 @@ pub(crate) fn search(seed: u64, end: End) -> Capacity {
     let mut server = Server { end, random: StdRng::seed_from_u64(seed), trials: 0 };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let slo = "p99<50ms,errors<0.1%,lag_p99<1s".parse().expect("an objective");
-    let (search, tell) = (Search::default(), &mut |_: &Step<'_>| {});
-    let found = capacity::find(&mut server, &slo, &search, tell);
+    let (search, report) = (Search::default(), &mut |_: &Step<'_>| {});
+    let found = capacity::find(&mut server, &slo, &search, report);
     runtime.block_on(found).expect("a server that always answers")
 }

@@ -1,11 +1,11 @@
 //! roost's own routes: actions as requests, and what their answers say.
 
 mod batch;
+mod check;
 mod keys;
 mod lines;
 pub(super) mod load;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rand::SeedableRng;
@@ -14,11 +14,12 @@ use serde::Deserialize;
 use tokio::task::JoinHandle;
 
 use super::{Api, Entry, PAGE, Timeline, Used};
-use crate::cast::Cast;
-use crate::client::{Requests, Response};
+use crate::client::{Requests, Response, Target};
+use crate::scenario::Scenario;
 use crate::texts;
 use crate::workload::{Action, PostKind, What, distorted};
 use batch::parse_result;
+pub(crate) use check::Needs;
 use load::{LoadError, Loading};
 
 /// How many stories are read at once from a stories home.
@@ -26,7 +27,7 @@ const STORIES_HOME: u32 = 10;
 
 /// A server that is driven over roost's API.
 pub(crate) struct Roost {
-    pub(crate) target: SocketAddr,
+    pub(crate) target: Target,
     pub(crate) requests: Requests,
     /// Seed of the handles.
     pub(crate) seed: u64,
@@ -35,8 +36,9 @@ pub(crate) struct Roost {
 }
 
 impl Api for Roost {
-    fn load(self: Arc<Self>, cast: Arc<Cast>) -> JoinHandle<Result<(), LoadError>> {
-        let loading = Loading { target: self.target, requests: self.requests.clone(), cast };
+    fn load(self: Arc<Self>, scenario: Arc<Scenario>) -> JoinHandle<Result<(), LoadError>> {
+        let loading =
+            Loading { target: self.target.clone(), requests: self.requests.clone(), scenario };
         tokio::spawn(Arc::new(loading).load())
     }
 
@@ -46,8 +48,10 @@ impl Api for Roost {
         match action.what {
             What::ReadHome => self.write_page(Timeline::Home(person), request),
             What::ReadMentions => self.write_page(Timeline::Mentions(person), request),
-            What::ReadStoriesHome => get(format!("{person}/stories/home?limit={STORIES_HOME}")),
-            What::ReadStories(friend) => get(format!("{friend}/stories?as={person}&limit={PAGE}")),
+            What::ReadStoriesHome => get(format!("{person}/timeline/stories?limit={STORIES_HOME}")),
+            What::ReadStories(friend) => {
+                get(format!("{person}/friends/{friend}/stories?limit={PAGE}"));
+            }
             What::ReadUserTimeline(other) => self.write_page(Timeline::Posts(other), request),
             What::ReadKey(record) | What::ModifyKey { record, .. } => {
                 keys::read(&self.requests, record, request);
@@ -59,7 +63,7 @@ impl Api for Roost {
             What::Recognise { seed } => {
                 let drawing = distorted(self.references.as_deref().unwrap_or_default(), seed);
                 let body = format!("{{\"sample\":\"{drawing}\"}}");
-                self.requests.post("/v1/recognise", body.as_bytes(), request);
+                self.requests.post("/v1/recognitions", body.as_bytes(), request);
             }
             What::Post { kind, text_seed } => {
                 let kind = kind.map(|mentioned| texts::handle(self.seed, mentioned));
@@ -67,18 +71,18 @@ impl Api for Roost {
                 let body = format!("{{\"text\":\"{text}\"}}");
                 self.requests.post(&format!("/v1/users/{person}/posts"), body.as_bytes(), request);
             }
-            What::TellStories { stories: 1, life_s, text_seed } => {
+            What::PostStories { stories: 1, life_s, text_seed } => {
                 let text = texts::seeded_post_text(text_seed, PostKind::Plain);
                 let body = format!("{{\"text\":\"{text}\",\"ttl_s\":{life_s}}}");
                 let path = format!("/v1/users/{person}/stories");
                 self.requests.post(&path, body.as_bytes(), request);
             }
-            What::TellStories { stories, life_s, text_seed } => {
+            What::PostStories { stories, life_s, text_seed } => {
                 let mut rng = StdRng::seed_from_u64(text_seed);
                 let mut lines = Vec::new();
                 for person in person..person + stories {
                     let text = texts::post_text(&mut rng, PostKind::Plain);
-                    lines::tell(person, &text, life_s.into(), &mut lines);
+                    lines::post_story(person, &text, life_s.into(), &mut lines);
                 }
                 self.requests.post_lines("/v1/batch", &lines, request);
             }
@@ -103,7 +107,7 @@ impl Api for Roost {
 
     fn first_refusal(&self, body: &[u8]) -> String {
         let refusal = results(body).find_map(Result::err);
-        refusal.map_or_else(|| "the answer ended too early".to_owned(), |error| error.to_string())
+        refusal.map_or_else(|| "the answer ended early".to_owned(), |error| error.to_string())
     }
 
     fn posted(&self, body: &[u8]) -> Option<Entry> {
@@ -185,7 +189,7 @@ mod tests {
     use crate::workload::Value;
 
     fn roost() -> Roost {
-        let target = SocketAddr::from(([127, 0, 0, 1], 1));
+        let target = std::net::SocketAddr::from(([127, 0, 0, 1], 1)).into();
         let requests = Requests::new("localhost:1", Some("k"));
         Roost { target, requests, seed: 1, references: None }
     }
@@ -211,20 +215,20 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_a_batch_tells_what_is_done_and_what_is_not() {
+    fn the_answer_to_a_batch_reports_what_is_done_and_what_is_not() {
         let roost = roost();
         let check = |status: u16, body: &str, count: u64, done: u64, refusal: &str| {
             let response = Response { status, body: body.as_bytes() };
             assert_eq!(roost.done_in(&response, count), done, "{status} {body}");
             assert_eq!(roost.first_refusal(response.body), refusal, "{body}");
         };
-        let (done, early) = ("{\"ok\":true,\"id\":\"1\"}\n", "the answer ended too early");
+        let (done, early) = ("{\"ok\":true,\"id\":\"1\"}\n", "the answer ended early");
         let refused = "{\"ok\":false,\"error\":\"x\",\"message\":\"y\"}";
         check(200, &done.repeat(2), 2, 2, early);
         check(200, "{\"id\": \"1\", \"ok\": true}\n{\"ok\":true}", 2, 2, early);
         check(200, &format!("{done}{refused}\n{done}"), 3, 2, "command 1 was refused: x: y");
         check(200, done, 2, 1, early);
-        check(200, "x", 2, 0, "malformed answer: a result that is not one");
+        check(200, "x", 2, 0, "malformed answer: a malformed result");
         check(503, done, 2, 0, early);
         // A single thing has an answer of its own kind.
         check(201, "", 1, 1, early);
@@ -278,9 +282,12 @@ mod tests {
         check(What::ReadMentions, &format!("GET /v1/users/7/mentions?limit=20 {head}\n"));
         let posts = format!("GET /v1/users/3/posts?limit=20 {head}\n");
         check(What::ReadUserTimeline(3), &posts);
-        let home = format!("GET /v1/users/7/stories/home?limit=10 {head}\n");
+        let home = format!("GET /v1/users/7/timeline/stories?limit=10 {head}\n");
         check(What::ReadStoriesHome, &home);
-        check(What::ReadStories(3), &format!("GET /v1/users/3/stories?as=7&limit=20 {head}\n"));
+        check(
+            What::ReadStories(3),
+            &format!("GET /v1/users/7/friends/3/stories?limit=20 {head}\n"),
+        );
         let check_body = |what: What, path: &str, media: &str, body: &str| {
             let length = body.len();
             let more = format!("Content-Type: application/{media}\nContent-Length: {length}\n\n");
@@ -295,18 +302,18 @@ mod tests {
         let text = texts::seeded_post_text(5, PostKind::MentionFirst(&mentioned));
         let body = format!("{{\"text\":\"{text}\"}}");
         check_body(What::Post { kind, text_seed: 5 }, "/v1/users/7/posts", "json", &body);
-        let tell = |stories| What::TellStories { stories, life_s: 60, text_seed: 5 };
+        let report = |stories| What::PostStories { stories, life_s: 60, text_seed: 5 };
         let text = texts::seeded_post_text(5, PostKind::Plain);
         let body = format!("{{\"text\":\"{text}\",\"ttl_s\":60}}");
-        check_body(tell(1), "/v1/users/7/stories", "json", &body);
+        check_body(report(1), "/v1/users/7/stories", "json", &body);
         let (mut body, mut rng) = (Vec::new(), StdRng::seed_from_u64(5));
         for person in [7, 8] {
-            lines::tell(person, &texts::post_text(&mut rng, PostKind::Plain), 60, &mut body);
+            lines::post_story(person, &texts::post_text(&mut rng, PostKind::Plain), 60, &mut body);
         }
         let body = String::from_utf8(body).unwrap();
         let line =
-            format!("{{\"op\":\"tell_story\",\"user\":7,\"text\":\"{text}\",\"ttl_s\":60}}\n");
+            format!("{{\"op\":\"post_story\",\"user\":7,\"text\":\"{text}\",\"ttl_s\":60}}\n");
         assert!(body.starts_with(&line), "{body}");
-        check_body(tell(2), "/v1/batch", "x-ndjson", &body);
+        check_body(report(2), "/v1/batch", "x-ndjson", &body);
     }
 }

@@ -9,7 +9,7 @@
 use super::{Bracket, FLOOR_PER_S, Finding, Hunt, Search, Stop, Trials, Verdict};
 
 /// How often a wrong end is moved, each time twice as far: together by a doubling at 5 %. A server
-/// whose capacity moves further between repeats has none that could be told.
+/// whose capacity moves further between repeats has none that could be found.
 const MOVES_MAX: usize = 4;
 /// Multiples of the golden ratio spread evenly however many there are, one far from the next.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;

@@ -31,29 +31,29 @@ fn measures(holds: bool, rate: f64) -> Measures {
 }
 
 fn too_much(rate: f64) -> Measures {
-    let invalid = vec!["the generator was late".to_owned()];
-    Measures { invalid, ..measures(true, rate) }
+    let inconclusive = vec!["the generator was late".to_owned()];
+    Measures { inconclusive, ..measures(true, rate) }
 }
 
 fn run<T: Trials + Send>(
     trials: &mut T,
     search: &Search,
-    tell: &mut (dyn FnMut(&Step<'_>) + Send),
+    report: &mut (dyn FnMut(&Step<'_>) + Send),
 ) -> Result<Capacity, SimError> {
     let slo = "p99<50ms".parse().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(find(trials, &slo, search, tell))
+    runtime.block_on(find(trials, &slo, search, report))
 }
 
 fn search(search: Search, answer: impl FnMut(usize, f64) -> Measures + Send) -> Capacity {
     let repeat = Arc::new(AtomicUsize::new(0));
     let mut fake = Fake { answer, repeat: Arc::clone(&repeat) };
-    let mut tell = |step: &Step<'_>| {
+    let mut report = |step: &Step<'_>| {
         if let Step::Tries { repeat: now, .. } = step {
             repeat.store(now.unwrap_or(0), Ordering::Relaxed);
         }
     };
-    let found = run(&mut fake, &search, &mut tell).unwrap();
+    let found = run(&mut fake, &search, &mut report).unwrap();
     assert!(found.trials.len() <= search.trials().most, "{}", found.trials.len());
     found
 }
@@ -92,8 +92,8 @@ fn an_ordinary_search_takes_about_as_many_trials_as_it_says() {
         let (trials, about) = (found.trials.len(), Search::default().trials().about);
         assert!(trials.abs_diff(about) <= 4, "{limit}: {trials} for about {about}");
     }
-    let told = Search::default().trials().told(Duration::from_secs(10));
-    assert_eq!(told, "about 29 trials of 10 s each, 5 min; at most 124, 21 min");
+    let reported = Search::default().trials().describe(Duration::from_secs(10));
+    assert_eq!(reported, "about 29 trials of 10 s each, 5 min; at most 124, 21 min");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn some_repeats_come_from_above_and_some_from_below() {
 fn a_server_that_fails_at_every_rate_holds_nothing() {
     let found = search(Search::default(), |_, rate| measures(false, rate));
     assert_eq!(found.finding, Finding::Nothing { rate_per_s: 1.0 });
-    assert_eq!(found.sentence(), "not even 1.00 requests/s hold with p99<50ms");
+    assert_eq!(found.sentence(), "not even 1.00 requests/s meet p99<50ms");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn nothing_is_claimed_beyond_what_the_generator_can_do() {
     };
     check(1e9, 9_000.0, 500.0, "holds at least 8,");
     check(1e9, 300.0, 500.0, "holds at least 29");
-    check(1e9, 0.5, 500.0, "nothing can be said about p99<50ms: at 1.00 requests/s");
+    check(1e9, 0.5, 500.0, "inconclusive about p99<50ms: at 1.00 requests/s");
     // The limit of the server lies below that of the generator, though a doubling leads over both.
     for limit in [5_000.0, 6_000.0, 7_000.0, 8_000.0] {
         let found = check(limit, 9_000.0, 500.0, "holds ");
@@ -194,18 +194,18 @@ fn a_trial_in_which_nothing_was_due_says_nothing() {
     });
     assert!(found.trials.iter().all(|trial| trial.verdict != Verdict::Holds), "{found:#?}");
     let sentence = found.sentence();
-    assert!(sentence.starts_with("nothing can be said about p99<50ms: at 1"), "{sentence}");
+    assert!(sentence.starts_with("inconclusive about p99<50ms: at 1"), "{sentence}");
     assert!(sentence.ends_with("nothing was due in the trial: it is too short"), "{sentence}");
 }
 
 #[test]
-fn a_capacity_that_runs_away_is_not_told() {
+fn a_capacity_that_runs_away_is_not_reported() {
     for factor in [0.3_f64, 3.0] {
         let found = search(Search::default(), |repeat, rate| {
             measures(rate < 3_000.0 * factor.powi(repeat as i32), rate)
         });
         assert!(matches!(found.finding, Finding::Unsteady { .. }), "{found:#?}");
-        assert!(found.sentence().starts_with("no capacity with p99<50ms can be told"));
+        assert!(found.sentence().starts_with("no capacity with p99<50ms can be found"));
     }
 }
 
@@ -244,14 +244,14 @@ fn a_search_ends_with_the_error_of_a_trial() {
 }
 
 #[test]
-fn what_was_found_is_told_as_a_table_a_sentence_and_json() {
+fn what_was_found_is_reported_as_a_table_a_sentence_and_json() {
     let found = search(Search::default(), |_, rate| measures(rate < 9_800.0, rate));
-    let told = found.to_string();
-    let lines: Vec<&str> = told.lines().collect();
+    let reported = found.to_string();
+    let lines: Vec<&str> = reported.lines().collect();
     assert_eq!(lines.len(), 1 + found.trials.len() + 1);
-    assert!(lines[0].contains("requests/s") && lines[0].contains("p99 ms"), "{told}");
-    assert!(lines[1].contains("climb") && lines[1].ends_with("holds"), "{told}");
-    assert!(told.contains("fails: p99 80.0 ms >= 50 ms"), "{told}");
+    assert!(lines[0].contains("requests/s") && lines[0].contains("p99 ms"), "{reported}");
+    assert!(lines[1].contains("climb") && lines[1].ends_with("holds"), "{reported}");
+    assert!(reported.contains("fails: p99 80.0 ms >= 50 ms"), "{reported}");
     let sentence = lines[lines.len() - 1];
     assert!(sentence.starts_with("holds 9,8") || sentence.starts_with("holds 9,7"), "{sentence}");
     assert!(sentence.contains(", 95 %] with p99<50ms; 5 repeats found 9,"), "{sentence}");
@@ -265,8 +265,8 @@ fn what_was_found_is_told_as_a_table_a_sentence_and_json() {
 }
 
 #[test]
-fn a_rate_is_told_in_three_digits() {
-    let check = |per_s: f64, told: &str| assert_eq!(told::rate(per_s), told);
+fn a_rate_is_reported_in_three_digits() {
+    let check = |per_s: f64, reported: &str| assert_eq!(text::rate(per_s), reported);
     check(0.0, "0");
     check(3.217, "3.22");
     check(31.23, "31.2");
@@ -311,8 +311,8 @@ fn searches(count: u32, repeats: usize, slope: f64, spread: f64) -> Searches {
             others += 1;
         }
     }
-    let told = f64::from(count - others);
-    Searches { coverage: f64::from(covered) / told, bias: off / told, others }
+    let reported = f64::from(count - others);
+    Searches { coverage: f64::from(covered) / reported, bias: off / reported, others }
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn intervals_of_searches_hold_the_truth_at_their_rate() {
 }
 
 #[test]
-fn a_server_decided_by_chance_over_a_wide_range_is_told_a_little_too_surely() {
+fn a_server_decided_by_chance_over_a_wide_range_is_reported_a_little_too_surely() {
     for (slope, coverage_min) in [(0.1, 0.91), (0.2, 0.85)] {
         let Searches { coverage, bias, others } = searches(2_000, 5, slope, 0.05);
         let case = format!(

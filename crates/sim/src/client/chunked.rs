@@ -8,15 +8,15 @@ use super::ClientError;
 enum Place {
     /// In the size of a chunk, so far read as `size` from so many digits.
     Size { size: u64, digits: u8 },
-    /// Behind the size, in what may follow it on its line.
+    /// After the size, in what may follow it on its line.
     SizeRest { size: u64 },
     /// In the data of a chunk, with so many bytes still to come.
     Data { left: u64 },
-    /// In the line end behind the data.
+    /// In the line end after the data.
     DataEnd,
     /// In the trailer, on a line that is still empty or is not.
     Trailer { empty: bool },
-    /// Behind the body.
+    /// After the body.
     Over,
 }
 

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_tells_status_and_framing() {
+    fn a_head_reports_status_and_framing() {
         let check = |input: &str, expect: Head| {
             assert_eq!(Head::parse(input.as_bytes()).unwrap(), Some(expect), "{input:?}");
         };

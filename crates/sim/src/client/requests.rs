@@ -3,7 +3,7 @@
 /// What all requests to one server have in common.
 #[derive(Debug, Clone)]
 pub struct Requests {
-    /// The version, `Host` and, with a key, `Authorization`: from behind the path to the end of
+    /// The version, `Host` and, with a key, `Authorization`: from after the path to the end of
     /// the last common header.
     common: String,
 }
@@ -32,6 +32,12 @@ impl Requests {
     /// Replaces `buffer` with a PUT of a `body` of any bytes to `path`.
     pub(crate) fn put(&self, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
         self.send_as("PUT ", "application/octet-stream", path, body, buffer);
+    }
+
+    /// Replaces `buffer` with a PUT to `path` that is refused with 412 if something exists there.
+    pub(crate) fn put_new(&self, path: &str, buffer: &mut Vec<u8>) {
+        self.begin("PUT ", path, buffer);
+        buffer.extend_from_slice(b"If-None-Match: *\r\nContent-Length: 0\r\n\r\n");
     }
 
     /// Replaces `buffer` with a POST of NDJSON `lines` to `path`.

@@ -15,7 +15,7 @@ use super::draft::{at, set};
 /// same on average, and the cost of one person is bounded.
 const NEIGHBOURS_MAX: usize = 128;
 
-/// People whose followers are gathered, to tell their local clustering.
+/// People whose followers are gathered, to measure their local clustering.
 #[derive(Debug)]
 pub(crate) struct Sample {
     /// Every so many people one is in the sample.
@@ -45,7 +45,7 @@ impl Sample {
         person.is_multiple_of(self.every)
     }
 
-    /// Hears of a follow; each must be told of once.
+    /// Hears of a follow; each must be reported once.
     pub(crate) fn hear(&mut self, follower: u32, followed: u32) {
         if self.contains(followed)
             && let Some(followers) = self.followers.get_mut((followed / self.every) as usize)
@@ -142,15 +142,17 @@ mod tests {
     }
 
     #[test]
-    fn who_has_many_neighbours_is_told_from_some_of_them() {
+    fn the_clustering_of_many_neighbours_is_estimated_from_some() {
         // Everybody follows everybody after them but for odd people among each other.
         let follows: Vec<Vec<u32>> = (0..400_u32)
             .map(|a| (a + 1..400).filter(|b| a % 2 == 0 || b % 2 == 0).collect())
             .collect();
-        let told = local_of_all(&follows);
-        for (told, exact) in told.into_iter().zip(plainly(&follows)).step_by(37) {
-            let (Some(told), Some(exact)) = (told, exact) else { panic!("all have neighbours") };
-            assert!((told - exact).abs() < 0.1, "{told} of {exact}");
+        let reported = local_of_all(&follows);
+        for (reported, exact) in reported.into_iter().zip(plainly(&follows)).step_by(37) {
+            let (Some(reported), Some(exact)) = (reported, exact) else {
+                panic!("all have neighbours")
+            };
+            assert!((reported - exact).abs() < 0.1, "{reported} of {exact}");
         }
     }
 

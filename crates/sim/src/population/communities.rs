@@ -107,7 +107,7 @@ mod tests {
             let mut sizes: Vec<u32> = communities.iter().map(|made| made.members).collect();
             sizes.sort_unstable();
             assert_eq!(sizes.iter().sum::<u32>(), people);
-            assert!(sizes.iter().all(|&size| size >= people.min(MEMBERS_MIN)), "{people} people");
+            assert!(sizes.iter().all(|&size| size >= people.min(MEMBERS_MIN)), "{people} users");
             if people >= 100_000 {
                 let (median, largest) = (sizes[sizes.len() / 2], sizes[sizes.len() - 1]);
                 assert!((100..400).contains(&median), "{median}");

@@ -1,4 +1,4 @@
-//! Who follows whom, once it is settled how many followers and followees everybody has.
+//! Who follows whom, once the numbers of followers and followees of everybody are known.
 //!
 //! A configuration model: people take at random, out of all that are to have followers, as many as
 //! they follow, each as often as they are to have followers. Follows that are to be returned are

@@ -185,10 +185,10 @@ mod tests {
     fn sums_agree_and_counts_stay_below_the_number_of_people_at_every_size() {
         for people in [1, 2, 3, 10, 57, 100, 500, 1_000, 3_000, 10_000] {
             let made = fitted(people);
-            assert_eq!(total(&made.followers), total(&made.following), "{people} people");
+            assert_eq!(total(&made.followers), total(&made.following), "{people} users");
             for counts in [&made.followers, &made.following] {
                 assert_eq!(counts.len(), people as usize);
-                assert!(counts.iter().all(|&count| count < people), "{people} people");
+                assert!(counts.iter().all(|&count| count < people), "{people} users");
             }
         }
     }

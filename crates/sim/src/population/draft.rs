@@ -1,6 +1,6 @@
 //! Who follows whom while it is being dealt.
 //!
-//! People stand in places, the members of a community next to each other, so that what is dealt
+//! People have places, the members of a community next to each other, so that what is dealt
 //! within a community stays in the processor's cache. Each place has room for as many followees as
 //! its person is to have. **Invariant:** nobody follows themselves or anybody twice; who adds a
 //! follow has made sure of it.
@@ -107,7 +107,7 @@ pub(crate) fn offsets(lengths: &[u32]) -> Vec<u32> {
     offsets.push(end);
     for &length in lengths {
         let Some(next) = end.checked_add(length) else {
-            panic!("more follows than a population may have");
+            panic!("more follows than a population can have");
         };
         end = next;
         offsets.push(end);

@@ -1,7 +1,7 @@
 //! A population from a real graph: an edge list, two numbers a line, each line a friendship of two
 //! people, that is, a follow in both directions.
 //!
-//! Lines that begin with `#` or `%` are comments, empty lines are skipped, and a friendship told
+//! Lines that begin with `#` or `%` are comments, empty lines are skipped, and a friendship given
 //! twice (in either order) counts once. There are as many people as the highest number plus one.
 
 use std::fs::File;
@@ -59,7 +59,7 @@ fn parse_line(line: &str) -> Result<Option<(u32, u32)>, String> {
     };
     let (a, b) = (person(a)?, person(b)?);
     if a == b {
-        return Err(format!("person {a} is joined to themselves"));
+        return Err(format!("user {a} is connected to themselves"));
     }
     Ok(Some((a, b)))
 }
@@ -85,7 +85,7 @@ mod tests {
         };
         check("0 1", &[&[1], &[0]]);
         check("1\t0\r\n", &[&[1], &[0]]);
-        check("# people\n% 3 3 2\n\n0 3\n1 0\n", &[&[1, 3], &[0], &[], &[0]]);
+        check("# users\n% 3 3 2\n\n0 3\n1 0\n", &[&[1, 3], &[0], &[], &[0]]);
         check("0 1\n1 0\n0 1\n", &[&[1], &[0]]);
     }
 
@@ -102,6 +102,6 @@ mod tests {
         check("0 x", "line 1 of the graph: \"x\" is not a number from 0 to 9999999");
         check("\n0 -1", "line 2 of the graph: \"-1\" is not a number from 0 to 9999999");
         check("0 10000000", "line 1 of the graph: \"10000000\" is not a number from 0 to 9999999");
-        check("0 1\n5 5", "line 2 of the graph: person 5 is joined to themselves");
+        check("0 1\n5 5", "line 2 of the graph: user 5 is connected to themselves");
     }
 }

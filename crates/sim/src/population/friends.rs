@@ -1,6 +1,6 @@
 //! Friendships made at random, of which everybody has about as many.
 //!
-//! Everybody stands in a ring in random order, and neighbours become friends: each ring brings
+//! Everybody has a place in a ring in random order, and neighbours become friends: each ring brings
 //! everybody two friends, and one that joins every second pair of neighbours brings one. Who would
 //! meet twice are friends once, so that some have a friend or two fewer.
 

@@ -54,17 +54,17 @@ impl Making {
     /// What is wrong with it, in words for whoever asked, if anything is.
     pub fn fault(&self) -> Option<String> {
         let outside = |(least, most): (f64, f64), value: f64| !(least..=most).contains(&value);
-        let tell = |what: &str, (least, most): (f64, f64), value: f64| {
+        let report = |what: &str, (least, most): (f64, f64), value: f64| {
             Some(format!("{what} can be from {least} to {most}, not {value}"))
         };
         if self.people > PEOPLE_MAX {
-            return Some(format!("a population has at most {PEOPLE_MAX} people"));
+            return Some(format!("a population has at most {PEOPLE_MAX} users"));
         }
         if outside(Making::RECIPROCITY, self.reciprocity) {
-            return tell("reciprocity", Making::RECIPROCITY, self.reciprocity);
+            return report("reciprocity", Making::RECIPROCITY, self.reciprocity);
         }
         if outside(Making::CLUSTERING, self.clustering) {
-            return tell("clustering", Making::CLUSTERING, self.clustering);
+            return report("clustering", Making::CLUSTERING, self.clustering);
         }
         None
     }

@@ -9,9 +9,9 @@ use super::clustering::Sample;
 use super::draft::at;
 use super::{Making, Population};
 
-/// How many follows are looked at, about, to tell shares of them.
+/// How many follows are looked at, about, to measure shares of them.
 const FOLLOWS_LOOKED_AT: u32 = 500_000;
-/// How many people are looked at, at least, to tell the clustering.
+/// How many people are looked at, at least, to measure the clustering.
 const PEOPLE_LOOKED_AT: u32 = 4_000;
 
 /// What was asked for, if anything was, and what came of it.
@@ -111,7 +111,7 @@ impl fmt::Display for Measured {
         if self.communities > 0 {
             writeln!(
                 f,
-                "{:>21} {}, the largest of {} people; {:.1} % of follows within them",
+                "{:>21} {}, the largest of {} users; {:.1} % of follows within them",
                 "communities",
                 self.communities,
                 self.largest_community,

@@ -84,7 +84,7 @@ fn coupled_with(followers: &[u32], following: &[u32], coupled: f64, rng: &mut St
         let own = at(followers, place);
         let is_coupled = own <= celebrity && rng.random_bool(coupled);
         let key = if is_coupled { own } else { at(followers, rng.random_range(0..people)) };
-        // Whoever has as many as others stands anywhere among them.
+        // Those with equal counts are in any order.
         ((u64::from(key) << 32) | u64::from(rng.next_u32()), place)
     };
     let mut order: Vec<(u64, u32)> = (0..people).map(key).collect();

@@ -1,7 +1,7 @@
 //! Steers how much is dealt in circles, so that the clustering comes out as asked for.
 //!
 //! When a community has been dealt, all neighbours of its members are known but for the few follows
-//! that are dealt last. So the clustering of a sample of them tells how it is going, and the share
+//! that are dealt last. So the clustering of a sample of them shows progress, and the share
 //! that is dealt in circles is moved for the communities that come after.
 
 use std::ops::Range;

@@ -16,7 +16,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The row with both bounds cut to `most`, for populations too small for the row as it stands.
+    /// The row with both bounds cut to `most`, for populations too small for the whole row.
     pub(crate) fn cut_to(self, most: u32) -> Row {
         Row { low: self.low.min(most), high: self.high.min(most), ..self }
     }

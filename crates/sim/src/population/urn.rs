@@ -1,6 +1,6 @@
 //! Drawing people at random, each as often as they are still to be drawn.
 //!
-//! The counts stand one behind the other on a line; a draw is a point on it. Points behind the part
+//! The counts lie one after the other on a line; a draw is a point on it. Points after the part
 //! of somebody that is left are drawn again, and when half of the line is used up it is laid anew. So
 //! a draw touches a few numbers a person instead of one number a follow, which stay in the
 //! processor's cache.

@@ -1,4 +1,4 @@
-//! Axes: which numbers stand at them, and where a value lies along them.
+//! Axes: their ticks, and where a value lies along them.
 
 use crate::units;
 
@@ -45,7 +45,7 @@ impl Axis {
         Axis { low: 0.0, high: end_s, log: false, ticks: multiples(step, end_s, label) }
     }
 
-    /// From zero to at least `max`, which may be zero; `label` says what stands at a tick.
+    /// From zero to at least `max`, which may be zero; `label` writes the number at a tick.
     pub(super) fn linear(max: f64, label: impl Fn(f64) -> String) -> Axis {
         let max = if max > 0.0 { max } else { 1.0 };
         let step = round_from(&DISTANCES, max / LINEAR_TICKS);
@@ -70,7 +70,7 @@ impl Axis {
         Axis::log(min, max, tick_ms)
     }
 
-    /// The same of things a second.
+    /// The same of things per second.
     pub(super) fn log_rate(min: f64, max: f64) -> Axis {
         Axis::log(min, max, |per_s| format!("{}/s", units::tick(per_s)))
     }
@@ -93,7 +93,7 @@ impl Axis {
         Axis { low, high, log: true, ticks }
     }
 
-    /// Percentiles by how rare what lies beyond them is, as far as `count` values can tell.
+    /// Percentiles by how rare what lies beyond them is, as far as `count` values show.
     /// A value at this axis is `1 / (1 - quantile)`.
     pub(super) fn rarity(count: u64) -> Axis {
         let high = (count as f64).max(100.0);

@@ -89,7 +89,9 @@ fn windows(recording: &Recording) -> String {
     for name in ["samples", "p50_ms", "p99_ms", "max_ms"] {
         names.push(format!("delivery_{name}"));
     }
-    names.extend(["own_lag_p99_ms", "server_memory_bytes", "server_cores"].map(String::from));
+    names.extend(
+        ["scheduling_delay_p99_ms", "server_memory_bytes", "server_cores"].map(String::from),
+    );
     let mut text = names.join("\t") + "\n";
     for window in recording.windows() {
         let _ = writeln!(text, "{}", row(window).join("\t"));
@@ -111,7 +113,7 @@ fn row(window: &Window) -> Vec<String> {
         }
         None => cells.extend(iter::repeat_n(String::new(), 4)),
     }
-    cells.push(number(window.own_lag_p99_ms));
+    cells.push(number(window.scheduling_delay_p99_ms));
     match window.server {
         Some(server) => cells.extend([server.memory_bytes.to_string(), number(server.cores)]),
         None => cells.extend([String::new(), String::new()]),
@@ -123,7 +125,7 @@ fn row(window: &Window) -> Vec<String> {
 fn trials(capacity: &Capacity) -> String {
     let mut text = "number\trepeat\trate_per_s\tdue_per_s\tdone_per_s\tp50_ms\tp90_ms\tp99_ms\t\
                     p999_ms\tmax_ms\terrors_share\tlag_p50_ms\tlag_p99_ms\tlag_max_ms\t\
-                    own_lag_p99_ms\tverdict\twhy\n"
+                    scheduling_delay_p99_ms\tverdict\twhy\n"
         .to_owned();
     for trial in &capacity.trials {
         let _ = writeln!(text, "{}", trial_row(trial).join("\t"));
@@ -144,7 +146,7 @@ fn trial_row(trial: &Trial) -> Vec<String> {
         Some(lag) => cells.extend([lag.p50_ms, lag.p99_ms, lag.max_ms].map(number)),
         None => cells.extend(iter::repeat_n(String::new(), 3)),
     }
-    cells.push(number(measures.own_lag_p99_ms));
+    cells.push(number(measures.scheduling_delay_p99_ms));
     let verdict = match trial.verdict {
         Verdict::Holds => "holds",
         Verdict::Fails => "fails",

@@ -1,6 +1,6 @@
 //! Text in HTML and SVG, and addresses of files beside the page.
 
-/// Text that stands for itself between tags and within double quotes.
+/// Text with markup escaped, for use between tags and within double quotes.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

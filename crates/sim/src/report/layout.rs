@@ -1,4 +1,4 @@
-//! How plots stand on the page: several small ones side by side, or one as wide as the page.
+//! The layout of plots on the page: several small ones side by side, or one as wide as the page.
 //!
 //! A drawing is scaled with its text, so one as wide as the page would be unreadable on a phone. It is
 //! therefore drawn twice, and the style shows the one that fits.
@@ -25,7 +25,7 @@ pub(super) struct Figure {
     /// Unique in the page.
     pub(super) id: String,
     pub(super) title: String,
-    /// What the values are, behind the title.
+    /// What the values are, after the title.
     pub(super) unit: &'static str,
     pub(super) description: String,
     pub(super) x: Axis,
@@ -44,19 +44,19 @@ impl Figure {
 
     /// What the marks and bands are; lines have their labels at their ends.
     fn legend(&self) -> String {
-        let mut told: Vec<(String, &str)> = Vec::new();
+        let mut reported: Vec<(String, &str)> = Vec::new();
         let bands = self.bands.iter().map(|band| (band.sign(), band.label.as_str()));
         let signs = self.marks.iter().map(|mark| (marks::sign(mark.shape, mark.class), mark.label));
         for (sign, label) in bands.chain(signs) {
-            if !told.iter().any(|(_, before)| *before == label) {
-                told.push((sign, label));
+            if !reported.iter().any(|(_, before)| *before == label) {
+                reported.push((sign, label));
             }
         }
-        if told.is_empty() {
+        if reported.is_empty() {
             return String::new();
         }
         let mut html = "<ul class=\"legend\">".to_owned();
-        for (sign, label) in told {
+        for (sign, label) in reported {
             let _ = write!(html, "<li>{sign}{}</li>", escape(label));
         }
         html + "</ul>"

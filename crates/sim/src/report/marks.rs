@@ -1,4 +1,4 @@
-//! What stands in a plot besides lines: marks at single values, and bands between two. Both say
+//! What a plot contains besides lines: marks at single values, and bands between two. Both say
 //! what they are in a legend, and differ in shape as well as in colour.
 
 use std::fmt::Write as _;
@@ -38,7 +38,7 @@ impl Mark {
     }
 }
 
-/// A mark by itself, as it stands in a legend.
+/// A mark by itself, for a legend.
 pub(super) fn sign(shape: Shape, class: &str) -> String {
     let mut svg = "<svg class=\"sign\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">".to_owned();
     drawn(shape, class, (6.0, 6.0), "", &mut svg);
@@ -87,7 +87,7 @@ pub(super) struct Band {
 }
 
 impl Band {
-    /// The band as it stands in a legend.
+    /// The band for a legend.
     pub(super) fn sign(&self) -> String {
         let class = self.class;
         format!(

@@ -22,7 +22,7 @@ pub(super) fn page(
     command: &str,
     links: &[DataLink],
 ) -> String {
-    let title = recording.plan().map_or_else(|| summary.cast(), |plan| plan.title.clone());
+    let title = recording.plan().map_or_else(|| summary.scenario(), |plan| plan.title.clone());
     let body = [
         sections::verdict(summary),
         sections::figures_of_note(summary),
@@ -56,7 +56,7 @@ pub(super) fn document(title: &str, body: &str) -> String {
 /// The sections with plots.
 fn drawn(summary: &Summary, recording: &Recording) -> String {
     if recording.windows().is_empty() {
-        return sections::section("Over time", "<p>Nothing was measured, so nothing is drawn.</p>");
+        return sections::section("Over time", "<p>Nothing was measured.</p>");
     }
     let from = if summary.closed { "when it was sent" } else { "when it was due" };
     let latency = format!(
@@ -70,7 +70,7 @@ fn drawn(summary: &Summary, recording: &Recording) -> String {
         plots::errors(recording),
         plots::memory(recording),
         plots::processor(recording),
-        plots::own_lag(recording),
+        plots::scheduling_delay(recording),
     ]
     .into_iter()
     .flatten()

@@ -7,7 +7,7 @@ use super::svg::{Fill, Line, Point, Strip};
 use crate::units;
 use crate::watch::{Delivery, Window, WindowKind};
 
-/// Most parts of a plot that tell their numbers; beyond that, one tells of several windows.
+/// Most parts of a plot that show their numbers; beyond that, one shows several windows.
 const STRIPS_MAX: usize = 120;
 /// Rows for each halving of what is missing to 100 % in a percentile curve.
 const CURVE_TICKS: u32 = 10;
@@ -19,7 +19,7 @@ pub(super) fn colour(kind: usize) -> String {
     format!("k{}", kind % COLOURS)
 }
 
-/// Things done a second, a figure a kind.
+/// Things done per second, a figure a kind.
 pub(super) fn rates(recording: &Recording) -> Vec<Figure> {
     each_kind(recording, |at, kind| {
         let of = |window: &Window| window.kinds.get(at).map_or(0, |kind| kind.count);
@@ -28,7 +28,7 @@ pub(super) fn rates(recording: &Recording) -> Vec<Figure> {
     })
 }
 
-/// Failures a second, if there were any.
+/// Failures per second, if there were any.
 pub(super) fn errors(recording: &Recording) -> Option<Figure> {
     let of = |window: &Window| window.kinds.iter().map(|kind| kind.errors).sum();
     let any = recording.windows().iter().map(of).sum::<u64>() > 0;
@@ -59,7 +59,7 @@ pub(super) fn delivery(recording: &Recording) -> Option<Figure> {
     three_over_time(recording, names, "k0", &y, of)
 }
 
-/// What the server used, if it told.
+/// What the server used, if it reported it.
 pub(super) fn memory(recording: &Recording) -> Option<Figure> {
     let of = |window: &Window| window.server.map(|server| server.memory_bytes as f64);
     let max = largest(recording.windows().iter().filter_map(of))?;
@@ -70,7 +70,7 @@ pub(super) fn memory(recording: &Recording) -> Option<Figure> {
     one_over_time(recording, names, ("k2", y), |window| Some(of(window)? / divisor), text)
 }
 
-/// Processor time of the server, if it told.
+/// Processor time of the server, if it reported it.
 pub(super) fn processor(recording: &Recording) -> Option<Figure> {
     let of = |window: &Window| window.server.map(|server| server.cores);
     let y = Axis::linear(largest(recording.windows().iter().filter_map(of))?, units::plain);
@@ -80,10 +80,11 @@ pub(super) fn processor(recording: &Recording) -> Option<Figure> {
 }
 
 /// How late the generator itself was.
-pub(super) fn own_lag(recording: &Recording) -> Option<Figure> {
-    let of = |window: &Window| Some(window.own_lag_p99_ms);
+pub(super) fn scheduling_delay(recording: &Recording) -> Option<Figure> {
+    let of = |window: &Window| Some(window.scheduling_delay_p99_ms);
     let y = Axis::linear(largest(recording.windows().iter().filter_map(of))?, units::plain);
-    let names = ("own-lag".to_owned(), "Generator's own lag".to_owned(), "ms, p99");
+    let names =
+        ("scheduling-delay".to_owned(), "Generator's scheduling delay".to_owned(), "ms, p99");
     one_over_time(recording, names, ("k3", y), of, units::ms)
 }
 
@@ -110,10 +111,10 @@ pub(super) fn percentiles(recording: &Recording) -> Option<Figure> {
         fill: None,
     };
     let at = |quantile: f64| {
-        let told = measured.iter().map(|(_, (kind, latencies))| {
+        let reported = measured.iter().map(|(_, (kind, latencies))| {
             format!("{kind} {}", units::ms(ms(latencies.value_at_quantile(quantile))))
         });
-        told.collect::<Vec<_>>().join("\n")
+        reported.collect::<Vec<_>>().join("\n")
     };
     let strips = x.ticks.iter().map(|(rarity, label)| Strip {
         from: rarity / 1.6,
@@ -150,7 +151,7 @@ fn each_kind(recording: &Recording, figure: impl Fn(usize, &str) -> Option<Figur
     recording.kinds().iter().enumerate().filter_map(|(at, kind)| figure(at, kind)).collect()
 }
 
-/// Something counted. A short last window would tell chance as a rate, so it is left out.
+/// Something counted. A short last window would show chance as a rate, so it is left out.
 fn per_second(
     recording: &Recording,
     names: Names,
@@ -163,7 +164,7 @@ fn per_second(
             .then(|| of(window) as f64 / window.seconds)
     };
     let y = Axis::linear(largest(recording.windows().iter().filter_map(rate))?, units::tick);
-    let text = |value: f64| format!("{} a second", units::number(value));
+    let text = |value: f64| format!("{} per second", units::number(value));
     one_over_time(recording, names, (colour, y), rate, text)
 }
 
@@ -176,7 +177,7 @@ fn one_over_time(
 ) -> Option<Figure> {
     let values: Vec<f64> = recording.windows().iter().filter_map(&of).collect();
     let (low, high) = (values.iter().copied().reduce(f64::min)?, largest(values)?);
-    let tell = |windows: &[Window]| largest(windows.iter().filter_map(&of)).map(&text);
+    let report = |windows: &[Window]| largest(windows.iter().filter_map(&of)).map(&text);
     let points = points(recording, &of);
     Some(Figure {
         id,
@@ -191,7 +192,7 @@ fn one_over_time(
             points,
             fill: Some(Fill::ToAxis),
         }],
-        strips: strips(recording, tell),
+        strips: strips(recording, report),
         marks: Vec::new(),
         bands: Vec::new(),
     })
@@ -217,7 +218,7 @@ fn three_over_time(
         points: points(recording, one(which)),
         fill,
     };
-    let tell = |windows: &[Window]| {
+    let report = |windows: &[Window]| {
         let text = |which| worst(windows, which).map(units::ms);
         Some(format!("p50 {}, p99 {}, max {}", text(0)?, text(1)?, text(2)?))
     };
@@ -234,7 +235,7 @@ fn three_over_time(
             line(1, "p99", "strong", Some(band)),
             line(0, "p50", "", None),
         ],
-        strips: strips(recording, tell),
+        strips: strips(recording, report),
         marks: Vec::new(),
         bands: Vec::new(),
     })
@@ -245,14 +246,14 @@ fn points(recording: &Recording, of: impl Fn(&Window) -> Option<f64>) -> Vec<Poi
     recording.windows().iter().map(|window| Some((middle(window), of(window)?))).collect()
 }
 
-/// Parts of the plot that tell the highest of the windows in them.
-fn strips(recording: &Recording, tell: impl Fn(&[Window]) -> Option<String>) -> Vec<Strip> {
+/// Parts of the plot that report the highest of the windows in them.
+fn strips(recording: &Recording, report: impl Fn(&[Window]) -> Option<String>) -> Vec<Strip> {
     let windows = recording.windows();
     let strip = |windows: &[Window]| {
         let (first, last) = (windows.first()?, windows.last()?);
         let (from, to) = (first.end_s - first.seconds, last.end_s);
         let span = format!("{} to {}", units::number(from.max(0.0)), units::seconds(to));
-        Some(Strip { from, to, text: format!("{span}: {}", tell(windows)?) })
+        Some(Strip { from, to, text: format!("{span}: {}", report(windows)?) })
     };
     windows.chunks(windows.len().div_ceil(STRIPS_MAX).max(1)).filter_map(strip).collect()
 }

@@ -10,7 +10,7 @@ use crate::watch::{Plan, Watcher, Window};
 /// stays bounded whatever happens.
 const WINDOWS_MAX: usize = 1_200;
 
-/// A run as it was watched.
+/// A run as it was checked.
 #[derive(Debug, Default)]
 pub struct Recording {
     plan: Option<Plan>,

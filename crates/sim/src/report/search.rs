@@ -3,7 +3,7 @@
 use super::files::DataLink;
 use super::html::escape;
 use super::{layout, marks, page, sections, trials};
-use crate::capacity::told::rate;
+use crate::capacity::text::rate;
 use crate::capacity::{Capacity, Finding, Trial, Verdict};
 use crate::interval::{CONFIDENCE_PERCENT, Interval};
 use crate::units::{count, ms, plain, several};
@@ -140,10 +140,10 @@ fn table(capacity: &Capacity) -> String {
 fn what_it_means(capacity: &Capacity) -> String {
     let html = match capacity.finding {
         Finding::Holds { .. } => {
-            "<p>The interval, of Student's t on the logarithms of the repeats, tells between which \
+            "<p>The interval, of Student's t on the logarithms of the repeats, says between which \
              rates the mean of very many repeats would lie: of this server, on this machine, with \
              this load, as things were in this hour. Of another hour, another machine or a fuller \
-             server it tells nothing. At the rate itself about half of the trials meet the \
+             server it says nothing. At the rate itself about half of the trials meet the \
              objective, so who needs it met always stays below.</p>\n"
         }
         Finding::AtLeast { .. } => {
@@ -154,7 +154,7 @@ fn what_it_means(capacity: &Capacity) -> String {
         }
         Finding::Nothing { .. } => {
             "<p>The objective was not met at the lowest rate that is tried, so there is no rate to \
-             tell and no interval. The table says which part of the objective was not met.</p>\n"
+             show and no interval. The table says which part of the objective was not met.</p>\n"
         }
         Finding::Unsteady { .. } => {
             "<p>A repeat found the limit far from where the one before had found it, and a mean of \

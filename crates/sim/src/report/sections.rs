@@ -18,19 +18,19 @@ pub(super) fn section(title: &str, html: &str) -> String {
 /// What the run comes to, in a sentence.
 pub(super) fn verdict(summary: &Summary) -> String {
     let faults = summary.correctness.as_ref().map_or(0, Correctness::faults);
-    let (class, word) = if !summary.invalid.is_empty() {
-        ("bad", "Not valid")
+    let (class, word) = if !summary.inconclusive.is_empty() {
+        ("bad", "Inconclusive")
     } else if summary.error_count() > 0 || faults > 0 {
-        ("warn", "Valid, with faults")
+        ("warn", "Valid, with errors")
     } else if summary.interrupted {
         ("warn", "Valid, but cut short")
     } else {
         ("good", "Valid")
     };
-    let because = if summary.invalid.is_empty() {
+    let because = if summary.inconclusive.is_empty() {
         String::new()
     } else {
-        format!(" because {}", summary.invalid.join("; "))
+        format!(" because {}", summary.inconclusive.join("; "))
     };
     let sentence = escape(&format!("{because}: {}.", found(summary).join(", ")));
     format!("<p class=\"verdict {class}\"><strong>{word}</strong>{sentence}</p>\n")
@@ -39,7 +39,7 @@ pub(super) fn verdict(summary: &Summary) -> String {
 /// What was found, in parts of a sentence.
 fn found(summary: &Summary) -> Vec<String> {
     let rate = number(rate(summary));
-    let mut parts = vec![format!("{rate} requests a second for {}", seconds(summary.run_s))];
+    let mut parts = vec![format!("{rate} requests per second for {}", seconds(summary.run_s))];
     parts.push(match summary.error_count() {
         0 => "no errors".to_owned(),
         errors => {
@@ -131,26 +131,28 @@ pub(super) fn facts(rows: &[(&str, String)]) -> String {
     for (name, value) in rows {
         let _ = writeln!(html, "<div><dt>{name}</dt><dd>{value}</dd></div>");
     }
-    section("What was run", &(html + "</dl>\n"))
+    section("The run", &(html + "</dl>\n"))
 }
 
 /// Who took part and did what; values are markup.
 fn who(summary: &Summary) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
-    if summary.people > 0 {
-        rows.push(("People", count(summary.people.into())));
+    if summary.users > 0 {
+        rows.push(("Users", count(summary.users.into())));
     }
     if let Some(feed) = &summary.feed {
         let load = match feed.load {
-            Load::Light => "light: an ordinary day",
-            Load::Heavy => "heavy: everybody does everything more often",
-            Load::Deathstar => "60 % home timelines, 30 % user timelines, 10 % posts, by anybody",
+            Load::Light => "light: the most active 5 % of users post every 10 s",
+            Load::Heavy => "heavy: the most active 5 % of users post every 2 s",
+            Load::Deathstar => {
+                "60 % home timelines, 30 % user timelines, 10 % posts, by random users"
+            }
         };
         let top = number(feed.posts_by_top_twentieth);
         rows.push(("Follows", count(feed.follows)));
         rows.push((
             "Load",
-            format!("{load}; the busiest 5 % of people wrote {top} % of the posts"),
+            format!("{load}; the most active 5 % of users wrote {top} % of the posts"),
         ));
     }
     if let Some(stories) = &summary.stories {
@@ -163,7 +165,7 @@ fn who(summary: &Summary) -> Vec<(&'static str, String)> {
     }
     if let Some(drawings) = &summary.drawings {
         let (made_of, rate) = (drawings.references, drawings.recognitions_due_per_second);
-        rows.push(("Drawings", format!("made of {made_of}, {rate} a second")));
+        rows.push(("Drawings", format!("made of {made_of}, {rate} per second")));
     }
     rows
 }
@@ -182,18 +184,19 @@ fn how(summary: &Summary, recording: &Recording) -> Vec<(&'static str, String)> 
     }
     let lag = &summary.lag;
     let (late, waited) = (count(lag.late_starts), count(lag.waited_for_connection));
-    let own = ms(lag.own_p99_ms);
+    let own = ms(lag.scheduling_delay_p99_ms);
     let used = summary.generator.map_or(String::new(), |used| {
         let (cores, memory) = (number(used.cores), bytes(used.memory_bytes as f64));
         format!(", {cores} cores, {memory} of memory")
     });
-    let lag =
-        format!("own lag p99 {own}, {late} late starts, {waited} waited for a connection{used}");
+    let lag = format!(
+        "scheduling delay p99 {own}, {late} late starts, {waited} waited for a connection{used}"
+    );
     rows.push(("Generator", lag));
     rows
 }
 
-pub(super) const OPEN: &str = "open: requests fall due at random times whatever the server does, and latency \
+pub(super) const OPEN: &str = "open: requests are due at random times whatever the server does, and latency \
                     counts from when a request was due, so a stall shows in full";
 const CLOSED: &str = "closed: the next request waits for the answer to the one before, so a slow \
                       server is asked less and a stall shows once a connection; not to be compared \
@@ -257,16 +260,19 @@ pub(super) fn correctness(summary: &Summary) -> String {
         return section("Correctness", "<p class=\"lead\">No timeline could be read.</p>\n");
     }
     let verdict = if found.faults() == 0 {
-        "All of them were there, once and in order, and nothing else."
+        "All of them were on their pages, in order, without duplicates or others."
     } else {
-        "Not everything was as it should be."
+        "Some timelines were wrong."
     };
     let full = match readers {
         0 => String::new(),
-        _ => format!("; the homes of {} were read in full", several(*readers, "person", "people")),
+        _ => format!(
+            "; the home timelines of {} were read in full",
+            several(*readers, "user", "users")
+        ),
     };
     let lead = format!(
-        "<p class=\"lead\">{} had to be on {} of homes{full}. {verdict}</p>\n",
+        "<p class=\"lead\">{} were expected on {} of home timelines{full}. {verdict}</p>\n",
         several(*posts, "accepted post", "accepted posts"),
         several(*pages, "page", "pages"),
     );
@@ -276,9 +282,9 @@ pub(super) fn correctness(summary: &Summary) -> String {
     let row = |name: &str, number: &u64| vec![name.to_owned(), count(*number)];
     let rows = [
         row("missing", missing),
-        row("twice", doubled),
-        row("behind an older one", out_of_order),
-        row("not to be there", unexpected),
+        row("duplicate", doubled),
+        row("out of order", out_of_order),
+        row("unexpected", unexpected),
     ];
     let html = lead
         + &table("Faults in homes", &["posts", "count"], &rows)
@@ -335,8 +341,8 @@ fn ties(measured: &Measured) -> String {
     };
     format!(
         "{}; {}; {} communities with {:.1} % of the follows within them.",
-        aim("Follows that are returned", measured.reciprocity),
-        aim("neighbours who are neighbours", measured.clustering),
+        aim("Mutual follows", measured.reciprocity),
+        aim("average local clustering", measured.clustering),
         count(measured.communities.into()),
         measured.follows_within_communities * 100.0
     )
@@ -346,16 +352,16 @@ fn ties(measured: &Measured) -> String {
 pub(super) fn how_to_read(summary: &Summary) -> String {
     let latency = if summary.closed {
         "Latency counts from the sending of a request, and a server that stalls is asked less \
-         meanwhile, so the percentiles flatter it."
+         meanwhile, so the percentiles are too low."
     } else {
         "Latency counts from when a request was due, not from when it was sent: while a server \
-         stalls, everything that falls due waits, and all of it shows."
+         stalls, every request that becomes due waits, and all of this time counts."
     };
     let html = format!(
-        "<p>{latency} Look at p99 and the curve's right end before the median: somebody who makes a \
-         hundred requests meets the p99 about once. The generator's own lag is time that the server \
-         is not to blame for; when it is not small against the latencies, the run is not valid and \
-         a machine of its own for the generator is the remedy.</p>\n"
+        "<p>{latency} Look at p99 and the right end of the curve before the median: a user who sends a hundred \
+         requests meets the p99 about once. The generator's scheduling delay is not caused by the server; \
+         when it is not small against the latencies, the run is inconclusive: give the generator a \
+         machine of its own.</p>\n"
     );
     section("How to read this", &html)
 }

@@ -9,7 +9,7 @@ use super::axis::Axis;
 use super::html::escape;
 use super::marks::{Along, Band, Mark};
 
-/// Space above the highest and below the lowest value; ticks of time stand below.
+/// Space above the highest and below the lowest value; ticks of time are below.
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
 /// The width of a character at a tick, about.
@@ -40,7 +40,7 @@ pub(super) enum Fill {
     To(Vec<Point>),
 }
 
-/// A part of the plot, from one x to another, that tells its numbers to whoever points at it.
+/// A part of the plot, from one x to another, that shows its numbers under the pointer.
 #[derive(Debug)]
 pub(super) struct Strip {
     pub(super) from: f64,
@@ -66,7 +66,7 @@ pub(super) struct Plot<'a> {
     pub(super) marks: &'a [Mark],
     /// They lie below everything else.
     pub(super) bands: &'a [Band],
-    /// Whether labels stand at line ends.
+    /// Whether there are labels at line ends.
     pub(super) is_labelled: bool,
 }
 
@@ -172,7 +172,7 @@ impl Plot<'_> {
         );
     }
 
-    /// A path through the points that begins anew behind every gap. A point alone is a dot.
+    /// A path through the points that begins anew after every gap. A point alone is a dot.
     fn path(&self, area: &Area, points: &[Point]) -> String {
         let mut path = String::new();
         let mut before = 0;

@@ -5,7 +5,7 @@ use super::layout::Figure;
 use super::marks::{Along, Band, Mark, Shape};
 use super::plots::{largest, log_axis};
 use super::svg::{Line, Point};
-use crate::capacity::told::rate;
+use crate::capacity::text::rate;
 use crate::capacity::{Capacity, Finding, Trial, Verdict};
 use crate::interval::{CONFIDENCE_PERCENT, Interval};
 use crate::units;
@@ -18,7 +18,7 @@ const FOUND: &str = "k2";
 /// The colour of what one repeat found.
 const REPEAT: &str = "k3";
 
-/// What stands for a verdict.
+/// The mark of a verdict.
 pub(super) fn sign(verdict: Verdict) -> (Shape, &'static str) {
     match verdict {
         Verdict::Holds => (Shape::Disc, "k0"),
@@ -88,7 +88,7 @@ fn mark(trial: &Trial, at: (f64, f64)) -> Mark {
     let label = match trial.verdict {
         Verdict::Holds => "holds",
         Verdict::Fails => "fails",
-        Verdict::Unknown => "says nothing",
+        Verdict::Unknown => "inconclusive",
     };
     let part = trial.repeat.map_or_else(|| "climb".to_owned(), |repeat| format!("repeat {repeat}"));
     let (asked, done) = (rate(trial.rate_per_s), rate(trial.measures.done_per_s));
@@ -149,7 +149,7 @@ fn tried(capacity: &Capacity) -> Option<(f64, f64)> {
 
 fn told_range(capacity: &Capacity) -> String {
     let (low, high) = tried(capacity).unwrap_or_default();
-    format!("{} to {} requests a second", rate(low), rate(high))
+    format!("{} to {} requests per second", rate(low), rate(high))
 }
 
 fn rate_axis(capacity: &Capacity) -> Option<Axis> {

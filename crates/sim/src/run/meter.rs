@@ -12,20 +12,20 @@ use crate::summary::{ErrorCount, KindSummary, LagSummary};
 use crate::watch::WindowKind;
 use crate::workload::{KeyVerb, What};
 
-/// The longest latency told apart, in microseconds: one hour.
+/// The longest latency that is recorded, in microseconds: one hour.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
-/// How many failures are told in full.
+/// How many failures are reported in full.
 const MESSAGES_MAX: usize = 5;
 /// A start this long after the action was due counts as late.
 const LATE: Duration = Duration::from_millis(10);
 
-/// The kinds of requests that are told apart.
+/// The kinds of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Post,
     Home,
     Mentions,
-    TellStory,
+    PostStory,
     StoriesHome,
     Stories,
     Recognise,
@@ -38,8 +38,8 @@ impl Kind {
     pub(crate) const FEED: [Kind; 3] = [Kind::Post, Kind::Home, Kind::Mentions];
     /// Those of the benchmark that asks for nobody's mentions and for people's own posts.
     pub(crate) const DEATHSTAR: [Kind; 3] = [Kind::Post, Kind::Home, Kind::UserTimeline];
-    /// Those of friends who tell stories.
-    pub(crate) const STORIES: [Kind; 3] = [Kind::TellStory, Kind::StoriesHome, Kind::Stories];
+    /// Those of friends who post stories.
+    pub(crate) const STORIES: [Kind; 3] = [Kind::PostStory, Kind::StoriesHome, Kind::Stories];
 
     /// That of drawings.
     pub(crate) const DRAWINGS: [Kind; 1] = [Kind::Recognise];
@@ -50,7 +50,7 @@ impl Kind {
             What::Post { .. } => Kind::Post,
             What::ReadHome => Kind::Home,
             What::ReadMentions => Kind::Mentions,
-            What::TellStories { .. } => Kind::TellStory,
+            What::PostStories { .. } => Kind::PostStory,
             What::ReadStoriesHome => Kind::StoriesHome,
             What::ReadStories(_) => Kind::Stories,
             What::Recognise { .. } => Kind::Recognise,
@@ -68,8 +68,8 @@ impl Kind {
             Kind::Post => "posts",
             Kind::Home => "home reads",
             Kind::Mentions => "mention reads",
-            Kind::TellStory => "stories told",
-            Kind::StoriesHome => "stories homes",
+            Kind::PostStory => "story posts",
+            Kind::StoriesHome => "story homes",
             Kind::Stories => "story reads",
             Kind::Recognise => "recognitions",
             Kind::UserTimeline => "user reads",
@@ -96,11 +96,11 @@ pub(crate) struct Failure<'a> {
 pub(crate) struct Start {
     /// How long after it was due.
     pub(crate) late: Duration,
-    /// Whether a connection stood ready when it was due: then lateness is the generator's own.
+    /// Whether a connection was free when it was due: then lateness is the generator's.
     pub(crate) ready: bool,
 }
 
-/// Answers and failures of one kind of request. Of stories told several to a request each counts.
+/// Answers and failures of one kind of request. Of story posts several to a request each counts.
 #[derive(Debug)]
 pub(crate) struct KindMeter {
     pub(crate) kind: Kind,
@@ -161,7 +161,7 @@ fn of(meters: &mut [KindMeter], kind: Kind) -> &mut KindMeter {
 #[derive(Debug)]
 pub(crate) struct Meter {
     pub(crate) kinds: Vec<KindMeter>,
-    pub(crate) own_lag_us: Histogram<u64>,
+    pub(crate) scheduling_delay_us: Histogram<u64>,
     late: u64,
     waited: u64,
     failures: BTreeMap<String, u64>,
@@ -174,7 +174,7 @@ impl Meter {
     pub(crate) fn new(kinds: &[Kind]) -> Meter {
         Meter {
             kinds: kinds.iter().copied().map(KindMeter::new).collect(),
-            own_lag_us: histogram(),
+            scheduling_delay_us: histogram(),
             late: 0,
             waited: 0,
             failures: BTreeMap::new(),
@@ -187,7 +187,7 @@ impl Meter {
     pub(crate) fn started(&mut self, start: Start) {
         self.late += u64::from(start.late > LATE);
         if start.ready {
-            self.own_lag_us.saturating_record(micros(start.late));
+            self.scheduling_delay_us.saturating_record(micros(start.late));
         } else {
             self.waited += 1;
         }
@@ -207,7 +207,7 @@ impl Meter {
     /// An action, or `failure.count` of one request, failed. If it did so by taking too long,
     /// `waited` is how long it has been due, and counts as a latency: a stalled server must not look
     /// better than a slow one.
-    /// `message` tells what happened in full, if that is still told.
+    /// `message` describes it in full; it is called for the first few failures alone.
     pub(crate) fn failed(
         &mut self,
         kind: Kind,
@@ -237,7 +237,7 @@ impl Meter {
             meter.errors += kind.errors;
             add(&mut meter.latency_us, &kind.latency_us);
         }
-        add(&mut self.own_lag_us, &other.own_lag_us);
+        add(&mut self.scheduling_delay_us, &other.scheduling_delay_us);
         self.late += other.late;
         self.waited += other.waited;
         for (kind, count) in &other.failures {
@@ -253,7 +253,7 @@ impl Meter {
     /// Forgets everything and keeps its memory.
     pub(crate) fn clear(&mut self) {
         self.kinds.iter_mut().for_each(KindMeter::clear);
-        self.own_lag_us.reset();
+        self.scheduling_delay_us.reset();
         (self.late, self.waited) = (0, 0);
         self.failures.clear();
         self.messages.clear();
@@ -262,7 +262,7 @@ impl Meter {
 
     pub(crate) fn lag(&self) -> LagSummary {
         LagSummary {
-            own_p99_ms: quantile_ms(&self.own_lag_us, 0.99),
+            scheduling_delay_p99_ms: quantile_ms(&self.scheduling_delay_us, 0.99),
             late_starts: self.late,
             waited_for_connection: self.waited,
         }

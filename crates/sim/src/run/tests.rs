@@ -43,7 +43,7 @@ impl TestServer {
         let mut request = [0; 4096];
         while let Ok(size @ 1..) = stream.read(&mut request).await {
             if request[..size].starts_with(b"GET /metrics") {
-                // It tells nothing, at once, and that is no part of the load.
+                // It answers at once with nothing, and that is no part of the load.
                 let _ = stream.write_all(b"HTTP/1.1 404 x\r\nContent-Length: 0\r\n\r\n").await;
                 continue;
             }
@@ -87,7 +87,7 @@ fn ten_a_second() -> impl Iterator<Item = Action> + Send + 'static {
 }
 
 fn api() -> Arc<Roost> {
-    let target = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+    let target = std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into();
     Arc::new(Roost { target, requests: Requests::new("test", None), seed: 1, references: None })
 }
 
@@ -98,7 +98,7 @@ struct Outcome {
     came: Vec<Duration>,
 }
 
-/// Keeps what it is told.
+/// Keeps the windows.
 #[derive(Default)]
 struct Keeping(Vec<Window>);
 
@@ -123,8 +123,8 @@ impl Watcher for Keeping {
     }
 }
 
-fn course(seconds: u64, connections: usize) -> Course {
-    Course {
+fn config(seconds: u64, connections: usize) -> RunConfig {
+    RunConfig {
         title: "a test".to_owned(),
         kinds: Kind::FEED.into_iter().chain(Kind::STORIES).collect(),
         end: Duration::from_secs(seconds),
@@ -142,13 +142,13 @@ async fn drive(
     connections: usize,
     cut: Option<Duration>,
 ) -> Outcome {
-    drive_with(ten_a_second(), answering, course(seconds, connections), cut).await
+    drive_with(ten_a_second(), answering, config(seconds, connections), cut).await
 }
 
 async fn drive_with(
     actions: impl Iterator<Item = Action> + Send + 'static,
     answering: Answering,
-    course: Course,
+    config: RunConfig,
     cut: Option<Duration>,
 ) -> Outcome {
     let (answered, came) = (Arc::new(AtomicUsize::new(0)), Arc::default());
@@ -167,7 +167,7 @@ async fn drive_with(
     }
     let mut keeping = Keeping::default();
     let watchers: &mut [&mut dyn Watcher] = &mut [&mut keeping];
-    let finished = run(&server, api(), course, actions, None, watchers, &mut cancelled)
+    let finished = run(&server, api(), config, actions, None, watchers, &mut cancelled)
         .await
         .expect("a vector takes every window");
     let (answered, came) = (answered.load(Ordering::Relaxed), std::mem::take(&mut *lock(&came)));
@@ -204,12 +204,12 @@ async fn a_stall_shows_in_the_percentiles_however_many_connections_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_a_connection_is_not_the_generators_own_lag() {
+async fn waiting_for_a_connection_is_not_the_generators_scheduling_delay() {
     let stall = Answering::Stalling(Duration::from_millis(9_950), Duration::from_millis(15_950));
     let lag = drive(stall, 20, 1, None).await.finished.meter.lag();
     assert_eq!(lag.waited_for_connection, 59);
     assert_eq!(lag.late_starts, 59);
-    assert!(lag.own_p99_ms <= 1.0, "{lag:?}");
+    assert!(lag.scheduling_delay_p99_ms <= 1.0, "{lag:?}");
     let lag = drive(stall, 20, 64, None).await.finished.meter.lag();
     assert_eq!((lag.waited_for_connection, lag.late_starts), (0, 0));
 }
@@ -220,9 +220,9 @@ async fn every_action_that_was_due_is_counted_whatever_the_server_does() {
     let check = async |answering: Answering, expect: &[(&str, u64)]| {
         let outcome = drive(answering, 10, 2, None).await;
         let errors = outcome.finished.meter.errors();
-        let told: Vec<(&str, u64)> =
+        let reported: Vec<(&str, u64)> =
             errors.iter().map(|error| (error.kind.as_str(), error.count)).collect();
-        assert_eq!(told, expect);
+        assert_eq!(reported, expect);
         assert_eq!((home(&outcome).answered, home(&outcome).errors), (0, 99));
         assert_eq!(outcome.finished.meter.messages().len(), 5);
     };
@@ -240,7 +240,7 @@ async fn a_server_that_never_answers_looks_slow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn windows_tell_everything_once() {
+async fn windows_report_everything_once() {
     let outcome = drive(Answering::With(200), 10, 2, None).await;
     let counts: Vec<u64> = outcome.windows.iter().map(|window| window.kinds[1].count).collect();
     assert_eq!(counts.iter().sum::<u64>(), 99);
@@ -261,7 +261,7 @@ async fn a_closed_loop_does_the_next_action_when_the_last_is_answered() {
     let stall = Answering::Stalling(Duration::ZERO, Duration::from_secs(6));
     let soon = || Action { due: Duration::from_secs(1_000), person: 0, what: What::ReadHome };
     let actions = std::iter::repeat_with(soon).take(100);
-    let closed = Course { closed: true, ..course(20, 2) };
+    let closed = RunConfig { closed: true, ..config(20, 2) };
     let outcome = drive_with(actions, stall, closed, None).await;
     let home = home(&outcome);
     assert_eq!((home.answered, home.errors), (100, 0));
@@ -297,7 +297,7 @@ async fn requests_reach_the_server_as_far_apart_as_they_were_meant_to() {
             due_s += gap(rng.random());
             Action { due: Duration::from_secs_f64(due_s), person: 0, what: What::ReadHome }
         });
-        let outcome = drive_with(actions, Answering::With(200), course(2_000, 8), None).await;
+        let outcome = drive_with(actions, Answering::With(200), config(2_000, 8), None).await;
         let gaps = outcome.came.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
         assert!(outcome.came.len() > 3_500, "{}", outcome.came.len());
         // 1.95 is exceeded by one in a thousand, and the seed is fixed.
@@ -305,7 +305,7 @@ async fn requests_reach_the_server_as_far_apart_as_they_were_meant_to() {
         assert!(off < 1.95, "{off}");
         let other = if number == 0 { uniform.1 } else { exponential.1 };
         let gaps = outcome.came.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
-        assert!(distance(gaps, other) > 5.0, "the other law is told apart");
+        assert!(distance(gaps, other) > 5.0, "the two distributions differ");
     }
 }
 
@@ -328,14 +328,15 @@ async fn each_story_of_a_request_counts_done_or_not() {
         let actions = (0..4).map(|i| Action {
             due: Duration::from_secs(i),
             person: 0,
-            what: What::TellStories { stories: 2, life_s: 1, text_seed: i },
+            what: What::PostStories { stories: 2, life_s: 1, text_seed: i },
         });
-        let outcome = drive_with(actions, answering, course(10, 1), None).await;
-        let measured = of(&outcome, Kind::TellStory);
+        let outcome = drive_with(actions, answering, config(10, 1), None).await;
+        let measured = of(&outcome, Kind::PostStory);
         assert_eq!((measured.answered, measured.errors), (answered, 8 - answered));
-        let told = outcome.finished.meter.errors();
-        let told: Vec<_> = told.iter().map(|error| (error.kind.as_str(), error.count)).collect();
-        assert_eq!(told, errors);
+        let reported = outcome.finished.meter.errors();
+        let reported: Vec<_> =
+            reported.iter().map(|error| (error.kind.as_str(), error.count)).collect();
+        assert_eq!(reported, errors);
     };
     check(Answering::With(200), 4, &[("refused line", 4)]).await;
     check(Answering::With(503), 0, &[("status 503", 8)]).await;

@@ -1,5 +1,5 @@
 //! A run, window by window: what the lanes measured, what the server used and what was seen of
-//! deliveries are put together, told to those who watch, and added up.
+//! deliveries are merged, reported to the watchers, and added up.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -8,9 +8,9 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use tokio::time::Instant;
 
+use super::checker::Checker;
 use super::meter::{Kind, Meter, quantile_ms};
-use super::witness::Witness;
-use super::{Course, lock};
+use super::{RunConfig, lock};
 use crate::api::{Api, Used, ask_used};
 use crate::client::{Client, Dial};
 use crate::summary::{Correctness, ServerSummary};
@@ -63,14 +63,14 @@ pub(super) struct Windows<D: Dial> {
 }
 
 impl<D: Dial> Windows<D> {
-    pub(super) fn new(client: Client<D>, api: Arc<dyn Api>, course: &Course) -> Windows<D> {
-        let kinds = course.kinds.clone();
+    pub(super) fn new(client: Client<D>, api: Arc<dyn Api>, config: &RunConfig) -> Windows<D> {
+        let kinds = config.kinds.clone();
         let plan = Plan {
-            title: course.title.clone(),
-            duration: course.end,
-            window: course.window,
+            title: config.title.clone(),
+            duration: config.end,
+            window: config.window,
             kinds: kinds.iter().map(|kind| kind.name()).collect(),
-            closed: course.closed,
+            closed: config.closed,
         };
         let (spare, whole) = (Meter::new(&kinds), Meter::new(&kinds));
         let (used, used_first, ended) = (None, None, Duration::ZERO);
@@ -106,12 +106,12 @@ impl<D: Dial> Windows<D> {
         Ok(())
     }
 
-    /// Ends the window under way and tells it, once the server has told what it used or has had its time
+    /// Ends the window under way and reports it, once the server has answered what it used or has had its time
     /// for that.
     pub(super) async fn close(
         &mut self,
         start: Instant,
-        witness: &Witness,
+        checker: &Checker,
         watchers: &mut [&mut dyn Watcher],
     ) -> io::Result<()> {
         let mut meter = Meter::new(&self.kinds);
@@ -131,8 +131,8 @@ impl<D: Dial> Windows<D> {
             end_s: ended.as_secs_f64(),
             seconds: seconds.as_secs_f64(),
             kinds: meter.kinds.iter().map(super::meter::KindMeter::window).collect(),
-            delivery: witness.window(),
-            own_lag_p99_ms: quantile_ms(&meter.own_lag_us, 0.99),
+            delivery: checker.window(),
+            scheduling_delay_p99_ms: quantile_ms(&meter.scheduling_delay_us, 0.99),
             server: self.server_load().await,
         };
         self.whole.add(&meter);
@@ -159,7 +159,7 @@ impl<D: Dial> Windows<D> {
     /// Adds up the whole run.
     pub(super) fn end(
         self,
-        witness: &Witness,
+        checker: &Checker,
         correctness: Option<Correctness>,
         ended: Ended,
         watchers: &mut [&mut dyn Watcher],
@@ -172,7 +172,7 @@ impl<D: Dial> Windows<D> {
         for watcher in watchers {
             watcher.end()?;
         }
-        let delivery = witness.whole();
+        let delivery = checker.whole();
         Ok(Finished { meter: self.whole, ended, delivery, correctness, server })
     }
 }

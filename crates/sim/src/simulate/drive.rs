@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::SimError;
 
-/// Most requests a second that can be asked for, and least.
+/// Most requests per second that can be asked for, and least.
 const RATES: (f64, f64) = (0.001, 10_000_000.0);
 /// The longest run.
 const DURATION_MAX: Duration = Duration::from_hours(24 * 366);
@@ -14,7 +14,7 @@ const DURATION_MAX: Duration = Duration::from_hours(24 * 366);
 pub struct Drive {
     /// How long.
     pub duration: Duration,
-    /// How many actions a second there are on average; if nothing is said, as many as the people
+    /// How many actions per second there are on average; if nothing is said, as many as the people
     /// who take part make of themselves.
     pub rate: Option<f64>,
     /// Whether each connection waits for an answer before it does the next action, and does not
@@ -41,19 +41,19 @@ impl Drive {
     pub(super) fn check(&self) -> Result<(), SimError> {
         let bad = |problem: &str| Err(SimError::BadOption(problem.to_owned()));
         if self.connections == 0 || self.threads == 0 {
-            return bad("a rehearsal needs at least 1 connection and 1 thread");
+            return bad("a simulation needs at least 1 connection and 1 thread");
         }
         if self.rate.is_some_and(|rate| !(RATES.0..=RATES.1).contains(&rate)) {
-            return bad("a rate is a number of requests a second from 0.001 to 10 million");
+            return bad("a rate is a number of requests per second from 0.001 to 10 million");
         }
         if self.duration > DURATION_MAX {
             return bad("a run is at most a year long");
         }
         if self.flash.is_some_and(|flash| flash >= self.duration) {
-            return bad("the flash comes after the end of the run");
+            return bad("--flash is after the end of the run");
         }
         if self.closed && (self.rate.is_some() || self.day.is_some() || self.flash.is_some()) {
-            return bad("in a closed loop nothing has a time: no rate, no day and no flash");
+            return bad("a closed loop takes no rate, no day and no flash");
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
-//! A server is made ready: everybody is loaded into it, and it is given time to settle.
+//! A server is made ready: everybody is loaded into it, and it is given time to become idle.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,27 +7,27 @@ use tokio::sync::watch;
 
 use super::SimError;
 use crate::api::{Api, ask_used};
-use crate::cast::Cast;
-use crate::client::Client;
+use crate::client::{Client, Target};
 use crate::joined::joined;
 use crate::run::cancelled;
+use crate::scenario::Scenario;
 
-/// A server that uses less than this of a core for so many seconds has settled.
+/// A server that uses less than this of a core for so many seconds is idle.
 const QUIET_CORES: f64 = 0.1;
 const QUIET_SECONDS: u32 = 2;
 /// How long it is waited for.
-const SETTLED_AFTER_MAX: Duration = Duration::from_secs(30);
+const IDLE_AFTER_MAX: Duration = Duration::from_secs(30);
 
-/// Loads everybody and tells how many seconds it took.
+/// Loads everybody and reports how many seconds it took.
 pub(super) async fn load(
     api: &Arc<dyn Api>,
-    cast: &Arc<Cast>,
+    scenario: &Arc<Scenario>,
     cancel: &mut watch::Receiver<bool>,
 ) -> Result<f64, SimError> {
     let start = Instant::now();
-    let mut load = Arc::clone(api).load(Arc::clone(cast));
+    let mut load = Arc::clone(api).load(Arc::clone(scenario));
     tokio::select! {
-        loaded = &mut load => joined(loaded)?,
+        loaded = &mut load => joined(loaded).map_err(SimError::Load)?,
         () = cancelled(cancel) => {
             load.abort();
             return Err(SimError::Interrupted);
@@ -38,14 +37,14 @@ pub(super) async fn load(
 }
 
 /// Waits until the server has done what it still does with what was loaded, such as sorting it into
-/// place, or for a while: people do not come the moment after. A server that does not tell what it
+/// place, or for a while: people do not come the moment after. A server that does not report what it
 /// uses is not waited for.
-pub(super) async fn settle(target: SocketAddr, api: &dyn Api) {
-    let mut client = Client::new(target);
+pub(super) async fn wait_until_idle(target: &Target, api: &dyn Api) {
+    let mut client = Client::new(target.clone());
     let mut quiet = 0;
     let mut before = ask_used(api, &mut client).await;
     let start = Instant::now();
-    while start.elapsed() < SETTLED_AFTER_MAX && quiet < QUIET_SECONDS {
+    while start.elapsed() < IDLE_AFTER_MAX && quiet < QUIET_SECONDS {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let now = ask_used(api, &mut client).await;
         let Some((from, to)) = before.zip(now) else { return };

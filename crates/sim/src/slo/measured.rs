@@ -40,8 +40,8 @@ impl Measures {
             lag,
             faults: summary.correctness.as_ref().map_or(0, Correctness::faults),
             delivers: summary.correctness.is_some(),
-            own_lag_p99_ms: summary.lag.own_p99_ms,
-            invalid: summary.invalid.clone(),
+            scheduling_delay_p99_ms: summary.lag.scheduling_delay_p99_ms,
+            inconclusive: summary.inconclusive.clone(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Objectives as they are written. What cannot be read is told with what could be.
+//! Objectives as they are written. An error names what would be valid.
 
 use std::str::FromStr;
 
@@ -13,11 +13,11 @@ pub enum SloError {
     #[error("no objective; one looks like p99<50ms, several like p99<50ms,errors<0.1%")]
     Empty,
     /// A part is no comparison.
-    #[error("{0:?} is no objective; one looks like p99<50ms, and < is all there is")]
+    #[error("{0:?} is no objective; one looks like p99<50ms, with < as the only comparison")]
     NoComparison(String),
     /// Nothing is measured under this name.
     #[error(
-        "{0:?} is not measured; there are p50, p90, p99, p99.9, max, errors, lag_p50, lag_p99 and \
+        "unknown measure {0:?}; the measures are p50, p90, p99, p99.9, max, errors, lag_p50, lag_p99 and \
          lag_max"
     )]
     UnknownName(String),
@@ -118,8 +118,8 @@ mod tests {
     }
 
     #[test]
-    fn objectives_are_told_as_they_were_given() {
-        let check = |text: &str, told: &str| assert_eq!(slo(text).to_string(), told);
+    fn objectives_are_reported_as_they_were_given() {
+        let check = |text: &str, reported: &str| assert_eq!(slo(text).to_string(), reported);
         check("p99<50ms,errors<0.1%,lag_p99<1s", "p99<50ms,errors<0.1%,lag_p99<1s");
         check(" p99.9 < 1.50 s , max<900us ", "p99.9<1.5s,max<900us");
         check("errors<100%", "errors<100%");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_what_could_be() {
+    fn what_cannot_be_read_is_reported_with_what_could_be() {
         let check = |text: &str, parts: &[&str]| {
             let error = text.parse::<Slo>().expect_err(text).to_string();
             assert!(parts.iter().all(|part| error.contains(part)), "{text:?}: {error}");
@@ -137,10 +137,10 @@ mod tests {
         check("p99", &["\"p99\" is no objective", "p99<50ms"]);
         check("p99<", &["is no objective"]);
         check("p99<50ms,", &["\"\" is no objective"]);
-        check("p99>50ms", &["\"p99>50ms\"", "< is all there is"]);
-        check("p99<=50ms", &["\"p99<=50ms\"", "< is all there is"]);
-        check("p95<50ms", &["\"p95\" is not measured", "p90", "lag_max"]);
-        check("P99<50ms", &["is not measured"]);
+        check("p99>50ms", &["\"p99>50ms\"", "the only comparison"]);
+        check("p99<=50ms", &["\"p99<=50ms\"", "the only comparison"]);
+        check("p95<50ms", &["unknown measure \"p95\"", "p90", "lag_max"]);
+        check("P99<50ms", &["unknown measure"]);
         check("p99<50", &["p99", "us, ms or s", "\"50\""]);
         check("p99<50%", &["us, ms or s"]);
         check("p99<5m", &["us, ms or s"]);
@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn objectives_are_read_back_as_they_were_told(
+        fn objectives_are_read_back_as_they_were_given(
             bounds in prop::collection::vec((0.001_f64..1e9, 0..3_usize), 9),
             taken in prop::collection::vec(any::<bool>(), 9),
             spaces in "[ ]{0,2}",
@@ -173,9 +173,9 @@ mod tests {
                 .collect();
             prop_assume!(!parts.is_empty());
             let given = Slo(parts);
-            let told = given.to_string();
-            prop_assert_eq!(&told.parse::<Slo>().unwrap(), &given);
-            let spread = told.replace('<', &format!("{spaces}<{spaces}"));
+            let reported = given.to_string();
+            prop_assert_eq!(&reported.parse::<Slo>().unwrap(), &given);
+            let spread = reported.replace('<', &format!("{spaces}<{spaces}"));
             let spread = spread.replace(',', &format!("{spaces},{spaces}"));
             prop_assert_eq!(&spread.parse::<Slo>().unwrap(), &given);
         }

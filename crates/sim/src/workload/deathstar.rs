@@ -1,12 +1,12 @@
 //! The mix that DeathStarBench drives its social network with (Gan and others, "An Open-Source
 //! Benchmark Suite for Microservices", 2019; `mixed-workload.lua`): 60 % home timelines, 30 % user
-//! timelines, 10 % posts, by anybody with equal chance.
+//! timelines, 10 % posts, by random users with equal chance.
 
 use std::ops::Range;
 
 use super::{Clock, Verb};
 
-/// Actions a second if nothing is asked for.
+/// Actions per second if nothing is asked for.
 const PER_SECOND: f64 = 1_000.0;
 /// What is done, and how often of a hundred.
 const MIX: [(Verb, f64); 3] =

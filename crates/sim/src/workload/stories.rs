@@ -1,6 +1,6 @@
-//! Friends who tell stories and read each other's.
+//! Friends who post stories and read each other's.
 //!
-//! Everybody keeps the same number of stories alive: each is told again when its life ends, at a
+//! Everybody keeps the same number of stories alive: each is posted again when its life ends, at a
 //! time of its own within each life. Reads come at exponential intervals, by anybody with equal
 //! chance.
 
@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use super::{Action, What, exponential};
 use crate::Population;
 
-/// Most requests a second that tell stories. Where more stories are due, so many go in one request
+/// Most requests per second that post stories. Where more stories are due, so many go in one request
 /// that the generator does not take the machine from the server.
 const REQUESTS_PER_SECOND_MAX: f64 = 500.0;
 /// Reads of one friend's stories for each read of a stories home.
@@ -22,28 +22,28 @@ const STORY_READS_PER_HOME: f64 = 0.5;
 
 /// How people live with stories.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Storytelling {
+pub struct StoryLoad {
     /// Friends of each person, about; at least 1.
     pub friends: u32,
     /// Stories of each person that live at a time, at least 1.
     pub stories: u32,
     /// How long a story lives, in seconds, at least 1.
     pub life_s: u32,
-    /// Reads of stories homes a second by all people together; half as many are of the stories of
+    /// Reads of story homes per second by all people together; half as many are of the stories of
     /// one friend.
     pub homes_per_second: u32,
 }
 
-impl Storytelling {
-    /// Reads of the stories of one friend a second by all people together.
+impl StoryLoad {
+    /// Reads of the stories of one friend per second by all people together.
     pub(crate) fn story_reads_per_second(&self) -> f64 {
         f64::from(self.homes_per_second) * STORY_READS_PER_HOME
     }
 }
 
-/// Which stories are told together, and when.
+/// Which stories are posted together, and when.
 #[derive(Debug)]
-pub(crate) struct Tellings {
+pub(crate) struct StorySchedule {
     life_s: u32,
     /// In order of time.
     groups: Vec<Group>,
@@ -54,30 +54,35 @@ pub(crate) struct Tellings {
 /// A story of each of some people whose numbers follow each other.
 #[derive(Debug, Clone, Copy)]
 struct Group {
-    /// When they are told first, from the start, within the first life; then once in each life.
+    /// When they are posted first, from the start, within the first life; then once in each life.
     first_due: Duration,
     /// The first of the people.
     person: u32,
     stories: u32,
 }
 
-impl Tellings {
+impl StorySchedule {
     /// The stories of `people` people.
-    pub(crate) fn new(people: u32, telling: &Storytelling, seed: u64) -> Tellings {
+    pub(crate) fn new(people: u32, story_load: &StoryLoad, seed: u64) -> StorySchedule {
         let mut rng = StdRng::seed_from_u64(seed);
-        let stories = u64::from(people) * u64::from(telling.stories);
-        let per_second = stories as f64 / f64::from(telling.life_s);
+        let stories = u64::from(people) * u64::from(story_load.stories);
+        let per_second = stories as f64 / f64::from(story_load.life_s);
         let group = (per_second / REQUESTS_PER_SECOND_MAX).ceil().max(1.0) as u32;
-        let life = f64::from(telling.life_s);
+        let life = f64::from(story_load.life_s);
         let mut groups = Vec::new();
-        for _ in 0..telling.stories {
+        for _ in 0..story_load.stories {
             for person in (0..people).step_by(group as usize) {
                 let first_due = Duration::from_secs_f64(rng.random::<f64>() * life);
                 groups.push(Group { first_due, person, stories: group.min(people - person) });
             }
         }
         groups.sort_by_key(|group| group.first_due);
-        Tellings { life_s: telling.life_s, groups, stories, group_stories_max: group.min(people) }
+        StorySchedule {
+            life_s: story_load.life_s,
+            groups,
+            stories,
+            group_stories_max: group.min(people),
+        }
     }
 
     /// Stories that live at a time.
@@ -85,7 +90,7 @@ impl Tellings {
         self.stories
     }
 
-    /// Stories to be told a second.
+    /// Stories to be posted per second.
     pub(crate) fn per_second(&self) -> f64 {
         self.stories as f64 / f64::from(self.life_s)
     }
@@ -95,9 +100,9 @@ impl Tellings {
         self.group_stories_max
     }
 
-    /// What is told before the start, so that everybody's stories live then: who tells, and for how
+    /// What is posted before the start, so that everybody's stories are live then: who posts, and for how
     /// many seconds, which is until the story is due for the first time, rounded up.
-    pub(crate) fn standing(&self) -> impl Iterator<Item = (u32, u64)> {
+    pub(crate) fn initial(&self) -> impl Iterator<Item = (u32, u64)> {
         self.groups.iter().flat_map(|group| {
             let left_s = (group.first_due.as_secs() + 1).min(self.life_s.into());
             (group.person..group.person + group.stories).map(move |person| (person, left_s))
@@ -105,23 +110,26 @@ impl Tellings {
     }
 }
 
-/// Every story, told again each time its life ends.
-pub(crate) fn tell(tellings: Arc<Tellings>, seed: u64) -> impl Iterator<Item = Action> {
+/// Every story, posted again each time its life ends.
+pub(crate) fn post_stories(
+    schedule: Arc<StorySchedule>,
+    seed: u64,
+) -> impl Iterator<Item = Action> {
     let mut rng = StdRng::seed_from_u64(seed);
     let (mut life, mut at) = (Duration::ZERO, 0);
     std::iter::from_fn(move || {
-        if at == tellings.groups.len() {
+        if at == schedule.groups.len() {
             at = 0;
-            life += Duration::from_secs(tellings.life_s.into());
+            life += Duration::from_secs(schedule.life_s.into());
         }
-        let Group { first_due, person, stories } = *tellings.groups.get(at)?;
+        let Group { first_due, person, stories } = *schedule.groups.get(at)?;
         at += 1;
-        let what = What::TellStories { stories, life_s: tellings.life_s, text_seed: rng.random() };
+        let what = What::PostStories { stories, life_s: schedule.life_s, text_seed: rng.random() };
         Some(Action { due: life + first_due, person, what })
     })
 }
 
-/// Reads of stories homes.
+/// Reads of story homes.
 pub(crate) fn read_homes(people: u32, per_second: f64, seed: u64) -> impl Iterator<Item = Action> {
     now_and_then(people, per_second, seed, |_, _| What::ReadStoriesHome)
 }
@@ -163,36 +171,36 @@ mod tests {
 
     use super::*;
 
-    fn tellings(people: u32, stories: u32, life_s: u32) -> Arc<Tellings> {
-        let telling = Storytelling { friends: 2, stories, life_s, homes_per_second: 0 };
-        Arc::new(Tellings::new(people, &telling, 3))
+    fn schedule(people: u32, stories: u32, life_s: u32) -> Arc<StorySchedule> {
+        let story_load = StoryLoad { friends: 2, stories, life_s, homes_per_second: 0 };
+        Arc::new(StorySchedule::new(people, &story_load, 3))
     }
 
-    fn told_before(tellings: &Arc<Tellings>, end_s: u64) -> Vec<Action> {
+    fn posted_before(schedule: &Arc<StorySchedule>, end_s: u64) -> Vec<Action> {
         let end = Duration::from_secs(end_s);
-        tell(Arc::clone(tellings), 5).take_while(|action| action.due < end).collect()
+        post_stories(Arc::clone(schedule), 5).take_while(|action| action.due < end).collect()
     }
 
     #[test]
-    fn everybody_tells_each_story_once_in_each_life() {
+    fn every_story_is_posted_once_in_each_life() {
         let check = |people, stories, life_s: u32, per_request| {
-            let tellings = tellings(people, stories, life_s);
-            assert_eq!(tellings.per_request(), per_request, "{people} x {stories} / {life_s} s");
-            let actions = told_before(&tellings, u64::from(life_s) * 3);
+            let schedule = schedule(people, stories, life_s);
+            assert_eq!(schedule.per_request(), per_request, "{people} x {stories} / {life_s} s");
+            let actions = posted_before(&schedule, u64::from(life_s) * 3);
             assert!(actions.is_sorted_by_key(|action| action.due));
             let mut by_person_and_life = HashMap::new();
             for Action { due, person, what } in actions {
-                let What::TellStories { stories, life_s: told_s, .. } = what else {
-                    panic!("nothing else is told: {what:?}");
+                let What::PostStories { stories, life_s: posted_s, .. } = what else {
+                    panic!("nothing else is posted: {what:?}");
                 };
-                assert!(told_s == life_s && (1..=per_request).contains(&stories));
+                assert!(posted_s == life_s && (1..=per_request).contains(&stories));
                 for person in person..person + stories {
                     let life = due.as_secs() / u64::from(life_s);
                     *by_person_and_life.entry((person, life)).or_insert(0) += 1;
                 }
             }
             assert_eq!(by_person_and_life.len(), people as usize * 3);
-            assert!(by_person_and_life.values().all(|&told| told == stories));
+            assert!(by_person_and_life.values().all(|&posted| posted == stories));
         };
         check(1, 1, 1, 1);
         check(50, 10, 7, 1);
@@ -203,16 +211,16 @@ mod tests {
     }
 
     #[test]
-    fn stories_that_stand_at_the_start_live_until_they_are_told_again() {
-        let tellings = tellings(40, 5, 9);
-        let standing: Vec<(u32, u64)> = tellings.standing().collect();
-        assert_eq!(standing.len() as u64, tellings.stories());
-        let told = told_before(&tellings, 9);
-        for ((person, left_s), action) in standing.into_iter().zip(&told) {
+    fn stories_at_the_start_live_until_they_are_posted_again() {
+        let schedule = schedule(40, 5, 9);
+        let initial: Vec<(u32, u64)> = schedule.initial().collect();
+        assert_eq!(initial.len() as u64, schedule.stories());
+        let posted = posted_before(&schedule, 9);
+        for ((person, left_s), action) in initial.into_iter().zip(&posted) {
             assert_eq!(person, action.person);
             assert_eq!(left_s, action.due.as_secs() + 1);
         }
-        assert!(told.iter().any(|action| action.due.as_secs() == 8), "lives end all the time");
+        assert!(posted.iter().any(|action| action.due.as_secs() == 8), "lives end all the time");
     }
 
     #[test]

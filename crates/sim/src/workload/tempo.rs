@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_day_has_as_many_actions_as_an_even_one_and_they_come_by_its_hours() {
         let tempo = Tempo::new(1.0, Some(Duration::from_secs(24)));
-        // A thousand actions a second for two days of 24 s, counted by the second, which is an hour.
+        // A thousand actions per second for two days of 24 s, counted by the second, which is an hour.
         let mut hours = [0_u32; 48];
         let mut last = Duration::ZERO;
         for due_ms in 0..48_000 {

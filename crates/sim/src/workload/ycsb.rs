@@ -6,7 +6,7 @@
 //! inserted last, by the same law.
 //!
 //! Where we differ: a record is one value and not ten fields, so an update writes all of it; and a key
-//! is read only once its insert has had [`SETTLES`] to be answered, since here the choice of keys
+//! is read only once its insert has had [`ANSWERED_AFTER`] to be answered, since here the choice of keys
 //! cannot wait for the server.
 
 use std::collections::VecDeque;
@@ -19,16 +19,16 @@ use serde::Serialize;
 use super::zipf::Zipf;
 use super::{Action, What, exponential};
 
-/// Operations a second if nothing is asked for.
+/// Operations per second if nothing is asked for.
 pub(crate) const PER_SECOND: f64 = 1_000.0;
 /// Items among which popularity is drawn before it is scattered.
 const ITEMS: u64 = 10_000_000_000;
 /// Most keys of a scan.
 const SCAN_KEYS_MAX: u32 = 100;
 /// How long after its insert was due a key may be read.
-const SETTLES: Duration = Duration::from_secs(1);
+const ANSWERED_AFTER: Duration = Duration::from_secs(1);
 /// And after how many other operations, since in a closed loop time does not count.
-const SETTLES_IN: u64 = 256;
+const ANSWERED_IN: u64 = 256;
 
 /// A core workload of YCSB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -144,7 +144,7 @@ fn fnv(number: u64) -> u64 {
     (hash as i64).unsigned_abs()
 }
 
-/// The operations of a workload, so many a second on average. Every `turn` inserts other keys.
+/// The operations of a workload, so many per second on average. Every `turn` inserts other keys.
 pub(crate) fn operate(
     load: KeyLoad,
     per_second: f64,
@@ -192,7 +192,7 @@ impl Operations {
     fn next(&mut self, due: Duration) -> What {
         self.done += 1;
         while let Some(&(inserted, number)) = self.settling.front() {
-            if inserted + SETTLES > due || number + SETTLES_IN > self.done {
+            if inserted + ANSWERED_AFTER > due || number + ANSWERED_IN > self.done {
                 break;
             }
             self.settling.pop_front();
@@ -342,7 +342,9 @@ mod tests {
                 What::ReadKey(record) if record < u64::from(RECORDS) => old += 1,
                 What::ReadKey(record) => {
                     let (due, at) = inserted[&record];
-                    assert!(due + SETTLES <= action.due && at + SETTLES_IN as usize <= number);
+                    assert!(
+                        due + ANSWERED_AFTER <= action.due && at + ANSWERED_IN as usize <= number
+                    );
                     new += 1;
                 }
                 other => panic!("{other:?}"),

@@ -1,4 +1,4 @@
-// Buckets: named maps of keys and values. Browse, read, write, let expire. Keys and values are bytes;
+// Buckets: named maps of keys and values. Browse, read, write, delete. Keys and values are bytes;
 // what is text is shown as text, the rest as hexadecimal.
 
 import { ask, get, now } from "../api.js";
@@ -13,7 +13,7 @@ const PAGE = 50;
 const path = (bucket) => `/v1/buckets/${encodeURIComponent(bucket)}`;
 const link = (bucket) => `#/buckets/${encodeURIComponent(bucket)}`;
 
-/** A size as people say it. */
+/** A size in words. */
 function size(bytes) {
   if (bytes < 1000) return `${bytes} B`;
   const power = Math.min(3, Math.floor(Math.log10(bytes) / 3));
@@ -38,24 +38,25 @@ export async function render({ main, signal, about }) {
     h("div.shelf", null, h("nav", { "aria-label": "Buckets" }, list, maker()), inside));
   put(list, ...page.items.map((bucket) => h("li", null,
     h("a", { href: link(bucket.name), "aria-current": bucket.name === about ? "page" : null },
-      h("b", null, bucket.name), h("span", null, `${bucket.keys.toLocaleString("en")} ${bucket.keys === 1 ? "key" : "keys"}, ${size(bucket.bytes)}`)))));
+      h("b", null, bucket.name), h("span", null, `${bucket.key_count.toLocaleString("en")} ${bucket.key_count === 1 ? "key" : "keys"}, ${size(bucket.size_bytes)}`)))));
   const open = page.items.find((bucket) => bucket.name === about) ?? null;
   if (open) return keys(open, inside, signal);
-  if (about) return put(inside, h("div.blank", null, icon("buckets"), h("h2", null, `There is no bucket ${about}`)));
+  if (about) return put(inside, h("div.blank", null, icon("buckets"), h("h2", null, `There is no bucket ${about}`), h("a.pill.main", { href: "#/buckets" }, "View all buckets")));
   if (page.items.length) return location.replace(link(page.items[0].name));
   return put(inside, h("div.blank", null, icon("buckets"), h("h2", null, "No buckets yet"),
-    h("p", null, "A bucket is a named map: keys and values of any bytes, which expire if you say so.")));
+    h("p", null, "A bucket is a named map: keys and values of any bytes, with optional expiry. Create one here, or with any Redis client."),
+    h("button.pill.main", { type: "button", onclick: () => document.getElementById("new-bucket").focus() }, "Create a bucket")));
 }
 
 function maker() {
   const field = h("input", { id: "new-bucket", autocomplete: "off", spellcheck: "false", placeholder: "settings", maxlength: 64 });
-  const make = h("button.pill", { type: "submit" }, "Make");
+  const make = h("button.pill", { type: "submit" }, "Create");
   return h("form.maker", { onsubmit: (event) => {
     event.preventDefault();
     const name = field.value.trim();
     if (name) carry(make, async () => {
       await ask("PUT", path(name));
-      say(`Made the bucket ${name}.`);
+      say(`Created the bucket ${name}.`);
       location.hash = link(name);
     });
   } }, h("label", { for: "new-bucket" }, "New bucket"), h("div.row", null, field, make));
@@ -66,7 +67,7 @@ async function keys(bucket, inside, signal) {
   const filter = h("input", { type: "search", "aria-label": "Keys that begin with", placeholder: "Keys that begin with…", spellcheck: "false" });
   const more = h("button.pill", { type: "button", hidden: true }, "Show more");
   const none = h("p.end", { hidden: true });
-  const add = h("button.pill.main", { type: "button", onclick: () => edit(null) }, icon("plus"), "Key");
+  const add = h("button.pill.main", { type: "button", onclick: () => edit(null) }, icon("plus"), "Add key");
   const remove = h("button.pill.quiet", { type: "button", onclick: () => drop() }, "Delete bucket");
   put(inside,
     h("header", null, h("h2", null, bucket.name), remove),
@@ -93,16 +94,16 @@ async function keys(bucket, inside, signal) {
     next = page.next;
     more.hidden = !next;
     none.hidden = rows.children.length > 0;
-    none.textContent = filter.value ? "No key begins like that." : "Nothing in here yet.";
+    none.textContent = filter.value ? "No key begins with this." : "This bucket is empty.";
   }
 
   function row(entry) {
-    const ends = h("td.ends", { "data-ends": entry.expires_at_ms }, entry.expires_at_ms === null ? "never" : "");
+    const ends = h("td.ends", { "data-ends": entry.expires_at && Date.parse(entry.expires_at) }, entry.expires_at === null ? "never" : "");
     return h("tr", { "data-key": entry.key }, h("th", { scope: "row" }, h("button", { type: "button", onclick: () => edit(entry) }, shown(entry.key))),
-      h("td", null, size(entry.bytes)), ends);
+      h("td", null, size(entry.size_bytes)), ends);
   }
 
-  /** What expires counts down, and goes in front of the eyes. */
+  /** Keys that expire count down, and are removed then. */
   function turn() {
     for (const cell of rows.querySelectorAll("[data-ends]")) {
       const rest = Number(cell.dataset.ends) - now();
@@ -121,7 +122,7 @@ async function keys(bucket, inside, signal) {
       await ask("DELETE", path(bucket.name));
       say(`Deleted the bucket ${bucket.name}.`);
       location.hash = "#/buckets";
-    }) }, `Delete ${bucket.name} and all in it`);
+    }) }, `Delete ${bucket.name} and all its keys`);
     sure.addEventListener("blur", () => sure.replaceWith(remove));
     remove.replaceWith(sure);
     sure.focus();

@@ -1,5 +1,5 @@
-// Draw: what is drawn goes to the recogniser while one draws. It answers with votes and with the
-// nearest drawings it knows, and can be taught.
+// Draw: what is drawn goes to the recognizer while one draws. It answers with votes and with the nearest
+// samples, and more samples can be added.
 
 import { ask, get, insist, send, thrown } from "../api.js";
 import { bitmap } from "../bitmap.js";
@@ -12,11 +12,18 @@ const K = 15;
 const SENT = 160;
 const DIGITS = "digits";
 const OWN = "shapes";
-/** A drawing at rest is said aloud after so long. */
+/**
+ * In so many of the 1,024 pixels the nearest sample may differ: further away the answer is a guess. Digits
+ * have many samples, so that of nearly every digit one is near; of one's own shapes there are few.
+ */
+const NEAR_MAX = { digits: 140, others: 220 };
+/** The least share of the votes for an answer that is more than a guess. */
+const SURE_MIN = 0.5;
+/** A drawing at rest is announced after so long. */
 const SAY_AFTER_MS = 700;
 
 export async function render({ main, signal }) {
-  new Board(main, await get("/v1/recognise", signal), signal);
+  new Board(main, await get("/v1/recognizer", signal), signal);
 }
 
 class Board {
@@ -32,7 +39,7 @@ class Board {
     this.share = h("p.share");
     this.votes = h("ol.votes", { "aria-label": "Votes" });
     this.seen = h("div.seenas");
-    this.near = h("ol.near", { "aria-label": `The ${K} nearest drawings` });
+    this.near = h("ol.near", { "aria-label": `The ${K} nearest samples` });
     this.sets = h("div.sets", { role: "radiogroup", "aria-label": "What to compare with" });
     this.facts = h("p.facts");
     const clear = h("button.pill", { type: "button", onclick: () => this.paper.clear() }, "Clear");
@@ -43,7 +50,7 @@ class Board {
         h("section.easel", { "aria-label": "Drawing" }, this.paper.node, h("div.tools", null, this.sets, undo, clear)),
         h("section.answer", { "aria-label": "Answer" },
           h("div.verdict", null, this.label, h("div", null, this.share, this.votes)),
-          h("h2", null, "Nearest drawings"), this.near, this.facts),
+          h("h2", null, "Nearest samples"), this.near, this.facts),
         this.teacher()));
     this.overview(overview);
     this.blank();
@@ -58,16 +65,16 @@ class Board {
       onclick: () => { this.set = name; this.overview(overview); this.look(); },
     }, name === DIGITS ? "Digits" : name === OWN ? "Shapes" : name)));
     const set = this.known.get(this.set);
-    const labels = set ? set.labels.map(({ label, samples }) => `${label} (${samples})`).join(", ") : "";
+    const labels = set ? set.labels.map(({ label, sample_count: samples }) => `${label} (${samples})`).join(", ") : "";
     this.facts.textContent = set
-      ? (this.set === DIGITS ? `Compared with ${set.samples.toLocaleString("en")} drawings, exactly, by ${overview.instruction_set} instructions.` : `Taught so far: ${labels}.`)
-      : "Nothing taught yet: draw a shape, give it a name, and teach it.";
+      ? (this.set === DIGITS ? `Compared with all ${set.sample_count.toLocaleString("en")} samples (${overview.instruction_set}).` : `Samples: ${labels}.`)
+      : "No samples yet: draw a shape, give it a label, and add it.";
   }
 
-  /** As many neighbours as can outvote the rest: few where little was taught. */
+  /** As many neighbors as can outvote the rest: few where there are few samples. */
   k() {
     if (this.set === DIGITS) return K;
-    const least = Math.min(...(this.known.get(this.set)?.labels ?? []).map(({ samples }) => samples));
+    const least = Math.min(...(this.known.get(this.set)?.labels ?? []).map(({ sample_count: samples }) => samples));
     return Math.max(1, Math.min(K, 2 * least - 1));
   }
 
@@ -75,7 +82,7 @@ class Board {
     this.bits = null;
     this.label.textContent = "";
     this.label.dataset.sure = "";
-    this.share.textContent = this.set === DIGITS ? "Draw a digit, 0 to 9." : "Draw a shape you taught.";
+    this.share.textContent = this.set === DIGITS ? "Draw a digit, 0 to 9." : "Draw one of your shapes.";
     put(this.votes);
     put(this.near, ...Array.from({ length: K }, () => h("li.none")));
     this.teach.disabled = true;
@@ -92,7 +99,7 @@ class Board {
       do {
         this.again = false;
         if (this.paper.empty) this.blank();
-        else await this.recognise();
+        else await this.recognize();
       } while (this.again && !this.signal.aborted);
     } catch (problem) {
       if (!this.signal.aborted) this.share.textContent = problem.message;
@@ -101,42 +108,47 @@ class Board {
     }
   }
 
-  async recognise() {
+  async recognize() {
     const body = await this.paper.picture(SENT);
     const known = this.known.has(this.set);
-    // A set of one's own that does not exist yet: the digits tell how the drawing is seen.
+    // A set of one's own that does not exist yet: asked for the bits of the drawing alone.
     const query = known ? `set=${encodeURIComponent(this.set)}&k=${this.k()}` : "k=1";
-    const answer = await send(`/v1/recognise?${query}`, { method: "POST", headers: { "Content-Type": "image/png" }, body, signal: this.signal });
+    const answer = await send(`/v1/recognitions?${query}`, { method: "POST", headers: { "Content-Type": "image/png" }, body, signal: this.signal });
     if (!answer.ok) await thrown(answer);
     const found = await answer.json();
     if (this.paper.empty) return;
-    this.bits = found.bits ?? null;
+    this.bits = found.sample ?? null;
     this.teach.disabled = !this.bits;
     if (!known) {
-      this.share.textContent = "A new shape. Name it, and it can be recognised.";
+      this.share.textContent = "A new shape. Give it a label to add it.";
       return;
     }
     await this.show(found);
   }
 
   async show(found) {
-    const total = found.neighbours.length;
+    const total = found.neighbors.length;
     const [first] = found.votes;
-    this.label.textContent = found.label;
-    this.label.dataset.sure = found.confidence >= 0.8 ? "yes" : "";
-    this.label.classList.toggle("word", found.label.length > 2);
-    put(this.share, h("b", null, `${first.votes} of ${total}`), ` ${total === 1 ? "nearest drawing says" : "nearest drawings say"} ${found.label}`);
-    put(this.votes, ...found.votes.map(({ label, votes }, place) => h("li", { class: place === 0 ? "first" : null },
+    const nearest = found.neighbors[0].distance;
+    const far = nearest > (this.set === DIGITS ? NEAR_MAX.digits : NEAR_MAX.others);
+    const sure = !far && found.confidence >= SURE_MIN;
+    this.label.textContent = sure ? found.label : "Not sure";
+    this.label.dataset.sure = sure && found.confidence >= 0.8 ? "yes" : "";
+    this.label.classList.toggle("word", this.label.textContent.length > 2);
+    put(this.share, ...(far
+      ? ["Nothing like it: the nearest sample differs in ", h("b", null, `${nearest} of 1,024`), " pixels"]
+      : [h("b", null, `${first.vote_count} of ${total}`), ` nearest ${total === 1 ? "sample is" : "samples are"} labeled ${found.label}`]));
+    put(this.votes, ...found.votes.map(({ label, vote_count: votes }, place) => h("li", { class: sure && place === 0 ? "first" : null },
       h("span.of", null, label), h("span.bar", { "--share": votes / total }), h("span.number", null, String(votes)))));
-    const pictures = await Promise.all(found.neighbours.map(({ id }) => this.sample(id)));
+    const pictures = await Promise.all(found.neighbors.map(({ id }) => this.sample(id)));
     if (this.paper.empty) return;
-    put(this.near, ...found.neighbours.map(({ label, distance }, place) => h("li", { class: label === found.label ? "same" : null },
+    put(this.near, ...found.neighbors.map(({ label, distance }, place) => h("li", { class: label === found.label ? "same" : null },
       bitmap(pictures[place], `${label}, ${distance} of 1,024 pixels apart`), h("span", { "aria-hidden": "true" }, label), h("i", { "aria-hidden": "true" }, String(distance)))));
   }
 
-  /** The pixels of a known drawing, asked for once. */
+  /** The pixels of a sample, asked for once. */
   async sample(id) {
-    if (!this.samples.has(id)) this.samples.set(id, get(`/v1/recognise/samples/${id}`, this.signal).then(({ bits }) => bits, () => null));
+    if (!this.samples.has(id)) this.samples.set(id, get(`/v1/samples/${id}`, this.signal).then(({ sample }) => sample, () => null));
     return this.samples.get(id);
   }
 
@@ -149,20 +161,20 @@ class Board {
 
   teacher() {
     const field = h("input", { id: "teach", maxlength: 32, autocomplete: "off", placeholder: "7, star, cat…" });
-    this.teach = h("button.pill.main", { type: "submit", disabled: true }, "Teach");
+    this.teach = h("button.pill.main", { type: "submit", disabled: true }, "Add sample");
     return h("form.teach", { onsubmit: (event) => { event.preventDefault(); carry(this.teach, () => this.learn(field)); } },
-      h("label", { for: "teach" }, "Wrong, or new? Say what it is"), h("div.row", null, field, this.teach));
+      h("label", { for: "teach" }, "Wrong, or new? Add it with its label"), h("div.row", null, field, this.teach));
   }
 
   async learn(field) {
     const label = field.value.trim();
     if (!label || !this.bits) return field.focus();
-    // The digits stay digits: everything else goes to a set of its own.
+    // The set of digits has digits alone: everything else goes to another set.
     if (this.set === DIGITS && !/^[0-9]$/.test(label)) this.set = OWN;
-    await insist("POST", "/v1/recognise/samples", { json: { label, bits: this.bits, set: this.set } });
-    say(`Taught: this is ${label}.`);
+    await insist("POST", "/v1/samples", { json: { label, sample: this.bits, set: this.set } });
+    say(`Added a sample of ${label}.`);
     field.value = "";
-    this.overview(await ask("GET", "/v1/recognise"));
+    this.overview(await ask("GET", "/v1/recognizer"));
     await this.look();
   }
 }

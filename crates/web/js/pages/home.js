@@ -1,5 +1,5 @@
-// Home: the timeline of the people one follows, live. What comes while one reads waits behind a bar,
-// so that nothing moves under the eyes.
+// Home: the timeline of the users one follows, live. What comes while one reads waits behind a button in
+// the header, so that nothing moves while one reads.
 
 import { get, user } from "../api.js";
 import { composer } from "../compose.js";
@@ -8,52 +8,51 @@ import { Feed } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
 import { line, lively, tieButton, tied } from "../people.js";
-import { murmur } from "../say.js";
+import { carry, murmur } from "../say.js";
 import { whoami } from "../session.js";
 import { tray } from "../tray.js";
 
-/** Of so many posts the bar keeps hold; if more came, the newest page is loaded instead. */
+/** Most posts that wait; if more came, the newest page is loaded instead. */
 const WAITING_MAX = 60;
 
-export async function render({ main, aside, signal }) {
+export async function render({ main, aside, signal, at }) {
   const me = whoami();
-  const path = `${user(me.id)}/timeline`;
-  const feed = new Feed({ path, label: "Timeline", empty: () => empty(() => feed.load()), signal });
-  const bar = waiting(feed, signal);
+  const feed = new Feed({ path: `${user(me.id)}/timeline`, label: "Timeline", empty, signal, at });
+  const fresh = waiting(feed, signal);
   // Asked for first: the posts are what one came for.
   const loaded = feed.load();
+  const start = h("div");
   put(main,
-    h("header.head", null, h("h1", null, "Home")),
+    h("header.head", null, h("h1", null, "Home"), fresh),
     tray({ signal }),
     composer({ label: "Write a post", hint: "What is happening?", sent: (post) => feed.own(post) }),
-    bar, feed.node);
+    start, feed.node);
   await loaded;
-  // A home without posts makes suggestions itself.
-  const page = feed.ids().length ? await suggestions(signal).catch(() => null) : null;
-  if (page && !signal.aborted) {
-    aside.hidden = false;
-    put(aside, page);
-  }
+  if (signal.aborted || !feed.loaded) return;
+  if (feed.ids().length === 0) return welcome(start, feed, signal).catch(() => null);
+  const card = await suggestions(signal).catch(() => null);
+  if (!card || signal.aborted) return;
+  aside.hidden = false;
+  put(aside, card);
 }
 
-/** The bar behind which new posts wait. */
+/** The button behind which new posts wait. */
 function waiting(feed, signal) {
   const posts = new Map();
-  const button = h("button.fresh", { type: "button", onclick: open }, "");
-  const bar = h("div.freshbar", { hidden: true }, button);
+  const button = h("button.fresh", { type: "button", hidden: true, onclick: open });
   let more = false;
 
   function show() {
     const count = more ? `${WAITING_MAX}+` : String(posts.size);
     const words = `${count} new ${posts.size === 1 ? "post" : "posts"}`;
-    bar.hidden = posts.size === 0;
+    button.hidden = posts.size === 0;
     put(button, icon("up"), h("span", null, words));
     if (posts.size) murmur(() => (posts.size ? `${words}.` : ""));
   }
 
   function take(post) {
     if (feed.has(post.id)) return;
-    if (post.author.id === whoami().id && !feed.cut) return feed.add([post]);
+    if (post.author.id === whoami().id && !feed.cut) return feed.own(post);
     posts.set(post.id, post);
     if (posts.size > WAITING_MAX) {
       posts.delete(posts.keys().next().value);
@@ -78,7 +77,8 @@ function waiting(feed, signal) {
 
   /** Closes the gap between what was loaded and where the stream begins. */
   async function catchUp() {
-    const top = feed.ids()[0];
+    await feed.ready;
+    const [top] = feed.ids();
     if (!top || feed.cut) return;
     const page = await get(`${feed.path}?limit=${WAITING_MAX}&after=${top}`, signal).catch(() => null);
     if (!page || signal.aborted) return;
@@ -88,15 +88,21 @@ function waiting(feed, signal) {
   }
 
   live.addEventListener("post", ({ detail }) => {
-    // The first post of a home that was empty has nothing to push away.
-    if (feed.ids().length === 0) feed.own(detail);
+    // A timeline that was empty may have older posts now as well.
+    if (feed.ids().length === 0) feed.load();
     else take(detail);
   }, { signal });
+  live.addEventListener("delete", ({ detail }) => {
+    if (posts.delete(detail.id)) show();
+  }, { signal });
+  live.addEventListener("edit", ({ detail }) => {
+    if (posts.has(detail.id) && detail.text !== undefined) posts.set(detail.id, detail);
+  }, { signal });
   live.addEventListener("fresh", catchUp, { signal });
-  return bar;
+  return button;
 }
 
-/** People to follow, each with a button; `changed` hears when one is followed. */
+/** Users to follow, each with a button; `changed` hears when one is followed or not any more. */
 async function candidates(most, signal, changed) {
   const people = await lively(30, signal);
   const found = [];
@@ -113,26 +119,32 @@ async function candidates(most, signal, changed) {
 async function suggestions(signal) {
   const found = await candidates(4, signal);
   if (found.length === 0) return null;
-  return h("section.card", null, h("h2", null, "People to follow"), h("ul.people", null, ...found.map(({ node }) => node)));
+  return h("section.card", null, h("h2", null, "Who to follow"), h("ul.people", null, ...found.map(({ node }) => node)));
 }
 
-/** What a home without posts shows: whom to follow, so that it fills. */
-function empty(reload) {
-  const list = h("ul.people");
-  const all = h("button.pill.main", { type: "button", hidden: true }, "Follow all of them");
-  const words = h("p", null, "Posts of the people you follow come here, the moment they are written.");
-  const node = h("div.blank", null, icon("people"), h("h2", null, "Your home is still quiet"), words, all, list);
-  candidates(8).then((found) => {
-    if (found.length === 0) {
-      words.textContent = "Nobody else is here yet. Write something: whoever follows you will see it at once.";
-      return;
-    }
-    put(list, ...found.map((one) => one.node));
-    all.hidden = false;
-    all.addEventListener("click", async () => {
-      for (const { button } of found) await button.press();
-      await reload();
-    });
-  }).catch(() => null);
-  return node;
+/** Users to follow, above a timeline that was empty. It stays until one is done, whatever comes meanwhile. */
+async function welcome(start, feed, signal) {
+  let quiet = false;
+  const found = await candidates(8, signal, () => (quiet ? null : feed.load()));
+  if (found.length === 0 || signal.aborted) return;
+  const all = h("button.pill.main", { type: "button", onclick: () => carry(all, follow) }, "Follow all");
+  const done = h("button.pill", { type: "button", onclick: () => put(start) }, "Done");
+  put(start, h("section.card.start", { "aria-labelledby": "start" },
+    h("h2", { id: "start" }, "Follow users to fill your timeline"),
+    h("ul.people", null, ...found.map(({ node }) => node)),
+    h("div.below", null, all, done)));
+
+  /** Follows those who are left and shows their posts, once. */
+  async function follow() {
+    quiet = true;
+    for (const { button } of found) await button.press();
+    put(start);
+    await feed.load();
+  }
+}
+
+function empty() {
+  return h("div.blank", null, icon("home"), h("h2", null, "Your timeline is empty"),
+    h("p", null, "Posts of the users you follow appear here as they are written. Follow somebody, or write the first post."),
+    h("button.pill.main", { type: "button", onclick: () => document.querySelector(".composer textarea")?.focus() }, "Write a post"));
 }

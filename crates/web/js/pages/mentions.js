@@ -5,17 +5,23 @@ import { h, put } from "../dom.js";
 import { Feed } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
+import { profile } from "../people.js";
 import { whoami } from "../session.js";
 
-export async function render({ main, signal }) {
-  const feed = new Feed({ path: `${user(whoami().id)}/mentions`, label: "Mentions", empty, signal });
+export async function render({ main, signal, at }) {
+  const me = whoami();
+  // What one writes oneself belongs here only if it names oneself.
+  const holds = (post) => post.mentions.some(({ id }) => id === me.id);
+  const feed = new Feed({ path: `${user(me.id)}/mentions`, label: "Mentions", empty, signal, holds, at });
   live.addEventListener("mention", ({ detail }) => feed.own(detail), { signal });
-  live.addEventListener("fresh", () => (feed.ids().length ? feed.load() : null), { signal });
+  live.addEventListener("fresh", () => (feed.ids().length && scrollY === 0 ? feed.load() : null), { signal });
   put(main, h("header.head", null, h("h1", null, "Mentions")), feed.node);
   await feed.load();
 }
 
 function empty() {
-  return h("div.blank", null, icon("mentions"), h("h2", null, "Nobody has mentioned you yet"),
-    h("p", null, `When somebody writes @${whoami().handle}, it comes here at once.`));
+  const { handle } = whoami();
+  return h("div.blank", null, icon("mentions"), h("h2", null, "No mentions yet"),
+    h("p", null, `Posts that contain @${handle} appear here. Reply to somebody, and they will know your handle.`),
+    h("div.row", null, h("a.pill.main", { href: "#/home" }, "Go to your timeline"), h("a.pill", { href: profile(handle) }, "View your profile")));
 }

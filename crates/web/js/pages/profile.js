@@ -1,4 +1,4 @@
-// A person: who they are, what they wrote, whom they know, and one's ties with them.
+// A user: who they are, what they posted, whom they follow, and one's ties with them.
 
 import { ask, get, user } from "../api.js";
 import { h, put } from "../dom.js";
@@ -7,12 +7,14 @@ import { icon } from "../icons.js";
 import { live } from "../live.js";
 import { face, line, meet, profile, tieButton, tied } from "../people.js";
 import { carry, say } from "../say.js";
+import { reload } from "../route.js";
 import { become, whoami } from "../session.js";
 
 const LISTS = { followers: "Followers", following: "Following", friends: "Friends" };
-const NOBODY = { followers: "has no followers yet", following: "follows nobody yet", friends: "has no friends here yet" };
+const COUNTS = { followers: "follower_count", following: "following_count", friends: "friend_count" };
+const NOBODY = { followers: "has no followers yet", following: "follows nobody yet", friends: "has no friends yet" };
 
-export async function render({ main, signal, handle, list }) {
+export async function render({ main, signal, handle, list, at }) {
   put(main, h("header.head", null, h("h1", null, `@${handle}`)), skeleton(2));
   const person = await get(user(`@${handle}`), signal).catch((problem) => {
     if (problem.status !== 404 && problem.status !== 422) throw problem;
@@ -21,8 +23,8 @@ export async function render({ main, signal, handle, list }) {
   if (!person) return put(main, unknown(handle));
   meet(person);
   document.title = `${person.name || person.handle} · roost`;
-  const counts = h("nav.tabs", { "aria-label": "About this person" });
-  const tabs = () => put(counts, tab("Posts", "", person.posts), ...Object.keys(LISTS).map((name) => tab(LISTS[name], name, person[name])));
+  const counts = h("nav.tabs", { "aria-label": "Profile" });
+  const tabs = () => put(counts, tab("Posts", "", person.post_count), ...Object.keys(LISTS).map((name) => tab(LISTS[name], name, person[COUNTS[name]])));
   const tab = (title, name, count) => h("a", { href: `${profile(person.handle)}${name && `/${name}`}`, "aria-current": name === list ? "page" : null },
     h("b", null, String(count)), ` ${title}`);
   tabs();
@@ -30,14 +32,15 @@ export async function render({ main, signal, handle, list }) {
   const below = h("div");
   put(main, card(person, buttons), counts, below);
   await ties(person, buttons, signal, (kind, change) => {
-    if (kind === "following") person.followers += change;
-    else person.friends += change;
+    if (kind === "following") person.follower_count += change;
+    else person.friend_count += change;
     tabs();
   });
   if (list in LISTS) return people(person, list, below, signal);
-  const feed = new Feed({ path: `${user(person.id)}/posts`, label: `Posts by ${person.name || person.handle}`, empty: () => silent(person), signal });
+  const holds = (post) => post.author.id === person.id;
+  const feed = new Feed({ path: `${user(person.id)}/posts`, label: `Posts by ${person.name || person.handle}`, empty: () => silent(person), signal, holds, at });
   live.addEventListener("post", ({ detail }) => {
-    if (detail.author.id === person.id && feed.ids().length) feed.own(detail);
+    if (holds(detail) && feed.loaded) feed.own(detail);
   }, { signal });
   put(below, feed.node);
   return feed.load();
@@ -50,7 +53,7 @@ function card(person, buttons) {
     h("h1", null, person.name || person.handle),
     h("p.handle", null, `@${person.handle}`),
     person.bio ? h("p.about", { dir: "auto" }, person.bio) : null,
-    h("p.since", null, `Here since ${since}`));
+    h("p.since", null, `Joined ${since}`));
 }
 
 async function ties(person, buttons, signal, changed) {
@@ -58,7 +61,7 @@ async function ties(person, buttons, signal, changed) {
   if (!me) return;
   if (me.id === person.id) {
     put(buttons, h("button.pill", { type: "button", onclick: () => edit(person) }, "Edit profile"),
-      h("a.pill.quiet", { href: "#/who" }, "Be somebody else"));
+      h("a.pill.quiet", { href: "#/who" }, "Switch user"));
     return;
   }
   const kinds = ["following", "friends"];
@@ -78,7 +81,8 @@ async function people(person, list, below, signal) {
     items.append(...page.items.map((one) => line(one)));
     more.hidden = !next;
     if (items.children.length === 0) {
-      put(below, h("div.blank", null, icon("people"), h("h2", null, `@${person.handle} ${NOBODY[list]}`)));
+      put(below, h("div.blank", null, icon("people"), h("h2", null, `@${person.handle} ${NOBODY[list]}`),
+        h("a.pill", { href: profile(person.handle) }, "View posts")));
     }
   }
   more.addEventListener("click", () => carry(more, load));
@@ -95,7 +99,7 @@ function edit(person) {
     h("form", { onsubmit: (event) => { event.preventDefault(); carry(save, send); } },
       h("h2", { id: "edit-title" }, "Edit profile"),
       h("label", { for: "name" }, "Name"), name,
-      h("label", { for: "bio" }, "About you"), bio,
+      h("label", { for: "bio" }, "Bio"), bio,
       h("div.below", null, h("button.pill.quiet", { type: "button", onclick: () => dialog.close() }, "Cancel"), save)));
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
@@ -104,18 +108,18 @@ function edit(person) {
     const changed = await ask("PATCH", user(person.id), { json: { name: name.value, bio: bio.value } });
     dialog.close();
     become(changed);
-    say("Saved.");
-    dispatchEvent(new Event("hashchange"));
+    say("Profile saved.");
+    reload();
   }
 }
 
 function silent(person) {
   const mine = person.id === whoami()?.id;
   return h("div.blank", null, icon("profile"), h("h2", null, mine ? "You have not posted yet" : `@${person.handle} has not posted yet`),
-    mine ? h("a.pill.main", { href: "#/home" }, "Write something") : null);
+    mine ? h("a.pill.main", { href: "#/home" }, "Write a post") : h("a.pill", { href: "#/home" }, "Go to your timeline"));
 }
 
 function unknown(handle) {
-  return h("div.blank", null, icon("profile"), h("h1", null, `There is no @${handle}`),
-    h("p", null, "Nobody here goes by that handle."), h("a.pill", { href: "#/home" }, "Go home"));
+  return h("div.blank", null, icon("profile"), h("h1", null, `There is no user @${handle}`),
+    h("p", null, "The handle may be misspelled."), h("a.pill.main", { href: "#/home" }, "Go to Home"));
 }

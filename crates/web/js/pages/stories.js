@@ -1,4 +1,4 @@
-// Stories: what friends tell and what one tells oneself, as long as it lives.
+// Stories: those of friends and one's own, until they expire.
 
 import { composer } from "../compose.js";
 import { arrange, h, put } from "../dom.js";
@@ -7,43 +7,43 @@ import { icon } from "../icons.js";
 import { live } from "../live.js";
 import { face, line, lively, named, tieButton, tied } from "../people.js";
 import { whoami } from "../session.js";
-import { Told } from "../told.js";
+import { StoryList } from "../story_list.js";
 import { life, tray } from "../tray.js";
 
 const LIVES = [[30, "30 seconds"], [300, "5 minutes"], [3600, "1 hour"], [86400, "24 hours"], [604800, "7 days"]];
 const LIFE_DEFAULT = 86400;
 
 export async function render({ main, aside, signal }) {
-  const told = new Told(whoami().id, signal, live);
+  const storyList = new StoryList(whoami().id, signal, live);
   const below = h("div");
   put(main,
     h("header.head", null, h("h1", null, "Stories")),
-    tray({ signal, told, large: true }), teller(told), below);
+    tray({ signal, storyList, large: true }), storyComposer(storyList), below);
   const cards = new Map();
-  told.addEventListener("change", () => update(told, cards, below, signal), { signal });
-  update(told, cards, below, signal);
+  storyList.addEventListener("change", () => update(storyList, cards, below, signal), { signal });
+  update(storyList, cards, below, signal);
   const found = await befriendable(4).catch(() => []);
   if (found.length === 0 || signal.aborted) return;
   aside.hidden = false;
-  put(aside, h("section.card", null, h("h2", null, "People to befriend"), h("ul.people", null, ...found)));
+  put(aside, h("section.card", null, h("h2", null, "Add friends"), h("ul.people", null, ...found)));
 }
 
-function teller(told) {
+function storyComposer(storyList) {
   const choices = LIVES.map(([secs, words]) => h("option", { value: secs, selected: secs === LIFE_DEFAULT }, words));
   const select = h("select", { id: "life", name: "life" }, ...choices);
   return composer({
-    label: "Tell a story", hint: "Tell your friends something that vanishes…", verb: "Tell", to: "stories",
-    more: h("span.choice", null, h("label", { for: "life" }, "Lives for"), select),
+    label: "Post a story", hint: "Share something with your friends for a while…", verb: "Post story", to: "stories",
+    more: h("span.choice", null, h("label", { for: "life" }, "Expires after"), select),
     extra: () => ({ ttl_s: Number(select.value) }),
-    sent: (story) => told.add(story),
+    sent: (story) => storyList.add(story),
   });
 }
 
-/** The stories as cards, those that are not seen first. What is over goes at once. */
-function update(told, cards, below, signal) {
-  if (!told.loaded) return;
-  if (told.problem) return put(below, fault(told.problem, () => told.load()));
-  const { own, others } = told.authors();
+/** The stories as cards, those that are not seen first. What has expired goes at once. */
+function update(storyList, cards, below, signal) {
+  if (!storyList.loaded) return;
+  if (storyList.problem) return put(below, fault(storyList.problem, () => storyList.load()));
+  const { own, others } = storyList.authors();
   const entries = [...(own ? [own] : []), ...others];
   if (entries.length === 0) {
     cards.clear();
@@ -55,31 +55,31 @@ function update(told, cards, below, signal) {
   const stories = entries.flatMap((entry) => [...entry.stories].reverse());
   stories.sort((one, other) => Number(Boolean(one.seen)) - Number(Boolean(other.seen)));
   for (const [id, one] of cards) {
-    if (told.has(id)) continue;
+    if (storyList.has(id)) continue;
     one.end.abort();
     one.node.remove();
     cards.delete(id);
   }
   for (const story of stories) {
-    const one = cards.get(story.id) ?? card(told, story, signal);
+    const one = cards.get(story.id) ?? card(storyList, story, signal);
     cards.set(story.id, one);
     one.node.classList.toggle("seen", Boolean(story.seen));
   }
   arrange(list, stories.map((story) => cards.get(story.id).node));
 }
 
-function card(told, story, signal) {
+function card(storyList, story, signal) {
   const end = new AbortController();
   signal.addEventListener("abort", () => end.abort(), { signal: end.signal });
   const mine = story.author.id === whoami().id;
-  const open = async () => (await import("../viewer.js")).view(told, story.author.id);
+  const open = async () => (await import("../viewer.js")).view(storyList, story.author.id);
   const node = h("li.storycard", { "data-id": story.id },
     h("header", null, face(story.author, "s"), named(story.author)),
     h("button.peek", { type: "button", onclick: open },
-      mine || story.seen ? opened(story) : h("span.veil", null, icon("eye"), "Look")),
+      mine || story.seen ? opened(story) : h("span.veil", null, icon("eye"), "View story")),
     life(story, end.signal));
   if (!mine && !story.seen) {
-    told.addEventListener("change", () => {
+    storyList.addEventListener("change", () => {
       if (!story.seen) return;
       put(node.querySelector(".peek"), opened(story));
     }, { signal: end.signal });
@@ -89,12 +89,12 @@ function card(told, story, signal) {
 
 const opened = (story) => h("span.text", { dir: "auto" }, h("span.unseen", null, "Open: "), story.text);
 
-/** Without stories: tell one, or make friends who do. */
+/** Without stories: post one, or add friends who do. */
 function empty() {
   const list = h("ul.people.narrow");
   befriendable(5).then((found) => put(list, ...found)).catch(() => null);
-  return h("div.blank", null, icon("stories"), h("h2", null, "Nothing is being told right now"),
-    h("p", null, "Friends see each other's stories, until their time is up."), list);
+  return h("div.blank", null, icon("stories"), h("h2", null, "No stories right now"),
+    h("p", null, "Friends see each other's stories until they expire. Post one, or add friends."), list);
 }
 
 async function befriendable(most) {

@@ -1,14 +1,15 @@
-// Welcome: what this is, seen in a home timeline that moves, and becoming somebody: a new person or
-// one who is here.
+// Welcome: what this is, seen in a live home timeline, and choosing a user: a new one or one that exists.
 
 import { ask, get, insist, user } from "../api.js";
 import { calm, h, put } from "../dom.js";
+import { finder } from "../lookup.js";
 import { article } from "../post.js";
 import { face, lively } from "../people.js";
+import { go as visit } from "../route.js";
 import { carry } from "../say.js";
 import { become, whoami } from "../session.js";
 import { listen } from "../sse.js";
-import { Told } from "../told.js";
+import { StoryList } from "../story_list.js";
 import { rings } from "../tray.js";
 
 /** Posts in the window onto somebody's home. */
@@ -17,42 +18,37 @@ const HANDLE = /^[a-z0-9_]{1,30}$/;
 
 export async function render({ main, signal }) {
   const people = await lively(60, signal);
-  const looked = [...people].sort((one, other) => other.following - one.following)[0];
+  const looked = [...people].sort((one, other) => other.following_count - one.following_count)[0];
   put(main, h("div.welcome", null,
     h("div.pitch", null,
-      h("h1", null, whoami() ? "Be somebody else" : "Feeds that move as people write."),
+      h("h1", null, whoami() ? "Switch user" : "Social feeds that update live."),
       h("p.lead", null, whoami()
-        ? "Pick a handle, or one of the people who are here."
-        : "roost keeps home timelines, mentions and stories of everybody up to date, live. Pick a handle and take part."),
+        ? "Enter a handle, or pick one of the users of this server."
+        : "Home timelines, mentions and stories, up to date the moment somebody writes. Choose a handle to join."),
       door(),
       people.length ? crowd(people.slice(0, 8)) : null),
     looked ? glimpse(looked, signal) : nobody()));
 }
 
-/** One field for both: whose handle is known comes back, whose is not is made. */
+/** One field for both: a handle that exists continues, another one is registered. */
 function door() {
   const field = h("input", { id: "handle", autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: 31, placeholder: "your_handle", "aria-describedby": "handle-help" });
   const help = h("p.help", { id: "handle-help", "aria-live": "polite" }, "1 to 30 letters, digits or underscores.");
   const enter = h("button.pill.main", { type: "submit", disabled: true }, "Join");
-  let known = null;
-  let looking = 0;
+  const find = finder();
   const asked = () => field.value.trim().replace(/^@/, "").toLowerCase();
 
   field.addEventListener("input", async () => {
     const handle = asked();
-    looking += 1;
-    const look = looking;
-    known = null;
     enter.disabled = !HANDLE.test(handle);
     enter.textContent = "Join";
     help.classList.toggle("bad", handle !== "" && enter.disabled);
     help.textContent = "1 to 30 letters, digits or underscores.";
     if (enter.disabled) return;
-    const page = await get(`/v1/users?handle=${handle}`).catch(() => ({ items: [] }));
-    if (look !== looking) return;
-    known = page.items[0] ?? null;
+    const known = await find(handle);
+    if (known === undefined || handle !== asked()) return;
     enter.textContent = known ? "Continue" : "Join";
-    help.textContent = known ? `@${handle} is here already: continue as ${known.name || handle}.` : `@${handle} is free.`;
+    help.textContent = known ? `@${handle} exists: continue as ${known.name || handle}.` : `@${handle} is available.`;
   });
 
   const form = h("form.door", { onsubmit: (event) => { event.preventDefault(); if (!enter.disabled) carry(enter, go); } },
@@ -70,12 +66,12 @@ function door() {
 
 function enterAs(person) {
   become(person);
-  location.hash = "#/home";
+  visit("#/home");
 }
 
 function crowd(people) {
   return h("section.crowd", { "aria-labelledby": "crowd" },
-    h("h2", { id: "crowd" }, "Or look around as"),
+    h("h2", { id: "crowd" }, "Or continue as"),
     h("ul", null, ...people.map((person) => h("li", null,
       h("button.chip", { type: "button", onclick: () => enterAs(person) }, face(person, "s"), h("span", null, person.name || person.handle))))));
 }
@@ -84,8 +80,8 @@ function crowd(people) {
 function glimpse(person, signal) {
   const list = h("div.posts");
   const top = h("div.tray");
-  const node = h("section.glimpse", { "aria-label": `The home of ${person.name || person.handle}, live`, inert: true },
-    h("header", null, h("span.pulse"), h("span", null, "Live: the home of "), h("b", null, `@${person.handle}`)),
+  const node = h("section.glimpse", { "aria-label": `The home timeline of ${person.name || person.handle}, live`, inert: true },
+    h("header", null, h("span.pulse"), h("span", null, "Live: home timeline of "), h("b", null, `@${person.handle}`)),
     top, list);
   const shown = (post) => {
     const one = article(post);
@@ -101,20 +97,20 @@ function glimpse(person, signal) {
     }
     while (list.children.length > SHOWN) list.lastElementChild.remove();
   };
-  // Somebody busy is shown at a pace that can be read.
+  // A busy timeline is shown at a pace that can be read.
   const queue = [];
   const turn = setInterval(() => { if (queue.length) add(queue.shift()); }, 900);
   signal.addEventListener("abort", () => clearInterval(turn));
   ask("GET", `${user(person.id)}/timeline?limit=${SHOWN}`, { signal }).then((page) => {
     put(list, ...page.items.map(shown));
   }).catch(() => null);
-  const told = new Told(person.id, signal);
-  top.append(rings(told, { signal }));
+  const storyList = new StoryList(person.id, signal);
+  top.append(rings(storyList, { signal }));
   listen(`${user(person.id)}/events`, {
     signal,
     state: () => null,
     heard: ({ event, data }) => {
-      if (event.startsWith("story")) return told.hear(event, JSON.parse(data));
+      if (event.startsWith("story")) return storyList.hear(event, JSON.parse(data));
       if (event !== "post") return;
       queue.push(JSON.parse(data));
       if (queue.length > 3) queue.shift();
@@ -124,5 +120,5 @@ function glimpse(person, signal) {
 }
 
 function nobody() {
-  return h("section.glimpse.quiet", null, h("p", null, "Nobody is here yet. You will be the first."));
+  return h("section.glimpse.quiet", null, h("p", null, "There are no users yet. You will be the first."));
 }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use node::{MemoryBudget, Node, Reservation};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::error::Problem;
+use crate::error::ApiError;
 
 /// Reads of streams that run at a time.
 pub(super) const READS_MAX: usize = 4;
@@ -69,14 +69,14 @@ impl Turn {
         self,
         node: &Node,
         read: impl FnOnce(&Node) -> T + Send + 'static,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, ApiError> {
         let node = node.clone();
         let read = tokio::task::spawn_blocking(move || {
             // Held by the read itself: it goes on when the stream ends.
             let _turn = self.0;
             read(&node)
         });
-        read.await.map_err(|error| Problem::internal(&error))
+        read.await.map_err(|error| ApiError::internal(&error))
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use feed::stories::Told;
-use feed::{Cursor, Page, PageOf, PostId, StoryId, UserId, ids, limits};
-use node::Node;
+use feed::{Cursor, Page, PageOf, PostId, Stamp, StoryId, UserId, limits};
+use node::{Change, Node};
 
 use crate::input::decimal;
 use crate::page::push_number;
@@ -14,6 +14,9 @@ pub(super) const STORIES_SHOWN: usize = 1_000;
 /// Bytes of events at which a stream sends what it has. One event is at most 30 kB, and ends of
 /// stories at most 60 kB: so a stream holds at most 128 kB that are not taken yet.
 pub(super) const EVENTS_BYTES: usize = 32 << 10;
+
+/// Has a client read again what it shows.
+pub(super) const RESYNC: &[u8] = b"event: resync\ndata: {}\n\n";
 
 /// What an event reports: that a post is at home, then that it mentions the user; or that a friend
 /// posted a story.
@@ -47,7 +50,7 @@ impl Position {
             "s" => Kind::Story,
             _ => return None,
         };
-        let id = decimal(id).filter(|id| *id <= ids::STAMP_MAX.0)?;
+        let id = decimal(id).filter(|id| *id <= Stamp::MAX.0)?;
         Some(Self { id, kind })
     }
 
@@ -68,6 +71,10 @@ pub(super) struct Question {
     pub(super) position: Position,
     /// Up to which id everything is visible. Noted before all that follows.
     pub(super) settled: u64,
+    /// What changed of posts and follows and was not sent yet, each with the number of changes up to it.
+    pub(super) changes: Arc<[(u64, Change)]>,
+    /// The number of changes before those.
+    pub(super) changes_read: u64,
     /// Whether there may be mentions that were not read. Home is always read: that costs little,
     /// and its timeline may have been evicted without notice.
     pub(super) mentions_due: bool,
@@ -82,6 +89,7 @@ pub(super) struct News {
     pub(super) events: Vec<u8>,
     pub(super) position: Position,
     pub(super) shown: Arc<[Told]>,
+    pub(super) changes_read: u64,
     pub(super) more: bool,
 }
 
@@ -97,10 +105,18 @@ pub(super) enum Source {
 impl Question {
     /// Reads a page of home, one of mentions and one of stories after the position and merges them,
     /// as far as all reach: an event is reported only when every earlier one is known. Before them
-    /// come the ends of stories that were shown before. `None` if memory does not have it all.
+    /// come changes of posts and the ends of stories that were shown before. `None` if memory does not
+    /// have it all.
     pub(super) fn answer(&self, node: &Node, source: Source) -> Option<News> {
         let position = self.position;
+        // First of all, so that the timeline is active and later changes are heard of.
         let home = self.home(node, source)?;
+        let mut events = Vec::new();
+        let changes_read = self.write_changes(node, source, &mut events)?;
+        if events.len() >= EVENTS_BYTES {
+            let shown = Arc::clone(&self.shown);
+            return Some(News { events, position, shown, changes_read, more: true });
+        }
         let mentions = self.mentions(node, source)?;
         let shown = self.shown(node, source)?;
         let unread = shown.iter().map(|told| told.story);
@@ -118,9 +134,8 @@ impl Question {
         let read = due.len();
         due.retain(|event| event.id <= end);
         due.sort_unstable();
-        let mut events = Vec::new();
         for story in gone(&self.shown, &shown) {
-            write_expired(story, &mut events);
+            write_id("story_expired", story.0, &mut events);
         }
         let mut more = due.len() < read || home.more || mentions.more || stories.more;
         let mut last = position;
@@ -136,7 +151,31 @@ impl Question {
         // With nothing left, all up to `settled` is reported: posts from before a later follow are
         // no news.
         let position = if more { last } else { last.max(Position::after(end)) };
-        Some(News { events, position, shown, more })
+        Some(News { events, position, shown, changes_read, more })
+    }
+
+    /// Writes changes up to [`EVENTS_BYTES`]; returns the number of those that are sent then. `None` if
+    /// memory does not have it all.
+    fn write_changes(&self, node: &Node, source: Source, out: &mut Vec<u8>) -> Option<u64> {
+        let mut read = self.changes_read;
+        for (number, change) in self.changes.iter() {
+            if out.len() >= EVENTS_BYTES {
+                break;
+            }
+            match *change {
+                Change::Deleted(post) => write_id("delete", post.0, out),
+                Change::Followed(other) => write_id("follow", other.0.into(), out),
+                Change::Unfollowed(other) => write_id("unfollow", other.0.into(), out),
+                Change::Missed => out.extend_from_slice(RESYNC),
+                Change::Edited(post) => {
+                    let start = out.len();
+                    out.extend_from_slice(b"event: edit\ndata: ");
+                    write_post(node, source, post, start, out)?;
+                }
+            }
+            read = *number;
+        }
+        Some(read)
     }
 
     fn home(&self, node: &Node, source: Source) -> Option<PageOf<PostId>> {
@@ -189,8 +228,9 @@ impl Question {
         event.write(out);
         out.extend_from_slice(b"\ndata: ");
         let written = match (event.kind, source) {
-            (Kind::Home | Kind::Mention, Source::Memory) => node.try_post(PostId(event.id), out),
-            (Kind::Home | Kind::Mention, Source::Facts) => node.post(PostId(event.id), out),
+            (Kind::Home | Kind::Mention, _) => {
+                return write_post(node, source, PostId(event.id), start, out);
+            }
             (Kind::Story, Source::Memory) => {
                 let told = shown.binary_search_by(|told| event.id.cmp(&told.story.0));
                 let told = told.ok().and_then(|at| shown.get(at));
@@ -198,13 +238,34 @@ impl Question {
             }
             (Kind::Story, Source::Facts) => node.story(StoryId(event.id), Some(self.user), out),
         };
-        match (written, source) {
-            (true, _) => out.extend_from_slice(b"\n\n"),
-            (false, Source::Facts) => out.truncate(start),
-            (false, Source::Memory) => return None,
-        }
-        Some(())
+        end(written, source, start, out)
     }
+}
+
+/// Writes a post and the end of the event that begins at `start`, as [`end`] does.
+fn write_post(
+    node: &Node,
+    source: Source,
+    post: PostId,
+    start: usize,
+    out: &mut Vec<u8>,
+) -> Option<()> {
+    let written = match source {
+        Source::Memory => node.try_post(post, out),
+        Source::Facts => node.post(post, out),
+    };
+    end(written, source, start, out)
+}
+
+/// Ends the event that begins at `start`, or takes it back if what it is about is gone. `None` if it is not
+/// in memory.
+fn end(written: bool, source: Source, start: usize, out: &mut Vec<u8>) -> Option<()> {
+    match (written, source) {
+        (true, _) => out.extend_from_slice(b"\n\n"),
+        (false, Source::Facts) => out.truncate(start),
+        (false, Source::Memory) => return None,
+    }
+    Some(())
 }
 
 fn after<I>(position: u64, id: fn(u64) -> I) -> Page<I> {
@@ -226,8 +287,10 @@ fn gone(shown: &[Told], now_shown: &[Told]) -> Vec<StoryId> {
     shown.iter().map(|told| told.story).filter(|story| !still(story)).collect()
 }
 
-fn write_expired(story: StoryId, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"event: story_expired\ndata: {\"id\":\"");
-    push_number(story.0, out);
+fn write_id(kind: &str, id: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"event: ");
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(b"\ndata: {\"id\":\"");
+    push_number(id, out);
     out.extend_from_slice(b"\"}\n\n");
 }

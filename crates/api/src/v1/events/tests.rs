@@ -32,7 +32,7 @@ fn positions_are_read_as_they_are_written() {
 
 /// A node, what handlers share over it, and the directory. One blocking read at a time.
 struct Subject {
-    edge: Arc<Edge>,
+    state: Arc<AppState>,
     _closing: watch::Sender<bool>,
     _data: tempfile::TempDir,
 }
@@ -49,8 +49,8 @@ impl Subject {
         let (closing, closed) = watch::channel(false);
         let memory = crate::memory::RequestMemory::new(options.request_memory);
         let metrics = Arc::new(crate::metrics::HttpMetrics::default());
-        let edge = Arc::new(Edge::new(node, options, closed, memory, &metrics));
-        let subject = Self { edge, _closing: closing, _data: data };
+        let state = Arc::new(AppState::new(node, options, closed, memory, &metrics));
+        let subject = Self { state, _closing: closing, _data: data };
         let register = |user| Command::Register {
             handle: Handle::parse(&format!("u{user}")).unwrap(),
             name: Name::default(),
@@ -64,7 +64,7 @@ impl Subject {
 
     async fn submit(&self, commands: impl Iterator<Item = Command>) {
         let commands: Vec<Request> = commands.map(Request::from).collect();
-        let replies = self.edge.node.submit_all(commands).await.unwrap();
+        let replies = self.state.node.submit_all(commands).await.unwrap();
         assert!(replies.iter().all(|reply| reply.outcome.is_ok()));
     }
 
@@ -75,8 +75,9 @@ impl Subject {
 
     async fn listen(&self, user: u32, from: Option<&str>) -> Listener {
         let position = from.map(|from| Position::parse(from).unwrap());
-        let edge = State(Arc::clone(&self.edge));
-        let response = events(edge, OneUser(id(user)), Resume(position)).await.unwrap();
+        let state = State(Arc::clone(&self.state));
+        let caller = Caller(self.state.access.without_key().unwrap());
+        let response = events(state, caller, OneUser(id(user)), Resume(position)).await.unwrap();
         let mut listener = Listener(response.into_body());
         assert!(listener.chunk().await.starts_with(b"retry:"));
         listener
@@ -109,13 +110,13 @@ impl Listener {
 }
 
 /// Takes all of the reads that requests share, running and waiting, until the answer is dropped.
-async fn hold_reads(edge: &Arc<Edge>) -> std::sync::mpsc::Sender<()> {
+async fn hold_reads(state: &Arc<AppState>) -> std::sync::mpsc::Sender<()> {
     let (release, held) = std::sync::mpsc::channel::<()>();
-    let shared = Arc::clone(edge);
+    let shared = Arc::clone(state);
     tokio::spawn(async move { shared.read(move |_| held.recv().is_err()).await });
     loop {
-        let edge = Arc::clone(edge);
-        let mut another = tokio::spawn(async move { edge.read(|_| ()).await });
+        let state = Arc::clone(state);
+        let mut another = tokio::spawn(async move { state.read(|_| ()).await });
         // One that waits stays and fills the line; one that is refused says that it is full.
         let answer = tokio::time::timeout(Duration::from_millis(20), &mut another).await;
         if let Ok(Ok(Err(refused))) = answer {
@@ -129,7 +130,7 @@ async fn hold_reads(edge: &Arc<Edge>) -> std::sync::mpsc::Sender<()> {
 async fn a_post_wakes_two_thousand_listeners_without_a_read_of_the_store() {
     const LISTENERS: u32 = 2_000;
     let subject = Subject::new(1 + LISTENERS).await;
-    let edge = &subject.edge;
+    let state = &subject.state;
     let (heard, mut hears) = tokio::sync::mpsc::unbounded_channel();
     for user in 1..=LISTENERS {
         let mut listener = subject.listen(user, None).await;
@@ -151,18 +152,18 @@ async fn a_post_wakes_two_thousand_listeners_without_a_read_of_the_store() {
     subject.post("nothing yet").await;
     all_hear(&mut hears, "nothing yet").await;
     // From here on no stream can read from the store.
-    let turns = edge.streams.turns.acquire_many(lane::READS_MAX as u32).await.unwrap();
-    let release = hold_reads(edge).await;
+    let turns = state.streams.turns.acquire_many(lane::READS_MAX as u32).await.unwrap();
+    let release = hold_reads(state).await;
     subject.post("the first").await;
     all_hear(&mut hears, "the first").await;
     drop(release);
-    while edge.read(|_| ()).await.is_err() {
+    while state.read(|_| ()).await.is_err() {
         tokio::task::yield_now().await;
     }
     // Strangers read beside the second post, and none is refused.
     let strangers = async {
         for _ in 0..200 {
-            assert!(edge.read(|node| node.facts().exists(UserId(1))).await.unwrap());
+            assert!(state.read(|node| node.facts().exists(UserId(1))).await.unwrap());
         }
     };
     tokio::join!(subject.post("the second"), strangers, all_hear(&mut hears, "the second"));
@@ -183,7 +184,7 @@ async fn a_stream_sends_a_long_gap_in_pieces_and_holds_one() {
     while !all.ends_with(b"last\"}\n\n") && chunks < 100 {
         let chunk = listener.chunk().await;
         assert!(chunk.len() <= news::EVENTS_BYTES + 30_000, "{} bytes", chunk.len());
-        assert_eq!(subject.edge.streams.bytes.used(), chunk.len());
+        assert_eq!(subject.state.streams.bytes.used(), chunk.len());
         all.extend_from_slice(&chunk);
         chunks += 1;
         if all.windows(7).any(|part| part == b"\"last\",") {
@@ -197,14 +198,14 @@ async fn a_stream_sends_a_long_gap_in_pieces_and_holds_one() {
         let at = rest.find(&format!("\"text\":\"{n} ")).unwrap();
         rest = &rest[at..];
     }
-    assert_eq!(subject.edge.streams.bytes.used(), 0, "given back with the last chunk");
+    assert_eq!(subject.state.streams.bytes.used(), 0, "given back with the last chunk");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_finds_no_room_waits_and_misses_nothing() {
     let subject = Subject::new(2).await;
     let mut listener = subject.listen(1, None).await;
-    let bytes = &subject.edge.streams.bytes;
+    let bytes = &subject.state.streams.bytes;
     let all = bytes.try_reserve(bytes.limit()).unwrap();
     subject.post("one").await;
     subject.post("two").await;
@@ -221,7 +222,7 @@ async fn mentions_that_come_while_a_stream_waits_its_turn_are_read_together() {
     let mut listener = subject.listen(1, None).await;
     subject.post("hello @u1").await;
     listener.until("event: mention").await;
-    let turns = subject.edge.streams.turns.acquire_many(lane::READS_MAX as u32).await.unwrap();
+    let turns = subject.state.streams.turns.acquire_many(lane::READS_MAX as u32).await.unwrap();
     let posting = async {
         for _ in 0..50 {
             subject.post("again @u1").await;

@@ -1,20 +1,20 @@
-//! What requests about keys say: keys as any bytes, lists, lives and conditions.
+//! What requests about keys give: keys as any bytes, lists, times to live and preconditions.
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::request::Parts;
-use feed::keys::{Expiry, Only};
-use feed::limits::KEY_BYTES_MAX;
-use feed::{BucketName, Stamp};
+use edge::etag::Tags;
+use kv::limits::KEY_BYTES_MAX;
+use kv::{BucketName, Expiry, Only, Stamp};
 use percent_encoding::percent_decode_str;
 
-use crate::error::Problem;
-use crate::input::decimal;
+use crate::error::ApiError;
+use crate::page;
+use crate::query::Query;
 
-/// Keys on a page unless the caller says, and at most.
-const LIST_DEFAULT: usize = 20;
-const LIST_MAX: usize = 1_000;
+/// Longest time to live, in seconds: 100 years.
+pub(super) const TTL_SECS_MAX: u64 = 100 * 365 * 86_400;
 
 /// The bucket and the key in the path.
 pub(crate) struct OneKey {
@@ -23,10 +23,10 @@ pub(crate) struct OneKey {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for OneKey {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
     /// Keys are any bytes, so the path is not read as text.
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let rest = parts.uri.path().strip_prefix("/v1/buckets/");
         let Some((bucket, key)) = rest.and_then(|rest| rest.split_once("/keys/")) else {
             unreachable!("the route has both")
@@ -35,90 +35,148 @@ impl<S: Send + Sync> FromRequestParts<S> for OneKey {
         let bucket = name.and_then(|name| BucketName::parse(&name));
         let key: Vec<u8> = percent_decode_str(key).collect();
         if !(1..=KEY_BYTES_MAX).contains(&key.len()) {
-            return Err(Problem::bad_key(KEY_BYTES_MAX));
+            return Err(ApiError::bad_key(KEY_BYTES_MAX));
         }
-        Ok(Self { bucket: bucket.ok_or_else(Problem::bad_bucket)?, key })
+        Ok(Self { bucket: bucket.ok_or_else(ApiError::bad_bucket)?, key })
     }
 }
 
-/// How a list is asked for: `after` and `limit`, and `prefix` if there can be one.
-pub(crate) struct ListQuery<const PREFIX: bool> {
-    pub(crate) prefix: Vec<u8>,
-    pub(crate) after: Option<Vec<u8>>,
-    pub(crate) limit: usize,
+/// Which keys are asked for.
+pub(crate) struct Listing {
+    pub(super) prefix: Vec<u8>,
+    /// Where to go on, as a number of this server's order.
+    pub(super) after: u64,
+    pub(super) limit: usize,
 }
 
-impl<S: Send + Sync, const PREFIX: bool> FromRequestParts<S> for ListQuery<PREFIX> {
-    type Rejection = Problem;
+impl<S: Send + Sync> FromRequestParts<S> for Listing {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let (mut prefix, mut after, mut limit) = (None, None, None);
-        for (name, value) in pairs(parts.uri.query().unwrap_or("")) {
-            let slot = match name {
-                "prefix" if PREFIX => &mut prefix,
-                "after" => &mut after,
-                "limit" => &mut limit,
-                _ if PREFIX => {
-                    return Err(Problem::bad_request(
-                        "known parameters are prefix, after and limit",
-                    ));
-                }
-                _ => return Err(Problem::bad_request("known parameters are after and limit")),
-            };
-            if slot.replace(value).is_some() {
-                return Err(Problem::bad_request("a query parameter is given twice"));
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let mut query = Query::parse(&parts.uri, &["limit", "after", "prefix"])?;
+        let wrong = |_| {
+            ApiError::bad_cursor("after is a cursor as this server gave it out in next").at("after")
+        };
+        Ok(Self {
+            prefix: query.bytes("prefix").unwrap_or_default(),
+            after: query.number("after").map_err(wrong)?.unwrap_or(0),
+            limit: page::limit(&mut query)?,
+        })
+    }
+}
+
+/// The parameters of a change: the time to live of the key.
+pub(crate) struct Ttl(pub(super) Expiry);
+
+impl<S: Send + Sync> FromRequestParts<S> for Ttl {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let mut query = Query::parse(&parts.uri, &["ttl_s", "keep_ttl"])?;
+        let keeps = match query.text("keep_ttl")?.as_deref() {
+            None => false,
+            Some("true") => true,
+            Some(_) => return Err(ApiError::bad_request("keep_ttl is true").at("keep_ttl")),
+        };
+        match query.number("ttl_s")? {
+            None if keeps => Ok(Self(Expiry::Keep)),
+            None => Ok(Self(Expiry::Never)),
+            Some(_) if keeps => {
+                Err(ApiError::bad_request("give ttl_s or keep_ttl, not both").at("keep_ttl"))
             }
+            Some(secs) if (1..=TTL_SECS_MAX).contains(&secs) => Ok(Self(Expiry::In(secs * 1_000))),
+            Some(_) => Err(ApiError::bad_ttl(TTL_SECS_MAX)),
         }
-        let number = |bytes: Vec<u8>| decimal(std::str::from_utf8(&bytes).ok()?);
-        let limit = limit.map_or(Some(LIST_DEFAULT as u64), number);
-        let limit = limit.filter(|limit| (1..=LIST_MAX as u64).contains(limit));
-        let limit = limit.ok_or_else(|| Problem::bad_request("limit is 1 to 1000"))?;
-        Ok(Self { prefix: prefix.unwrap_or_default(), after, limit: limit as usize })
     }
 }
 
-/// Names and values of a query; values are any bytes.
-fn pairs(query: &str) -> impl Iterator<Item = (&str, Vec<u8>)> {
-    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (name, percent_decode_str(&value.replace('+', " ")).collect())
-    })
+/// What `If-Match` and `If-None-Match` ask of the version that exists.
+#[derive(Debug)]
+pub(super) struct Precondition {
+    matching: Option<Tags>,
+    none_matching: Option<Tags>,
 }
 
-/// The only parameter of a change: the life of the key.
-pub(crate) struct Life(pub(super) Expiry);
+impl Precondition {
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
+        let tags = |name, field: &'static str| {
+            let why = "expected * or entity tags in double quotes, with commas between them";
+            Tags::of(headers, name).map_err(|_| ApiError::bad_request(why).at(field))
+        };
+        Ok(Self {
+            matching: tags(&IF_MATCH, "If-Match")?,
+            none_matching: tags(&IF_NONE_MATCH, "If-None-Match")?,
+        })
+    }
 
-impl<S: Send + Sync> FromRequestParts<S> for Life {
-    type Rejection = Problem;
+    /// `If-Match`: whether a request may go on with this version.
+    pub(super) fn is_matched_by(&self, version: Option<Stamp>) -> bool {
+        let Some(tags) = &self.matching else { return true };
+        version.is_some_and(|version| tags.matches_strong(version.0.to_string().as_bytes()))
+    }
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let mut expiry = Expiry::Never;
-        for (name, value) in pairs(parts.uri.query().unwrap_or("")) {
-            let seconds = std::str::from_utf8(&value).ok().and_then(decimal);
-            let ms = seconds.filter(|s| *s > 0).and_then(|s| s.checked_mul(1_000));
-            expiry = match (name, ms, expiry) {
-                ("ttl_s", Some(ms), Expiry::Never) => Expiry::In(ms),
-                _ => return Err(Problem::bad_request("the only parameter is ttl_s, at least 1")),
+    /// `If-None-Match`: whether this version is one of those that the client knows.
+    pub(super) fn knows(&self, version: Option<Stamp>) -> bool {
+        let Some(tags) = &self.none_matching else { return false };
+        version.is_some_and(|version| tags.matches_weak(version.0.to_string().as_bytes()))
+    }
+
+    /// The condition as the rules have it, where it does not depend on which version exists.
+    pub(super) fn as_only(&self) -> Option<Only> {
+        match (&self.matching, &self.none_matching) {
+            (None, None) => Some(Only::Always),
+            (Some(Tags::Any), None) => Some(Only::IfPresent),
+            (None, Some(Tags::Any)) => Some(Only::IfAbsent),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn preconditions_are_those_of_rfc_9110() {
+        // If-Match, If-None-Match, the version that exists, whether a change may happen.
+        for (matching, none_matching, version, allowed) in [
+            ("", "", None, true),
+            ("", "", Some(7), true),
+            ("*", "", Some(7), true),
+            ("*", "", None, false),
+            ("\"7\"", "", Some(7), true),
+            ("\"5\", \"7\"", "", Some(7), true),
+            ("W/\"7\"", "", Some(7), false),
+            ("\"07\", \"x\"", "", Some(7), false),
+            ("\"7\"", "", None, false),
+            ("", "*", Some(7), false),
+            ("", "*", None, true),
+            ("", "\"7\"", Some(7), false),
+            ("", "W/\"7\"", Some(7), false),
+            ("", "\"5\", \"6,7\"", Some(7), true),
+            ("", "\"7\"", None, true),
+            ("*", "\"5\"", Some(7), true),
+            ("*", "*", Some(7), false),
+            ("*", "*", None, false),
+        ] {
+            let mut headers = HeaderMap::new();
+            for (name, value) in [(IF_MATCH, matching), (IF_NONE_MATCH, none_matching)] {
+                if !value.is_empty() {
+                    headers.insert(name, value.parse().unwrap());
+                }
+            }
+            let version = version.map(Stamp);
+            let precondition = Precondition::of(&headers).unwrap();
+            let may = precondition.is_matched_by(version) && !precondition.knows(version);
+            assert_eq!(may, allowed, "{matching:?} {none_matching:?} {version:?}");
+            let expect = match precondition.as_only() {
+                None => continue,
+                Some(Only::Always) => true,
+                Some(Only::IfPresent) => version.is_some(),
+                Some(Only::IfAbsent) => version.is_none(),
+                Some(Only::IfVersion(_)) => unreachable!(),
             };
+            assert_eq!(may, expect, "{matching:?} {none_matching:?} {version:?}");
         }
-        Ok(Self(expiry))
-    }
-}
-
-/// What `If-Match` and `If-None-Match` ask of a change.
-pub(super) fn condition(headers: &HeaderMap) -> Result<Only, Problem> {
-    let bad = || Problem::bad_request("If-Match is * or one ETag; If-None-Match is *; not both");
-    match (headers.get(IF_MATCH), headers.get(IF_NONE_MATCH)) {
-        (None, None) => Ok(Only::Always),
-        (Some(tag), None) if tag == "*" => Ok(Only::IfPresent),
-        (Some(tag), None) => {
-            let tag = tag.to_str().map_err(|_| bad())?;
-            let tag =
-                tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).ok_or_else(bad)?;
-            // An ETag that is none of ours matches nothing.
-            Ok(Only::IfVersion(Stamp(decimal(tag).unwrap_or(0))))
-        }
-        (None, Some(tag)) if tag == "*" => Ok(Only::IfAbsent),
-        _ => Err(bad()),
     }
 }

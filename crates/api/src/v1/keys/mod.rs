@@ -1,39 +1,42 @@
 //! Keys of buckets: writing, reading and deleting values as raw bytes, and listing keys.
 //!
 //! An `ETag` is the version of a key: it is different after every change, also when the value is the same
-//! again. `If-Match` and `If-None-Match` make a change depend on it.
+//! again. `If-Match` and `If-None-Match` make a request depend on it, as RFC 9110 says.
 
 mod given;
 
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use feed::keys::{Bytes as Slice, KeyAnswer, KeyOp, KeyRow, Only};
-use feed::limits::VALUE_BYTES_MAX;
-use feed::{BucketId, Stamp};
+use kv::Stamp;
+use kv::limits::VALUE_BYTES_MAX;
+use kv::{BucketId, Bytes as Slice, KeyAnswer, KeyOp, KeyRow, Only};
 use node::{Found, Node};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::body::read_body;
-use crate::error::{ErrorBody, Problem};
+use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
-use crate::input::decimal;
-use crate::page::json;
+use crate::idempotency::NoKey;
+use crate::page;
+use crate::params::{AfterQuery, Binary, BucketPath, KeyPath};
 use crate::routes::Routes;
-use crate::state::Edge;
+use crate::state::AppState;
+use crate::time::rfc3339;
 use crate::v1::buckets::{OneBucket, operate, resolved};
-pub(super) use given::ListQuery;
-use given::{Life, OneKey, condition};
+use given::{Listing, OneKey, Precondition, Ttl};
 
 const PATH: &str = "/v1/buckets/{bucket}/keys/{*key}";
-/// When a key expires, in milliseconds since 1970.
-const EXPIRES: HeaderName = HeaderName::from_static("x-expires-at-ms");
+/// When a key expires, as `expires_at` in a list.
+const EXPIRES: HeaderName = HeaderName::from_static("x-expires-at");
+/// A change whose condition is evaluated here is tried so often, while others change the key in between.
+const ATTEMPTS_MAX: usize = 8;
 /// Keys that a page looks at before it ends, although it is not full: some 10 ms of a read.
 const LOOKED_MAX: usize = 10_000;
 /// Bytes of keys and values after which it ends.
@@ -42,7 +45,7 @@ const LOOKED_BYTES: usize = 4 << 20;
 const LISTED_TIMES: usize = 6;
 /// Keys that are read at a time, with their values.
 const LOOK_AT_ONCE: usize = 256;
-/// What stands in a path as it is.
+/// What is in a path as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
@@ -55,16 +58,17 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 /// A key in a list.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct KeyView {
-    /// As it stands in a path: every byte that is no letter, digit, `-`, `.`, `_` or `~` as `%XX`.
+    /// As it is in a path: every byte that is no letter, digit, `-`, `.`, `_` or `~` as `%XX`.
     #[schema(example = "draft%3A1")]
     key: String,
-    /// Bytes of the value.
+    /// Of the value.
     #[schema(example = 42)]
-    bytes: usize,
+    size_bytes: usize,
     #[schema(example = "\"381482917519855616\"")]
     etag: String,
-    /// Milliseconds since 1970; null if it does not expire.
-    expires_at_ms: Option<u64>,
+    /// Null if it does not expire.
+    #[schema(format = DateTime, example = "2026-11-22T09:30:00.123Z")]
+    expires_at: Option<String>,
 }
 
 /// A page of keys.
@@ -74,6 +78,8 @@ pub(crate) struct KeyPage {
     items: Vec<KeyView>,
     /// Path of the next page.
     next: Option<String>,
+    /// Always null: this list is read in one direction.
+    prev: Option<String>,
 }
 
 fn etag(version: Stamp) -> String {
@@ -88,79 +94,112 @@ fn mark(response: &mut Response, version: Stamp) {
 
 /// Set a key
 ///
-/// The body is the value, as it is: at most 16 MiB.
+/// The body is the value, as it is: at most 16 MiB. The key expires after `ttl_s` seconds, or never.
 #[utoipa::path(
-    put, path = "/v1/buckets/{bucket}/keys/{key}", tag = "buckets",
-    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    put, path = "/v1/buckets/{bucket}/keys/{key}", operation_id = "put_key", tag = "buckets",
+    request_body(content = Binary, content_type = "application/octet-stream"),
     params(
-        ("bucket" = String, Path),
-        ("key" = String, Path, description = "1 to 65,472 bytes, percent-encoded"),
-        ("ttl_s" = Option<u64>, Query, description = "seconds until it expires; for ever if not given"),
-        ("If-None-Match" = Option<String>, Header, description = "`*`: only if there is none"),
-        ("If-Match" = Option<String>, Header, description = "an ETag or `*`: only if it is as it was"),
+        BucketPath, KeyPath,
+        ("ttl_s" = Option<u64>, Query, description = "Seconds until it expires; never if absent", minimum = 1, maximum = 3_153_600_000u64),
+        ("keep_ttl" = Option<bool>, Query, description = "`true`: the key expires when it did before; not with `ttl_s`"),
+        ("If-Match" = Option<String>, Header, description = "ETags or `*`: only if the key has one of these versions"),
+        ("If-None-Match" = Option<String>, Header, description = "ETags or `*`: only if the key has none of these versions"),
     ),
     responses(
-        (status = 201, description = "there was none", headers(("ETag" = String))),
-        (status = 204, description = "it was replaced", headers(("ETag" = String))),
+        (status = 204, description = "It is set", headers(("ETag" = String, description = "Its version"))),
         (status = 404, description = "`bucket_not_found`", body = ErrorBody),
         (status = 412, description = "`precondition_failed`", body = ErrorBody),
-        (status = 413, description = "`body_too_large`", body = ErrorBody),
-        (status = 422, description = "`bad_key`, `bad_bucket`", body = ErrorBody),
+        (status = 422, description = "`bad_key`, `bad_bucket`, `bad_ttl`, `idempotency_key_not_supported`", body = ErrorBody),
     )
 )]
 pub(super) async fn put(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneKey { bucket, key }: OneKey,
-    Life(expiry): Life,
+    Ttl(expiry): Ttl,
+    _: NoKey,
     request: Request,
-) -> Result<Response, Problem> {
-    let only = condition(request.headers())?;
-    let bucket = resolved(&edge, &bucket).await?;
-    let mut body = read_body(request.into_body(), VALUE_BYTES_MAX, &edge.memory).await?;
+) -> Result<Response, ApiError> {
+    let precondition = Precondition::of(request.headers())?;
+    let bucket = resolved(&state, &bucket).await?;
+    let mut body = read_body(request.into_body(), VALUE_BYTES_MAX, &state.memory).await?;
     // A copy is on its way into the log until the answer.
-    body.hold_more(&edge.memory, body.bytes().len())?;
-    let (key, value) = (Slice::new(&key), Slice::new(body.bytes()));
-    let op = KeyOp::Put { bucket, key, value, expiry, only, old: false };
-    let KeyAnswer::Written { version, created } = operate(&edge, op).await? else {
-        return Err(Problem::precondition_failed());
-    };
-    let status = if created { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
-    let mut response = status.into_response();
-    mark(&mut response, version);
-    Ok(response)
+    body.hold_more(&state.memory, body.bytes().len())?;
+    for _ in 0..ATTEMPTS_MAX {
+        let only = only(&state, bucket, &key, &precondition).await?;
+        let (key, value) = (Slice::new(&key), Slice::new(body.bytes()));
+        let op = KeyOp::Put { bucket, key, value, expiry, only, old: false };
+        if let KeyAnswer::Written { version, .. } = operate(&state, op).await? {
+            let mut response = StatusCode::NO_CONTENT.into_response();
+            mark(&mut response, version);
+            return Ok(response);
+        }
+        if precondition.as_only().is_some() {
+            return Err(ApiError::precondition_failed());
+        }
+    }
+    Err(ApiError::overloaded())
 }
 
-/// A value
+/// The condition of a change: the version that exists now, if it is as the request asks.
+async fn only(
+    state: &AppState,
+    bucket: BucketId,
+    key: &[u8],
+    precondition: &Precondition,
+) -> Result<Only, ApiError> {
+    if let Some(only) = precondition.as_only() {
+        return Ok(only);
+    }
+    let version = row(state, bucket, key).await?.map(|row| row.version());
+    if !precondition.is_matched_by(version) || precondition.knows(version) {
+        return Err(ApiError::precondition_failed());
+    }
+    Ok(version.map_or(Only::IfAbsent, Only::IfVersion))
+}
+
+async fn row(state: &AppState, bucket: BucketId, key: &[u8]) -> Result<Option<KeyRow>, ApiError> {
+    match state.node.keys().try_row(bucket, key) {
+        Found::Row(row) => return Ok(Some(row)),
+        Found::Absent => return Ok(None),
+        Found::Unknown => {}
+    }
+    let key = key.to_vec();
+    state.read(move |node| node.keys().row(bucket, &key)).await
+}
+
+/// Read a key
 #[utoipa::path(
-    get, path = "/v1/buckets/{bucket}/keys/{key}", tag = "buckets",
+    get, path = "/v1/buckets/{bucket}/keys/{key}", operation_id = "get_key", tag = "buckets",
     params(
-        ("bucket" = String, Path), ("key" = String, Path),
-        ("If-None-Match" = Option<String>, Header, description = "an ETag: 304 if it is still so"),
+        BucketPath, KeyPath,
+        ("If-Match" = Option<String>, Header, description = "ETags or `*`: 412 if the key has none of these versions"),
+        ("If-None-Match" = Option<String>, Header, description = "ETags: 304 if the key still has one of these versions"),
     ),
     responses(
-        (status = 200, body = Vec<u8>, content_type = "application/octet-stream",
-         headers(("ETag" = String), ("X-Expires-At-Ms" = u64))),
-        (status = 304, description = "it is as it was"),
+        (status = 200, description = "The value", body = Binary, content_type = "application/octet-stream",
+         headers(
+            ("ETag" = String, description = "Its version"),
+            ("X-Expires-At" = String, description = "When it expires; absent if it does not"),
+         )),
+        (status = 304, description = "It has not changed"),
         (status = 404, description = "`key_not_found`, `bucket_not_found`", body = ErrorBody),
+        (status = 412, description = "`precondition_failed`", body = ErrorBody),
+        (status = 422, description = "`bad_key`, `bad_bucket`", body = ErrorBody),
     )
 )]
 pub(super) async fn read(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneKey { bucket, key }: OneKey,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let bucket = resolved(&edge, &bucket).await?;
-    let found = edge.node.keys().try_row(bucket, &key);
-    let row = match found {
-        Found::Row(row) => Some(row),
-        Found::Absent => None,
-        Found::Unknown => edge.read(move |node| node.keys().row(bucket, &key)).await?,
-    };
-    let row = row.ok_or_else(Problem::key_not_found)?;
-    let version = row.version();
-    let known = headers.get(IF_NONE_MATCH).is_some_and(|tag| tag == etag(version).as_str());
-    let expires_ms = row.expires_ms();
-    let mut response = match known {
+) -> Result<Response, ApiError> {
+    let precondition = Precondition::of(&headers)?;
+    let bucket = resolved(&state, &bucket).await?;
+    let row = row(&state, bucket, &key).await?.ok_or_else(ApiError::key_not_found)?;
+    let (version, expires_ms) = (row.version(), row.expires_ms());
+    if !precondition.is_matched_by(Some(version)) {
+        return Err(ApiError::precondition_failed());
+    }
+    let mut response = match precondition.knows(Some(version)) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => {
             // What is sent without a copy is counted until then, as every answer is: the row may be
@@ -173,7 +212,9 @@ pub(super) async fn read(
     // Whatever the bytes look like, a browser shall not take them for a page.
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.extend(expires_ms.map(|ms| (EXPIRES, HeaderValue::from(ms))));
+    if let Some(Ok(time)) = expires_ms.map(|ms| HeaderValue::try_from(rfc3339(ms))) {
+        headers.insert(EXPIRES, time);
+    }
     Ok(response)
 }
 
@@ -188,87 +229,93 @@ impl AsRef<[u8]> for Value {
 
 /// Delete a key
 #[utoipa::path(
-    delete, path = "/v1/buckets/{bucket}/keys/{key}", tag = "buckets",
+    delete, path = "/v1/buckets/{bucket}/keys/{key}", operation_id = "delete_key", tag = "buckets",
     params(
-        ("bucket" = String, Path), ("key" = String, Path),
-        ("If-Match" = Option<String>, Header, description = "an ETag: only if it is as it was"),
+        BucketPath, KeyPath,
+        ("If-Match" = Option<String>, Header, description = "ETags or `*`: only if the key has one of these versions"),
+        ("If-None-Match" = Option<String>, Header, description = "ETags: only if the key has none of these versions"),
     ),
     responses(
-        (status = 204),
+        (status = 204, description = "It is deleted"),
         (status = 404, description = "`key_not_found`, `bucket_not_found`", body = ErrorBody),
         (status = 412, description = "`precondition_failed`", body = ErrorBody),
+        (status = 422, description = "`bad_key`, `bad_bucket`, `idempotency_key_not_supported`", body = ErrorBody),
     )
 )]
 pub(super) async fn delete(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneKey { bucket, key }: OneKey,
+    _: NoKey,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let only = match condition(&headers)? {
-        Only::IfAbsent => return Err(Problem::bad_request("what is not there cannot be deleted")),
-        only => only,
-    };
-    let bucket = resolved(&edge, &bucket).await?;
-    match operate(&edge, KeyOp::Take { bucket, key: Slice::new(&key), only }).await? {
-        KeyAnswer::Row(_) => Ok(StatusCode::NO_CONTENT.into_response()),
-        _ if only == Only::Always => Err(Problem::key_not_found()),
-        _ => Err(Problem::precondition_failed()),
+) -> Result<Response, ApiError> {
+    let precondition = Precondition::of(&headers)?;
+    let bucket = resolved(&state, &bucket).await?;
+    for _ in 0..ATTEMPTS_MAX {
+        let only = match only(&state, bucket, &key, &precondition).await? {
+            // Nothing is deleted under this condition.
+            Only::IfAbsent => {
+                let exists = row(&state, bucket, &key).await?.is_some();
+                return Err(if exists {
+                    ApiError::precondition_failed()
+                } else {
+                    ApiError::key_not_found()
+                });
+            }
+            only => only,
+        };
+        let op = KeyOp::Take { bucket, key: Slice::new(&key), only };
+        match operate(&state, op).await? {
+            KeyAnswer::Row(_) => return Ok(StatusCode::NO_CONTENT.into_response()),
+            _ if only == Only::Always => return Err(ApiError::key_not_found()),
+            _ if precondition.as_only().is_some() => return Err(ApiError::precondition_failed()),
+            _ => {}
+        }
     }
+    Err(ApiError::overloaded())
 }
 
-/// Keys
+/// List keys
 ///
-/// In no order that means anything, and each at least once if it exists all the while, as SCAN of the Redis
-/// protocol. A page may have fewer keys than asked for, or none, although there are more: `next` leads on
+/// In no particular order, and each at least once if it exists all the while, as SCAN of the Redis
+/// protocol. A page may have fewer keys than asked for, or none, although there are more: follow `next`
 /// until it is null.
 #[utoipa::path(
-    get, path = "/v1/buckets/{bucket}/keys", tag = "buckets",
+    get, path = "/v1/buckets/{bucket}/keys", operation_id = "list_keys", tag = "buckets",
     params(
-        ("bucket" = String, Path),
-        ("prefix" = Option<String>, Query, description = "only keys that begin so, percent-encoded"),
-        ("after" = Option<String>, Query, description = "where to go on, as `next` of the page before says"),
-        ("limit" = Option<usize>, Query, description = "about so many keys: 1 to 1,000, by default 20"),
+        BucketPath, AfterQuery,
+        ("prefix" = Option<String>, Query, description = "Only keys that begin with these bytes, percent-encoded"),
     ),
     responses(
-        (status = 200, body = KeyPage),
-        (status = 400, description = "`bad_cursor`, `bad_request`", body = ErrorBody),
+        (status = 200, description = "A page of keys", body = KeyPage, headers(("Link" = String, description = "The next page"))),
         (status = 404, description = "`bucket_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_limit`, `bad_bucket`", body = ErrorBody),
     )
 )]
 pub(super) async fn list(
-    State(edge): State<Arc<Edge>>,
+    State(state): State<Arc<AppState>>,
     OneBucket(name): OneBucket,
-    query: ListQuery<true>,
-) -> Result<Response, Problem> {
-    let from = cursor(query.after.as_deref())?;
-    let bucket = resolved(&edge, &name).await?;
-    let ListQuery { prefix, limit, .. } = query;
+    Listing { prefix, after, limit }: Listing,
+) -> Result<Response, ApiError> {
+    let bucket = resolved(&state, &name).await?;
     let begin = prefix.clone();
-    let mut held = edge.memory.reserve(LOOKED_BYTES)?;
-    let memory = edge.memory.clone();
+    let mut held = state.memory.reserve(LOOKED_BYTES)?;
+    let memory = state.memory.clone();
     let walk = move |node: &Node| {
-        let found = walk(node, bucket, from, &begin, limit);
+        let found = walk(node, bucket, after, &begin, limit);
         // Its keys as they are on the page, and the page.
         let bytes: usize = found.0.iter().map(|row| row.key().len() * LISTED_TIMES).sum();
         memory.grow(&mut held, LOOKED_BYTES + bytes)?;
         let views: Vec<KeyView> = found.0.iter().map(KeyView::of).collect();
-        Ok::<_, Problem>((views, found.1, held))
+        Ok::<_, ApiError>((views, found.1, held))
     };
-    let node = edge.node.clone();
+    let node = state.node.clone();
     // Among the long reads: it looks at many rows, and quick ones shall not wait for it.
-    let (views, next, _held) = edge.reads.run_long(move |_| walk(&node)).await??;
+    let (views, next, _held) = state.reads.run_long(move |_| walk(&node)).await??;
     let next = next.map(|next| {
         let prefix = encoded(&prefix);
         format!("/v1/buckets/{}/keys?prefix={prefix}&limit={limit}&after={next}", name.as_str())
     });
-    Ok(page(&views, next.as_deref()))
-}
-
-/// Where a walk begins: what `next` gave out, or the start.
-fn cursor(after: Option<&[u8]>) -> Result<u64, Problem> {
-    let number = |text: &[u8]| decimal(std::str::from_utf8(text).ok()?);
-    let bad = || Problem::bad_cursor("after is a cursor as this server gave it out in next");
-    after.map_or(Ok(0), |after| number(after).ok_or_else(bad))
+    Ok(page::answer(page::opened_with(views.iter()), next.as_deref(), None))
 }
 
 /// About `limit` keys that begin with `prefix`, and where to go on. Looks at a bounded number of keys.
@@ -298,27 +345,10 @@ fn walk(
 impl KeyView {
     fn of(row: &KeyRow) -> Self {
         let (key, etag) = (encoded(row.key()), etag(row.version()));
-        Self { key, bytes: row.value().len(), etag, expires_at_ms: row.expires_ms() }
+        Self { key, size_bytes: row.value().len(), etag, expires_at: row.expires_ms().map(rfc3339) }
     }
 }
 
 fn encoded(bytes: &[u8]) -> String {
     percent_encode(bytes, PLAIN).to_string()
-}
-
-pub(super) fn to_json(body: &impl Serialize) -> Vec<u8> {
-    let Ok(json) = serde_json::to_vec(body) else {
-        unreachable!("strings and numbers serialise into memory")
-    };
-    json
-}
-
-/// A page as JSON: `items`, and `next`, which is null on the last one.
-pub(super) fn page(items: &[impl Serialize], next: Option<&str>) -> Response {
-    #[derive(Serialize)]
-    struct Page<'a, T> {
-        items: &'a [T],
-        next: Option<&'a str>,
-    }
-    json(to_json(&Page { items, next }))
 }

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 
 use commitlog::{Group, Placed, Position};
-use feed::ids::EPOCH_MS;
-use feed::keys::{Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRefusal, Only, Watched};
-use feed::limits::{CHANGE_BYTES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use feed::memory::MemoryRows;
-use feed::{Bio, BucketId, Command, Handle, Name, Request, Rows};
+use feed::{Bio, Command, Handle, Name, Request};
+use kv::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use kv::{BucketId, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRefusal, Only, Watched};
 use proptest::prelude::*;
+use rows::{CHANGE_BYTES_MAX, EPOCH_MS, Rows, Stamp};
+use testkit::MemoryRows;
 
-use super::{Answer, Applier, Input};
+use super::{Applier, Input};
 use crate::budget::MemoryBudget;
-use crate::inbox::{Changes, Submission};
-use crate::keys::ReadAt;
+use crate::entry::Entry;
+use crate::submission::{Answer, Changes, ReadAt, Submission};
+
+mod samples;
 
 const ZERO: BucketId = BucketId(0);
 const START_MS: u64 = EPOCH_MS + 1_000_000;
@@ -31,8 +33,12 @@ struct World {
 
 impl World {
     fn new(answer_bytes: usize) -> Self {
+        Self::with_samples(answer_bytes, usize::MAX)
+    }
+
+    fn with_samples(answer_bytes: usize, taught_bytes_max: usize) -> Self {
         let budget = MemoryBudget::new(answer_bytes);
-        let applier = Applier::new(MemoryRows::default(), budget.clone());
+        let applier = Applier::new(MemoryRows::default(), budget.clone(), taught_bytes_max);
         let (log, answers) = (Vec::new(), BTreeMap::new());
         Self { applier, budget, log, now_ms: START_MS, answers, tickets: 0 }
     }
@@ -95,7 +101,7 @@ impl World {
     /// What a replay of the log makes.
     fn replayed(&self) -> MemoryRows {
         let mut applier =
-            Applier::<_, usize>::new(MemoryRows::default(), MemoryBudget::new(1 << 20));
+            Applier::<_, usize>::new(MemoryRows::default(), MemoryBudget::new(1 << 20), 0);
         for (at, (time_ms, payload)) in self.log.iter().enumerate() {
             let position = Position(at as u64 + 1);
             let group = Group { position, time_ms: Some(*time_ms), payload };
@@ -122,6 +128,20 @@ fn register(handle: &str) -> Request {
 }
 
 #[test]
+fn entries_of_a_log_of_format_1_keep_the_stamps_they_were_logged_with() {
+    let stamp = Stamp::first_of(START_MS);
+    let mut payload = Entry::Feed(register("anna")).write(postcard::to_stdvec(&stamp).unwrap());
+    payload.extend(postcard::to_stdvec(&stamp.after(1)).unwrap());
+    payload = Entry::Kv([put("a", b"1")].into_iter().collect()).write(payload);
+    let budget = MemoryBudget::new(1 << 20);
+    let mut applier = Applier::<_, usize>::new(MemoryRows::default(), budget, 0);
+    let group = Group { position: Position(1), time_ms: None, payload: &payload };
+    assert_eq!(applier.replay(group).unwrap().commands, 2);
+    let row = applier.keys().key(kv::Space(0), b"a").unwrap();
+    assert_eq!((row.version(), applier.facts().totals().users), (stamp.after(1), 1));
+}
+
+#[test]
 fn operations_whose_results_are_long_are_spread_over_groups() {
     let mut world = World::new(1 << 20);
     let keys: Vec<String> = (0..20).map(|number| format!("k{number}")).collect();
@@ -141,7 +161,7 @@ fn a_transaction_that_would_change_too_much_is_refused_before_it_is_logged() {
     assert_eq!(answers[1..6], vec![KeyAnswer::Refused(KeyRefusal::TooLarge); 5]);
     assert!(matches!(answers[0], KeyAnswer::Written { .. }));
     assert!(matches!(answers[6], KeyAnswer::Written { .. }));
-    assert_eq!(world.applier.facts().bucket(ZERO).unwrap().keys, 2);
+    assert_eq!(world.applier.keys().bucket(ZERO).unwrap().keys, 2);
     assert_eq!(world.replayed(), world.applier.rows);
 
     let many: Vec<String> = (0..100_000).map(|number| number.to_string()).collect();
@@ -199,7 +219,7 @@ fn rows_kept_for_answers_stay_within_their_memory() {
         bucket: ZERO,
         key: Bytes::new(key.as_bytes()),
         expiry: Expiry::In(5_000),
-        only: feed::keys::OnlyExpiry::Always,
+        only: kv::OnlyExpiry::Always,
         read: true,
     };
     let answers = world.run(&[read("a"), read("a"), read("a"), read("a")]);
@@ -222,7 +242,7 @@ fn an_operation_that_waits_for_the_next_group_holds_no_memory_for_its_answer() {
         bucket: ZERO,
         key: Bytes::new(b"a"),
         expiry: Expiry::In(5_000),
-        only: feed::keys::OnlyExpiry::Always,
+        only: kv::OnlyExpiry::Always,
         read: true,
     };
     let logged = world.log.len();
@@ -257,7 +277,7 @@ fn expired_keys_are_removed_in_the_end_even_if_the_clock_stops() {
     for _ in 0..3 {
         world.work(Vec::new());
     }
-    assert_eq!(world.applier.facts().bucket(ZERO).unwrap().keys, 0);
+    assert_eq!(world.applier.keys().bucket(ZERO).unwrap().keys, 0);
     assert!(!world.applier.expects_sweep(), "nobody has to look again");
 }
 
@@ -277,7 +297,7 @@ fn many_keys_that_expire_at_once_are_removed_a_bounded_piece_a_group() {
     let logged = world.log.len();
     world.now_ms += 5;
     world.work(Vec::new());
-    assert_eq!(world.applier.facts().bucket(ZERO).unwrap().keys, 0);
+    assert_eq!(world.applier.keys().bucket(ZERO).unwrap().keys, 0);
     assert_eq!(world.log.len() - logged, 3_000_usize.div_ceil(512));
     assert_eq!(world.replayed(), world.applier.rows);
 }
@@ -317,7 +337,7 @@ fn a_key_that_no_store_has_a_place_for_is_never_written_and_never_exists() {
         }
         assert_eq!(world.replayed(), world.applier.rows);
         world.log.truncate(logged);
-        world.applier = Applier::new(world.replayed(), world.budget.clone());
+        world.applier = Applier::new(world.replayed(), world.budget.clone(), usize::MAX);
     }
 }
 
@@ -430,7 +450,7 @@ proptest! {
                         bucket: ZERO,
                         key: key(at),
                         expiry: Expiry::In(life),
-                        only: feed::keys::OnlyExpiry::Always,
+                        only: kv::OnlyExpiry::Always,
                         read: life % 2 == 0,
                     }],
                     Step::Rename(from, to) => {
@@ -458,6 +478,6 @@ proptest! {
         prop_assert!(world.replayed() == world.applier.rows);
         prop_assert_eq!(world.budget.used(), 0);
         let last = world.applier.rows.totals().last_stamp;
-        prop_assert!(world.log.is_empty() || last >= Some(feed::Stamp::first_of(START_MS)));
+        prop_assert!(world.log.is_empty() || last >= Some(Stamp::first_of(START_MS)));
     }
 }

@@ -1,4 +1,4 @@
-//! What stands on the screen, at sizes from nothing to large.
+//! What is on the screen, at sizes from nothing to large.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ const KINDS: [&str; 7] = [
     "posts",
     "home reads",
     "mention reads",
-    "stories told",
-    "stories homes",
+    "story posts",
+    "story homes",
     "story reads",
     "recognitions",
 ];
@@ -23,7 +23,7 @@ const KINDS: [&str; 7] = [
 /// A run of some kinds, so many of its sixty windows in; posts fail in the fifth.
 fn model(kinds: usize, windows: u32) -> Model {
     let plan = Plan {
-        title: "20,000 people with 2,400,000 follows".to_owned(),
+        title: "20,000 users with 2,400,000 follows".to_owned(),
         duration: Duration::from_secs(60),
         window: Duration::from_secs(1),
         kinds: KINDS[..kinds].to_vec(),
@@ -47,7 +47,7 @@ fn model(kinds: usize, windows: u32) -> Model {
             seconds: 1.0,
             kinds: (0..kinds).map(kind).collect(),
             delivery: Some(Delivery { samples: 3, p50_ms: 1.0, p99_ms: 8.5, max_ms: 9.0 }),
-            own_lag_p99_ms: 0.25,
+            scheduling_delay_p99_ms: 0.25,
             server: Some(ServerLoad { memory_bytes: 293_000_000, cores: 0.62 }),
         };
         model.add(&window, &vec![latencies; kinds]);
@@ -70,25 +70,28 @@ fn check(model: &Model, (width, height): (u16, u16), parts: &[&str]) {
 
 #[test]
 fn everything_of_a_run_is_on_a_screen_of_any_usual_size() {
-    for size in [(80, 24), (120, 40), (200, 60)] {
-        let of_run = ["20,000 people with", "open loop", "12 s of 60 s", "q or Ctrl-C stop"];
+    for size in [(60, 24), (80, 24), (120, 40), (200, 60)] {
+        let of_run = ["20,000 users with", "open loop", "12 s of 60 s", "q or Ctrl-C stop"];
         check(&model(3, 12), size, &of_run);
-        check(&model(3, 12), size, &["Requests a second: 300", "p50 1.50 ms, p99 40", " 60 s"]);
+        check(&model(3, 12), size, &["Requests per second: 300", "p50 1.50 ms, p99 40", " 60 s"]);
         check(&model(3, 12), size, &["delivery p99 8.50", "memory 293 MB", "cores 0.620"]);
-        check(&model(3, 12), size, &["own lag p99 250", "p99 of all", "1,200", "3,600"]);
+        check(&model(3, 12), size, &["scheduling delay p99 250 \u{b5}s", "1,200", "3,600"]);
         check(&model(7, 12), size, &KINDS);
     }
+    check(&model(3, 12), (79, 24), &["p99 of all"]);
+    // Nothing is cut at the least width: the last column is there in full.
+    check(&model(3, 12), (60, 24), &["done  errors", "p50 1.50 ms, p99 40.0 ms"]);
 }
 
 #[test]
-fn errors_are_told_once_there_are_any() {
+fn errors_are_reported_once_there_are_any() {
     let before = screen(&model(2, 4), 80, 24);
     assert!(!before.contains(" requests "), "no legend for a line alone:\n{before}");
     check(&model(2, 5), (80, 24), &["requests", "errors", " 7 "]);
 }
 
 #[test]
-fn a_run_that_has_not_begun_or_tells_little_has_a_screen() {
+fn a_run_that_has_not_begun_or_reports_little_has_a_screen() {
     check(&model(3, 0), (80, 24), &["0 s of 60 s", "delivery p99 -", "memory -", "cores -"]);
     check(&model(0, 0), (80, 24), &["0 s of 60 s"]);
 }

@@ -17,7 +17,7 @@ const READERS: usize = 16;
 /// Connections that read at the same time.
 const CONNECTIONS: usize = 3;
 
-/// Whose home timelines, stories homes and mentions are compared.
+/// Whose home timelines, story homes and mentions are compared.
 pub(super) enum Readers<'a> {
     /// Those of [`READERS`] people.
     Some(&'a mut StdRng),
@@ -64,7 +64,7 @@ pub(super) fn check_everything(server: &Server, workers: &[Worker], readers: Rea
     }
 }
 
-/// No id stands for two posts or stories, and no text stands twice.
+/// No id belongs to two posts or stories, and no text occurs twice.
 fn check_ids_and_texts(world: &World, workers: &[Worker]) {
     let mut given = HashSet::new();
     let all = workers.iter().flat_map(|worker| worker.published.keys());
@@ -88,8 +88,8 @@ fn check_profiles(client: &mut Client, world: &World) {
 }
 
 fn profile(user: &Value) -> (u64, String, [u64; 4]) {
-    let counts =
-        ["posts", "followers", "following", "friends"].map(|name| user[name].as_u64().unwrap());
+    let counts = ["post_count", "follower_count", "following_count", "friend_count"]
+        .map(|name| user[name].as_u64().unwrap());
     (number(&user["id"]), user["handle"].as_str().unwrap().to_owned(), counts)
 }
 
@@ -116,9 +116,9 @@ fn check_person(client: &mut Client, world: &World, user: u32) {
 /// What was deleted is gone.
 fn check_deleted(client: &mut Client, world: &World, workers: &[Worker]) {
     let written = world.0.values().flat_map(|person| person.posts.iter().chain(&person.stories));
-    let standing: HashSet<u64> = written.map(|post| post.id).collect();
+    let live: HashSet<u64> = written.map(|post| post.id).collect();
     for (id, form) in workers.iter().flat_map(|worker| &worker.published) {
-        if !standing.contains(id) {
+        if !live.contains(id) {
             client.get(&format!("/v1/{}/{id}", form.noun())).expect(404);
         }
     }

@@ -43,7 +43,7 @@ impl Kept {
 
     /// Compares what the server keeps for the worker with what the worker knows.
     pub(super) fn check(&self, client: &mut Client) {
-        let mut path = Some(format!("{BUCKET}?prefix={}&limit=1000", self.prefix));
+        let mut path = Some(format!("{BUCKET}?prefix={}&limit=100", self.prefix));
         let mut keys = Vec::new();
         while let Some(next) = path {
             let page = client.get(&next).expect(200).json();

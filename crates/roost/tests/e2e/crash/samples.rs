@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::http::{Answer, Client, number};
 
-/// Samples that were acknowledged, and stand.
+/// Samples that were acknowledged and not deleted.
 pub(super) struct Taught {
     set: String,
     pub(super) labels: BTreeMap<u64, String>,
@@ -18,12 +18,12 @@ impl Taught {
     }
 
     pub(super) fn teach(&self, client: &mut Client, label: &str) -> std::io::Result<Answer> {
-        let body = json!({"label": label, "bits": drawing(label), "set": self.set});
-        client.try_post("/v1/recognise/samples", &[], &body)
+        let body = json!({"label": label, "sample": drawing(label), "set": self.set});
+        client.try_post("/v1/samples", &[], &body)
     }
 
     pub(super) fn forget(client: &mut Client, id: u64) -> std::io::Result<Answer> {
-        client.send("DELETE", &format!("/v1/recognise/samples/{id}"), &[], b"")
+        client.send("DELETE", &format!("/v1/samples/{id}"), &[], b"")
     }
 
     /// The sample with this label, if it is there.
@@ -36,15 +36,15 @@ impl Taught {
     }
 
     pub(super) fn is_there(client: &mut Client, id: u64) -> bool {
-        client.get(&format!("/v1/recognise/samples/{id}")).status == 200
+        client.get(&format!("/v1/samples/{id}")).status == 200
     }
 
     /// Compares what the server knows of the set with what the worker knows.
     pub(super) fn check(&self, client: &mut Client) {
-        let overview = client.get("/v1/recognise").expect(200).json();
+        let overview = client.get("/v1/recognizer").expect(200).json();
         let sets = overview["sets"].as_array().unwrap();
         let shown = sets.iter().find(|set| set["set"] == *self.set);
-        let count = shown.map_or(0, |set| set["samples"].as_u64().unwrap());
+        let count = shown.map_or(0, |set| set["sample_count"].as_u64().unwrap());
         assert_eq!(count, self.labels.len() as u64, "samples of {}", self.set);
         for part in self.labels.iter().collect::<Vec<_>>().chunks(200) {
             let labels: Vec<&str> = part.iter().map(|(_, label)| label.as_str()).collect();
@@ -55,15 +55,18 @@ impl Taught {
             }
         }
         if let Some((id, label)) = self.labels.first_key_value() {
-            let shown = client.get(&format!("/v1/recognise/samples/{id}")).expect(200).json();
-            assert_eq!((&shown["label"], &shown["bits"]), (&json!(label), &json!(drawing(label))));
+            let shown = client.get(&format!("/v1/samples/{id}")).expect(200).json();
+            assert_eq!(
+                (&shown["label"], &shown["sample"]),
+                (&json!(label), &json!(drawing(label)))
+            );
         }
     }
 
     /// For each label the sample nearest to its drawing; nothing if the set has none.
     fn nearest(&self, client: &mut Client, labels: &[&str]) -> Option<Vec<Value>> {
         let samples: Vec<_> = labels.iter().map(|label| drawing(label)).collect();
-        let path = format!("/v1/recognise?k=1&set={}", self.set);
+        let path = format!("/v1/recognitions?k=1&set={}", self.set);
         let answer = client.try_post(&path, &[], &json!({"samples": samples})).unwrap();
         if answer.status == 404 {
             assert_eq!(answer.json()["error"], "set_not_found");
@@ -71,7 +74,7 @@ impl Taught {
         }
         let answer = answer.expect(200).json();
         let results = answer["results"].as_array().unwrap();
-        Some(results.iter().map(|result| result["neighbours"][0].clone()).collect())
+        Some(results.iter().map(|result| result["neighbors"][0].clone()).collect())
     }
 }
 

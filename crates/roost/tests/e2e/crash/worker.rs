@@ -181,7 +181,6 @@ impl Worker {
     fn acknowledged(&mut self, change: Change, answer: &Answer, directory: &Directory) {
         let expected = match change {
             Change::Register { .. } | Change::Publish(_) | Change::Teach { .. } => 201,
-            Change::Keep { ref key, .. } if !self.kept.values.contains_key(key) => 201,
             _ => 204,
         };
         assert_eq!(answer.status, expected, "{change:?}: {}", answer.text());
@@ -210,7 +209,7 @@ impl Worker {
         assert!(self.people.insert(id, person).is_none(), "{id} was given out twice");
     }
 
-    /// Checks what an answer tells of a post or a story; gives its id.
+    /// Checks the answer about a post or a story; returns its id.
     fn check_published(&self, draft: &Draft, answer: &Value) -> u64 {
         let (author, post) = Post::read(answer);
         assert_eq!((author, &post), (draft.author, &draft.post(post.id)));
@@ -270,7 +269,7 @@ impl Worker {
 
     /// After a restart: finds out what became of the change without an answer, then repeats the
     /// last post or story that had a key, which must change nothing.
-    pub(super) fn settle(&mut self, client: &mut Client, directory: &Directory) {
+    pub(super) fn resolve(&mut self, client: &mut Client, directory: &Directory) {
         let keyed = self.keyed.take();
         match self.waiting.take() {
             None => {}
@@ -280,7 +279,7 @@ impl Worker {
                     self.registered(id as u32, handle, directory);
                 }
             }
-            Some(Change::Publish(draft)) => self.settle_post(draft, client),
+            Some(Change::Publish(draft)) => self.resolve_post(draft, client),
             Some(Change::Teach { label }) => {
                 if let Some(id) = self.taught.find(client, &label) {
                     self.taught(id, label);
@@ -300,7 +299,7 @@ impl Worker {
         }
     }
 
-    fn settle_post(&mut self, draft: Draft, client: &mut Client) {
+    fn resolve_post(&mut self, draft: Draft, client: &mut Client) {
         let path = format!("/v1/users/{}/{}?limit=1", draft.author, draft.form.noun());
         let newest = client.get(&path).expect(200).json();
         let newest = newest["items"].get(0).map(|post| Post::read(post).1);

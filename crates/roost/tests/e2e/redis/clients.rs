@@ -2,8 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-use super::{fetched, said, serve};
-use crate::support::skipped;
+use super::serve;
+use crate::support::{fetched, said, skipped};
 
 fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok()

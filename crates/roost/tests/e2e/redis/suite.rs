@@ -3,14 +3,14 @@
 //!
 //! Tests that need replicas, `DEBUG`, a limit of memory, or a look into the process are left out by
 //! their tags. How a value is encoded in memory is not compared, since roost keeps all strings alike.
-//! What else is left out stands in `suite_skips.txt`, with the reason behind ` -- `.
+//! What else is left out is in `suite_skips.txt`, with the reason after ` -- `.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{fetched, serve};
-use crate::support::skipped;
+use super::serve;
+use crate::support::{fetched, skipped};
 
 const UNITS: [&str; 8] = [
     "unit/type/string",

@@ -100,7 +100,11 @@ fn check_fixture(client: &mut Client) {
     };
     let ada = client.get("/v1/users/@ada").expect(200).json();
     assert_eq!((&ada["id"], &ada["name"]), (&"0".into(), &"Ada".into()));
-    assert_eq!([&ada["posts"], &ada["followers"], &ada["following"]], [2, 1, 0], "{ada}");
+    assert_eq!(
+        [&ada["post_count"], &ada["follower_count"], &ada["following_count"]],
+        [2, 1, 0],
+        "{ada}"
+    );
     assert_eq!(
         texts(client.get("/v1/users/@bob/timeline")),
         ["@bob from the log", "bob's own", "@bob look: \u{1F426}", "from the store"]

@@ -34,7 +34,7 @@ fn idle_connections_beyond_the_limit_of_files_keep_nobody_out_and_the_log_goes_o
         // Segments of the log are filled and checkpoints are taken meanwhile.
         let path = format!("/v1/buckets/0/keys/{round}");
         let put = client.send("PUT", &path, &[], &vec![round; 15 << 20]).unwrap();
-        assert_eq!(put.status, 201, "{}", put.text());
+        assert_eq!(put.status, 204, "{}", put.text());
         client.publish(ada, "still here");
         Client::new(server.address, Some(KEY.into())).get("/v1/users/0").expect(200);
     }

@@ -14,7 +14,7 @@ use super::http::{Chunked, connect, number, read_head};
 pub(crate) struct Event {
     /// `post` or `mention`.
     pub(crate) kind: String,
-    /// What resumes behind it.
+    /// What resumes after it.
     pub(crate) id: String,
     /// The post's id.
     pub(crate) post: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Opens the stream; what happens from now on, or behind the event `last`, will be on it.
+    /// Opens the stream; what happens from now on, or after the event `last`, will be on it.
     pub(crate) fn open(address: SocketAddr, user: u32, last: Option<&str>) -> Self {
         let mut connection = connect(address).unwrap();
         let mut request = format!("GET /v1/users/{user}/events HTTP/1.1\r\nHost: {address}\r\n");

@@ -124,7 +124,7 @@ impl Client {
         self.put(&format!("/v1/users/{user}/following/{other}")).expect(204);
     }
 
-    /// Sends these commands as one batch, all of which must succeed; gives the ids they tell.
+    /// Sends these commands as one batch, all of which must succeed; returns their ids.
     pub(crate) fn batch(&mut self, commands: &[Value]) -> Vec<Option<u64>> {
         let lines: String = commands.iter().map(|command| format!("{command}\n")).collect();
         let headers = [("Content-Type", "application/x-ndjson")];
@@ -158,7 +158,7 @@ impl Client {
     }
 }
 
-/// An id as JSON tells it.
+/// An id as it is in JSON.
 pub(crate) fn number(id: &Value) -> u64 {
     let text = id.as_str().unwrap_or_else(|| panic!("no id: {id}"));
     text.parse().unwrap_or_else(|_| panic!("no id: {id}"))
@@ -200,7 +200,7 @@ fn read_line(from: &mut impl BufRead) -> io::Result<String> {
 /// The data of a chunked body.
 pub(crate) struct Chunked<R> {
     from: R,
-    /// Left of the chunk under way, or `None` behind the last one.
+    /// Left of the chunk under way, or `None` after the last one.
     left: Option<u64>,
 }
 

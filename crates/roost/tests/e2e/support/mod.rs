@@ -7,7 +7,8 @@ pub(crate) mod redis;
 pub(crate) mod world;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Output;
 use std::time::Duration;
 
 /// Nothing takes this long unless it hangs.
@@ -27,4 +28,17 @@ pub(crate) fn shared() -> Option<PathBuf> {
 pub(crate) fn skipped(what: &str) {
     assert!(std::env::var_os("ROOST_NO_SKIP").is_none(), "nothing may be skipped here: {what}");
     std::io::stderr().write_all(format!("SKIPPED: {what}\n").as_bytes()).unwrap();
+}
+
+/// Where `cargo xtask test` puts what it fetches for tests.
+pub(crate) fn fetched(name: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    target.join("fetched").join(name)
+}
+
+/// What a program said, if it ended well.
+pub(crate) fn said(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    text
 }

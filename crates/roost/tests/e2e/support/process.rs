@@ -27,10 +27,10 @@ pub(crate) fn roost<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
 
 /// The lines of an output, filled as they come.
 #[derive(Clone, Default)]
-struct Lines(Arc<(Mutex<Told>, Condvar)>);
+struct Lines(Arc<(Mutex<Output>, Condvar)>);
 
 #[derive(Default)]
-struct Told {
+struct Output {
     lines: Vec<String>,
     over: bool,
 }
@@ -41,32 +41,32 @@ impl Lines {
         let filled = lines.clone();
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                filled.tell(|told| told.lines.push(line));
+                filled.update(|output| output.lines.push(line));
             }
-            filled.tell(|told| told.over = true);
+            filled.update(|output| output.over = true);
         });
         lines
     }
 
-    fn tell(&self, change: impl FnOnce(&mut Told)) {
+    fn update(&self, change: impl FnOnce(&mut Output)) {
         change(&mut self.0.0.lock().unwrap());
         self.0.1.notify_all();
     }
 
     /// The first that `find` finds in the lines so far and to come; `None` if the output ends.
-    fn wait<T>(&self, mut find: impl FnMut(&Told) -> Option<T>) -> Option<T> {
+    fn wait<T>(&self, mut find: impl FnMut(&Output) -> Option<T>) -> Option<T> {
         let start = Instant::now();
-        let mut told = self.0.0.lock().unwrap();
+        let mut output = self.0.0.lock().unwrap();
         loop {
-            if let Some(found) = find(&told) {
+            if let Some(found) = find(&output) {
                 return Some(found);
             }
             let left = PATIENCE.checked_sub(start.elapsed());
-            if told.over {
+            if output.over {
                 return None;
             }
-            let left = left.unwrap_or_else(|| panic!("nothing comes any more; so far:\n{told}"));
-            told = self.0.1.wait_timeout(told, left).unwrap().0;
+            let left = left.unwrap_or_else(|| panic!("nothing comes any more; so far:\n{output}"));
+            output = self.0.1.wait_timeout(output, left).unwrap().0;
         }
     }
 
@@ -75,7 +75,7 @@ impl Lines {
     }
 }
 
-impl std::fmt::Display for Told {
+impl std::fmt::Display for Output {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.lines.join("\n"))
     }
@@ -108,17 +108,17 @@ impl Process {
         Pid::from_child(&self.child)
     }
 
-    /// What stands behind `before` on the first line of standard output that begins with it.
+    /// What follows `before` on the first line of standard output that begins with it.
     pub(crate) fn said(&self, before: &str) -> Option<String> {
-        let find = |told: &Told| {
-            told.lines.iter().find_map(|line| Some(line.strip_prefix(before)?.to_owned()))
+        let find = |output: &Output| {
+            output.lines.iter().find_map(|line| Some(line.strip_prefix(before)?.to_owned()))
         };
         self.out.wait(find)
     }
 
     /// Waits for a line of the log that holds `part`; `None` if the process ends without one.
     pub(crate) fn logged(&self, part: &str) -> Option<String> {
-        self.err.wait(|told| told.lines.iter().find(|line| line.contains(part)).cloned())
+        self.err.wait(|output| output.lines.iter().find(|line| line.contains(part)).cloned())
     }
 
     /// The most memory that it has had resident so far, in bytes.

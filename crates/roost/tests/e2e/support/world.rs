@@ -23,7 +23,7 @@ impl Form {
     }
 }
 
-/// A post or a story that stands. A story addresses nobody, whatever it says.
+/// A post or a story that is live. A story addresses nobody, whatever it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Post {
     pub(crate) id: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Post {
 pub(crate) struct Person {
     pub(crate) handle: String,
     pub(crate) following: BTreeSet<u32>,
-    /// Their friends with higher numbers: each friendship stands with one of its two.
+    /// Their friends with higher numbers: each friendship is stored with one of its two.
     pub(crate) befriended: BTreeSet<u32>,
     /// In order of publishing.
     pub(crate) posts: Vec<Post>,
@@ -66,7 +66,7 @@ impl Person {
 pub(crate) struct World(pub(crate) BTreeMap<u32, Person>);
 
 impl Post {
-    /// A post or a story as JSON tells it, and the number of its author.
+    /// A post or a story from JSON, and the number of its author.
     pub(crate) fn read(json: &Value) -> (u32, Self) {
         let person = |person: &Value| number(&person["id"]) as u32;
         let post = Self {
@@ -93,7 +93,7 @@ impl World {
         self.0.iter().filter_map(befriends).chain(befriended).collect()
     }
 
-    /// The stories a person's friends have told, newest first.
+    /// The stories of a user's friends, newest first.
     fn stories_home(&self, reader: u32) -> Vec<u64> {
         let friends = self.friends(reader);
         let stories = friends.iter().flat_map(|friend| &self.0[friend].stories);
@@ -128,7 +128,7 @@ impl World {
 
     /// Checks that the server shows a person this stories home, on pages of this size.
     pub(crate) fn check_stories_home(&self, client: &mut Client, reader: u32, limit: usize) {
-        let home = ids(client, &format!("/v1/users/{reader}/stories/home?limit={limit}"));
+        let home = ids(client, &format!("/v1/users/{reader}/timeline/stories?limit={limit}"));
         assert_eq!(home, self.stories_home(reader), "the stories home of {reader}");
     }
 

@@ -5,11 +5,12 @@ use std::net::TcpStream;
 
 use flate2::{Compress, Compression, FlushCompress};
 use image::{DynamicImage, GrayImage, ImageFormat, Luma};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Small;
 use crate::support::events::Events;
-use crate::support::http::connect;
+use crate::support::http::{Client, connect};
+use crate::support::process::{Process, serve};
 
 const FOLLOWING_MAX: u32 = 7_500;
 
@@ -74,7 +75,7 @@ fn check_recognition(small: &Small, file: &[u8], statuses: &[u16]) {
         for _ in 0..16 {
             scope.spawn(|| {
                 let media = [("Content-Type", "image/png")];
-                let answer = small.client().send("POST", "/v1/recognise", &media, file).unwrap();
+                let answer = small.client().send("POST", "/v1/recognitions", &media, file).unwrap();
                 let status = answer.status;
                 assert!(statuses.contains(&status) || status == 503, "{status} {}", answer.text());
             });
@@ -132,6 +133,80 @@ fn posts_that_mention_as_many_as_fit() {
         assert_eq!(page["items"][0]["id"], json!(last), "{user}");
     }
     drop(client);
+    small.check(400, |_| ());
+}
+
+/// Teaches until there is no memory for more; the ids of what was taught.
+fn fill_samples(client: &mut Client, sample: &Value) -> Vec<String> {
+    let mut command = sample.clone();
+    command["op"] = json!("add_sample");
+    let lines = format!("{command}\n").repeat(2_000);
+    let mut ids = Vec::new();
+    loop {
+        let headers = [("Content-Type", "application/x-ndjson")];
+        let answer = client.send("POST", "/v1/batch", &headers, lines.as_bytes()).unwrap();
+        let results = answer.expect(200).text();
+        let before = ids.len();
+        for result in results.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+            match result["id"].as_str() {
+                Some(id) => ids.push(id.to_owned()),
+                None => assert_eq!(result["error"], "samples_full", "{result}"),
+            }
+        }
+        if ids.len() < before + 2_000 {
+            return ids;
+        }
+    }
+}
+
+#[test]
+fn samples_that_fill_their_memory_and_change_while_all_of_them_are_searched() {
+    let settings = ["--memory", "800MiB", "--durability", "never", "--sample-memory", "24MiB"];
+    let mut small = Small::with(&settings);
+    let mut client = small.client();
+    let bits = "0123456789abcdef".repeat(16);
+    let sample = json!({"set": "full", "label": "x", "sample": bits});
+    let mut ids = fill_samples(&mut client, &sample);
+    assert!((17_500..18_000).contains(&ids.len()), "{}", ids.len());
+    let queries = json!({"samples": vec![bits; 1_000]});
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            let (mut client, queries) = (small.client(), &queries);
+            scope.spawn(move || {
+                for _ in 0..4 {
+                    let answer = client.post("/v1/recognitions?set=full&k=1", queries);
+                    assert!([200, 503].contains(&answer.status), "{}", answer.text());
+                }
+            });
+        }
+        // Each replaces a sample of another part, which searches still share.
+        for _ in 0..8 {
+            let mut command = sample.clone();
+            command["op"] = json!("add_sample");
+            let changed = ids.extract_if(.., |id| id.ends_with('7')).take(50).collect::<Vec<_>>();
+            let forget = |id| [json!({"op": "delete_sample", "id": id}), command.clone()];
+            let results = client.batch(&changed.into_iter().flat_map(forget).collect::<Vec<_>>());
+            ids.extend(results.into_iter().flatten().map(|id| id.to_string()));
+        }
+    });
+    for _ in 0..2 {
+        small.kill_and_start();
+        client = small.client();
+        let sets = client.get("/v1/recognizer").expect(200).json()["sets"].clone();
+        assert_eq!(sets[1]["sample_count"], json!(ids.len()), "{sets}");
+        let refused = client.post("/v1/samples", &sample);
+        assert_eq!((refused.status, &refused.json()["error"]), (507, &json!("samples_full")));
+        let path = format!("/v1/samples/{}", ids.pop().unwrap());
+        client.send("DELETE", &path, &[], b"").unwrap().expect(204);
+        let taught = client.post("/v1/samples", &sample).expect(201).json();
+        ids.push(taught["id"].as_str().unwrap().to_owned());
+    }
+    small.server.take().unwrap().kill();
+    let less = ["--sample-memory", "16MiB"];
+    let ended = Process::start(serve(small.data.path(), &less).arg("--open")).ended();
+    assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
+    assert!(ended.err.contains("--sample-memory 24MiB or more"), "{ended:#?}");
+    small.serve();
     small.check(400, |_| ());
 }
 

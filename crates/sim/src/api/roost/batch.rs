@@ -3,17 +3,17 @@
 //! Neither side is ever held whole. A command leaves in a chunk of about 64 KiB; a result is
 //! checked when its line is complete, and anything but success ends the batch.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use memchr::memchr;
 use serde::Deserialize;
-use tokio::io::AsyncWriteExt;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::time::timeout;
 
 use super::load::LoadError;
-use crate::client::{BODY_BYTES_MAX, Chunked, ClientError, Dial, Framing, Incoming, Requests};
+use crate::client::{
+    BODY_BYTES_MAX, Chunked, ClientError, Dial, Framing, Incoming, Requests, Target, TargetStream,
+};
 
 /// A chunk is sent when it has grown to this many bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -27,17 +27,17 @@ const STALL: Duration = Duration::from_secs(60);
 const REASON: Duration = Duration::from_secs(2);
 
 /// Sends the commands that `next` appends to its buffer, one line a call until it says that there
-/// is none left, and hands the id each result tells (if it tells one) to `check`, with its number
+/// is none left, and hands the id in each result (if there is one) to `check`, with its number
 /// from 0. Succeeds when all of `total` commands have succeeded.
 pub(crate) async fn batch(
-    target: SocketAddr,
+    target: &Target,
     requests: &Requests,
     total: u64,
     next: impl FnMut(&mut Vec<u8>) -> bool,
     check: impl FnMut(u64, Option<u64>) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
     let stream = target.dial().await.map_err(ClientError::from)?;
-    let (from, to) = stream.into_split();
+    let (from, to) = split(stream);
     let mut results = Results { from, incoming: Incoming::default(), number: 0, check };
     let reading = results.read(total);
     tokio::pin!(reading);
@@ -58,10 +58,10 @@ pub(crate) async fn batch(
 
 /// Writes the whole request; gives the half-connection back, because dropping it would close it.
 async fn write(
-    mut to: OwnedWriteHalf,
+    mut to: WriteHalf<TargetStream>,
     requests: &Requests,
     mut next: impl FnMut(&mut Vec<u8>) -> bool,
-) -> Result<OwnedWriteHalf, LoadError> {
+) -> Result<WriteHalf<TargetStream>, LoadError> {
     let mut head = Vec::new();
     requests.post_stream("/v1/batch", &mut head);
     to.write_all(&head).await.map_err(ClientError::from)?;
@@ -80,10 +80,11 @@ async fn write(
         }
     }
     to.write_all(b"0\r\n\r\n").await.map_err(ClientError::from)?;
+    to.flush().await.map_err(ClientError::from)?;
     Ok(to)
 }
 
-/// Writes the size of the chunk into the room before it, and the line end behind it.
+/// Writes the size of the chunk into the space before it, and the line end after it.
 fn seal(chunk: &mut Vec<u8>, size: usize) {
     let digits = format!("{size:08x}");
     for (place, digit) in chunk.iter_mut().zip(digits.bytes()) {
@@ -94,7 +95,7 @@ fn seal(chunk: &mut Vec<u8>, size: usize) {
 
 /// The answer under way.
 struct Results<C> {
-    from: OwnedReadHalf,
+    from: ReadHalf<TargetStream>,
     incoming: Incoming,
     /// Results read so far.
     number: u64,
@@ -167,7 +168,7 @@ fn take_lines(
     }
     begun.extend_from_slice(data);
     if begun.len() > LINE_BYTES_MAX {
-        return Err(ClientError::Malformed("endless result line").into());
+        return Err(ClientError::Malformed("a result line without end").into());
     }
     Ok(())
 }
@@ -182,7 +183,7 @@ struct CommandResult {
     message: String,
 }
 
-/// The id that a successful result tells, if any; results come in their millions, so the two
+/// The id in a successful result, if any; results come in their millions, so the two
 /// usual shapes are known by sight and only others are parsed.
 pub(crate) fn parse_result(line: &[u8], number: u64) -> Result<Option<u64>, LoadError> {
     match line.strip_prefix(br#"{"ok":true"#) {
@@ -201,12 +202,12 @@ pub(crate) fn parse_result(line: &[u8], number: u64) -> Result<Option<u64>, Load
         Ok(CommandResult { ok: true, id, .. }) => match id.map(|id| id.parse()) {
             None => Ok(None),
             Some(Ok(id)) => Ok(Some(id)),
-            Some(Err(_)) => Err(ClientError::Malformed("an id that is no number").into()),
+            Some(Err(_)) => Err(ClientError::Malformed("an id that is not a number").into()),
         },
         Ok(CommandResult { error, message, .. }) => {
             Err(LoadError::Command { number, error, message })
         }
-        Err(_) => Err(ClientError::Malformed("a result that is not one").into()),
+        Err(_) => Err(ClientError::Malformed("a malformed result").into()),
     }
 }
 
@@ -222,21 +223,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_tells_success_with_or_without_an_id_or_the_refusal() {
+    fn a_result_reports_success_with_or_without_an_id_or_the_refusal() {
         let check = |line: &str, expect: Result<Option<u64>, &str>| {
-            let told = parse_result(line.as_bytes(), 3).map_err(|error| error.to_string());
-            assert_eq!(told, expect.map_err(str::to_owned), "{line}");
+            let reported = parse_result(line.as_bytes(), 3).map_err(|error| error.to_string());
+            assert_eq!(reported, expect.map_err(str::to_owned), "{line}");
         };
         check(r#"{"ok":true}"#, Ok(None));
         check(r#"{"ok":true,"id":"12"}"#, Ok(Some(12)));
         check(r#"{"id": "12", "ok": true}"#, Ok(Some(12)));
-        check(r#"{"ok":true,"id":"x"}"#, Err("malformed answer: an id that is no number"));
+        check(r#"{"ok":true,"id":"x"}"#, Err("malformed answer: an id that is not a number"));
         check(r#"{ "ok": true, "new": 1 }"#, Ok(None));
         let refused = "command 3 was refused: self_follow: nobody follows themselves";
         let line = r#"{"ok":false,"error":"self_follow","message":"nobody follows themselves"}"#;
         check(line, Err(refused));
-        check("{}", Err("malformed answer: a result that is not one"));
-        check("", Err("malformed answer: a result that is not one"));
+        check("{}", Err("malformed answer: a malformed result"));
+        check("", Err("malformed answer: a malformed result"));
     }
 
     #[test]

@@ -1,17 +1,16 @@
 //! Keys of one bucket: its records before a run, and requests for them.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::task::JoinSet;
 
 use super::load::{LoadError, all};
-use crate::client::{Client, Requests, Response};
+use crate::client::{Client, Requests, Response, Target};
 use crate::workload::{KeyLoad, Value, key};
 
 /// The bucket.
-const BUCKET: &str = "ycsb";
+pub(super) const BUCKET: &str = "ycsb";
 /// Connections that write the records. Each waits for its answer, and the server makes changes
 /// durable together: so many lie in one of its groups.
 const CONNECTIONS: u32 = 64;
@@ -41,7 +40,7 @@ pub(super) fn scan(requests: &Requests, from: u64, keys: u32, request: &mut Vec<
 
 /// Makes the bucket and writes all its records.
 pub(super) async fn load(
-    target: SocketAddr,
+    target: &Target,
     requests: &Requests,
     load: KeyLoad,
     seed: u64,
@@ -49,16 +48,16 @@ pub(super) async fn load(
 ) -> Result<(), LoadError> {
     let mut request = Vec::new();
     let bucket = format!("/v1/buckets/{BUCKET}");
-    requests.put(&bucket, b"", &mut request);
-    let mut client = Client::new(target);
+    requests.put_new(&bucket, &mut request);
+    let mut client = Client::new(target.clone());
     let answer = client.send(&request).await?;
-    accepted(&bucket, &answer)?;
-    if answer.status != 201 {
-        return Err(LoadError::BucketStands(BUCKET));
+    if answer.status == 412 {
+        return Err(LoadError::BucketExists(BUCKET));
     }
+    accepted(&bucket, &answer)?;
     let mut parts = JoinSet::new();
     for first in 0..CONNECTIONS.min(load.records) {
-        let (requests, done) = (requests.clone(), Arc::clone(done));
+        let (target, requests, done) = (target.clone(), requests.clone(), Arc::clone(done));
         parts.spawn(async move {
             let (mut client, mut request) = (Client::new(target), Vec::new());
             for record in (first..load.records).step_by(CONNECTIONS as usize).map(u64::from) {

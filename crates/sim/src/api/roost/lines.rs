@@ -17,11 +17,11 @@ pub(crate) fn join(op: &str, person: u32, other: u32, lines: &mut Vec<u8>) {
     append(&[r#"{"op":""#, op, r#"","user":"#, user, r#","other":"#, other, "}\n"], lines);
 }
 
-/// Somebody tells a story.
-pub(crate) fn tell(person: u32, text: &str, life_s: u64, lines: &mut Vec<u8>) {
+/// Posts a story.
+pub(crate) fn post_story(person: u32, text: &str, life_s: u64, lines: &mut Vec<u8>) {
     let (mut user, mut life) = (Buffer::new(), Buffer::new());
     let (user, life) = (user.format(person), life.format(life_s));
-    let head = r#"{"op":"tell_story","user":"#;
+    let head = r#"{"op":"post_story","user":"#;
     append(&[head, user, r#","text":""#, text, r#"","ttl_s":"#, life, "}\n"], lines);
 }
 

@@ -1,8 +1,7 @@
 //! Loads everybody into an empty server: they register, in order, on one connection, so that the
 //! server's ids are our numbers; then follows and friendships go over several connections; and at
-//! last the stories are told that live when the run begins.
+//! last the stories that are live when the run begins.
 
-use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,10 +15,10 @@ use rand::rngs::StdRng;
 use super::batch::batch;
 use super::{keys, lines};
 use crate::Population;
-use crate::cast::{Cast, Feed, Stories};
-use crate::client::{ClientError, Requests};
+use crate::client::{ClientError, Requests, Target};
 use crate::joined::joined;
-use crate::workload::{PostKind, Tellings};
+use crate::scenario::{Feed, Scenario, Stories};
+use crate::workload::{PostKind, StorySchedule};
 use crate::{progress, texts};
 
 /// Connections that carry follows and friendships. The server puts all changes in one order anyway: more
@@ -32,8 +31,14 @@ pub enum LoadError {
     /// The connection or the answer broke.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// The server does not accept the application key, or asks for one.
+    #[error("the server does not accept the application key, or asks for one (status {status})")]
+    Unauthorized {
+        /// The status of the answer.
+        status: u16,
+    },
     /// The server has refused the batch as a whole.
-    #[error("the server refused the batch with status {status}: {body}")]
+    #[error("the server refused with status {status}: {body}")]
     Refused {
         /// The status of the answer.
         status: u16,
@@ -51,7 +56,7 @@ pub enum LoadError {
         message: String,
     },
     /// The server knows other people already.
-    #[error("the server already has users; a rehearsal needs an empty one")]
+    #[error("the server already has users; a simulation needs an empty one")]
     NotEmpty,
     /// The server has refused a bucket or a record.
     #[error("the server refused {what} with status {status}: {body}")]
@@ -63,9 +68,9 @@ pub enum LoadError {
         /// The beginning of its body.
         body: String,
     },
-    /// The bucket that is to be filled stands already.
+    /// The bucket that is to be filled exists already.
     #[error("the server already has a bucket {0:?}; delete it first")]
-    BucketStands(&'static str),
+    BucketExists(&'static str),
     /// The answer ended before the last result.
     #[error("the answer ended after {done} of {total} results")]
     Short {
@@ -84,9 +89,9 @@ pub enum LoadError {
 
 /// Everything needed to load everybody.
 pub(crate) struct Loading {
-    pub(crate) target: SocketAddr,
+    pub(crate) target: Target,
     pub(crate) requests: Requests,
-    pub(crate) cast: Arc<Cast>,
+    pub(crate) scenario: Arc<Scenario>,
 }
 
 /// What joins two people.
@@ -97,36 +102,36 @@ enum Tie {
 }
 
 impl Loading {
-    /// Registers everybody, joins them, and has the first stories told.
+    /// Registers everybody, joins them, and has the first story posts.
     pub(crate) async fn load(self: Arc<Loading>) -> Result<(), LoadError> {
         let done = AtomicU64::new(0);
-        let people = self.cast.people.into();
+        let people = self.scenario.people.into();
         if people > 0 {
-            with_progress("people", people, &done, self.register(&done)).await?;
+            with_progress("users", people, &done, self.register(&done)).await?;
         }
-        if let Some(load) = self.cast.keys {
+        if let Some(load) = self.scenario.keys {
             let done = Arc::new(AtomicU64::new(0));
-            let records = keys::load(self.target, &self.requests, load, self.cast.seed, &done);
+            let records = keys::load(&self.target, &self.requests, load, self.scenario.seed, &done);
             with_progress("records", load.records.into(), &done, records).await?;
         }
-        if let Some(Feed { follows, .. }) = &self.cast.feed {
+        if let Some(Feed { follows, .. }) = &self.scenario.feed {
             self.join(Tie::Follow, follows).await?;
         }
-        if let Some(Stories { friends, tellings, .. }) = &self.cast.stories {
+        if let Some(Stories { friends, schedule, .. }) = &self.scenario.stories {
             self.join(Tie::Friendship, friends).await?;
             let done = AtomicU64::new(0);
-            let telling = self.tell(tellings, &done);
-            with_progress("stories", tellings.stories(), &done, telling).await?;
+            let posted = self.post_stories(schedule, &done);
+            with_progress("stories", schedule.stories(), &done, posted).await?;
         }
         Ok(())
     }
 
     async fn register(&self, done: &AtomicU64) -> Result<(), LoadError> {
-        let people = self.cast.people;
+        let people = self.scenario.people;
         let mut numbers = 0..people;
         let next = |lines: &mut Vec<u8>| {
             let Some(number) = numbers.next() else { return false };
-            lines::register(self.cast.seed, number, lines);
+            lines::register(self.scenario.seed, number, lines);
             true
         };
         let check = |number: u64, id: Option<u64>| {
@@ -136,7 +141,7 @@ impl Loading {
             done.store(number + 1, Ordering::Relaxed);
             Ok(())
         };
-        let registered = batch(self.target, &self.requests, people.into(), next, check).await;
+        let registered = batch(&self.target, &self.requests, people.into(), next, check).await;
         registered.map_err(|error| match error {
             LoadError::Command { error, .. } if error == "handle_taken" => LoadError::NotEmpty,
             error => error,
@@ -179,23 +184,27 @@ impl Loading {
             done.fetch_add(1, Ordering::Relaxed);
             Ok(())
         };
-        batch(self.target, &self.requests, total, next, check).await
+        batch(&self.target, &self.requests, total, next, check).await
     }
 
-    async fn tell(&self, tellings: &Tellings, done: &AtomicU64) -> Result<(), LoadError> {
-        let mut rng = StdRng::seed_from_u64(self.cast.seed);
-        let mut standing = tellings.standing();
+    async fn post_stories(
+        &self,
+        schedule: &StorySchedule,
+        done: &AtomicU64,
+    ) -> Result<(), LoadError> {
+        let mut rng = StdRng::seed_from_u64(self.scenario.seed);
+        let mut initial = schedule.initial();
         let next = |lines: &mut Vec<u8>| {
-            let Some((person, left_s)) = standing.next() else { return false };
+            let Some((person, left_s)) = initial.next() else { return false };
             let text = texts::post_text(&mut rng, PostKind::Plain);
-            lines::tell(person, &text, left_s, lines);
+            lines::post_story(person, &text, left_s, lines);
             true
         };
         let check = |_, _: Option<u64>| {
             done.fetch_add(1, Ordering::Relaxed);
             Ok(())
         };
-        batch(self.target, &self.requests, tellings.stories(), next, check).await
+        batch(&self.target, &self.requests, schedule.stories(), next, check).await
     }
 }
 

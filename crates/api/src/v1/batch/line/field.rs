@@ -7,13 +7,13 @@ use feed::UserRef;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
-use crate::error::Problem;
+use crate::error::ApiError;
 use crate::input::{decimal, user, user_number};
 
 /// Text, borrowed from the line unless it holds escapes.
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
-/// What names a person, a post or a story: `12`, `"12"`, `"@handle"`.
+/// What names a user, a post or a story: `12`, `"12"`, `"@handle"`.
 pub(super) enum Number<'a> {
     Plain(u64),
     Text(Cow<'a, str>),
@@ -27,17 +27,10 @@ impl Number<'_> {
         }
     }
 
-    pub(super) fn user(&self) -> Result<UserRef, Problem> {
+    pub(super) fn user(&self) -> Result<UserRef, ApiError> {
         match self {
             Self::Plain(number) => user_number(Some(*number)),
             Self::Text(text) => user(text),
-        }
-    }
-
-    pub(super) fn as_text(&self) -> Cow<'_, str> {
-        match self {
-            Self::Plain(number) => number.to_string().into(),
-            Self::Text(text) => Cow::Borrowed(text),
         }
     }
 }

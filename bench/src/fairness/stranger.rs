@@ -1,0 +1,105 @@
+//! The stranger: three threads that each ask for something short at a steady pace, and how long it took.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use sim::client::Connection;
+
+use super::flood::home;
+use super::floods::{VALUE_BYTES, command};
+use crate::rig::KEY;
+
+/// Each asks so often.
+const PACE: Duration = Duration::from_millis(2);
+/// An answer that takes longer than this ends the measurement.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a stranger asks for.
+pub(super) const KINDS: [&str; 3] = ["home", "GET", "SET"];
+
+/// How long answers took, in nanoseconds, by kind, and how many were refused.
+pub(super) struct Waits {
+    pub(super) latency: [Histogram<u64>; 3],
+    pub(super) refused: u64,
+}
+
+/// Measures for a time.
+pub(super) fn measure(
+    http: SocketAddr,
+    redis: SocketAddr,
+    time: Duration,
+) -> anyhow::Result<Waits> {
+    std::thread::scope(|scope| {
+        let home = scope.spawn(move || homes(http, time));
+        let get = scope.spawn(move || commands(redis, time, &[b"GET", b"k7"], 5 + VALUE_BYTES + 2));
+        let value = [b'v'; VALUE_BYTES];
+        let set = scope.spawn(move || commands(redis, time, &[b"SET", b"stranger", &value], 5));
+        let [home, get, set] = [home, get, set].map(|thread| {
+            thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a stranger panicked")))
+        });
+        let ((home, a), (get, b), (set, c)) = (home?, get?, set?);
+        Ok(Waits { latency: [home, get, set], refused: a + b + c })
+    })
+}
+
+/// Asks at a steady pace. Latency counts from when a request was sent, or was due if the one before it
+/// was not answered by then: a late wake-up of this thread is not the server's.
+fn paced(
+    time: Duration,
+    mut ask: impl FnMut() -> anyhow::Result<bool>,
+) -> anyhow::Result<(Histogram<u64>, u64)> {
+    let (mut latency, mut refused) = (Histogram::new(3)?, 0);
+    let (start, mut answered) = (Instant::now(), Instant::now());
+    for n in 0.. {
+        let due = start + PACE * n;
+        // One that has fallen far behind shows it already.
+        if due - start >= time || start.elapsed() >= 2 * time {
+            break;
+        }
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        let since = if answered > due { due } else { Instant::now() };
+        refused += u64::from(!ask()?);
+        answered = Instant::now();
+        latency.record((answered - since).as_nanos() as u64)?;
+    }
+    Ok((latency, refused))
+}
+
+fn homes(address: SocketAddr, time: Duration) -> anyhow::Result<(Histogram<u64>, u64)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut connection = runtime.block_on(Connection::connect(address))?;
+    let request = home(address);
+    paced(time, || Ok(runtime.block_on(connection.send(&request))?.is_success()))
+}
+
+/// `reply` is the length of the reply if it is not refused.
+fn commands(
+    address: SocketAddr,
+    time: Duration,
+    words: &[&[u8]],
+    reply: usize,
+) -> anyhow::Result<(Histogram<u64>, u64)> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let (mut login, mut request) = (Vec::new(), Vec::new());
+    command(&mut login, &[b"AUTH", KEY.as_bytes()]);
+    stream.write_all(&login)?;
+    stream.read_exact(&mut [0; 5])?;
+    command(&mut request, words);
+    let mut bytes = [0; 256];
+    paced(time, || {
+        stream.write_all(&request)?;
+        let mut read = 0;
+        loop {
+            read += stream.read(bytes.get_mut(read..).unwrap_or_default())?;
+            let got = bytes.get(..read).unwrap_or_default();
+            let refused = got.first() == Some(&b'-');
+            if refused && got.ends_with(b"\r\n") || read >= reply {
+                return Ok(!refused);
+            }
+        }
+    })
+}

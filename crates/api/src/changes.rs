@@ -1,0 +1,164 @@
+//! Changes that are submitted, each with what it gives back.
+
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use feed::{
+    Bio, Command, Done, Handle, Lifetime, Name, PostId, PostText, Refusal, Sample, SampleId,
+    StoryId, UserId, UserRef,
+};
+use node::Request;
+
+use crate::error::ApiError;
+use crate::idempotency::{Key, users_of};
+use crate::state::AppState;
+
+/// Set on answers that repeat the outcome of an earlier request with the same key.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// What a change gave back.
+pub(crate) struct Changed<T> {
+    pub(crate) value: T,
+    /// Whether an earlier request with the same idempotency key did it.
+    pub(crate) replayed: bool,
+}
+
+impl<T> Changed<T> {
+    /// Marks an answer that repeats an earlier outcome.
+    pub(crate) fn mark(&self, mut response: Response) -> Response {
+        if self.replayed {
+            response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+        }
+        response
+    }
+}
+
+impl AppState {
+    pub(crate) async fn submit_registration(
+        &self,
+        handle: Handle,
+        name: Name,
+        bio: Bio,
+        key: Option<Key>,
+    ) -> Result<Changed<UserId>, ApiError> {
+        let command = Command::Register { handle, name, bio };
+        let registered = |done| if let Done::Registered(user) = done { Some(user) } else { None };
+        self.submit(command, key, registered).await
+    }
+
+    pub(crate) async fn submit_edit(
+        &self,
+        user: UserRef,
+        name: Option<Name>,
+        bio: Option<Bio>,
+        key: Option<Key>,
+    ) -> Result<Changed<UserId>, ApiError> {
+        let command = Command::EditProfile { user, name, bio };
+        let edited = |done| if let Done::Edited(user) = done { Some(user) } else { None };
+        self.submit(command, key, edited).await
+    }
+
+    pub(crate) async fn submit_post(
+        &self,
+        author: UserRef,
+        text: PostText,
+        parent: Option<PostId>,
+        key: Option<Key>,
+    ) -> Result<Changed<PostId>, ApiError> {
+        let command = match parent {
+            None => Command::Post { author, text },
+            Some(parent) => Command::Reply { author, text, parent },
+        };
+        let posted = |done| if let Done::Posted(post) = done { Some(post) } else { None };
+        self.submit(command, key, posted).await
+    }
+
+    pub(crate) async fn submit_post_edit(
+        &self,
+        post: PostId,
+        text: PostText,
+        key: Option<Key>,
+    ) -> Result<Changed<()>, ApiError> {
+        self.submit(Command::EditPost { post, text }, key, |_| Some(())).await
+    }
+
+    pub(crate) async fn submit_story(
+        &self,
+        author: UserRef,
+        text: PostText,
+        life: Lifetime,
+        key: Option<Key>,
+    ) -> Result<Changed<StoryId>, ApiError> {
+        let command = Command::TellStory { author, text, life };
+        let posted =
+            |done| if let Done::StoryTold { story, .. } = done { Some(story) } else { None };
+        self.submit(command, key, posted).await
+    }
+
+    pub(crate) async fn submit_sample(
+        &self,
+        sample: Sample,
+        key: Option<Key>,
+    ) -> Result<Changed<SampleId>, ApiError> {
+        let added = |done| if let Done::Taught { sample } = done { Some(sample) } else { None };
+        self.submit(adding(sample), key, added).await
+    }
+
+    /// Submits a command that gives nothing back, and answers 204.
+    pub(crate) async fn carry_out(
+        &self,
+        command: Command,
+        key: Option<Key>,
+    ) -> Result<Response, ApiError> {
+        let done = self.submit(command, key, |_| Some(())).await?;
+        Ok(done.mark(StatusCode::NO_CONTENT.into_response()))
+    }
+
+    async fn submit<T>(
+        &self,
+        mut command: Command,
+        key: Option<Key>,
+        value: impl FnOnce(Done) -> Option<T>,
+    ) -> Result<Changed<T>, ApiError> {
+        let mut idempotency = None;
+        if let Some(key) = key {
+            self.resolve_users(&mut command).await?;
+            idempotency = Some(key.digest(&command));
+        }
+        let reply = self.node.submit(Request { command, idempotency }).await?;
+        let Some(value) = value(reply.outcome?) else {
+            unreachable!("the outcome of a command is one of its kind");
+        };
+        Ok(Changed { value, replayed: reply.replayed })
+    }
+
+    /// Puts numbers in the place of handles, as far as memory knows them; false if it does not know all.
+    pub(crate) fn try_resolve_users(&self, command: &mut Command) -> bool {
+        users_of(command).into_iter().all(|user| {
+            let UserRef::Handle(_) = user else { return true };
+            let found = self.node.try_resolve(user).flatten();
+            found.inspect(|id| *user = UserRef::Id(*id)).is_some()
+        })
+    }
+
+    /// Puts numbers in the place of handles.
+    ///
+    /// # Errors
+    /// If there is no such user, or too many reads wait.
+    pub(crate) async fn resolve_users(&self, command: &mut Command) -> Result<(), ApiError> {
+        if self.try_resolve_users(command) {
+            return Ok(());
+        }
+        for user in users_of(command) {
+            let named = user.clone();
+            let found = self.read(move |node| node.resolve(&named)).await?;
+            *user = UserRef::Id(found.ok_or(Refusal::UserNotFound)?);
+        }
+        Ok(())
+    }
+}
+
+/// The command that adds a sample.
+pub(crate) fn adding(sample: Sample) -> Command {
+    let Sample { set, label, bits } = sample;
+    Command::Teach { set, label, bits: Box::new(bits) }
+}

@@ -1,0 +1,364 @@
+//! What the server measured of itself in the last hour, for the dashboard: a ring of samples.
+//!
+//! A sample is the difference between two readings of `/metrics`, so whatever is measured is defined there
+//! alone, and the figures are those that any monitoring system would compute.
+//! **Invariant:** the ring holds at most [`SAMPLES_MAX`] samples, each of [`COLUMNS`].
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use parking_lot::Mutex;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::error::{ApiError, ErrorBody};
+use crate::guard::Entry;
+use crate::input::decimal;
+use crate::operations;
+use crate::page::{json, to_json};
+use crate::routes::Routes;
+use crate::state::AppState;
+
+/// Time between two samples.
+const EVERY: Duration = Duration::from_secs(2);
+/// One hour of them: 130 kB of memory, and about as much as JSON.
+const SAMPLES_MAX: usize = 1_800;
+/// What a sample holds, in this order. Rates are per second, times in seconds.
+const COLUMNS: [&str; 16] = [
+    "requests_per_s",
+    "client_errors_per_s",
+    "server_errors_per_s",
+    "latency_p50_s",
+    "latency_p95_s",
+    "latency_p99_s",
+    "posts_per_s",
+    "deliveries_per_s",
+    "redis_commands_per_s",
+    "commands_per_group",
+    "fsync_p50_s",
+    "fsync_p99_s",
+    "active_timelines",
+    "memory_bytes",
+    "cpu_cores",
+    "disk_bytes",
+];
+
+pub(crate) fn route(routes: &mut Routes<'_>) {
+    routes.on("GET", "/metrics/history", Entry::Query, history);
+}
+
+/// The ring, and when the server started.
+pub(crate) struct History {
+    started: Instant,
+    samples: Mutex<VecDeque<Sample>>,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self { started: Instant::now(), samples: Mutex::default() }
+    }
+}
+
+impl History {
+    fn push(&self, sample: Sample) {
+        let mut samples = self.samples.lock();
+        if samples.len() == SAMPLES_MAX {
+            samples.pop_front();
+        }
+        samples.push_back(sample);
+    }
+
+    /// Samples later than a time, oldest first.
+    fn after(&self, at_ms: u64) -> Vec<Sample> {
+        self.samples.lock().iter().filter(|sample| sample.at_ms > at_ms).copied().collect()
+    }
+}
+
+/// Takes a sample every [`EVERY`], as long as the future is polled. A reading that is refused since too many
+/// reads wait is left out.
+pub(crate) async fn keep(state: Arc<AppState>) -> Infallible {
+    let mut turn = tokio::time::interval(EVERY);
+    turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut last: Option<(Instant, Reading)> = None;
+    loop {
+        turn.tick().await;
+        let Ok(text) = operations::encoded(&state).await else { continue };
+        let (now, reading) = (Instant::now(), Reading::parse(&text));
+        if let Some((then, before)) = &last {
+            let values = reading.since(before, now.duration_since(*then));
+            state.history.push(Sample { at_ms: unix_ms(), values });
+        }
+        last = Some((now, reading));
+    }
+}
+
+fn unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What was measured between two readings.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+pub(crate) struct Sample {
+    /// When it ended, in milliseconds since 1970.
+    at_ms: u64,
+    /// As `columns` names them; null where nothing was measured.
+    #[schema(value_type = Vec<Option<f32>>)]
+    values: [f32; COLUMNS.len()],
+}
+
+/// The last hour.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct HistoryView {
+    #[schema(example = "0.1.0")]
+    version: &'static str,
+    /// Seconds since the server started.
+    uptime_s: u64,
+    /// Milliseconds between two samples.
+    every_ms: u64,
+    columns: &'static [&'static str],
+    /// Oldest first.
+    samples: Vec<Sample>,
+}
+
+/// Get measurements of the last hour
+///
+/// One sample every two seconds since the server started, at most 1,800. Rates are per second, times in seconds.
+#[utoipa::path(
+    get, path = "/metrics/history", operation_id = "get_metrics_history", tag = "operations",
+    params(("after" = Option<u64>, Query, description = "Only samples later than this `at_ms`")),
+    responses(
+        (status = 200, description = "The samples of the last hour", body = HistoryView),
+        (status = 400, description = "`bad_request`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn history(
+    State(state): State<Arc<AppState>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let query = query.unwrap_or_default();
+    let after = match query.strip_prefix("after=") {
+        None if query.is_empty() => Some(0),
+        None => None,
+        Some(number) => decimal(number),
+    };
+    let after = after.ok_or_else(|| ApiError::bad_request("the only parameter is after"))?;
+    let body = state.reads.run({
+        let state = Arc::clone(&state);
+        move || {
+            to_json(&HistoryView {
+                version: env!("CARGO_PKG_VERSION"),
+                uptime_s: state.history.started.elapsed().as_secs(),
+                every_ms: u64::try_from(EVERY.as_millis()).unwrap_or(u64::MAX),
+                columns: &COLUMNS,
+                samples: state.history.after(after),
+            })
+        }
+    });
+    Ok(json(body.await?))
+}
+
+/// Sums over all series of a name, as one reading of `/metrics` gave them.
+#[derive(Debug, Default)]
+struct Reading {
+    requests: f64,
+    client_errors: f64,
+    server_errors: f64,
+    posts: f64,
+    deliveries: f64,
+    redis_commands: f64,
+    groups: f64,
+    group_commands: f64,
+    timelines: f64,
+    memory: f64,
+    cpu_s: f64,
+    disk: f64,
+    latency: Buckets,
+    fsync: Buckets,
+}
+
+/// Upper ends of a histogram's buckets, and how many values are up to there.
+type Buckets = Vec<(f64, f64)>;
+
+impl Reading {
+    /// Reads the text of `/metrics`. What the dashboard and the pages themselves ask for is left out.
+    fn parse(text: &str) -> Self {
+        let mut read = Self::default();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let Some((series, value)) = line.rsplit_once(' ') else { continue };
+            let Ok(value) = value.parse::<f64>() else { continue };
+            let (name, labels) = series.split_once('{').unwrap_or((series, ""));
+            let own = || {
+                let route = label(labels, "route").unwrap_or_default();
+                route == "/" || route.starts_with("/assets") || route.starts_with("/metrics")
+            };
+            match name {
+                "roost_http_requests_total" if !own() => {
+                    read.requests += value;
+                    match label(labels, "status").and_then(|status| status.chars().next()) {
+                        Some('4') => read.client_errors += value,
+                        Some('5') => read.server_errors += value,
+                        _ => {}
+                    }
+                }
+                "roost_http_request_duration_seconds_bucket" if !own() => {
+                    add(&mut read.latency, labels, value);
+                }
+                "roost_log_fsync_seconds_bucket" => add(&mut read.fsync, labels, value),
+                "roost_posts" => read.posts = value,
+                "roost_deliveries_total" => read.deliveries = value,
+                "roost_redis_commands_total" => read.redis_commands += value,
+                "roost_group_commands_count" => read.groups = value,
+                "roost_group_commands_sum" => read.group_commands = value,
+                "roost_active_timelines" => read.timelines = value,
+                "process_resident_memory_bytes" => read.memory = value,
+                "process_cpu_seconds_total" => read.cpu_s = value,
+                "roost_log_bytes" | "roost_store_bytes" => read.disk += value,
+                _ => {}
+            }
+        }
+        read
+    }
+
+    /// A sample's values, in the order of [`COLUMNS`].
+    fn since(&self, before: &Self, elapsed: Duration) -> [f32; COLUMNS.len()] {
+        let seconds = elapsed.as_secs_f64().max(1e-3);
+        let rate = |of: fn(&Self) -> f64| (of(self) - of(before)).max(0.0) / seconds;
+        let latency = |share| percentile(&before.latency, &self.latency, share);
+        let fsync = |share| percentile(&before.fsync, &self.fsync, share);
+        let groups = self.groups - before.groups;
+        [
+            rate(|read| read.requests),
+            rate(|read| read.client_errors),
+            rate(|read| read.server_errors),
+            latency(0.5),
+            latency(0.95),
+            latency(0.99),
+            rate(|read| read.posts),
+            rate(|read| read.deliveries),
+            rate(|read| read.redis_commands),
+            if groups > 0.0 {
+                (self.group_commands - before.group_commands) / groups
+            } else {
+                f64::NAN
+            },
+            fsync(0.5),
+            fsync(0.99),
+            self.timelines,
+            self.memory,
+            rate(|read| read.cpu_s),
+            self.disk,
+        ]
+        .map(|value| value as f32)
+    }
+}
+
+/// The value of a label in `a="x",b="y"`. Ours hold no quotation marks.
+fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
+    labels.trim_end_matches('}').split("\",").find_map(|pair| {
+        let (key, value) = pair.split_once("=\"")?;
+        (key == name).then(|| value.trim_end_matches('"'))
+    })
+}
+
+fn add(buckets: &mut Buckets, labels: &str, count: f64) {
+    let Some(Ok(end)) = label(labels, "le").map(str::parse::<f64>) else { return };
+    match buckets.iter_mut().find(|bucket| bucket.0 == end) {
+        Some(bucket) => bucket.1 += count,
+        None => buckets.push((end, count)),
+    }
+}
+
+/// Below which value a share (0 to 1) of what came between two readings lies, evenly spread within a bucket;
+/// not a number if nothing came.
+fn percentile(before: &Buckets, after: &Buckets, share: f64) -> f64 {
+    let earlier =
+        |end: f64| before.iter().find(|bucket| bucket.0 == end).map_or(0.0, |bucket| bucket.1);
+    let came = |(end, upto): &(f64, f64)| (*end, upto - earlier(*end));
+    let total = after.last().map_or(0.0, |last| came(last).1);
+    if total <= 0.0 {
+        return f64::NAN;
+    }
+    let (mut start, mut below) = (0.0, 0.0);
+    for (end, upto) in after.iter().map(came) {
+        if upto >= share * total && upto > below {
+            let part = (share * total - below) / (upto - below);
+            return if end.is_finite() { start + (end - start) * part } else { start };
+        }
+        (start, below) = (end, upto);
+    }
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(values: &[f32; COLUMNS.len()], name: &str) -> f32 {
+        values[COLUMNS.iter().position(|column| *column == name).unwrap()]
+    }
+
+    #[test]
+    fn a_sample_is_the_difference_of_two_readings() {
+        let before = Reading::parse(
+            "roost_http_requests_total{method=\"GET\",route=\"/v1/users\",status=\"200\"} 10\n\
+             roost_posts 5\nroost_group_commands_sum 4\nroost_group_commands_count 4\n",
+        );
+        let after = Reading::parse(
+            "# HELP roost_posts Posts\n\
+             roost_http_requests_total{method=\"GET\",route=\"/v1/users\",status=\"200\"} 14\n\
+             roost_http_requests_total{method=\"GET\",route=\"/v1/users\",status=\"404\"} 6\n\
+             roost_http_requests_total{method=\"PUT\",route=\"/v1/x\",status=\"503\"} 2\n\
+             roost_http_requests_total{method=\"GET\",route=\"/metrics\",status=\"200\"} 99\n\
+             roost_http_requests_total{method=\"GET\",route=\"/assets/{*file}\",status=\"404\"} 99\n\
+             roost_posts 3\nroost_log_bytes 7\nroost_store_bytes 8\n\
+             roost_group_commands_sum 16\nroost_group_commands_count 8\n",
+        );
+        let values = after.since(&before, Duration::from_secs(2));
+        for (name, expect) in [
+            ("requests_per_s", 6.0),
+            ("client_errors_per_s", 3.0),
+            ("server_errors_per_s", 1.0),
+            // Posts that were deleted are no negative rate.
+            ("posts_per_s", 0.0),
+            ("commands_per_group", 3.0),
+            ("disk_bytes", 15.0),
+        ] {
+            assert_eq!(column(&values, name), expect, "{name}");
+        }
+        assert!(column(&values, "latency_p50_s").is_nan(), "nothing was measured");
+    }
+
+    #[test]
+    fn percentiles_are_of_what_came_between_two_readings() {
+        let ends = [0.1, 0.2, f64::INFINITY];
+        let check = |before: [f64; 3], after: [f64; 3], share: f64, expect: f64| {
+            let buckets = |counts: [f64; 3]| ends.into_iter().zip(counts).collect::<Buckets>();
+            let found = percentile(&buckets(before), &buckets(after), share);
+            assert!((found - expect).abs() < 1e-9, "{before:?} {after:?} {share}: {found}");
+        };
+        check([0.0, 0.0, 0.0], [10.0, 10.0, 10.0], 0.5, 0.05);
+        check([10.0, 10.0, 10.0], [10.0, 20.0, 20.0], 0.5, 0.15);
+        check([0.0, 0.0, 0.0], [5.0, 5.0, 10.0], 0.99, 0.2);
+        check([5.0, 5.0, 5.0], [9.0, 9.0, 9.0], 1.0, 0.1);
+    }
+
+    #[test]
+    fn the_ring_is_bounded_and_read_on_from_a_time() {
+        let history = History::default();
+        let last = SAMPLES_MAX as u64 + 50;
+        for at_ms in 1..=last {
+            history.push(Sample { at_ms, values: [0.0; COLUMNS.len()] });
+        }
+        let all = history.after(0);
+        assert_eq!((all.len(), all[0].at_ms), (SAMPLES_MAX, 51));
+        let times =
+            |after| history.after(after).iter().map(|sample| sample.at_ms).collect::<Vec<_>>();
+        assert_eq!(times(last - 2), [last - 1, last]);
+        assert!(times(last).is_empty());
+    }
+}

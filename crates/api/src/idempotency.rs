@@ -1,0 +1,190 @@
+//! `Idempotency-Key`: retries of a change with the same key return the first result.
+//!
+//! A key counts for one kind of change to one resource, whoever spells its path how: the same key elsewhere is
+//! another key. The same key with other content is refused. A key in a line of a batch is the same key as in
+//! a header. **Invariant:** users are resolved to their numbers before a key is digested.
+
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use feed::{Command, Idempotency, UserRef, limits};
+use sha2::{Digest as _, Sha256};
+use smallvec::{SmallVec, smallvec};
+
+use crate::error::ApiError;
+
+/// A key as it was given, in the right form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key(Box<[u8]>);
+
+impl Key {
+    /// # Errors
+    /// If the key is not 1 to 255 visible ASCII characters.
+    pub(crate) fn parse(key: &[u8]) -> Result<Self, ApiError> {
+        let right_length = (1..=limits::IDEMPOTENCY_KEY_BYTES_MAX).contains(&key.len());
+        if right_length && key.iter().all(u8::is_ascii_graphic) {
+            Ok(Self(key.into()))
+        } else {
+            Err(ApiError::bad_idempotency_key(
+                "an Idempotency-Key is 1 to 255 visible ASCII characters",
+            ))
+        }
+    }
+
+    /// The header, if it is there.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Option<Self>, ApiError> {
+        let mut keys = headers.get_all("idempotency-key").iter();
+        match (keys.next(), keys.next()) {
+            (None, _) => Ok(None),
+            (Some(key), None) => Self::parse(key.as_bytes()).map(Some),
+            (Some(_), Some(_)) => {
+                Err(ApiError::bad_idempotency_key("there is more than one Idempotency-Key"))
+            }
+        }
+    }
+
+    /// Digests of what the key is for and of the content it came with. The users of the command are
+    /// resolved.
+    pub(crate) fn digest(&self, command: &Command) -> Idempotency {
+        let mut key = Sha256::new();
+        // Neither part holds a zero byte, so different parts make different input.
+        key.update(scope(command));
+        key.update([0]);
+        key.update(&self.0);
+        let Ok(content) = serde_json::to_vec(command) else {
+            unreachable!("a command serialises into memory");
+        };
+        Idempotency { key: first(&key.finalize()), content: first(&Sha256::digest(content)) }
+    }
+}
+
+/// The kind of a change and the resource that it is made to.
+fn scope(command: &Command) -> String {
+    let id = |user: &UserRef| match user {
+        UserRef::Id(id) => id.0.to_string(),
+        UserRef::Handle(handle) => format!("@{}", handle.as_str()),
+    };
+    match command {
+        Command::Register { .. } => "register".into(),
+        Command::EditProfile { user, .. } => format!("edit_profile {}", id(user)),
+        Command::Follow { user, other } => format!("follow {} {}", id(user), id(other)),
+        Command::Unfollow { user, other } => format!("unfollow {} {}", id(user), id(other)),
+        Command::Befriend { user, other } => format!("befriend {} {}", id(user), id(other)),
+        Command::Unfriend { user, other } => format!("unfriend {} {}", id(user), id(other)),
+        Command::Post { author, .. } | Command::Reply { author, .. } => {
+            format!("post {}", id(author))
+        }
+        Command::EditPost { post, .. } => format!("edit_post {}", post.0),
+        Command::DeletePost { post } => format!("delete_post {}", post.0),
+        Command::TellStory { author, .. } => format!("post_story {}", id(author)),
+        Command::DeleteStory { story } => format!("delete_story {}", story.0),
+        Command::ViewStory { story, viewer } => format!("view_story {} {}", id(viewer), story.0),
+        Command::Teach { set, .. } => format!("add_sample {}", set.as_str()),
+        Command::ForgetSample { sample } => format!("delete_sample {}", sample.0),
+        Command::SweepStories | Command::Reserved(_) => unreachable!("these take no key"),
+    }
+}
+
+/// The users that a command names.
+pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
+    match command {
+        Command::EditProfile { user, .. } => smallvec![user],
+        Command::Post { author, .. }
+        | Command::Reply { author, .. }
+        | Command::TellStory { author, .. } => smallvec![author],
+        Command::ViewStory { viewer, .. } => smallvec![viewer],
+        Command::Follow { user, other }
+        | Command::Unfollow { user, other }
+        | Command::Befriend { user, other }
+        | Command::Unfriend { user, other } => smallvec![user, other],
+        Command::Register { .. }
+        | Command::EditPost { .. }
+        | Command::DeletePost { .. }
+        | Command::DeleteStory { .. }
+        | Command::SweepStories
+        | Command::Teach { .. }
+        | Command::ForgetSample { .. }
+        | Command::Reserved(_) => smallvec![],
+    }
+}
+
+fn first<const N: usize>(digest: &[u8]) -> [u8; N] {
+    let Some(first) = digest.first_chunk() else {
+        unreachable!("a SHA-256 digest is longer than what is kept of it");
+    };
+    *first
+}
+
+/// The key of a change that has no body.
+pub(crate) struct Once(pub(crate) Option<Key>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Once {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Key::of(&parts.headers).map(Self)
+    }
+}
+
+/// For a change that cannot be told from its retry: a request with a key is refused.
+pub(crate) struct NoKey;
+
+impl<S: Send + Sync> FromRequestParts<S> for NoKey {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        refuse(
+            &parts.headers,
+            "changes of buckets take no Idempotency-Key; use If-Match or If-None-Match",
+        )?;
+        Ok(Self)
+    }
+}
+
+/// # Errors
+/// If there is a key.
+pub(crate) fn refuse(headers: &HeaderMap, why: &'static str) -> Result<(), ApiError> {
+    match headers.contains_key("idempotency-key") {
+        true => Err(ApiError::idempotency_key_not_supported(why)),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::{PostText, UserId};
+
+    use super::*;
+
+    fn post(author: u32, text: &str) -> Command {
+        let text = PostText::parse(text).unwrap();
+        Command::Post { author: UserRef::Id(UserId(author)), text }
+    }
+
+    fn follow(user: u32, other: u32) -> Command {
+        let [user, other] = [user, other].map(|id| UserRef::Id(UserId(id)));
+        Command::Follow { user, other }
+    }
+
+    #[test]
+    fn a_key_counts_for_one_kind_of_change_to_one_resource() {
+        let digest = |key: &str, command| Key::parse(key.as_bytes()).unwrap().digest(&command);
+        let first = digest("k", post(1, "x"));
+        assert_eq!(first, digest("k", post(1, "x")));
+        let other_text = digest("k", post(1, "y"));
+        assert!(first.key == other_text.key && first.content != other_text.content);
+        for other in [digest("k", post(2, "x")), digest("l", post(1, "x"))] {
+            assert_ne!(first.key, other.key);
+        }
+        assert_ne!(digest("k", follow(1, 23)).key, digest("k", follow(12, 3)).key);
+        assert_ne!(digest("k", follow(1, 2)).key, digest("k", follow(2, 1)).key);
+    }
+
+    #[test]
+    fn keys_have_a_form() {
+        for (key, fine) in [("k", true), ("", false), ("a b", false), ("caf\u{e9}", false)] {
+            assert_eq!(Key::parse(key.as_bytes()).is_ok(), fine, "{key:?}");
+        }
+        assert!(Key::parse(&[b'k'; 255]).is_ok() && Key::parse(&[b'k'; 256]).is_err());
+    }
+}

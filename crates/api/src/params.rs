@@ -1,0 +1,83 @@
+//! Parameters that several routes share, as the description of the API shows them. Examples exist in
+//! `roost demo`.
+
+#![expect(dead_code, reason = "describes what extractors read")]
+
+use utoipa::{IntoParams, ToSchema};
+
+/// Bytes as they are.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+pub(crate) struct Binary(Vec<u8>);
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct UserPath {
+    /// Who acts or is asked about: a number or `@handle`.
+    #[param(example = "0")]
+    user: String,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct OtherPath {
+    /// The other user: a number or `@handle`.
+    #[param(example = "1")]
+    other: String,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct IdPath {
+    /// A decimal number of at most 63 bits.
+    #[param(example = "381482917519855616")]
+    id: String,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct BucketPath {
+    /// 1 to 64 of `a-z A-Z 0-9 _ -`.
+    #[param(example = "0")]
+    bucket: String,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct KeyPath {
+    /// 1 to 65,472 bytes, percent-encoded.
+    #[param(example = "greeting")]
+    key: String,
+}
+
+/// Which page of a list.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PageQuery {
+    /// Most items on the page.
+    #[param(minimum = 1, maximum = 100, default = 20)]
+    limit: Option<u32>,
+    /// Items with ids less than this one. Not together with `after`.
+    before: Option<String>,
+    /// Items with ids greater than this one.
+    after: Option<String>,
+}
+
+/// Which page of a list that is read in one direction.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct AfterQuery {
+    /// Most items on the page.
+    #[param(minimum = 1, maximum = 100, default = 20)]
+    limit: Option<u32>,
+    /// As in the `next` of the page before.
+    after: Option<String>,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+pub(crate) struct KeyHeader {
+    /// Retries with the same key return the first result. 1 to 255 visible ASCII characters.
+    #[param(rename = "Idempotency-Key")]
+    idempotency_key: Option<String>,
+}

@@ -1,0 +1,164 @@
+//! Lines as they are read.
+
+use feed::{PostId, StoryId, UserId, UserRef};
+
+use super::*;
+
+fn parse(line: &[u8]) -> Result<Change, ApiError> {
+    super::parse(line, Lifetime::from_secs(60).unwrap())
+}
+
+fn check(line: &str, expect: impl Into<Result<Command, &'static str>>) {
+    let parsed = parse(line.as_bytes());
+    let expect = expect.into();
+    assert_eq!(parsed.map(|r| r.command).map_err(|error| error.code), expect, "{line}");
+}
+
+fn id(id: u32) -> UserRef {
+    UserRef::Id(UserId(id))
+}
+
+fn handle(text: &str) -> UserRef {
+    UserRef::Handle(Handle::parse(text).unwrap())
+}
+
+#[test]
+fn lines_name_people_and_posts_as_numbers_strings_or_handles() {
+    let follow = |user, other| Ok(Command::Follow { user, other });
+    check(r#"{"op":"follow","user":1,"other":2}"#, follow(id(1), id(2)));
+    check(r#"{"op":"follow","user":"1","other":"@Bob"}"#, follow(id(1), handle("bob")));
+    check(r#"{"other":2,"user":"\u0031","op":"follow"}"#, follow(id(1), id(2)));
+    let unfollow = Command::Unfollow { user: id(1), other: id(2) };
+    check(r#"{"op":"unfollow","user":1,"other":2}"#, Ok(unfollow));
+    let delete = |post| Ok(Command::DeletePost { post: PostId(post) });
+    check(r#"{"op":"delete_post","id":7}"#, delete(7));
+    check(r#"{"op":"delete_post","id":"7"}"#, delete(7));
+    let text = PostText::parse("caf\u{e9} \"x\"").unwrap();
+    let post = Command::Post { author: handle("a"), text };
+    check(r#"{"op":"post","user":"@a","text":"caf\u00e9 \"x\""}"#, Ok(post));
+    let register = Command::Register {
+        handle: Handle::parse("a").unwrap(),
+        name: Name::parse("A").unwrap(),
+        bio: Bio::default(),
+    };
+    check(r#"{"op":"register","handle":"A","name":"A"}"#, Ok(register));
+}
+
+#[test]
+fn lines_about_friends_and_stories() {
+    let (user, other) = (id(1), handle("bob"));
+    let line = |op: &str| format!(r#"{{"op":"{op}","user":1,"other":"@bob"}}"#);
+    let befriend = Command::Befriend { user: user.clone(), other: other.clone() };
+    check(&line("befriend"), Ok(befriend));
+    check(&line("unfriend"), Ok(Command::Unfriend { user, other }));
+    let post_story = |secs| Command::TellStory {
+        author: id(1),
+        text: PostText::parse("x").unwrap(),
+        life: Lifetime::from_secs(secs).unwrap(),
+    };
+    check(r#"{"op":"post_story","user":1,"text":"x"}"#, Ok(post_story(60)));
+    check(r#"{"op":"post_story","user":1,"text":"x","ttl_s":5}"#, Ok(post_story(5)));
+    let story = StoryId(7);
+    check(r#"{"op":"delete_story","id":"7"}"#, Ok(Command::DeleteStory { story }));
+    let view = Command::ViewStory { story, viewer: id(1) };
+    check(r#"{"op":"view_story","id":7,"user":1}"#, Ok(view));
+}
+
+#[test]
+fn lines_add_samples_in_every_form() {
+    let teach = |set: &str| Command::Teach {
+        set: feed::SetName::parse(set).unwrap(),
+        label: feed::Label::parse("\"7\"").unwrap(),
+        bits: Box::new([0; 128].into()),
+    };
+    let numbers = format!("[{}0]", "0,".repeat(1_023));
+    for bits in [format!("\"{}\"", "0".repeat(256)), format!("\"{}\"", "0 ".repeat(1_024)), numbers]
+    {
+        let line = format!(r#"{{"op":"add_sample","label":"\"7\"","sample":{bits}"#);
+        check(&format!("{line}}}"), Ok(teach("digits")));
+        check(&format!(r#"{line},"set":"a-B_9"}}"#), Ok(teach("a-B_9")));
+    }
+    let sample = feed::SampleId(7);
+    check(r#"{"op":"delete_sample","id":7}"#, Ok(Command::ForgetSample { sample }));
+    let zeros = "0".repeat(256);
+    for (more, code) in [
+        (format!(r#","label":"7","sample":"{zeros}","set":"a b""#), "bad_set"),
+        (format!(r#","label":"","sample":"{zeros}""#), "bad_label"),
+        (format!(r#","label":"7","sample":"{zeros}0""#), "bad_sample"),
+        (format!(r#","label":"7","sample":"{zeros}","set":null"#), "bad_json"),
+        (format!(r#","sample":"{zeros}""#), "bad_json"),
+        (r#","label":"7","sample":{}"#.to_owned(), "bad_json"),
+        (r#","label":"7""#.to_owned(), "bad_json"),
+    ] {
+        check(&format!(r#"{{"op":"add_sample"{more}}}"#), Err(code));
+    }
+}
+
+#[test]
+fn lines_that_are_no_command_are_refused() {
+    for (line, code) in [
+        ("x", "bad_json"),
+        ("{", "bad_json"),
+        ("[]", "bad_json"),
+        (r#"["follow",null,null,null,1,2]"#, "bad_json"),
+        ("{}", "bad_json"),
+        (r#"{"op":"fly"}"#, "bad_json"),
+        (r#"{"op":"follow","user":1}"#, "bad_json"),
+        (r#"{"op":"follow","user":1,"other":null}"#, "bad_json"),
+        (r#"{"op":"follow","user":1,"other":2.5}"#, "bad_json"),
+        (r#"{"op":"follow","user":1,"other":2,"text":"x"}"#, "bad_json"),
+        (r#"{"op":"follow","user":1,"user":1,"other":2}"#, "bad_json"),
+        (r#"{"op":"follow","user":1,"other":2,"x":1}"#, "bad_json"),
+        (r#"{"op":"follow","user":1,"other":2} {}"#, "bad_json"),
+        (r#"{"op":"follow","user":-1,"other":2}"#, "bad_json"),
+        (r#"{"op":"follow","user":4294967296,"other":2}"#, "bad_request"),
+        (r#"{"op":"follow","user":"one","other":2}"#, "bad_request"),
+        (r#"{"op":"follow","user":"@b-b","other":2}"#, "bad_handle"),
+        (r#"{"op":"delete_post","id":"9223372036854775808"}"#, "bad_request"),
+        (r#"{"op":"delete_post","id":"@ada"}"#, "bad_request"),
+        (r#"{"op":"post","user":1,"text":" "}"#, "bad_text"),
+        (r#"{"op":"post","user":1,"text":"x","idempotency_key":""}"#, "bad_idempotency_key"),
+        (r#"{"op":"register","handle":"a","name":null}"#, "bad_json"),
+        (r#"{"op":"post_story","user":1,"text":"x","ttl_s":0}"#, "bad_ttl"),
+        (r#"{"op":"post_story","user":1,"text":"x","ttl_s":604801}"#, "bad_ttl"),
+        (r#"{"op":"post_story","user":1,"text":"x","ttl_s":null}"#, "bad_json"),
+        (r#"{"op":"post_story","user":1,"text":"x","ttl_s":"5"}"#, "bad_json"),
+        (r#"{"op":"post_story","user":1,"text":"x","ttl_s":-1}"#, "bad_json"),
+        (r#"{"op":"post_story","user":1,"text":""}"#, "bad_text"),
+        (r#"{"op":"post_story","user":1,"text":"x","idempotency_key":""}"#, "bad_idempotency_key"),
+        (r#"{"op":"post","user":1,"text":"x","ttl_s":5}"#, "bad_json"),
+        (r#"{"op":"delete_story","id":"9223372036854775808"}"#, "bad_request"),
+        (r#"{"op":"view_story","id":7}"#, "bad_json"),
+    ] {
+        check(line, Err(code));
+    }
+    assert!(parse(b"{\"op\":\"post\",\"user\":1,\"text\":\"\xff\"}").is_err());
+}
+
+#[test]
+fn every_line_may_have_a_key() {
+    for line in [
+        r#"{"op":"register","handle":"ada","idempotency_key":"k"}"#,
+        r#"{"idempotency_key":"k","op":"follow","user":1,"other":2}"#,
+        r#"{"op":"post","user":1,"text":"x","idempotency_key":"k"}"#,
+        r#"{"op":"delete_story","id":7,"idempotency_key":"k"}"#,
+    ] {
+        let change = parse(line.as_bytes()).unwrap();
+        assert_eq!(change.key, Some(Key::parse(b"k").unwrap()), "{line}");
+    }
+}
+
+#[test]
+fn errors_name_the_field() {
+    for (line, field) in [
+        (r#"{"op":"follow","user":1}"#, "other"),
+        (r#"{"op":"follow","user":1,"other":"x"}"#, "other"),
+        (r#"{"op":"follow","user":"@-","other":1}"#, "user"),
+        (r#"{"op":"fly"}"#, "op"),
+        (r#"{"op":"post","user":1,"text":"x","idempotency_key":""}"#, "idempotency_key"),
+        (r#"{"op":"delete_post","id":"x"}"#, "id"),
+    ] {
+        let error = parse(line.as_bytes()).unwrap_err();
+        assert_eq!(error.field.as_deref(), Some(field), "{line}");
+    }
+}

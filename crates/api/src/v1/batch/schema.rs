@@ -1,0 +1,81 @@
+//! A batch as the description of the API shows it.
+
+#![expect(dead_code, reason = "describes what `line` reads and `batch` writes as bytes")]
+
+use utoipa::ToSchema;
+
+use crate::v1::recognitions::Drawing;
+
+/// One line: a change. `op` says which other fields it has; a field that does not belong to it is refused.
+#[derive(ToSchema)]
+#[schema(example = json!({"op": "follow", "user": "0", "other": "1"}))]
+pub(crate) struct BatchLine {
+    op: Op,
+    /// Who acts: a number or `@handle`.
+    #[schema(nullable = false)]
+    user: Option<String>,
+    /// The other user: a number or `@handle`.
+    #[schema(nullable = false)]
+    other: Option<String>,
+    /// Of a post, story or sample.
+    #[schema(nullable = false)]
+    id: Option<String>,
+    #[schema(nullable = false)]
+    handle: Option<String>,
+    #[schema(nullable = false)]
+    name: Option<String>,
+    #[schema(nullable = false)]
+    bio: Option<String>,
+    #[schema(nullable = false)]
+    text: Option<String>,
+    /// Seconds until the story expires.
+    #[schema(nullable = false, minimum = 1, maximum = 604_800)]
+    ttl_s: Option<u64>,
+    #[schema(nullable = false)]
+    label: Option<String>,
+    #[schema(nullable = false)]
+    sample: Option<Drawing>,
+    #[schema(nullable = false)]
+    set: Option<String>,
+    /// Retries with the same key return the first result.
+    #[schema(nullable = false)]
+    idempotency_key: Option<String>,
+}
+
+/// What a line does.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub(crate) enum Op {
+    Register,
+    Follow,
+    Unfollow,
+    Befriend,
+    Unfriend,
+    Post,
+    DeletePost,
+    PostStory,
+    DeleteStory,
+    ViewStory,
+    AddSample,
+    DeleteSample,
+}
+
+/// One line of the answer: what came of the line at the same place.
+#[derive(ToSchema)]
+#[schema(example = json!({"ok": true}))]
+pub(crate) struct BatchResult {
+    ok: bool,
+    /// Of what was created.
+    #[schema(nullable = false)]
+    id: Option<String>,
+    /// As in other errors.
+    #[schema(nullable = false)]
+    error: Option<String>,
+    #[schema(nullable = false)]
+    message: Option<String>,
+    #[schema(nullable = false)]
+    field: Option<String>,
+    /// Number of the line, from 1, if the line itself cannot be read or is refused.
+    #[schema(nullable = false)]
+    line: Option<u64>,
+}

@@ -1,0 +1,119 @@
+//! A chunk on its way to the node, and its results as lines.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use feed::{Done, Reply};
+
+use super::Chunk;
+use super::line::Change;
+use crate::error::ApiError;
+use crate::memory::held_until_sent;
+use crate::page::push_number;
+use crate::state::AppState;
+
+/// The results of a chunk.
+pub(super) struct Submitted {
+    pub(super) results: Bytes,
+    /// Whether the node takes no more commands.
+    pub(super) stopped: bool,
+}
+
+/// Submits the commands of a chunk, in order, and waits for their outcomes.
+pub(super) async fn submit(state: Arc<AppState>, chunk: Chunk) -> Submitted {
+    let lines = chunk.lines();
+    let mut run = Run { state: &state, requests: Vec::new(), replies: Vec::new(), stopped: false };
+    for change in chunk.changes {
+        run.take(change).await;
+    }
+    run.flush().await;
+    let (stopped, mut replies) = (run.stopped, run.replies.into_iter());
+    let mut failures = chunk.failures.into_iter().peekable();
+    let mut out = Vec::with_capacity(lines * 32);
+    for place in 0..lines {
+        if let Some((_, number, error)) = failures.next_if(|(at, _, _)| *at == place) {
+            write_failure(&error, Some(number), &mut out);
+            continue;
+        }
+        match replies.next() {
+            Some(Ok(reply)) => write_reply(reply, &mut out),
+            Some(Err(error)) => write_failure(&error, None, &mut out),
+            None => unreachable!("every command has a reply"),
+        }
+    }
+    Submitted { results: held_until_sent(out, chunk.held), stopped }
+}
+
+/// Commands of a chunk on their way to the node.
+struct Run<'a> {
+    state: &'a AppState,
+    /// To be submitted together.
+    requests: Vec<node::Request>,
+    /// To all commands before those.
+    replies: Vec<Result<Reply, ApiError>>,
+    stopped: bool,
+}
+
+impl Run<'_> {
+    async fn take(&mut self, Change { mut command, key }: Change) {
+        let mut idempotency = None;
+        if let Some(key) = key {
+            if !self.state.try_resolve_users(&mut command) {
+                // A line before may have registered them.
+                self.flush().await;
+                if let Err(error) = self.state.resolve_users(&mut command).await {
+                    self.replies.push(Err(error));
+                    return;
+                }
+            }
+            idempotency = Some(key.digest(&command));
+        }
+        self.requests.push(node::Request { command, idempotency });
+    }
+
+    /// Submits what was taken, and waits until it is done.
+    async fn flush(&mut self) {
+        let requests = std::mem::take(&mut self.requests);
+        let commands = requests.len();
+        if commands == 0 {
+            return;
+        }
+        match self.state.node.submit_all_waiting(requests).await {
+            Ok(replies) => self.replies.extend(replies.into_iter().map(Ok)),
+            Err(error) => {
+                self.stopped = true;
+                self.replies.extend((0..commands).map(|_| Err(error.into())));
+            }
+        }
+    }
+}
+
+fn write_reply(reply: Reply, out: &mut Vec<u8>) {
+    match reply.outcome {
+        Ok(Done::Registered(user)) => write_id(user.0.into(), out),
+        Ok(Done::Posted(post)) => write_id(post.0, out),
+        Ok(Done::StoryTold { story, .. }) => write_id(story.0, out),
+        Ok(Done::Taught { sample }) => write_id(sample.0, out),
+        Ok(_) => out.extend_from_slice(b"{\"ok\":true}\n"),
+        Err(refusal) => write_failure(&refusal.into(), None, out),
+    }
+}
+
+fn write_id(id: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"ok\":true,\"id\":\"");
+    push_number(id, out);
+    out.extend_from_slice(b"\"}\n");
+}
+
+fn write_failure(error: &ApiError, line: Option<u64>, out: &mut Vec<u8>) {
+    error.log("");
+    let error = error.to_json("");
+    out.extend_from_slice(b"{\"ok\":false,");
+    // The rest of an object, without its braces.
+    out.extend_from_slice(error.get(1..error.len() - 1).unwrap_or_default());
+    if let Some(line) = line {
+        out.extend_from_slice(b",\"line\":");
+        push_number(line, out);
+    }
+    out.extend_from_slice(b"}\n");
+}

@@ -1,0 +1,148 @@
+//! Threads: what a post replies to and what replies to it.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, State};
+use axum::http::Uri;
+use axum::http::request::Parts;
+use axum::response::Response;
+use feed::thread::ThreadPath;
+use feed::{PostId, Refusal, Stamp, limits};
+use utoipa::ToSchema;
+
+use crate::error::{ApiError, ErrorBody};
+use crate::guard::Entry;
+use crate::input::{OnePost, decimal};
+use crate::page::{json, limit, push_number};
+use crate::params::IdPath;
+use crate::query::Query;
+use crate::routes::Routes;
+use crate::state::AppState;
+use crate::v1::posts::PostView;
+
+pub(crate) fn route(routes: &mut Routes<'_>) {
+    routes.on("GET", "/v1/posts/{id}/context", Entry::Query, context);
+}
+
+/// A thread around a post.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+pub(crate) struct Context {
+    /// What the post replies to, oldest first: the nearest 40 at most. The first of them shows in
+    /// `in_reply_to_id` whether there is more.
+    ancestors: Vec<PostView>,
+    /// What replies to the post, 20 levels deep at most, in thread order: a reply, all that replies to
+    /// it, the next reply.
+    descendants: Vec<PostView>,
+    /// Path of the next page of descendants.
+    next: Option<String>,
+}
+
+/// Which part of what is below a post is wanted.
+pub(super) struct Below {
+    limit: usize,
+    after: ThreadPath,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Below {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        parse(&parts.uri)
+    }
+}
+
+fn parse(uri: &Uri) -> Result<Below, ApiError> {
+    let mut query = Query::parse(uri, &["limit", "after"])?;
+    let limit = limit(&mut query)?;
+    let after = query.text("after")?;
+    let after = after.map_or(Some(Vec::new()), |path| parse_path(&path));
+    let wrong = || ApiError::bad_cursor("take after from next of an earlier page").at("after");
+    Ok(Below { limit, after: after.ok_or_else(wrong)? })
+}
+
+/// Ids joined by dots; `None` if that is none of ours.
+fn parse_path(path: &str) -> Option<ThreadPath> {
+    let id = |id| decimal(id).filter(|id| *id <= Stamp::MAX.0).map(PostId);
+    // One more than a path can have tells that it is too long.
+    let ids = path.split('.').take(limits::THREAD_DEPTH_MAX + 1).map(id);
+    ids.collect::<Option<ThreadPath>>().filter(|path| path.len() <= limits::THREAD_DEPTH_MAX)
+}
+
+/// Read a thread
+///
+/// `in_reply_to_id` is null on replies to a post that was deleted; they are in no thread above them.
+#[utoipa::path(
+    get, path = "/v1/posts/{id}/context", operation_id = "get_thread", tag = "posts",
+    params(
+        IdPath,
+        ("limit" = Option<u32>, Query, description = "Number of descendants", minimum = 1, maximum = 100),
+        ("after" = Option<String>, Query, description = "Where the page begins, as `next` has it"),
+    ),
+    responses(
+        (status = 200, description = "The thread", body = Context),
+        (status = 400, description = "`bad_cursor`", body = ErrorBody),
+        (status = 404, description = "`post_not_found`", body = ErrorBody),
+    )
+)]
+pub(super) async fn context(
+    State(state): State<Arc<AppState>>,
+    OnePost(post): OnePost,
+    Below { limit, after }: Below,
+) -> Result<Response, ApiError> {
+    let mut out = b"{".to_vec();
+    let found = state.read(move |node| Some((node.context(post, &after, limit, &mut out)?, out)));
+    let (next, mut out) = found.await?.ok_or(Refusal::PostNotFound)?;
+    out.extend_from_slice(b",\"next\":");
+    match next {
+        None => out.extend_from_slice(b"null"),
+        Some(path) => write_next(post, limit, &path, &mut out),
+    }
+    out.push(b'}');
+    Ok(json(out))
+}
+
+fn write_next(post: PostId, limit: usize, path: &[PostId], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\"/v1/posts/");
+    push_number(post.0, out);
+    out.extend_from_slice(b"/context?limit=");
+    push_number(limit as u64, out);
+    out.extend_from_slice(b"&after=");
+    for (index, post) in path.iter().enumerate() {
+        if index > 0 {
+            out.push(b'.');
+        }
+        push_number(post.0, out);
+    }
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_are_read_and_what_is_none_is_refused() {
+        let deepest = vec!["7"; limits::THREAD_DEPTH_MAX].join(".");
+        for (query, expect) in [
+            ("", Ok((20, 0))),
+            ("limit=1", Ok((1, 0))),
+            ("limit=100&after=5", Ok((100, 1))),
+            ("after=5.6.7", Ok((20, 3))),
+            (&format!("after={deepest}"), Ok((20, limits::THREAD_DEPTH_MAX))),
+            (&format!("after={deepest}.7"), Err("bad_cursor")),
+            ("after=", Err("bad_cursor")),
+            ("after=5.", Err("bad_cursor")),
+            ("after=05", Err("bad_cursor")),
+            ("after=9223372036854775808", Err("bad_cursor")),
+            ("after=5&after=6", Err("bad_request")),
+            ("limit=0", Err("bad_limit")),
+            ("limit=101", Err("bad_limit")),
+            ("before=5", Err("bad_request")),
+        ] {
+            let uri = format!("/?{query}").parse().unwrap();
+            let read = parse(&uri).map(|below| (below.limit, below.after.len()));
+            assert_eq!(read.map_err(|problem| problem.code), expect, "{query}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Answers of the recognizer, written as bytes.
+
+use knn::{Bits, K, Neighbour, Samples};
+
+use super::given::Asked;
+use crate::page::push_number;
+
+/// Room for the answer about one sample.
+const ANSWER_BYTES: usize = 256;
+/// Room for each neighbour in it.
+const NEIGHBOUR_BYTES: usize = 64;
+/// An answer may take so many times its room: labels have up to 32 bytes, or 64 as JSON, and each neighbour
+/// may have another.
+const LONGEST: usize = 4;
+
+/// Bytes that the answer takes at most.
+pub(super) fn bytes_max(asked: &Asked, k: K) -> usize {
+    LONGEST * (ANSWER_BYTES + NEIGHBOUR_BYTES * k.count()) * asked.all().len()
+}
+
+/// The answer about all that is asked, an object for one and `{"results":[...]}` for a list.
+pub(super) fn answer(samples: &Samples, asked: &Asked, k: K) -> Vec<u8> {
+    let one = ANSWER_BYTES + NEIGHBOUR_BYTES * k.count();
+    let mut out = Vec::with_capacity(one * asked.all().len());
+    match asked {
+        Asked::One(sample) | Asked::Drawn(sample) => {
+            let mut nearest = Vec::new();
+            samples.nearest(sample, k, &mut nearest);
+            write_one(samples, &nearest, &mut out);
+            if matches!(asked, Asked::Drawn(_)) {
+                write_bits(sample, &mut out);
+            }
+        }
+        Asked::Many(queries) => write_all(samples, queries, k, &mut out),
+    }
+    out
+}
+
+fn write_all(samples: &Samples, queries: &[Bits], k: K, out: &mut Vec<u8>) {
+    let mut found = Vec::new();
+    samples.nearest_batch(queries, k, &mut found);
+    out.extend_from_slice(b"{\"results\":");
+    write_list(&found, out, |nearest, out| write_one(samples, nearest, out));
+    out.push(b'}');
+}
+
+fn write_one(samples: &Samples, nearest: &[Neighbour], out: &mut Vec<u8>) {
+    let votes = samples.vote(nearest);
+    let Some(winner) = votes.first() else {
+        unreachable!("a set that is empty is not there");
+    };
+    out.extend_from_slice(b"{\"label\":");
+    push_text(samples.name(winner.label), out);
+    out.extend_from_slice(b",\"confidence\":");
+    push_share(winner.votes as usize, nearest.len(), out);
+    out.extend_from_slice(b",\"votes\":");
+    write_list(&votes, out, |tally, out| {
+        out.extend_from_slice(b"{\"label\":");
+        push_text(samples.name(tally.label), out);
+        out.extend_from_slice(b",\"vote_count\":");
+        push_number(tally.votes.into(), out);
+        out.push(b'}');
+    });
+    out.extend_from_slice(b",\"neighbors\":");
+    write_list(nearest, out, |neighbour, out| {
+        out.extend_from_slice(b"{\"id\":\"");
+        push_number(neighbour.id, out);
+        out.extend_from_slice(b"\",\"label\":");
+        push_text(samples.name(neighbour.label), out);
+        out.extend_from_slice(b",\"distance\":");
+        push_number(neighbour.distance.into(), out);
+        out.push(b'}');
+    });
+    out.push(b'}');
+}
+
+/// Completes an object with the drawing itself, which the caller has not got.
+fn write_bits(sample: &Bits, out: &mut Vec<u8>) {
+    out.pop();
+    out.extend_from_slice(format!(",\"sample\":\"{sample:x}\"}}").as_bytes());
+}
+
+fn write_list<T>(items: &[T], out: &mut Vec<u8>, mut write: impl FnMut(&T, &mut Vec<u8>)) {
+    out.push(b'[');
+    for (place, item) in items.iter().enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        write(item, out);
+    }
+    out.push(b']');
+}
+
+/// A label in quotes. Labels hold no control characters.
+fn push_text(label: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    for byte in label.bytes() {
+        if matches!(byte, b'"' | b'\\') {
+            out.push(b'\\');
+        }
+        out.push(byte);
+    }
+    out.push(b'"');
+}
+
+/// A share of a whole with four decimals.
+fn push_share(part: usize, whole: usize, out: &mut Vec<u8>) {
+    let share = (part * 10_000 + whole / 2) / whole;
+    push_number((share / 10_000) as u64, out);
+    let decimals = [1_000, 100, 10, 1].map(|unit| b'0' + (share / unit % 10) as u8);
+    out.push(b'.');
+    out.extend_from_slice(&decimals);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_have_four_decimals_rounded() {
+        for (part, whole, expect) in
+            [(15, 15, "1.0000"), (14, 15, "0.9333"), (2, 3, "0.6667"), (1, 100, "0.0100")]
+        {
+            let mut out = Vec::new();
+            push_share(part, whole, &mut out);
+            assert_eq!(out, expect.as_bytes(), "{part}/{whole}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_json_whatever_the_labels() {
+        let mut samples = Samples::new();
+        for (id, label) in (0..).zip(["\"", "\\", "\u{e9} \\\"", "\\u0041"]) {
+            samples.push(id, label, &Bits::ZERO);
+            let k = K::new(100).unwrap_or(K::DEFAULT);
+            let all = answer(&samples, &Asked::Many(vec![Bits::ZERO; 2]), k);
+            let one = answer(&samples, &Asked::One(Bits::ZERO), k);
+            let [all, one]: [serde_json::Value; 2] =
+                [all, one].map(|json| serde_json::from_slice(&json).unwrap());
+            assert_eq!(all, serde_json::json!({"results": [one, one]}));
+            assert_eq!(one["neighbors"][id as usize]["label"], label);
+        }
+    }
+}

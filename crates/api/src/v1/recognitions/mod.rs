@@ -1,0 +1,298 @@
+//! What a drawing is, by its nearest neighbors among the samples.
+
+mod answer;
+mod given;
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::Uri;
+use axum::http::request::Parts;
+use axum::response::Response;
+use feed::SetName;
+use knn::K;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::body::read_body;
+use crate::error::{ApiError, ErrorBody};
+use crate::guard::Entry;
+use crate::memory::ANSWER_BYTES_FREE;
+use crate::page::json;
+use crate::params::Binary;
+use crate::query::Query;
+use crate::routes::Routes;
+use crate::state::AppState;
+use answer::{answer, bytes_max};
+pub(crate) use given::Given;
+use given::{Asked, Kind};
+
+/// Most bytes of a body here: 1,000 samples as arrays with spaces take 3 MB.
+const LARGE_BODY_BYTES_MAX: usize = 4 << 20;
+/// Bodies of up to so many bytes are parsed where they arrive, which takes microseconds.
+const INLINE_BYTES: usize = 4 << 10;
+/// What a label takes in the overview while it is made: as it is, and as JSON.
+const LABEL_BYTES: usize = 256;
+/// Up to so many comparisons are made there too: about 0.1 ms with vector instructions.
+const INLINE_COMPARISONS: usize = 32_768;
+
+pub(crate) fn route(routes: &mut Routes<'_>) {
+    routes.on("POST", "/v1/recognitions", Entry::Query, recognize);
+    routes.on("GET", "/v1/recognizer", Entry::Plain, overview);
+}
+
+/// What to recognize: `sample` or `samples`, 1 to 1,000 of them.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the body, which `given` reads")]
+pub(crate) struct Drawings {
+    #[schema(nullable = false)]
+    sample: Option<Drawing>,
+    #[schema(nullable = false)]
+    samples: Option<Vec<Drawing>>,
+}
+
+/// 32 rows of 32 pixels, 1 for ink: 1,024 digits 0 and 1, 256 hexadecimal digits or 128 bytes in base64,
+/// all with the first pixel in the highest bit; or an array of 1,024 numbers. White space in strings
+/// is ignored.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(
+    example = "00000000000000000000000000000000000000000000000000000000000000000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000000000000000000000000000000000000000000000000000000000000000000"
+)]
+#[expect(dead_code, reason = "describes what `Given` reads")]
+pub(crate) enum Drawing {
+    Text(String),
+    Numbers(Vec<u8>),
+}
+
+/// What a drawing is.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Recognized {
+    #[schema(example = "7")]
+    label: String,
+    /// The share of the neighbours that have this label.
+    #[schema(example = 0.9333)]
+    confidence: f64,
+    /// The votes for each label, the winner first.
+    votes: Vec<Votes>,
+    /// The K nearest samples, the nearest first; fewer if the set has fewer.
+    neighbors: Vec<NearSample>,
+    /// What an image became, as 256 hexadecimal digits; absent unless it was one.
+    #[schema(nullable = false)]
+    sample: Option<String>,
+}
+
+/// What several drawings are, in their order.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RecognizedList {
+    results: Vec<Recognized>,
+}
+
+/// The answer to one drawing, or to several.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+pub(crate) enum Recognition {
+    One(Recognized),
+    Several(RecognizedList),
+}
+
+/// How many of the neighbours have a label. Of labels with as many votes the one whose nearest sample
+/// is nearer comes first, then the one with the smaller sum of distances, then the smaller label.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Votes {
+    label: String,
+    vote_count: u32,
+}
+
+/// A sample near to the drawing.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct NearSample {
+    #[schema(example = "1234")]
+    id: String,
+    label: String,
+    /// In how many of the 1,024 pixels they differ.
+    distance: u32,
+}
+
+/// The recognizer and what it compares with.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Overview {
+    /// Neighbours that vote unless the caller says.
+    #[schema(example = 15)]
+    k: usize,
+    /// The most neighbours that can be asked for.
+    #[schema(example = 100)]
+    k_max: usize,
+    /// The processor's instructions that distances are computed with.
+    #[schema(example = "avx512")]
+    instruction_set: String,
+    sets: Vec<SetOverview>,
+}
+
+/// A set of samples.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SetOverview {
+    #[schema(example = "digits")]
+    set: String,
+    sample_count: usize,
+    labels: Vec<LabelOverview>,
+}
+
+/// A label of a set.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct LabelOverview {
+    #[schema(example = "7")]
+    label: String,
+    sample_count: usize,
+}
+
+/// With what a drawing is compared.
+#[derive(Debug)]
+pub(crate) struct Question {
+    set: SetName,
+    k: K,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Question {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Self::parse(&parts.uri)
+    }
+}
+
+impl Question {
+    fn parse(uri: &Uri) -> Result<Self, ApiError> {
+        let mut query = Query::parse(uri, &["k", "set"])?;
+        let k = match query.number("k")? {
+            None => K::DEFAULT,
+            Some(k) => usize::try_from(k)
+                .ok()
+                .and_then(K::new)
+                .ok_or_else(|| ApiError::bad_k(K::MAX.count()))?,
+        };
+        let set = query.text("set")?.as_deref().map(SetName::parse).transpose()?;
+        Ok(Self { set: set.unwrap_or_else(SetName::digits), k })
+    }
+}
+
+/// Recognize drawings
+///
+/// Compares each with all samples of a set; the K nearest vote. The body is JSON; or text with one
+/// sample, or several with empty lines between them; or a PNG or JPEG image of at most 4,096 x
+/// 4,096 pixels with one drawing, dark on light or light on dark, of any size.
+#[utoipa::path(
+    post, path = "/v1/recognitions", operation_id = "recognize", tag = "recognizer",
+    params(
+        ("k" = Option<u32>, Query, description = "How many neighbors vote", minimum = 1, maximum = 100),
+        ("set" = Option<String>, Query, description = "A set of samples, by default `digits`"),
+    ),
+    request_body(content(
+        (Drawings = "application/json"), (String = "text/plain"),
+        (Binary = "image/png"), (Binary = "image/jpeg"),
+    )),
+    responses(
+        (status = 200, description = "What it is, or `results` for `samples`", body = Recognition),
+        (status = 404, description = "`set_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_sample`, `bad_image`, `bad_set`, `bad_k`", body = ErrorBody),
+    )
+)]
+pub(super) async fn recognize(
+    State(state): State<Arc<AppState>>,
+    question: Question,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let kind = Kind::of(request.headers())?;
+    let body = read_body(request.into_body(), LARGE_BODY_BYTES_MAX, &state.memory).await?;
+    let asked = match kind {
+        Kind::Json | Kind::Text if body.bytes().len() <= INLINE_BYTES => {
+            kind.parse(body.bytes(), &state.memory)?
+        }
+        _ => {
+            let memory = state.memory.clone();
+            state.reads.run(move || kind.parse(body.bytes(), &memory)).await??
+        }
+    };
+    answered(&state, &question, asked).await
+}
+
+async fn answered(
+    state: &AppState,
+    question: &Question,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let samples = state.node.samples(&question.set)?.ok_or_else(ApiError::set_not_found)?;
+    let (comparisons, k) = (asked.all().len() * samples.len(), question.k);
+    // Until the answer is made, and counted as such.
+    let bytes = bytes_max(&asked, k);
+    let _held = (bytes > ANSWER_BYTES_FREE).then(|| state.memory.reserve(bytes)).transpose()?;
+    let search = move || answer(&samples, &asked, k);
+    let found =
+        if comparisons <= INLINE_COMPARISONS { search() } else { state.reads.run(search).await? };
+    Ok(json(found))
+}
+
+/// Show the recognizer
+///
+/// Its sets of samples, and how it compares.
+#[utoipa::path(
+    get, path = "/v1/recognizer", operation_id = "get_recognizer", tag = "recognizer",
+    responses((status = 200, description = "The recognizer", body = Overview))
+)]
+pub(super) async fn overview(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
+    let memory = state.memory.clone();
+    let read = state.read(move |node| {
+        let sets = node.sample_sets()?;
+        let labels: usize = sets.iter().map(|(_, samples)| samples.counts().count()).sum();
+        // Until it is sent it is counted as an answer.
+        let bytes = labels * LABEL_BYTES;
+        let _held = (bytes > ANSWER_BYTES_FREE).then(|| memory.reserve(bytes)).transpose()?;
+        let instructions = sets.first().map(|(_, samples)| samples.instructions().to_string());
+        let overview = Overview {
+            k: K::DEFAULT.count(),
+            k_max: K::MAX.count(),
+            instruction_set: instructions.unwrap_or_default(),
+            sets: sets.iter().map(|(name, samples)| set_overview(name, samples)).collect(),
+        };
+        serde_json::to_vec(&overview).map_err(|error| ApiError::internal(&error))
+    });
+    Ok(json(read.await??))
+}
+
+fn set_overview(name: &SetName, samples: &knn::Samples) -> SetOverview {
+    let label = |(label, sample_count): (&str, usize)| LabelOverview {
+        label: label.to_owned(),
+        sample_count,
+    };
+    SetOverview {
+        set: name.as_str().to_owned(),
+        sample_count: samples.len(),
+        labels: samples.counts().map(label).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_strict() {
+        let check = |query: &str, expect: Result<(&str, usize), &str>| {
+            let parsed = Question::parse(&format!("/?{query}").parse().unwrap());
+            let parsed = parsed.as_ref().map(|asked| (asked.set.as_str(), asked.k.count()));
+            assert_eq!(parsed.map_err(|error| error.code), expect, "{query:?}");
+        };
+        check("", Ok(("digits", 15)));
+        check("k=1", Ok(("digits", 1)));
+        check("set=letters&k=100", Ok(("letters", 100)));
+        for query in ["k=0", "k=101"] {
+            check(query, Err("bad_k"));
+        }
+        for query in ["k=", "k=x", "k=1&k=1", "set=a&set=a", "limit=5"] {
+            check(query, Err("bad_request"));
+        }
+        check("set=a%20b", Err("bad_set"));
+        check("set=", Err("bad_set"));
+    }
+}

@@ -1,0 +1,82 @@
+//! `/v1/posts/{id}/context`
+
+use serde_json::{Value, json};
+
+use crate::client::TestServer;
+
+fn reply(server: &TestServer, author: &str, parent: &str, text: &str) -> String {
+    let body = json!({"text": text, "in_reply_to_id": parent});
+    let created = server.post(&format!("/v1/users/@{author}/posts"), &body);
+    assert_eq!(created.status, 201);
+    created.json()["id"].as_str().unwrap().to_owned()
+}
+
+fn texts(posts: &Value) -> Vec<&str> {
+    posts.as_array().unwrap().iter().map(|post| post["text"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_thread_shows_what_is_above_and_below_a_post_on_pages() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob"]);
+    let top = server.publish("ada", "top");
+    let one = reply(&server, "bob", &top, "1");
+    let two = reply(&server, "ada", &top, "2");
+    let one_one = reply(&server, "ada", &one, "1.1");
+    reply(&server, "bob", &two, "2.1");
+    reply(&server, "bob", &one_one, "1.1.1");
+    reply(&server, "bob", &one, "1.2");
+
+    let thread = server.get(&format!("/v1/posts/{one_one}/context")).json();
+    assert_eq!(texts(&thread["ancestors"]), ["top", "1"]);
+    assert_eq!(texts(&thread["descendants"]), ["1.1.1"]);
+    assert!(thread["next"].is_null());
+    assert_eq!(thread["ancestors"][1], server.get(&format!("/v1/posts/{one}")).json());
+
+    for limit in 1..=7 {
+        let mut path = format!("/v1/posts/{top}/context?limit={limit}");
+        let mut all: Vec<String> = Vec::new();
+        loop {
+            let page = server.get(&path).json();
+            assert_eq!(texts(&page["ancestors"]), [""; 0]);
+            all.extend(texts(&page["descendants"]).into_iter().map(str::to_owned));
+            match page["next"].as_str() {
+                Some(next) => path = next.to_owned(),
+                None => break,
+            }
+        }
+        assert_eq!(all, ["1", "1.1", "1.1.1", "1.2", "2", "2.1"], "{limit} on a page");
+    }
+
+    server.send("DELETE", &format!("/v1/posts/{one}"), &[], b"");
+    let thread = server.get(&format!("/v1/posts/{top}/context")).json();
+    assert_eq!(texts(&thread["descendants"]), ["2", "2.1"]);
+    let thread = server.get(&format!("/v1/posts/{one_one}/context")).json();
+    assert_eq!(texts(&thread["ancestors"]), [""; 0]);
+    assert_eq!(texts(&thread["descendants"]), ["1.1.1"]);
+    let gone = server.get(&format!("/v1/posts/{one}/context"));
+    gone.assert_error(404, "post_not_found", "deleted");
+}
+
+#[test]
+fn pages_of_threads_that_cannot_be_are_refused() {
+    let server = TestServer::open();
+    server.register(&["ada"]);
+    let top = server.publish("ada", "top");
+    for (query, code) in [
+        ("limit=0", "bad_limit"),
+        ("limit=101", "bad_limit"),
+        ("before=1", "bad_request"),
+        ("limit=1&limit=1", "bad_request"),
+        ("after=x", "bad_cursor"),
+        ("after=1..2", "bad_cursor"),
+        ("after=9223372036854775808", "bad_cursor"),
+    ] {
+        let answer = server.get(&format!("/v1/posts/{top}/context?{query}"));
+        let status = if code == "bad_limit" { 422 } else { 400 };
+        answer.assert_error(status, code, query);
+    }
+    // One that we never gave out leads nowhere.
+    let strange = server.get(&format!("/v1/posts/{top}/context?after=7.{top}")).json();
+    assert_eq!(texts(&strange["descendants"]), [""; 0]);
+}

@@ -1,0 +1,160 @@
+//! `/v1/openapi.json`: that it is complete, and that what it shows works.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::client::TestServer;
+
+fn operations(api: &Value) -> Vec<(String, String, Value)> {
+    let mut found = Vec::new();
+    for (path, item) in api["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            found.push((method.clone(), path.clone(), operation.clone()));
+        }
+    }
+    found
+}
+
+/// What a reference stands for, or the value itself.
+fn resolved<'a>(api: &'a Value, value: &'a Value) -> &'a Value {
+    match value["$ref"].as_str() {
+        Some(reference) => api.pointer(reference.strip_prefix('#').unwrap()).unwrap(),
+        None => value,
+    }
+}
+
+#[test]
+fn every_operation_is_described_whole() {
+    let api = TestServer::open().get("/v1/openapi.json").json();
+    assert!(api["openapi"].as_str().unwrap().starts_with("3.1"));
+    let mut ids = BTreeSet::new();
+    for (method, path, operation) in operations(&api) {
+        let what = format!("{method} {path}");
+        let id = operation["operationId"].as_str().unwrap();
+        assert!(ids.insert(id.to_owned()), "{what}: {id} is not unique");
+        assert!(operation["summary"].as_str().is_some_and(|text| text.len() > 5), "{what}");
+        let responses = operation["responses"].as_object().unwrap();
+        for (status, response) in responses {
+            let response = resolved(&api, response);
+            assert!(
+                response["description"].as_str().is_some_and(|text| !text.is_empty()),
+                "{what}"
+            );
+            assert!(response["headers"].get("X-Request-Id").is_some(), "{what} {status}");
+            let is_error = status.starts_with(['4', '5']);
+            if is_error {
+                let schema = &response["content"]["application/json"]["schema"]["$ref"];
+                assert_eq!(*schema, "#/components/schemas/ErrorBody", "{what} {status}");
+            }
+        }
+        // Without the key: what says so is public.
+        if operation.get("security").is_none() {
+            for status in ["400", "401", "403", "500", "503"] {
+                assert!(responses.contains_key(status), "{what} lacks {status}");
+            }
+        }
+        if operation.get("requestBody").is_some() {
+            for status in ["408", "413", "415", "422"] {
+                assert!(responses.contains_key(status), "{what} lacks {status}");
+            }
+        }
+    }
+    let schemas = api["components"]["schemas"].as_object().unwrap();
+    for (name, schema) in schemas {
+        for (field, property) in schema["properties"].as_object().unwrap_or(&Map::new()) {
+            if field.ends_with("_at") {
+                assert_eq!(property["format"], "date-time", "{name}.{field}");
+            }
+        }
+    }
+}
+
+/// An example of a body, put together from those of its fields.
+fn example(api: &Value, schema: &Value) -> Option<Value> {
+    let schema = resolved(api, schema);
+    if let Some(example) = schema.get("example") {
+        return Some(example.clone());
+    }
+    let properties = schema["properties"].as_object()?;
+    let mut body = Map::new();
+    for (name, property) in properties {
+        let required = schema["required"].as_array().is_some_and(|all| all.contains(&json!(name)));
+        match example(api, property) {
+            Some(example) => _ = body.insert(name.clone(), example),
+            None => assert!(!required, "{name} is required and has no example"),
+        }
+    }
+    Some(Value::Object(body))
+}
+
+/// What a page for trying sends without any input works on a server that has users, as `roost demo`.
+#[test]
+fn examples_work() {
+    let server = TestServer::open();
+    server.register(&["one", "two"]);
+    server.befriend("one", "two");
+    let api = server.get("/v1/openapi.json").json();
+    let mut all = operations(&api);
+    // What is deleted was read and changed before.
+    all.sort_by_key(|(method, _, _)| {
+        ["put", "post", "patch", "get", "delete"].iter().position(|known| known == method)
+    });
+    for (method, path, operation) in all {
+        let mut filled = path.clone();
+        for parameter in operation["parameters"].as_array().unwrap_or(&Vec::new()) {
+            if parameter["in"] != "path" {
+                continue;
+            }
+            let name = parameter["name"].as_str().unwrap();
+            // Ids of posts, stories and samples are made here: no example can know them.
+            let example = if name == "id" {
+                made(&server, &path)
+            } else {
+                let example = parameter.get("example").unwrap_or_else(|| panic!("{path}: {name}"));
+                example.as_str().unwrap().to_owned()
+            };
+            filled = filled.replace(&format!("{{{name}}}"), &example);
+        }
+        if path.ends_with("/events") {
+            drop(server.events(&filled, None));
+            continue;
+        }
+        let mut headers = Vec::new();
+        let mut body = String::new();
+        if let Some(content) = operation["requestBody"]["content"].as_object() {
+            let media =
+                content.keys().find(|media| media.contains("json")).or(content.keys().next());
+            headers.push(("Content-Type", media.unwrap().as_str()));
+            let example = example(&api, &content[media.unwrap()]["schema"]);
+            body = example.unwrap_or(json!("value")).to_string();
+        }
+        let answer = server.send(&method.to_uppercase(), &filled, &headers, body.as_bytes());
+        let documented = operation["responses"].as_object().unwrap();
+        assert!(
+            documented.contains_key(&answer.status.to_string()),
+            "{method} {filled}: {answer:?}"
+        );
+        // A numbered bucket cannot be deleted; the others are names of one's own.
+        let stays = method == "delete" && path == "/v1/buckets/{bucket}";
+        assert_eq!(
+            answer.status,
+            if stays { 409 } else { answer.status.min(299) },
+            "{method} {filled} {body}: {answer:?}"
+        );
+        if path == "/v1/batch" {
+            assert_eq!(answer.lines()[0]["ok"], true, "{answer:?}");
+        }
+    }
+}
+
+fn made(server: &TestServer, path: &str) -> String {
+    if path.contains("stories") {
+        return server.tell("one", "x", 60);
+    }
+    if path.contains("samples") {
+        let body = json!({"label": "x", "sample": "0".repeat(256)});
+        return server.post("/v1/samples", &body).json()["id"].as_str().unwrap().to_owned();
+    }
+    server.publish("one", "x")
+}

@@ -1,0 +1,221 @@
+//! Rules that hold for every route.
+
+use serde_json::{Value, json};
+
+use crate::client::{Answer, TestServer};
+
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+const KEYED: (&str, &str) = ("Idempotency-Key", "k");
+
+fn prepared() -> TestServer {
+    let server = TestServer::open();
+    server.register(&["ada", "bob", "cyd"]);
+    server.befriend("ada", "bob");
+    server
+}
+
+#[test]
+fn what_cannot_be_read_is_400_and_what_a_rule_refuses_is_422_and_both_name_the_field() {
+    let server = prepared();
+    let hex = "0".repeat(256);
+    let sample = |json: &str| json.replace("HEX", &hex);
+    for (method, path, body, status, code, field) in [
+        // Syntax, types, unknown, doubled and missing names.
+        ("POST", "/v1/users", "{", 400, "bad_json", None),
+        ("POST", "/v1/users", "{}", 400, "bad_json", Some("handle")),
+        ("POST", "/v1/users", r#"{"handle":7}"#, 400, "bad_json", Some("handle")),
+        ("POST", "/v1/users", r#"{"handle":"a","x":1}"#, 400, "bad_json", Some("x")),
+        ("PATCH", "/v1/users/0", r#"{"name":null}"#, 400, "bad_json", Some("name")),
+        (
+            "POST",
+            "/v1/users/0/stories",
+            r#"{"text":"x","ttl_s":"1"}"#,
+            400,
+            "bad_json",
+            Some("ttl_s"),
+        ),
+        ("POST", "/v1/recognitions", r#"{"samples":7}"#, 400, "bad_json", Some("samples")),
+        ("POST", "/v1/recognitions?k=x", "", 400, "bad_request", Some("k")),
+        ("POST", "/v1/recognitions?n=1", "", 400, "bad_request", Some("n")),
+        ("GET", "/v1/users/0/posts?limit=x", "", 400, "bad_request", Some("limit")),
+        ("GET", "/v1/users/0/posts?limit=1&limit=1", "", 400, "bad_request", Some("limit")),
+        ("GET", "/v1/users/0/posts?page=1", "", 400, "bad_request", Some("page")),
+        ("GET", "/v1/users/0/posts?after=x", "", 400, "bad_cursor", Some("after")),
+        ("GET", "/v1/buckets/0/keys?after=x", "", 400, "bad_cursor", Some("after")),
+        ("GET", "/v1/users/x", "", 400, "bad_request", Some("user")),
+        ("PUT", "/v1/users/0/friends/x", "", 400, "bad_request", Some("other")),
+        ("GET", "/v1/posts/x", "", 400, "bad_request", Some("id")),
+        ("PUT", "/v1/buckets/0/keys/k?ttl_s=x", "", 400, "bad_request", Some("ttl_s")),
+        // Lengths, ranges, forms.
+        ("POST", "/v1/users", r#"{"handle":"a-b"}"#, 422, "bad_handle", Some("handle")),
+        ("PATCH", "/v1/users/0", r#"{"name":"a\nb"}"#, 422, "bad_name", Some("name")),
+        ("POST", "/v1/users/0/posts", r#"{"text":""}"#, 422, "bad_text", Some("text")),
+        ("POST", "/v1/users/0/stories", r#"{"text":"x","ttl_s":0}"#, 422, "bad_ttl", Some("ttl_s")),
+        ("PUT", "/v1/buckets/0/keys/k?ttl_s=0", "", 422, "bad_ttl", Some("ttl_s")),
+        ("POST", "/v1/samples", r#"{"label":"x","sample":"0"}"#, 422, "bad_sample", Some("sample")),
+        (
+            "POST",
+            "/v1/samples",
+            &sample(r#"{"label":"","sample":"HEX"}"#),
+            422,
+            "bad_label",
+            Some("label"),
+        ),
+        ("POST", "/v1/recognitions", r#"{"samples":["0"]}"#, 422, "bad_sample", Some("samples")),
+        ("POST", "/v1/recognitions?k=0", "", 422, "bad_k", Some("k")),
+        ("POST", "/v1/recognitions?set=a%20b", "", 422, "bad_set", Some("set")),
+        ("GET", "/v1/users/0/posts?limit=101", "", 422, "bad_limit", Some("limit")),
+        ("GET", "/v1/users?limit=0", "", 422, "bad_limit", Some("limit")),
+        ("GET", "/v1/buckets?limit=101", "", 422, "bad_limit", Some("limit")),
+        ("GET", "/v1/buckets/0/keys?limit=101", "", 422, "bad_limit", Some("limit")),
+        ("GET", "/v1/users/@a-b", "", 422, "bad_handle", Some("user")),
+        ("PUT", "/v1/users/0/friends/@a-b", "", 422, "bad_handle", Some("other")),
+        ("PUT", "/v1/users/0/following/0", "", 422, "self_follow", Some("other")),
+        ("PUT", "/v1/buckets/a.b", "", 422, "bad_bucket", Some("bucket")),
+    ] {
+        let answer = server.send(method, path, &[JSON], body.as_bytes());
+        answer.assert_error(status, code, &format!("{method} {path} {body}"));
+        assert_eq!(answer.json()["field"].as_str(), field, "{method} {path} {body}");
+    }
+    let twice = [("If-Match", "x")];
+    let answer = server.send("PUT", "/v1/buckets/0/keys/k", &twice, b"");
+    answer.assert_error(400, "bad_request", "a header");
+    assert_eq!(answer.json()["field"], "If-Match");
+}
+
+#[test]
+fn every_answer_has_an_id_of_its_own() {
+    let server = prepared();
+    let mut ids = std::collections::BTreeSet::new();
+    let paths = ["/", "/healthz", "/v1/users", "/v1/users/9", "/nowhere", "/v1/openapi.json"];
+    for path in paths {
+        for method in ["GET", "HEAD", "PUT"] {
+            let answer = server.send(method, path, &[("X-Request-Id", "mine")], b"");
+            let id = answer.header("x-request-id").unwrap().to_owned();
+            assert!(id.len() == 16 && ids.insert(id), "{method} {path}: {answer:?}");
+        }
+    }
+}
+
+/// Every change with what it answers, and whether it takes a key.
+fn changes(post: &str, story: &str, sample: &str) -> Vec<(&'static str, String, Value, u16, bool)> {
+    let drawing = "0".repeat(256);
+    let path = |path: &str| path.to_owned();
+    vec![
+        ("POST", path("/v1/users"), json!({"handle": "dan"}), 201, true),
+        ("PATCH", path("/v1/users/@ada"), json!({"name": "Ada"}), 200, true),
+        ("PUT", path("/v1/users/@ada/following/@bob"), Value::Null, 204, true),
+        ("DELETE", path("/v1/users/@ada/following/@bob"), Value::Null, 204, true),
+        ("PUT", path("/v1/users/@ada/friends/@cyd"), Value::Null, 204, true),
+        ("DELETE", path("/v1/users/@ada/friends/@cyd"), Value::Null, 204, true),
+        ("POST", path("/v1/users/@ada/posts"), json!({"text": "x"}), 201, true),
+        ("PATCH", format!("/v1/posts/{post}"), json!({"text": "y"}), 200, true),
+        ("DELETE", format!("/v1/posts/{post}"), Value::Null, 204, true),
+        ("POST", path("/v1/users/@ada/stories"), json!({"text": "x"}), 201, true),
+        ("PUT", format!("/v1/users/@bob/viewed_stories/{story}"), Value::Null, 204, true),
+        ("DELETE", format!("/v1/stories/{story}"), Value::Null, 204, true),
+        ("POST", path("/v1/samples"), json!({"label": "x", "sample": drawing}), 201, true),
+        ("DELETE", format!("/v1/samples/{sample}"), Value::Null, 204, true),
+        ("PUT", path("/v1/buckets/new"), Value::Null, 204, false),
+        ("DELETE", path("/v1/buckets/new"), Value::Null, 204, false),
+        ("PUT", path("/v1/buckets/0/keys/k"), Value::Null, 204, false),
+        ("DELETE", path("/v1/buckets/0/keys/k"), Value::Null, 204, false),
+        ("POST", path("/v1/batch"), Value::Null, 200, false),
+    ]
+}
+
+#[test]
+fn an_idempotency_key_works_on_every_change_or_is_refused() {
+    let server = prepared();
+    let (post, story) = (server.publish("ada", "x"), server.tell("ada", "x", 60));
+    let drawing = json!({"label": "y", "sample": "0".repeat(256)});
+    let sample = server.post("/v1/samples", &drawing).json()["id"].as_str().unwrap().to_owned();
+    let send = |method: &str, path: &str, key: bool, body: &Value| -> Answer {
+        let media = match path {
+            "/v1/batch" => ("Content-Type", "application/x-ndjson"),
+            _ => JSON,
+        };
+        let headers: &[_] = if key { &[media, KEYED] } else { &[media] };
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        server.send(method, path, headers, body.as_bytes())
+    };
+    let changes = changes(&post, &story, &sample);
+    // The document knows of no other change.
+    let api = server.get("/v1/openapi.json").json();
+    let documented = api["paths"].as_object().unwrap().values().flat_map(|path| {
+        path.as_object().unwrap().keys().filter(|method| *method != "get").cloned()
+    });
+    // Recognizing changes nothing.
+    assert_eq!(documented.count(), changes.len() + 1, "a change is not in this table");
+    for (method, path, body, status, keyed) in &changes {
+        let what = format!("{method} {path}");
+        if !keyed {
+            let refused = send(method, path, true, body);
+            refused.assert_error(422, "idempotency_key_not_supported", &what);
+            assert_eq!(send(method, path, false, body).status, *status, "{what}");
+            continue;
+        }
+        let first = send(method, path, true, body);
+        assert_eq!((first.status, first.header("idempotent-replayed")), (*status, None), "{what}");
+        // The same resource, spelled otherwise.
+        let same = path.replace("@ada", "%30").replace("@bob", "@BOB").replace("@cyd", "2");
+        let again = send(method, &same, true, body);
+        assert_eq!(again.header("idempotent-replayed"), Some("true"), "{what}: {again:?}");
+        assert_eq!((again.status, &again.body), (*status, &first.body), "{what}");
+    }
+    let other = send("POST", "/v1/users/0/posts", true, &json!({"text": "y"}));
+    other.assert_error(422, "idempotency_key_reused", "other content");
+    let elsewhere = send("POST", "/v1/users/@bob/posts", true, &json!({"text": "y"}));
+    assert_eq!((elsewhere.status, elsewhere.header("idempotent-replayed")), (201, None));
+}
+
+#[test]
+fn every_list_has_the_same_shape_and_bounds() {
+    let server = prepared();
+    let story = server.tell("ada", "x", 60);
+    for (path, items) in [
+        ("/v1/users".to_owned(), 3),
+        ("/v1/users?handle=ada".to_owned(), 1),
+        ("/v1/users/0/followers".to_owned(), 0),
+        ("/v1/users/0/following".to_owned(), 0),
+        ("/v1/users/0/friends".to_owned(), 1),
+        ("/v1/users/0/posts".to_owned(), 0),
+        ("/v1/users/0/timeline".to_owned(), 0),
+        ("/v1/users/0/mentions".to_owned(), 0),
+        ("/v1/users/0/stories".to_owned(), 1),
+        ("/v1/users/1/timeline/stories".to_owned(), 1),
+        ("/v1/users/1/friends/0/stories".to_owned(), 1),
+        (format!("/v1/users/0/stories/{story}/views"), 0),
+        ("/v1/buckets".to_owned(), 0),
+        ("/v1/buckets/0/keys".to_owned(), 0),
+    ] {
+        let page = server.get(&path).json();
+        assert_eq!(page["items"].as_array().unwrap().len(), items, "{path}");
+        let names: Vec<_> = page.as_object().unwrap().keys().collect();
+        assert_eq!(names, ["items", "next", "prev"], "{path}");
+        if !path.contains('?') {
+            for limit in ["1", "100"] {
+                assert_eq!(server.get(&format!("{path}?limit={limit}")).status, 200, "{path}");
+            }
+            for limit in ["0", "101"] {
+                let answer = server.get(&format!("{path}?limit={limit}"));
+                answer.assert_error(422, "bad_limit", &path);
+            }
+        }
+    }
+    let first = server.get("/v1/users?limit=1");
+    assert_eq!(first.header("link"), Some("</v1/users?limit=1&after=0>; rel=\"next\""));
+    let second = server.get("/v1/users?limit=1&after=0");
+    let links =
+        "</v1/users?limit=1&after=1>; rel=\"next\", </v1/users?limit=1&before=1>; rel=\"prev\"";
+    assert_eq!(second.header("link"), Some(links));
+    for n in 0..3 {
+        assert_eq!(server.send("PUT", &format!("/v1/buckets/b{n}"), &[], b"").status, 204);
+        assert_eq!(server.send("PUT", &format!("/v1/buckets/0/keys/{n}"), &[], b"").status, 204);
+    }
+    for path in ["/v1/buckets?limit=1", "/v1/buckets/0/keys?limit=1"] {
+        let page = server.get(path);
+        let next = format!("<{}>; rel=\"next\"", page.json()["next"].as_str().unwrap());
+        assert_eq!(page.header("link"), Some(next.as_str()), "{path}");
+    }
+}

@@ -1,0 +1,128 @@
+//! Why a command is refused, or what was to become one. Stored with idempotency keys: variants are told
+//! apart by their order, new ones are added at the end, and none is removed or moved within a format
+//! version.
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits;
+
+/// Why a command changed nothing. Not an error of the system: the caller can put it right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Refusal {
+    /// The handle is malformed.
+    #[error("a handle is 1 to {} characters of a-z, 0-9 and _", limits::HANDLE_CHARS_MAX)]
+    BadHandle,
+    /// The name is malformed.
+    #[error("a name is at most {} characters on one line", limits::NAME_CHARS_MAX)]
+    BadName,
+    /// The biography is malformed.
+    #[error("a bio is at most {} characters without control characters", limits::BIO_CHARS_MAX)]
+    BadBio,
+    /// The text of a post or story is malformed.
+    #[error(
+        "a text is 1 to {} characters (at most {} bytes) without control characters",
+        limits::POST_CHARS_MAX,
+        limits::POST_BYTES_MAX
+    )]
+    BadText,
+    /// Somebody has the handle.
+    #[error("this handle is taken; choose another")]
+    HandleTaken,
+    /// No such person.
+    #[error("there is no such user")]
+    UserNotFound,
+    /// No such post, or no more.
+    #[error("there is no such post")]
+    PostNotFound,
+    /// Following oneself.
+    #[error("nobody can follow themselves")]
+    SelfFollow,
+    /// The idempotency key was used for something else.
+    #[error("this idempotency key was used for a different request; use a new key")]
+    KeyReused,
+    /// Ids are used up.
+    #[error("this server cannot hold more users")]
+    Full,
+    /// Befriending oneself.
+    #[error("nobody can be a friend of themselves")]
+    SelfFriend,
+    /// No such story, no more, or not for these eyes.
+    #[error("there is no such story")]
+    StoryNotFound,
+    /// The life of a story is too short or too long.
+    #[error("a story lives {} to {} seconds", limits::STORY_SECS_MIN, limits::STORY_SECS_MAX)]
+    BadLifetime,
+    /// The label of a sample is malformed.
+    #[error("a label is 1 to {} bytes without control characters", limits::LABEL_BYTES_MAX)]
+    BadLabel,
+    /// The name of a set is malformed.
+    #[error("a set is 1 to {} characters of a-z, A-Z, 0-9, _ and -", limits::SET_NAME_CHARS_MAX)]
+    BadSet,
+    /// No such sample, or no more.
+    #[error("there is no such sample")]
+    SampleNotFound,
+    /// The id is of one of those samples that every server has.
+    #[error("this is the id of a built-in sample, which stays; only taught ones can be deleted")]
+    SampleBuiltIn,
+    /// The set has all the samples it can have.
+    #[error("a set has at most {} samples; delete some first", limits::SET_SAMPLES_MAX)]
+    SetFull,
+    /// The set has all the labels it can have.
+    #[error("a set has at most {} labels; use one of them", limits::SET_LABELS_MAX)]
+    TooManyLabels,
+    /// There are all the sets there can be.
+    #[error("there are at most {} sets; empty one of them first", limits::SAMPLE_SETS_MAX)]
+    TooManySets,
+    /// The user follows as many as anybody can.
+    #[error("a user follows at most {} others; unfollow one of them first", limits::FOLLOWING_MAX)]
+    TooManyFollows,
+    /// One of the two has as many friends as anybody can.
+    #[error(
+        "a user has at most {} friends, and one of these two has them; remove one first",
+        limits::FRIENDS_MAX
+    )]
+    TooManyFriends,
+    /// The user has as many posts as anybody can.
+    #[error("a user has at most {} posts; delete some first", limits::USER_POSTS_MAX)]
+    TooManyPosts,
+    /// The post replied to does not exist, or was deleted.
+    #[error("the post replied to does not exist or was deleted")]
+    ParentNotFound,
+    /// There is no memory for another sample. Decided before a command is logged, never when it is applied.
+    #[error("the server has no memory for more samples; delete some, or raise its --sample-memory")]
+    SamplesFull,
+}
+
+impl Refusal {
+    /// The stable name of this refusal in answers.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::BadHandle => "bad_handle",
+            Self::BadName => "bad_name",
+            Self::BadBio => "bad_bio",
+            Self::BadText => "bad_text",
+            Self::HandleTaken => "handle_taken",
+            Self::UserNotFound => "user_not_found",
+            Self::PostNotFound => "post_not_found",
+            Self::SelfFollow => "self_follow",
+            Self::KeyReused => "idempotency_key_reused",
+            Self::Full => "full",
+            Self::SelfFriend => "self_friend",
+            Self::StoryNotFound => "story_not_found",
+            Self::BadLifetime => "bad_ttl",
+            Self::BadLabel => "bad_label",
+            Self::BadSet => "bad_set",
+            Self::SampleNotFound => "sample_not_found",
+            Self::SampleBuiltIn => "sample_built_in",
+            Self::SetFull => "set_full",
+            Self::TooManyLabels => "too_many_labels",
+            Self::TooManySets => "too_many_sets",
+            Self::TooManyFollows => "too_many_follows",
+            Self::TooManyFriends => "too_many_friends",
+            Self::TooManyPosts => "too_many_posts",
+            Self::ParentNotFound => "in_reply_to_not_found",
+            Self::SamplesFull => "samples_full",
+        }
+    }
+}

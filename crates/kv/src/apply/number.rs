@@ -1,0 +1,141 @@
+//! Numbers in values: whole ones of 64 bits, and decimals that add up as on paper.
+
+use crate::answer::KeyRefusal;
+use crate::limits::FLOAT_BYTES_MAX;
+
+/// Digits after the point that are kept.
+const PLACES: u32 = 17;
+/// 1 in units of the last place.
+const ONE: i128 = 10_i128.pow(PLACES);
+
+/// A whole number as Redis writes it: no blanks, no plus, no zeros in front.
+pub(super) fn whole_number(text: &[u8]) -> Option<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let plain = match digits {
+        b"0" => text == digits,
+        [first, ..] => (b'1'..=b'9').contains(first),
+        [] => false,
+    };
+    if !plain || text.len() > 20 {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// The sum of two decimal numbers, without an exponent and without zeros at its end: exact if both have
+/// at most 17 places and 20 digits in front of them, else in floating point.
+pub(super) fn add_decimals(a: &[u8], b: &[u8]) -> Result<String, KeyRefusal> {
+    let (a, b) = (number(a)?, number(b)?);
+    if let (Some(a), Some(b)) = (fixed(a), fixed(b))
+        && let Some(sum) = a.checked_add(b)
+    {
+        return Ok(show(sum));
+    }
+    let parse = |text: &str| text.parse::<f64>().map_err(|_| KeyRefusal::NotFloat);
+    let sum = parse(a)? + parse(b)?;
+    if sum.is_finite() { Ok(format!("{sum}")) } else { Err(KeyRefusal::NotFinite) }
+}
+
+/// Checks that a text is a number at all; one that is infinite is one.
+fn number(text: &[u8]) -> Result<&str, KeyRefusal> {
+    if text.len() > FLOAT_BYTES_MAX {
+        return Err(KeyRefusal::NotFloat);
+    }
+    let text = std::str::from_utf8(text).map_err(|_| KeyRefusal::NotFloat)?;
+    let number = text.parse::<f64>().map_err(|_| KeyRefusal::NotFloat)?;
+    if number.is_nan() { Err(KeyRefusal::NotFloat) } else { Ok(text) }
+}
+
+/// A number in units of its 17th place, if it has no more places and is not too large.
+fn fixed(text: &str) -> Option<i128> {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (negative, digits) = match mantissa.as_bytes().first()? {
+        b'-' => (true, mantissa.get(1..)?),
+        b'+' => (false, mantissa.get(1..)?),
+        _ => (false, mantissa),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let mut number = 0_i128;
+    for digit in whole.bytes().chain(fraction.bytes()) {
+        let digit = digit.is_ascii_digit().then(|| i128::from(digit - b'0'))?;
+        number = number.checked_mul(10)?.checked_add(digit)?;
+    }
+    let shift = i32::try_from(PLACES).ok()?.checked_add(exponent)?;
+    let shift = shift.checked_sub(i32::try_from(fraction.len()).ok()?)?;
+    let scale = u32::try_from(shift).ok().and_then(|shift| 10_i128.checked_pow(shift));
+    let number = if number == 0 { 0 } else { number.checked_mul(scale?)? };
+    Some(if negative { -number } else { number })
+}
+
+fn show(number: i128) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    let (whole, fraction) =
+        (number.unsigned_abs() / ONE as u128, number.unsigned_abs() % ONE as u128);
+    let places = format!("{fraction:017}");
+    let places = places.trim_end_matches('0');
+    let point = if places.is_empty() { "" } else { "." };
+    format!("{sign}{whole}{point}{places}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_plain() {
+        for (text, number) in [
+            ("0", Some(0)),
+            ("-1", Some(-1)),
+            ("9223372036854775807", Some(i64::MAX)),
+            ("-9223372036854775808", Some(i64::MIN)),
+            ("9223372036854775808", None),
+            ("", None),
+            ("-", None),
+            ("-0", None),
+            ("01", None),
+            ("+1", None),
+            (" 1", None),
+            ("1 ", None),
+            ("1.0", None),
+        ] {
+            assert_eq!(whole_number(text.as_bytes()), number, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn decimals_add_up() {
+        for (a, b, sum) in [
+            ("0.1", "0.2", "0.3"),
+            ("3", "1.1", "4.1"),
+            ("1", "-1", "0"),
+            ("-0.5", "0.25", "-0.25"),
+            ("5.0e3", "2.0e2", "5200"),
+            ("1e-5", "0", "0.00001"),
+            ("17179869184", "1.5", "17179869185.5"),
+            ("1e200", "1e200", &format!("{}", 2e200)),
+            ("0.00000000000000000001", "1", "1"),
+            (
+                "123456789012345678901234567890",
+                "0",
+                &format!("{}", 123456789012345678901234567890.0),
+            ),
+            (".5", "5.", "5.5"),
+        ] {
+            assert_eq!(add_decimals(a.as_bytes(), b.as_bytes()).as_deref(), Ok(sum), "{a} + {b}");
+        }
+        for (a, b, refusal) in [
+            ("abc", "1", KeyRefusal::NotFloat),
+            ("", "1", KeyRefusal::NotFloat),
+            (" 1", "1", KeyRefusal::NotFloat),
+            ("nan", "1", KeyRefusal::NotFloat),
+            ("1", "inf", KeyRefusal::NotFinite),
+            ("1e308", "1e308", KeyRefusal::NotFinite),
+        ] {
+            assert_eq!(add_decimals(a.as_bytes(), b.as_bytes()), Err(refusal), "{a:?} + {b:?}");
+        }
+    }
+}

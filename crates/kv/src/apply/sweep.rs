@@ -1,0 +1,105 @@
+//! Removing rows that nobody can see any more, a bounded piece a command: keys that expired, then keys
+//! of spaces that no bucket has.
+
+use rows::WORK_PER_ROW;
+
+use super::Keys;
+use crate::answer::KeyAnswer;
+use crate::facts::KeyExpiry;
+use crate::key_rows::WalkLimit;
+use crate::limits::{SWEEP_BYTES_MAX, SWEEP_ROWS_MAX};
+use crate::row::KeyRow;
+
+/// What one step of a walk counts as, in rows.
+const WALK_ROWS: usize = 64;
+/// Expiries that are read at a time.
+const STRIDE: usize = 64;
+
+/// What one sweep may still do. It ends after the row with which it has done too much.
+struct Budget {
+    rows: usize,
+    bytes: usize,
+    /// Rows removed so far.
+    removed: u32,
+}
+
+impl Budget {
+    fn is_used_up(&self) -> bool {
+        self.rows == 0 || self.bytes == 0
+    }
+
+    /// Counts a row, with what had to be read to remove it.
+    fn spend(&mut self, bytes: usize) {
+        self.removed += 1;
+        self.rows = self.rows.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
+
+impl Keys<'_, '_> {
+    pub(super) fn sweep(&mut self) -> KeyAnswer {
+        let mut budget =
+            Budget { rows: SWEEP_ROWS_MAX as usize, bytes: SWEEP_BYTES_MAX, removed: 0 };
+        let more = self.sweep_expired(&mut budget) || self.sweep_orphaned(&mut budget);
+        KeyAnswer::Swept { rows: budget.removed, more }
+    }
+
+    /// Removes keys in the order in which they expired; returns whether more have.
+    fn sweep_expired(&mut self, budget: &mut Budget) -> bool {
+        loop {
+            let first = self.txn.facts().first_key_expiries(STRIDE);
+            let expired = |next: &&KeyExpiry| next.expires_ms <= self.now_ms;
+            let count = first.iter().take_while(expired).count();
+            for next in first.iter().take(count) {
+                if budget.is_used_up() {
+                    return true;
+                }
+                self.sweep_one(next, budget);
+            }
+            if count < STRIDE {
+                return false;
+            }
+        }
+    }
+
+    fn sweep_one(&mut self, next: &KeyExpiry, budget: &mut Budget) {
+        let row = self.txn.facts().key(next.space, &next.key);
+        budget.spend(next.key.len() + row.as_ref().map_or(0, |row| row.data_bytes() as usize));
+        match row.filter(|row| row.expires_ms() == Some(next.expires_ms)) {
+            Some(row) => self.remove_expired(&row),
+            // In no row any more. It cannot be, and must not stop the sweep if it is.
+            None => self.txn.put_key_expiry(next.expires_ms, next.space, &next.key, false),
+        }
+    }
+
+    fn remove_expired(&mut self, row: &KeyRow) {
+        let id = self.txn.facts().bucket_of(row.space());
+        match id.and_then(|id| Some((id, self.txn.facts().bucket(id)?))) {
+            Some((id, bucket)) => self.txn.remove_key(id, bucket, row, self.stamp),
+            None => self.txn.remove_orphaned_key(row, self.stamp),
+        }
+    }
+
+    /// Removes rows of spaces that no bucket has; returns whether more are left.
+    fn sweep_orphaned(&mut self, budget: &mut Budget) -> bool {
+        while let Some((space, cursor)) = self.txn.facts().first_orphaned_space() {
+            if budget.is_used_up() {
+                return true;
+            }
+            let limit = WalkLimit { bytes: budget.bytes, ..WalkLimit::rows(budget.rows) };
+            let (rows, next) = self.txn.facts().rows_of_keys(space, cursor, limit);
+            // A walk looks at rows of other spaces as well.
+            budget.rows = budget.rows.saturating_sub(WALK_ROWS);
+            self.txn.add_work(WALK_ROWS * WORK_PER_ROW);
+            for row in &rows {
+                self.txn.remove_orphaned_key(row, self.stamp);
+                budget.spend(row.data_bytes() as usize);
+            }
+            self.txn.put_orphaned_space(space, next);
+            if next.is_none() {
+                self.txn.put_free_space(space, true);
+            }
+        }
+        false
+    }
+}

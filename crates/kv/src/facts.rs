@@ -1,0 +1,308 @@
+//! Buckets and their keys among the facts.
+//!
+//! **Invariant:** a bucket counts the rows of its space, and every row that expires has an entry in the
+//! table of expiries, under its time, space and key.
+
+use rows::{NameTable, PointTable, SetTable, Span, Stamp, Totals, Value, decode, encode};
+
+use crate::bucket::{Bucket, BucketId, BucketName, Space};
+use crate::key_rows::{KeyRows, KeyRowsMut, WalkLimit};
+use crate::limits::NUMBERED_BUCKETS;
+use crate::row::KeyRow;
+
+/// Typed reads. Any thread may hold one.
+pub struct Facts<'a, R: KeyRows + ?Sized = dyn KeyRows + 'a> {
+    rows: &'a R,
+}
+
+impl<R: KeyRows + ?Sized> Clone for Facts<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: KeyRows + ?Sized> Copy for Facts<'_, R> {}
+
+/// A key and when it expires.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyExpiry {
+    /// Milliseconds since 1970.
+    pub(crate) expires_ms: u64,
+    pub(crate) space: Space,
+    pub(crate) key: Vec<u8>,
+}
+
+impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
+    /// Facts as `rows` hold them.
+    pub fn new(rows: &'a R) -> Self {
+        Self { rows }
+    }
+
+    /// How much there is.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.rows.totals()
+    }
+
+    /// The row of a key, though it may have expired.
+    #[must_use]
+    pub fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
+        self.rows.key(space, key)
+    }
+
+    /// Whether looking up a key may have to read a disk.
+    #[must_use]
+    pub fn has_cold_keys(&self) -> bool {
+        self.rows.has_cold_keys()
+    }
+
+    /// Brings the row of a key into memory; see [`KeyRows::load_key`].
+    #[must_use]
+    pub fn load_key(&self, bucket: BucketId, key: &[u8]) -> bool {
+        self.bucket(bucket).is_some_and(|bucket| self.rows.load_key(bucket.space, key))
+    }
+
+    /// A hint that a key is looked up soon; see [`KeyRows::prefetch_key`].
+    pub fn prefetch_key(&self, bucket: BucketId, key: &[u8]) {
+        if let Some(bucket) = self.bucket(bucket) {
+            self.rows.prefetch_key(bucket.space, key);
+        }
+    }
+
+    /// Rows of keys from a cursor on; see [`KeyRows::keys`].
+    #[must_use]
+    pub fn rows_of_keys(
+        &self,
+        space: Space,
+        cursor: u64,
+        limit: WalkLimit,
+    ) -> (Vec<KeyRow>, Option<u64>) {
+        self.rows.keys(space, cursor, limit)
+    }
+
+    /// A bucket.
+    #[must_use]
+    pub fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
+        self.rows.bucket(bucket)
+    }
+
+    /// Number of buckets, the numbered ones included.
+    #[must_use]
+    pub fn bucket_count(&self) -> usize {
+        self.rows.bucket_count()
+    }
+
+    /// The bucket of this name.
+    #[must_use]
+    pub fn bucket_named(&self, name: &BucketName) -> Option<BucketId> {
+        let made = || self.rows.name(NameTable::Bucket, name.as_str().as_bytes());
+        name.numbered().or_else(|| made().map(|row| decode(&row)))
+    }
+
+    /// The first named bucket whose name is not below `from`.
+    #[must_use]
+    pub fn first_bucket_from(&self, from: &[u8]) -> Option<(BucketName, BucketId)> {
+        let key = self.rows.first_name(NameTable::Bucket, from)?;
+        let id = self.rows.name(NameTable::Bucket, &key).map(|row| decode(&row))?;
+        let name = std::str::from_utf8(&key).ok().and_then(BucketName::parse);
+        name.map(|name| (name, id))
+    }
+
+    /// Whose keys are in this space.
+    #[must_use]
+    pub(crate) fn bucket_of(&self, space: Space) -> Option<BucketId> {
+        let row = self.rows.point(PointTable::BucketOfSpace, space.0.into());
+        let first = (space.0 < NUMBERED_BUCKETS).then_some(BucketId(space.0.into()));
+        let id = row.map(|row| decode(&row)).or(first)?;
+        self.bucket(id).filter(|bucket| bucket.space == space).map(|_| id)
+    }
+
+    /// Whether [`KeyOp::Sweep`](crate::KeyOp::Sweep) at this time, in milliseconds since 1970, would
+    /// find something to remove.
+    #[must_use]
+    pub fn has_dead_keys(&self, now_ms: u64) -> bool {
+        self.next_key_expiry_ms().is_some_and(|expires_ms| expires_ms <= now_ms)
+            || self.first_orphaned_space().is_some()
+    }
+
+    /// When the next key expires, in milliseconds since 1970; it may have expired and not be removed.
+    #[must_use]
+    pub fn next_key_expiry_ms(&self) -> Option<u64> {
+        self.first_key_expiries(1).first().map(|next| next.expires_ms)
+    }
+
+    /// The keys that expire first.
+    pub(crate) fn first_key_expiries(&self, limit: usize) -> Vec<KeyExpiry> {
+        if self.totals().keys_expiring == 0 {
+            return Vec::new();
+        }
+        let names = self.rows.first_names(NameTable::KeyExpiry, &[], limit);
+        let expiry = |name: Vec<u8>| {
+            let (expires_ms, rest) = name.split_first_chunk()?;
+            let (space, key) = rest.split_first_chunk()?;
+            Some(KeyExpiry {
+                expires_ms: u64::from_be_bytes(*expires_ms),
+                space: Space(u32::from_be_bytes(*space)),
+                key: key.to_vec(),
+            })
+        };
+        names.into_iter().filter_map(expiry).collect()
+    }
+
+    /// The first space that no bucket has and that has rows, and the cursor from which on they remain.
+    pub(crate) fn first_orphaned_space(&self) -> Option<(Space, u64)> {
+        let first = Span { limit: 1, ..Span::ALL };
+        let rows = self.rows.members(SetTable::OrphanedSpaces, 0, first);
+        rows.first().map(|(space, cursor)| (Space(*space as u32), *cursor))
+    }
+
+    /// The first space that was used before and is empty.
+    pub(crate) fn first_free_space(&self) -> Option<Space> {
+        let first = Span { limit: 1, ..Span::ALL };
+        let rows = self.rows.members(SetTable::FreeSpaces, 0, first);
+        rows.first().map(|(space, _)| Space(*space as u32))
+    }
+}
+
+/// The writer's hands on the rows: reads as [`Facts`] does, and changes.
+pub struct Txn<'a> {
+    rows: &'a mut dyn KeyRowsMut,
+    work: usize,
+}
+
+impl<'a> Txn<'a> {
+    /// Changes to `rows`.
+    pub fn new(rows: &'a mut dyn KeyRowsMut) -> Self {
+        Self { rows, work: 0 }
+    }
+
+    /// What was done so far, as [`Cost::work`](rows::Cost::work) counts it: bytes of the values written.
+    #[must_use]
+    pub fn work(&self) -> usize {
+        self.work
+    }
+
+    /// Counts work that is no writing of values.
+    pub(crate) fn add_work(&mut self, work: usize) {
+        self.work += work;
+    }
+
+    /// The facts as they are now, earlier changes of this transaction included.
+    #[must_use]
+    pub fn facts(&self) -> Facts<'_, dyn KeyRowsMut + 'a> {
+        Facts::new(&*self.rows)
+    }
+
+    /// Notes that `count` stamps from `first` on are used.
+    pub(crate) fn advance(&mut self, first: Stamp, count: usize) {
+        rows::advance(self.rows, first, count);
+    }
+
+    /// Changes the totals.
+    pub(crate) fn total(&mut self, change: impl FnOnce(&mut Totals)) {
+        let mut totals = self.rows.totals();
+        change(&mut totals);
+        self.rows.put_totals(totals);
+    }
+
+    /// Puts a row of `bucket` in place of `old`.
+    pub(crate) fn put_key(
+        &mut self,
+        id: BucketId,
+        bucket: Bucket,
+        old: Option<&KeyRow>,
+        row: KeyRow,
+    ) {
+        let counted = Bucket {
+            keys: bucket.keys + u64::from(old.is_none()),
+            bytes: bucket.bytes + row.data_bytes() - old.map_or(0, KeyRow::data_bytes),
+            ..bucket
+        };
+        if counted != bucket {
+            self.rows.put_bucket(id, Some(counted));
+        }
+        let old_expiry = old.and_then(KeyRow::expires_ms);
+        if old_expiry != row.expires_ms() {
+            self.expect(&row, old_expiry, false);
+            self.expect(&row, row.expires_ms(), true);
+        }
+        self.work += row.data_bytes() as usize;
+        self.rows.put_key(row);
+    }
+
+    /// Removes a row of `bucket`.
+    pub(crate) fn remove_key(&mut self, id: BucketId, bucket: Bucket, row: &KeyRow, stamp: Stamp) {
+        let counted =
+            Bucket { keys: bucket.keys - 1, bytes: bucket.bytes - row.data_bytes(), ..bucket };
+        self.rows.put_bucket(id, Some(counted));
+        self.remove_orphaned_key(row, stamp);
+    }
+
+    /// Removes a row that no bucket counts.
+    pub(crate) fn remove_orphaned_key(&mut self, row: &KeyRow, stamp: Stamp) {
+        self.expect(row, row.expires_ms(), false);
+        self.rows.put_key(KeyRow::removed(row.space(), row.key(), stamp));
+    }
+
+    /// Notes when a key expires, or no longer.
+    fn expect(&mut self, row: &KeyRow, expires_ms: Option<u64>, expires: bool) {
+        if let Some(expires_ms) = expires_ms {
+            self.put_key_expiry(expires_ms, row.space(), row.key(), expires);
+        }
+    }
+
+    pub(crate) fn put_key_expiry(
+        &mut self,
+        expires_ms: u64,
+        space: Space,
+        key: &[u8],
+        expires: bool,
+    ) {
+        let mut name = Vec::with_capacity(12 + key.len());
+        name.extend_from_slice(&expires_ms.to_be_bytes());
+        name.extend_from_slice(&space.0.to_be_bytes());
+        name.extend_from_slice(key);
+        self.rows.put_name(NameTable::KeyExpiry, &name, expires.then(Value::new));
+        self.total(|totals| match expires {
+            true => totals.keys_expiring += 1,
+            false => totals.keys_expiring -= 1,
+        });
+    }
+
+    /// Sets or removes a bucket, and notes whose its space is.
+    pub(crate) fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
+        if let Some(bucket) = bucket {
+            let space = u64::from(bucket.space.0);
+            self.rows.put_point(PointTable::BucketOfSpace, space, Some(encode(&id)));
+        }
+        self.rows.put_bucket(id, bucket);
+    }
+
+    /// Gives a name to a bucket, or takes it away.
+    pub(crate) fn put_bucket_name(&mut self, name: &BucketName, id: Option<BucketId>) {
+        let row = id.map(|id| encode(&id));
+        self.rows.put_name(NameTable::Bucket, name.as_str().as_bytes(), row);
+    }
+
+    /// Takes the space of a bucket away from it: its rows are removed piece by piece, and then it is free.
+    pub(crate) fn orphan_space(&mut self, bucket: Bucket) {
+        self.rows.put_point(PointTable::BucketOfSpace, bucket.space.0.into(), None);
+        if bucket.keys > 0 {
+            self.put_orphaned_space(bucket.space, Some(0));
+        } else {
+            self.put_free_space(bucket.space, true);
+        }
+    }
+
+    /// Notes from which cursor on the rows of an orphaned space remain; nothing if there are none.
+    pub(crate) fn put_orphaned_space(&mut self, space: Space, cursor: Option<u64>) {
+        // The largest number has no place in a set. One step back, a row may be met twice.
+        let cursor = cursor.map(|cursor| cursor.min(u64::MAX - 1));
+        self.rows.put_member(SetTable::OrphanedSpaces, 0, space.0.into(), cursor);
+    }
+
+    /// Notes that an empty space may be used again, or is.
+    pub(crate) fn put_free_space(&mut self, space: Space, free: bool) {
+        self.rows.put_member(SetTable::FreeSpaces, 0, space.0.into(), free.then_some(0));
+    }
+}

@@ -1,0 +1,169 @@
+//! Many operations on keys, one after the other: what the log keeps of a client's pipeline, of a
+//! transaction, or of what several clients sent at the same time.
+
+use rows::Cost;
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+
+use crate::op::KeyOp;
+
+/// Operations one after the other, as the log keeps them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct KeyOps {
+    count: u32,
+    bytes: ByteBuf,
+    /// What they cost together, as long as that follows from them alone. Not logged.
+    #[serde(skip)]
+    cost: KnownCost,
+}
+
+/// See [`KeyOps::known_cost`].
+#[derive(Clone, Copy, Debug)]
+struct KnownCost(Option<Cost>);
+
+/// Of operations that are read back nothing is known; of none at all everything.
+impl Default for KnownCost {
+    fn default() -> Self {
+        Self(Some(Cost::default()))
+    }
+}
+
+/// The same operations, whatever is known of them.
+impl PartialEq for KeyOps {
+    fn eq(&self, other: &Self) -> bool {
+        (self.count, &self.bytes) == (other.count, &other.bytes)
+    }
+}
+
+impl Eq for KeyOps {}
+
+/// A place between two operations of a [`KeyOps`]; the default is before the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpPlace {
+    /// Operations before it.
+    pub ops: usize,
+    /// Bytes of these.
+    bytes: usize,
+}
+
+impl KeyOps {
+    /// Adds one at the end.
+    pub fn push(&mut self, op: &KeyOp<'_>) {
+        let bytes = std::mem::take(&mut self.bytes).into_vec();
+        self.bytes = match postcard::to_extend(op, bytes) {
+            Ok(bytes) => ByteBuf::from(bytes),
+            Err(error) => unreachable!("an operation serialises into memory: {error}"),
+        };
+        self.count += 1;
+        let cost = op.known_cost();
+        self.cost = KnownCost(self.cost.0.and_then(|sum| Some(sum.and(cost?))));
+    }
+
+    /// What they cost together, if it does not depend on what keys have: nothing has to be looked up then,
+    /// and no operation belongs to a transaction.
+    #[must_use]
+    pub fn known_cost(&self) -> Option<Cost> {
+        // Read back from the log, they have a count and no cost.
+        self.cost.0.filter(|cost| cost.rows > 0 || self.count == 0)
+    }
+
+    /// Moves all of `other` to the end.
+    pub fn append(&mut self, other: &mut Self) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.count += other.count;
+        self.cost = KnownCost(None);
+        other.clear();
+    }
+
+    /// Forgets all of them and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.count = 0;
+        self.cost = KnownCost::default();
+    }
+
+    /// Number of operations.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many stamps they take: one each.
+    #[must_use]
+    pub fn stamps(&self) -> usize {
+        self.len().max(1)
+    }
+
+    /// Bytes in memory and in the log.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Reads them back.
+    ///
+    /// # Panics
+    /// While reading, if the bytes are not operations: they were written by [`KeyOps::push`] and came
+    /// through the log's checksum.
+    pub fn iter(&self) -> impl Iterator<Item = KeyOp<'_>> {
+        let mut place = OpPlace::default();
+        std::iter::from_fn(move || {
+            let (op, next) = self.next(place)?;
+            place = next;
+            Some(op)
+        })
+    }
+
+    /// The place after the last operation.
+    #[must_use]
+    pub fn end(&self) -> OpPlace {
+        OpPlace { ops: self.len(), bytes: self.bytes.len() }
+    }
+
+    /// The operation after `place`, and the place after it.
+    ///
+    /// # Panics
+    /// As [`KeyOps::iter`]; also if `place` is one of other operations.
+    #[must_use]
+    pub fn next(&self, place: OpPlace) -> Option<(KeyOp<'_>, OpPlace)> {
+        if place.ops >= self.len() {
+            return None;
+        }
+        let rest = self.bytes.get(place.bytes..).unwrap_or_default();
+        match postcard::take_from_bytes(rest) {
+            Ok((op, after)) => {
+                let bytes = self.bytes.len() - after.len();
+                Some((op, OpPlace { ops: place.ops + 1, bytes }))
+            }
+            Err(error) => panic!("an operation reads back: {error}"),
+        }
+    }
+
+    /// Bytes of the operations between two places.
+    #[must_use]
+    pub fn bytes_between(&self, from: OpPlace, to: OpPlace) -> usize {
+        to.bytes - from.bytes
+    }
+
+    /// A copy of the operations between two places.
+    #[must_use]
+    pub fn between(&self, from: OpPlace, to: OpPlace) -> Self {
+        let bytes = self.bytes.get(from.bytes..to.bytes).unwrap_or_default();
+        let (count, cost) = ((to.ops - from.ops) as u32, KnownCost(None));
+        Self { count, bytes: ByteBuf::from(bytes), cost }
+    }
+}
+
+impl<'a> FromIterator<KeyOp<'a>> for KeyOps {
+    fn from_iter<T: IntoIterator<Item = KeyOp<'a>>>(ops: T) -> Self {
+        let mut all = Self::default();
+        ops.into_iter().for_each(|op| all.push(&op));
+        all
+    }
+}

@@ -1,0 +1,122 @@
+//! Putting commands other than operations on keys into a group, and deciding whether there is memory for a
+//! sample before it is logged.
+//!
+//! **Invariant:** the samples that the facts hold take at most what the applier was given for them, after
+//! every group. So a start with as much memory finds room for them. A replay asks nothing: what is in the
+//! log was admitted.
+
+use feed::{Command, Refusal, Reply, Request};
+use kv::KeyRowsMut;
+
+use super::Applier;
+use super::group::{Group, REQUEST_BYTES_MAX, Taken};
+use super::queue::{Part, Queued, Rest, Waiting};
+use crate::entry::Entry;
+use crate::samples::{TAUGHT_BYTES, taught_bytes};
+
+/// What a group does to the samples.
+#[derive(Default)]
+pub(super) struct GroupSamples {
+    /// Bytes of the samples there will be, at most: those that are forgotten count until the group is applied.
+    /// None until it is asked.
+    bytes: Option<usize>,
+    /// Whether it teaches or forgets one.
+    changes: bool,
+}
+
+impl GroupSamples {
+    /// Counts a command that is put into the group.
+    pub(super) fn count(&mut self, command: &Command) {
+        match command {
+            Command::Teach { .. } => {
+                self.changes = true;
+                self.bytes = self.bytes.map(|bytes| bytes + TAUGHT_BYTES);
+            }
+            Command::ForgetSample { .. } => self.changes = true,
+            _ => {}
+        }
+    }
+}
+
+/// Whether a command is put into a group.
+enum Admission {
+    Admitted,
+    /// What it comes to is known without that.
+    Answered(Reply),
+    /// That depends on what becomes of the group: it is to wait for another one.
+    Waits,
+}
+
+impl<R: KeyRowsMut, T> Applier<R, T> {
+    /// Takes as many of the commands as there is room for.
+    pub(super) fn take_requests(
+        &self,
+        group: &mut Group<T>,
+        id: u64,
+        ticket: T,
+        mut requests: smallvec::IntoIter<[Request; 1]>,
+    ) -> Taken<T> {
+        let (mut count, mut waits) = (0, false);
+        while let Some(request) = requests.as_slice().first() {
+            let cost = request.cost();
+            if group.is_shared_out() || !group.has_room(&cost, 1, REQUEST_BYTES_MAX) {
+                break;
+            }
+            let admission = self.admission(&mut group.samples, request);
+            if matches!(admission, Admission::Waits) {
+                waits = true;
+                break;
+            }
+            let Some(request) = requests.next() else { unreachable!("it was just seen") };
+            if let Admission::Answered(reply) = admission {
+                // Finding that out is work, too.
+                group.count(&cost, 0);
+                group.wait_for(id, Part::Requests(std::mem::take(&mut count)));
+                group.wait_for(id, Part::Answered(reply));
+            } else {
+                group.count(&cost, 1);
+                group.log(Entry::Feed(request));
+                count += 1;
+            }
+        }
+        let part = Part::Requests(count);
+        if requests.as_slice().is_empty() {
+            group.waiting.push(Waiting { id, ticket: Some(ticket), part });
+            return Taken::All;
+        }
+        group.wait_for(id, part);
+        let rest = Queued { id, ticket, rest: Rest::Requests(requests) };
+        if waits { Taken::Costly(rest) } else { group.rest(rest) }
+    }
+
+    /// Whether there is memory for what a command teaches. Near the limit a group has one such command or
+    /// none: what the commands before it come to decides.
+    fn admission(&self, group: &mut GroupSamples, request: &Request) -> Admission {
+        if !matches!(request.command, Command::Teach { .. }) {
+            return Admission::Admitted;
+        }
+        let bytes = *group.bytes.get_or_insert_with(|| taught_bytes(self.facts()));
+        if bytes.saturating_add(TAUGHT_BYTES) <= self.taught_bytes_max {
+            return Admission::Admitted;
+        }
+        if group.changes {
+            return Admission::Waits;
+        }
+        Admission::Answered(self.answer_without_memory(request))
+    }
+
+    /// The reply to a command that teaches, where there is no memory for it: if it was carried out before, what
+    /// it came to then.
+    fn answer_without_memory(&self, request: &Request) -> Reply {
+        let full = Reply { outcome: Err(Refusal::SamplesFull), replayed: false };
+        let last = self.rows.totals().last_stamp;
+        let Some((idempotency, last)) = request.idempotency.as_ref().zip(last) else { return full };
+        match self.facts().remembered(idempotency, last) {
+            Some((content, outcome)) if content == idempotency.content => {
+                Reply { outcome, replayed: true }
+            }
+            Some(_) => Reply { outcome: Err(Refusal::KeyReused), replayed: false },
+            None => full,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What an entry of the log asks for, and its bytes: the payload of a group is entries one after the other.
+//!
+//! An entry of the feed is a [`Request`] as postcard writes it: an idempotency key or none, the number of
+//! the command, its fields. Operations on keys have no idempotency key and the number that `feed` reserves
+//! for them. In logs of format 1 each entry begins with its stamp.
+
+use feed::{Idempotency, Request};
+use kv::KeyOps;
+use serde::Serialize;
+
+/// What stands for operations on keys in place of the number of a command.
+const KEYS: u32 = 14;
+
+/// One entry.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// For the rules of the feed. Takes one stamp.
+    Feed(Request),
+    /// For the rules of buckets. Takes as many stamps as there are operations.
+    Kv(KeyOps),
+}
+
+impl Entry {
+    /// How many stamps it takes.
+    pub(crate) fn stamps(&self) -> usize {
+        match self {
+            Self::Feed(_) => 1,
+            Self::Kv(ops) => ops.stamps(),
+        }
+    }
+
+    /// Appends its bytes to `bytes`.
+    pub(crate) fn write(&self, bytes: Vec<u8>) -> Vec<u8> {
+        match self {
+            Self::Feed(request) => extend(request, bytes),
+            Self::Kv(ops) => extend(&(None::<Idempotency>, KEYS, ops), bytes),
+        }
+    }
+
+    /// Reads the first entry of `bytes`; returns what follows it.
+    ///
+    /// # Errors
+    /// If the bytes are not an entry, which the checksum of the log all but excludes.
+    pub(crate) fn read(bytes: &[u8]) -> Result<(Self, &[u8]), postcard::Error> {
+        let (idempotency, rest) = postcard::take_from_bytes::<Option<Idempotency>>(bytes)?;
+        let (number, rest) = postcard::take_from_bytes::<u32>(rest)?;
+        if (idempotency, number) == (None, KEYS) {
+            let (ops, rest) = postcard::take_from_bytes(rest)?;
+            return Ok((Self::Kv(ops), rest));
+        }
+        let (request, rest) = postcard::take_from_bytes(bytes)?;
+        Ok((Self::Feed(request), rest))
+    }
+}
+
+fn extend<T: Serialize>(entry: &T, bytes: Vec<u8>) -> Vec<u8> {
+    match postcard::to_extend(entry, bytes) {
+        Ok(bytes) => bytes,
+        Err(error) => unreachable!("an entry serialises into memory: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::{Command, SampleId};
+    use kv::{BucketId, Bytes, KeyOp};
+
+    use super::*;
+
+    /// The bytes are those of logs of format 1 and 2, so they are written out here.
+    #[test]
+    fn entries_have_the_bytes_they_always_had() {
+        let ops =
+            [KeyOp::Remove { bucket: BucketId(3), keys: vec![Bytes::new(b"ab")] }, KeyOp::Sweep];
+        let keys = Entry::Kv(ops.into_iter().collect());
+        let key = Idempotency { key: [7; 16], content: [9; 8] };
+        let forget = Command::ForgetSample { sample: SampleId(300) };
+        let plain = Entry::Feed(forget.clone().into());
+        let once = Entry::Feed(Request { idempotency: Some(key), command: forget });
+        let once_bytes = [&[1][..], &[7; 16], &[9; 8], &[13, 0xac, 2]].concat();
+        // Two operations of 7 bytes together: number, bucket, one key of two bytes; number.
+        let keys_bytes = [0, 14, 2, 7, 2, 3, 1, 2, b'a', b'b', 18];
+        let cases = [(plain, &[0, 13, 0xac, 2][..]), (once, &once_bytes), (keys, &keys_bytes)];
+        for (entry, bytes) in cases {
+            assert_eq!(entry.write(Vec::new()), bytes, "{entry:?}");
+            let followed = [bytes, b"next"].concat();
+            let (read, rest) = Entry::read(&followed).unwrap();
+            assert_eq!((read.write(Vec::new()).as_slice(), rest), (bytes, &b"next"[..]));
+        }
+    }
+
+    #[test]
+    fn what_is_no_entry_is_refused() {
+        let ops_once = [&[1][..], &[7; 24], &[14, 0, 0]].concat();
+        for bytes in
+            [&[][..], &[0], &[2], &[0, 14], &[0, 14, 1, 3, 0], &[0, 0xff, 0xff, 3], &ops_once]
+        {
+            assert!(Entry::read(bytes).is_err(), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Buckets: reading keys, and submitting changes to them.
+
+use std::time::Duration;
+
+use kv::{BucketId, BucketName, Facts, KeyOp, KeyOps, KeyRows as _};
+use store::Store;
+use tokio::sync::oneshot;
+
+use super::Node;
+use crate::applier::{KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
+use crate::inbox::{SubmitError, Ticket};
+use crate::keys::{Found, Keys, Steady};
+use crate::submission::{KeyReplies, ReadAt, Submission};
+
+/// Operations of more bytes than this are not looked through to tell whether memory knows their keys.
+const GLANCE_BYTES_MAX: usize = 64 << 10;
+
+impl Node {
+    /// The facts of buckets. May block.
+    #[must_use]
+    pub fn key_facts(&self) -> Facts<'_, Store> {
+        Facts::new(&self.shared.store)
+    }
+
+    /// Keys as they are now.
+    #[must_use]
+    pub fn keys(&self) -> Keys<'_> {
+        Keys::at(&self.shared.store, self.shared.time.now_ms())
+    }
+
+    /// Keys as they are now, at the latest time that anybody was told: for callers who have just read the
+    /// clock ([`Node::keys`]). What expired for somebody has expired here, and what the writer did later is
+    /// no older than this time.
+    #[must_use]
+    pub fn keys_at_last_time(&self) -> Keys<'_> {
+        Keys::at(&self.shared.store, self.shared.time.last_ms())
+    }
+
+    /// Keeps the writer from changing keys, so that what is read of several belongs together. To be held
+    /// for a moment, and not while reading the disk.
+    #[must_use]
+    pub fn steady(&self) -> Steady<'_> {
+        Steady::hold(&self.shared.steady)
+    }
+
+    /// The same, if the writer lets it within so long.
+    #[must_use]
+    pub fn try_steady(&self, patience: Duration) -> Option<Steady<'_>> {
+        Steady::try_hold(&self.shared.steady, patience)
+    }
+
+    /// The bucket of this name, if memory knows of one. Never waits for a disk.
+    #[must_use]
+    pub fn try_bucket_named(&self, name: &BucketName) -> Option<BucketId> {
+        let known = || self.shared.bucket_ids.get(name);
+        // An id is never another bucket's; it may be one that was deleted since.
+        name.numbered().or_else(known).filter(|id| self.shared.store.bucket(*id).is_some())
+    }
+
+    /// The bucket of this name. May read the disk.
+    #[must_use]
+    pub fn bucket_named(&self, name: &BucketName) -> Option<BucketId> {
+        let id = self.key_facts().bucket_named(name)?;
+        self.shared.bucket_ids.insert(name.clone(), id);
+        Some(id)
+    }
+
+    /// Buckets that were made, in the order of their names, after `after`: at most `limit`. May read
+    /// the disk.
+    #[must_use]
+    pub fn buckets_after(&self, after: Option<&str>, limit: usize) -> Vec<(BucketName, BucketId)> {
+        let facts = self.key_facts();
+        // The very next name there could be.
+        let mut from = after.map_or_else(Vec::new, |name| [name.as_bytes(), &[0]].concat());
+        let next = std::iter::from_fn(|| {
+            let (name, id) = facts.first_bucket_from(&from)?;
+            from = [name.as_str().as_bytes(), &[0]].concat();
+            Some((name, id))
+        });
+        next.take(limit).collect()
+    }
+
+    /// Submits operations that are applied in this order, and waits until they are durable, under the
+    /// node's policy, and applied. A transaction, which begins with [`KeyOp::Begin`](kv::KeyOp),
+    /// is applied with nothing of others in between. `reads` belong to a submission that is one
+    /// transaction, and are in the order of their places.
+    ///
+    /// The writer reads what memory does not know of them from disk, while everybody's changes wait: if they
+    /// [may need the disk](Node::may_need_disk), [load](Node::load_keys) them before.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; none of the operations has happened then.
+    ///
+    /// # Panics
+    /// If the operations take more than 48 MiB.
+    pub async fn submit_keys(
+        &self,
+        ops: KeyOps,
+        reads: Vec<ReadAt>,
+    ) -> Result<KeyReplies, SubmitError> {
+        let (submission, replies) = keys_submission(ops, reads);
+        self.shared.put(submission)?;
+        replies.await.map_err(|_| SubmitError::Stopped)
+    }
+
+    /// Whether a change takes long, as far as memory shows: it waits for those of everybody else, and
+    /// is better submitted apart from others.
+    #[must_use]
+    pub fn takes_long(&self, op: &KeyOp<'_>) -> bool {
+        let cost = op.known_cost().unwrap_or_else(|| op.cost(&self.keys()));
+        cost.work > PLAIN_WORK_MAX
+    }
+
+    /// Whether operations may look up keys that only the disk knows. Never waits for a disk.
+    #[must_use]
+    pub fn may_need_disk(&self, ops: &KeyOps) -> bool {
+        if !self.key_facts().has_cold_keys() {
+            return false;
+        }
+        let keys = self.keys();
+        let mut unknown = ops.bytes() > GLANCE_BYTES_MAX;
+        let mut ops = ops.iter();
+        while let Some(op) = ops.next().filter(|_| !unknown) {
+            op.each_key(&mut |bucket, key| {
+                unknown = unknown || keys.try_row(bucket, key) == Found::Unknown;
+            });
+        }
+        unknown
+    }
+
+    /// Brings what operations look up into memory, so that the writer need not read it from disk; also that
+    /// a key does not exist. May block.
+    pub fn load_keys(&self, ops: &KeyOps) {
+        let facts = self.key_facts();
+        for op in ops.iter() {
+            op.each_key(&mut |bucket, key| {
+                let _was_cold = facts.load_key(bucket, key);
+            });
+        }
+    }
+
+    /// As [`Node::submit_keys`], but waits for room instead of reporting [`SubmitError::Busy`]: for
+    /// callers of which there are few, each with a bound of its own.
+    ///
+    /// # Errors
+    /// [`SubmitError::Stopped`]; none of the operations has happened then.
+    ///
+    /// # Panics
+    /// If the operations take more than 48 MiB.
+    pub async fn submit_keys_waiting(
+        &self,
+        ops: KeyOps,
+        reads: Vec<ReadAt>,
+    ) -> Result<KeyReplies, SubmitError> {
+        let (submission, replies) = keys_submission(ops, reads);
+        self.shared.put_waiting(submission).await?;
+        replies.await.map_err(|_| SubmitError::Stopped)
+    }
+}
+
+fn keys_submission(
+    ops: KeyOps,
+    reads: Vec<ReadAt>,
+) -> (Submission<Ticket>, oneshot::Receiver<KeyReplies>) {
+    assert!(ops.bytes() <= KEY_OPS_BYTES_MAX, "a submission fits one group of the log");
+    Submission::of_keys(ops, reads)
+}

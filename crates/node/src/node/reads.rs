@@ -1,0 +1,219 @@
+//! Reading from a node. `try_` functions look only at memory and never wait for a disk: an async
+//! worker may call them. The others may read the store and belong where blocking is allowed.
+
+use feed::timeline::Posted;
+use feed::{Facts, Page, PageOf, Post, PostId, UserId, UserRef};
+use rows::{PointTable, Rows as _};
+use store::Store;
+use tokio::sync::watch;
+
+use super::Node;
+use crate::views::{Change, News, Views};
+
+/// Where a rendered page begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageEnds<I = PostId> {
+    /// The newest item on it.
+    pub first: Option<I>,
+    /// The oldest item on it.
+    pub last: Option<I>,
+    /// Whether there are more in the direction of reading.
+    pub more: bool,
+}
+
+impl Node {
+    /// The facts of the feed. May block.
+    #[must_use]
+    pub fn facts(&self) -> Facts<'_, Store> {
+        Facts::new(&self.shared.store)
+    }
+
+    /// Up to which stamp everything is in the facts and shown by the views: what is read from now
+    /// on misses nothing up to there. Later posts may show here and not yet there.
+    #[must_use]
+    pub fn settled(&self) -> rows::Stamp {
+        rows::Stamp(self.shared.settled.load(std::sync::atomic::Ordering::Acquire))
+    }
+
+    /// Who is meant: `Some(None)` if it is known that there is nobody, `None` if the facts must be
+    /// asked.
+    #[must_use]
+    pub fn try_resolve(&self, user: &UserRef) -> Option<Option<UserId>> {
+        match user {
+            UserRef::Id(id) => Some((id.0 < self.shared.store.totals().users).then_some(*id)),
+            UserRef::Handle(handle) => self.shared.handles.get(handle).map(Some),
+        }
+    }
+
+    /// Who is meant, if they are registered. May block.
+    #[must_use]
+    pub fn resolve(&self, user: &UserRef) -> Option<UserId> {
+        let id = self.facts().resolve(user)?;
+        if let UserRef::Handle(handle) = user {
+            self.shared.handles.insert(handle.clone(), id);
+        }
+        Some(id)
+    }
+
+    /// Appends a page of home(user) to `out`: posts as JSON objects joined by commas, newest
+    /// first. `None`, and nothing appended, if it is not all in memory.
+    pub fn try_home(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> Option<PageEnds> {
+        let mut ids = Vec::with_capacity(page.limit.min(feed::limits::PAGE_MAX));
+        let more = self.shared.views.try_home(user, page, &mut ids)?;
+        let start = out.len();
+        for (index, id) in ids.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            if !self.try_post(*id, out) {
+                out.truncate(start);
+                return None;
+            }
+        }
+        Some(ends(&ids, more))
+    }
+
+    /// As [`Node::try_home`], reading what is not in memory; the person is active from now on. May
+    /// block.
+    pub fn home(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
+        self.append(&self.home_ids(user, page), out)
+    }
+
+    /// A page of posts that mention `user`, as [`Node::home`] does. May block.
+    pub fn mentions(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
+        self.append(&self.mention_ids(user, page), out)
+    }
+
+    /// A page of the posts by `user`, as [`Node::home`] does. May block.
+    pub fn posts_by(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
+        let posts: Vec<Posted> = match page.span(page.limit + 1) {
+            Some(span) => self.views().posts_by(self.facts(), user, span),
+            None => Vec::new(),
+        };
+        let ids = posts.into_iter().map(|(post, _)| post).collect();
+        self.append(&PageOf::from_scan(ids, page), out)
+    }
+
+    /// Appends a post as JSON if it is in memory; false says nothing about whether there is one.
+    pub fn try_post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
+        let row = |id: PostId| self.shared.store.point_in_memory(PointTable::Post, id.0);
+        let in_memory = |id| row(id).map(|row| Post::decode(&row));
+        self.views().rendered.try_post(in_memory, post, out)
+    }
+
+    /// Appends a post as JSON; false if there is none. May block.
+    pub fn post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
+        self.views().rendered.post(self.facts(), post, out)
+    }
+
+    /// The ids on a page of home(user); the person is active from now on. May block.
+    #[must_use]
+    pub fn home_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
+        self.views().home(self.facts(), user, page)
+    }
+
+    /// As [`Node::home_ids`]; `None` if it is not all in memory.
+    #[must_use]
+    pub fn try_home_ids(&self, user: UserId, page: &Page) -> Option<PageOf<PostId>> {
+        let mut items = Vec::new();
+        let more = self.views().try_home(user, page, &mut items)?;
+        Some(PageOf { items, more })
+    }
+
+    /// The ids on a page of the posts that mention `user`. May block.
+    #[must_use]
+    pub fn mention_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
+        let scan = page.span(page.limit + 1).map(|span| self.facts().mentions_of(user, span));
+        PageOf::from_scan(scan.unwrap_or_default(), page)
+    }
+
+    /// Hears of new posts at home, new mentions, what changes of them, whom the user follows, and stories
+    /// of friends that come or go. May block.
+    #[must_use]
+    pub fn watch(&self, user: UserId) -> Watch {
+        let news = Some(self.views().watch(self.facts(), user));
+        Watch { node: self.clone(), user, news }
+    }
+
+    pub(crate) fn views(&self) -> &Views {
+        &self.shared.views
+    }
+
+    fn append(&self, page: &PageOf<PostId>, out: &mut Vec<u8>) -> PageEnds {
+        self.append_posts(&page.items, out);
+        ends(&page.items, page.more)
+    }
+
+    /// Appends posts as JSON objects joined by commas.
+    pub(crate) fn append_posts(&self, posts: &[PostId], out: &mut Vec<u8>) {
+        let start = out.len();
+        for id in posts {
+            let before = out.len();
+            if before > start {
+                out.push(b',');
+            }
+            // A post may have been deleted since its id was read: then it is left out.
+            if !self.views().rendered.post(self.facts(), *id, out) {
+                out.truncate(before);
+            }
+        }
+    }
+}
+
+pub(super) fn ends<I: Copy>(newest_first: &[I], more: bool) -> PageEnds<I> {
+    PageEnds { first: newest_first.first().copied(), last: newest_first.last().copied(), more }
+}
+
+/// Tells when there may be something new for a person. Ends when dropped.
+pub struct Watch {
+    node: Node,
+    user: UserId,
+    news: Option<watch::Receiver<News>>,
+}
+
+impl Watch {
+    /// Waits until something may be new at home, in the mentions or among the stories since
+    /// [`Watch::mentions`] was called, or since the watch began. News that come while nobody waits
+    /// are reported once.
+    ///
+    /// The user's home timeline must be active for this: read it once after the watch began, and
+    /// again after every change. It may be evicted at any time; then posts at home are not reported
+    /// until it is read again.
+    pub async fn changed(&mut self) {
+        let closed = match &mut self.news {
+            Some(news) => news.changed().await.is_err(),
+            None => true,
+        };
+        if closed {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// The number of mentions of the user since somebody first watched: it has counted those up to
+    /// an earlier [`Node::settled`]. What was reported until now is not reported again.
+    pub fn mentions(&mut self) -> u64 {
+        self.news.as_mut().map_or(0, |news| news.borrow_and_update().mentions)
+    }
+
+    /// How many changes were heard of since somebody first watched the user.
+    #[must_use]
+    pub fn changes_end(&self) -> u64 {
+        self.news.as_ref().map_or(0, |news| news.borrow().end())
+    }
+
+    /// What changed after the first `read` changes, oldest first, each with how many there were up to it:
+    /// the first `read` of the next call. The newest 32 are kept. To be called before the home timeline is
+    /// read, which makes it active and so has later changes heard of: then whoever reads again what they
+    /// show after each [`Change::Missed`] has everything.
+    #[must_use]
+    pub fn changes_after(&self, read: u64) -> Vec<(u64, Change)> {
+        self.news.as_ref().map_or_else(Vec::new, |news| news.borrow().after(read))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.news = None;
+        self.node.views().unwatch(self.user);
+    }
+}

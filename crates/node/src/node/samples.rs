@@ -1,0 +1,34 @@
+//! Reading the recogniser's samples.
+
+use std::sync::Arc;
+
+use feed::{Sample, SampleId, SetName};
+use knn::Samples;
+
+use super::Node;
+use crate::samples::TooManySnapshots;
+
+impl Node {
+    /// The samples of a set as they are now, if it exists: a snapshot, which never changes. Waits for no more
+    /// than some samples being put in.
+    ///
+    /// # Errors
+    /// [`TooManySnapshots`]; it passes.
+    pub fn samples(&self, set: &SetName) -> Result<Option<Arc<Samples>>, TooManySnapshots> {
+        self.shared.samples.get(set)
+    }
+
+    /// All sets, by name, as [`Node::samples`] gives them.
+    ///
+    /// # Errors
+    /// [`TooManySnapshots`]; it passes.
+    pub fn sample_sets(&self) -> Result<Vec<(SetName, Arc<Samples>)>, TooManySnapshots> {
+        self.shared.samples.all()
+    }
+
+    /// A sample that was taught or is built in. May block.
+    #[must_use]
+    pub fn sample(&self, id: SampleId) -> Option<Sample> {
+        if id.is_built_in() { self.shared.samples.built_in(id) } else { self.facts().sample(id) }
+    }
+}

@@ -1,0 +1,66 @@
+//! What the threads of a node and its readers share. The writer changes it, but for what says otherwise.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use feed::{Handle, UserId};
+use kv::{BucketId, BucketName};
+use parking_lot::RwLock;
+use quick_cache::sync::Cache;
+use store::Store;
+
+use crate::clock::Time;
+use crate::inbox::{Inbox, SubmitError, Ticket};
+use crate::metrics::Metrics;
+use crate::samples::SampleSets;
+use crate::submission::Submission;
+use crate::views::Views;
+
+/// Handles and names of buckets that are remembered, of each so many.
+pub(crate) const NAMES: usize = 65_536;
+
+/// What the writer, the deliverer and the readers share.
+pub(crate) struct Shared {
+    pub(crate) inbox: Inbox,
+    pub(crate) views: Views,
+    pub(crate) samples: SampleSets,
+    pub(crate) store: Store,
+    /// Held by the writer while it applies operations on keys, and by who reads several keys.
+    pub(crate) steady: RwLock<()>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// The highest stamp whose effects the views have been told of.
+    pub(crate) settled: AtomicU64,
+    pub(crate) log_bytes: AtomicU64,
+    pub(crate) overlay_bytes: AtomicU64,
+    pub(crate) delivery_due: AtomicBool,
+    /// Who has which handle. An entry never changes, so nothing is ever outdated.
+    pub(crate) handles: Cache<Handle, UserId>,
+    /// Which bucket had a name when it was last looked up.
+    pub(crate) bucket_ids: Cache<BucketName, BucketId>,
+    pub(crate) time: Time,
+    /// Before this second since 1970 the sweeper has found nothing left to sweep.
+    pub(crate) sweep_from: AtomicU64,
+    pub(crate) erasure_due: AtomicBool,
+    pub(crate) stopped: AtomicBool,
+}
+
+impl Shared {
+    /// Puts a submission in line, unless there is no room for it or for what the views would hear.
+    pub(crate) fn put(&self, submission: Submission<Ticket>) -> Result<(), SubmitError> {
+        if submission.has_effects() && !self.views.has_room() {
+            return Err(SubmitError::Busy);
+        }
+        self.inbox.put(submission).map_err(|(error, _)| error)
+    }
+
+    /// As [`Shared::put`], but waits for room.
+    pub(crate) async fn put_waiting(
+        &self,
+        submission: Submission<Ticket>,
+    ) -> Result<(), SubmitError> {
+        while submission.has_effects() && !self.views.has_room() {
+            self.views.room().await;
+        }
+        self.inbox.put_waiting(submission).await
+    }
+}

@@ -1,0 +1,50 @@
+//! A client of a live stream as plain as can be.
+
+use std::collections::BTreeSet;
+
+use feed::PostId;
+use tokio::sync::watch;
+
+use crate::views::{Change, News};
+
+/// Somebody who shows the whole home of a user and only changes it by what they hear.
+pub(super) struct Listener {
+    pub(super) news: watch::Receiver<News>,
+    pub(super) read: u64,
+    pub(super) position: u64,
+    /// Each post with when its text was read.
+    pub(super) shown: BTreeSet<(PostId, u64)>,
+}
+
+impl Listener {
+    pub(super) fn new(news: watch::Receiver<News>) -> Self {
+        Self { news, read: 0, position: 0, shown: BTreeSet::new() }
+    }
+
+    /// Shows what is new of `posts`, and then does what the changes say. `texts` is the whole home now.
+    pub(super) fn hear(
+        &mut self,
+        posts: &[PostId],
+        changes: &[(u64, Change)],
+        texts: &BTreeSet<(PostId, u64)>,
+        now: u64,
+    ) {
+        let read = |post: PostId| texts.iter().filter(move |(id, _)| *id == post).copied();
+        let new = posts.iter().filter(|post| post.0 > self.position);
+        self.shown.extend(new.flat_map(|post| read(*post)));
+        self.position = now;
+        for (number, change) in changes {
+            self.read = *number;
+            match change {
+                Change::Deleted(post) => self.shown.retain(|(id, _)| id != post),
+                Change::Edited(post) => {
+                    let shown = self.shown.iter().any(|(id, _)| id == post);
+                    self.shown.retain(|(id, _)| id != post);
+                    self.shown.extend(read(*post).filter(|_| shown));
+                }
+                Change::Missed => self.shown.clone_from(texts),
+                Change::Followed(_) | Change::Unfollowed(_) => {}
+            }
+        }
+    }
+}

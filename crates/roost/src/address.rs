@@ -1,0 +1,56 @@
+//! Addresses as users write them: `127.0.0.1:8998`, `[::1]:8998`, `localhost:8998`.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+
+use anyhow::Context as _;
+use serde::{Deserialize as _, Deserializer, de::Error as _};
+
+/// The address of `HOST:PORT`. Of a name with several addresses the first of IPv4 is taken, or else the
+/// first. May block: names are looked up.
+///
+/// # Errors
+/// If it is no address, or the name has none.
+pub(crate) fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
+    let is_host_and_port = text.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty()
+            && port.parse::<u16>().is_ok()
+            && (!host.contains(':') || host.ends_with(']'))
+    });
+    anyhow::ensure!(is_host_and_port, "an address looks like 127.0.0.1:8998 or localhost:8998");
+    let found = text.to_socket_addrs().with_context(|| format!("cannot look up {text}"))?;
+    let found: Vec<SocketAddr> = found.collect();
+    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    first.copied().with_context(|| format!("{text} has no address"))
+}
+
+/// The same for a value of the configuration file.
+pub(crate) fn in_file<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    resolve(&text).map(Some).map_err(|error| D::Error::custom(format!("{error:#}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_host_and_a_port() {
+        for (text, expect) in [
+            ("127.0.0.1:8998", Some("127.0.0.1:8998")),
+            ("[::1]:0", Some("[::1]:0")),
+            ("localhost:8998", Some("127.0.0.1:8998")),
+            ("localhost", None),
+            ("localhost:", None),
+            ("localhost:65536", None),
+            (":8998", None),
+            ("::1:8998", None),
+            ("http://localhost:8998", None),
+            ("", None),
+        ] {
+            let found = resolve(text).ok().map(|address| address.to_string());
+            assert_eq!(found.as_deref(), expect, "{text}");
+        }
+    }
+}

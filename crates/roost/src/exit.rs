@@ -1,0 +1,91 @@
+//! How the process ends: its exit codes, and the one line that says why.
+//!
+//! 0 is success, and 2 is what clap ends with for a command line that is wrong.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// The command could not be carried out.
+const ERROR: u8 = 1;
+/// The command line is wrong.
+const USAGE: u8 = 2;
+/// A simulation has finished, and the server has failed an objective.
+const FAILED: u8 = 3;
+/// A simulation has finished and says nothing about the server.
+const INCONCLUSIVE: u8 = 4;
+
+/// For `--help`.
+pub(crate) const HELP: &str = "Exit codes:
+  0  success; the objectives are met
+  1  error: the command could not be carried out
+  2  the command line is wrong
+  3  the server has failed an objective, given wrong answers or refused requests
+  4  inconclusive: the generator was the bottleneck, or the results vary too much";
+
+/// An error with an exit code of its own.
+#[derive(Debug)]
+pub(crate) struct Exit {
+    code: u8,
+    message: String,
+}
+
+impl Exit {
+    /// The command line is wrong in a way that its parser cannot know.
+    pub(crate) fn usage(message: &str) -> anyhow::Error {
+        Self { code: USAGE, message: message.to_owned() }.into()
+    }
+
+    /// The server has failed.
+    pub(crate) fn failed(message: String) -> anyhow::Error {
+        Self { code: FAILED, message }.into()
+    }
+
+    /// Nothing can be said of the server.
+    pub(crate) fn inconclusive(why: &str) -> anyhow::Error {
+        Self { code: INCONCLUSIVE, message: format!("inconclusive: {why}") }.into()
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Exit {}
+
+/// Prints the error in one line, and returns the exit code.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {}", message(error));
+    ExitCode::from(error.downcast_ref::<Exit>().map_or(ERROR, |exit| exit.code))
+}
+
+/// The error and its causes. Many errors of libraries contain the text of their cause already.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if message.is_empty() {
+            message = cause;
+        } else if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
+        }
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[test]
+    fn every_cause_is_printed_once() {
+        let io = || std::io::Error::other("disk on fire");
+        let twice = anyhow::Error::new(io()).context("cannot save: disk on fire");
+        assert_eq!(message(&twice), "cannot save: disk on fire");
+        let chain =
+            Err::<(), _>(io()).context("cannot write x").context("cannot save").unwrap_err();
+        assert_eq!(message(&chain), "cannot save: cannot write x: disk on fire");
+    }
+}

@@ -1,0 +1,155 @@
+//! `roost key`: creates, lists and revokes the application keys of a data directory.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use edge::Scope;
+
+use super::file::{self, KEYS_MAX, StoredKey};
+use crate::settings::Settings;
+
+/// Create, list and revoke application keys.
+///
+/// Works on the data directory, whether a server runs on it or not. A server that runs notices a change
+/// within about a second. Only hashes of keys are stored.
+///
+/// A key has scopes: `read` for what changes nothing, `write` for changes, `admin` for deleting whole
+/// buckets and for controlling the server. None includes another.
+#[derive(Args)]
+pub(crate) struct Key {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Create a key and print it. It cannot be shown again
+    Create {
+        /// Name of the key, for listing and revoking it: 1 to 64 of a-z A-Z 0-9 _ . -
+        name: String,
+        /// What the key may be used for
+        #[arg(
+            long = "scope",
+            value_name = "SCOPES",
+            value_delimiter = ',',
+            default_values = ["read", "write"],
+            value_parser = scopes(),
+        )]
+        scopes: Vec<Scope>,
+        #[command(flatten)]
+        directory: Directory,
+    },
+    /// List names, scopes and times of creation
+    List {
+        #[command(flatten)]
+        directory: Directory,
+    },
+    /// Revoke a key
+    Revoke {
+        /// Name of the key
+        name: String,
+        #[command(flatten)]
+        directory: Directory,
+    },
+}
+
+#[derive(Args)]
+struct Directory {
+    /// Data directory of the server [default: ./roost-data]
+    #[arg(long, env = "ROOST_DATA", value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Configuration file of the server, for its data directory
+    #[arg(long, env = "ROOST_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl Directory {
+    fn path(&self) -> anyhow::Result<PathBuf> {
+        let mut settings = Settings { data: self.data.clone(), ..Settings::default() };
+        if let Some(file) = &self.config {
+            settings = settings.completed_by(file)?;
+        }
+        let path = settings.data();
+        anyhow::ensure!(
+            path.is_dir(),
+            "there is no data directory {}; name one with --data, or start the server once",
+            path.display()
+        );
+        Ok(path)
+    }
+}
+
+fn scopes() -> impl TypedValueParser<Value = Scope> {
+    PossibleValuesParser::new(Scope::ALL.map(Scope::name))
+        .try_map(|name| Scope::parse(&name).context("there is no such scope"))
+}
+
+impl Key {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        match &self.action {
+            Action::Create { name, scopes, directory } => {
+                let key = super::make()?;
+                let made = StoredKey::new(name, scopes.iter().copied().collect(), &key)?;
+                file::change(&directory.path()?, |keys| add(keys.get_or_insert_default(), made))?;
+                println!("{key}");
+            }
+            Action::List { directory } => {
+                let keys = file::change(&directory.path()?, |keys| Ok(keys.clone()))?;
+                print!("{}", table(&keys.unwrap_or_default()));
+            }
+            Action::Revoke { name, directory } => {
+                file::change(&directory.path()?, |keys| {
+                    let keys = keys.as_mut().context("there are no keys")?;
+                    let before = keys.len();
+                    keys.retain(|key| key.name != *name);
+                    anyhow::ensure!(keys.len() < before, "there is no key {name:?}");
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add(keys: &mut Vec<StoredKey>, made: StoredKey) -> anyhow::Result<()> {
+    let name = &made.name;
+    anyhow::ensure!(keys.iter().all(|key| key.name != *name), "there is a key {name:?} already");
+    anyhow::ensure!(keys.len() < KEYS_MAX, "there are {KEYS_MAX} keys, which is the most");
+    keys.push(made);
+    Ok(())
+}
+
+fn table(keys: &[StoredKey]) -> String {
+    let width = keys.iter().map(|key| key.name.len()).max().unwrap_or(0).max("NAME".len());
+    let mut table = format!("{:width$}  {:16}  CREATED\n", "NAME", "SCOPES");
+    for StoredKey { name, scopes, created_at, .. } in keys {
+        table.push_str(&format!("{name:width$}  {:16}  {created_at}\n", scopes.to_string()));
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use edge::Scopes;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_their_number_is_bounded() {
+        let key = |name: &str| StoredKey::new(name, Scopes::ALL, "k");
+        let mut keys = Vec::new();
+        for number in 0..KEYS_MAX {
+            add(&mut keys, key(&format!("k{number}")).unwrap()).unwrap();
+        }
+        let full = add(&mut keys, key("one-more").unwrap()).unwrap_err().to_string();
+        assert!(full.contains("64 keys"), "{full}");
+        keys.pop();
+        assert!(add(&mut keys, key("k0").unwrap()).unwrap_err().to_string().contains("already"));
+        add(&mut keys, key("one-more").unwrap()).unwrap();
+        for bad in ["", "a b", "ä", "a/b", &"x".repeat(65)] {
+            assert!(key(bad).is_err(), "{bad:?}");
+        }
+    }
+}

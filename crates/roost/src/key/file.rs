@@ -1,0 +1,295 @@
+//! The application keys of a data directory: names, scopes and hashes in `keys.json`.
+//!
+//! `roost key` and the start of a server change the file, one at a time (`keys.lock`), and always replace
+//! it as a whole, so that a server that runs may read it at any moment. **Invariant:** no key is in it,
+//! only SHA-256 hashes.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::Context as _;
+use edge::{KeyHash, Scope, Scopes};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+const FILE: &str = "keys.json";
+const LOCK: &str = "keys.lock";
+/// Where earlier versions kept the hash of their only key.
+const OLD_FILE: &str = "key.sha256";
+const VERSION: u32 = 1;
+/// Most keys of a data directory. Every request is compared with all of them.
+pub(super) const KEYS_MAX: usize = 64;
+/// Longest file: more than twice what [`KEYS_MAX`] keys take.
+const FILE_BYTES_MAX: u64 = 64 << 10;
+/// Longest name of a key.
+const NAME_CHARS_MAX: usize = 64;
+
+/// A key as the file has it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StoredKey {
+    pub(super) name: String,
+    #[serde(with = "scope_names")]
+    pub(super) scopes: Scopes,
+    #[serde(with = "hex")]
+    sha256: [u8; 32],
+    /// RFC 3339.
+    pub(super) created_at: String,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct KeysFile {
+    version: u32,
+    keys: Vec<StoredKey>,
+}
+
+impl StoredKey {
+    /// A key made now.
+    ///
+    /// # Errors
+    /// If it cannot have this name.
+    pub(super) fn new(name: &str, scopes: Scopes, key: &str) -> anyhow::Result<Self> {
+        let fits = |letter: char| letter.is_ascii_alphanumeric() || "_.-".contains(letter);
+        anyhow::ensure!(
+            (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(fits),
+            "the name of a key is 1 to {NAME_CHARS_MAX} of a-z A-Z 0-9 _ . -"
+        );
+        let KeyHash { sha256, scopes } = KeyHash::new(key.as_bytes(), scopes);
+        let created_at = Timestamp::from_second(Timestamp::now().as_second())?.to_string();
+        Ok(Self { name: name.to_owned(), scopes, sha256, created_at })
+    }
+
+    pub(super) fn hash(&self) -> KeyHash {
+        KeyHash { sha256: self.sha256, scopes: self.scopes }
+    }
+}
+
+/// The file of the keys of `data`.
+pub(super) fn path(data: &Path) -> PathBuf {
+    data.join(FILE)
+}
+
+/// The keys of the data directory; `None` if none was ever made.
+///
+/// # Errors
+/// If the file cannot be read or understood.
+pub(super) fn load(data: &Path) -> anyhow::Result<Option<Vec<StoredKey>>> {
+    let path = path(data);
+    let read = || -> anyhow::Result<Option<Vec<StoredKey>>> {
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let mut text = String::new();
+        file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+        anyhow::ensure!(text.len() as u64 <= FILE_BYTES_MAX, "it is too long");
+        let KeysFile { version, keys } = serde_json::from_str(&text)?;
+        anyhow::ensure!(version == VERSION, "it has version {version}, and this is {VERSION}");
+        anyhow::ensure!(keys.len() <= KEYS_MAX, "it has more than {KEYS_MAX} keys");
+        Ok(Some(keys))
+    };
+    read().with_context(|| format!("cannot read the application keys in {}", path.display()))
+}
+
+/// Changes the keys while nobody else does. `change` gets `None` if none was ever made, and nothing
+/// is written if it fails.
+///
+/// # Errors
+/// Those of `change`, or if files cannot be read, understood or written.
+pub(super) fn change<T>(
+    data: &Path,
+    change: impl FnOnce(&mut Option<Vec<StoredKey>>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let lock = data.join(LOCK);
+    let locked = File::create(&lock).and_then(|file| file.lock().map(|()| file));
+    let _locked = locked.with_context(|| format!("cannot lock {}", lock.display()))?;
+    let stored = load(data)?;
+    let migrated = if stored.is_none() { old_key(data)? } else { None };
+    let mut keys = stored.clone().or(migrated);
+    let done = change(&mut keys)?;
+    if keys != stored
+        && let Some(keys) = keys
+    {
+        let file = KeysFile { version: VERSION, keys };
+        replace(&path(data), &serde_json::to_vec_pretty(&file)?)?;
+    }
+    let old = data.join(OLD_FILE);
+    match fs::remove_file(&old) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", old.display()))
+        }
+        _ => Ok(done),
+    }
+}
+
+/// The key of a data directory of an earlier version, as the key `default` with all scopes.
+fn old_key(data: &Path) -> anyhow::Result<Option<Vec<StoredKey>>> {
+    let path = data.join(OLD_FILE);
+    let read = || -> anyhow::Result<Option<Vec<StoredKey>>> {
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            text => text?,
+        };
+        let modified = fs::metadata(&path)?.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let key = StoredKey {
+            name: super::FIRST_NAME.to_owned(),
+            scopes: Scopes::ALL,
+            sha256: hex::parse(text.trim()).context("it holds no SHA-256")?,
+            created_at: Timestamp::try_from(modified)?.to_string(),
+        };
+        Ok(Some(vec![key]))
+    };
+    read().with_context(|| format!("cannot read the application key in {}", path.display()))
+}
+
+/// Replaces a file in one step; only this user may read it. It is on disk afterwards.
+///
+/// # Errors
+/// If it cannot be written.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let write = || -> anyhow::Result<()> {
+        // The operating system gives temporary files to this user alone (0600).
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(bytes)?;
+        file.write_all(b"\n")?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        // The name as well: a key cannot be read again.
+        File::open(folder)?.sync_all()?;
+        Ok(())
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A SHA-256 as 64 hexadecimal digits.
+mod hex {
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn parse(hex: &str) -> Option<[u8; 32]> {
+        let mut bytes = [0; 32];
+        if hex.len() != 2 * bytes.len() || !hex.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+        }
+        Some(bytes)
+    }
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8; 32], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&crate::key::hex_of(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 32], D::Error> {
+        let text = String::deserialize(from)?;
+        parse(&text).ok_or_else(|| D::Error::custom("a SHA-256 is 64 hexadecimal digits"))
+    }
+}
+
+/// Scopes as a list of their names.
+mod scope_names {
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    use super::{Scope, Scopes};
+
+    pub(super) fn serialize<S: Serializer>(scopes: &Scopes, to: S) -> Result<S::Ok, S::Error> {
+        let scopes = Scope::ALL.into_iter().filter(|scope| scopes.contains(*scope));
+        to.collect_seq(scopes.map(Scope::name))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Scopes, D::Error> {
+        let names = Vec::<String>::deserialize(from)?;
+        let scope = |name: &String| {
+            Scope::parse(name)
+                .ok_or_else(|| D::Error::custom(format!("there is no scope {name:?}")))
+        };
+        names.iter().map(scope).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_read_as_they_were_written() {
+        let data = tempfile::tempdir().unwrap();
+        assert_eq!(load(data.path()).unwrap(), None);
+        let scopes = [Scope::Read, Scope::Admin].into_iter().collect();
+        let made = StoredKey::new("a", scopes, "secret-secret").unwrap();
+        change(data.path(), |keys| {
+            keys.get_or_insert_default().push(made.clone());
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(load(data.path()).unwrap().unwrap(), [made]);
+        let text = fs::read_to_string(data.path().join(FILE)).unwrap();
+        assert!(!text.contains("secret") && text.contains("\"admin\""), "{text}");
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(data.path().join(FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_change_that_fails_changes_nothing() {
+        let data = tempfile::tempdir().unwrap();
+        let made = StoredKey::new("a", Scopes::ALL, "secret").unwrap();
+        let failed = change(data.path(), |keys| -> anyhow::Result<()> {
+            *keys = Some(vec![made]);
+            anyhow::bail!("no")
+        });
+        assert!(failed.is_err());
+        assert_eq!(load(data.path()).unwrap(), None);
+    }
+
+    #[test]
+    fn the_key_of_an_earlier_version_goes_on_and_its_file_is_removed() {
+        let data = tempfile::tempdir().unwrap();
+        let old = data.path().join(OLD_FILE);
+        let hash = KeyHash::new(b"an-old-key", Scopes::ALL);
+        fs::write(&old, crate::key::hex_of(&hash.sha256) + "\n").unwrap();
+        change(data.path(), |_| Ok(())).unwrap();
+        let keys = load(data.path()).unwrap().unwrap();
+        assert_eq!((keys[0].name.as_str(), keys[0].hash()), ("default", hash));
+        assert!(!old.exists());
+        fs::write(&old, "nonsense").unwrap();
+        fs::remove_file(data.path().join(FILE)).unwrap();
+        assert!(change(data.path(), |_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn files_that_are_wrong_are_refused_with_their_name() {
+        let data = tempfile::tempdir().unwrap();
+        let hash = "0".repeat(64);
+        let key = |name: &str, scope: &str, hash: &str| {
+            format!(
+                "{{\"name\":\"{name}\",\"scopes\":[\"{scope}\"],\"sha256\":\"{hash}\",\
+                 \"created_at\":\"2026-11-22T00:00:00Z\"}}"
+            )
+        };
+        let file = |version: u32, keys: &[String]| {
+            format!("{{\"version\":{version},\"keys\":[{}]}}", keys.join(","))
+        };
+        let good = key("a", "read", &hash);
+        let check = |text: &str, right: bool| {
+            fs::write(data.path().join(FILE), text).unwrap();
+            match load(data.path()) {
+                Ok(_) => assert!(right, "{text}"),
+                Err(error) => assert!(!right && format!("{error:#}").contains(FILE), "{error:#}"),
+            }
+        };
+        check(&file(1, &[]), true);
+        check(&file(1, &vec![good.clone(); KEYS_MAX]), true);
+        check(&file(1, &vec![good.clone(); KEYS_MAX + 1]), false);
+        check(&file(2, std::slice::from_ref(&good)), false);
+        check(&file(1, &[key("a", "root", &hash)]), false);
+        check(&file(1, &[key("a", "read", &hash[1..])]), false);
+        check(&file(1, &[key("a", "read", &"+0".repeat(32))]), false);
+        check(&(file(1, &[]) + &" ".repeat(FILE_BYTES_MAX as usize)), false);
+        check("", false);
+    }
+}

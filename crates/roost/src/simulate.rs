@@ -1,0 +1,225 @@
+//! `roost simulate`: loads a population into a server, drives it and measures.
+
+mod arguments;
+mod capacity;
+mod parts;
+mod target;
+
+use std::io::{self, IsTerminal as _};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use sim::report::Recording;
+use sim::summary::Correctness;
+use sim::watch::{Lines, Watcher};
+use sim::{Drive, Measures, Slo, Summary, simulate};
+use tokio::sync::watch;
+
+use crate::dashboard::Dashboard;
+use crate::exit::Exit;
+use crate::logging::{self, LogFormat};
+use crate::running::{Purpose, RunningServer};
+use crate::serve::stop_signal;
+pub(crate) use arguments::Simulate;
+use arguments::{Api, Loop};
+use parts::Profile;
+
+/// The environment variable with the application key of `--target`. Not that of a server: whoever runs
+/// both in one shell must not send the one's key to the other.
+const TARGET_KEY: &str = "ROOST_TARGET_KEY";
+
+impl Simulate {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        logging::start(LogFormat::Auto);
+        let parts = self.parts()?;
+        let Api::Roost = self.api;
+        let (server, target) = match &self.target {
+            Some(url) => (None, target::parse(url, self.ca.as_deref())?),
+            None => {
+                let any = SocketAddr::from(([127, 0, 0, 1], 0));
+                let purpose = Purpose::Simulation { drawn: self.has_dashboard() };
+                let server = RunningServer::start(any, None, purpose).await?;
+                let target = server.address.into();
+                (Some(server), target)
+            }
+        };
+        let key = std::env::var(TARGET_KEY).ok().filter(|_| server.is_none());
+        let options = self.options(parts, target, key)?;
+        if self.find_capacity {
+            return capacity::find(options, self.drive(), &self).await;
+        }
+        let (stop, cancel) = cancelled_by_signal()?;
+        let (mut recording, mut shown) = (Recording::default(), self.shown(stop));
+        let watchers: &mut [&mut dyn Watcher] = &mut [&mut recording, &mut *shown];
+        let out = &mut io::stdout();
+        let summary = simulate(options, &self.drive(), out, watchers, cancel).await?;
+        drop(server);
+        if let Some(path) = &self.json {
+            summary.write_json(path).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        if let Some(path) = &self.html {
+            sim::report::write(path, &summary, &recording, &command_line())
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            println!("report: {}", path.display());
+        }
+        self.verdict(&summary)
+    }
+
+    /// An error unless everything was as it should be.
+    fn verdict(&self, summary: &Summary) -> anyhow::Result<()> {
+        let faults = summary.correctness.as_ref().map_or(0, Correctness::faults);
+        if faults > 0 {
+            return Err(Exit::failed(format!("{faults} faults in timelines")));
+        }
+        if !summary.inconclusive.is_empty() {
+            return Err(Exit::inconclusive(&summary.inconclusive.join("; ")));
+        }
+        if let Some(slo) = &self.slo {
+            let breaches = slo.check(&Measures::of(summary, self.drive().duration));
+            if !breaches.is_empty() {
+                let breaches: Vec<String> = breaches.iter().map(ToString::to_string).collect();
+                return Err(Exit::failed(format!("{slo} is not met: {}", breaches.join(", "))));
+            }
+            println!("{slo} is met");
+        }
+        let may_fail = self.slo.as_ref().is_some_and(Slo::is_about_errors);
+        let errors = summary.error_count();
+        if errors > 0 && !may_fail {
+            return Err(Exit::failed(format!("{errors} requests failed")));
+        }
+        Ok(())
+    }
+
+    fn has_dashboard(&self) -> bool {
+        !self.plain && !self.find_capacity && io::stdout().is_terminal()
+    }
+
+    /// What shows how it goes.
+    fn shown(&self, stop: watch::Sender<bool>) -> Box<dyn Watcher> {
+        if self.has_dashboard() {
+            Box::new(Dashboard::new(stop))
+        } else {
+            Box::new(Lines::new(io::stdout()))
+        }
+    }
+
+    fn drive(&self) -> Drive {
+        let default_s = if self.find_capacity { 10 } else { 60 };
+        let duration = self.duration.unwrap_or(Duration::from_secs(default_s));
+        let closed = self.kind_of_loop == Loop::Closed;
+        let is_lively = self.profile == Profile::Feed && !closed && !self.find_capacity;
+        let day = self.day.or_else(|| is_lively.then_some(duration));
+        Drive {
+            duration,
+            rate: self.rate,
+            closed,
+            day: day.filter(|day| !day.is_zero()),
+            flash: self.flash,
+            connections: self.connections,
+            threads: self.threads,
+        }
+    }
+}
+
+/// The command as it would be typed.
+fn command_line() -> String {
+    let arguments = std::env::args_os().skip(1);
+    let quoted = arguments.map(|argument| quoted(&argument.to_string_lossy()));
+    std::iter::once("roost".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// An argument as a shell takes it.
+fn quoted(argument: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_=./:,%@+".contains(letter);
+    if !argument.is_empty() && argument.chars().all(is_plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
+/// Turns true at the first SIGINT or SIGTERM, and when it is sent.
+pub(crate) fn cancelled_by_signal() -> anyhow::Result<(watch::Sender<bool>, watch::Receiver<bool>)>
+{
+    let (cancel, cancelled) = watch::channel(false);
+    let (stop, own) = (stop_signal()?, cancel.clone());
+    tokio::spawn(async move {
+        stop.await;
+        own.send_replace(true);
+    });
+    Ok((cancel, cancelled))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::parts::Parts;
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        simulate: Simulate,
+    }
+
+    impl Parts {
+        fn count(&self) -> usize {
+            let Parts { feed, stories, drawings, keys } = self;
+            [feed.is_some(), stories.is_some(), drawings.is_some(), keys.is_some()]
+                .map(usize::from)
+                .iter()
+                .sum()
+        }
+    }
+
+    #[test]
+    fn a_profile_takes_the_settings_that_belong_to_it() {
+        let check = |line: &str, right: bool| {
+            let line = ["simulate"].into_iter().chain(line.split_whitespace());
+            let parts = Line::try_parse_from(line.clone()).map(|line| line.simulate.parts());
+            let one = matches!(parts, Ok(Ok(parts)) if parts.count() == 1);
+            assert_eq!(one, right, "{:?}", line.collect::<Vec<_>>());
+        };
+        check("", true);
+        check("--load heavy", true);
+        check("--profile stories", true);
+        check("--profile stories --friends 5 --stories 2 --life 1 --home-reads 0", true);
+        check("--profile stories --load light", false);
+        for wrong in ["--friends 5", "--stories 5", "--life 5", "--home-reads 5"] {
+            check(wrong, false);
+        }
+        check("--profile recognise --rate 1000", true);
+        check("--profile recognise --flash 1s", false);
+        check("--profile recognise --load light", false);
+        check("--profile recognise --friends 5", false);
+        check("--rate 5 --flash 1s --day 1h --loop closed", true);
+        check("--day off", true);
+        check("--profile buckets --ycsb e --records 5 --value-bytes 7 --rate 9", true);
+        check("--profile buckets --ycsb g", false);
+        check("--ycsb a", false);
+        check("--profile deathstar --rate 9", true);
+        check("--profile deathstar --load heavy", false);
+        check("--find-capacity --slo p99<5ms --repeats 3 --duration 2s", true);
+        check("--find-capacity --html report.html", true);
+        check("--find-capacity --rate 5", false);
+        check("--find-capacity --slo p98<5ms", false);
+        check("--repeats 3", false);
+        check("--loaded", false);
+        check("--day of", false);
+        check("--profile stories --life 0", false);
+        check("--profile stories --life 604801", false);
+    }
+
+    #[test]
+    fn an_argument_is_quoted_where_a_shell_wants_it() {
+        for (argument, expect) in [
+            ("--users=5", "--users=5"),
+            ("p99<50ms", "'p99<50ms'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(argument), expect);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The arguments of `roost simulate`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use sim::Slo;
+
+use super::parts::{Letter, Profile};
+use crate::exit;
+use crate::people::People;
+use crate::settings::duration;
+
+/// Simulate users: load a population into a server, send requests and measure.
+///
+/// The users of --profile feed, whom they follow and how often they do what come from measured
+/// statistics of a large network. The same --seed makes the same run. Requests are due at random times
+/// whatever the server does, and latency counts from when a request was due, so that a stall shows
+/// in full. Some posts are followed to measure how soon they are in a follower's home timeline, and
+/// sampled timelines are checked against what they must contain. A run in which the load generator itself
+/// was the bottleneck is inconclusive.
+///
+/// Without --target a server is started on a free port and a temporary directory, with the default
+/// settings, at a lower priority than the generator. After loading, the run begins once the server is
+/// idle. On a terminal a dashboard shows progress (q ends the run and prints the summary); elsewhere a
+/// line is printed every 3 s.
+#[derive(Args)]
+#[command(after_long_help = format!("{EXAMPLES}\n\n{}", exit::HELP))]
+pub(crate) struct Simulate {
+    /// Server to drive, for example http://127.0.0.1:8998, https://feeds.example or localhost:8998. It
+    /// must have no users yet, but see --loaded. Its application key, with the scopes read and write, is
+    /// read from the environment variable ROOST_TARGET_KEY [default: start a server]
+    #[arg(long, value_name = "URL", help_heading = TARGET)]
+    pub(super) target: Option<String>,
+    /// Certificates in PEM form of the authorities that may sign the certificate of an https target
+    /// [default: those of this system]
+    #[arg(long, value_name = "FILE", requires = "target", help_heading = TARGET)]
+    pub(super) ca: Option<PathBuf>,
+    /// API of the server
+    #[arg(long, value_enum, default_value_t = Api::Roost, help_heading = TARGET)]
+    pub(super) api: Api,
+    /// Load nothing: the server has the users already, from a simulation with the same profile, users,
+    /// graph and seed
+    #[arg(long, requires = "target", help_heading = TARGET)]
+    pub(super) loaded: bool,
+    /// What the users do
+    #[arg(long, value_enum, default_value_t = Profile::Feed, help_heading = USERS)]
+    pub(super) profile: Profile,
+    #[command(flatten)]
+    pub(super) people: People,
+    /// How often users post and read [default: light]
+    #[arg(long, value_enum, help_heading = FEED)]
+    pub(super) load: Option<Busy>,
+    /// When the most followed user posts and all followers read, from the start
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = FEED)]
+    pub(super) flash: Option<Duration>,
+    /// Average number of friends of a user [default: 10]
+    #[arg(long, value_name = "N", help_heading = STORIES)]
+    pub(super) friends: Option<u32>,
+    /// Number of live stories of each user [default: 10]
+    #[arg(long, value_name = "N", help_heading = STORIES)]
+    pub(super) stories: Option<u32>,
+    /// TTL of a story in seconds [default: 300]
+    #[arg(
+        long,
+        value_name = "SECS",
+        value_parser = clap::value_parser!(u32).range(1..=604_800),
+        help_heading = STORIES
+    )]
+    pub(super) life: Option<u32>,
+    /// Total reads of story homes per second. Half as many are reads of one friend's stories
+    /// [default: one for every 20 users]
+    #[arg(long, value_name = "N", help_heading = STORIES)]
+    pub(super) home_reads: Option<u32>,
+    /// Core workload of YCSB [default: a]
+    #[arg(long, value_enum, value_name = "LETTER", help_heading = BUCKETS)]
+    pub(super) ycsb: Option<Letter>,
+    /// Number of records at the start [default: 100000]
+    #[arg(long, value_name = "N", help_heading = BUCKETS)]
+    pub(super) records: Option<u32>,
+    /// Size of each value in bytes [default: 1000]
+    #[arg(long, value_name = "N", help_heading = BUCKETS)]
+    pub(super) value_bytes: Option<u32>,
+    /// Length of the run after loading [default: 60s; of each trial of --find-capacity: 10s]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = RUN)]
+    pub(super) duration: Option<Duration>,
+    /// Average number of requests per second [default: feed and stories: as these users make them;
+    /// recognise: 100; buckets and deathstar: 1000]
+    #[arg(long, value_name = "N", help_heading = RUN)]
+    pub(super) rate: Option<f64>,
+    /// Whether requests are sent at their times, or only after the answer to the one before on the
+    /// same connection
+    #[arg(
+        long = "loop",
+        value_enum,
+        value_name = "LOOP",
+        default_value_t = Loop::Open,
+        help_heading = RUN
+    )]
+    pub(super) kind_of_loop: Loop,
+    /// Length of a simulated day, in which activity varies by the hour, or `off` for an even rate
+    /// [default: feed: the length of the run; others: off]
+    #[arg(long, value_name = "TIME|off", value_parser = day, help_heading = RUN)]
+    pub(super) day: Option<Duration>,
+    /// Number of connections
+    #[arg(long, value_name = "N", default_value_t = 64, help_heading = RUN)]
+    pub(super) connections: usize,
+    /// Number of threads that send requests. More than one helps only where one is the bottleneck
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = RUN)]
+    pub(super) threads: usize,
+    /// Search for the highest rate that meets --slo, with a confidence interval
+    #[arg(
+        long,
+        conflicts_with_all = ["rate", "flash", "day", "kind_of_loop"],
+        help_heading = RESULTS
+    )]
+    pub(super) find_capacity: bool,
+    /// Objectives, with commas between: p50 p90 p99 p99.9 max (latency of the slowest kind of request),
+    /// errors (share of failed requests), lag_p50 lag_p99 lag_max (time until a post is in a follower's
+    /// home timeline) [default with --find-capacity: p99<50ms,errors<0.1%,lag_p99<1s]
+    #[arg(long, value_name = "OBJECTIVES", help_heading = RESULTS)]
+    pub(super) slo: Option<Slo>,
+    /// Number of searches that --find-capacity repeats for the interval
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 5,
+        requires = "find_capacity",
+        help_heading = RESULTS
+    )]
+    pub(super) repeats: usize,
+    /// Print lines instead of the dashboard on a terminal
+    #[arg(long, help_heading = RESULTS)]
+    pub(super) plain: bool,
+    /// Write a report with plots to this file, and the raw data to a folder beside it
+    #[arg(long, value_name = "FILE", help_heading = RESULTS)]
+    pub(super) html: Option<PathBuf>,
+    /// Write the summary as JSON to this file
+    #[arg(long, value_name = "FILE", help_heading = RESULTS)]
+    pub(super) json: Option<PathBuf>,
+}
+
+const TARGET: &str = "Target";
+const USERS: &str = "Users";
+const FEED: &str = "Options of --profile feed";
+const STORIES: &str = "Options of --profile stories";
+const BUCKETS: &str = "Options of --profile buckets";
+const RUN: &str = "Run";
+const RESULTS: &str = "Results";
+
+const EXAMPLES: &str = "Examples:
+  A launch, with a report:
+    roost simulate --users 100000 --load heavy --duration 60s --html report.html
+  The capacity of this machine:
+    roost simulate --users 100000 --find-capacity --slo 'p99<50ms,errors<0.1%,lag_p99<1s'
+  The most followed user posts after 30 s, and all followers read:
+    roost simulate --users 100000 --flash 30s
+  A key-value load against another server:
+    ROOST_TARGET_KEY=... roost simulate --target https://feeds.example --profile buckets --ycsb b";
+
+/// The two loads of the old report.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Busy {
+    /// The most active 5 % post every 10 s.
+    Light,
+    /// The most active 5 % post every 2 s.
+    Heavy,
+}
+
+/// When the next request is sent.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Loop {
+    /// At its time. Latency counts from then, so that waiting shows.
+    Open,
+    /// After the answer to the one before. Waiting does not show.
+    Closed,
+}
+
+/// The servers that can be driven.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Api {
+    /// roost's own API.
+    Roost,
+}
+
+/// The length of a day; nothing for `off`.
+fn day(text: &str) -> Result<Duration, String> {
+    if text == "off" {
+        Ok(Duration::ZERO)
+    } else {
+        duration(text).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,54 @@
+//! `roost simulate --find-capacity`: the search, reported as it goes.
+
+use std::io;
+
+use anyhow::Context as _;
+use sim::capacity::{self, Finding, Search, SimulatedTrials};
+use sim::{Drive, SimulateOptions, Simulation};
+
+use crate::exit::Exit;
+
+use super::{Simulate, cancelled_by_signal, command_line};
+
+/// What a feed that feels immediate keeps to.
+const OBJECTIVE: &str = "p99<50ms,errors<0.1%,lag_p99<1s";
+
+pub(super) async fn find(
+    options: SimulateOptions,
+    drive: Drive,
+    simulate: &Simulate,
+) -> anyhow::Result<()> {
+    let (_stop, mut cancel) = cancelled_by_signal()?;
+    let out = &mut io::stdout();
+    let mut simulation = Simulation::prepare(options, out, &mut cancel).await?;
+    let usual = || OBJECTIVE.parse().context("the usual objective");
+    let slo = simulate.slo.clone().map_or_else(usual, Ok)?;
+    let search = Search { repeats: simulate.repeats, ..Search::default() };
+    println!("searching for the highest rate with {slo}");
+    println!(
+        "{}, and a fifth as long before each to warm up",
+        search.trials().describe(drive.duration)
+    );
+    let scenario = simulation.scenario();
+    let mut simulated = SimulatedTrials { simulation: &mut simulation, drive, cancel };
+    let mut report = |step: &capacity::Step<'_>| println!("{step}");
+    let found = capacity::find(&mut simulated, &slo, &search, &mut report).await?;
+    print!("\n{found}");
+    if let Some(path) = &simulate.json {
+        std::fs::write(path, serde_json::to_vec_pretty(&found)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if let Some(path) = &simulate.html {
+        sim::report::write_capacity(path, &found, &scenario, &command_line())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        println!("report: {}", path.display());
+    }
+    match found.finding {
+        Finding::Holds { .. } => Ok(()),
+        Finding::AtLeast { rate_per_s, .. } if rate_per_s > 0.0 => Ok(()),
+        Finding::Nothing { .. } => Err(Exit::failed(format!("no rate meets {slo}"))),
+        Finding::AtLeast { .. } | Finding::Unsteady { .. } => {
+            Err(Exit::inconclusive("no capacity was found"))
+        }
+    }
+}

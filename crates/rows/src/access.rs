@@ -1,0 +1,56 @@
+//! How rows are reached: the traits that a store implements and the rules are written against.
+//!
+//! Reads do not fail: a store that cannot read its rows stops the process, because an answer made
+//! of half the facts would be wrong, and the log can rebuild them.
+
+use crate::record::Value;
+use crate::span::Span;
+use crate::stamp::Stamp;
+use crate::table::{NameTable, PointTable, SetTable};
+use crate::totals::Totals;
+
+/// Reading rows.
+pub trait Rows {
+    /// The row `key` of `table`.
+    fn point(&self, table: PointTable, key: u64) -> Option<Value>;
+    /// Hands every row of `table` to `each`, in the order of keys. One scan, however many there are: for
+    /// the start, while nothing changes.
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8]));
+    /// The number beside `item` of `owner`, if it is a member.
+    fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64>;
+    /// Items of `owner` with their numbers, in the span's order.
+    fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)>;
+    /// The row `key` of `table`.
+    fn name(&self, table: NameTable, key: &[u8]) -> Option<Value>;
+    /// The first keys of `table` that are not below `from`, in order: at most `limit`.
+    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>>;
+    /// The first key of `table` that is not below `from`.
+    fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>> {
+        self.first_names(table, from, 1).pop()
+    }
+    /// How much there is.
+    fn totals(&self) -> Totals;
+}
+
+/// Changing rows; `None` removes. Only the writer holds one.
+pub trait RowsMut: Rows {
+    /// Sets or removes a point.
+    fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>);
+    /// Sets or removes a member.
+    fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>);
+    /// Sets or removes a name.
+    fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>);
+    /// Sets the totals.
+    fn put_totals(&mut self, totals: Totals);
+}
+
+/// Notes that `count` stamps from `first` on are used. All rules do so before they apply a command.
+///
+/// # Panics
+/// If the stamp does not rise: the log would be out of order.
+pub fn advance<R: RowsMut + ?Sized>(rows: &mut R, first: Stamp, count: usize) {
+    let mut totals = rows.totals();
+    assert!(totals.last_stamp < Some(first), "stamps rise along the log");
+    totals.last_stamp = Some(first.after(count as u64 - 1));
+    rows.put_totals(totals);
+}

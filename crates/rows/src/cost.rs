@@ -1,0 +1,59 @@
+//! What a change costs at most, computed before it is logged.
+//!
+//! A cost follows from the command alone, except that some operations on keys write the value again that
+//! the key has: their cost follows from its length. Whatever is in the log was admitted by its cost, so
+//! applying it, live or in a replay, fits into memory and ends in time.
+//!
+//! **Invariant:** applying a command changes at most `rows` rows; the rows it changes and looks up and the
+//! bytes it copies are at most `work`; the changes in memory grow by at most `bytes` (summed over many
+//! commands: tables double now and then); and at most `answer` bytes of rows are kept for its answer.
+//! `costs.rs` among the tests of the store compares all of it with what really happens.
+
+/// Most bytes of rows that one command, or one transaction, may add to memory: checked before it is
+/// logged, so that applying it always fits.
+pub const CHANGE_BYTES_MAX: usize = 48 << 20;
+/// Most rows that one command, or one transaction, may change, four a key that is set: about 0.1 s of
+/// work.
+pub const CHANGE_ROWS_MAX: usize = 1 << 18;
+/// Memory of a changed row in a table, without what it holds: its place in a hash table or a tree that
+/// has just doubled, and two allocations.
+pub const ROW_BYTES: usize = 320;
+/// What looking up or changing a row counts as work, in bytes copied: it takes about as long.
+pub const WORK_PER_ROW: usize = 512;
+
+/// What a command costs at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Rows changed.
+    pub rows: usize,
+    /// Bytes by which the changes in memory grow.
+    pub bytes: usize,
+    /// Bytes copied, and [`WORK_PER_ROW`] for each row looked up or changed.
+    pub work: usize,
+    /// Bytes of rows kept until the answer is sent.
+    pub answer: usize,
+    /// Bytes of the longest value that a key may have afterwards; 0 if none changed.
+    pub longest: usize,
+}
+
+impl Cost {
+    /// Of rows that hold so many bytes together.
+    #[must_use]
+    pub const fn of_rows(rows: usize, held: usize) -> Self {
+        // What a row holds may be allocated at up to twice its length.
+        let bytes = rows * ROW_BYTES + 2 * held;
+        Self { rows, bytes, work: 2 * rows * WORK_PER_ROW + held, answer: 0, longest: 0 }
+    }
+
+    /// Both, one after the other.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            rows: self.rows.saturating_add(other.rows),
+            bytes: self.bytes.saturating_add(other.bytes),
+            work: self.work.saturating_add(other.work),
+            answer: self.answer.saturating_add(other.answer),
+            longest: self.longest.max(other.longest),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The bytes of a row: postcard for records.
+
+use serde::{Serialize, de::DeserializeOwned};
+use smallvec::SmallVec;
+
+/// The bytes of one row; short ones (counts, ids) need no allocation.
+pub type Value = SmallVec<[u8; 24]>;
+
+/// The bytes of a record.
+///
+/// # Panics
+/// Never for our records: they serialise into memory.
+#[must_use]
+pub fn encode<T: Serialize>(record: &T) -> Value {
+    match postcard::to_stdvec(record) {
+        Ok(bytes) => Value::from_vec(bytes),
+        Err(error) => panic!("a record serialises into memory: {error}"),
+    }
+}
+
+/// Reverses [`encode`].
+///
+/// # Panics
+/// If the bytes are not a `T`: rows are checked by the store, so this is a broken invariant.
+#[must_use]
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
+    match postcard::from_bytes(bytes) {
+        Ok(record) => record,
+        Err(error) => panic!("a stored {} reads back: {error}", std::any::type_name::<T>()),
+    }
+}

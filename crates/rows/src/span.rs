@@ -1,0 +1,68 @@
+//! Which of one owner's items are read, and from which end.
+
+/// Which way a range is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Smallest item first.
+    Ascending,
+    /// Largest item first.
+    Descending,
+}
+
+/// A range of one owner's items: `low..=high`, at most `limit` of them, from the end that `order`
+/// names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Smallest item wanted.
+    pub low: u64,
+    /// Largest item wanted.
+    pub high: u64,
+    /// At most so many.
+    pub limit: usize,
+    /// From which end.
+    pub order: Order,
+}
+
+impl Span {
+    /// All items, ascending.
+    pub const ALL: Self =
+        Self { low: 0, high: u64::MAX, limit: usize::MAX, order: Order::Ascending };
+
+    /// The largest items, strictly below `before`, largest first.
+    #[must_use]
+    pub fn below(before: Option<u64>, limit: usize) -> Option<Self> {
+        let high = match before {
+            None => u64::MAX,
+            Some(before) => before.checked_sub(1)?,
+        };
+        Some(Self { low: 0, high, limit, order: Order::Descending })
+    }
+
+    /// The smallest items, strictly above `after`, smallest first.
+    #[must_use]
+    pub fn above(after: u64, limit: usize) -> Option<Self> {
+        let low = after.checked_add(1)?;
+        Some(Self { low, high: u64::MAX, limit, order: Order::Ascending })
+    }
+
+    /// What follows `last`, the last item read: at most `limit` items in the same order, up to the
+    /// same end.
+    #[must_use]
+    pub fn beyond(self, last: u64, limit: usize) -> Option<Self> {
+        let rest = match self.order {
+            Order::Descending => Self { high: last.checked_sub(1)?, limit, ..self },
+            Order::Ascending => Self { low: last.checked_add(1)?, limit, ..self },
+        };
+        (rest.low <= rest.high).then_some(rest)
+    }
+
+    /// The same, ending before `end`.
+    #[must_use]
+    pub fn until(self, end: u64) -> Option<Self> {
+        let part = match self.order {
+            Order::Descending => Self { low: self.low.max(end.checked_add(1)?), ..self },
+            Order::Ascending => Self { high: self.high.min(end.checked_sub(1)?), ..self },
+        };
+        (part.low <= part.high).then_some(part)
+    }
+}

@@ -1,0 +1,156 @@
+//! The tables, each named once: what is in its rows, the tag of its rows on disk, and how it is kept.
+//!
+//! There are three kinds. Points map a number to bytes, sets map (owner, item) to a small number and are
+//! read as ranges of one owner's items, names map bytes to bytes in order.
+//!
+//! A table that is **fleeting** holds what is to leave every disk soon after it is removed, so a store
+//! keeps it apart and may, after a crash, have applied more of the log to it than to the others.
+//! **Invariant:** the outcome of a command, the totals and the rows of other tables never depend on
+//! fleeting rows.
+//!
+//! **Invariant:** tags are part of the format of stores: each is of one table, none is ever used again or
+//! changes its meaning.
+
+/// Makes the enum of one kind of table. Tags ascend, so that rows in the order of tables are in the order
+/// of their names on disk.
+macro_rules! tables {
+    (
+        $(#[$kind_doc:meta])*
+        $kind:ident in $low:literal..=$high:literal {
+            $($(#[$doc:meta])* $table:ident = $tag:literal,)*
+        }
+    ) => {
+        $(#[$kind_doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $kind { $($(#[$doc])* $table,)* }
+
+        impl $kind {
+            /// All, in the order of their tags.
+            pub const ALL: [Self; [$($tag),*].len()] = [$(Self::$table),*];
+
+            /// The first byte of the names of its rows on disk.
+            #[must_use]
+            pub const fn tag(self) -> u8 {
+                match self { $(Self::$table => $tag),* }
+            }
+
+            /// Its place among [`Self::ALL`].
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self as usize
+            }
+        }
+
+        const _: () = assert!(ascend(&[$low - 1, $($tag,)* $high + 1]), "tags ascend within their range");
+    };
+}
+
+const fn ascend(tags: &[u8]) -> bool {
+    match tags {
+        [first, rest @ ..] => match rest {
+            [second, ..] => *first < *second && ascend(rest),
+            [] => true,
+        },
+        [] => true,
+    }
+}
+
+tables! {
+    /// Tables from a number to bytes.
+    PointTable in 0x10..=0x1f {
+        /// User id -> profile.
+        User = 0x10,
+        /// User id -> counts.
+        Counts = 0x11,
+        /// Post id -> post.
+        Post = 0x12,
+        /// Story id -> story without its text.
+        Story = 0x13,
+        /// Story id -> text. Fleeting.
+        StoryText = 0x14,
+        /// Sample id -> sample.
+        Sample = 0x15,
+        /// Space -> bucket id; nothing if no bucket has it, or if it is a numbered bucket's first one.
+        BucketOfSpace = 0x16,
+    }
+}
+
+impl PointTable {
+    /// Whether rows of this table may be ahead of the others after a crash.
+    #[must_use]
+    pub const fn is_fleeting(self) -> bool {
+        matches!(self, Self::StoryText)
+    }
+}
+
+tables! {
+    /// Tables from (owner, item) to a number. 0x2a was in use before format 4.
+    SetTable in 0x20..=0x2f {
+        /// (follower, followed) -> 0.
+        Following = 0x20,
+        /// (followed, follower) -> 0.
+        Followers = 0x21,
+        /// (author, post) -> 0, or the user replied to plus 1.
+        AuthorPosts = 0x22,
+        /// (mentioned, post) -> 0.
+        Mentions = 0x23,
+        /// (person, friend) -> 0, both ways.
+        Friends = 0x24,
+        /// (author, story) -> when it expires, in milliseconds since 1970.
+        AuthorStories = 0x25,
+        /// (whole second since 1970 in which it expires or was deleted, story) -> author.
+        Expiring = 0x26,
+        /// (story, viewer) -> when they first saw it, in milliseconds since 1970. Fleeting.
+        StoryViews = 0x27,
+        /// (viewer, story) -> 0. Fleeting.
+        Seen = 0x28,
+        /// (set of samples, sample) -> 0.
+        Samples = 0x29,
+        /// (0, space that no bucket has) -> the cursor from which on its rows are not removed yet.
+        OrphanedSpaces = 0x2b,
+        /// (0, space without rows that no bucket has) -> 0.
+        FreeSpaces = 0x2c,
+        /// (post, reply to it) -> 0. Rows of a deleted post stay until its replies are deleted.
+        Replies = 0x2d,
+    }
+}
+
+impl SetTable {
+    /// Whether rows of this table may be ahead of the others after a crash.
+    #[must_use]
+    pub const fn is_fleeting(self) -> bool {
+        matches!(self, Self::StoryViews | Self::Seen)
+    }
+
+    /// Whether owners are people, numbered without gaps, so that a bitmap of them stays small.
+    #[must_use]
+    pub const fn has_dense_owners(self) -> bool {
+        !matches!(
+            self,
+            Self::Expiring
+                | Self::StoryViews
+                | Self::Samples
+                | Self::OrphanedSpaces
+                | Self::FreeSpaces
+                | Self::Replies
+        )
+    }
+}
+
+tables! {
+    /// Tables from bytes to bytes, in order.
+    NameTable in 0x30..=0x3d {
+        /// Handle -> user id.
+        Handle = 0x30,
+        /// Day and key digest -> content digest and outcome.
+        Idempotency = 0x31,
+        /// Name of a set of samples -> its description.
+        SampleSet = 0x32,
+        /// Set of samples, then label -> number of samples that have it.
+        SampleLabel = 0x33,
+        /// Name of a bucket -> its id.
+        Bucket = 0x34,
+        /// When a key expires (milliseconds since 1970, 8 bytes), its space (4 bytes), the key -> nothing.
+        KeyExpiry = 0x35,
+    }
+}

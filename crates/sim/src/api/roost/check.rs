@@ -1,0 +1,67 @@
+//! Asks a server, before anything is made for it, whether it can be used.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use tokio::time::timeout;
+
+use super::Roost;
+use super::keys::BUCKET;
+use super::load::LoadError;
+use crate::client::Client;
+
+/// How long the server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a server must not have yet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needs {
+    /// It has no users.
+    pub(crate) no_users: bool,
+    /// It has no bucket of the name that is going to be filled.
+    pub(crate) no_bucket: bool,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    items: Vec<IgnoredAny>,
+}
+
+impl Roost {
+    /// Whether the server answers, accepts the key, and is as it must be.
+    ///
+    /// # Errors
+    /// If not.
+    pub(crate) async fn check(&self, needs: Needs) -> Result<(), LoadError> {
+        let (status, body) = self.ask("/v1/users?limit=1").await?;
+        if matches!(status, 401 | 403) {
+            return Err(LoadError::Unauthorized { status });
+        }
+        let refused = || LoadError::Refused { status, body: shown(&body) };
+        if needs.no_users {
+            let page = serde_json::from_slice::<Page>(&body).ok().filter(|_| status == 200);
+            if !page.ok_or_else(refused)?.items.is_empty() {
+                return Err(LoadError::NotEmpty);
+            }
+        }
+        if needs.no_bucket && self.ask(&format!("/v1/buckets/{BUCKET}")).await?.0 == 200 {
+            return Err(LoadError::BucketExists(BUCKET));
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, path: &str) -> Result<(u16, Vec<u8>), LoadError> {
+        let (mut client, mut request) = (Client::new(self.target.clone()), Vec::new());
+        self.requests.get(path, &mut request);
+        match timeout(PATIENCE, client.send(&request)).await {
+            Ok(answer) => answer.map(|answer| (answer.status, answer.body.to_vec())),
+            Err(_) => return Err(LoadError::Stalled { seconds: PATIENCE.as_secs() }),
+        }
+        .map_err(LoadError::Client)
+    }
+}
+
+fn shown(body: &[u8]) -> String {
+    String::from_utf8_lossy(body).chars().take(200).collect()
+}

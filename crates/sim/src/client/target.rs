@@ -1,0 +1,178 @@
+//! Where a server is: its address, the name that requests give it, and whether connections are encrypted.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+
+use super::Dial;
+
+/// A server to be driven. Clones share the encryption's settings.
+#[derive(Clone)]
+pub struct Target {
+    address: SocketAddr,
+    authority: String,
+    tls: Option<Tls>,
+}
+
+/// How connections are encrypted.
+#[derive(Clone)]
+struct Tls {
+    connector: TlsConnector,
+    name: ServerName<'static>,
+}
+
+/// Why no encrypted connection can be made.
+#[derive(Debug, Error)]
+pub enum TlsError {
+    /// The name of the server can be in no certificate.
+    #[error("{0:?} is no name of a server")]
+    Name(String),
+    /// The file of certificates cannot be read.
+    #[error("no certificates in PEM form: {0}")]
+    File(String),
+    /// This system has no certificates of authorities.
+    #[error("this system has no certificates of authorities; name a file of them")]
+    NoRoots,
+    /// The library cannot be set up.
+    #[error("TLS: {0}")]
+    Setup(String),
+}
+
+impl Target {
+    /// A server at `address` that requests name `authority`: a name or address, with the port.
+    pub fn new(address: SocketAddr, authority: &str) -> Target {
+        Target { address, authority: authority.to_owned(), tls: None }
+    }
+
+    /// The same server over TLS. Its certificate must be for `name` and signed by an authority of the
+    /// PEM file `roots`, or of this system if there is none.
+    ///
+    /// # Errors
+    /// If there are no such authorities, or nothing can have that name.
+    pub fn over_tls(self, name: &str, roots: Option<&Path>) -> Result<Target, TlsError> {
+        let server = ServerName::try_from(name.to_owned());
+        let server = server.map_err(|_| TlsError::Name(name.to_owned()))?;
+        let mut config =
+            ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .map_err(|error| TlsError::Setup(error.to_string()))?
+                .with_root_certificates(roots_of(roots)?)
+                .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let connector = TlsConnector::from(Arc::new(config));
+        Ok(Target { tls: Some(Tls { connector, name: server }), ..self })
+    }
+
+    /// What the `Host` header says.
+    pub(crate) fn authority(&self) -> &str {
+        &self.authority
+    }
+}
+
+/// The certificates of the authorities of a file, or of this system.
+fn roots_of(file: Option<&Path>) -> Result<RootCertStore, TlsError> {
+    let certificates = match file {
+        Some(file) => CertificateDer::pem_file_iter(file)
+            .and_then(Iterator::collect)
+            .map_err(|error| TlsError::File(error.to_string()))?,
+        None => rustls_native_certs::load_native_certs().certs,
+    };
+    let mut roots = RootCertStore::empty();
+    // Systems have certificates that are no good, which must not keep the others from being used.
+    let (added, _) = roots.add_parsable_certificates(certificates);
+    match file {
+        Some(_) if added == 0 => Err(TlsError::File("there is none in it".to_owned())),
+        None if added == 0 => Err(TlsError::NoRoots),
+        _ => Ok(roots),
+    }
+}
+
+impl From<SocketAddr> for Target {
+    fn from(address: SocketAddr) -> Target {
+        Target::new(address, &address.to_string())
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        write!(f, "{scheme}://{} ({})", self.authority, self.address)
+    }
+}
+
+impl Dial for Target {
+    type Stream = TargetStream;
+
+    async fn dial(&self) -> io::Result<TargetStream> {
+        let stream = self.address.dial().await?;
+        match &self.tls {
+            None => Ok(TargetStream::Plain(stream)),
+            Some(Tls { connector, name }) => {
+                let stream = connector.connect(name.clone(), stream).await?;
+                Ok(TargetStream::Tls(Box::new(stream)))
+            }
+        }
+    }
+}
+
+/// A connection to a [`Target`].
+#[derive(Debug)]
+pub enum TargetStream {
+    /// As it is.
+    Plain(TcpStream),
+    /// Encrypted.
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl AsyncRead for TargetStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            TargetStream::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
+            TargetStream::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for TargetStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            TargetStream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            TargetStream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            TargetStream::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            TargetStream::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            TargetStream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            TargetStream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Who is looked at during a run to see whether the server is right: some readers, and everybody
+//! whose posts belong in their homes.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::index;
+
+use super::lock;
+use crate::Population;
+
+/// Most readers. Each is looked at in full at the end of a run.
+const READERS: usize = 200;
+/// Those who follow more are not chosen, so that what is kept about authors stays bounded.
+const FOLLOWING_MAX: usize = 500;
+
+/// Readers and the authors they follow.
+#[derive(Debug, Default)]
+pub(crate) struct CheckedReaders {
+    readers: Vec<Reader>,
+    /// By author: the readers (as places in the list) in whose homes their posts belong.
+    of: HashMap<u32, Vec<usize>>,
+    /// Authors of whom a request failed at any time: whether those posts are there nobody knows.
+    in_doubt: Mutex<HashSet<u32>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub(crate) person: u32,
+    /// Sorted.
+    following: Vec<u32>,
+}
+
+impl Reader {
+    /// Whether a post by `author` that answers `reply_to` belongs in this reader's home: they see
+    /// their own, and those they follow, but for answers to strangers.
+    pub(crate) fn sees(&self, author: u32, reply_to: Option<u32>) -> bool {
+        let knows =
+            |person: u32| person == self.person || self.following.binary_search(&person).is_ok();
+        knows(author) && (author == self.person || reply_to.is_none_or(knows))
+    }
+
+    /// Whose posts may be in their home.
+    pub(crate) fn authors(&self) -> impl Iterator<Item = u32> {
+        let oneself = self.following.binary_search(&self.person).is_err().then_some(self.person);
+        self.following.iter().copied().chain(oneself)
+    }
+}
+
+impl CheckedReaders {
+    /// Some of those who follow somebody; the same seed chooses the same.
+    pub(crate) fn among(population: &Population, seed: u64) -> CheckedReaders {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let people = population.people() as usize;
+        let mut checked = CheckedReaders::default();
+        // Many are drawn because a fifth or more follow nobody.
+        for person in index::sample(&mut rng, people, people.min(READERS * 4)) {
+            let person = person as u32;
+            let following = population.following(person).to_vec();
+            if following.is_empty() || following.len() > FOLLOWING_MAX {
+                continue;
+            }
+            let reader = Reader { person, following };
+            for author in reader.authors() {
+                checked.of.entry(author).or_default().push(checked.readers.len());
+            }
+            checked.readers.push(reader);
+            if checked.readers.len() == READERS {
+                break;
+            }
+        }
+        checked
+    }
+
+    pub(crate) fn is_author(&self, person: u32) -> bool {
+        self.of.contains_key(&person)
+    }
+
+    /// A request of this author failed.
+    pub(crate) fn doubt(&self, author: u32) {
+        lock(&self.in_doubt).insert(author);
+    }
+
+    pub(crate) fn doubted(&self) -> HashSet<u32> {
+        lock(&self.in_doubt).clone()
+    }
+
+    pub(crate) fn readers(&self) -> &[Reader] {
+        &self.readers
+    }
+
+    /// In whose homes a post belongs.
+    pub(crate) fn readers_of(&self, author: u32, reply_to: Option<u32>) -> Vec<&Reader> {
+        let places = self.of.get(&author).map_or(&[][..], Vec::as_slice);
+        let readers = places.iter().filter_map(|place| self.readers.get(*place));
+        readers.filter(|reader| reader.sees(author, reply_to)).collect()
+    }
+}

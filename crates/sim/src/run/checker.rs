@@ -1,0 +1,390 @@
+//! Looks whether the server is right while it is driven, and how soon.
+//!
+//! Lanes report every post of a checked author that was accepted. Of these some are sampled and
+//! looked for in a follower's home, among their author's posts and, if they mention somebody, among
+//! that person's mentions, until they are there: how long the home took is the delivery lag. When
+//! the run is over, the homes of all readers are compared with everything that was accepted.
+//!
+//! A post that newer ones have pushed off the page counts as seen only then: the reported lag is an upper
+//! bound. A server may take its time, but a post that is not there [`PATIENCE`] after it was accepted is
+//! missing. A post whose request failed may be there or not.
+
+mod book;
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::checked::{CheckedReaders, Reader};
+use super::lock;
+use super::meter::{histogram, micros, quantile_ms};
+use crate::api::{Api, Entry, PAGE, Timeline};
+use crate::client::{Client, Dial};
+use crate::joined::joined;
+use crate::summary::Correctness;
+use crate::watch::Delivery;
+use crate::workload::{Action, PostKind, What};
+use book::{Book, Fault};
+
+/// How long a post may take to be seen where it belongs.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time between two samples, so that looking is no load of its own.
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+/// Most samples that are looked for at a time.
+const SAMPLES_MAX: usize = 16;
+/// The first wait before looking again; each is twice the one before, up to the last.
+const AGAIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
+/// Reports that may wait for the checker. More than these are not waited for.
+const REPORTS_MAX: usize = 64 * 1024;
+/// How many faults are reported in full.
+const EXAMPLES_MAX: usize = 5;
+/// Faults beyond this number may be counted twice.
+const FAULTS_MAX: usize = 10_000;
+/// How long all homes together may take to be looked at in the end.
+const LAST_LOOK: Duration = Duration::from_secs(20);
+
+/// What lanes report.
+#[derive(Debug, Clone, Copy)]
+enum Report {
+    Accepted {
+        entry: Entry,
+        mentioned: Option<u32>,
+        at: Instant,
+    },
+    /// Whether this author's post is there nobody knows.
+    InDoubt(u32),
+}
+
+/// The lanes' end.
+pub(super) struct Reports {
+    checked: Arc<CheckedReaders>,
+    sender: mpsc::Sender<Report>,
+    lost: Arc<AtomicBool>,
+}
+
+impl Reports {
+    /// Reports a post that was answered with success (and this body) now, or was not.
+    pub(super) fn report(&self, api: &dyn Api, action: &Action, body: Option<&[u8]>, now: Instant) {
+        let What::Post { kind, .. } = action.what else { return };
+        if !self.checked.is_author(action.person) {
+            return;
+        }
+        let mentioned = match kind {
+            PostKind::Plain => None,
+            PostKind::MentionFirst(person) | PostKind::MentionWithin(person) => Some(person),
+        };
+        let report = match body.and_then(|body| api.posted(body)) {
+            Some(entry) => Report::Accepted { entry, mentioned, at: now },
+            None => {
+                self.checked.doubt(action.person);
+                Report::InDoubt(action.person)
+            }
+        };
+        if self.sender.try_send(report).is_err() {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What was found so far.
+struct Findings {
+    window_us: Histogram<u64>,
+    whole_us: Histogram<u64>,
+    correctness: Correctness,
+    /// Faults that were counted: a page is read more than once.
+    reported: HashSet<(Fault, Timeline, u64)>,
+}
+
+/// What is found by a task that looks, if there is anybody to look at.
+pub(super) struct Checker {
+    findings: Option<Arc<Mutex<Findings>>>,
+    task: Option<(oneshot::Sender<bool>, JoinHandle<()>)>,
+}
+
+impl Checker {
+    /// Starts to look at those who are checked.
+    pub(super) fn start<D>(
+        checked: Option<Arc<CheckedReaders>>,
+        dial: D,
+        api: Arc<dyn Api>,
+        start: Instant,
+    ) -> (Checker, Option<Reports>)
+    where
+        D: Dial + Clone + Send + Sync + 'static,
+    {
+        let Some(checked) = checked.filter(|checked| !checked.readers().is_empty()) else {
+            return (Checker { findings: None, task: None }, None);
+        };
+        let (sender, reports) = mpsc::channel(REPORTS_MAX);
+        let lost = Arc::new(AtomicBool::new(false));
+        let (correctness, reported) = (Correctness::default(), HashSet::new());
+        let findings =
+            Findings { window_us: histogram(), whole_us: histogram(), correctness, reported };
+        let findings = Arc::new(Mutex::new(findings));
+        let (end, ended) = oneshot::channel();
+        let look =
+            Look { checked: Arc::clone(&checked), findings: Arc::clone(&findings), api, dial };
+        let book = Book::new(Arc::clone(&lost), &checked);
+        let task = tokio::spawn(Arc::new(look).run(book, reports, ended, start));
+        let checker = Checker { findings: Some(findings), task: Some((end, task)) };
+        (checker, Some(Reports { checked, sender, lost }))
+    }
+
+    /// What was seen since it was last asked, if anything.
+    pub(super) fn window(&self) -> Option<Delivery> {
+        let mut findings = lock(self.findings.as_ref()?);
+        let delivery = delivery(&findings.window_us);
+        findings.window_us.reset();
+        delivery
+    }
+
+    /// What was seen in the whole run, if anything.
+    pub(super) fn whole(&self) -> Option<Delivery> {
+        delivery(&lock(self.findings.as_ref()?).whole_us)
+    }
+
+    /// No more posts come: waits for those that are looked for and, if `fully`, looks at all homes.
+    pub(super) async fn end(&mut self, fully: bool) -> Option<Correctness> {
+        let (end, task) = self.task.take()?;
+        // The task ends before it hears this only if it has panicked, which the join reports.
+        let _ = end.send(fully);
+        joined(task.await);
+        Some(lock(self.findings.as_ref()?).correctness.clone())
+    }
+}
+
+fn delivery(lag_us: &Histogram<u64>) -> Option<Delivery> {
+    (!lag_us.is_empty()).then(|| Delivery {
+        samples: lag_us.len(),
+        p50_ms: quantile_ms(lag_us, 0.5),
+        p99_ms: quantile_ms(lag_us, 0.99),
+        max_ms: lag_us.max() as f64 / 1_000.0,
+    })
+}
+
+/// What it takes to look.
+struct Look<D> {
+    checked: Arc<CheckedReaders>,
+    findings: Arc<Mutex<Findings>>,
+    api: Arc<dyn Api>,
+    dial: D,
+}
+
+/// A post that is looked for.
+#[derive(Clone, Copy)]
+struct Sample {
+    entry: Entry,
+    at: Instant,
+}
+
+impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
+    async fn run(
+        self: Arc<Self>,
+        mut book: Book,
+        mut reports: mpsc::Receiver<Report>,
+        mut ended: oneshot::Receiver<bool>,
+        start: Instant,
+    ) {
+        let mut rng = StdRng::seed_from_u64(0);
+        let mut samples: JoinSet<Client<D>> = JoinSet::new();
+        let (mut clients, mut next) = (Vec::new(), start);
+        let fully = loop {
+            tokio::select! {
+                biased;
+                Some(report) = reports.recv() => {
+                    book.note(&report);
+                    let Report::Accepted { entry, mentioned, at } = report else { continue };
+                    if at < next || samples.len() >= SAMPLES_MAX {
+                        continue;
+                    }
+                    let readers = self.checked.readers_of(entry.author, entry.reply_to);
+                    let Some(reader) = readers.choose(&mut rng) else { continue };
+                    next = at + SAMPLE_EVERY;
+                    let client = clients.pop().unwrap_or_else(|| Client::new(self.dial.clone()));
+                    let (look, reader) = (Arc::clone(&self), reader.person);
+                    samples.spawn(async move {
+                        look.sample(Sample { entry, at }, reader, mentioned, client).await
+                    });
+                }
+                Some(client) = samples.join_next() => clients.push(joined(client)),
+                fully = &mut ended => break fully.unwrap_or(false),
+            }
+        };
+        while let Ok(report) = reports.try_recv() {
+            book.note(&report);
+        }
+        if fully {
+            while let Some(client) = samples.join_next().await {
+                clients.push(joined(client));
+            }
+            let client = clients.pop().unwrap_or_else(|| Client::new(self.dial.clone()));
+            // Homes that this time is too short for are not counted among those looked at.
+            let _ = timeout(LAST_LOOK, self.look_at_all(&book, client)).await;
+        }
+    }
+
+    /// Looks for a post everywhere it belongs.
+    async fn sample(
+        &self,
+        sample: Sample,
+        reader: u32,
+        mentioned: Option<u32>,
+        mut client: Client<D>,
+    ) -> Client<D> {
+        let home = Some(Timeline::Home(reader));
+        let others =
+            [Some(Timeline::Posts(sample.entry.author)), mentioned.map(Timeline::Mentions)];
+        for timeline in [home].into_iter().chain(others).flatten() {
+            self.look_for(sample, timeline, &mut client).await;
+        }
+        client
+    }
+
+    /// Reads a timeline until the post is on its first page, or newer ones have filled that.
+    async fn look_for(&self, sample: Sample, timeline: Timeline, client: &mut Client<D>) {
+        let mut again = AGAIN.0;
+        loop {
+            let page = self.read(timeline, client).await;
+            let now = Instant::now();
+            if let Ok(page) = &page {
+                self.check_page(timeline, page);
+                if page.iter().any(|entry| entry.id == sample.entry.id) {
+                    lock(&self.findings).correctness.posts += 1;
+                    self.lagged(timeline, now.saturating_duration_since(sample.at));
+                    return;
+                }
+                let is_overtaken = page.len() == PAGE
+                    && page.last().is_some_and(|oldest| oldest.id > sample.entry.id);
+                if is_overtaken {
+                    // It was there before now, or never: the worst is taken for granted.
+                    self.lagged(timeline, now.saturating_duration_since(sample.at));
+                    return;
+                }
+            }
+            if now.saturating_duration_since(sample.at) > PATIENCE {
+                // A server that does not answer has not shown that the post is missing.
+                if page.is_ok() {
+                    self.fault(Fault::Missing, timeline, sample.entry.id);
+                    lock(&self.findings).correctness.posts += 1;
+                }
+                self.lagged(timeline, now.saturating_duration_since(sample.at));
+                return;
+            }
+            sleep(again).await;
+            again = AGAIN.1.min(again * 2);
+        }
+    }
+
+    /// A post was looked for so long in vain or not. Homes are what deliveries are to.
+    fn lagged(&self, timeline: Timeline, lag: Duration) {
+        if matches!(timeline, Timeline::Home(_)) {
+            let mut findings = lock(&self.findings);
+            findings.window_us.saturating_record(micros(lag));
+            findings.whole_us.saturating_record(micros(lag));
+        }
+    }
+
+    /// What is wrong with a page whatever else was posted.
+    fn check_page(&self, timeline: Timeline, page: &[Entry]) {
+        lock(&self.findings).correctness.pages += 1;
+        for pair in page.windows(2) {
+            if let [newer, older] = pair
+                && newer.id <= older.id
+            {
+                let doubled = page.iter().filter(|entry| entry.id == older.id).count() > 1;
+                let fault = if doubled { Fault::Doubled } else { Fault::OutOfOrder };
+                self.fault(fault, timeline, older.id);
+            }
+        }
+        for entry in page {
+            let belongs = match timeline {
+                Timeline::Home(person) => {
+                    let mut readers = self.checked.readers().iter();
+                    let reader = readers.find(|reader| reader.person == person);
+                    reader.is_none_or(|reader| reader.sees(entry.author, entry.reply_to))
+                }
+                Timeline::Posts(author) => entry.author == author,
+                Timeline::Mentions(_) => true,
+            };
+            if !belongs {
+                self.fault(Fault::Unexpected, timeline, entry.id);
+            }
+        }
+    }
+
+    /// Compares every reader's home with everything that was accepted.
+    async fn look_at_all(&self, book: &Book, mut client: Client<D>) {
+        for reader in self.checked.readers() {
+            let begun = Instant::now();
+            let mut again = AGAIN.0;
+            let timeline = Timeline::Home(reader.person);
+            loop {
+                let page = self.read(timeline, &mut client).await;
+                let impatient = begun.elapsed() > PATIENCE;
+                if let Ok(page) = &page {
+                    let missing = book.missing(reader, page);
+                    if missing.is_empty() || impatient {
+                        self.look_at(reader, book, page, &missing);
+                        break;
+                    }
+                } else if impatient {
+                    break;
+                }
+                sleep(again).await;
+                again = AGAIN.1.min(again * 2);
+            }
+        }
+    }
+
+    fn look_at(&self, reader: &Reader, book: &Book, page: &[Entry], missing: &[u64]) {
+        let timeline = Timeline::Home(reader.person);
+        self.check_page(timeline, page);
+        for id in missing {
+            self.fault(Fault::Missing, timeline, *id);
+        }
+        for entry in page.iter().filter(|entry| book.knows_nothing_of(entry)) {
+            self.fault(Fault::Unexpected, timeline, entry.id);
+        }
+        let mut findings = lock(&self.findings);
+        findings.correctness.readers += 1;
+        findings.correctness.posts += (page.len() + missing.len()) as u64;
+    }
+
+    fn fault(&self, fault: Fault, timeline: Timeline, id: u64) {
+        let findings = &mut *lock(&self.findings);
+        if findings.reported.len() < FAULTS_MAX && !findings.reported.insert((fault, timeline, id))
+        {
+            return;
+        }
+        let correctness = &mut findings.correctness;
+        let count = match fault {
+            Fault::Missing => &mut correctness.missing,
+            Fault::Doubled => &mut correctness.doubled,
+            Fault::OutOfOrder => &mut correctness.out_of_order,
+            Fault::Unexpected => &mut correctness.unexpected,
+        };
+        *count += 1;
+        if correctness.examples.len() < EXAMPLES_MAX {
+            correctness.examples.push(format!("post {id} is {fault} in {timeline}"));
+        }
+    }
+
+    async fn read(&self, timeline: Timeline, client: &mut Client<D>) -> io::Result<Vec<Entry>> {
+        let mut request = Vec::new();
+        self.api.write_page(timeline, &mut request);
+        let answer = timeout(super::ANSWER, client.send(&request)).await?;
+        let answer = answer.map_err(io::Error::other)?;
+        let page = if answer.is_success() { self.api.page(answer.body) } else { None };
+        page.ok_or_else(|| io::Error::other("no page"))
+    }
+}

@@ -1,0 +1,90 @@
+//! Everything that was accepted of checked authors, as far back as a page of a home can reach.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::Report;
+use crate::api::{Entry, PAGE};
+use crate::run::checked::{CheckedReaders, Reader};
+
+/// Posts kept of each author: more than the posts of one that a page can hold and those that come
+/// while it is looked at.
+const KEPT: usize = 128;
+const _: () = assert!(KEPT > PAGE);
+
+/// What can be wrong with a timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Fault {
+    Missing,
+    Doubled,
+    OutOfOrder,
+    Unexpected,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Fault::Missing => "missing",
+            Fault::Doubled => "duplicate",
+            Fault::OutOfOrder => "out of order",
+            Fault::Unexpected => "unexpected",
+        })
+    }
+}
+
+/// The accepted posts.
+pub(super) struct Book {
+    by_author: HashMap<u32, VecDeque<Entry>>,
+    /// Authors of whom not everything is known: a request failed, or older posts were forgotten.
+    in_doubt: HashSet<u32>,
+    /// Set when a report did not reach the book: then it knows less than was accepted.
+    lost: Arc<AtomicBool>,
+    /// The lowest id: older posts are from before.
+    first: u64,
+}
+
+impl Book {
+    /// A book without posts. Those of whom something is in doubt from an earlier turn stay so: it may
+    /// still come.
+    pub(super) fn new(lost: Arc<AtomicBool>, checked: &CheckedReaders) -> Book {
+        Book { by_author: HashMap::new(), in_doubt: checked.doubted(), lost, first: u64::MAX }
+    }
+
+    pub(super) fn note(&mut self, report: &Report) {
+        match *report {
+            Report::Accepted { entry, .. } => {
+                self.first = self.first.min(entry.id);
+                let posts = self.by_author.entry(entry.author).or_default();
+                if posts.len() == KEPT {
+                    posts.pop_front();
+                    self.in_doubt.insert(entry.author);
+                }
+                posts.push_back(entry);
+            }
+            Report::InDoubt(author) => {
+                self.in_doubt.insert(author);
+            }
+        }
+    }
+
+    /// Posts that must be on the first page of the reader's home and are not.
+    pub(super) fn missing(&self, reader: &Reader, page: &[Entry]) -> Vec<u64> {
+        let oldest = page.last().filter(|_| page.len() == PAGE).map_or(0, |entry| entry.id);
+        let posts = reader.authors().filter_map(|author| self.by_author.get(&author)).flatten();
+        let due = posts.filter(|post| post.id > oldest && reader.sees(post.author, post.reply_to));
+        let on_page: HashSet<u64> = page.iter().map(|entry| entry.id).collect();
+        due.map(|post| post.id).filter(|id| !on_page.contains(id)).collect()
+    }
+
+    /// Whether nobody has posted this, which can be said only of a time and an author of which
+    /// everything is known.
+    pub(super) fn knows_nothing_of(&self, entry: &Entry) -> bool {
+        let is_known = |posts: &VecDeque<Entry>| posts.iter().any(|post| post.id == entry.id);
+        entry.id >= self.first
+            && !self.in_doubt.contains(&entry.author)
+            && !self.lost.load(Ordering::Relaxed)
+            && !self.by_author.get(&entry.author).is_some_and(is_known)
+    }
+}

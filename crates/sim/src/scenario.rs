@@ -1,0 +1,183 @@
+//! Who takes part in a simulation and what they do in it: made from the options alone.
+
+use std::sync::Arc;
+
+use crate::Population;
+use crate::population::{GraphError, Making, Measured};
+use crate::run::{CheckedReaders, Kind};
+use crate::simulate::{Drive, SimulateOptions};
+use crate::workload::{
+    Crowd, Drawings, KEYS_PER_SECOND, KeyLoad, Load, Merged, StoryLoad, StorySchedule, Tempo,
+    Workload, flash, operate, post_stories, read_friends, read_homes, recognise,
+};
+
+/// Everybody, and what they have to do with each other. Each part of the simulation is there or not.
+#[derive(Debug)]
+pub(crate) struct Scenario {
+    /// How many people there are.
+    pub(crate) people: u32,
+    pub(crate) feed: Option<Feed>,
+    pub(crate) stories: Option<Stories>,
+    pub(crate) drawings: Option<Drawings>,
+    pub(crate) keys: Option<KeyLoad>,
+    /// Seed of names, actions and texts.
+    pub(crate) seed: u64,
+}
+
+/// Those who follow each other and post.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    pub(crate) follows: Arc<Population>,
+    pub(crate) measured: Measured,
+    pub(crate) load: Load,
+}
+
+/// Those who are friends and post stories.
+#[derive(Debug, Clone)]
+pub(crate) struct Stories {
+    pub(crate) friends: Arc<Population>,
+    pub(crate) schedule: Arc<StorySchedule>,
+    pub(crate) story_load: StoryLoad,
+}
+
+/// What a simulation needs of its scenario once everybody is loaded. Who follows whom is not: of a
+/// million people that is half a gigabyte.
+#[derive(Debug)]
+pub(crate) struct Players {
+    people: u32,
+    crowd: Option<(Arc<Crowd>, Load)>,
+    stories: Option<Stories>,
+    drawings: Option<Drawings>,
+    keys: Option<KeyLoad>,
+    /// The most followed person, and everybody who follows them.
+    celebrity: Option<(u32, Vec<u32>)>,
+    /// Whose homes are looked at.
+    pub(crate) checked: Option<Arc<CheckedReaders>>,
+    seed: u64,
+}
+
+impl Scenario {
+    /// The people of a simulation.
+    ///
+    /// # Errors
+    /// If there is a graph and it cannot be read.
+    pub(crate) fn new(options: &SimulateOptions) -> Result<Scenario, GraphError> {
+        let making = options.making;
+        let Making { people: users, seed, .. } = making;
+        let joined = |made: &dyn Fn() -> Population| match &options.graph {
+            Some(path) => Population::from_edges(path).map(Arc::new),
+            None => Ok(Arc::new(made())),
+        };
+        let drawings = options.drawings.clone();
+        // A drawing has no author.
+        let mut people = if options.has_people() { users } else { 0 };
+        let mut feed = None;
+        if let Some(load) = options.feed {
+            let follows = joined(&|| Population::made(&making))?;
+            people = follows.people();
+            let measured = follows.measured(options.graph.is_none().then_some(&making));
+            feed = Some(Feed { follows, measured, load });
+        }
+        let mut stories = None;
+        if let Some(story_load) = options.stories {
+            let friends = joined(&|| Population::friends(users, story_load.friends, seed))?;
+            people = friends.people();
+            let schedule = Arc::new(StorySchedule::new(people, &story_load, seed));
+            stories = Some(Stories { friends, schedule, story_load });
+        }
+        Ok(Scenario { people, feed, stories, drawings, keys: options.keys, seed })
+    }
+
+    /// What remains to be known when everybody is loaded.
+    pub(crate) fn players(&self) -> Players {
+        let seed = self.seed;
+        let feed = self.feed.as_ref();
+        Players {
+            people: self.people,
+            crowd: feed.map(|feed| (Arc::new(Crowd::new(&feed.follows, seed)), feed.load)),
+            stories: self.stories.clone(),
+            drawings: self.drawings.clone(),
+            keys: self.keys,
+            celebrity: feed.and_then(|feed| celebrity(&feed.follows)),
+            checked: feed.map(|feed| Arc::new(CheckedReaders::among(&feed.follows, seed))),
+            seed,
+        }
+    }
+}
+
+/// The person with the most followers, and these.
+fn celebrity(follows: &Population) -> Option<(u32, Vec<u32>)> {
+    let counts = follows.follower_counts();
+    let (person, _) = (0..).zip(counts).max_by_key(|&(_, count)| count)?;
+    let follow = |other: &u32| follows.follows_back(*other, person);
+    Some((person, (0..follows.people()).filter(follow).collect()))
+}
+
+impl Players {
+    /// The kinds of requests that they make.
+    pub(crate) fn kinds(&self) -> Vec<Kind> {
+        let feed = self.crowd.iter().flat_map(|(_, load)| match load {
+            Load::Light | Load::Heavy => Kind::FEED,
+            Load::Deathstar => Kind::DEATHSTAR,
+        });
+        let stories = self.stories.iter().flat_map(|_| Kind::STORIES);
+        let drawings = self.drawings.iter().flat_map(|_| Kind::DRAWINGS);
+        let keys = self.keys.iter().flat_map(|keys| keys.ycsb.verbs()).map(Kind::Key);
+        feed.chain(stories).chain(drawings).chain(keys).collect()
+    }
+
+    /// Actions per second on average, if they are left to themselves.
+    fn per_second(&self) -> f64 {
+        let feed = self
+            .crowd
+            .as_ref()
+            .map(|(crowd, load)| Workload::new(Arc::clone(crowd), *load, self.seed).per_second());
+        let stories = self.stories.as_ref().map(|Stories { schedule, story_load, .. }| {
+            let schedule = schedule.per_second() / f64::from(schedule.per_request());
+            schedule + f64::from(story_load.homes_per_second) + story_load.story_reads_per_second()
+        });
+        let drawings = self.drawings.as_ref().map(|drawings| f64::from(drawings.per_second));
+        let keys = self.keys.map(|_| KEYS_PER_SECOND);
+        [feed, stories, drawings, keys].into_iter().flatten().sum()
+    }
+
+    /// How many times as fast as that they are to act.
+    pub(crate) fn speed(&self, drive: &Drive) -> f64 {
+        drive.rate.map_or(1.0, |rate| rate / self.per_second())
+    }
+
+    /// Everything that everybody does, in order of time. Every `turn` is another sequence of actions of the same
+    /// kind.
+    pub(crate) fn actions(&self, drive: &Drive, turn: u64) -> Merged {
+        // Seeds next to each other make sequences that have nothing to do with each other.
+        let seed =
+            |part: u64| self.seed.wrapping_add(turn.wrapping_mul(0x1_0000)).wrapping_add(part);
+        let mut merged = Merged::new();
+        let factor = self.speed(drive);
+        let mut add = |actions: Box<dyn Iterator<Item = _> + Send>| {
+            merged.add(Tempo::new(factor, drive.day).apply(actions));
+        };
+        if let Some((crowd, load)) = &self.crowd {
+            add(Box::new(Workload::new(Arc::clone(crowd), *load, seed(0))));
+        }
+        if let Some(Stories { friends, schedule, story_load }) = &self.stories {
+            add(Box::new(post_stories(Arc::clone(schedule), seed(1))));
+            let per_second = story_load.homes_per_second.into();
+            add(Box::new(read_homes(self.people, per_second, seed(2))));
+            let per_second = story_load.story_reads_per_second();
+            add(Box::new(read_friends(Arc::clone(friends), per_second, seed(3))));
+        }
+        if let Some(drawings) = &self.drawings {
+            add(Box::new(recognise(drawings.per_second, seed(4))));
+        }
+        if let Some(keys) = self.keys {
+            // At their own rate from the start: when a key may be read depends on the time it had.
+            let operations = operate(keys, KEYS_PER_SECOND * factor, turn, seed(6));
+            merged.add(Tempo::new(1.0, drive.day).apply(operations));
+        }
+        if let (Some(at), Some((person, followers))) = (drive.flash, &self.celebrity) {
+            merged.add(flash(at, *person, followers, seed(5)));
+        }
+        merged
+    }
+}

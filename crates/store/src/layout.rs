@@ -1,0 +1,156 @@
+//! How rows are named on disk: one tag byte for the table, then big-endian numbers, so that the
+//! order of keys is the order in which ranges are asked for.
+//!
+//! Tags are part of the format: they are never reused and never change their meaning. Those of tables are
+//! in [`rows::PointTable`] and its like; here are those of what is no table: rows about the store itself
+//! below all tables, and buckets and their keys above. 0x2a, 0x3f and 0x40 were in use before format 4.
+
+use kv::{BucketId, KeyParts, KeyRow, Space};
+use rows::{NameTable, PointTable, SetTable, Stamp};
+
+/// Among the facts the row that describes the store: format version, applied position, totals. Among
+/// the fleeting rows the applied position alone; nothing reads it, but it always stands.
+pub(crate) const HEAD: [u8; 1] = [0x00];
+
+/// Blocks of the bitmaps that tell which owners have set rows (see `owners`).
+const OWNERS: u8 = 0x01;
+
+/// Buckets by id.
+const BUCKETS: u8 = 0x3e;
+/// Rows of keys of buckets: space, hash, key.
+const KEYS: u8 = 0x41;
+/// What stands in front of the key in the name of its row.
+const KEY_PREFIX_BYTES: usize = 1 + 4 + 8;
+
+/// Key of a point.
+pub(crate) type PointKey = [u8; 9];
+/// Key of a set row.
+pub(crate) type SetKey = [u8; 17];
+
+/// Key of the point `key`.
+pub(crate) fn point(table: PointTable, key: u64) -> PointKey {
+    let mut bytes = [table.tag(); 9];
+    bytes[1..].copy_from_slice(&key.to_be_bytes());
+    bytes
+}
+
+/// Key of `item` of `owner`.
+pub(crate) fn set(table: SetTable, owner: u64, item: u64) -> SetKey {
+    let mut bytes = [table.tag(); 17];
+    bytes[1..9].copy_from_slice(&owner.to_be_bytes());
+    bytes[9..].copy_from_slice(&item.to_be_bytes());
+    bytes
+}
+
+/// The item at the end of a set row's key.
+pub(crate) fn item_of(key: &[u8]) -> Option<u64> {
+    (key.len() == 17).then(|| key.last_chunk().map(|item| u64::from_be_bytes(*item))).flatten()
+}
+
+/// Key of the name `key`.
+pub(crate) fn name(table: NameTable, key: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(1 + key.len());
+    bytes.push(table.tag());
+    bytes.extend_from_slice(key);
+    bytes
+}
+
+/// How the keys of all buckets begin.
+pub(crate) const BUCKETS_PREFIX: [u8; 1] = [BUCKETS];
+
+/// Key of a bucket.
+pub(crate) fn bucket(id: BucketId) -> [u8; 9] {
+    let mut bytes = [BUCKETS; 9];
+    bytes[1..].copy_from_slice(&id.0.to_be_bytes());
+    bytes
+}
+
+/// Reverses [`bucket`].
+pub(crate) fn read_bucket(key: &[u8]) -> Option<BucketId> {
+    let (_, id) = key.split_first()?;
+    Some(BucketId(u64::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// Key of the row of a key of a bucket.
+pub(crate) fn key(space: Space, hash: u64, key: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(KEY_PREFIX_BYTES + key.len());
+    bytes.push(KEYS);
+    bytes.extend_from_slice(&space.0.to_be_bytes());
+    bytes.extend_from_slice(&hash.to_be_bytes());
+    bytes.extend_from_slice(key);
+    bytes
+}
+
+/// Reverses [`key`].
+pub(crate) fn read_key(bytes: &[u8]) -> Option<(Space, u64, &[u8])> {
+    let (_, rest) = bytes.split_first()?;
+    let (space, rest) = rest.split_first_chunk()?;
+    let (hash, key) = rest.split_first_chunk()?;
+    (!key.is_empty()).then_some((Space(u32::from_be_bytes(*space)), u64::from_be_bytes(*hash), key))
+}
+
+/// First key after all keys of `space`.
+pub(crate) fn space_end(space: Space) -> Vec<u8> {
+    match space.0.checked_add(1) {
+        Some(next) => key(Space(next), 0, &[]),
+        None => vec![KEYS + 1],
+    }
+}
+
+/// How all keys of buckets begin.
+pub(crate) const KEYS_PREFIX: [u8; 1] = [KEYS];
+
+/// What is stored of a row of a key: its version, whether it expires, when, and its value.
+pub(crate) fn encode_key_row(row: &KeyRow) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(17 + row.value().len());
+    bytes.extend_from_slice(&row.version().0.to_le_bytes());
+    bytes.push(u8::from(row.expires_ms().is_some()));
+    bytes.extend(row.expires_ms().into_iter().flat_map(u64::to_le_bytes));
+    bytes.extend_from_slice(row.value());
+    bytes
+}
+
+/// Reverses [`encode_key_row`].
+pub(crate) fn decode_key_row(space: Space, key: &[u8], bytes: &[u8]) -> Option<KeyRow> {
+    let (version, rest) = bytes.split_first_chunk()?;
+    let version = Stamp(u64::from_le_bytes(*version));
+    let (expires_ms, value) = match rest.split_first()? {
+        (0, value) => (None, value),
+        (1, rest) => {
+            let (expires, value) = rest.split_first_chunk()?;
+            (Some(u64::from_le_bytes(*expires)), value)
+        }
+        _ => return None,
+    };
+    Some(KeyRow::new(KeyParts { space, key, value, expires_ms, version }))
+}
+
+/// First key after all names of `table`.
+pub(crate) fn names_end(table: NameTable) -> Vec<u8> {
+    vec![table.tag() + 1]
+}
+
+/// How the keys of all blocks of the owner bitmap of `table` begin.
+pub(crate) fn owners_prefix(table: SetTable) -> [u8; 2] {
+    [OWNERS, table.tag()]
+}
+
+/// Key of a block of the owner bitmap of `table`.
+pub(crate) fn owners(table: SetTable, block: u64) -> [u8; 10] {
+    let mut bytes = [0; 10];
+    bytes[..2].copy_from_slice(&owners_prefix(table));
+    bytes[2..].copy_from_slice(&block.to_be_bytes());
+    bytes
+}
+
+/// The bytes of a number beside a set row: big endian without leading zeros, so that zero, the
+/// usual number, takes none.
+pub(crate) fn encode_number(bytes: &[u8; 8]) -> &[u8] {
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    bytes.get(zeros..).unwrap_or_default()
+}
+
+/// Reverses [`encode_number`].
+pub(crate) fn decode_number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}

@@ -1,0 +1,7 @@
+//! What the tests of several crates share. No product depends on it.
+
+mod memory_rows;
+mod reply;
+
+pub use memory_rows::MemoryRows;
+pub use reply::{DecodeError, Decoder, ReplyLimits, Value};

@@ -1,0 +1,155 @@
+//! The plainest possible rows: ordered maps in memory. What tests compare every other store with.
+
+use std::collections::BTreeMap;
+
+use kv::limits::NUMBERED_BUCKETS;
+use kv::{Bucket, BucketId, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
+use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Totals, Value};
+
+/// Rows in ordered maps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryRows {
+    points: BTreeMap<(PointTable, u64), Value>,
+    sets: BTreeMap<(SetTable, u64, u64), u64>,
+    names: BTreeMap<(NameTable, Vec<u8>), Value>,
+    totals: Totals,
+    keys: BTreeMap<(Space, u64, Vec<u8>), KeyRow>,
+    buckets: BTreeMap<BucketId, Bucket>,
+}
+
+impl MemoryRows {
+    /// These rows, but the fleeting ones of `ahead`: what a crash may leave.
+    #[must_use]
+    pub fn with_fleeting_of(&self, ahead: &Self) -> Self {
+        let mut mixed = self.clone();
+        mixed.points.retain(|(table, _), _| !table.is_fleeting());
+        mixed.sets.retain(|(table, _, _), _| !table.is_fleeting());
+        let points = ahead.points.iter().filter(|((table, _), _)| table.is_fleeting());
+        mixed.points.extend(points.map(|(key, value)| (*key, value.clone())));
+        let sets = ahead.sets.iter().filter(|((table, _, _), _)| table.is_fleeting());
+        mixed.sets.extend(sets.map(|(key, value)| (*key, *value)));
+        mixed
+    }
+}
+
+impl Rows for MemoryRows {
+    fn point(&self, table: PointTable, key: u64) -> Option<Value> {
+        self.points.get(&(table, key)).cloned()
+    }
+
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
+        let rows = self.points.range((table, 0)..=(table, u64::MAX));
+        rows.for_each(|((_, key), value)| each(*key, value));
+    }
+
+    fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
+        self.sets.get(&(table, owner, item)).copied()
+    }
+
+    fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)> {
+        if span.low > span.high {
+            return Vec::new();
+        }
+        let range = self.sets.range((table, owner, span.low)..=(table, owner, span.high));
+        let items = range.map(|((_, _, item), value)| (*item, *value));
+        match span.order {
+            Order::Ascending => items.take(span.limit).collect(),
+            Order::Descending => items.rev().take(span.limit).collect(),
+        }
+    }
+
+    fn name(&self, table: NameTable, key: &[u8]) -> Option<Value> {
+        self.names.get(&(table, key.to_vec())).cloned()
+    }
+
+    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
+        let names = self.names.range((table, from.to_vec())..).map(|(found, _)| found);
+        names
+            .take_while(|found| found.0 == table)
+            .take(limit)
+            .map(|found| found.1.clone())
+            .collect()
+    }
+
+    fn totals(&self) -> Totals {
+        self.totals
+    }
+}
+
+impl KeyRows for MemoryRows {
+    fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
+        self.keys.get(&place(space, key)).cloned()
+    }
+
+    fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>) {
+        let mut rows = self.keys.range((space, cursor, Vec::new())..);
+        let mut found: Vec<KeyRow> = Vec::new();
+        let (mut bytes, mut last) = (0, None);
+        while let Some(((_, place, _), row)) = rows.next().filter(|((of, ..), _)| *of == space) {
+            let full = found.len() >= limit.rows || bytes >= limit.bytes;
+            if full && last != Some(*place) {
+                return (found, Some(*place));
+            }
+            last = Some(*place);
+            bytes += row.data_bytes() as usize;
+            found.push(row.clone());
+        }
+        (found, None)
+    }
+
+    fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
+        let number = u32::try_from(bucket.0).ok().filter(|id| *id < NUMBERED_BUCKETS);
+        let unused = number.map(|number| Bucket::empty(Space(number)));
+        self.buckets.get(&bucket).copied().or(unused)
+    }
+
+    fn bucket_count(&self) -> usize {
+        let numbered = NUMBERED_BUCKETS as usize;
+        let named = |id: &&BucketId| id.0 >= u64::from(NUMBERED_BUCKETS);
+        numbered + self.buckets.keys().filter(named).count()
+    }
+}
+
+impl RowsMut for MemoryRows {
+    fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
+        put(&mut self.points, (table, key), value);
+    }
+
+    fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
+        put(&mut self.sets, (table, owner, item), value);
+    }
+
+    fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
+        put(&mut self.names, (table, key.to_vec()), value);
+    }
+
+    fn put_totals(&mut self, totals: Totals) {
+        self.totals = totals;
+    }
+}
+
+impl KeyRowsMut for MemoryRows {
+    fn put_key(&mut self, row: KeyRow) {
+        let place = place(row.space(), row.key());
+        put(&mut self.keys, place, (!row.is_removed()).then_some(row));
+    }
+
+    fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
+        put(&mut self.buckets, id, bucket);
+    }
+}
+
+fn place(space: Space, key: &[u8]) -> (Space, u64, Vec<u8>) {
+    use std::hash::{DefaultHasher, Hasher as _};
+    // Any order that is not the alphabet's.
+    let mut hasher = DefaultHasher::new();
+    hasher.write(key);
+    (space, hasher.finish() >> 1, key.to_vec())
+}
+
+fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) {
+    match value {
+        Some(value) => map.insert(key, value),
+        None => map.remove(&key),
+    };
+}

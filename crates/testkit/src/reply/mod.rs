@@ -1,0 +1,264 @@
+//! Reads the replies of a Redis server. [`Decoder`] owns the pieces of the unfinished reply as a flat list; values are built
+//! from it once the reply is complete, so that a reply in many parts is read once.
+
+mod value;
+
+use std::ops::Range;
+use std::slice;
+
+pub use value::Value;
+
+/// What one reply may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyLimits {
+    /// Most aggregates within each other.
+    pub depth_max: usize,
+    /// Most elements in all its aggregates together; a pair of a map counts as two.
+    pub elements_max: usize,
+    /// Longest string, in bytes.
+    pub bulk_bytes_max: usize,
+    /// Longest line without its end, in bytes: a status, an error, a number, a header.
+    pub line_bytes_max: usize,
+}
+
+/// Why a reply cannot be understood. The stream cannot be read any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// No type begins with this byte, or it is an attribute or a streamed part, which no command of
+    /// ours is answered with.
+    #[error("a reply begins with '{}', which is no type known here", .0.escape_ascii())]
+    UnknownType(u8),
+    /// A line is longer than [`ReplyLimits::line_bytes_max`].
+    #[error("a line of a reply is too long")]
+    LineTooLong,
+    /// A string is longer than [`ReplyLimits::bulk_bytes_max`].
+    #[error("a string in a reply is too long")]
+    BulkTooLong,
+    /// There are more elements than [`ReplyLimits::elements_max`].
+    #[error("a reply has too many elements")]
+    TooManyElements,
+    /// There are more levels than [`ReplyLimits::depth_max`].
+    #[error("a reply is nested too deeply")]
+    TooDeep,
+    /// A CR without LF, or a string that goes on behind its length.
+    #[error("a part of a reply does not end with CR LF")]
+    BadEnd,
+    /// A number, a length, a truth value or a null is none.
+    #[error("a reply holds a malformed number or length")]
+    BadNumber,
+    /// A verbatim string does not begin with a format and a colon.
+    #[error("a verbatim string in a reply has no format")]
+    BadFormat,
+}
+
+/// Reads the replies of one connection.
+///
+/// **Invariant:** what it holds refers to the unfinished reply at the beginning of the caller's buffer.
+#[derive(Debug)]
+pub struct Decoder {
+    limits: ReplyLimits,
+    /// Everything before has been read.
+    at: usize,
+    tokens: Vec<Token>,
+    /// For each aggregate around `at`, from the outermost: how many elements are missing.
+    open: Vec<usize>,
+    /// Elements that headers have announced so far.
+    elements: usize,
+}
+
+/// A piece of a reply: a value, or the header of an aggregate whose elements follow.
+#[derive(Clone, Debug)]
+enum Token {
+    Text(u8, Range<usize>),
+    Integer(i64),
+    Double(f64),
+    Boolean(bool),
+    Null,
+    /// The marker and the number of elements.
+    Aggregate(u8, usize),
+}
+
+impl ReplyLimits {
+    /// Far more than a client of this server needs, far less than would hurt it.
+    pub const CLIENT: Self = Self {
+        depth_max: 32,
+        elements_max: 1 << 20,
+        bulk_bytes_max: 512 << 20,
+        line_bytes_max: 64 << 10,
+    };
+}
+
+impl Decoder {
+    /// A decoder at the beginning of a stream.
+    #[must_use]
+    pub fn new(limits: ReplyLimits) -> Self {
+        Self { limits, at: 0, tokens: Vec::new(), open: Vec::new(), elements: 0 }
+    }
+
+    /// Takes the next reply from the front of `rest` and moves `rest` behind it.
+    ///
+    /// `None` means that more bytes are needed: call again with `rest` followed by more.
+    ///
+    /// # Errors
+    /// The reply at the front of `rest` is malformed or beyond a limit.
+    pub fn next<'b>(&mut self, rest: &mut &'b [u8]) -> Result<Option<Value<'b>>, DecodeError> {
+        let input = *rest;
+        loop {
+            let Some((token, behind)) = self.token(input)? else { return Ok(None) };
+            let elements = if let Token::Aggregate(_, elements) = token { elements } else { 0 };
+            if matches!(token, Token::Aggregate(..)) && self.open.len() == self.limits.depth_max {
+                return Err(DecodeError::TooDeep);
+            }
+            self.elements += elements;
+            self.tokens.push(token);
+            self.at = behind;
+            if self.is_complete_with(elements) {
+                break;
+            }
+        }
+        let value = build(&mut self.tokens.iter(), input);
+        *rest = input.get(self.at..).unwrap_or_default();
+        self.tokens.clear();
+        (self.at, self.elements) = (0, 0);
+        Ok(Some(value))
+    }
+
+    /// Accounts for a token that `elements` follow, and says whether it was the last of the reply.
+    fn is_complete_with(&mut self, elements: usize) -> bool {
+        if elements > 0 {
+            self.open.push(elements);
+            return false;
+        }
+        while let Some(missing) = self.open.last_mut() {
+            *missing -= 1;
+            if *missing > 0 {
+                return false;
+            }
+            self.open.pop();
+        }
+        true
+    }
+
+    /// The token at `at` if it is complete, and where the next one begins.
+    fn token(&self, input: &[u8]) -> Result<Option<(Token, usize)>, DecodeError> {
+        let input = input.get(self.at..).unwrap_or_default();
+        let Some((marker, behind_marker)) = input.split_first() else { return Ok(None) };
+        if !b"+-:$*_#,(!=%~>".contains(marker) {
+            return Err(DecodeError::UnknownType(*marker));
+        }
+        let Some(line) = self.line(behind_marker)? else { return Ok(None) };
+        let start = self.at + 1;
+        let behind = start + line.len() + 2;
+        let token = match marker {
+            b'+' | b'-' => Token::Text(*marker, start..start + line.len()),
+            b'(' if is_big_number(line) => Token::Text(*marker, start..start + line.len()),
+            b':' => Token::Integer(parse(line)?),
+            b',' => Token::Double(parse(line)?),
+            b'#' if line == b"t" || line == b"f" => Token::Boolean(line == b"t"),
+            b'_' if line.is_empty() => Token::Null,
+            b'(' | b'#' | b'_' => return Err(DecodeError::BadNumber),
+            b'$' | b'*' if line == b"-1" => Token::Null,
+            b'$' | b'=' | b'!' => return self.text(*marker, input, line),
+            _ => self.aggregate(*marker, line)?,
+        };
+        Ok(Some((token, behind)))
+    }
+
+    fn line<'b>(&self, input: &'b [u8]) -> Result<Option<&'b [u8]>, DecodeError> {
+        let line_bytes_max = self.limits.line_bytes_max;
+        let within = input.get(..=line_bytes_max).unwrap_or(input);
+        let Some(end) = within.iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
+            let too_long = input.len() > line_bytes_max;
+            return if too_long { Err(DecodeError::LineTooLong) } else { Ok(None) };
+        };
+        match input.get(end..).unwrap_or_default() {
+            [b'\r'] => Ok(None),
+            [b'\r', b'\n', ..] => Ok(input.get(..end)),
+            _ => Err(DecodeError::BadEnd),
+        }
+    }
+
+    /// A string: `line` is its length, and `input` begins with its header.
+    fn text(
+        &self,
+        marker: u8,
+        input: &[u8],
+        line: &[u8],
+    ) -> Result<Option<(Token, usize)>, DecodeError> {
+        let len = length(line)?;
+        if len > self.limits.bulk_bytes_max {
+            return Err(DecodeError::BulkTooLong);
+        }
+        let start = 1 + line.len() + 2;
+        let Some(end) = input.get(start + len..start + len + 2) else { return Ok(None) };
+        if end != b"\r\n" {
+            return Err(DecodeError::BadEnd);
+        }
+        if marker == b'=' && input.get(start..start + len).unwrap_or_default().get(3) != Some(&b':')
+        {
+            return Err(DecodeError::BadFormat);
+        }
+        let range = self.at + start..self.at + start + len;
+        let behind = range.end + 2;
+        Ok(Some((Token::Text(marker, range), behind)))
+    }
+
+    fn aggregate(&self, marker: u8, line: &[u8]) -> Result<Token, DecodeError> {
+        let len = length(line)?;
+        let elements = if marker == b'%' { len.saturating_mul(2) } else { len };
+        if elements > self.limits.elements_max - self.elements {
+            return Err(DecodeError::TooManyElements);
+        }
+        Ok(Token::Aggregate(marker, elements))
+    }
+}
+
+/// Makes the value that `tokens` begin with. They are complete, and no deeper than the limit.
+fn build<'b>(tokens: &mut slice::Iter<'_, Token>, input: &'b [u8]) -> Value<'b> {
+    let Some(token) = tokens.next() else { unreachable!("every announced element was read") };
+    match token {
+        Token::Text(marker, range) => text(*marker, input.get(range.clone()).unwrap_or_default()),
+        Token::Integer(number) => Value::Integer(*number),
+        Token::Double(number) => Value::Double(*number),
+        Token::Boolean(truth) => Value::Boolean(*truth),
+        Token::Null => Value::Null,
+        Token::Aggregate(b'%', elements) => {
+            let pair = |_| (build(tokens, input), build(tokens, input));
+            Value::Map((0..elements / 2).map(pair).collect())
+        }
+        Token::Aggregate(marker, elements) => {
+            let elements = (0..*elements).map(|_| build(tokens, input)).collect();
+            match marker {
+                b'~' => Value::Set(elements),
+                b'>' => Value::Push(elements),
+                _ => Value::Array(elements),
+            }
+        }
+    }
+}
+
+fn text(marker: u8, bytes: &[u8]) -> Value<'_> {
+    match (marker, bytes) {
+        (b'=', [one, two, three, b':', text @ ..]) => Value::Verbatim([*one, *two, *three], text),
+        (b'+', _) => Value::Simple(bytes),
+        (b'-' | b'!', _) => Value::Error(bytes),
+        (b'(', _) => Value::BigNumber(bytes),
+        _ => Value::Bulk(bytes),
+    }
+}
+
+fn length(line: &[u8]) -> Result<usize, DecodeError> {
+    let length: usize = parse(line)?;
+    // No plus and no zeros in front.
+    if length.to_string().as_bytes() == line { Ok(length) } else { Err(DecodeError::BadNumber) }
+}
+
+fn parse<N: std::str::FromStr>(line: &[u8]) -> Result<N, DecodeError> {
+    let text = std::str::from_utf8(line).ok();
+    text.and_then(|text| text.parse().ok()).ok_or(DecodeError::BadNumber)
+}
+
+fn is_big_number(line: &[u8]) -> bool {
+    let digits = line.strip_prefix(b"-").or(line.strip_prefix(b"+")).unwrap_or(line);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}

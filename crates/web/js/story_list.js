@@ -1,0 +1,102 @@
+// The live stories that a user can see: those of friends and their own. **Invariant:** a story that has
+// expired is not here, whatever was or was not heard of it.
+
+import { get, now, user } from "./api.js";
+
+const MOST = 100;
+
+/** When a story ends, and how much of its life is left, 1 to 0. */
+export const ends = (story) => Date.parse(story.expires_at);
+export const share = (story) => Math.max(0, Math.min(1, (ends(story) - now()) / (ends(story) - Date.parse(story.created_at))));
+
+/** Hears `change` when stories come, go or are seen, and `over` with the id of one that went. */
+export class StoryList extends EventTarget {
+  #stories = new Map();
+  #timer = null;
+
+  /** Those that the user `id` can see. With `live`, it listens to the stream of this window. */
+  constructor(id, signal, live = null) {
+    super();
+    this.id = id;
+    this.signal = signal;
+    this.loaded = false;
+    for (const event of live ? ["story", "story_expired"] : []) {
+      live.addEventListener(event, ({ detail }) => this.hear(event, detail), { signal });
+    }
+    live?.addEventListener("fresh", () => this.load(), { signal });
+    signal.addEventListener("abort", () => clearTimeout(this.#timer));
+    this.load();
+  }
+
+  async load() {
+    const pages = await Promise.all([
+      get(`${user(this.id)}/timeline/stories?limit=${MOST}`, this.signal),
+      get(`${user(this.id)}/stories?limit=${MOST}`, this.signal),
+    ]).catch((problem) => {
+      this.problem = problem;
+      return null;
+    });
+    if (this.signal.aborted) return;
+    if (pages) {
+      this.problem = null;
+      this.#stories = new Map(pages.flatMap((page) => page.items).map((story) => [story.id, story]));
+    }
+    this.loaded = true;
+    this.#changed();
+  }
+
+  /** An event of a stream. */
+  hear(event, detail) {
+    if (event === "story_expired") this.drop(detail.id);
+    else this.add(detail);
+  }
+
+  add(story) {
+    if (!this.#stories.has(story.id)) this.#stories.set(story.id, story);
+    this.#changed();
+  }
+
+  drop(id) {
+    if (!this.#stories.delete(id)) return;
+    this.dispatchEvent(new CustomEvent("over", { detail: id }));
+    this.#changed();
+  }
+
+  saw(id) {
+    const story = this.#stories.get(id);
+    if (!story || story.seen) return;
+    story.seen = true;
+    this.#changed();
+  }
+
+  has(id) {
+    return this.#stories.has(id);
+  }
+
+  /** The stories of each author, oldest first; authors with news first, oneself apart. */
+  authors() {
+    const found = new Map();
+    for (const story of [...this.#stories.values()].sort((one, other) => Date.parse(one.created_at) - Date.parse(other.created_at))) {
+      const entry = found.get(story.author.id) ?? { author: story.author, stories: [] };
+      entry.stories.push(story);
+      found.set(story.author.id, entry);
+    }
+    const others = [...found.values()].filter(({ author }) => author.id !== this.id);
+    for (const entry of others) entry.fresh = entry.stories.some((story) => !story.seen);
+    others.sort((one, other) => Number(other.fresh) - Number(one.fresh));
+    return { own: found.get(this.id) ?? null, others };
+  }
+
+  #changed() {
+    clearTimeout(this.#timer);
+    const all = [...this.#stories.values()];
+    for (const story of all.filter((story) => ends(story) <= now())) {
+      this.#stories.delete(story.id);
+      this.dispatchEvent(new CustomEvent("over", { detail: story.id }));
+    }
+    const next = Math.min(...[...this.#stories.values()].map(ends));
+    // Timers that are far off overflow; it is looked at again before.
+    if (Number.isFinite(next)) this.#timer = setTimeout(() => this.#changed(), Math.min(next - now() + 1, 3_600_000));
+    this.dispatchEvent(new Event("change"));
+  }
+}
