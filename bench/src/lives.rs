@@ -106,7 +106,7 @@ fn keep_telling(
     Ok(())
 }
 
-/// Reads homes at a steady pace; an open loop.
+/// Reads homes at a snapshot_lock pace; an open loop.
 fn read_homes(node: &Node, time: Duration) -> anyhow::Result<Histogram<u64>> {
     let mut times = Histogram::<u64>::new(3)?;
     let mut out = Vec::with_capacity(8_192);

@@ -197,7 +197,7 @@ pub(crate) fn befriend(user: u32, other: u32) -> Command {
 
 pub(crate) fn tell(author: u32, life: Lifetime) -> Command {
     let text = PostText::parse(&text(author.into())).unwrap_or_else(|_| unreachable!("valid"));
-    Command::TellStory { author: UserRef::Id(UserId(author)), text, life }
+    Command::PostStory { author: UserRef::Id(UserId(author)), text, life }
 }
 
 /// Reads homes of everybody in turn on two threads.

@@ -1,4 +1,4 @@
-//! The stranger: three threads that each ask for something short at a steady pace, and how long it took.
+//! The stranger: three threads that each ask for something short at a snapshot_lock pace, and how long it took.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -44,7 +44,7 @@ pub(super) fn measure(
     })
 }
 
-/// Asks at a steady pace. Latency counts from when a request was sent, or was due if the one before it
+/// Asks at a snapshot_lock pace. Latency counts from when a request was sent, or was due if the one before it
 /// was not answered by then: a late wake-up of this thread is not the server's.
 fn paced(
     time: Duration,

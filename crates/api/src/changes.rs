@@ -88,9 +88,9 @@ impl AppState {
         life: Lifetime,
         key: Option<Key>,
     ) -> Result<Changed<StoryId>, ApiError> {
-        let command = Command::TellStory { author, text, life };
+        let command = Command::PostStory { author, text, life };
         let posted =
-            |done| if let Done::StoryTold { story, .. } = done { Some(story) } else { None };
+            |done| if let Done::StoryPosted { story, .. } = done { Some(story) } else { None };
         self.submit(command, key, posted).await
     }
 
@@ -99,7 +99,7 @@ impl AppState {
         sample: Sample,
         key: Option<Key>,
     ) -> Result<Changed<SampleId>, ApiError> {
-        let added = |done| if let Done::Taught { sample } = done { Some(sample) } else { None };
+        let added = |done| if let Done::SampleAdded { sample } = done { Some(sample) } else { None };
         self.submit(adding(sample), key, added).await
     }
 
@@ -160,5 +160,5 @@ impl AppState {
 /// The command that adds a sample.
 pub(crate) fn adding(sample: Sample) -> Command {
     let Sample { set, label, bits } = sample;
-    Command::Teach { set, label, bits: Box::new(bits) }
+    Command::AddSample { set, label, bits: Box::new(bits) }
 }

@@ -76,11 +76,11 @@ fn scope(command: &Command) -> String {
         }
         Command::EditPost { post, .. } => format!("edit_post {}", post.0),
         Command::DeletePost { post } => format!("delete_post {}", post.0),
-        Command::TellStory { author, .. } => format!("post_story {}", id(author)),
+        Command::PostStory { author, .. } => format!("post_story {}", id(author)),
         Command::DeleteStory { story } => format!("delete_story {}", story.0),
         Command::ViewStory { story, viewer } => format!("view_story {} {}", id(viewer), story.0),
-        Command::Teach { set, .. } => format!("add_sample {}", set.as_str()),
-        Command::ForgetSample { sample } => format!("delete_sample {}", sample.0),
+        Command::AddSample { set, .. } => format!("add_sample {}", set.as_str()),
+        Command::DeleteSample { sample } => format!("delete_sample {}", sample.0),
         Command::SweepStories | Command::Reserved(_) => unreachable!("these take no key"),
     }
 }
@@ -91,7 +91,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         Command::EditProfile { user, .. } => smallvec![user],
         Command::Post { author, .. }
         | Command::Reply { author, .. }
-        | Command::TellStory { author, .. } => smallvec![author],
+        | Command::PostStory { author, .. } => smallvec![author],
         Command::ViewStory { viewer, .. } => smallvec![viewer],
         Command::Follow { user, other }
         | Command::Unfollow { user, other }
@@ -102,8 +102,8 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::DeletePost { .. }
         | Command::DeleteStory { .. }
         | Command::SweepStories
-        | Command::Teach { .. }
-        | Command::ForgetSample { .. }
+        | Command::AddSample { .. }
+        | Command::DeleteSample { .. }
         | Command::Reserved(_) => smallvec![],
     }
 }

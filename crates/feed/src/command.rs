@@ -85,7 +85,7 @@ pub enum Command {
         other: UserRef,
     },
     /// Tell friends a story that vanishes.
-    TellStory {
+    PostStory {
         /// Who tells.
         author: UserRef,
         /// What.
@@ -108,7 +108,7 @@ pub enum Command {
     /// Remove rows of stories that expired or were deleted. The node asks, not a person.
     SweepStories,
     /// Add a labelled drawing to those that others are compared with.
-    Teach {
+    AddSample {
         /// To which set; it begins with its first sample.
         set: SetName,
         /// What is drawn.
@@ -117,7 +117,7 @@ pub enum Command {
         bits: Box<SampleBits>,
     },
     /// Take a sample back.
-    ForgetSample {
+    DeleteSample {
         /// Which.
         sample: SampleId,
     },
@@ -220,7 +220,7 @@ pub enum Done {
     /// The friendship does not stand, any more or ever.
     Unfriended,
     /// A story was told.
-    StoryTold {
+    StoryPosted {
         /// Which.
         story: StoryId,
         /// When it vanishes, in milliseconds since 1970: from then on nobody sees it.
@@ -238,12 +238,12 @@ pub enum Done {
         more: bool,
     },
     /// A sample was added.
-    Taught {
+    SampleAdded {
         /// Which.
         sample: SampleId,
     },
     /// A sample was taken back.
-    SampleForgotten,
+    SampleDeleted,
     /// The text of a post was changed.
     PostEdited,
 }

@@ -65,7 +65,7 @@ impl Command {
                 Cost { work: cost.work + mentions(new) * MENTION_WORK + read, ..cost }
             }
             Self::DeletePost { .. } => Cost::of_rows(6 + MENTIONS_MAX, 64),
-            Self::TellStory { text: story, .. } => Cost::of_rows(5, text(story) + 64),
+            Self::PostStory { text: story, .. } => Cost::of_rows(5, text(story) + 64),
             Self::DeleteStory { .. } | Self::ViewStory { .. } => Cost::of_rows(6, 64),
             Self::SweepStories => {
                 let cost = Cost::of_rows(SWEEP_ROWS_MAX as usize + 16, 64);
@@ -73,7 +73,7 @@ impl Command {
                 Cost { work: cost.work + walk, ..cost }
             }
             // Sets are counted before one is added.
-            Self::Teach { .. } | Self::ForgetSample { .. } => {
+            Self::AddSample { .. } | Self::DeleteSample { .. } => {
                 Cost::of_rows(6 + SAMPLE_SETS_MAX, 512)
             }
             Self::Reserved(never) => match *never {},

@@ -72,7 +72,7 @@ pub enum Effect {
         friends: bool,
     },
     /// A story appeared.
-    StoryTold {
+    StoryPosted {
         /// Which.
         story: StoryId,
         /// By whom.
@@ -88,14 +88,14 @@ pub enum Effect {
         author: UserId,
     },
     /// A sample was added.
-    Taught {
+    SampleAdded {
         /// To which set.
         set: SampleSetId,
         /// Which.
         sample: SampleId,
     },
     /// A sample is gone.
-    SampleForgotten {
+    SampleDeleted {
         /// From which set.
         set: SampleSetId,
         /// Which.

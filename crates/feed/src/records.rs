@@ -46,7 +46,7 @@ pub struct Story {
     /// From when on nobody sees it, in milliseconds since 1970; 0 once it is deleted.
     pub expires_ms: u64,
     /// How often friends looked at it and it was not swept yet: at least as many as it has view
-    /// rows, more if somebody looked twice. The view rows are fleeting and must not decide how many
+    /// rows, more if somebody looked twice. The view rows are ephemeral and must not decide how many
     /// commands a sweep takes; this number does.
     pub looks: u32,
 }

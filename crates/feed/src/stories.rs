@@ -11,7 +11,7 @@ use crate::page::{Page, PageOf};
 
 /// A story as stories homes know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct StoryRef {
     /// Which.
     pub story: StoryId,
     /// By whom.
@@ -20,8 +20,8 @@ pub struct Told {
     pub expires_ms: u64,
 }
 
-impl From<Told> for u64 {
-    fn from(told: Told) -> Self {
+impl From<StoryRef> for u64 {
+    fn from(told: StoryRef) -> Self {
         told.story.0
     }
 }
@@ -35,8 +35,8 @@ impl From<Told> for u64 {
 pub fn gather(
     friends: &[UserId],
     page: &Page<StoryId>,
-    mut live_stories_by: impl FnMut(UserId, Span, &mut Vec<Told>),
-) -> PageOf<Told> {
+    mut live_stories_by: impl FnMut(UserId, Span, &mut Vec<StoryRef>),
+) -> PageOf<StoryRef> {
     gather::gather(friends.iter().copied(), page, |friend, span, found| {
         let before = found.len();
         live_stories_by(friend, span, found);

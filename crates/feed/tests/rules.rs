@@ -287,7 +287,7 @@ fn entries_survive_their_bytes() {
         Command::DeletePost { post: PostId(u64::MAX >> 1) },
         befriend(id(1), handle("ada")),
         unfriend(handle("x"), id(2)),
-        Command::TellStory {
+        Command::PostStory {
             author: id(1),
             text: PostText::parse("text").unwrap(),
             life: Lifetime::from_secs(604_800).unwrap(),
@@ -295,12 +295,12 @@ fn entries_survive_their_bytes() {
         Command::DeleteStory { story: StoryId(1) },
         view(StoryId(u64::MAX >> 1), 7),
         Command::SweepStories,
-        Command::Teach {
+        Command::AddSample {
             set: SetName::parse("letters").unwrap(),
             label: Label::parse("a").unwrap(),
             bits: Box::new(std::array::from_fn(|at| at as u8).into()),
         },
-        Command::ForgetSample { sample: SampleId(u64::MAX >> 1) },
+        Command::DeleteSample { sample: SampleId(u64::MAX >> 1) },
     ] {
         let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
         let request = Request { idempotency, command };

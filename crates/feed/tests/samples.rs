@@ -20,18 +20,18 @@ fn set(name: &str) -> SetName {
 
 fn teach(name: &str, label: &str, byte: u8) -> Command {
     let bits = Box::new(SampleBits::from([byte; 128]));
-    Command::Teach { set: set(name), label: Label::parse(label).unwrap(), bits }
+    Command::AddSample { set: set(name), label: Label::parse(label).unwrap(), bits }
 }
 
 fn taught(world: &mut World, name: &str, label: &str, byte: u8) -> SampleId {
     match world.run(teach(name, label, byte)) {
-        Ok(Done::Taught { sample }) => sample,
+        Ok(Done::SampleAdded { sample }) => sample,
         other => panic!("{other:?}"),
     }
 }
 
 fn forget(sample: SampleId) -> Command {
-    Command::ForgetSample { sample }
+    Command::DeleteSample { sample }
 }
 
 #[test]
@@ -45,9 +45,9 @@ fn a_taught_sample_stands_until_it_is_forgotten_once() {
     assert_eq!(world.facts().sample(id), Some(expected));
     let found = world.facts().sample_set(&set("letters")).unwrap();
     assert_eq!(found, SampleSet { id: SampleSetId(id.0), samples: 1, labels: 1 });
-    assert_eq!(world.effects, [Effect::Taught { set: found.id, sample: id }]);
-    assert_eq!(world.run(forget(id)), Ok(Done::SampleForgotten));
-    assert_eq!(world.effects, [Effect::SampleForgotten { set: found.id, sample: id }]);
+    assert_eq!(world.effects, [Effect::SampleAdded { set: found.id, sample: id }]);
+    assert_eq!(world.run(forget(id)), Ok(Done::SampleDeleted));
+    assert_eq!(world.effects, [Effect::SampleDeleted { set: found.id, sample: id }]);
     assert_eq!(world.snapshot(), before);
     assert_eq!(world.run(forget(id)), Err(Refusal::SampleNotFound));
 }
@@ -70,7 +70,7 @@ fn nothing_is_taught_under_an_id_of_a_built_in_sample() {
     let mut rows = MemoryRows::default();
     for (stamp, outcome) in [
         (SampleId::TAUGHT_MIN - 1, Err(Refusal::SampleBuiltIn)),
-        (SampleId::TAUGHT_MIN, Ok(Done::Taught { sample: SampleId(SampleId::TAUGHT_MIN) })),
+        (SampleId::TAUGHT_MIN, Ok(Done::SampleAdded { sample: SampleId(SampleId::TAUGHT_MIN) })),
     ] {
         let entry = Entry { stamp: Stamp(stamp), idempotency: None, command: teach("a", "b", 0) };
         let reply = apply(&mut Txn::new(&mut rows), &entry, &mut Vec::new());
@@ -145,7 +145,7 @@ proptest! {
                 model.insert(id, (name, label));
             } else {
                 let id = *model.keys().nth(index.index(model.len())).unwrap();
-                prop_assert_eq!(world.run(forget(id)), Ok(Done::SampleForgotten));
+                prop_assert_eq!(world.run(forget(id)), Ok(Done::SampleDeleted));
                 model.remove(&id);
             }
             prop_assert_eq!(&held(world.facts()), &model);

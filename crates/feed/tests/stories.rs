@@ -3,7 +3,7 @@
 
 mod support;
 
-use feed::stories::{Told, gather};
+use feed::stories::{StoryRef, gather};
 use feed::{
     Command, Cursor, Done, Effect, Entry, Facts, Outcome, Page, PageOf, Refusal, Story, StoryId,
     Txn, UserId, apply, limits,
@@ -25,7 +25,7 @@ fn home(
     reader: u32,
     now_ms: u64,
     page: &Page<StoryId>,
-) -> PageOf<Told> {
+) -> PageOf<StoryRef> {
     gather(&facts.friends_all(UserId(reader)), page, |friend, span, found| {
         found.extend(facts.live_stories_by(friend, now_ms, span));
     })
@@ -205,7 +205,7 @@ fn apply_all(rows: &mut MemoryRows, entries: &[Entry]) -> Vec<Outcome> {
     entries.iter().map(apply).collect()
 }
 
-/// Replays `log` from `applied` over facts of that position and fleeting rows of `ahead`; every
+/// Replays `log` from `applied` over facts of that position and ephemeral rows of `ahead`; every
 /// outcome and all facts must be as without the crash.
 fn check_replay(log: &[Entry], applied: usize, ahead: usize) {
     let states: Vec<(MemoryRows, Vec<Outcome>)> = [applied, ahead, log.len()]
@@ -347,14 +347,14 @@ impl History {
     }
 
     /// The stories home by its definition.
-    fn page(&self, reader: u32, page: &Page<StoryId>) -> PageOf<Told> {
+    fn page(&self, reader: u32, page: &Page<StoryId>) -> PageOf<StoryRef> {
         let told = self.live().filter(|plain| self.are_friends(reader, plain.author));
-        let told = told.map(|plain| Told {
+        let told = told.map(|plain| StoryRef {
             story: plain.story,
             author: UserId(plain.author),
             expires_ms: plain.expires_ms,
         });
-        let mut items: Vec<Told> = told.collect();
+        let mut items: Vec<StoryRef> = told.collect();
         items.sort_by_key(|told| told.story);
         match page.cursor {
             Cursor::Newest => items.reverse(),
@@ -410,7 +410,7 @@ impl<'a, I: Iterator<Item = &'a Plain>> RevIds for I {
 /// What a command is about, if it is about one story.
 fn story_of(entry: &Entry) -> Option<StoryId> {
     match entry.command {
-        Command::TellStory { .. } => Some(StoryId(entry.stamp.0)),
+        Command::PostStory { .. } => Some(StoryId(entry.stamp.0)),
         Command::DeleteStory { story } | Command::ViewStory { story, .. } => Some(story),
         _ => None,
     }
@@ -495,7 +495,7 @@ fn the_cost_of_a_page_grows_with_friends_and_limit_not_with_stories() {
                 (0..stories).map(|n| 1_000_000 - n * u64::from(FRIENDS) - u64::from(author.0));
             let ids = ids.filter(|story| (span.low..=span.high).contains(story)).take(span.limit);
             let before = found.len();
-            found.extend(ids.map(|story| Told { story: StoryId(story), author, expires_ms: 1 }));
+            found.extend(ids.map(|story| StoryRef { story: StoryId(story), author, expires_ms: 1 }));
             reads += 1;
             read += found.len() - before;
         });

@@ -74,7 +74,7 @@ mod tests {
             [KeyOp::Remove { bucket: BucketId(3), keys: vec![Bytes::new(b"ab")] }, KeyOp::Sweep];
         let keys = Entry::Kv(ops.into_iter().collect());
         let key = Idempotency { key: [7; 16], content: [9; 8] };
-        let forget = Command::ForgetSample { sample: SampleId(300) };
+        let forget = Command::DeleteSample { sample: SampleId(300) };
         let plain = Entry::Feed(forget.clone().into());
         let once = Entry::Feed(Request { idempotency: Some(key), command: forget });
         let once_bytes = [&[1][..], &[7; 16], &[9; 8], &[13, 0xac, 2]].concat();

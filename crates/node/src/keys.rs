@@ -10,9 +10,9 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use store::Store;
 
 /// Keeps the writer from changing keys while it lives. To be held for a moment.
-pub struct Steady<'a>(#[expect(dead_code, reason = "held, not looked at")] RwLockReadGuard<'a, ()>);
+pub struct SnapshotLock<'a>(#[expect(dead_code, reason = "held, not looked at")] RwLockReadGuard<'a, ()>);
 
-impl<'a> Steady<'a> {
+impl<'a> SnapshotLock<'a> {
     /// Waits until the writer does not hold `lock`.
     pub(crate) fn hold(lock: &'a RwLock<()>) -> Self {
         Self(lock.read())

@@ -35,7 +35,7 @@ pub use budget::{MemoryBudget, Reservation};
 pub use clock::Clock;
 pub use feed::Request;
 pub use inbox::SubmitError;
-pub use keys::{Found, Keys, Steady};
+pub use keys::{Found, Keys, SnapshotLock};
 pub use metrics::Metrics;
 pub use node::{Node, OpenError, PageEnds, SUBMISSION_COMMANDS_MAX, Sizes, Watch};
 pub use options::{Durability, FIXED_MEMORY, NodeOptions, SAMPLE_MEMORY_MIN};

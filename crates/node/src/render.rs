@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use feed::stories::Told;
+use feed::stories::StoryRef;
 use feed::{Handle, Name, Post, PostId, PostText, UserId};
 use jiff::Timestamp;
 
@@ -66,7 +66,7 @@ pub(crate) fn post(
 }
 
 /// Appends a story as a JSON object, but for its end: whether the reader has seen it, and the brace.
-pub(crate) fn story(told: Told, author: &(Handle, Name), text: &PostText, out: &mut Vec<u8>) {
+pub(crate) fn story(told: StoryRef, author: &(Handle, Name), text: &PostText, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"id\":\"");
     number(told.story.0, out);
     out.extend_from_slice(b"\",\"author\":");

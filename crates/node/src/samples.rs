@@ -155,10 +155,10 @@ impl Change {
     fn of<R: Rows + ?Sized>(facts: Facts<'_, R>, effect: &Effect) -> Option<Self> {
         match *effect {
             // Forgotten within the same group, it is not there any more.
-            Effect::Taught { set, sample } => {
+            Effect::SampleAdded { set, sample } => {
                 facts.sample(sample).map(|found| Self::Add(set, sample, Box::new(found)))
             }
-            Effect::SampleForgotten { set, sample } => Some(Self::Remove(set, sample)),
+            Effect::SampleDeleted { set, sample } => Some(Self::Remove(set, sample)),
             _ => None,
         }
     }

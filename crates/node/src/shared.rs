@@ -26,14 +26,14 @@ pub(crate) struct Shared {
     pub(crate) samples: SampleSets,
     pub(crate) store: Store,
     /// Held by the writer while it applies operations on keys, and by who reads several keys.
-    pub(crate) steady: RwLock<()>,
+    pub(crate) snapshot_lock: RwLock<()>,
     pub(crate) metrics: Arc<Metrics>,
     /// The highest stamp whose effects the views have been told of.
-    pub(crate) settled: AtomicU64,
+    pub(crate) visible_up_to: AtomicU64,
     pub(crate) log_bytes: AtomicU64,
     pub(crate) overlay_bytes: AtomicU64,
     pub(crate) delivery_due: AtomicBool,
-    /// Who has which handle. An entry never changes, so nothing is ever outdated.
+    /// Who has which handle. An entry never changes, so nothing is ever invalidated.
     pub(crate) handles: Cache<Handle, UserId>,
     /// Which bucket had a name when it was last looked up.
     pub(crate) bucket_ids: Cache<BucketName, BucketId>,

@@ -83,7 +83,7 @@ impl Writer {
         // Before a row of the group is visible: what it made expire has expired for every reader.
         self.shared.time.at_least(self.applier.last_ms(placed.time_ms));
         let output = {
-            let _snapshot = self.applier.proposes_keys().then(|| self.shared.steady.write());
+            let _snapshot = self.applier.proposes_keys().then(|| self.shared.snapshot_lock.write());
             self.applier.step(Input::Placed(placed), placed.time_ms)
         };
         let metrics = &self.shared.metrics;
@@ -93,7 +93,7 @@ impl Writer {
         self.publish(&effects, placed);
         // After the views have been told, before anybody is answered.
         if let Some(last) = self.applier.facts().totals().last_stamp {
-            self.shared.settled.store(last.0, Ordering::Release);
+            self.shared.visible_up_to.store(last.0, Ordering::Release);
         }
         self.answer(answers);
         self.checkpoints.when_due(self.applier.rows_mut(), &mut self.log, work)?;

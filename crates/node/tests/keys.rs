@@ -178,11 +178,11 @@ fn what_is_read_together_belongs_together() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stopped.load(Ordering::Acquire) {
-                let steady = subject.node().steady();
+                let snapshot_lock = subject.node().snapshot_lock();
                 let keys = subject.node().keys();
                 let [a, b] = [b"a", b"b"].map(|key| keys.row(ZERO, key).unwrap());
                 assert_eq!(a.value(), b.value());
-                drop(steady);
+                drop(snapshot_lock);
             }
         });
         for _ in 0..2_000 {

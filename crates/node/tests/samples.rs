@@ -69,7 +69,7 @@ impl Subject {
                 self.outcomes((0..2_000).map(|ones| teach(set, "x", ones % 9)).collect());
             for outcome in &outcomes {
                 match outcome {
-                    Ok(Done::Taught { sample }) => ids.push(*sample),
+                    Ok(Done::SampleAdded { sample }) => ids.push(*sample),
                     other => assert_eq!(*other, Err(Refusal::SamplesFull)),
                 }
             }
@@ -81,7 +81,7 @@ impl Subject {
 
     fn teach(&self, set: &str, label: &str, ones: usize) -> SampleId {
         match self.submit(vec![teach(set, label, ones)])[..] {
-            [Done::Taught { sample }] => sample,
+            [Done::SampleAdded { sample }] => sample,
             ref other => panic!("{other:?}"),
         }
     }
@@ -124,7 +124,7 @@ fn ramp(ones: usize) -> Bits {
 }
 
 fn teach(set: &str, label: &str, ones: usize) -> Command {
-    Command::Teach {
+    Command::AddSample {
         set: SetName::parse(set).unwrap(),
         label: Label::parse(label).unwrap(),
         bits: Box::new(ramp(ones).to_bytes().into()),
@@ -148,14 +148,14 @@ fn what_is_taught_and_forgotten_counts_at_once_and_after_a_restart() {
         subject.restart(crash);
     }
     for sample in [low, digit] {
-        subject.submit(vec![Command::ForgetSample { sample }]);
+        subject.submit(vec![Command::DeleteSample { sample }]);
     }
     for crash in [false, true] {
         assert_eq!(subject.nearest("ramps", 490), Some(("high".to_owned(), 410, high.0)));
         assert_ne!(subject.nearest("digits", 500).unwrap().1, 0);
         subject.restart(crash);
     }
-    subject.submit(vec![Command::ForgetSample { sample: high }]);
+    subject.submit(vec![Command::DeleteSample { sample: high }]);
     let names = |subject: &Subject| subject.node().sample_sets().unwrap().len();
     assert_eq!((subject.nearest("ramps", 0), names(&subject)), (None, 1));
     subject.restart(true);
@@ -194,7 +194,7 @@ fn a_reader_sees_one_state_while_a_teacher_goes_on() {
                 let Some(samples) = node.samples(&SetName::parse("ramps").unwrap()).unwrap() else {
                     continue;
                 };
-                // Taught in this order, so each state is the first so many.
+                // SampleAdded in this order, so each state is the first so many.
                 let ones: u32 = samples.iter().map(|(_, _, bits)| bits.ones()).sum();
                 let len = samples.len() as u32;
                 assert_eq!(ones, len * (len - 1) / 2);
@@ -225,7 +225,7 @@ fn what_fits_is_held_after_a_restart_and_what_is_forgotten_makes_room() {
         let refused = subject.outcomes(vec![teach("ramps", "x", 0)]);
         assert_eq!(refused, [Err(Refusal::SamplesFull)]);
     }
-    let forget = |sample: &SampleId| Command::ForgetSample { sample: *sample };
+    let forget = |sample: &SampleId| Command::DeleteSample { sample: *sample };
     subject.submit(ids[..100].iter().map(forget).collect());
     assert_eq!(subject.fill("ramps").len(), 100);
     assert!(subject.node().sizes().sample_bytes <= SOME_MEMORY as u64 / 3);
@@ -261,14 +261,14 @@ fn snapshots_of_the_past_hold_no_more_than_the_memory_for_samples() {
             Err(_) => break,
         }
         // One in the last part, which gets a new one, and one in another.
-        subject.submit(pair.iter().map(|id| Command::ForgetSample { sample: *id }).collect());
+        subject.submit(pair.iter().map(|id| Command::DeleteSample { sample: *id }).collect());
         subject.submit(vec![teach("ramps", "x", 1); 2]);
         assert!(subject.node().sizes().sample_bytes <= SOME_MEMORY as u64);
     }
     assert!(snapshot().is_err() && subject.node().sample_sets().is_err());
     assert!(snapshots.len() > 3, "{}", snapshots.len());
     // Changes and looks at one sample go on meanwhile.
-    subject.submit(vec![Command::ForgetSample { sample: *ids.last().unwrap() }]);
+    subject.submit(vec![Command::DeleteSample { sample: *ids.last().unwrap() }]);
     assert!(subject.node().sample(SampleId(3)).is_some());
     snapshots.truncate(1);
     assert!(snapshot().is_ok(), "what was dropped holds nothing");
@@ -312,7 +312,7 @@ proptest! {
                 1 => subject.restart(false),
                 2 if !model.is_empty() => {
                     let id = *model.keys().nth(index.index(model.len())).unwrap();
-                    subject.submit(vec![Command::ForgetSample { sample: SampleId(id) }]);
+                    subject.submit(vec![Command::DeleteSample { sample: SampleId(id) }]);
                     model.remove(&id);
                 }
                 _ => {

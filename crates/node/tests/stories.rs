@@ -67,8 +67,8 @@ impl Subject {
 
     fn tell(&self, author: u32, secs: u64, text: &str) -> (StoryId, u64) {
         let (text, life) = (PostText::parse(text).unwrap(), Lifetime::from_secs(secs).unwrap());
-        match self.submit(Command::TellStory { author: id(author), text, life }) {
-            Ok(Done::StoryTold { story, expires_ms }) => (story, expires_ms),
+        match self.submit(Command::PostStory { author: id(author), text, life }) {
+            Ok(Done::StoryPosted { story, expires_ms }) => (story, expires_ms),
             other => panic!("{other:?}"),
         }
     }

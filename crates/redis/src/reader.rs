@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use kv::{BucketId, KeyRow};
-use node::{Found, Keys, Node, Steady};
+use node::{Found, Keys, Node, SnapshotLock};
 use resp::Encoder;
 use smallvec::SmallVec;
 
@@ -171,7 +171,7 @@ impl<'r> Reader<'r> {
             }
             _ => return keys.iter().map(|key| self.row(key)).collect(),
         };
-        let together = |_lock: Steady<'_>| {
+        let together = |_lock: SnapshotLock<'_>| {
             let row = |key: &&[u8]| {
                 if is_possible(key) { in_memory(at, self.bucket, key) } else { Ok(None) }
             };
@@ -183,7 +183,7 @@ impl<'r> Reader<'r> {
             return together(lock.ok_or(Stop::Disk)?);
         }
         for _ in 0..TOGETHER_MAX {
-            if let Ok(rows) = together(node.steady()) {
+            if let Ok(rows) = together(node.snapshot_lock()) {
                 return Ok(rows);
             }
             // Reading a key brings it into memory.

@@ -3,10 +3,10 @@
 //! There are three kinds. Points map a number to bytes, sets map (owner, item) to a small number and are
 //! read as ranges of one owner's items, names map bytes to bytes in order.
 //!
-//! A table that is **fleeting** holds what is to leave every disk soon after it is removed, so a store
+//! A table that is **ephemeral** holds what is to leave every disk soon after it is removed, so a store
 //! keeps it apart and may, after a crash, have applied more of the log to it than to the others.
 //! **Invariant:** the outcome of a command, the totals and the rows of other tables never depend on
-//! fleeting rows.
+//! ephemeral rows.
 //!
 //! **Invariant:** tags are part of the format of stores: each is of one table, none is ever used again or
 //! changes its meaning.
@@ -66,7 +66,7 @@ tables! {
         Post = 0x12,
         /// Story id -> story without its text.
         Story = 0x13,
-        /// Story id -> text. Fleeting.
+        /// Story id -> text. Ephemeral.
         StoryText = 0x14,
         /// Sample id -> sample.
         Sample = 0x15,
@@ -78,7 +78,7 @@ tables! {
 impl PointTable {
     /// Whether rows of this table may be ahead of the others after a crash.
     #[must_use]
-    pub const fn is_fleeting(self) -> bool {
+    pub const fn is_ephemeral(self) -> bool {
         matches!(self, Self::StoryText)
     }
 }
@@ -100,9 +100,9 @@ tables! {
         AuthorStories = 0x25,
         /// (whole second since 1970 in which it expires or was deleted, story) -> author.
         Expiring = 0x26,
-        /// (story, viewer) -> when they first saw it, in milliseconds since 1970. Fleeting.
+        /// (story, viewer) -> when they first saw it, in milliseconds since 1970. Ephemeral.
         StoryViews = 0x27,
-        /// (viewer, story) -> 0. Fleeting.
+        /// (viewer, story) -> 0. Ephemeral.
         Seen = 0x28,
         /// (set of samples, sample) -> 0.
         Samples = 0x29,
@@ -118,7 +118,7 @@ tables! {
 impl SetTable {
     /// Whether rows of this table may be ahead of the others after a crash.
     #[must_use]
-    pub const fn is_fleeting(self) -> bool {
+    pub const fn is_ephemeral(self) -> bool {
         matches!(self, Self::StoryViews | Self::Seen)
     }
 

@@ -61,16 +61,16 @@ impl Checkpoint {
                 Ok((rows.put, rows.removed))
             })
         };
-        // A crash in between leaves fleeting rows ahead of the facts, which the rules allow for; the
+        // A crash in between leaves ephemeral rows ahead of the facts, which the rules allow for; the
         // other way round rows would be missing.
-        let fleeting = if frozen.has_fleeting() {
-            ingest(Part::Fleeting, &applied.to_le_bytes())?
+        let ephemeral = if frozen.has_ephemeral() {
+            ingest(Part::Ephemeral, &applied.to_le_bytes())?
         } else {
             (0, 0)
         };
         let head = Head { applied, hasher: shared.hasher, totals };
         let facts = ingest(Part::Facts, &head.encode())?;
-        let (put, removed) = (fleeting.0 + facts.0, fleeting.1 + facts.1);
+        let (put, removed) = (ephemeral.0 + facts.0, ephemeral.1 + facts.1);
         let stats = CheckpointStats { applied, put, removed };
         shared.resident.take_over(keys_of_buckets.into_iter());
         let active = Arc::clone(&shared.layers.load().active);

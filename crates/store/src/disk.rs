@@ -1,5 +1,5 @@
 //! The rows on disk: two fjall keyspaces of one database, changed by ingestion only. One holds the
-//! rows of fleeting tables, so that these can be rewritten without the removed ones at little cost;
+//! rows of ephemeral tables, so that these can be rewritten without the removed ones at little cost;
 //! the other holds all the rest.
 //!
 //! What fjall gives and this file relies on (tested by `tests/crash.rs`): the tables of an ingestion
@@ -38,7 +38,8 @@ const FACTS: &str = "facts";
 /// Where a new one is prepared, before it takes its name.
 const FACTS_NEW: &str = "facts.new";
 const KEYSPACE: &str = "facts";
-const KEYSPACE_FLEETING: &str = "fleeting";
+// The name on disk is older than the word.
+const KEYSPACE_EPHEMERAL: &str = "fleeting";
 /// Target size of the tables that an erasure writes, as fjall's own merges have it.
 const TABLE_BYTES: u64 = 64_000_000;
 /// How long an erasure waits for reads that began before it; they take milliseconds.
@@ -56,21 +57,21 @@ pub(crate) type WriteRow<'a> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), Sto
 /// One of the two keyspaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Everything that is not fleeting.
+    /// Everything that is not ephemeral.
     Facts,
-    /// The rows of fleeting tables.
-    Fleeting,
+    /// The rows of ephemeral tables.
+    Ephemeral,
 }
 
 impl Part {
     /// Where rows of `table` lie.
     pub(crate) fn of_point(table: PointTable) -> Self {
-        if table.is_fleeting() { Self::Fleeting } else { Self::Facts }
+        if table.is_ephemeral() { Self::Ephemeral } else { Self::Facts }
     }
 
     /// Where rows of `table` and the bits of its owners lie.
     pub(crate) fn of_set(table: SetTable) -> Self {
-        if table.is_fleeting() { Self::Fleeting } else { Self::Facts }
+        if table.is_ephemeral() { Self::Ephemeral } else { Self::Facts }
     }
 }
 
@@ -78,13 +79,13 @@ impl Part {
 pub(crate) struct Disk {
     database: Database,
     facts: Keyspace,
-    fleeting: Keyspace,
-    /// Held while fleeting rows are ingested: until then their tables are files of no version.
+    ephemeral: Keyspace,
+    /// Held while ephemeral rows are ingested: until then their tables are files of no version.
     ingesting: Mutex<()>,
 }
 
 impl Disk {
-    /// Opens the keyspaces below `dir`, or makes them with `head` as the only row. The fleeting one is
+    /// Opens the keyspaces below `dir`, or makes them with `head` as the only row. The ephemeral one is
     /// added to a store from before there was one.
     ///
     /// A new database is made complete beside its place and then renamed, so a crash in between
@@ -114,14 +115,14 @@ impl Disk {
             .worker_threads(1)
             .open()?;
         let facts = database.keyspace(KEYSPACE, options)?;
-        let fleeting = database.keyspace(KEYSPACE_FLEETING, options)?;
-        Ok(Self { database, facts, fleeting, ingesting: Mutex::new(()) })
+        let ephemeral = database.keyspace(KEYSPACE_EPHEMERAL, options)?;
+        Ok(Self { database, facts, ephemeral, ingesting: Mutex::new(()) })
     }
 
     fn keyspace(&self, part: Part) -> &Keyspace {
         match part {
             Part::Facts => &self.facts,
-            Part::Fleeting => &self.fleeting,
+            Part::Ephemeral => &self.ephemeral,
         }
     }
 
@@ -200,7 +201,7 @@ impl Disk {
         part: Part,
         rows: impl FnOnce(&mut WriteRow<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let _whole = (part == Part::Fleeting).then(|| self.ingesting.lock());
+        let _whole = (part == Part::Ephemeral).then(|| self.ingesting.lock());
         let mut ingestion = self.keyspace(part).start_ingestion()?;
         let done = rows(&mut |key, value| {
             let written = match value {
@@ -216,19 +217,19 @@ impl Disk {
         Ok(done)
     }
 
-    /// Rewrites the fleeting rows without those that were removed, and returns when no file holds
+    /// Rewrites the ephemeral rows without those that were removed, and returns when no file holds
     /// them any more.
     ///
     /// fjall's own merge keeps what its idea of open snapshots might still need, and with it the old
     /// tables, until some later merge. As no snapshots are read here, this one keeps nothing but the
     /// newest version; a table's file goes with the last read that began before.
     pub(crate) fn erase(&self) -> Result<(), StoreError> {
-        let tables = self.fleeting.path().join("tables");
+        let tables = self.ephemeral.path().join("tables");
         let before = {
             let _whole = self.ingesting.lock();
             files(&tables)?
         };
-        self.fleeting.tree.major_compact(TABLE_BYTES, u64::MAX).map_err(fjall::Error::from)?;
+        self.ephemeral.tree.major_compact(TABLE_BYTES, u64::MAX).map_err(fjall::Error::from)?;
         for _ in 0..ERASE_WAIT_MS {
             let left = files(&tables)?;
             if !before.iter().any(|file| left.contains(file)) {

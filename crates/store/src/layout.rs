@@ -9,7 +9,7 @@ use kv::{BucketId, KeyParts, KeyRow, Space};
 use rows::{NameTable, PointTable, SetTable, Stamp};
 
 /// Among the facts the row that describes the store: format version, applied position, totals. Among
-/// the fleeting rows the applied position alone; nothing reads it, but it always stands.
+/// the ephemeral rows the applied position alone; nothing reads it, but it always stands.
 pub(crate) const HEAD: [u8; 1] = [0x00];
 
 /// Blocks of the bitmaps that tell which owners have set rows (see `owners`).

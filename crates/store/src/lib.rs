@@ -2,7 +2,7 @@
 //!
 //! A change lands in an **overlay** in memory. A **checkpoint** freezes the overlay, sorts it and
 //! hands it to fjall as one ingestion into one keyspace: everything up to one position of the log
-//! becomes durable at once, or nothing does. Rows of fleeting tables go into a keyspace of their own
+//! becomes durable at once, or nothing does. Rows of ephemeral tables go into a keyspace of their own
 //! just before, so that [`Store::erase`] can rid the disk of removed ones; after a crash they may be
 //! ahead of the facts by one checkpoint, which the rules allow for. Reads ask the active overlay, then the frozen one while
 //! a checkpoint is under way, then the disk, and never wait for a checkpoint to be prepared.
@@ -38,7 +38,7 @@ pub use writer::StoreWriter;
 
 /// The format that this code writes, and the newest it reads.
 ///
-/// Version 1 knew no friends and no stories: it has no fleeting rows, its totals end before theirs,
+/// Version 1 knew no friends and no stories: it has no ephemeral rows, its totals end before theirs,
 /// and counts have 12 bytes.
 ///
 /// Version 2 knew no samples and no buckets: its totals end before what was added for buckets.

@@ -95,10 +95,10 @@ impl Overlay {
         self.names.get(table.index()).unwrap_or_else(|| unreachable!("one of all tables"))
     }
 
-    /// Whether any row of a fleeting table changed.
-    pub(crate) fn has_fleeting(&self) -> bool {
-        let mut points = PointTable::ALL.into_iter().filter(|table| table.is_fleeting());
-        let mut sets = SetTable::ALL.into_iter().filter(|table| table.is_fleeting());
+    /// Whether any row of a ephemeral table changed.
+    pub(crate) fn has_ephemeral(&self) -> bool {
+        let mut points = PointTable::ALL.into_iter().filter(|table| table.is_ephemeral());
+        let mut sets = SetTable::ALL.into_iter().filter(|table| table.is_ephemeral());
         points.any(|table| !self.points(table).is_empty())
             || sets.any(|table| !self.sets(table).is_empty())
     }

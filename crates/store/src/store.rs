@@ -99,7 +99,7 @@ impl Store {
         self.shared.disk.bytes()
     }
 
-    /// Rids every file of the store of the fleeting rows (texts and views of stories) whose removal
+    /// Rids every file of the store of the ephemeral rows (texts and views of stories) whose removal
     /// the last checkpoint has put on disk. Rewrites those that stand, blocking the caller: for a
     /// background thread. Reads, writes and checkpoints go on meanwhile.
     ///

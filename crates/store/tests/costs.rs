@@ -203,8 +203,8 @@ impl World {
             let work = txn.work();
             match reply.outcome {
                 Ok(feed::Done::Posted(id)) => world.posts.push(id),
-                Ok(feed::Done::StoryTold { story, .. }) => world.stories.push(story),
-                Ok(feed::Done::Taught { sample }) => world.samples.push(sample),
+                Ok(feed::Done::StoryPosted { story, .. }) => world.stories.push(story),
+                Ok(feed::Done::SampleAdded { sample }) => world.samples.push(sample),
                 _ => {}
             }
             (work, 0)
@@ -244,7 +244,7 @@ enum Step {
     DeleteStory(usize),
     View(usize, u8),
     Sweep,
-    Teach(u8, u8),
+    AddSample(u8, u8),
     Forget(usize),
     Put(u8, usize, bool, bool),
     PutAll(Vec<(u8, usize)>),
@@ -284,7 +284,7 @@ fn feed_step() -> impl Strategy<Value = Step> {
         1 => any::<usize>().prop_map(Step::DeleteStory),
         2 => (any::<usize>(), user()).prop_map(|(at, u)| Step::View(at, u)),
         2 => Just(Step::Sweep),
-        2 => (0..20_u8, 0..3_u8).prop_map(|(set, label)| Step::Teach(set, label)),
+        2 => (0..20_u8, 0..3_u8).prop_map(|(set, label)| Step::AddSample(set, label)),
         1 => any::<usize>().prop_map(Step::Forget),
         2 => (user(), any::<u8>()).prop_map(|(u, key)| Step::Idempotent(u, key)),
     ]
@@ -362,7 +362,7 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
             Command::EditPost { post: picked(&world.posts, *at)?, text: mentioning(*mentions) }
         }
         Step::DeletePost(at) => Command::DeletePost { post: picked(&world.posts, *at)? },
-        Step::Story(u, n) => Command::TellStory {
+        Step::Story(u, n) => Command::PostStory {
             author: user(*u),
             text: PostText::parse(&"s".repeat(*n)).unwrap(),
             life: Lifetime::from_secs(1).unwrap(),
@@ -372,13 +372,13 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
             Command::ViewStory { story: picked(&world.stories, *at)?, viewer: user(*u) }
         }
         Step::Sweep => Command::SweepStories,
-        Step::Teach(set, label) => Command::Teach {
+        Step::AddSample(set, label) => Command::AddSample {
             set: SetName::parse(&format!("set{}", usize::from(*set) % (SAMPLE_SETS_MAX + 2)))
                 .unwrap(),
             label: Label::parse(&label.to_string()).unwrap(),
             bits: Box::new(SampleBits::from([*label; 128])),
         },
-        Step::Forget(at) => Command::ForgetSample { sample: picked(&world.samples, *at)? },
+        Step::Forget(at) => Command::DeleteSample { sample: picked(&world.samples, *at)? },
         _ => return None,
     })
 }

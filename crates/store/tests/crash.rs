@@ -1,6 +1,6 @@
 //! A process that makes checkpoints is killed at random moments, again and again. Whatever the
 //! moment, reopening finds exactly the rows of one checkpoint: the last that finished, or the one
-//! that was under way. Fleeting rows are those of the same checkpoint or of the one under way.
+//! that was under way. Ephemeral rows are those of the same checkpoint or of the one under way.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -57,8 +57,8 @@ fn check(rows: &impl Rows, generation: u64) {
     check_sparse(rows, SetTable::Expiring, generation);
 }
 
-/// All fleeting rows have one generation, which is returned, none is missing, none is left over.
-fn check_fleeting(rows: &impl Rows) -> u64 {
+/// All ephemeral rows have one generation, which is returned, none is missing, none is left over.
+fn check_ephemeral(rows: &impl Rows) -> u64 {
     let first = rows.point(PointTable::StoryText, 0);
     let generation =
         first.as_ref().map_or(0, |value| u64::from_le_bytes(value[..].try_into().unwrap()));
@@ -155,7 +155,7 @@ fn run_and_kill(dir: &Path, nth: u64, spin: u64) -> (u64, u64) {
 fn a_process_killed_at_any_moment_leaves_the_rows_of_exactly_one_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
     let mut noise = 0x2545_f491_4f6c_dd1du64;
-    let (mut at_last, mut fleeting_at_last) = (0, 0);
+    let (mut at_last, mut ephemeral_at_last) = (0, 0);
     for round in 0..KILLS {
         noise ^= noise << 13;
         noise ^= noise >> 7;
@@ -167,13 +167,13 @@ fn a_process_killed_at_any_moment_leaves_the_rows_of_exactly_one_checkpoint() {
             "round {round}: began {began}, ended {ended}, found {applied}, before {at_last}"
         );
         check(&writer, applied);
-        let fleeting = check_fleeting(&writer);
+        let ephemeral = check_ephemeral(&writer);
         // They may be ahead since an earlier kill.
         assert!(
-            (applied..=began.max(applied).max(fleeting_at_last)).contains(&fleeting),
-            "round {round}: began {began}, applied {applied}, fleeting rows of {fleeting}"
+            (applied..=began.max(applied).max(ephemeral_at_last)).contains(&ephemeral),
+            "round {round}: began {began}, applied {applied}, ephemeral rows of {ephemeral}"
         );
-        (at_last, fleeting_at_last) = (applied, fleeting);
+        (at_last, ephemeral_at_last) = (applied, ephemeral);
     }
     assert!(at_last > KILLS / 2, "the child got work done between kills: {at_last}");
 }
@@ -198,7 +198,7 @@ fn history() -> Vec<Entry> {
         let stories = [1, 2, 60].map(|secs| {
             let text = PostText::parse(&format!("{secs} s in round {round}")).unwrap();
             let life = Lifetime::from_secs(secs).unwrap();
-            ask(0, Asked::TellStory { author: id(0), text, life })
+            ask(0, Asked::PostStory { author: id(0), text, life })
         });
         for story in stories {
             ask(0, Asked::ViewStory { story, viewer: id(1) });
@@ -233,7 +233,7 @@ fn check_equal(found: &impl Rows, expected: &impl Rows, log: &[Entry]) {
     }
 }
 
-/// Checkpoints `log` up to `applied`, then one up to `ahead` that fails between the fleeting rows
+/// Checkpoints `log` up to `applied`, then one up to `ahead` that fails between the ephemeral rows
 /// and the facts; reopens and replays the rest.
 fn check_cut_between(log: &[Entry], applied: usize, ahead: usize) {
     let mut straight = MemoryRows::default();

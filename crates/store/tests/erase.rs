@@ -1,4 +1,4 @@
-//! What was removed from fleeting tables can be removed from every file of the store.
+//! What was removed from ephemeral tables can be removed from every file of the store.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 

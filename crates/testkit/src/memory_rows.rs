@@ -18,15 +18,15 @@ pub struct MemoryRows {
 }
 
 impl MemoryRows {
-    /// These rows, but the fleeting ones of `ahead`: what a crash may leave.
+    /// These rows, but the ephemeral ones of `ahead`: what a crash may leave.
     #[must_use]
     pub fn with_fleeting_of(&self, ahead: &Self) -> Self {
         let mut mixed = self.clone();
-        mixed.points.retain(|(table, _), _| !table.is_fleeting());
-        mixed.sets.retain(|(table, _, _), _| !table.is_fleeting());
-        let points = ahead.points.iter().filter(|((table, _), _)| table.is_fleeting());
+        mixed.points.retain(|(table, _), _| !table.is_ephemeral());
+        mixed.sets.retain(|(table, _, _), _| !table.is_ephemeral());
+        let points = ahead.points.iter().filter(|((table, _), _)| table.is_ephemeral());
         mixed.points.extend(points.map(|(key, value)| (*key, value.clone())));
-        let sets = ahead.sets.iter().filter(|((table, _, _), _)| table.is_fleeting());
+        let sets = ahead.sets.iter().filter(|((table, _, _), _)| table.is_ephemeral());
         mixed.sets.extend(sets.map(|(key, value)| (*key, *value)));
         mixed
     }

@@ -37,7 +37,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
 use edge::{Grant, Scope};
-use feed::stories::Told;
+use feed::stories::StoryRef;
 use feed::{Cursor, Page, Refusal, UserId};
 use futures_util::stream;
 use node::{Node, Watch};
@@ -139,11 +139,11 @@ pub(crate) async fn events(
         let user = node.resolve(&user)?;
         let watch = node.watch(user);
         drop(node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 }));
-        Some((user, watch, node.settled(), node.stories_of_friends(user, STORIES_SHOWN)))
+        Some((user, watch, node.visible_up_to(), node.stories_of_friends(user, STORIES_SHOWN)))
     };
     let begun = state.streams.turn().await.read(&state.node, begin).await?;
-    let (user, watch, settled, shown) = begun.ok_or(Refusal::UserNotFound)?;
-    let position = resume.unwrap_or(Position::after(settled.0));
+    let (user, watch, visible_up_to, shown) = begun.ok_or(Refusal::UserNotFound)?;
+    let position = resume.unwrap_or(Position::after(visible_up_to.0));
     let mut greeting = b"retry: 2000\n: connected\nid: ".to_vec();
     position.write(&mut greeting);
     greeting.extend_from_slice(b"\n\n");
@@ -186,7 +186,7 @@ struct Subscription {
     closing: watch::Receiver<bool>,
     position: Position,
     /// The newest stories of friends, newest first.
-    shown: Arc<[Told]>,
+    shown: Arc<[StoryRef]>,
     /// The number of mentions, and of changes of stories, up to which all is read.
     mentions_read: Option<u64>,
     stories_read: Option<u64>,
@@ -290,16 +290,16 @@ impl Subscription {
     }
 
     fn ask(&mut self) -> Asked {
-        // In this order: whatever is visible up to `settled` is in the numbers that follow, and in
+        // In this order: whatever is visible up to `visible_up_to` is in the numbers that follow, and in
         // the pages that are read after them.
-        let settled = self.state.node.settled().0;
+        let visible_up_to = self.state.node.visible_up_to().0;
         let (mentions, stories) = (self.watch.mentions(), self.state.node.story_changes());
         let now_ms = self.state.node.now_ms();
         let expired = self.shown.iter().any(|told| told.expires_ms <= now_ms);
         let question = Question {
             user: self.user,
             position: self.position,
-            settled,
+            visible_up_to,
             changes_read: self.changes_read,
             changes: self.watch.changes_after(self.changes_read).into(),
             mentions_due: self.mentions_read != Some(mentions),
@@ -311,7 +311,7 @@ impl Subscription {
 }
 
 /// Waits until the first of these stories expires.
-async fn next_expiry(node: &Node, shown: &[Told]) {
+async fn next_expiry(node: &Node, shown: &[StoryRef]) {
     match shown.iter().map(|told| told.expires_ms).min() {
         Some(at) => {
             let rest = Duration::from_millis(at.saturating_sub(node.now_ms()));

@@ -125,7 +125,7 @@ pub(crate) async fn delete(
     OneSample(sample): OneSample,
     Once(key): Once,
 ) -> Result<Response, ApiError> {
-    state.carry_out(Command::ForgetSample { sample }, key).await
+    state.carry_out(Command::DeleteSample { sample }, key).await
 }
 
 fn rendered(id: SampleId, sample: &Sample) -> Result<Vec<u8>, ApiError> {

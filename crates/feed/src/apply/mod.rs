@@ -59,17 +59,17 @@ fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
         Command::DeletePost { post } => post::delete(txn, *post, effects),
         Command::Befriend { user, other } => friend::set(txn, user, other, true, effects),
         Command::Unfriend { user, other } => friend::set(txn, user, other, false, effects),
-        Command::TellStory { author, text, life } => {
+        Command::PostStory { author, text, life } => {
             story::tell(txn, stamp, author, text, *life, effects)
         }
         Command::DeleteStory { story } => story::delete(txn, stamp, *story, effects),
         Command::ViewStory { story, viewer } => story::view(txn, stamp, *story, viewer, effects),
         Command::SweepStories => Ok(sweep::sweep(txn, stamp, effects)),
-        Command::Teach { set, label, bits } => {
+        Command::AddSample { set, label, bits } => {
             let sample = Sample { set: set.clone(), label: label.clone(), bits: **bits };
             sample::teach(txn, stamp, &sample, effects)
         }
-        Command::ForgetSample { sample } => sample::forget(txn, *sample, effects),
+        Command::DeleteSample { sample } => sample::forget(txn, *sample, effects),
         Command::Reserved(never) => match *never {},
     }
 }

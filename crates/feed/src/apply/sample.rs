@@ -36,8 +36,8 @@ pub(super) fn teach(
         return Err(Refusal::TooManyLabels);
     }
     txn.put_sample(id, sample, set);
-    effects.push(Effect::Taught { set: set.id, sample: id });
-    Ok(Done::Taught { sample: id })
+    effects.push(Effect::SampleAdded { set: set.id, sample: id });
+    Ok(Done::SampleAdded { sample: id })
 }
 
 pub(super) fn forget(txn: &mut Txn<'_>, id: SampleId, effects: &mut Vec<Effect>) -> Outcome {
@@ -49,6 +49,6 @@ pub(super) fn forget(txn: &mut Txn<'_>, id: SampleId, effects: &mut Vec<Effect>)
         unreachable!("a set stands as long as it has samples")
     };
     txn.remove_sample(id, &sample, set);
-    effects.push(Effect::SampleForgotten { set: set.id, sample: id });
-    Ok(Done::SampleForgotten)
+    effects.push(Effect::SampleDeleted { set: set.id, sample: id });
+    Ok(Done::SampleDeleted)
 }

@@ -34,8 +34,8 @@ pub(super) fn tell(
         }
         totals.stories += 1;
     });
-    effects.push(Effect::StoryTold { story, author, expires_ms });
-    Ok(Done::StoryTold { story, expires_ms })
+    effects.push(Effect::StoryPosted { story, author, expires_ms });
+    Ok(Done::StoryPosted { story, expires_ms })
 }
 
 pub(super) fn delete(
@@ -65,7 +65,7 @@ pub(super) fn view(
     if !txn.facts().are_friends(story.author, viewer) {
         return Err(Refusal::StoryNotFound);
     }
-    // The view is a fleeting row, so it may decide about an effect but not about the outcome.
+    // The view is a ephemeral row, so it may decide about an effect but not about the outcome.
     if txn.put_look(id, &story, viewer, stamp.unix_ms()) {
         effects.push(Effect::StoryViewed { story: id, viewer });
     }

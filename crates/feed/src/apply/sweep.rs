@@ -1,7 +1,7 @@
 //! Removing the rows of stories that expired or were deleted, a bounded piece a command.
 //!
 //! The sweep walks the seconds of expiry in order and stops before the second of its own stamp, in
-//! which stories may still live. How far it comes is decided by rows that are not fleeting: a story
+//! which stories may still live. How far it comes is decided by rows that are not ephemeral: a story
 //! costs the looks it has had, whatever view rows are left of them.
 
 use rows::{Span, Stamp};

@@ -1,6 +1,6 @@
 //! Friends and stories among the facts.
 //!
-//! Fleeting rows (texts and views) may be ahead of the rest after a crash; replay then meets rows of
+//! Ephemeral rows (texts and views) may be ahead of the rest after a crash; replay then meets rows of
 //! a future it has not reached. It ends in the same rows all the same: a story's id is never used
 //! again, its text is put once, by the command that tells it; a view is put once, unless it is there
 //! already, by a command whose stamp is the value; and once a story is dead nothing is put any more
@@ -12,7 +12,7 @@ use rows::{PointTable, Rows, SetTable, Span, decode, encode};
 use super::{Facts, Txn, person};
 use crate::ids::{StoryId, UserId};
 use crate::records::Story;
-use crate::stories::Told;
+use crate::stories::StoryRef;
 use crate::text::PostText;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
@@ -57,7 +57,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// The stories of `author` within `span` of story ids that are live at `now_ms`, in its order:
     /// fewer than its limit only if there are no more.
     #[must_use]
-    pub fn live_stories_by(&self, author: UserId, now_ms: u64, span: Span) -> Vec<Told> {
+    pub fn live_stories_by(&self, author: UserId, now_ms: u64, span: Span) -> Vec<StoryRef> {
         let mut found = Vec::new();
         let mut rest = Some(span);
         while let Some(span) = rest.filter(|span| span.limit > 0) {
@@ -65,7 +65,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             let last = stories.last().filter(|_| stories.len() >= span.limit).map(|last| last.0.0);
             let live = stories.into_iter().filter(|(_, expires_ms)| now_ms < *expires_ms);
             let before = found.len();
-            found.extend(live.map(|(story, expires_ms)| Told { story, author, expires_ms }));
+            found.extend(live.map(|(story, expires_ms)| StoryRef { story, author, expires_ms }));
             let missing = span.limit - (found.len() - before);
             rest = last.and_then(|last| span.beyond(last, missing));
         }

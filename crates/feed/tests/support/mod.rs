@@ -59,7 +59,7 @@ impl World {
 
     pub(crate) fn tell(&mut self, author: u32, secs: u64) -> StoryId {
         match self.run(tell(author, "a story", secs)) {
-            Ok(Done::StoryTold { story, expires_ms }) => {
+            Ok(Done::StoryPosted { story, expires_ms }) => {
                 assert_eq!(
                     (story.unix_ms(), expires_ms),
                     (self.now_ms, self.now_ms + secs * 1_000)
@@ -134,7 +134,7 @@ pub(crate) fn unfriend(user: UserRef, other: UserRef) -> Command {
 
 pub(crate) fn tell(author: u32, text: &str, secs: u64) -> Command {
     let (text, life) = (PostText::parse(text).unwrap(), Lifetime::from_secs(secs).unwrap());
-    Command::TellStory { author: id(author), text, life }
+    Command::PostStory { author: id(author), text, life }
 }
 
 pub(crate) fn view(story: StoryId, viewer: u32) -> Command {

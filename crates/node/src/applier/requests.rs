@@ -28,11 +28,11 @@ impl GroupSamples {
     /// Counts a command that is put into the group.
     pub(super) fn count(&mut self, command: &Command) {
         match command {
-            Command::Teach { .. } => {
+            Command::AddSample { .. } => {
                 self.changes = true;
                 self.bytes = self.bytes.map(|bytes| bytes + TAUGHT_BYTES);
             }
-            Command::ForgetSample { .. } => self.changes = true,
+            Command::DeleteSample { .. } => self.changes = true,
             _ => {}
         }
     }
@@ -92,7 +92,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Whether there is memory for what a command teaches. Near the limit a group has one such command or
     /// none: what the commands before it come to decides.
     fn admission(&self, group: &mut GroupSamples, request: &Request) -> Admission {
-        if !matches!(request.command, Command::Teach { .. }) {
+        if !matches!(request.command, Command::AddSample { .. }) {
             return Admission::Admitted;
         }
         let bytes = *group.bytes.get_or_insert_with(|| taught_bytes(self.facts()));

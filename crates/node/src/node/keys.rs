@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::Node;
 use crate::applier::{KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
 use crate::inbox::{SubmitError, Ticket};
-use crate::keys::{Found, Keys, Steady};
+use crate::keys::{Found, Keys, SnapshotLock};
 use crate::submission::{KeyReplies, ReadAt, Submission};
 
 /// Operations of more bytes than this are not looked through to tell whether memory knows their keys.
@@ -39,14 +39,14 @@ impl Node {
     /// Keeps the writer from changing keys, so that what is read of several belongs together. To be held
     /// for a moment, and not while reading the disk.
     #[must_use]
-    pub fn steady(&self) -> Steady<'_> {
-        Steady::hold(&self.shared.steady)
+    pub fn snapshot_lock(&self) -> SnapshotLock<'_> {
+        SnapshotLock::hold(&self.shared.snapshot_lock)
     }
 
     /// The same, if the writer lets it within so long.
     #[must_use]
-    pub fn try_steady(&self, patience: Duration) -> Option<Steady<'_>> {
-        Steady::try_hold(&self.shared.steady, patience)
+    pub fn try_steady(&self, patience: Duration) -> Option<SnapshotLock<'_>> {
+        SnapshotLock::try_hold(&self.shared.snapshot_lock, patience)
     }
 
     /// The bucket of this name, if memory knows of one. Never waits for a disk.

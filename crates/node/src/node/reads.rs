@@ -31,8 +31,8 @@ impl Node {
     /// Up to which stamp everything is in the facts and shown by the views: what is read from now
     /// on misses nothing up to there. Later posts may show here and not yet there.
     #[must_use]
-    pub fn settled(&self) -> rows::Stamp {
-        rows::Stamp(self.shared.settled.load(std::sync::atomic::Ordering::Acquire))
+    pub fn visible_up_to(&self) -> rows::Stamp {
+        rows::Stamp(self.shared.visible_up_to.load(std::sync::atomic::Ordering::Acquire))
     }
 
     /// Who is meant: `Some(None)` if it is known that there is nobody, `None` if the facts must be
@@ -190,7 +190,7 @@ impl Watch {
     }
 
     /// The number of mentions of the user since somebody first watched: it has counted those up to
-    /// an earlier [`Node::settled`]. What was reported until now is not reported again.
+    /// an earlier [`Node::visible_up_to`]. What was reported until now is not reported again.
     pub fn mentions(&mut self) -> u64 {
         self.news.as_mut().map_or(0, |news| news.borrow_and_update().mentions)
     }

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use feed::stories::Told;
+use feed::stories::StoryRef;
 use feed::{Cursor, Facts, Page, PageOf, Story, StoryId, UserId};
 use rows::{PointTable, Rows, Span};
 
@@ -29,7 +29,7 @@ impl Node {
         };
         let Story { author, expires_ms, .. } = story;
         let seen = reader.map(|reader| reader == author || facts.seen(reader, id));
-        self.append_story(Told { story: id, author, expires_ms }, seen, out)
+        self.append_story(StoryRef { story: id, author, expires_ms }, seen, out)
     }
 
     /// A page of the live stories of `author` that `reader` may see, as JSON objects joined by
@@ -92,7 +92,7 @@ impl Node {
 
     /// The newest live stories of all friends of `user`, newest first. May block.
     #[must_use]
-    pub fn stories_of_friends(&self, user: UserId, limit: usize) -> Vec<Told> {
+    pub fn stories_of_friends(&self, user: UserId, limit: usize) -> Vec<StoryRef> {
         let page = Page { cursor: Cursor::Newest, limit };
         let page = self.views().stories.home(self.facts(), user, self.now_ms(), &page);
         page.items.into_iter().map(|shown| shown.told).collect()
@@ -100,13 +100,13 @@ impl Node {
 
     /// As [`Node::stories_of_friends`]; `None` if it is not all in memory.
     #[must_use]
-    pub fn try_stories_of_friends(&self, user: UserId, limit: usize) -> Option<Vec<Told>> {
+    pub fn try_stories_of_friends(&self, user: UserId, limit: usize) -> Option<Vec<StoryRef>> {
         let page = Page { cursor: Cursor::Newest, limit };
         Some(self.views().stories.try_stories(user, self.now_ms(), &page)?.items)
     }
 
     /// A number that differs once stories or friends of anybody have changed since it was last read.
-    /// It has counted the changes up to an earlier [`Node::settled`].
+    /// It has counted the changes up to an earlier [`Node::visible_up_to`].
     #[must_use]
     pub fn story_changes(&self) -> u64 {
         self.views().story_changes()
@@ -114,7 +114,7 @@ impl Node {
 
     /// Appends a story of a friend of `reader`, which is live, as JSON if it is in memory; false says
     /// nothing about whether there is one.
-    pub fn try_story(&self, told: Told, reader: UserId, out: &mut Vec<u8>) -> bool {
+    pub fn try_story(&self, told: StoryRef, reader: UserId, out: &mut Vec<u8>) -> bool {
         let Some(seen) = self.views().stories.try_seen(reader, told.story) else { return false };
         let row = |id: StoryId| self.shared.store.point_in_memory(PointTable::StoryText, id.0);
         let in_memory = |id| row(id).map(|row| rows::decode(&row));
@@ -156,7 +156,7 @@ impl Node {
 impl Node {
     fn append_stories(
         &self,
-        stories: impl Iterator<Item = (Told, Option<bool>)>,
+        stories: impl Iterator<Item = (StoryRef, Option<bool>)>,
         out: &mut Vec<u8>,
     ) {
         let start = out.len();
@@ -172,7 +172,7 @@ impl Node {
         }
     }
 
-    fn append_story(&self, told: Told, seen: Option<bool>, out: &mut Vec<u8>) -> bool {
+    fn append_story(&self, told: StoryRef, seen: Option<bool>, out: &mut Vec<u8>) -> bool {
         let rendered = self.views().rendered.story(self.facts(), told, out);
         if rendered {
             render::story_end(seen, out);
@@ -186,7 +186,7 @@ fn shown_to<R: Rows + ?Sized>(facts: Facts<'_, R>, reader: Option<UserId>, autho
     reader.is_none_or(|reader| reader == author || facts.are_friends(reader, author))
 }
 
-fn ends<T>(page: &PageOf<T>, told: impl Fn(&T) -> Told) -> PageEnds<StoryId> {
+fn ends<T>(page: &PageOf<T>, told: impl Fn(&T) -> StoryRef) -> PageEnds<StoryId> {
     let end = |item: Option<&T>| item.map(|item| told(item).story);
     PageEnds { first: end(page.items.first()), last: end(page.items.last()), more: page.more }
 }

@@ -133,16 +133,16 @@ impl Views {
                 }
                 Effect::PostDeleted { post, author, .. } => {
                     self.recent.change(author, |recent| recent.without(post.0));
-                    self.rendered.outdate(author);
+                    self.rendered.invalidate(author);
                 }
-                Effect::PostEdited { author, .. } => self.rendered.outdate(author),
-                Effect::ProfileChanged { user } => self.rendered.outdate(user),
+                Effect::PostEdited { author, .. } => self.rendered.invalidate(author),
+                Effect::ProfileChanged { user } => self.rendered.invalidate(user),
                 Effect::Mentioned { user, .. } => self.watchers(user).mentioned(user),
                 Effect::MentionChanged { post, user, deleted } => {
                     let change = if deleted { Change::Deleted } else { Change::Edited };
                     self.watchers(user).mention_changed(user, change(post));
                 }
-                Effect::FriendsChanged { .. } | Effect::StoryTold { .. } => {
+                Effect::FriendsChanged { .. } | Effect::StoryPosted { .. } => {
                     self.stories.take_in(*effect);
                     self.story_changes.fetch_add(1, Ordering::Release);
                 }
@@ -154,8 +154,8 @@ impl Views {
                 }
                 // Samples are a view of their own.
                 Effect::FollowingChanged { .. }
-                | Effect::Taught { .. }
-                | Effect::SampleForgotten { .. } => {}
+                | Effect::SampleAdded { .. }
+                | Effect::SampleDeleted { .. } => {}
             }
         }
         self.stream.publish(effects.iter().copied().filter(concerns_shards));
@@ -373,13 +373,13 @@ fn concerns_shards(effect: &Effect) -> bool {
         | Effect::PostEdited { .. }
         | Effect::FollowingChanged { .. }
         | Effect::FriendsChanged { .. }
-        | Effect::StoryTold { .. }
+        | Effect::StoryPosted { .. }
         | Effect::StoryGone { .. } => true,
         Effect::Mentioned { .. }
         | Effect::MentionChanged { .. }
         | Effect::ProfileChanged { .. }
         | Effect::StoryViewed { .. }
-        | Effect::Taught { .. }
-        | Effect::SampleForgotten { .. } => false,
+        | Effect::SampleAdded { .. }
+        | Effect::SampleDeleted { .. } => false,
     }
 }

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use feed::stories::Told;
+use feed::stories::StoryRef;
 use feed::{Facts, Post, PostId, PostText, StoryId, UserId};
 use parking_lot::Mutex;
 use quick_cache::{OptionsBuilder, Weighter, sync::Cache, unsync};
@@ -38,7 +38,7 @@ pub(crate) struct Rendered {
     people: Cache<UserId, Arc<Known>>,
     revisions: Vec<AtomicU32>,
     /// How often any revision was raised.
-    outdated: AtomicU64,
+    invalidated: AtomicU64,
 }
 
 /// A post or story as JSON after those on whose revisions it depends: one allocation, since each step from
@@ -76,7 +76,7 @@ impl Rendered {
         };
         let items = (0..SHARDS).map(shard).collect();
         let revisions = (0..REVISIONS).map(|_| AtomicU32::new(0)).collect();
-        Self { items, people: Cache::new(PEOPLE), revisions, outdated: AtomicU64::new(0) }
+        Self { items, people: Cache::new(PEOPLE), revisions, invalidated: AtomicU64::new(0) }
     }
 
     fn shard(&self, id: u64) -> &Mutex<unsync::Cache<u64, Kept, Bytes>> {
@@ -99,10 +99,10 @@ impl Rendered {
     }
 
     /// Whatever was rendered of this author is not current any more.
-    pub(crate) fn outdate(&self, author: UserId) {
-        // In this order: who reads the new revision then finds that something was outdated, and
+    pub(crate) fn invalidate(&self, author: UserId) {
+        // In this order: who reads the new revision then finds that something was invalidated, and
         // does not keep what it may have rendered from older facts.
-        self.outdated.fetch_add(1, Ordering::AcqRel);
+        self.invalidated.fetch_add(1, Ordering::AcqRel);
         self.revision_of(author).fetch_add(1, Ordering::AcqRel);
     }
 
@@ -157,7 +157,7 @@ impl Rendered {
     pub(crate) fn try_story(
         &self,
         in_memory: impl Fn(StoryId) -> Option<PostText>,
-        told: Told,
+        told: StoryRef,
         out: &mut Vec<u8>,
     ) -> bool {
         self.kept(told.story.0, out)
@@ -168,7 +168,7 @@ impl Rendered {
     pub(crate) fn story<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
-        told: Told,
+        told: StoryRef,
         out: &mut Vec<u8>,
     ) -> bool {
         let person = |user| self.person(user).or_else(|| self.meet(facts, user));
@@ -178,7 +178,7 @@ impl Rendered {
 
     fn render_story(
         &self,
-        told: Told,
+        told: StoryRef,
         read: impl Fn(StoryId) -> Option<PostText>,
         person: impl Fn(UserId) -> Option<Arc<Known>>,
         out: &mut Vec<u8>,
@@ -219,7 +219,7 @@ impl Rendered {
         write: impl FnOnce(&T, &mut Vec<u8>) -> Option<()>,
         out: &mut Vec<u8>,
     ) -> bool {
-        let outdated = self.outdated.load(Ordering::Acquire);
+        let invalidated = self.invalidated.load(Ordering::Acquire);
         let Some(item) = read() else { return false };
         let revisions = people(&item).map(|user| (user, self.revision(user)));
         let start = out.len();
@@ -227,7 +227,7 @@ impl Rendered {
             out.truncate(start);
             return false;
         }
-        if self.outdated.load(Ordering::Acquire) == outdated {
+        if self.invalidated.load(Ordering::Acquire) == invalidated {
             let json = out.get(start..).unwrap_or_default();
             let mut kept = Vec::with_capacity(HEAD_BYTES + json.len());
             for (user, revision) in revisions {

@@ -181,7 +181,7 @@ impl Shard {
                     table.notify(user);
                 }
             }
-            Effect::StoryTold { author, .. } | Effect::StoryGone { author, .. } => {
+            Effect::StoryPosted { author, .. } | Effect::StoryGone { author, .. } => {
                 let woken = self.watchers.any().map_or(0, |table| table.notify_friends(author));
                 *steps = steps.saturating_sub(woken);
             }
@@ -190,8 +190,8 @@ impl Shard {
             | Effect::MentionChanged { .. }
             | Effect::ProfileChanged { .. }
             | Effect::StoryViewed { .. }
-            | Effect::Taught { .. }
-            | Effect::SampleForgotten { .. } => {}
+            | Effect::SampleAdded { .. }
+            | Effect::SampleDeleted { .. } => {}
         }
         true
     }
@@ -259,7 +259,7 @@ impl Shard {
             watchers.notify(user);
             caught_up.changes.iter().for_each(|change| watchers.changed(user, *change));
         }
-        if caught_up.outdated {
+        if caught_up.invalidated {
             self.drop_timeline(user);
             if let Some(watchers) = self.watchers.any() {
                 watchers.notify(user);
@@ -279,7 +279,7 @@ impl Shard {
         bytes_max: usize,
     ) -> bool {
         // Whoever watches was told that changes are missed, and reads again after this.
-        if timeline.catch_up(stream, timeline.current).outdated {
+        if timeline.catch_up(stream, timeline.current).invalidated {
             return false;
         }
         self.drop_timeline(timeline.user);

@@ -1,7 +1,7 @@
 //! Stories homes from memory: everybody's newest stories, and of readers who they are friends with
 //! and what they have seen. A home is gathered at each read; what is kept here is what that asks for.
 
-use feed::stories::{Told, gather};
+use feed::stories::{StoryRef, gather};
 use feed::{Effect, Facts, Page, PageOf, StoryId, UserId};
 use rows::{Rows, Span};
 
@@ -30,7 +30,7 @@ struct Reader {
 /// A story on somebody's home.
 #[derive(Clone, Copy)]
 pub(crate) struct Shown {
-    pub(crate) told: Told,
+    pub(crate) told: StoryRef,
     pub(crate) seen: bool,
 }
 
@@ -86,7 +86,7 @@ impl Stories {
                     self.readers.change(person, |_| None);
                 }
             }
-            Effect::StoryTold { story, author, expires_ms } => {
+            Effect::StoryPosted { story, author, expires_ms } => {
                 self.recent.change(author, |recent| Some(recent.with((story, expires_ms))));
             }
             Effect::StoryGone { story, author } => {
@@ -109,7 +109,7 @@ impl Stories {
         let PageOf { items, more } = self.try_stories(user, now_ms, page)?;
         let readers = self.readers.look();
         let reader = readers.get(&user)?;
-        let shown = |told: Told| Some(Shown { told, seen: reader.has_seen(told.story)? });
+        let shown = |told: StoryRef| Some(Shown { told, seen: reader.has_seen(told.story)? });
         Some(PageOf { items: items.into_iter().map(shown).collect::<Option<_>>()?, more })
     }
 
@@ -119,7 +119,7 @@ impl Stories {
         user: UserId,
         now_ms: u64,
         page: &Page<StoryId>,
-    ) -> Option<PageOf<Told>> {
+    ) -> Option<PageOf<StoryRef>> {
         let (readers, recent) = (self.readers.look(), self.recent.look());
         let mut all_known = true;
         let page = gather(&readers.get(&user)?.friends, page, |friend, span, found| {
@@ -147,7 +147,7 @@ impl Stories {
                 |friend, span, found: &mut _| self.by(facts, friend, now_ms, span, found);
             let PageOf { items, more } = gather(&reader.friends, page, stories_by);
             let seen = |story| reader.has_seen(story).unwrap_or_else(|| facts.seen(user, story));
-            let shown = |told: Told| Shown { told, seen: seen(told.story) };
+            let shown = |told: StoryRef| Shown { told, seen: seen(told.story) };
             PageOf { items: items.into_iter().map(shown).collect(), more }
         };
         self.readers.look_or_read(user, || Reader::read(facts, user), home)
@@ -160,7 +160,7 @@ impl Stories {
         author: UserId,
         now_ms: u64,
         span: Span,
-        found: &mut Vec<Told>,
+        found: &mut Vec<StoryRef>,
     ) {
         let newest = || {
             let live = facts.live_stories_by(author, now_ms, Recent::<(StoryId, u64)>::NEWEST);
@@ -183,10 +183,10 @@ fn read_live(
     author: UserId,
     now_ms: u64,
     span: Span,
-    found: &mut Vec<Told>,
+    found: &mut Vec<StoryRef>,
 ) -> bool {
     let live = |&(story, expires_ms): &(StoryId, u64)| {
-        (now_ms < expires_ms).then_some(Told { story, author, expires_ms })
+        (now_ms < expires_ms).then_some(StoryRef { story, author, expires_ms })
     };
     recent.read(span, live, found)
 }

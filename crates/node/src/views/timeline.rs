@@ -19,7 +19,7 @@ pub(super) struct CaughtUp {
     /// Of the posts that the person has at home, at most [`CHANGES_MAX`].
     pub(super) changes: Vec<Change>,
     /// Whether it must be gathered anew, and has not taken in everything.
-    pub(super) outdated: bool,
+    pub(super) invalidated: bool,
 }
 
 impl CaughtUp {
@@ -98,14 +98,14 @@ impl Timeline {
         let mut caught_up = CaughtUp::default();
         while from != stream.head() {
             let Some(piece) = stream.read(from) else {
-                caught_up.outdated = true;
+                caught_up.invalidated = true;
                 return caught_up;
             };
             from += piece.len() as u64;
             for effect in piece {
                 match effect {
                     Effect::FollowingChanged { user, .. } if user == self.user => {
-                        caught_up.outdated = true;
+                        caught_up.invalidated = true;
                         return caught_up;
                     }
                     Effect::Posted { post, author, reply_to } if self.follows(author) => {

@@ -118,7 +118,7 @@ fn command(line: Line<'_>, fields: &mut Fields, story_life: Lifetime) -> Result<
         Op::DeletePost => {
             Command::DeletePost { post: post_number(fields.required("id", line.id)?.number())? }
         }
-        Op::PostStory => Command::TellStory {
+        Op::PostStory => Command::PostStory {
             author: fields.required("user", line.user)?.user()?,
             text: PostText::parse(&fields.required("text", line.text)?.0)?,
             life: fields.life(line.ttl_s)?.unwrap_or(story_life),
@@ -138,7 +138,7 @@ fn command(line: Line<'_>, fields: &mut Fields, story_life: Lifetime) -> Result<
         }
         Op::DeleteSample => {
             let id = fields.required("id", line.id)?;
-            Command::ForgetSample { sample: sample_number(id.number())? }
+            Command::DeleteSample { sample: sample_number(id.number())? }
         }
     })
 }

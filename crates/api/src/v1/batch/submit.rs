@@ -92,8 +92,8 @@ fn write_reply(reply: Reply, out: &mut Vec<u8>) {
     match reply.outcome {
         Ok(Done::Registered(user)) => write_id(user.0.into(), out),
         Ok(Done::Posted(post)) => write_id(post.0, out),
-        Ok(Done::StoryTold { story, .. }) => write_id(story.0, out),
-        Ok(Done::Taught { sample }) => write_id(sample.0, out),
+        Ok(Done::StoryPosted { story, .. }) => write_id(story.0, out),
+        Ok(Done::SampleAdded { sample }) => write_id(sample.0, out),
         Ok(_) => out.extend_from_slice(b"{\"ok\":true}\n"),
         Err(refusal) => write_failure(&refusal.into(), None, out),
     }

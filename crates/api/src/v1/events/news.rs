@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use feed::stories::Told;
+use feed::stories::StoryRef;
 use feed::{Cursor, Page, PageOf, PostId, Stamp, StoryId, UserId, limits};
 use node::{Change, Node};
 
@@ -70,7 +70,7 @@ pub(super) struct Question {
     pub(super) user: UserId,
     pub(super) position: Position,
     /// Up to which id everything is visible. Noted before all that follows.
-    pub(super) settled: u64,
+    pub(super) visible_up_to: u64,
     /// What changed of posts and follows and was not sent yet, each with the number of changes up to it.
     pub(super) changes: Arc<[(u64, Change)]>,
     /// The number of changes before those.
@@ -81,14 +81,14 @@ pub(super) struct Question {
     /// Whether stories may have come or gone since `shown` was read.
     pub(super) stories_due: bool,
     /// The newest stories of friends, newest first, as they were.
-    pub(super) shown: Arc<[Told]>,
+    pub(super) shown: Arc<[StoryRef]>,
 }
 
 /// What there is after a position.
 pub(super) struct News {
     pub(super) events: Vec<u8>,
     pub(super) position: Position,
-    pub(super) shown: Arc<[Told]>,
+    pub(super) shown: Arc<[StoryRef]>,
     pub(super) changes_read: u64,
     pub(super) more: bool,
 }
@@ -126,7 +126,7 @@ impl Question {
         let stories = PageOf::from_scan(unread, &after(position.id, StoryId));
 
         let reaches = [reach(&home), reach(&mentions), reach(&stories)];
-        let end = reaches.into_iter().flatten().fold(self.settled, u64::min);
+        let end = reaches.into_iter().flatten().fold(self.visible_up_to, u64::min);
         let mut due = Vec::new();
         due.extend(home.items.iter().map(|post| Position { id: post.0, kind: Kind::Home }));
         due.extend(mentions.items.iter().map(|post| Position { id: post.0, kind: Kind::Mention }));
@@ -148,7 +148,7 @@ impl Question {
             self.write_event(node, source, event, &shown, &mut events)?;
             last = event;
         }
-        // With nothing left, all up to `settled` is reported: posts from before a later follow are
+        // With nothing left, all up to `visible_up_to` is reported: posts from before a later follow are
         // no news.
         let position = if more { last } else { last.max(Position::after(end)) };
         Some(News { events, position, shown, changes_read, more })
@@ -199,7 +199,7 @@ impl Question {
         }
     }
 
-    fn shown(&self, node: &Node, source: Source) -> Option<Arc<[Told]>> {
+    fn shown(&self, node: &Node, source: Source) -> Option<Arc<[StoryRef]>> {
         if !self.stories_due {
             return Some(Arc::clone(&self.shown));
         }
@@ -216,7 +216,7 @@ impl Question {
         node: &Node,
         source: Source,
         event: Position,
-        shown: &[Told],
+        shown: &[StoryRef],
         out: &mut Vec<u8>,
     ) -> Option<()> {
         let start = out.len();
@@ -278,7 +278,7 @@ fn reach<I: Copy + Into<u64>>(page: &PageOf<I>) -> Option<u64> {
 }
 
 /// What was shown and is not any more, unless it only had to make room. Both newest first.
-fn gone(shown: &[Told], now_shown: &[Told]) -> Vec<StoryId> {
+fn gone(shown: &[StoryRef], now_shown: &[StoryRef]) -> Vec<StoryId> {
     let full = now_shown.last().filter(|_| now_shown.len() >= STORIES_SHOWN);
     let oldest = full.map_or(0, |told| told.story.0);
     let still = |story: &StoryId| {

@@ -10,7 +10,7 @@ use crate::submission::{Answer, Changes, Submission};
 
 fn teach(label: &str) -> Request {
     let (set, label) = (SetName::parse("set").unwrap(), Label::parse(label).unwrap());
-    Request::from(Command::Teach { set, label, bits: Box::new([0; 128].into()) })
+    Request::from(Command::AddSample { set, label, bits: Box::new([0; 128].into()) })
 }
 
 fn with_key(mut request: Request, key: u8, content: u8) -> Request {
@@ -19,7 +19,7 @@ fn with_key(mut request: Request, key: u8, content: u8) -> Request {
 }
 
 fn forget(sample: SampleId) -> Request {
-    Request::from(Command::ForgetSample { sample })
+    Request::from(Command::DeleteSample { sample })
 }
 
 /// With memory for this many samples that have one label.
@@ -51,7 +51,7 @@ fn run(world: &mut World, requests: Vec<Request>) -> Vec<Outcome> {
 #[track_caller]
 fn taught(outcomes: &[Outcome]) -> Vec<SampleId> {
     let taught = outcomes.iter().filter_map(|outcome| match outcome {
-        Ok(Done::Taught { sample }) => Some(*sample),
+        Ok(Done::SampleAdded { sample }) => Some(*sample),
         Err(Refusal::SamplesFull) => None,
         other => panic!("{other:?}"),
     });

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use crate::support::http::{Answer, Client, number};
 
 /// Samples that were acknowledged and not deleted.
-pub(super) struct Taught {
+pub(super) struct SampleAdded {
     set: String,
     pub(super) labels: BTreeMap<u64, String>,
 }
 
-impl Taught {
+impl SampleAdded {
     pub(super) fn new(worker: u32) -> Self {
         Self { set: format!("of-worker-{worker}"), labels: BTreeMap::new() }
     }

@@ -9,7 +9,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 
 use super::kept::Kept;
-use super::samples::Taught;
+use super::samples::SampleAdded;
 use super::{Directory, Round};
 use crate::support::http::{Answer, Client, number};
 use crate::support::world::{Form, Person, Post, ids};
@@ -25,7 +25,7 @@ pub(super) enum Change {
     Untie { tie: Tie, user: u32, other: u32 },
     Publish(Draft),
     Delete { form: Form, author: u32, id: u64 },
-    Teach { label: String },
+    AddSample { label: String },
     Forget { id: u64 },
     Keep { key: String, value: String },
     Drop { key: String },
@@ -60,7 +60,7 @@ pub(super) struct Worker {
     /// Every post and story there ever was, also those that were deleted.
     pub(super) published: BTreeMap<u64, Form>,
     /// Its samples.
-    pub(super) taught: Taught,
+    pub(super) taught: SampleAdded,
     /// Its keys in a bucket.
     pub(super) kept: Kept,
     /// Acknowledged with a key, the last one.
@@ -73,7 +73,7 @@ impl Worker {
     pub(super) fn new(number: u32, seed: u64) -> Self {
         let rng = StdRng::seed_from_u64(seed);
         let (people, published) = (BTreeMap::new(), BTreeMap::new());
-        let (taught, kept) = (Taught::new(number), Kept::new(number));
+        let (taught, kept) = (SampleAdded::new(number), Kept::new(number));
         Self { number, rng, serial: 0, people, published, taught, kept, keyed: None, waiting: None }
     }
 
@@ -135,7 +135,7 @@ impl Worker {
         {
             return Change::Forget { id };
         } else if dice < 57 {
-            return Change::Teach { label: self.unique() };
+            return Change::AddSample { label: self.unique() };
         } else if dice < 60
             && let Some(key) = self.kept.values.keys().choose(&mut self.rng)
         {
@@ -180,7 +180,7 @@ impl Worker {
 
     fn acknowledged(&mut self, change: Change, answer: &Answer, directory: &Directory) {
         let expected = match change {
-            Change::Register { .. } | Change::Publish(_) | Change::Teach { .. } => 201,
+            Change::Register { .. } | Change::Publish(_) | Change::AddSample { .. } => 201,
             _ => 204,
         };
         assert_eq!(answer.status, expected, "{change:?}: {}", answer.text());
@@ -194,7 +194,7 @@ impl Worker {
                 assert_eq!(answer.header("idempotent-replayed"), None, "{draft:?}");
                 self.publish(draft, id);
             }
-            Change::Teach { label } => self.taught(number(&answer.json()["id"]), label),
+            Change::AddSample { label } => self.taught(number(&answer.json()["id"]), label),
             change => self.happened(&change),
         }
     }
@@ -247,7 +247,7 @@ impl Worker {
             Change::Forget { id } => {
                 self.taught.labels.remove(&id);
             }
-            Change::Register { .. } | Change::Publish(_) | Change::Teach { .. } => {
+            Change::Register { .. } | Change::Publish(_) | Change::AddSample { .. } => {
                 unreachable!("they have ids")
             }
         }
@@ -280,7 +280,7 @@ impl Worker {
                 }
             }
             Some(Change::Publish(draft)) => self.resolve_post(draft, client),
-            Some(Change::Teach { label }) => {
+            Some(Change::AddSample { label }) => {
                 if let Some(id) = self.taught.find(client, &label) {
                     self.taught(id, label);
                 }
@@ -360,10 +360,10 @@ fn has_happened(change: &Change, client: &mut Client) -> bool {
         Change::Delete { form, id, .. } => {
             client.get(&format!("/v1/{}/{id}", form.noun())).status == 404
         }
-        Change::Forget { id } => !Taught::is_there(client, *id),
+        Change::Forget { id } => !SampleAdded::is_there(client, *id),
         Change::Keep { key, value } => Kept::read(client, key).as_ref() == Some(value),
         Change::Drop { key } => Kept::read(client, key).is_none(),
-        Change::Register { .. } | Change::Publish(_) | Change::Teach { .. } => {
+        Change::Register { .. } | Change::Publish(_) | Change::AddSample { .. } => {
             unreachable!("these are looked for")
         }
     }
@@ -374,10 +374,10 @@ fn are_joined(client: &mut Client, tie: Tie, user: u32, other: u32) -> bool {
     others.contains(&u64::from(other))
 }
 
-fn send(client: &mut Client, taught: &Taught, change: &Change) -> std::io::Result<Answer> {
+fn send(client: &mut Client, taught: &SampleAdded, change: &Change) -> std::io::Result<Answer> {
     match change {
-        Change::Teach { label } => taught.teach(client, label),
-        Change::Forget { id } => Taught::forget(client, *id),
+        Change::AddSample { label } => taught.teach(client, label),
+        Change::Forget { id } => SampleAdded::forget(client, *id),
         Change::Keep { key, value } => Kept::put(client, key, value),
         Change::Drop { key } => Kept::remove(client, key),
         Change::Register { handle } => {

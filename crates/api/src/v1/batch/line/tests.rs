@@ -51,7 +51,7 @@ fn lines_about_friends_and_stories() {
     let befriend = Command::Befriend { user: user.clone(), other: other.clone() };
     check(&line("befriend"), Ok(befriend));
     check(&line("unfriend"), Ok(Command::Unfriend { user, other }));
-    let post_story = |secs| Command::TellStory {
+    let post_story = |secs| Command::PostStory {
         author: id(1),
         text: PostText::parse("x").unwrap(),
         life: Lifetime::from_secs(secs).unwrap(),
@@ -66,7 +66,7 @@ fn lines_about_friends_and_stories() {
 
 #[test]
 fn lines_add_samples_in_every_form() {
-    let teach = |set: &str| Command::Teach {
+    let teach = |set: &str| Command::AddSample {
         set: feed::SetName::parse(set).unwrap(),
         label: feed::Label::parse("\"7\"").unwrap(),
         bits: Box::new([0; 128].into()),
@@ -79,7 +79,7 @@ fn lines_add_samples_in_every_form() {
         check(&format!(r#"{line},"set":"a-B_9"}}"#), Ok(teach("a-B_9")));
     }
     let sample = feed::SampleId(7);
-    check(r#"{"op":"delete_sample","id":7}"#, Ok(Command::ForgetSample { sample }));
+    check(r#"{"op":"delete_sample","id":7}"#, Ok(Command::DeleteSample { sample }));
     let zeros = "0".repeat(256);
     for (more, code) in [
         (format!(r#","label":"7","sample":"{zeros}","set":"a b""#), "bad_set"),
