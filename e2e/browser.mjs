@@ -1,11 +1,11 @@
-// Debian's Chromium and windows in it, each of which keeps account of what must never happen: an
-// error on the console, or a request to another host.
+// Debian's Chromium and its windows. Each window records faults: an error on the console, or a request to
+// another host.
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 
-/** Where a browser is looked for. */
+/** Paths where the browser is searched. */
 const PLACES = [process.env.ROOST_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 export const WIDE = { width: 1600, height: 1000 };
 /** A phone: its page is as wide as its widest part, so what is too wide makes everything small. */
@@ -17,12 +17,12 @@ export function launch() {
   return chromium.launch({ executablePath, args: ["--no-sandbox"] });
 }
 
-/** A window of its own session, in somebody's name if `me` is given. */
+/** A window with its own session, as the user `me` if it is given. */
 export async function open(browser, server, { me = null, at = "/", viewport = WIDE, colorScheme = "light", reducedMotion = "no-preference", deviceScaleFactor = 1, bypassCSP = false, isMobile = false, hasTouch = false } = {}) {
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion, deviceScaleFactor, bypassCSP, isMobile, hasTouch });
   const page = await context.newPage();
   page.faults = [];
-  // A server that is down on purpose makes the browser itself complain; a test says when it may.
+  // A server that is down on purpose makes the browser itself complain; a test sets when this is allowed.
   page.mayBeLost = false;
   page.on("console", (message) => {
     const lost = page.mayBeLost && /Failed to load resource|net::ERR/.test(message.text());
@@ -45,7 +45,7 @@ export async function close(page) {
   assert.deepEqual(faults, [], "nothing went wrong in the window");
 }
 
-/** Resolves as soon as `asked` gives something true; that it never does fails within a bound. */
+/** Resolves as soon as `asked` returns something true; fails after a time limit. */
 export async function until(asked, what) {
   const end = Date.now() + 20_000;
   for (;;) {
@@ -70,7 +70,7 @@ export async function draw(page, ...strokes) {
 
 export const SEVEN = [[0.28, 0.25], [0.72, 0.25], [0.45, 0.82]];
 export const ARROW = [[[0.2, 0.5], [0.8, 0.5]], [[0.6, 0.25], [0.8, 0.5], [0.6, 0.75]]];
-/** A hash with a frame: nothing that a digit looks like. */
+/** A hash with a frame: not similar to any digit. */
 export const SCRIBBLE = [
   [[0.1, 0.1], [0.9, 0.1], [0.9, 0.9], [0.1, 0.9], [0.1, 0.1]],
   ...[0.3, 0.5, 0.7].flatMap((at) => [[[at, 0.1], [at, 0.9]], [[0.1, at], [0.9, at]]]),

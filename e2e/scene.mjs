@@ -1,6 +1,6 @@
-// A small neighbourhood for the screenshots.
+// Users, posts and stories for the screenshots.
 
-const PEOPLE = [
+const USERS = [
   ["mira", "Mira Aalto", "Botanist. Mostly mosses."],
   ["jonas", "Jonas Weber", "Bakes bread at four in the morning and writes about it."],
   ["noor", "Noor Haddad", "Maps, night trains, long walks"],
@@ -18,7 +18,7 @@ const POSTS = [
   ["noor", "The night train to Trieste runs again from March: https://example.org/trains/trieste (bring a pillow)."],
   ["yuki", "Counted 41 dunlin on the mudflats before the tide turned them inland."],
   ["jonas", "@ada you asked about the rye: 90 % hydration, sixteen hours, no hurry."],
-  ["tomasz", "My neighbour's parrot imitates my ringtone. I have answered the parrot. Twice."],
+  ["tomasz", "My neighbor's parrot imitates my ringtone. I have answered the parrot. Twice."],
   ["ines", "Kiln opened. Three cracked, nine survived, one surprised me."],
   ["mira", "@ada Thank you for the seeds! They are already up."],
   ["ada", "Moved in. The kettle works, the rest can wait."],
@@ -35,7 +35,7 @@ const STORIES = [
   ["ada", "Boxes everywhere. Found the kettle first, so all is well.", 3600],
 ];
 
-/** Keys of a bucket, with their values and for how many seconds they live. */
+/** Keys of a bucket, with their values and TTLs in seconds. */
 const KEYS = [
   ["session:ada", "9d1f0c6e", 5400],
   ["session:jonas", "47be2210", 75],
@@ -45,17 +45,17 @@ const KEYS = [
   ["rate:203.0.113.7", "12", 600],
 ];
 
-/** Fills a server with it; returns the person whose pages are shown. */
+/** Adds all of it to a server; returns the user whose pages are shown. */
 export async function settle(server) {
-  for (const person of PEOPLE) await server.register(...person);
-  for (const [other] of PEOPLE.slice(0, 7)) {
+  for (const user of USERS) await server.register(...user);
+  for (const [other] of USERS.slice(0, 7)) {
     await server.follow("ada", other);
     await server.follow(other, "ada");
     await server.follow(other, "mira").catch(() => null);
     if (other !== "tomasz") await server.befriend("ada", other);
   }
   for (const post of POSTS) await server.post(...post);
-  for (const story of STORIES) await server.tell(...story);
+  for (const story of STORIES) await server.postStory(...story);
   for (const bucket of ["app", "drafts"]) await server.ask("PUT", `/v1/buckets/${bucket}`);
   for (const [key, value, ttl] of KEYS) await server.keep("app", key, value, ttl);
   const [{ id }] = (await server.ask("GET", "/v1/users/@yuki/stories?limit=1")).items;

@@ -1,5 +1,5 @@
 // Makes the screenshots that docs/pages.md shows, `node screenshots.mjs`, or all there are into a folder,
-// `node screenshots.mjs FOLDER [NAMES]`. The people and their posts are always the same; only the times
+// `node screenshots.mjs FOLDER [NAMES]`. The users and their posts are always the same; only the times
 // and the figures of the dashboard differ.
 
 import { mkdirSync, readFileSync } from "node:fs";
@@ -71,8 +71,8 @@ async function shoot(name, at, act, { me: who = me } = {}, from = server) {
     for (const colorScheme of ["light", "dark"]) {
       const file = `${name}-${size}-${colorScheme}.png`;
       if (shown && !shown.includes(`pages/${file}`)) continue;
-      const person = who === "newcomer" ? newcomer : who;
-      const page = await open(browser, from, { me: person, at, ...device, colorScheme, reducedMotion: "reduce" });
+      const user = who === "newcomer" ? newcomer : who;
+      const page = await open(browser, from, { me: user, at, ...device, colorScheme, reducedMotion: "reduce" });
       await page.locator("main h1, main h2, .info h1, .info h2").first().waitFor();
       const undo = await act?.(page);
       await page.evaluate(() => document.fonts.ready);

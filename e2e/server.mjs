@@ -1,5 +1,5 @@
-// The real binary on a temporary directory, and the plainest client of its API. Servers and
-// directories go with the process.
+// The real binary on a temporary directory, and a simple client of its API. Servers and directories are
+// removed with the process.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -20,7 +20,7 @@ process.on("exit", () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A port that was free a moment ago: a server that comes back has to have the one it had. */
+/** A free port: a restarted server must have the same port as before. */
 function freePort() {
   return new Promise((found) => {
     const probe = createServer().listen(0, "127.0.0.1", () => {
@@ -58,7 +58,7 @@ export class Server {
     return server;
   }
 
-  /** Serves, on the address and the data it had. */
+  /** Starts the server, on the same address and data as before. */
   up() {
     const args = ["serve", "--data", this.data, "--listen", `127.0.0.1:${this.port}`, "--durability", this.durability];
     if (!this.key) args.push("--open");
@@ -72,7 +72,7 @@ export class Server {
     });
   }
 
-  /** Ends it as a crash would. */
+  /** Kills it, like a crash. */
   kill() {
     return new Promise((gone) => {
       this.child.on("exit", gone);
@@ -86,7 +86,7 @@ export class Server {
     folders.delete(this.data);
   }
 
-  /** A request; its answer's JSON. */
+  /** Sends a request; returns the JSON of the response. */
   async ask(method, path, json, headers = {}) {
     const body = json === undefined || typeof json === "string" ? json : JSON.stringify(json);
     const type = body === undefined ? {} : { "Content-Type": "application/json" };
@@ -112,7 +112,7 @@ export class Server {
     return this.ask("POST", `/v1/users/@${user}/posts`, { text });
   }
 
-  /** Puts a key into a bucket, for so many seconds if they are given. */
+  /** Sets a key of a bucket, with a TTL in seconds if it is given. */
   async keep(bucket, key, value, ttl) {
     const path = `/v1/buckets/${bucket}/keys/${encodeURIComponent(key)}${ttl ? `?ttl_s=${ttl}` : ""}`;
     const secret = this.key ? { Authorization: `Bearer ${this.key}` } : {};
@@ -120,7 +120,7 @@ export class Server {
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
   }
 
-  tell(user, text, ttl_s) {
+  postStory(user, text, ttl_s) {
     return this.ask("POST", `/v1/users/@${user}/stories`, { text, ttl_s });
   }
 }

@@ -22,14 +22,14 @@ const KEYS: u32 = 1_000_000;
 /// Memory allowed beside that of the control.
 const MEMORY_MAX: f64 = 1.2;
 
-/// What is driven, and what the ratio to the control should be.
+/// The load, and the target of the ratio to the control.
 struct Load {
     test: &'static str,
     pipeline: u64,
     target: f64,
 }
 
-/// The same promise in both servers' words.
+/// The durability setting of each server, with the same guarantee.
 struct Policy {
     roost: &'static str,
     redis: &'static str,
@@ -164,7 +164,7 @@ impl Server {
             .output()?;
         let text = String::from_utf8(output.stdout)?;
         // "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95...","p99...","max..."
-        let line = text.lines().last().context("redis-benchmark says nothing")?;
+        let line = text.lines().last().context("redis-benchmark prints nothing")?;
         let mut columns = line.split(',').map(|column| column.trim_matches('"').parse::<f64>());
         let (Some(Ok(per_second)), Some(Ok(p99_ms))) = (columns.nth(1), columns.nth(4)) else {
             anyhow::bail!("not an answer of redis-benchmark: {line}");
@@ -172,7 +172,7 @@ impl Server {
         Ok(Driven { per_second, p99_ms })
     }
 
-    /// MB resident when a million keys have been set and the server has come to rest.
+    /// Resident memory in MB after a million keys have been set and the server is idle.
     async fn memory_of_keys(mut self) -> anyhow::Result<f64> {
         let mut client = Command::new("redis-cli")
             .args(["-p", &self.address.port().to_string(), "--pipe"])
@@ -192,7 +192,7 @@ impl Server {
     }
 }
 
-/// Starts a server and waits until it says `ready`; gives that line.
+/// Starts a server and waits until it prints `ready`; returns that line.
 async fn started(
     mut command: tokio::process::Command,
     ready: &str,
@@ -202,7 +202,7 @@ async fn started(
     let mut lines = BufReader::new(output).lines();
     while let Some(line) = lines.next_line().await? {
         if line.contains(ready) {
-            // What else it says is read and forgotten, so that it never waits for that.
+            // Further output is read and dropped, so that the server never blocks on it.
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
             return Ok((child, line));
         }

@@ -1,4 +1,4 @@
-//! The first read of an inactive person who follows 500 people, over HTTP: right after the posts
+//! The first read of an inactive user who follows 500 users, over HTTP: right after the posts
 //! were written, and after a restart with nothing in memory but the files' pages.
 
 use std::time::Instant;
@@ -32,7 +32,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     Ok(())
 }
 
-/// Milliseconds of each person's first read.
+/// Milliseconds of each user's first read.
 async fn first_reads(roost: &Server, readers: std::ops::Range<u32>) -> anyhow::Result<Vec<f64>> {
     let mut connection = sim::client::Connection::connect(roost.address).await?;
     let mut times = Vec::new();
@@ -51,7 +51,7 @@ fn skip(samples: &[f64]) -> Vec<f64> {
     samples.iter().skip(1).copied().collect()
 }
 
-/// Ends a server in good order.
+/// Shuts a server down with SIGTERM.
 async fn stop(mut server: Server) -> anyhow::Result<()> {
     if let Some(pid) = server.child.id() {
         let kill = tokio::process::Command::new("kill").arg(pid.to_string()).status().await?;

@@ -1,4 +1,4 @@
-//! The control: what the HTTP library does by itself, served the way its own documentation shows.
+//! The control: the HTTP library alone, used as its documentation shows.
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,5 @@
-//! 10 million live stories whose lives end over a day: what they cost in memory, what the end of one
-//! costs, and what other people notice of it.
+//! 10 million live stories that expire over a day: what they cost in memory, what the expiry of one
+//! costs, and what other users notice of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,14 +13,14 @@ use tokio::runtime::Runtime;
 use crate::Plan;
 use crate::report::{Report, Target};
 use crate::rig::{at_pace, memory_mb};
-use crate::stories::{befriend, pairs, read_home, register, submit_all, tell};
+use crate::stories::{befriend, pairs, post_story, read_home, register, submit_all};
 
-const PEOPLE: u32 = 100_000;
+const USERS: u32 = 100_000;
 const STORIES: u32 = 10_000_000;
 const DAY_S: u32 = 86_400;
-/// People who read and tell meanwhile; their homes have been read before.
+/// Users who read and post stories meanwhile; their homes have been read before.
 const OTHERS: u32 = 1_000;
-/// What the store does behind the load is done so long after it.
+/// Pause after the load, in which the store finishes its background work.
 const SETTLE: Duration = Duration::from_secs(15);
 /// Homes are read and stories posted this often, by turns.
 const PACE: Duration = Duration::from_micros(500);
@@ -37,13 +37,13 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let before_mb = memory_mb(std::process::id())?.0;
     let node = Node::open(&options)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    submit_all(&node, &runtime, (0..PEOPLE).map(register))?;
-    submit_all(&node, &runtime, pairs(PEOPLE, 10).map(|(user, other)| befriend(user, other)))?;
+    submit_all(&node, &runtime, (0..USERS).map(register))?;
+    submit_all(&node, &runtime, pairs(USERS, 10).map(|(user, other)| befriend(user, other)))?;
     let start = Instant::now();
-    // Scattered, so that a second's stories are of many people.
+    // Scattered, so that the stories of one second are from many users.
     let life = |n: u32| Lifetime::from_secs(u64::from(n.wrapping_mul(7_919) % DAY_S) + 1);
     let life = |n| life(n).unwrap_or_else(|_| unreachable!("within a day"));
-    submit_all(&node, &runtime, (0..STORIES).map(|n| tell(n % PEOPLE, life(n))))?;
+    submit_all(&node, &runtime, (0..STORIES).map(|n| post_story(n % USERS, life(n))))?;
     report.add("posting 10 million stories", "s", vec![start.elapsed().as_secs_f64()], None);
     let mb = memory_mb(std::process::id())?.0 - before_mb;
     report.add("memory with 10 million live stories", "MB", vec![mb], None);
@@ -58,7 +58,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let mut each_us = Vec::new();
     for _ in 0..plan.runs {
         for (what, longest) in &mut noticed {
-            // A second at a time as it comes by itself; an hour at once as after a stop.
+            // One second of expiries at a time, as in normal operation; an hour at once, as after a restart.
             let (step_ms, pause) = match *what {
                 "nothing expires" => (0, Duration::from_millis(100)),
                 "as it comes" => (1_000, Duration::from_millis(100)),
@@ -89,27 +89,30 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
         }
     }
     report.add("the end of a story, an hour of them at once", "us", each_us, None);
-    for (what, noticed) in noticed {
-        let of = |figure: fn(&Noticed) -> f64| noticed.iter().map(figure).collect::<Vec<f64>>();
-        report.add(format!("home reads meanwhile, p99.9: {what}"), "ms", of(|n| n.read.0), None);
-        let most = (what != "nothing expires").then_some(Target::AtMost(5.0));
-        report.add(format!("home reads meanwhile, longest: {what}"), "ms", of(|n| n.read.1), most);
-        report.add(format!("story posts meanwhile, p99.9: {what}"), "ms", of(|n| n.told.0), None);
-        report.add(format!("story posts meanwhile, longest: {what}"), "ms", of(|n| n.told.1), most);
-    }
+    noticed.iter().for_each(|(what, noticed)| add_waits(what, noticed, report));
     node.close();
     Ok(())
 }
 
-/// How long others wait in milliseconds: p99.9 and longest.
-struct Noticed {
-    read: (f64, f64),
-    told: (f64, f64),
+/// Adds what others waited while stories expired as `what` says.
+fn add_waits(what: &str, noticed: &[Noticed], report: &mut Report) {
+    let of = |figure: fn(&Noticed) -> f64| noticed.iter().map(figure).collect::<Vec<f64>>();
+    report.add(format!("home reads meanwhile, p99.9: {what}"), "ms", of(|n| n.read.0), None);
+    let most = (what != "nothing expires").then_some(Target::AtMost(5.0));
+    report.add(format!("home reads meanwhile, longest: {what}"), "ms", of(|n| n.read.1), most);
+    report.add(format!("story posts meanwhile, p99.9: {what}"), "ms", of(|n| n.posted.0), None);
+    report.add(format!("story posts meanwhile, longest: {what}"), "ms", of(|n| n.posted.1), most);
 }
 
-/// Reads homes and tells stories by turns.
+/// Latency of other users in milliseconds: p99.9 and longest.
+struct Noticed {
+    read: (f64, f64),
+    posted: (f64, f64),
+}
+
+/// Reads homes and posts stories by turns.
 fn notice(node: &Node, runtime: &Runtime, time: Duration) -> anyhow::Result<Noticed> {
-    let (mut read, mut told) = (Histogram::<u64>::new(3)?, Histogram::<u64>::new(3)?);
+    let (mut read, mut posted) = (Histogram::<u64>::new(3)?, Histogram::<u64>::new(3)?);
     let mut out = Vec::with_capacity(8_192);
     let life = Lifetime::from_secs(u64::from(DAY_S)).unwrap_or_else(|_| unreachable!("a day"));
     at_pace(PACE, time, |n, due| {
@@ -118,13 +121,13 @@ fn notice(node: &Node, runtime: &Runtime, time: Duration) -> anyhow::Result<Noti
             read_home(node, UserId(user), &mut out);
             read.record(due.elapsed().as_nanos() as u64)?;
         } else {
-            runtime.block_on(node.submit(Request::from(tell(user, life))))?;
-            told.record(due.elapsed().as_nanos() as u64)?;
+            runtime.block_on(node.submit(Request::from(post_story(user, life))))?;
+            posted.record(due.elapsed().as_nanos() as u64)?;
         }
         Ok(())
     })?;
     let of = |times: &Histogram<u64>| {
         (times.value_at_quantile(0.999) as f64 / 1e6, times.max() as f64 / 1e6)
     };
-    Ok(Noticed { read: of(&read), told: of(&told) })
+    Ok(Noticed { read: of(&read), posted: of(&posted) })
 }

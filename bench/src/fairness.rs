@@ -1,6 +1,6 @@
-//! A stranger's latency while one client floods one route, against the same while as much processor time
-//! is taken by a process that has nothing to do with the server: what two processors shared by all do is
-//! in both, so the ratio says what the server does.
+//! Latency of another client (the stranger) while one client floods one route, compared with its latency
+//! while an unrelated process takes as much processor time: sharing two processors affects both, so the
+//! ratio shows the effect of the server.
 
 mod flood;
 mod floods;
@@ -30,13 +30,13 @@ const CONNECTIONS: usize = 4;
 const RATIO_MAX: f64 = 1.5;
 /// Each user follows so many, and has as many friends.
 const FOLLOWS: u32 = 20;
-/// A server rests when it takes less of a processor than this.
+/// A server is idle when it takes less than this share of a processor.
 const REST_CORES: f64 = 0.1;
-/// How long is waited for that.
+/// How long to wait until it is idle.
 const REST_PATIENCE: Duration = Duration::from_secs(30);
-/// Over which time processor use is looked at.
+/// Interval over which processor use is measured.
 const LOOK: Duration = Duration::from_millis(250);
-/// Ticks of `/proc/PID/stat` in a second.
+/// Ticks of `/proc/PID/stat` per second.
 const TICKS: f64 = 100.0;
 
 pub(crate) async fn measure(
@@ -66,7 +66,7 @@ struct Flooded {
     redis: SocketAddr,
 }
 
-/// What one run of a flood came to.
+/// The results of one run of a flood.
 struct Run {
     alone: Waits,
     control: Waits,
@@ -98,7 +98,7 @@ impl Flooded {
         server.batch(pairs.map(befriend)).await?;
         server.batch((0..10 * users).map(|n| post_line(n % users, n.into()))).await?;
         let story =
-            |user| format!("{{\"op\":\"tell_story\",\"user\":{user},\"text\":\"good day\"}}\n");
+            |user| format!("{{\"op\":\"post_story\",\"user\":{user},\"text\":\"good day\"}}\n");
         server.batch((0..users).map(story)).await?;
         let mut stream = TcpStream::connect(self.redis).await?;
         let mut bytes = Vec::new();
@@ -119,7 +119,7 @@ impl Flooded {
 
     async fn measure(&self, plan: &Plan, flood: Flood, report: &mut Report) -> anyhow::Result<()> {
         let time = Duration::from_secs(plan.seconds);
-        // How much processor time a flood takes is known only after one.
+        // The processor time of a flood is known only after the first run.
         let mut cores = self.flooded(flood, time).await?.1;
         let mut runs = Vec::new();
         for _ in 0..plan.runs {
@@ -158,7 +158,7 @@ impl Flooded {
         Ok((waits, cores))
     }
 
-    /// Waits until the server has little to do: what a flood left behind is not the next one's.
+    /// Waits until the server is idle, so that work left by one flood does not affect the next one.
     async fn rest(&self) -> anyhow::Result<()> {
         let pid = self.server.child.id().context("the server has ended")?;
         let start = Instant::now();

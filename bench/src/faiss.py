@@ -1,4 +1,4 @@
-"""Answers queries with FAISS and tells how long it took, for `bench recognise`.
+"""Answers queries with FAISS and prints how long it took, for `bench recognise`.
 
 Arguments: a file of references and one of queries, 128 bytes each, and K. Each line of input names a
 way; the answer is a line with the seconds that all queries took and the sum of all distances.

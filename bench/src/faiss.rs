@@ -20,7 +20,7 @@ pub(crate) struct Faiss {
 }
 
 impl Faiss {
-    /// Starts it; nothing if `python` is not there or does not have it.
+    /// Starts it; `None` if `python` does not exist or does not have it.
     pub(crate) fn start(
         python: &Path,
         references: &[Bits],
@@ -41,13 +41,13 @@ impl Faiss {
             std::fs::write(&file, bytes)?;
             command.arg(file);
         }
-        // Its threads would otherwise spin for a while after every answer, in the way of others.
+        // Its threads would otherwise spin for a while after every answer and take processor time from others.
         command.env("OMP_WAIT_POLICY", "passive");
         command.arg(k.count().to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
-        let (ask, told) = child.stdin.take().zip(child.stdout.take()).context("no pipes")?;
-        let mut answers = BufReader::new(told).lines();
-        // It has read the files when it tells its version.
+        let (ask, replies) = child.stdin.take().zip(child.stdout.take()).context("no pipes")?;
+        let mut answers = BufReader::new(replies).lines();
+        // It has read the files when it prints its version.
         let version = answers.next().context("FAISS did not start")??;
         Ok(Some(Self { child, ask, answers, version }))
     }

@@ -1,5 +1,5 @@
 //! One post to a million active followers, inside the server: the cost of a delivery, and what
-//! other people notice meanwhile.
+//! other users notice meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::report::{Report, Target};
 use crate::rig::at_pace;
 
 const FOLLOWERS: u32 = 1_000_000;
-/// People beside them, who post and read while the post is delivered.
+/// Other users, who post and read while the post is delivered.
 const OTHERS: u32 = 1_000;
 /// They do something this often.
 const PACE: Duration = Duration::from_micros(250);
@@ -43,34 +43,34 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
         reads.push(read);
     }
     let most = Some(Target::AtMost(10.0));
-    report.add("other people's posts meanwhile, p99", "ms", posts, most);
-    report.add("other people's home reads meanwhile, p99", "ms", reads, most);
+    report.add("other users' posts meanwhile, p99", "ms", posts, most);
+    report.add("other users' home reads meanwhile, p99", "ms", reads, most);
     node.close();
     Ok(())
 }
 
-/// Person 0 with a million followers, all active, and others who follow each other.
+/// User 0 with a million followers, all active, and others who follow each other.
 fn prepare(node: &Node, runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
-    let people = 1 + FOLLOWERS + OTHERS;
+    let users = 1 + FOLLOWERS + OTHERS;
     let register = |n: u32| Command::Register {
         handle: Handle::parse(&format!("u{n}")).unwrap_or_else(|_| unreachable!("valid")),
         name: Name::default(),
         bio: Bio::default(),
     };
-    let commands = (0..people).map(register);
+    let commands = (0..users).map(register);
     let follows = (1..=FOLLOWERS).map(|user| follow(user, 0));
-    let among = (FOLLOWERS + 1..people)
+    let among = (FOLLOWERS + 1..users)
         .flat_map(|user| (1..20).map(move |step| follow(user, beside(user + step))));
     let mut commands = commands.chain(follows).chain(among).map(Request::from).peekable();
     while commands.peek().is_some() {
         let piece: Vec<Request> = commands.by_ref().take(4_000).collect();
         runtime.block_on(node.submit_all(piece))?;
     }
-    // Full timelines, as those of people who have followed anybody for a while are.
+    // Full timelines, as those of users who have followed others for a while.
     for _ in 0..120 {
         runtime.block_on(node.submit(post(0)))?;
     }
-    for user in 0..people {
+    for user in 0..users {
         drop(node.home_ids(UserId(user), &newest()));
     }
     Ok(())
@@ -96,9 +96,9 @@ fn post(author: u32) -> Request {
     Request::from(Command::Post { author: UserRef::Id(UserId(author)), text })
 }
 
-/// Nanoseconds a delivery, from the submission of a post until all of them are done.
+/// Nanoseconds per delivery, from the submission of a post until all of them are done.
 fn deliver(node: &Node, runtime: &tokio::runtime::Runtime) -> anyhow::Result<f64> {
-    // While anybody watches, delivery begins at once; and the author's own timeline gets it too.
+    // While an event stream is open, delivery begins at once; the author's own timeline gets it too.
     let watch = node.watch(UserId(0));
     let all = node.sizes().views.deliveries + u64::from(FOLLOWERS) + 1;
     let start = Instant::now();
@@ -113,7 +113,7 @@ fn deliver(node: &Node, runtime: &tokio::runtime::Runtime) -> anyhow::Result<f64
     Ok(took.as_nanos() as f64 / f64::from(FOLLOWERS))
 }
 
-/// Milliseconds, p99, of posts and reads by others while person 0 posts ten times a second.
+/// Milliseconds, p99, of posts and reads by others while user 0 posts ten times per second.
 fn disturb(
     node: &Node,
     runtime: &tokio::runtime::Runtime,
@@ -146,7 +146,7 @@ fn disturb(
         done.store(true, Ordering::Release);
         match other.join() {
             Ok(result) => result,
-            Err(_) => anyhow::bail!("the celebrity panicked"),
+            Err(_) => anyhow::bail!("the author's thread panicked"),
         }
     })?;
     let ms = |histogram: &Histogram<u64>| histogram.value_at_quantile(0.99) as f64 / 1e6;

@@ -1,5 +1,5 @@
-//! What `roost simulate` itself can do, against the bare control: requests a second with an honest
-//! intended start, its scheduling delay, and what a million people cost it.
+//! The limits of `roost simulate` itself, against the bare control: requests per second in the open loop,
+//! its scheduling delay, and what a million users cost it.
 
 use std::process::{Command, Stdio};
 
@@ -12,27 +12,27 @@ use crate::rig::{KEY, Server};
 
 /// Bytes of a page of 20 posts.
 const PAGE: usize = 4_000;
-/// Requests a second in the open loop.
+/// Requests per second in the open loop.
 const PER_SECOND: u32 = 60_000;
-const PEOPLE: &str = "100000";
+const USERS: &str = "100000";
 
 pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let control = Server::control(PAGE, 200).await?;
     let (mut done, mut p50, mut p99) = (vec![], vec![], vec![]);
     let (mut own, mut cores, mut closed, mut closed_cores) = (vec![], vec![], vec![], vec![]);
     for _ in 0..plan.runs {
-        let open = simulate(plan, &control, PEOPLE, &["--rate", &PER_SECOND.to_string()])?;
+        let open = simulate(plan, &control, USERS, &["--rate", &PER_SECOND.to_string()])?;
         let homes = kind(&open, "home reads")?;
         done.push(per_second(&open)?);
         p50.push(number(homes, "/p50_ms")?);
         p99.push(number(homes, "/p99_ms")?);
         own.push(number(&open, "/lag/scheduling_delay_p99_ms")?);
         cores.push(number(&open, "/generator/cores")?);
-        let most = simulate(plan, &control, PEOPLE, &["--loop", "closed"])?;
+        let most = simulate(plan, &control, USERS, &["--loop", "closed"])?;
         closed.push(per_second(&most)?);
         closed_cores.push(number(&most, "/generator/cores")?);
     }
-    let each = |what: &str| format!("{PER_SECOND} requests a second due: {what}");
+    let each = |what: &str| format!("{PER_SECOND} requests per second due: {what}");
     // All but one in a hundred, because when a request is due is random.
     let target = Some(Target::AtLeast(f64::from(PER_SECOND) * 0.99));
     report.add(each("done"), "1/s", done, target);
@@ -40,20 +40,20 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     report.add(each("the generator's scheduling delay, p99"), "ms", own, None);
     report.add(each("home reads of the control, p50"), "ms", p50, None);
     report.add(each("home reads of the control, p99"), "ms", p99, None);
-    report.add("closed loop, as much as goes", "1/s", closed, None);
+    report.add("closed loop, maximum rate", "1/s", closed, None);
     report.add("closed loop: the generator's cores", "cores", closed_cores, None);
     let million = simulate(plan, &control, "1000000", &["--rate", "1000"])?;
     let memory = number(&million, "/generator/memory_bytes")? / 1e6;
-    report.add("memory with a million people", "MB", vec![memory], Some(Target::AtMost(300.0)));
+    report.add("memory with a million users", "MB", vec![memory], Some(Target::AtMost(300.0)));
     Ok(())
 }
 
-/// Drives the control as if it had these people.
-fn simulate(plan: &Plan, control: &Server, people: &str, more: &[&str]) -> anyhow::Result<Value> {
+/// Drives the control as if it had these users.
+fn simulate(plan: &Plan, control: &Server, users: &str, more: &[&str]) -> anyhow::Result<Value> {
     let json = tempfile::NamedTempFile::new()?;
     let (target, seconds) = (format!("http://{}", control.address), format!("{}s", plan.seconds));
     let mut command = Command::new(&plan.roost);
-    command.args(["simulate", "--target", &target, "--loaded", "--users", people]);
+    command.args(["simulate", "--target", &target, "--loaded", "--users", users]);
     command.args(["--load", "heavy", "--day", "off", "--duration", &seconds, "--json"]);
     command.arg(json.path()).args(more).env("ROOST_TARGET_KEY", KEY).stdout(Stdio::null());
     let ended = command.status()?;

@@ -6,26 +6,26 @@ use crate::Plan;
 use crate::report::{Report, Target};
 use crate::rig::{Server, drive, follow_line, post_line, register_lines};
 
-const PEOPLE: u32 = 1_000;
+const USERS: u32 = 1_000;
 const FOLLOWING: u32 = 50;
 const CONNECTIONS: usize = 64;
 
 pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let data = tempfile::tempdir()?;
     let roost = Server::roost(&plan.roost, data.path(), &["--durability", "never"]).await?;
-    roost.batch(register_lines("u", PEOPLE)).await?;
-    let follows = (0..PEOPLE).flat_map(|user| {
-        (1..=FOLLOWING).map(move |step| follow_line(user, (user + step * 7) % PEOPLE))
+    roost.batch(register_lines("u", USERS)).await?;
+    let follows = (0..USERS).flat_map(|user| {
+        (1..=FOLLOWING).map(move |step| follow_line(user, (user + step * 7) % USERS))
     });
     roost.batch(follows).await?;
-    roost.batch((0..20_000).map(|n| post_line(n as u32 % PEOPLE, n))).await?;
+    roost.batch((0..20_000).map(|n| post_line(n as u32 % USERS, n))).await?;
     let path = |user: usize| format!("/v1/users/{user}/timeline");
     let body = roost.ask(&roost.get(&path(0))).await?;
     let control = Server::control(body.len(), 1).await?;
 
-    // Each connection reads for several people, so that the requests are not one cached answer.
+    // Each connection reads for several users, so that the requests are not one cached answer.
     let readers = |connection: usize| {
-        (0..15).map(|turn| roost.get(&path((connection * 15 + turn) % PEOPLE as usize))).collect()
+        (0..15).map(|turn| roost.get(&path((connection * 15 + turn) % USERS as usize))).collect()
     };
     let constant = |_: usize| vec![control.get("/")];
     let warm = Duration::from_secs(2);

@@ -135,7 +135,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Every way once a round, so that all of them meet the same disturbances. All must find the same
+/// Every way once per round, so that all of them run under the same disturbances. All must find the same
 /// distances. The first round warms up.
 fn take_turns(ways: &mut [Way<'_>], rounds: usize, queries: usize) -> anyhow::Result<()> {
     let mut expected = None;
@@ -169,7 +169,7 @@ fn timed(answer: impl FnOnce() -> u64) -> anyhow::Result<Answered> {
 }
 
 fn sum(found: &[Neighbour]) -> u64 {
-    found.iter().map(|neighbour| u64::from(neighbour.distance)).sum()
+    found.iter().map(|neighbor| u64::from(neighbor.distance)).sum()
 }
 
 fn one_by_one(samples: &Samples, queries: &[Bits]) -> u64 {

@@ -1,5 +1,5 @@
 //! Keys inside the server: the workload of the old report, 100 clients with 1,000 operations each on 1,000
-//! buckets of 100 keys, beside a bare map behind locks, which is what memory alone would allow.
+//! buckets of 100 keys, compared with a bare map under locks, which is the bound of memory alone.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
                 rates.push(on_node);
             }
         }
-        report.add(format!("a bare map behind locks, {name}"), "million/s", bare_rates, None);
+        report.add(format!("a bare map under locks, {name}"), "million/s", bare_rates, None);
         report.add(format!("keys inside the server, {name}"), "million/s", rates, None);
     }
     node.close();
@@ -83,7 +83,7 @@ fn put(bucket: BucketId, key: &str) -> KeyOp<'_> {
     KeyOp::Put { bucket, key, value, expiry: Expiry::Never, only: Only::Always, old: false }
 }
 
-/// Million operations a second.
+/// Million operations per second.
 fn rate(started: Instant) -> f64 {
     f64::from(CLIENTS * OPERATIONS) / started.elapsed().as_secs_f64() / 1e6
 }
@@ -114,7 +114,7 @@ fn on_node(runtime: &Runtime, node: &Node, reads: u32) -> anyhow::Result<f64> {
     Ok(rate(started))
 }
 
-/// Maps behind locks: no log, no expiry, no counts.
+/// Maps under locks: no log, no expiry, no counts.
 struct Bare(Vec<Shard>);
 
 type Shard = RwLock<HashMap<(u32, String), Vec<u8>>>;

@@ -1,6 +1,6 @@
-//! Reads of story homes while stories live for 1, 5, 30 and 300 seconds, inside the server: 6,000
-//! people with 10 friends and 10 stories each, told again as they expire. The shorter the lives, the
-//! more is told; so the shortest is compared with stories that live long and are told as often, too.
+//! Reads of story homes while stories have a TTL of 1, 5, 30 and 300 seconds, inside the server: 6,000
+//! users with 10 friends and 10 stories each, posted again as they expire. The shorter the TTL, the more
+//! stories are posted; so the shortest is also compared with long TTLs at the same rate of posts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,16 +13,16 @@ use tokio::runtime::Runtime;
 use crate::Plan;
 use crate::report::{Report, Target};
 use crate::rig::at_pace;
-use crate::stories::{PEOPLE_INSIDE, befriend, pairs, read_home, register, submit_all, tell};
+use crate::stories::{USERS_INSIDE, befriend, pairs, post_story, read_home, register, submit_all};
 
-/// Stories that live at a time.
-const STORIES: u32 = PEOPLE_INSIDE * 10;
-/// Lives in seconds and story posts a second: as the lives ask, and then the control.
+/// Number of live stories.
+const STORIES: u32 = USERS_INSIDE * 10;
+/// TTLs in seconds and story posts per second: at the rate of expiry, and then the control.
 const RUNS: [(u32, u32); 5] =
     [(1, STORIES), (5, STORIES / 5), (30, STORIES / 30), (300, STORIES / 300), (300, STORIES)];
 /// Homes are read this often: as many as one thread can sleep between.
 const PACE: Duration = Duration::from_micros(500);
-/// Stories are told in pieces this often.
+/// Stories are posted in batches this often.
 const TELL_PACE: Duration = Duration::from_millis(5);
 /// The most by which homes may get slower.
 const SLOWER_MAX: f64 = 1.3;
@@ -31,8 +31,8 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let mut p99 = RUNS.map(|_| Vec::new());
     let mut p50 = RUNS.map(|_| Vec::new());
     for _ in 0..plan.runs {
-        for (at, (life_s, told_per_second)) in RUNS.into_iter().enumerate() {
-            let read = simulate(plan, life_s, told_per_second)?;
+        for (at, (life_s, posted_per_second)) in RUNS.into_iter().enumerate() {
+            let read = simulate(plan, life_s, posted_per_second)?;
             let us = |quantile| read.value_at_quantile(quantile) as f64 / 1e3;
             if let (Some(p50), Some(p99)) = (p50.get_mut(at), p99.get_mut(at)) {
                 p50.push(us(0.5));
@@ -42,39 +42,39 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     }
     let ratios = |longer: &[f64]| p99[0].iter().zip(longer).map(|(a, b)| a / b).collect();
     let (as_asked, as_often) = (ratios(&p99[3]), ratios(&p99[4]));
-    for (((life_s, told), p50), p99) in RUNS.into_iter().zip(p50).zip(p99) {
-        let what = format!("stories that live {life_s} s, {told} told a second");
+    for (((life_s, posted), p50), p99) in RUNS.into_iter().zip(p50).zip(p99) {
+        let what = format!("stories that live {life_s} s, {posted} posted per second");
         report.add(format!("home p50, {what}"), "us", p50, None);
         report.add(format!("home p99, {what}"), "us", p99, None);
     }
     let target = Some(Target::AtMost(SLOWER_MAX));
-    report.add("home p99, 1 s / 300 s, told as often", "ratio", as_often, target);
-    report.add("home p99, 1 s / 300 s, told as they expire", "ratio", as_asked, target);
+    report.add("home p99, 1 s / 300 s, posted as often", "ratio", as_often, target);
+    report.add("home p99, 1 s / 300 s, posted as they expire", "ratio", as_asked, target);
     Ok(())
 }
 
 /// How long reads of homes took, from when they were due, in nanoseconds.
-fn simulate(plan: &Plan, life_s: u32, told_per_second: u32) -> anyhow::Result<Histogram<u64>> {
+fn simulate(plan: &Plan, life_s: u32, posted_per_second: u32) -> anyhow::Result<Histogram<u64>> {
     let data = tempfile::tempdir()?;
     let node = Node::open(&NodeOptions::new(data.path()))?;
     let runtime = || tokio::runtime::Builder::new_current_thread().build();
     let (here, there) = (runtime()?, runtime()?);
-    submit_all(&node, &here, (0..PEOPLE_INSIDE).map(register))?;
-    submit_all(&node, &here, pairs(PEOPLE_INSIDE, 10).map(|(one, other)| befriend(one, other)))?;
+    submit_all(&node, &here, (0..USERS_INSIDE).map(register))?;
+    submit_all(&node, &here, pairs(USERS_INSIDE, 10).map(|(one, other)| befriend(one, other)))?;
     let life = Lifetime::from_secs(life_s.into()).unwrap_or_else(|_| unreachable!("valid"));
-    submit_all(&node, &here, (0..STORIES).map(|n| tell(n % PEOPLE_INSIDE, life)))?;
+    submit_all(&node, &here, (0..STORIES).map(|n| post_story(n % USERS_INSIDE, life)))?;
     let done = AtomicBool::new(false);
     let read = std::thread::scope(|scope| {
-        let teller = scope.spawn(|| keep_telling(&node, &there, life, told_per_second, &done));
-        // Until the first have expired and everybody has been read once.
+        let poster = scope.spawn(|| keep_posting(&node, &there, life, posted_per_second, &done));
+        // Until the first have expired and every home has been read once.
         let mut out = Vec::with_capacity(8_192);
-        (0..PEOPLE_INSIDE).for_each(|user| read_home(&node, UserId(user), &mut out));
+        (0..USERS_INSIDE).for_each(|user| read_home(&node, UserId(user), &mut out));
         read_homes(&node, Duration::from_millis(2_500))?;
         let read = read_homes(&node, Duration::from_secs(2 * plan.seconds));
         done.store(true, Ordering::Release);
-        match teller.join() {
-            Ok(told) => told?,
-            Err(_) => anyhow::bail!("the teller panicked"),
+        match poster.join() {
+            Ok(posted) => posted?,
+            Err(_) => anyhow::bail!("the posting thread panicked"),
         }
         read
     })?;
@@ -82,36 +82,41 @@ fn simulate(plan: &Plan, life_s: u32, told_per_second: u32) -> anyhow::Result<Hi
     Ok(read)
 }
 
-/// Tells so many stories a second until `done`.
-fn keep_telling(
+/// Posts this number of stories per second until `done`.
+fn keep_posting(
     node: &Node,
     runtime: &Runtime,
     life: Lifetime,
     per_second: u32,
     done: &AtomicBool,
 ) -> anyhow::Result<()> {
-    let (start, mut told) = (Instant::now(), 0);
+    let (start, mut posted) = (Instant::now(), 0);
     while !done.load(Ordering::Acquire) {
         let due = (start.elapsed().as_secs_f64() * f64::from(per_second)) as u32;
-        let piece: Vec<Request> =
-            (told..due).map(|n| Request::from(tell(n % PEOPLE_INSIDE, life))).take(4_000).collect();
+        let piece: Vec<Request> = (posted..due)
+            .map(|n| Request::from(post_story(n % USERS_INSIDE, life)))
+            .take(4_000)
+            .collect();
         if !piece.is_empty() {
-            told += piece.len() as u32;
+            posted += piece.len() as u32;
             runtime.block_on(node.submit_all(piece))?;
         }
         std::thread::sleep(TELL_PACE);
     }
     let due = (start.elapsed().as_secs_f64() * f64::from(per_second)) as u32;
-    anyhow::ensure!(due - told <= per_second / 10 + 4_000, "only {told} of {due} could be told");
+    anyhow::ensure!(
+        due - posted <= per_second / 10 + 4_000,
+        "only {posted} of {due} could be posted"
+    );
     Ok(())
 }
 
-/// Reads homes at a snapshot_lock pace; an open loop.
+/// Reads homes at a fixed rate; an open loop.
 fn read_homes(node: &Node, time: Duration) -> anyhow::Result<Histogram<u64>> {
     let mut times = Histogram::<u64>::new(3)?;
     let mut out = Vec::with_capacity(8_192);
     at_pace(PACE, time, |n, due| {
-        read_home(node, UserId(n.wrapping_mul(7_919) % PEOPLE_INSIDE), &mut out);
+        read_home(node, UserId(n.wrapping_mul(7_919) % USERS_INSIDE), &mut out);
         times.record(due.elapsed().as_nanos() as u64)?;
         Ok(())
     })?;

@@ -26,7 +26,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::report::Report;
 
-/// As in the server, which the in-process measurements stand for.
+/// As in the server, which the in-process measurements represent.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -78,22 +78,22 @@ enum What {
     Fanout,
     /// Stories homes against a constant answer of the same size, and inside the server
     Stories,
-    /// Stories homes inside the server while stories live for 1, 5, 30 and 300 s
+    /// Stories homes inside the server while stories have a TTL of 1, 5, 30 and 300 s
     Lives,
-    /// 10 million live stories: memory, the cost of their end, what others notice of it
+    /// 10 million live stories: memory, the cost of their expiry, its effect on other users
     Expiry,
     /// Recognitions: over HTTP against a constant answer of the same size, and inside the process by
     /// instruction set, against memory and, if there is one, FAISS
     Recognise,
     /// Buckets: redis-benchmark against redis-server, memory of a million keys, and inside the process
     Buckets,
-    /// What `roost simulate` itself can do against the control, and what a million people cost it
+    /// The limits of `roost simulate` itself against the control, and what a million users cost it
     Generator,
-    /// First read of an inactive person who follows 500
+    /// First read of an inactive user who follows 500
     Cold,
-    /// 100,000 people: loading, memory, restart after kill -9
+    /// 100,000 users: loading, memory, restart after kill -9
     Big,
-    /// A stranger's latency while one client floods one route
+    /// Latency of another client while one client floods one route
     Fairness,
 }
 

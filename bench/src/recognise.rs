@@ -1,5 +1,5 @@
 //! Recognitions of one drawing as a hexadecimal string: at 64 connections against the control's POST
-//! rate with a body and an answer of the same sizes, and 1,000 a second in an open loop.
+//! rate with a body and an answer of the same sizes, and 1,000 per second in an open loop.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
 }
 
 /// The open loop of `roost simulate --profile recognise`, whose latency counts from when each was due.
-/// Beside it stands how late a thread is that does nothing but sleep until as many times.
+/// It also reports how late a thread is that only sleeps until the same times.
 async fn open_loop(plan: &Plan, roost: &Server, report: &mut Report) -> anyhow::Result<()> {
     let references = knn::digits().iter().map(|(_, _, bits)| bits.to_bytes()).collect();
     let drawings = Drawings { references, per_second: PER_SECOND };
@@ -81,7 +81,7 @@ async fn open_loop(plan: &Plan, roost: &Server, report: &mut Report) -> anyhow::
         p99.extend(summary.kinds.iter().map(|kind| kind.p99_ms));
         cores.extend(summary.server.map(|server| server.cores));
     }
-    let each = |what: &str| format!("{PER_SECOND} recognitions a second: {what}");
+    let each = |what: &str| format!("{PER_SECOND} recognitions per second: {what}");
     report.add(each("p50"), "ms", p50, Some(Target::AtMost(0.3)));
     report.add(each("p99"), "ms", p99, Some(Target::AtMost(1.0)));
     report.add("a thread that sleeps until as many times: late, p99", "ms", late, None);

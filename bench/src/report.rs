@@ -17,12 +17,12 @@ struct Figure {
     target: Option<Target>,
 }
 
-/// What a figure should be.
+/// The target of a figure.
 #[derive(Clone, Copy, Serialize)]
 pub(crate) enum Target {
-    /// At least so much.
+    /// The figure must be at least this.
     AtLeast(f64),
-    /// At most so much.
+    /// The figure must be at most this.
     AtMost(f64),
 }
 
@@ -47,7 +47,7 @@ impl Report {
         }
     }
 
-    /// Takes in the samples of a figure and shows it at once: a whole run takes minutes.
+    /// Adds the samples of a figure and prints it at once: a whole run takes minutes.
     pub(crate) fn add(
         &mut self,
         name: impl Into<String>,

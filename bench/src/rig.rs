@@ -18,7 +18,7 @@ pub(crate) const KEY: &str = "key-of-the-benchmark";
 /// A server in a process of its own; killed when dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    /// Where it listens to Redis clients, if it does.
+    /// The address for Redis clients, if any.
     pub(crate) redis: Option<SocketAddr>,
     pub(crate) child: Child,
 }
@@ -136,10 +136,10 @@ pub(crate) fn memory_mb(pid: u32) -> anyhow::Result<(f64, f64)> {
     Ok((now * 1_024.0 / 1e6, peak * 1_024.0 / 1e6))
 }
 
-/// What a closed loop came to.
+/// The results of a closed loop.
 pub(crate) struct Driven {
     pub(crate) per_second: f64,
-    /// In nanoseconds.
+    /// Latencies in nanoseconds.
     pub(crate) latency: Histogram<u64>,
 }
 
@@ -181,8 +181,8 @@ pub(crate) async fn drive(
     Ok(Driven { per_second, latency })
 }
 
-/// Acts every `pace` for `time`, however long acts take: an open loop. An act is told its number and
-/// when it was due, from which latency counts, so that one that had to wait behind a slow one shows it.
+/// Acts every `pace` for `time`, however long acts take: an open loop. An act gets its number and the
+/// time when it was due. Latency counts from then, so it includes waiting after a slow act.
 pub(crate) fn at_pace(
     pace: Duration,
     time: Duration,
@@ -202,7 +202,7 @@ pub(crate) fn at_pace(
     Ok(())
 }
 
-/// Lines of the batch route that register `count` people named `prefix` and a number.
+/// Lines of the batch route that register `count` users named `prefix` and a number.
 pub(crate) fn register_lines(prefix: &str, count: u32) -> impl Iterator<Item = String> {
     (0..count).map(move |n| format!("{{\"op\":\"register\",\"handle\":\"{prefix}{n}\"}}\n"))
 }

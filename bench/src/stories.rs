@@ -16,10 +16,10 @@ use crate::report::{Report, Target};
 use crate::rig::{Server, drive, register_lines, text};
 
 const CONNECTIONS: usize = 64;
-/// People of one measurement over HTTP.
-const PEOPLE: u32 = 1_000;
-/// People of a node in this process: as many as in the old report.
-pub(crate) const PEOPLE_INSIDE: u32 = 6_000;
+/// Users of one measurement over HTTP.
+const USERS: u32 = 1_000;
+/// Users of a node in this process: as many as in the old report.
+pub(crate) const USERS_INSIDE: u32 = 6_000;
 const THREADS: u32 = 2;
 const NEWEST: Page<StoryId> = Page { cursor: Cursor::Newest, limit: 10 };
 
@@ -27,8 +27,8 @@ const NEWEST: Page<StoryId> = Page { cursor: Cursor::Newest, limit: 10 };
 pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let data = tempfile::tempdir()?;
     let roost = Server::roost(&plan.roost, data.path(), &["--durability", "never"]).await?;
-    roost.batch(register_lines("u", 2 * PEOPLE)).await?;
-    let (ten, fifty) = (Crowd { first: 0, friends: 10 }, Crowd { first: PEOPLE, friends: 50 });
+    roost.batch(register_lines("u", 2 * USERS)).await?;
+    let (ten, fifty) = (Crowd { first: 0, friends: 10 }, Crowd { first: USERS, friends: 50 });
     for crowd in [&ten, &fifty] {
         roost.batch(crowd.befriend_lines()).await?;
         roost.batch(crowd.story_lines()).await?;
@@ -37,7 +37,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     let control = Server::control(body.len(), 1).await?;
 
     let constant = |_: usize| vec![control.get("/")];
-    // Each connection reads for several people, so that the requests are not one cached answer.
+    // Each connection reads for several users, so that the requests are not one cached answer.
     let readers = |crowd: &Crowd, connection: usize| -> Vec<Vec<u8>> {
         (0..15).map(|turn| roost.get(&crowd.path(connection * 15 + turn))).collect()
     };
@@ -73,7 +73,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     Ok(())
 }
 
-/// People in a ring, each a friend of those nearest and with as many stories as friends.
+/// Users in a ring, each a friend of those nearest and with as many stories as friends.
 struct Crowd {
     first: u32,
     friends: u32,
@@ -82,7 +82,7 @@ struct Crowd {
 impl Crowd {
     fn befriend_lines(&self) -> impl Iterator<Item = String> {
         let Self { first, friends } = *self;
-        pairs(PEOPLE, friends).map(move |(user, other)| {
+        pairs(USERS, friends).map(move |(user, other)| {
             let (user, other) = (first + user, first + other);
             format!("{{\"op\":\"befriend\",\"user\":{user},\"other\":{other}}}\n")
         })
@@ -90,8 +90,8 @@ impl Crowd {
 
     fn story_lines(&self) -> impl Iterator<Item = String> {
         let Self { first, friends } = *self;
-        (0..PEOPLE * friends).map(move |n| {
-            let (user, text) = (first + n % PEOPLE, text(n.into()));
+        (0..USERS * friends).map(move |n| {
+            let (user, text) = (first + n % USERS, text(n.into()));
             format!("{{\"op\":\"post_story\",\"user\":{user},\"text\":\"{text}\"}}\n")
         })
     }
@@ -99,22 +99,22 @@ impl Crowd {
     fn path(&self, reader: usize) -> String {
         format!(
             "/v1/users/{}/timeline/stories?limit=10",
-            self.first as usize + reader % PEOPLE as usize
+            self.first as usize + reader % USERS as usize
         )
     }
 }
 
-/// Friendships in a ring of `people`, `friends` for each.
-pub(crate) fn pairs(people: u32, friends: u32) -> impl Iterator<Item = (u32, u32)> {
-    (0..people)
-        .flat_map(move |user| (1..=friends / 2).map(move |step| (user, (user + step) % people)))
+/// Friendships in a ring of `users`, `friends` for each.
+pub(crate) fn pairs(users: u32, friends: u32) -> impl Iterator<Item = (u32, u32)> {
+    (0..users)
+        .flat_map(move |user| (1..=friends / 2).map(move |step| (user, (user + step) % users)))
 }
 
 /// Inside the server.
 pub(crate) fn measure_inside(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let data = tempfile::tempdir()?;
-    let node = populated(data.path(), &runtime, None, PEOPLE_INSIDE, 10)?;
+    let node = populated(data.path(), &runtime, None, USERS_INSIDE, 10)?;
     let time = Duration::from_secs(plan.seconds);
     let rates = (0..plan.runs).map(|_| homes_a_second(&node, time)).collect();
     let least = Some(Target::AtLeast(1e6));
@@ -143,23 +143,23 @@ pub(crate) fn measure_inside(plan: &Plan, report: &mut Report) -> anyhow::Result
     Ok(())
 }
 
-/// A node of `people` in a ring, each with 10 friends and so many stories that live for a day.
+/// A node of `users` in a ring, each with 10 friends and `stories` stories with a TTL of a day.
 fn populated(
     data: &Path,
     runtime: &Runtime,
     post_memory: Option<usize>,
-    people: u32,
+    users: u32,
     stories: u32,
 ) -> anyhow::Result<Node> {
     let mut options = NodeOptions::new(data);
     options.durability = Durability::Never;
     options.post_memory = post_memory.unwrap_or(options.post_memory);
     let node = Node::open(&options)?;
-    submit_all(&node, runtime, (0..people).map(register))?;
-    submit_all(&node, runtime, pairs(people, 10).map(|(user, other)| befriend(user, other)))?;
+    submit_all(&node, runtime, (0..users).map(register))?;
+    submit_all(&node, runtime, pairs(users, 10).map(|(user, other)| befriend(user, other)))?;
     let day = Lifetime::from_secs(86_400).unwrap_or_else(|_| unreachable!("valid"));
-    submit_all(&node, runtime, (0..people * stories).map(|n| tell(n % people, day)))?;
-    // The store answers for what a checkpoint took there: let the last one do that.
+    submit_all(&node, runtime, (0..users * stories).map(|n| post_story(n % users, day)))?;
+    // Reads go to the store only after a checkpoint: wait for the last one.
     node.close();
     drop(node);
     Ok(Node::open(&options)?)
@@ -195,22 +195,22 @@ pub(crate) fn befriend(user: u32, other: u32) -> Command {
     Command::Befriend { user: id(user), other: id(other) }
 }
 
-pub(crate) fn tell(author: u32, life: Lifetime) -> Command {
+pub(crate) fn post_story(author: u32, life: Lifetime) -> Command {
     let text = PostText::parse(&text(author.into())).unwrap_or_else(|_| unreachable!("valid"));
     Command::PostStory { author: UserRef::Id(UserId(author)), text, life }
 }
 
-/// Reads homes of everybody in turn on two threads.
+/// Reads the homes of all users in turn on two threads.
 fn homes_a_second(node: &Node, time: Duration) -> f64 {
     let start = Instant::now();
     let homes: u64 = std::thread::scope(|scope| {
         let reader = |thread: u32| {
             let mut out = Vec::with_capacity(8_192);
             let mut homes = 0;
-            let mut user = thread * PEOPLE_INSIDE / THREADS;
+            let mut user = thread * USERS_INSIDE / THREADS;
             while start.elapsed() < time {
                 for _ in 0..100 {
-                    user = (user + 7) % PEOPLE_INSIDE;
+                    user = (user + 7) % USERS_INSIDE;
                     read_home(node, UserId(user), &mut out);
                     homes += 1;
                 }
@@ -238,7 +238,7 @@ fn microseconds_a_home(node: &Node) -> f64 {
     start.elapsed().as_secs_f64() * 1e6 / f64::from(HOMES)
 }
 
-/// As the server does: from memory if it is there, else from the store.
+/// As the server does: from memory if possible, else from the store.
 pub(crate) fn read_home(node: &Node, user: UserId, out: &mut Vec<u8>) {
     out.clear();
     if node.try_stories_home(user, &NEWEST, out).is_none() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 fn main() {
-    // Only in a checkout of roost itself, not where its sources lie in some other one.
+    // Only in a checkout of roost itself, not where its sources are inside another repository.
     let commit = git(&["ls-files", "--error-unmatch", "build.rs"])
         .and_then(|_| git(&["rev-parse", "--short=12", "HEAD"]));
     // The reflog grows with every commit and checkout; of a worktree it is elsewhere.
@@ -20,7 +20,7 @@ fn main() {
     println!("cargo::rustc-env=ROOST_VERSION={version} (commit {commit})");
 }
 
-/// What git says, if there is a git and this is a checkout.
+/// The output of git; `None` without git or outside of a checkout.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();

@@ -17,7 +17,7 @@ after(async () => {
 
 const value = async (key) => (await fetch(`${server.url}/v1/buckets/notes/keys/${encodeURIComponent(key)}`)).text();
 
-test("a bucket is made, a key is written, changed and deleted", async () => {
+test("a bucket is created, a key is written, changed and deleted", async () => {
   const page = await open(browser, server, { at: "/#/buckets" });
   await page.getByRole("heading", { name: "No buckets yet" }).waitFor();
   await page.getByLabel("New bucket").fill("notes");
@@ -30,7 +30,7 @@ test("a bucket is made, a key is written, changed and deleted", async () => {
   await sheet.getByRole("button", { name: "Save" }).click();
   await page.getByRole("button", { name: "a/b: c?" }).click();
   assert.equal(await sheet.getByLabel("Value").inputValue(), "first\nvalue");
-  // Somebody else is faster: nothing of theirs is lost.
+  // Another client writes first: its value is not lost.
   await server.keep("notes", "a/b: c?", "theirs");
   await sheet.getByLabel("Value").fill("mine");
   page.mayBeLost = true;
@@ -70,7 +70,7 @@ test("bytes that are not text are shown as hexadecimal and cannot be edited", as
   await close(page);
 });
 
-test("editing a value keeps its expiry and its line ends, unless told otherwise", async () => {
+test("editing a value keeps its expiry and its line ends by default", async () => {
   await server.ask("PUT", "/v1/buckets/edited");
   const path = `${server.url}/v1/buckets/edited/keys/crlf`;
   await server.keep("edited", "crlf", "one\r\ntwo\r\nthree\r\n", 3600);
@@ -93,7 +93,7 @@ test("editing a value keeps its expiry and its line ends, unless told otherwise"
   await close(page);
 });
 
-test("line ends that are mixed stay where they were", async () => {
+test("mixed line ends are not changed", async () => {
   const page = await open(browser, server, { at: "/#/buckets" });
   const cases = [
     ["a\r\nb\nc\r", "a\nb\nc\n", "a\r\nb\nc\r"],

@@ -1,4 +1,4 @@
-// Drawing: digits are recognized while one draws, shapes are added and found again.
+// Drawing: digits are recognized during drawing, shapes are added and recognized.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -44,7 +44,7 @@ test("a seven is drawn with the keys alone", async () => {
   await close(page);
 });
 
-test("a shape that is added is found again", async () => {
+test("an added shape is recognized", async () => {
   const page = await open(browser, server, { at: "/#/draw" });
   await draw(page, ...ARROW);
   await page.getByLabel("Add it with its label").fill("arrow");
@@ -57,7 +57,7 @@ test("a shape that is added is found again", async () => {
   await close(page);
 });
 
-test("what is like no digit gets no answer", async () => {
+test("a drawing unlike any digit has no certain result", async () => {
   const page = await open(browser, server, { at: "/#/draw" });
   await draw(page, ...SCRIBBLE);
   await answer(page, "Not sure");

@@ -1,4 +1,4 @@
-// People, posts, replies and mentions in open windows.
+// Users, posts, replies and mentions in open windows.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -21,39 +21,39 @@ const write = async (page, text) => {
   await page.getByRole("button", { name: "Post", exact: true }).click();
 };
 
-test("somebody new registers, follows, posts in one window and sees it arrive in another", async () => {
+test("a new user registers, follows, posts in one window and sees the post in another", async () => {
   await server.register("wren", "Wren");
   await server.post("wren", "I was here first");
   const ada = await open(browser, server);
   await ada.getByLabel("Your handle").fill("ada");
   await ada.getByRole("button", { name: "Join" }).click();
-  // A timeline that is empty says whom to follow.
+  // An empty timeline suggests users to follow.
   await ada.getByRole("button", { name: "Follow all", exact: true }).click();
   await ada.getByText("I was here first").waitFor();
 
   const wren = await open(browser, server, { me: await server.ask("GET", "/v1/users/@wren") });
-  await write(wren, "hello to everybody");
-  await wren.locator(".feed .post", { hasText: "hello to everybody" }).waitFor();
-  // It waits behind a button and moves nothing.
+  await write(wren, "hello to all");
+  await wren.locator(".feed .post", { hasText: "hello to all" }).waitFor();
+  // A button announces it, and the page does not move.
   const bar = ada.getByRole("button", { name: "1 new post" });
   await bar.waitFor();
   assert.deepEqual(await texts(ada), ["I was here first"]);
   await bar.click();
   await until(async () => (await texts(ada)).length === 2, "both posts");
-  assert.deepEqual(await texts(ada), ["hello to everybody", "I was here first"]);
+  assert.deepEqual(await texts(ada), ["hello to all", "I was here first"]);
   await close(ada);
   await close(wren);
 });
 
 test("a reply reaches those who follow both, and whom it mentions", async () => {
-  const people = {};
-  for (const handle of ["r_author", "r_asked", "r_both", "r_one"]) people[handle] = await server.register(handle);
+  const users = {};
+  for (const handle of ["r_author", "r_asked", "r_both", "r_one"]) users[handle] = await server.register(handle);
   for (const reader of ["r_both", "r_one"]) await server.follow(reader, "r_author");
   await server.follow("r_both", "r_asked");
   const first = await server.post("r_asked", "shall we?");
   await server.follow("r_author", "r_asked");
   await server.post("r_author", "to begin with");
-  const [author, asked, both, one] = await Promise.all(Object.values(people).map((me) => open(browser, server, { me, at: me.handle === "r_asked" ? "/#/mentions" : "/" })));
+  const [author, asked, both, one] = await Promise.all(Object.values(users).map((me) => open(browser, server, { me, at: me.handle === "r_asked" ? "/#/mentions" : "/" })));
   await both.getByText("to begin with").waitFor();
   await one.getByText("to begin with").waitFor();
 
@@ -66,11 +66,11 @@ test("a reply reaches those who follow both, and whom it mentions", async () => 
   await author.locator(".feed .post", { hasText: "gladly" }).waitFor();
   await asked.locator(".feed .post", { hasText: "gladly" }).waitFor();
   await both.getByRole("button", { name: "1 new post" }).waitFor();
-  // What comes later has come to the one who must not see the reply: so the reply would have.
-  await server.post("r_author", "to everybody");
+  // A later post has arrived at the user who must not see the reply: so the reply is not just delayed.
+  await server.post("r_author", "to all");
   await one.getByRole("button", { name: "1 new post" }).click();
-  await one.getByText("to everybody").waitFor();
-  assert.deepEqual(await texts(one), ["to everybody", "to begin with"]);
+  await one.getByText("to all").waitFor();
+  assert.deepEqual(await texts(one), ["to all", "to begin with"]);
   for (const page of [author, asked, both, one]) await close(page);
 });
 
@@ -97,7 +97,7 @@ test("a mention is a link, marks the page of mentions, and is completed while wr
   await close(reader);
 });
 
-test("one's own post can be deleted and nobody else's", async () => {
+test("only own posts can be deleted", async () => {
   const me = await server.register("d_one");
   await server.register("d_two");
   await server.follow("d_one", "d_two");
@@ -125,7 +125,7 @@ test("a timeline is read to its end and back, with a bounded number of posts in 
     const shown = await texts(page);
     most = Math.max(most, shown.length);
     const numbers = shown.map((text) => Number(text.slice(7)));
-    numbers.forEach((number, at) => assert.ok(at === 0 || numbers[at - 1] === number + 1, "no gap and no double"));
+    numbers.forEach((number, at) => assert.ok(at === 0 || numbers[at - 1] === number + 1, "no gap and no duplicate"));
     return shown.at(-1) === "number 0";
   }, "the oldest post");
   assert.ok(most < 300, `${most} posts in the page`);
@@ -136,7 +136,7 @@ test("a timeline is read to its end and back, with a bounded number of posts in 
   await close(page);
 });
 
-test("following and its lists are on the profile", async () => {
+test("the profile has a follow button and the lists of follows", async () => {
   const me = await server.register("p_me");
   await server.register("p_other", "Other", "writes nothing");
   const page = await open(browser, server, { me, at: "/#/@p_other" });

@@ -1,11 +1,11 @@
-// The life of a server under open pages: load, a crash, and how much a first visit takes.
+// Open pages under load and after a crash, and the size of a first visit.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { close, launch, open, until } from "../browser.mjs";
 import { Server, run } from "../server.mjs";
 
-/** All pages and home alone, without the font. */
+/** Maximum bytes of all pages and of home alone, without the font. */
 const BYTES_MAX = 100_000;
 const FONT_BYTES_MAX = 60_000;
 
@@ -31,7 +31,7 @@ test("the dashboard's plots have data while the simulator drives the server", as
   await server.stop();
 });
 
-test("a server that is killed and comes back costs an open page no post and doubles none", async () => {
+test("after a crash and restart of the server an open page has lost and duplicated no post", async () => {
   const server = await Server.start();
   const me = await server.register("reader");
   await server.register("writer");
@@ -44,7 +44,7 @@ test("a server that is killed and comes back costs an open page no post and doub
   await page.getByRole("button", { name: "1 new post" }).waitFor();
   await server.kill();
   await page.getByText("The server cannot be reached").waitFor();
-  // What is written while it is gone is sent when it is back, once.
+  // A post written while the server is down is sent once after the restart.
   await page.getByLabel("Write a post").fill("written meanwhile");
   await page.getByRole("button", { name: "Post", exact: true }).click();
   await page.getByText("Waiting for the server").waitFor();
@@ -62,7 +62,7 @@ test("a server that is killed and comes back costs an open page no post and doub
   await server.stop();
 });
 
-test("a page that is opened while the server is down comes to life with it", async () => {
+test("a page opened while the server is down loads when the server is up", async () => {
   const server = await Server.start();
   const me = await server.register("early");
   await server.post("early", "still here");
@@ -95,7 +95,7 @@ test("a first visit takes less than 100 kB and a font", async (context) => {
   const session = await page.context().newCDPSession(page);
   await session.send("Network.enable");
   await session.send("Network.setCacheDisabled", { cacheDisabled: true });
-  // What the API answers is no part of the pages.
+  // Responses of the API are not part of the pages.
   let bytes = 0;
   let font = 0;
   const files = new Set();

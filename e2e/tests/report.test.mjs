@@ -1,4 +1,4 @@
-// The report of a simulation, opened as its reader opens it: a file, without a server.
+// The report of a simulation, opened as a file, without a server.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -11,19 +11,19 @@ import { pathToFileURL } from "node:url";
 import { WIDE, close, launch, open } from "../browser.mjs";
 import { binary } from "../server.mjs";
 
-/** Those that axe looks at: it takes seconds, and the others differ in numbers of plots alone. */
+/** Pages that axe checks: it takes seconds, and the other pages only differ in the number of plots. */
 const AUDITED = ["3 kinds", "real", "found"];
-/** Made-up searches for the capacity, by how they end. */
+/** Synthetic searches for the capacity, by their outcome. */
 const SEARCHES = ["found", "at-least", "nothing", "unsteady"];
 const PHONE = { width: 400, height: 800 };
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let browser;
 let folder;
-/** The pages: of a made-up run of each number of kinds, of a real one, and of made-up searches. */
+/** The pages: of a synthetic run for each number of kinds, of a real run, and of synthetic searches. */
 const reports = new Map();
 
-/** Has a program write a page. A machine too busy for a valid run gets its page all the same. */
+/** Makes a program write a page. The page is also written if the machine is too busy for a valid run. */
 function write(program, args, name) {
   const { stderr } = spawnSync(program, args, { encoding: "utf8" });
   const file = join(folder, `${name}.html`);
@@ -49,7 +49,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Opens a page as a file. Whatever it asks for beyond itself is a fault. */
+/** Opens a page as a file. Every request for another file is a fault. */
 async function read(name, settings) {
   const url = pathToFileURL(reports.get(name)).href;
   const page = await open(browser, { url, origin: "null" }, { at: "", ...settings });
@@ -57,7 +57,7 @@ async function read(name, settings) {
   return page;
 }
 
-/** What is wrong with the plots that can be seen: none may be empty, or have parts beyond its edge. */
+/** The faults of visible plots: none may be empty, or have parts outside its edge. */
 const badPlots = (page, least = 4) => page.evaluate((least) => {
   const bad = [];
   const seen = [...document.querySelectorAll("svg[role=img]")].filter((svg) => svg.checkVisibility());
@@ -69,21 +69,21 @@ const badPlots = (page, least = 4) => page.evaluate((least) => {
     if (!svg.querySelector("desc").textContent) bad.push(`${what} has no description`);
     const lines = [...svg.querySelectorAll("path.line")];
     if (!lines.some((line) => line.getTotalLength() > 50 && line.getBBox().width > 50)) bad.push(`${what} has no line`);
-    if (svg.querySelectorAll("rect.strip title, .mark title").length === 0) bad.push(`${what} tells nothing when pointed at`);
-    const colour = getComputedStyle(lines[0]).stroke;
-    if (colour === "none" || colour === getComputedStyle(document.body).backgroundColor) bad.push(`${what} has the colour ${colour}`);
+    if (svg.querySelectorAll("rect.strip title, .mark title").length === 0) bad.push(`${what} has no tooltip`);
+    const color = getComputedStyle(lines[0]).stroke;
+    if (color === "none" || color === getComputedStyle(document.body).backgroundColor) bad.push(`${what} has the color ${color}`);
     const texts = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
     for (const [text, { left, right, top, bottom }] of texts) {
       if (left < box.left - 4 || right > box.right + 4 || top < box.top - 4 || bottom > box.bottom + 4) bad.push(`${what}: ${text} is out of the plot`);
       for (const [other, next] of texts) {
         const apart = right <= next.left || next.right <= left || bottom - 3 <= next.top || next.bottom - 3 <= top;
-        if (text !== other && !apart) bad.push(`${what}: ${text} lies over ${other}`);
+        if (text !== other && !apart) bad.push(`${what}: ${text} overlaps ${other}`);
       }
     }
   }
   return bad;
 }, least);
-/** How many plots a page has at least. */
+/** Minimum number of plots of a page. */
 const plots = (report) => (SEARCHES.includes(report) ? 2 : 4);
 
 for (const colorScheme of ["light", "dark"]) {
@@ -105,7 +105,7 @@ for (const colorScheme of ["light", "dark"]) {
   }
 }
 
-test("its policy lets no script run, and texts stay texts", async () => {
+test("its policy blocks scripts, and texts stay texts", async () => {
   const page = await read("7 kinds", {});
   assert.match(await page.title(), /<img src=x .* roost simulate$/);
   assert.equal(await page.locator("img, script, iframe, object").count(), 0);
@@ -117,12 +117,12 @@ test("its policy lets no script run, and texts stay texts", async () => {
     return globalThis.ran === true;
   });
   assert.equal(ran, false);
-  // The browser says on the console that it kept the policy.
+  // The browser reports the policy violation on the console.
   page.faults = page.faults.filter((fault) => !/Content Security Policy/.test(fault));
   await close(page);
 });
 
-test("the data stand beside the page and can be opened from it", async () => {
+test("the data files are next to the page and can be opened from it", async () => {
   const page = await read("3 kinds", {});
   const links = await page.locator(".links a").evaluateAll((all) => all.map((link) => link.href));
   assert.deepEqual(links.map((link) => link.split("/").pop()), ["summary.json", "windows.tsv", "posts.hgrm", "home-reads.hgrm", "mention-reads.hgrm"]);
@@ -152,7 +152,7 @@ test("a search has a mark of its own form for each verdict, and a band only arou
   }
 });
 
-test("on paper every plot is there once, wide and light, and no table is cut", async () => {
+test("in print every plot exists once, wide and light, and no table is cut", async () => {
   for (const report of ["1 kinds", "3 kinds", "found"]) {
     // As wide as A4 is between its margins.
     const page = await read(report, { colorScheme: "dark", viewport: { width: 720, height: 1000 } });

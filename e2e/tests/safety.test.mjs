@@ -1,5 +1,5 @@
-// What must never happen: text as markup, a request elsewhere, a page without its key, and a fault
-// for those who use a screen reader.
+// Safety: no text as markup, no request to another host, no access without the key, and no accessibility
+// fault.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -22,7 +22,7 @@ before(async () => {
   await server.befriend("evil", "other");
   for (const author of ["evil", "other"]) {
     await server.post(author, `${EVIL} @evil javascript:alert(1) https://example.org/"onmouseover="x`);
-    await server.tell(author, EVIL, 600);
+    await server.postStory(author, EVIL, 600);
   }
   await server.ask("PUT", "/v1/buckets/evil");
   await server.keep("evil", EVIL, EVIL);
@@ -34,7 +34,7 @@ after(async () => {
 
 const PAGES = ["home", "mentions", "stories", "draw", "buckets/evil", "dashboard", "tools", "who", "@evil", "@other", "@other/followers", "nowhere"];
 
-/** Waits until a page shows what it has to show. */
+/** Waits until a page shows its content. */
 async function settled(page) {
   await page.locator("main h1").first().waitFor();
   await page.locator(".bones").first().waitFor({ state: "detached" }).catch(() => null);
@@ -58,7 +58,7 @@ test("markup in texts stays text on every page", async () => {
   await close(page);
 });
 
-/** What axe finds in a page as it is shown, whatever its weight. */
+/** The faults that axe finds in a page, of any severity. */
 async function faults(page) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
@@ -117,7 +117,7 @@ test("a user who joins on a server with a key gets to the timeline", async () =>
   await locked.stop();
 });
 
-test("with a key the pages ask for it once and keep it in the tab", async () => {
+test("with a key the pages request it once and store it in the tab", async () => {
   const locked = await Server.start({ key: "a-key-for-the-pages" });
   await locked.register("keyed");
   const page = await open(browser, locked, { at: "/#/dashboard" });
@@ -131,17 +131,17 @@ test("with a key the pages ask for it once and keep it in the tab", async () => 
   await page.goto(`${locked.url}/#/who`);
   await page.getByLabel("Your handle").fill("keyed");
   await page.getByRole("button", { name: "Continue" }).click();
-  await locked.post("keyed", "behind the key");
-  // The stream carries the key too.
-  await page.getByText("behind the key").waitFor();
+  await locked.post("keyed", "with the key");
+  // The stream sends the key too.
+  await page.getByText("with the key").waitFor();
   await page.reload();
-  await page.getByText("behind the key").waitFor();
+  await page.getByText("with the key").waitFor();
   assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes("a-key-for")), false);
   await close(page);
   await locked.stop();
 });
 
-test("the policy lets nothing in and nobody frame the pages", async () => {
+test("the policy blocks foreign content and framing of the pages", async () => {
   const answer = await fetch(server.url);
   const policy = answer.headers.get("content-security-policy");
   for (const part of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"]) assert.ok(policy.includes(part), part);

@@ -16,10 +16,10 @@ after(async () => {
 });
 
 test("a story is posted and viewed, and its author sees who viewed it", async () => {
-  const teller = await server.register("teller", "Tella");
+  const author = await server.register("author", "Tella");
   const friend = await server.register("friend", "Freda");
-  await server.befriend("teller", "friend");
-  const one = await open(browser, server, { me: teller, at: "/#/stories" });
+  await server.befriend("author", "friend");
+  const one = await open(browser, server, { me: author, at: "/#/stories" });
   const other = await open(browser, server, { me: friend });
   await other.getByRole("button", { name: "Add story" }).waitFor();
   await one.getByLabel("Post a story", { exact: true }).and(one.locator("textarea")).fill("back in five minutes");
@@ -45,7 +45,7 @@ test("a story that expires leaves the tray, the list and the viewer", async () =
   await server.befriend("brief", "watcher");
   const page = await open(browser, server, { me, at: "/#/stories" });
   await page.getByRole("heading", { name: "No stories right now" }).waitFor();
-  const { expires_at } = await server.tell("brief", "gone in a moment", 4);
+  const { expires_at } = await server.postStory("brief", "gone in a moment", 4);
   await page.getByRole("button", { name: /^Brie 1 story, 1 new/ }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("gone in a moment").waitFor();

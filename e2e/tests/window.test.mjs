@@ -1,4 +1,4 @@
-// What an open window keeps: positions, drafts, a list without gaps, a page as wide as the phone.
+// State of an open window: positions, drafts, a list without gaps, a page that fits the phone's width.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -20,7 +20,7 @@ const numbered = (handle, from, to) => {
   const lines = Array.from({ length: to - from }, (_, at) => JSON.stringify({ op: "post", user: `@${handle}`, text: `number ${from + at}` }));
   return fetch(`${server.url}/v1/batch`, { method: "POST", body: lines.join("\n"), headers: { "Content-Type": "application/x-ndjson" } }).then((answer) => answer.text());
 };
-/** A promise that is kept from outside. */
+/** A promise that is resolved from outside. */
 const later = () => {
   let resolve;
   const promise = new Promise((done) => { resolve = done; });
@@ -32,7 +32,7 @@ test("with many stories a page is as wide as a phone, and all of it can be reach
   for (let at = 0; at < 7; at += 1) {
     await server.register(`ph_${at}`, `A Rather Long Name ${at}`);
     await server.befriend("ph_me", `ph_${at}`);
-    await server.tell(`ph_${at}`, "a story", 600);
+    await server.postStory(`ph_${at}`, "a story", 600);
   }
   await server.post("ph_me", "a post");
   for (const at of ["home", "stories"]) {
@@ -52,7 +52,7 @@ test("with many stories a page is as wide as a phone, and all of it can be reach
   }
 });
 
-test("suggestions stay after the first follow, and the timeline is read whole", async () => {
+test("suggestions stay after the first follow, and the timeline is loaded completely", async () => {
   await server.register("s_one", "Sone");
   await server.register("s_two", "Stwo");
   await server.post("s_two", "s_two first");
@@ -77,21 +77,13 @@ test("posts that are deleted or edited elsewhere change in an open window", asyn
   const posts = [];
   for (const text of ["will go", "will change", "stays"]) posts.push(await server.post("e_me", text));
   const page = await open(browser, server, { me });
-  const loaded = later();
-  let first = true;
-  await page.route("**/events", async (route) => {
-    if (!first) return route.continue();
-    first = false;
-    await loaded;
-    const edited = { ...posts[1], text: "has changed", edited_at: posts[1].created_at };
-    return route.fulfill({ contentType: "text/event-stream", body: `event: delete\nid: ${posts[2].id}.m\ndata: {"id":"${posts[0].id}"}\n\nevent: edit\ndata: ${JSON.stringify(edited)}\n\n` });
-  });
-  await page.reload();
-  await page.getByText("will change").waitFor();
-  loaded.resolve();
+  await server.post("e_me", "the stream is open");
+  await page.getByText("the stream is open").waitFor();
+  await server.ask("DELETE", `/v1/posts/${posts[0].id}`);
+  await server.ask("PATCH", `/v1/posts/${posts[1].id}`, { text: "has changed" });
   await page.getByText("has changed").waitFor();
-  await until(async () => (await texts(page)).length === 2, "one post less");
-  assert.deepEqual(await texts(page), ["stays", "has changed"]);
+  await until(async () => (await texts(page)).length === 3, "one post less");
+  assert.deepEqual(await texts(page), ["the stream is open", "stays", "has changed"]);
   assert.equal(await page.locator(".post .edited", { hasText: "edited" }).count(), 1);
   await close(page);
 });
@@ -101,8 +93,12 @@ test("deleting a post that is already deleted removes it from the list", async (
   const { id } = await server.post("g_me", "deleted elsewhere");
   const page = await open(browser, server, { me });
   page.mayBeLost = true;
-  await server.post("g_me", "the stream is open");
-  await page.getByText("the stream is open").waitFor();
+  await server.post("g_me", "kept");
+  await page.getByText("kept").waitFor();
+  // A window without a stream, which is not notified.
+  await page.route("**/events", (route) => route.abort());
+  await page.reload();
+  await page.getByText("deleted elsewhere").waitFor();
   await page.route("**/timeline*", (route) => route.abort());
   await server.ask("DELETE", `/v1/posts/${id}`);
   const post = page.locator(`.post[data-id="${id}"]`);
@@ -120,14 +116,14 @@ test("posts that were deleted while a window did not listen are gone when it lis
   const page = await open(browser, server, { me });
   await page.getByText("deleted meanwhile").waitFor();
   await server.ask("DELETE", `/v1/posts/${id}`);
-  // As when the window was hidden: its stream begins anew.
+  // As after the window was hidden: its stream begins again.
   await page.evaluate(async () => (await import("/assets/js/live.js")).live.dispatchEvent(new Event("fresh")));
   await page.getByText("deleted meanwhile").waitFor({ state: "detached" });
   assert.deepEqual(await texts(page), ["kept"]);
   await close(page);
 });
 
-test("back returns to where one was, near and far from the start, and so does a reload", async () => {
+test("back and reload restore the position, near and far from the start", async () => {
   const me = await server.register("back");
   await numbered("back", 0, 120);
   const page = await open(browser, server, { me });
@@ -145,19 +141,19 @@ test("back returns to where one was, near and far from the start, and so does a 
     const returned = (how) => until(async () => (await post.count()) > 0 && Math.abs((await top()) - there) <= 2, `${number} where it was, ${how}`);
     await page.getByRole("link", { name: "Stories", exact: true }).click();
     await page.getByRole("heading", { level: 1, name: "Stories" }).waitFor();
-    assert.equal(await page.evaluate(() => scrollY), 0, "a page one goes to begins at its start");
+    assert.equal(await page.evaluate(() => scrollY), 0, "navigation begins at the start of a page");
     await page.goBack();
     await returned("back");
     await page.reload();
     await returned("reloaded");
-    // The link of the page itself leads to the start.
+    // The link of the current page scrolls to its start.
     await page.getByRole("link", { name: "Home", exact: true }).click();
     await until(() => page.evaluate(() => scrollY === 0), "the start");
   }
   await close(page);
 });
 
-test("what is written and not sent stays, for its user alone", async () => {
+test("unsent text is kept, only for its user", async () => {
   const me = await server.register("draft_one");
   const other = await server.register("draft_two");
   const { id } = await server.post("draft_one", "a post to reply to");
@@ -188,11 +184,11 @@ test("what is written and not sent stays, for its user alone", async () => {
   await close(page);
 });
 
-test("a draft that was sent without an answer is not posted twice", async () => {
+test("a draft whose response was lost is not posted twice", async () => {
   const me = await server.register("draft_lost");
   const page = await open(browser, server, { me });
   page.mayBeLost = true;
-  // The post is made, its answer is lost, and the page with it.
+  // The post is made, but its response and the page are lost.
   const sent = later();
   await page.route("**/posts", async (route) => {
     await route.fetch();
@@ -212,7 +208,7 @@ test("a draft that was sent without an answer is not posted twice", async () => 
   await close(page);
 });
 
-test("one's own reply is in no list it does not belong to", async () => {
+test("an own reply is only in the lists it belongs to", async () => {
   const me = await server.register("o_me");
   await server.register("o_other");
   await server.post("o_other", "hello @o_me");
@@ -227,7 +223,7 @@ test("one's own reply is in no list it does not belong to", async () => {
   }
 });
 
-test("an address that is none says so", async () => {
+test("an unknown address shows an error page", async () => {
   const me = await server.register("lost");
   const page = await open(browser, server, { me, at: "/#/no/such" });
   await page.getByRole("heading", { level: 1, name: "Page not found" }).waitFor();
@@ -237,7 +233,7 @@ test("an address that is none says so", async () => {
   await close(page);
 });
 
-test("completing asks once after a pause, and not again for what it knows", async () => {
+test("completion sends one request after a pause, and none for known users", async () => {
   const me = await server.register("c_me");
   await server.register("c_found", "Found");
   const page = await open(browser, server, { me });
@@ -265,7 +261,7 @@ test("completing asks once after a pause, and not again for what it knows", asyn
   await close(page);
 });
 
-test("a list that is loaded anew while older posts load has no gap", async () => {
+test("a list that is reloaded while older posts load has no gap", async () => {
   const me = await server.register("gap");
   await server.register("gap_writer");
   await server.follow("gap", "gap_writer");

@@ -15,7 +15,7 @@ const PICTURE: [&str; 2] = ["<!-- crates -->\n\n", "\n<!-- end -->"];
 /// What the way of a request is between.
 const WAY: [&str; 2] = ["<!-- request -->\n\n", "\n<!-- end -->"];
 
-/// Adds a fault for everything that is not so. `edges` are the crates and what each uses.
+/// Adds a fault for every difference. `edges` are the crates and what each uses.
 ///
 /// # Errors
 /// If a document cannot be read.
@@ -65,7 +65,7 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Every dependency has its line in DESIGN.md, and nothing else has.
+/// Every dependency has a line in DESIGN.md, and there are no other lines.
 fn dependencies(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     let manifest = read(&root.join("Cargo.toml"))?;
     let design = read(&root.join("DESIGN.md"))?;
@@ -126,7 +126,7 @@ fn layer(name: &str, uses: &BTreeMap<&str, &[&str]>) -> usize {
     used.iter().map(|used| 1 + layer(used, uses)).max().unwrap_or(0)
 }
 
-/// Paths with a folder in them that stand between backticks, `{a,b}` expanded.
+/// Paths with a folder in them between backticks, `{a,b}` expanded.
 fn files_named(text: &str) -> Vec<String> {
     let quoted = text.split('`').skip(1).step_by(2);
     let plain = quoted.filter(|name| {

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The suite is that of this version; others test commands that are not there.
+/// The version of the suite; other versions test commands that roost does not have.
 const REDIS: &str = "redis-7.0.";
-/// What is fetched from registries, in versions whose behaviour is known.
+/// What is fetched from registries, in versions whose behavior is known.
 const REDIS_PY: &str = "redis==6.4.0";
 const IOREDIS: &str = "ioredis@5.8.2";
 const OPENAPI_PYTHON: [&str; 2] =
@@ -43,7 +43,7 @@ pub(crate) fn openapi(target: &Path) -> Vec<String> {
     missing
 }
 
-/// Installs Python packages into a folder of their own; says so if it cannot.
+/// Installs Python packages into a folder of their own; returns a message if it cannot.
 fn python(folder: &Path, packages: &[&str], what: &str) -> Option<String> {
     if !folder.is_dir() {
         let pip = ["-m", "pip", "install", "--quiet"];
@@ -52,7 +52,7 @@ fn python(folder: &Path, packages: &[&str], what: &str) -> Option<String> {
     (!folder.is_dir()).then(|| format!("{what}: pip install {}", packages.join(" ")))
 }
 
-/// Installs packages of Node into a folder of their own; says so if it cannot.
+/// Installs packages of Node into a folder of their own; returns a message if it cannot.
 fn node(folder: &Path, packages: &[&str], what: &str) -> Option<String> {
     if !folder.is_dir() {
         let install = ["install", "--silent", "--ignore-scripts"];

@@ -48,7 +48,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     bail!("not under an allowed licence:\n{}", faults.join("\n"))
 }
 
-/// Whether an SPDX expression can be met: one side of an `OR`, every side of an `AND`. Brackets
+/// Whether an SPDX expression allows the use: one side of an `OR`, every side of an `AND`. Brackets
 /// are rare enough to be read as if the `AND`s were outermost.
 fn is_allowed(expression: &str) -> bool {
     let expression = expression.replace(['(', ')'], "").replace('/', " OR ");
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_expression_is_allowed_if_it_can_be_met() {
+    fn an_expression_is_allowed_if_one_choice_is() {
         for (expression, allowed) in [
             ("MIT", true),
             ("MIT OR Apache-2.0", true),

@@ -17,7 +17,7 @@ use anyhow::{Context as _, bail, ensure};
 const USAGE: &str = "cargo xtask test            format, lints, documents, tests, real clients
 cargo xtask test --install  the same, and install the system packages that tests use first
 cargo xtask tidy            only the quick checks of the sources
-cargo xtask bench [ARGS]    measure; --help tells what; raw data go to runs/DATE-bench";
+cargo xtask bench [ARGS]    measure; --help lists what; raw data go to runs/DATE-bench";
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -55,7 +55,7 @@ fn test(root: &Path, install: bool) -> anyhow::Result<()> {
     step(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
     let mut tests = cargo(root, &["test", "--workspace", "--no-fail-fast"]);
     if ci {
-        // A test that finds its means missing then fails instead of saying so.
+        // A test whose tools are missing then fails instead of being skipped.
         tests.env("ROOST_NO_SKIP", "1");
     }
     step(&mut tests)?;
@@ -117,7 +117,7 @@ fn prepare(root: &Path, may_install: bool) -> Vec<String> {
     skipped
 }
 
-/// Tries to install Debian packages; whether they are there is looked at afterwards.
+/// Tries to install Debian packages; the caller checks the result afterwards.
 fn install(packages: &str) {
     let install = format!("apt-get install -y {packages}");
     let mut shell = Command::new("sh");
@@ -153,7 +153,7 @@ fn cargo(root: &Path, arguments: &[&str]) -> Command {
     cargo
 }
 
-/// Runs a command to its end, in sight.
+/// Prints a command and runs it to its end.
 fn step(mut command: impl std::borrow::BorrowMut<Command>) -> anyhow::Result<()> {
     let command = command.borrow_mut();
     let words = command.get_args().map(|word| word.to_string_lossy()).collect::<Vec<_>>();

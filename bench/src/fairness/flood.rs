@@ -1,4 +1,4 @@
-//! The processes that take processor time while a stranger is measured: one that floods a server, and
+//! The processes that take processor time while another client is measured: one that floods a server, and
 //! one that only spins.
 
 use std::net::SocketAddr;
@@ -54,7 +54,7 @@ impl Flooder {
     }
 }
 
-/// Writes without waiting for answers, which are thrown away.
+/// Writes without waiting for answers, which are dropped.
 async fn connection(flood: Flood, address: SocketAddr, bytes: &[u8]) -> std::io::Result<()> {
     let mut stream = TcpStream::connect(address).await?;
     let mut thrown = vec![0; 256 << 10];
@@ -90,7 +90,7 @@ async fn connection(flood: Flood, address: SocketAddr, bytes: &[u8]) -> std::io:
 /// Spins on two threads until it is killed.
 #[derive(Args)]
 pub(crate) struct Spinner {
-    /// How much of a second each thread spins in a second
+    /// Share of the time that each thread spins, from 0 to 1
     #[arg(long)]
     share: f64,
 }

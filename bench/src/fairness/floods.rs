@@ -73,7 +73,7 @@ impl Flood {
         )
     }
 
-    /// Whether it speaks HTTP.
+    /// Whether it uses HTTP.
     pub(super) fn is_http(self) -> bool {
         self.name().starts_with("http")
     }

@@ -1,4 +1,4 @@
-//! The stranger: three threads that each ask for something short at a snapshot_lock pace, and how long it took.
+//! The stranger: a client of three threads that each send short requests at a fixed rate, and their latency.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,12 +11,12 @@ use super::flood::home;
 use super::floods::{VALUE_BYTES, command};
 use crate::rig::KEY;
 
-/// Each asks so often.
+/// Interval between the requests of each thread.
 const PACE: Duration = Duration::from_millis(2);
 /// An answer that takes longer than this ends the measurement.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a stranger asks for.
+/// The kinds of requests.
 pub(super) const KINDS: [&str; 3] = ["home", "GET", "SET"];
 
 /// How long answers took, in nanoseconds, by kind, and how many were refused.
@@ -44,7 +44,7 @@ pub(super) fn measure(
     })
 }
 
-/// Asks at a snapshot_lock pace. Latency counts from when a request was sent, or was due if the one before it
+/// Sends requests at a fixed rate. Latency counts from when a request was sent, or was due if the one before it
 /// was not answered by then: a late wake-up of this thread is not the server's.
 fn paced(
     time: Duration,
@@ -54,7 +54,7 @@ fn paced(
     let (start, mut answered) = (Instant::now(), Instant::now());
     for n in 0.. {
         let due = start + PACE * n;
-        // One that has fallen far behind shows it already.
+        // A thread that is far behind has recorded large latencies already.
         if due - start >= time || start.elapsed() >= 2 * time {
             break;
         }

@@ -1,5 +1,5 @@
-//! Who may call: whoever presents an application key with the scope that the route needs, or in open mode
-//! whoever is on this machine and not a foreign web page.
+//! Authorization. A client needs an application key with the scope of the route. In open mode every client on
+//! this machine is allowed, except web pages of other origins.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,10 +9,10 @@ use edge::{Access, Grant, Scope};
 
 use crate::error::ApiError;
 
-/// What a route asks of its callers.
+/// What a route requires of its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Nothing: it holds no data.
+    /// Nothing: the route returns no data of the feed.
     Nothing,
     /// Any application key.
     Key,
@@ -20,7 +20,7 @@ pub(crate) enum Needs {
     Scope(Scope),
 }
 
-/// Lets a request in or says why not.
+/// Accepts a request, or returns the reason for refusing it.
 pub(crate) fn admit(
     access: &Access,
     needs: Needs,
@@ -42,7 +42,7 @@ pub(crate) fn admit(
     }
 }
 
-/// What the caller with these headers may do; nothing without a valid key.
+/// What the client with these headers may do; `None` without a valid key.
 pub(crate) fn grant(access: &Access, headers: &HeaderMap) -> Option<Grant> {
     let presented = headers.get(AUTHORIZATION).and_then(bearer);
     presented.map_or_else(|| access.without_key(), |key| access.admit(key))
@@ -58,14 +58,14 @@ fn the_host(version: Version, headers: &HeaderMap) -> Result<Option<&HeaderValue
     }
 }
 
-/// The key of `Bearer KEY`; the scheme in any case, as RFC 9110 says.
+/// The key of `Bearer KEY`. The scheme is case-insensitive (RFC 9110).
 fn bearer(value: &HeaderValue) -> Option<&[u8]> {
     let (scheme, key) = value.as_bytes().split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"bearer ").then_some(key)
 }
 
-/// A page of another origin must not reach in: neither under a name that resolves to this machine
-/// (`Host`), nor by a request that its browser labels as foreign.
+/// Refuses pages of other origins: those that use another name for this machine (`Host`), and requests that
+/// the browser marks as cross-origin (`Origin`, `Sec-Fetch-Site`).
 fn from_this_machine(
     host: Option<&HeaderValue>,
     uri: &Uri,

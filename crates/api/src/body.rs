@@ -1,4 +1,5 @@
-//! Bodies as they arrive: nothing is held for what is only announced, and who sends too slowly is cut off.
+//! Reading request bodies: memory is reserved for bytes that have arrived, not for the announced length, and
+//! clients that send too slowly are disconnected.
 
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ use crate::memory::{BODY_BYTES_FREE, RequestMemory};
 
 /// The first [`WINDOW_BYTES`] of a body, or all of it, must arrive within this time.
 const FIRST_WINDOW: Duration = Duration::from_secs(10);
-/// After them as many must arrive within every such time, or the end. The longest value takes 5 minutes at
-/// most, and a client that stops sending holds what it has sent for 5 s.
+/// After that, another [`WINDOW_BYTES`], or the end of the body, must arrive within each such period. The longest
+/// value takes at most 5 minutes, and a client that stops sending holds its memory for 5 s.
 const WINDOW: Duration = Duration::from_secs(5);
 const WINDOW_BYTES: usize = 256 << 10;
 
@@ -34,7 +35,7 @@ impl HeldBody {
         &self.bytes
     }
 
-    /// Reserves so many bytes more, for what is made of the body.
+    /// Reserves `bytes` more, for data that is computed from the body.
     ///
     /// # Errors
     /// As [`RequestMemory::reserve`].
@@ -47,7 +48,7 @@ impl HeldBody {
         if bytes > BODY_BYTES_FREE { memory.grow(&mut self.held, bytes) } else { Ok(()) }
     }
 
-    /// The reservation alone, for what has been made of the body.
+    /// The reservation alone, for data that was computed from the body.
     pub(crate) fn into_reservation(self) -> Reservation {
         self.held
     }
@@ -65,7 +66,7 @@ impl HeldBody {
         if length > capacity {
             let grown = length.max((2 * capacity).min(bytes_max));
             if grown > BODY_BYTES_FREE {
-                // Both are there while one is copied into the other.
+                // Both buffers exist while one is copied into the other.
                 memory.grow(&mut self.held, grown + capacity)?;
             }
             self.bytes.reserve_exact(grown - self.bytes.len());
@@ -77,10 +78,10 @@ impl HeldBody {
     }
 }
 
-/// The whole body, if it has at most so many bytes and arrives fast enough.
+/// Reads the whole body, if it has at most `bytes_max` bytes and arrives fast enough.
 ///
 /// # Errors
-/// Too large, too slow, broken off, or there is no memory for it.
+/// The body is too large, too slow or incomplete, or there is not enough memory for it.
 pub(crate) async fn read_body(
     mut body: Body,
     bytes_max: usize,
@@ -111,7 +112,11 @@ async fn next(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, ApiEr
                     return Ok(Some(data));
                 }
             }
-            Ok(Some(Err(_))) => return Err(ApiError::bad_request("the body broke off")),
+            Ok(Some(Err(_))) => {
+                return Err(ApiError::bad_request(
+                    "the connection failed before the end of the body",
+                ));
+            }
             Err(_) => return Err(ApiError::body_too_slow()),
         }
     }
@@ -127,7 +132,7 @@ mod tests {
 
     const MAX: usize = 16 << 20;
 
-    /// A body that brings so many bytes so often, without end if `times` is not given.
+    /// A body that sends `bytes` bytes every `every`, `times` times or without end.
     fn sending(bytes: usize, every: Duration, times: Option<usize>) -> Body {
         let frames = stream::unfold(0, move |sent| async move {
             tokio::time::sleep(every).await;
@@ -144,16 +149,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_must_keep_a_pace() {
+    async fn slow_bodies_are_refused() {
         let memory = RequestMemory::new(256 << 20);
         let second = Duration::from_secs(1);
         let slow = |after| Err(("body_too_slow", after));
         assert_eq!(read(sending(100, second, Some(5)), &memory).await, Ok(500));
         assert_eq!(read(sending(100, second, None), &memory).await, slow(FIRST_WINDOW));
         assert_eq!(read(sending(0, second * 60, None), &memory).await, slow(FIRST_WINDOW));
-        // Fast enough for the whole of it.
+        // Fast enough until the end.
         assert_eq!(read(sending(WINDOW_BYTES / 4, second, Some(256)), &memory).await, Ok(MAX));
-        // Fast at first, and then too slow: what was sent before does not count.
+        // Fast at first, then too slow: earlier bytes do not count.
         let burst =
             Body::from_stream(stream::iter([Ok::<_, Infallible>(Bytes::from(vec![1; 9 << 20]))]))
                 .into_data_stream();
@@ -164,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn memory_is_taken_as_bytes_arrive_and_never_for_those_announced() {
+    async fn memory_is_reserved_as_bytes_arrive_and_not_for_the_announced_length() {
         let memory = RequestMemory::new(64 << 20);
         let mut body = HeldBody::new(&memory);
         let mut most = 0;
@@ -182,7 +187,7 @@ mod tests {
         assert_eq!(memory.used(), 2 * MAX as u64);
         drop(held);
         assert_eq!(memory.used(), 0);
-        // Clients that announce much and send little.
+        // Clients that announce large bodies and send little.
         let mut small: Vec<_> = (0..1_000).map(|_| HeldBody::new(&memory)).collect();
         for body in &mut small {
             body.push(&[7; 100], MAX, &memory).unwrap();
@@ -191,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_for_which_there_is_no_memory_is_refused_and_leaves_none_taken() {
+    async fn a_body_that_exceeds_the_memory_is_refused_and_releases_its_memory() {
         let memory = RequestMemory::new(16 << 20);
         let body = |bytes: usize| Body::from(vec![1; bytes]);
         assert_eq!(read_body(body(MAX), MAX, &memory).await.err().unwrap().code, "beyond_memory");

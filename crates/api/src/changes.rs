@@ -1,4 +1,4 @@
-//! Changes that are submitted, each with what it gives back.
+//! Submitting commands: one method for each command that returns a value.
 
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -12,18 +12,18 @@ use crate::error::ApiError;
 use crate::idempotency::{Key, users_of};
 use crate::state::AppState;
 
-/// Set on answers that repeat the outcome of an earlier request with the same key.
+/// Set on responses that repeat the result of an earlier request with the same key.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// What a change gave back.
+/// The result of a command.
 pub(crate) struct Changed<T> {
     pub(crate) value: T,
-    /// Whether an earlier request with the same idempotency key did it.
+    /// Whether the result is that of an earlier request with the same idempotency key.
     pub(crate) replayed: bool,
 }
 
 impl<T> Changed<T> {
-    /// Marks an answer that repeats an earlier outcome.
+    /// Marks a response that repeats an earlier result.
     pub(crate) fn mark(&self, mut response: Response) -> Response {
         if self.replayed {
             response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
@@ -99,11 +99,12 @@ impl AppState {
         sample: Sample,
         key: Option<Key>,
     ) -> Result<Changed<SampleId>, ApiError> {
-        let added = |done| if let Done::SampleAdded { sample } = done { Some(sample) } else { None };
+        let added =
+            |done| if let Done::SampleAdded { sample } = done { Some(sample) } else { None };
         self.submit(adding(sample), key, added).await
     }
 
-    /// Submits a command that gives nothing back, and answers 204.
+    /// Submits a command that returns no value, and responds with 204.
     pub(crate) async fn carry_out(
         &self,
         command: Command,
@@ -131,7 +132,7 @@ impl AppState {
         Ok(Changed { value, replayed: reply.replayed })
     }
 
-    /// Puts numbers in the place of handles, as far as memory knows them; false if it does not know all.
+    /// Replaces handles by ids without reading from disk; false if an id is not in memory.
     pub(crate) fn try_resolve_users(&self, command: &mut Command) -> bool {
         users_of(command).into_iter().all(|user| {
             let UserRef::Handle(_) = user else { return true };
@@ -140,10 +141,10 @@ impl AppState {
         })
     }
 
-    /// Puts numbers in the place of handles.
+    /// Replaces handles by ids.
     ///
     /// # Errors
-    /// If there is no such user, or too many reads wait.
+    /// If there is no such user, or too many reads are queued.
     pub(crate) async fn resolve_users(&self, command: &mut Command) -> Result<(), ApiError> {
         if self.try_resolve_users(command) {
             return Ok(());

@@ -2,8 +2,8 @@
 //!
 //! A connection has one for the head of each request, and nearly none is ever missed: putting it
 //! into the runtime's timer wheel and taking it out again would cost more than parsing the head.
-//! So it only compares clocks when it is polled, and whoever uses it sees to it that the task is
-//! polled every now and then. A missed deadline is noticed at the next such pulse.
+//! So it only compares clocks when it is polled, and its user must make sure that the task is polled
+//! regularly. A missed deadline is noticed at the next poll.
 
 use std::future::Future;
 use std::pin::Pin;

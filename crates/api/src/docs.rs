@@ -1,4 +1,4 @@
-//! The API described by itself, from the code: OpenAPI 3.1 and a page to try it.
+//! The description of the API, generated from the code: OpenAPI 3.1 and Swagger UI.
 
 mod common;
 
@@ -46,9 +46,9 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
         title = "roost",
         description = "Social feeds: users, follows, posts and home timelines; friends and their stories, which \
             expire; buckets of keys and values; and a recognizer of drawings.\n\n\
-            Ids are decimal strings, times are RFC 3339 in UTC. The user who acts is in the path. Every list is \
+            Ids are decimal strings, times are RFC 3339 in UTC. The acting user is in the path. Every list is \
             `{items, next, prev}`. Every error is `{error, message, field, request_id}`: 400 if a request cannot \
-            be read, 422 if a rule refuses it, 503 with `Retry-After` if there is too much to do."
+            be read, 422 if a rule refuses it, 503 with `Retry-After` if the server is overloaded."
     ),
     tags(
         (name = "users", description = "Profiles, follows, friends"),
@@ -56,9 +56,9 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
         (name = "timelines", description = "Lists of posts, and live events"),
         (name = "stories", description = "Posts for friends that expire"),
         (name = "buckets", description = "Keys and values, shared with Redis clients"),
-        (name = "recognizer", description = "What a drawing is, by its nearest neighbors"),
+        (name = "recognizer", description = "Classifying drawings by their nearest neighbors"),
         (name = "batch", description = "Many changes in one request"),
-        (name = "operations", description = "For those who run the server"),
+        (name = "operations", description = "Health, readiness and metrics, for operators"),
     ),
     components(schemas(ErrorBody)),
     paths(
@@ -81,19 +81,17 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 )]
 struct Description;
 
-/// The description as it is served.
+/// The OpenAPI document.
 pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
     Description::openapi()
 }
 
-/// Show the description of the API
-///
-/// This document.
+/// Show the OpenAPI document
 #[utoipa::path(
     get, path = "/v1/openapi.json", operation_id = "get_openapi", tag = "operations", security(()),
     responses(
         (status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = Object),
-        (status = 304, description = "It has not changed"),
+        (status = 304, description = "Not modified"),
     )
 )]
 async fn description(
@@ -110,8 +108,8 @@ async fn description(
     Ok(JSON.get_or_try_init(make).await?.answer(&headers).map(Body::from))
 }
 
-/// A file of the page, all of which are in this program. Each is made when it is first asked for; names
-/// that are none are not kept.
+/// A file of Swagger UI, which is embedded in this program. Each is prepared at its first request; unknown
+/// names are not cached.
 async fn page(
     state: Arc<AppState>,
     name: String,

@@ -1,7 +1,7 @@
-//! Images made drawings: PNG and JPEG files become the 1,024 bits that the recognizer compares.
+//! Converts PNG and JPEG files into drawings: the 1,024 bits that the recognizer compares.
 //!
 //! **Invariant:** how much memory an image takes is known from its first bytes, before any of it is
-//! decoded, and what is no part of the picture is removed before a decoder sees it.
+//! decoded, and metadata is removed before the file is given to a decoder.
 
 mod metadata;
 
@@ -12,25 +12,25 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use knn::{Bits, DrawingError, Grey};
 
 /// Longest side of an image, in pixels. The largest takes 209 MiB while it is read: four channels of two
-/// bytes, and what is said below.
+/// bytes, and the amounts below.
 pub const IMAGE_SIDE_MAX: u32 = 4_096;
-/// What a pixel takes after it is decoded: twice with grey and alpha, and once with grey alone.
+/// Bytes per pixel after decoding: two copies with gray and alpha, and one with gray alone.
 const PIXEL_BYTES: u64 = 5;
-/// What a pixel of a JPEG image takes while it is decoded: the coefficients of four components, of two
+/// Bytes per pixel of a JPEG image while it is decoded: the coefficients of four components, of two
 /// bytes each, which are all kept until the last scan.
 const COEFFICIENT_BYTES: u64 = 8;
-/// JPEG images are decoded in blocks of up to so many pixels in both directions.
+/// JPEG images are decoded in blocks of at most this many pixels in width and height.
 const BLOCK_SIDE: u64 = 32;
-/// What a decoder takes beside its image: tables and rows of the longest side.
+/// Bytes that a decoder needs in addition to its image: tables and rows of the longest side.
 const DECODER_BYTES: u64 = 1 << 20;
-/// How often the bytes of a file are held while it is read, at most: without its metadata, and in a buffer
-/// of the decoder's that doubles as it grows.
+/// Maximum number of copies of a file while it is read: one without its metadata, and a buffer of the decoder
+/// that doubles as it grows.
 const FILE_COPIES: usize = 3;
 
-/// Why a file is no drawing.
+/// Why a file cannot be used as a drawing.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// It is something else.
+    /// It is in another format.
     #[error("this is neither a PNG nor a JPEG image")]
     Format,
     /// It has too many pixels.
@@ -41,10 +41,10 @@ pub enum ImageError {
         /// Rows.
         height: u32,
     },
-    /// It is cut short or damaged.
+    /// It is truncated or damaged.
     #[error("the image cannot be decoded: {0}")]
     Damaged(String),
-    /// It shows nothing.
+    /// It is blank.
     #[error(transparent)]
     Drawing(#[from] DrawingError),
 }
@@ -62,10 +62,10 @@ pub fn opening_bytes(file: &[u8]) -> usize {
     FILE_COPIES * file.len()
 }
 
-/// Reads the head of an image.
+/// Reads the header of an image.
 ///
 /// # Errors
-/// It is no PNG or JPEG, or too large.
+/// It is not a PNG or JPEG image, or too large.
 pub fn open(file: &[u8]) -> Result<Image<impl ImageDecoder>, ImageError> {
     if let Some((width, height)) = metadata::png_size(file) {
         check_size(width, height)?;
@@ -78,7 +78,7 @@ pub fn open(file: &[u8]) -> Result<Image<impl ImageDecoder>, ImageError> {
         Some(ImageFormat::Png) => false,
         _ => return Err(ImageError::Format),
     };
-    // The sides are checked here, where they can be told.
+    // Checked here, where the error can include the width and height.
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(DECODER_BYTES);
     reader.limits(limits);
@@ -103,28 +103,28 @@ impl<D: ImageDecoder> Image<D> {
         let (width, height) = (u64::from(width), u64::from(height));
         let blocks = width.next_multiple_of(BLOCK_SIDE) * height.next_multiple_of(BLOCK_SIDE);
         let coefficients = if self.jpeg { blocks * COEFFICIENT_BYTES } else { 0 };
-        // The coefficients are gone before the image is turned into grey.
+        // The coefficients are freed before the image is converted to gray.
         let beside = coefficients.max(width * height * PIXEL_BYTES);
         DECODER_BYTES + self.decoder.total_bytes() + beside
     }
 
-    /// Decodes the image and makes it comparable. Takes up to a second for the largest.
+    /// Decodes the image and normalizes it to 32 x 32 bits. Takes up to one second for the largest.
     ///
     /// # Errors
-    /// It is damaged, or nothing is drawn.
+    /// It is damaged or blank.
     pub fn normalise(self) -> Result<Bits, ImageError> {
         let image = DynamicImage::from_decoder(self.decoder).map_err(|error| damaged(&error))?;
         let mut image = DynamicImage::ImageLumaA8(image.into_luma_alpha8());
         image.apply_orientation(self.orientation);
         match on_paper(&image, u8::MAX) {
-            // White on nothing shows on black.
+            // White ink on a transparent background needs a black background.
             Err(DrawingError::Blank) => Ok(on_paper(&image, 0)?),
             drawn => Ok(drawn?),
         }
     }
 }
 
-/// The drawing on paper of this colour, which shows where the image is transparent.
+/// The drawing on a background of this gray level, which is visible where the image is transparent.
 fn on_paper(image: &DynamicImage, paper: u8) -> Result<Bits, DrawingError> {
     let (width, height) = (image.width() as usize, image.height() as usize);
     let (pixels, _) = image.as_bytes().as_chunks::<2>();

@@ -1,10 +1,10 @@
-//! What goes wrong, as callers see it: the only place where a refusal becomes a status and JSON.
+//! Errors of the API: the only place where a refusal becomes a status and JSON.
 //!
-//! 400 means that the request cannot be read: syntax, types, unknown or missing fields and parameters. 422
-//! means that it can be read, and a rule refuses it: lengths, ranges, forms of values.
+//! 400 means that the request cannot be parsed: syntax, types, unknown or missing fields and parameters. 422
+//! means that it can be parsed, but a rule refuses it: lengths, ranges, formats of values.
 //!
-//! An error travels to the guard as an extension of the response; the guard knows the request's id and has
-//! [`ApiError::finish`] write the body.
+//! An error is passed to the guard as an extension of the response. The guard knows the request's id and calls
+//! [`ApiError::finish`] to write the body.
 //!
 //! **Invariant:** internal detail is logged and never sent.
 
@@ -23,34 +23,34 @@ use edge::{LineGate, ReadError, Scope};
 use node::{SubmitError, TooManySnapshots};
 use serde::Serialize;
 
-/// Longest message in bytes: some quote input.
+/// Maximum length of a message, in bytes: some quote input.
 const MESSAGE_BYTES_MAX: usize = 300;
 
-/// Longest name of a field in bytes: unknown ones are input.
+/// Maximum length of a field name, in bytes: unknown names come from the input.
 const FIELD_BYTES_MAX: usize = 64;
 
-/// A request that is answered with an error.
+/// An error response.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
     pub(crate) code: &'static str,
     pub(crate) message: Cow<'static, str>,
-    /// The field, parameter or header that is wrong, if it is one.
+    /// The invalid field, parameter or header, if any.
     pub(crate) field: Option<Cow<'static, str>>,
-    /// What only the log is told.
+    /// Detail for the log only.
     detail: Option<Arc<str>>,
 }
 
 /// The body of every error.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct ErrorBody<'a> {
-    /// Stable name of what went wrong.
+    /// Stable error code.
     #[schema(example = "user_not_found")]
     error: &'a str,
-    /// The same as a sentence.
+    /// The error as a sentence.
     #[schema(example = "there is no such user")]
     message: &'a str,
-    /// The field, parameter or header that is wrong; absent if it is none of them.
+    /// The invalid field, parameter or header; absent if none is.
     #[schema(nullable = false, example = "user")]
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<&'a str>,
@@ -76,14 +76,14 @@ impl ApiError {
         Self { status, code, message, field: None, detail: None }
     }
 
-    /// The same about a field, parameter or header.
+    /// Adds the field, parameter or header that is invalid.
     pub(crate) fn at(mut self, field: impl Into<Cow<'static, str>>) -> Self {
         self.field = Some(shortened(field, FIELD_BYTES_MAX));
         self
     }
 
     pub(crate) fn unauthorized() -> Self {
-        let message = "this needs the application's key: Authorization: Bearer KEY";
+        let message = "this needs an application key: Authorization: Bearer KEY";
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
     }
 
@@ -101,7 +101,7 @@ impl ApiError {
     }
 
     pub(crate) fn method_not_allowed() -> Self {
-        let message = "this path does not know the method; see the Allow header";
+        let message = "this path does not support the method; see the Allow header";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
     }
 
@@ -173,7 +173,7 @@ impl ApiError {
     }
 
     pub(crate) fn precondition_failed() -> Self {
-        let message = "it is not as If-Match or If-None-Match says; nothing was changed";
+        let message = "the condition of If-Match or If-None-Match is false; nothing was changed";
         Self::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", message)
     }
 
@@ -196,14 +196,14 @@ impl ApiError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "line_too_long", message)
     }
 
-    /// What a request takes would not fit if it were the only one.
+    /// The request needs more memory than all requests may use together.
     pub(crate) fn beyond_memory() -> Self {
-        let message = "this takes more memory than the server gives to all requests together";
+        let message = "this takes more memory than the server allows for all requests together";
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "beyond_memory", message)
     }
 
     pub(crate) fn overloaded() -> Self {
-        let message = "the server has too much to do; try again in 1 to 3 seconds";
+        let message = "the server is overloaded; try again in 1 to 3 seconds";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
     }
 
@@ -212,15 +212,15 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", message)
     }
 
-    /// Something that must not happen: `error` is for the log.
+    /// A fault of the server: `error` is for the log.
     pub(crate) fn internal(error: &dyn Display) -> Self {
-        let message = "the server failed at this request and has logged why";
+        let message = "the server failed to handle this request and has logged the cause";
         let mut internal = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message);
         internal.detail = Some(error.to_string().into());
         internal
     }
 
-    /// Logs what is not sent, at most once per second.
+    /// Logs the detail that is not sent, at most once per second.
     pub(crate) fn log(&self, request_id: &str) {
         static LINES: LineGate = LineGate::new();
         if let Some(error) = &self.detail
@@ -236,7 +236,7 @@ impl ApiError {
         let field = self.field.as_deref();
         let body = ErrorBody { error: self.code, message: &self.message, field, request_id };
         let Ok(json) = serde_json::to_vec(&body) else {
-            unreachable!("strings serialise into memory");
+            unreachable!("strings can be serialized into memory");
         };
         json
     }
@@ -273,8 +273,8 @@ impl From<ReadError> for ApiError {
     }
 }
 
-/// Seconds after which to come back. They differ, so that all who are refused at once do not come back at
-/// once.
+/// Seconds until the client should retry. The values differ, so that clients refused at the same time do not
+/// retry at the same time.
 fn retry_after() -> &'static str {
     static REFUSED: AtomicUsize = AtomicUsize::new(0);
     // Nothing depends on the order: each refusal gets the next of the three.
@@ -312,13 +312,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_refused_at_once_are_not_sent_back_at_once() {
+    fn clients_refused_at_the_same_time_retry_at_different_times() {
         let after = |_| {
             let response = ApiError::overloaded().into_response();
             let after = response.headers()[RETRY_AFTER].to_str().unwrap().to_owned();
             after.parse::<u64>().unwrap()
         };
-        // Other tests may be refused meanwhile.
+        // Requests of other tests may be refused at the same time.
         let all: BTreeSet<u64> = (0..100).map(after).collect();
         assert!(all.len() > 1 && all.iter().all(|secs| (1..=3).contains(secs)), "{all:?}");
     }

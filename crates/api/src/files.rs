@@ -1,4 +1,4 @@
-//! Files that anybody may load: the pages at `/` and what they load from `/assets/`.
+//! Public files: the pages at `/` and their assets at `/assets/`.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! What happens around every handler: admission before it; after it the request's id, the body of an error,
-//! counting, a common header, and the memory of the answer until it is sent.
-//! One wrapper instead of a stack of layers, so that a request pays for no box and no lookup.
+//! The wrapper of every handler. Before the handler: authorization. After it: the request's id, the body of an
+//! error, metrics, a common header, and the memory of the response until it is sent.
+//! It is one wrapper and not a stack of layers, so that a request needs no boxed future and no lookup.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -27,29 +27,29 @@ use crate::seats::Seat;
 use crate::state::AppState;
 use edge::{LineGate, Scope};
 
-/// Who may reach a handler, and with what.
+/// Whether a handler needs a key, and whether it reads the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// With the key, and without a query.
+    /// Needs a key; a query is refused.
     Plain,
-    /// With the key; the handler reads the query.
+    /// Needs a key; the handler reads the query.
     Query,
-    /// Anybody; the query is not looked at.
+    /// Needs no key; the query is ignored.
     Public,
-    /// With the key; the query is not looked at, since there is nobody to read it.
+    /// Needs a key; the query is ignored, since there is no handler.
     Nowhere,
 }
 
-/// Routes whose scope does not follow from the method.
+/// Routes whose scope differs from the default for the method.
 const SCOPES: [(&str, &str, Scope); 2] = [
     // The drawing is in the body, and nothing changes.
     ("POST", "/v1/recognitions", Scope::Read),
-    // All keys of the bucket go at once.
+    // Deletes all keys of the bucket.
     ("DELETE", "/v1/buckets/{bucket}", Scope::Admin),
 ];
 
-/// What a route asks of its callers: `GET` needs the scope to read and every other method the one to
-/// write, but for [`SCOPES`].
+/// What a route requires of its clients: `GET` needs the scope to read and every other method the scope to
+/// write, except for [`SCOPES`].
 fn needs(entry: Entry, method: &str, path: &str) -> Needs {
     match entry {
         Entry::Public => Needs::Nothing,
@@ -62,7 +62,7 @@ fn needs(entry: Entry, method: &str, path: &str) -> Needs {
     }
 }
 
-/// A handler with its counters and its admission.
+/// A handler with its counters and its authorization.
 #[derive(Clone)]
 pub(crate) struct Guarded<H> {
     handler: H,
@@ -99,7 +99,7 @@ where
 
     fn call(self, request: Request, state: Arc<AppState>) -> Self::Future {
         let started = Instant::now();
-        // What anybody may load is the same bytes for all.
+        // Public responses are the same for every client and hold no memory of their own.
         let counted = (self.entry != Entry::Public).then(|| Arc::clone(&state));
         let run = match admit(self.entry, self.needs, &request, &state) {
             Ok(()) => Run::Handler { future: self.handler.call(request, state) },
@@ -110,13 +110,13 @@ where
 }
 
 pin_project! {
-    /// The answer to come.
+    /// The future of the response.
     pub(crate) struct Answer<F> {
         #[pin]
         run: Run<F>,
         started: Instant,
         counters: Arc<RouteCounters>,
-        // Whose answers reserve memory.
+        // Set on routes whose responses reserve memory.
         state: Option<Arc<AppState>>,
     }
 }
@@ -167,7 +167,7 @@ fn count(counters: &RouteCounters, status: StatusCode, elapsed: Duration, id: Re
     }
 }
 
-/// Reserves what an answer holds until it is sent, or refuses it.
+/// Reserves the memory of a response until it is sent, or refuses the request.
 fn hold(memory: &RequestMemory, response: Response) -> Response {
     let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
     let Some(bytes) = bytes.filter(|bytes| *bytes > ANSWER_BYTES_FREE) else {

@@ -1,7 +1,7 @@
-//! A stream that bounds what a connection buffers of a request's head.
+//! A stream that bounds how much of a request's head a connection buffers.
 //!
-//! The HTTP library keeps what has arrived of a head until it is whole, up to 64 KiB. **Invariant:** beyond
-//! 8 KiB of it are reserved; a connection for which there is no memory gets 503 and is closed.
+//! The HTTP library buffers a head until it is complete, up to 64 KiB. **Invariant:** bytes beyond the first
+//! 8 KiB are reserved; if there is not enough memory, the connection gets 503 and is closed.
 
 use std::io;
 use std::pin::Pin;
@@ -14,9 +14,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use crate::memory::RequestMemory;
 use crate::seats::Seat;
 
-/// Bytes of a head that every connection may buffer, which is what the library begins with.
+/// Bytes of a head that every connection may buffer: the initial buffer of the library.
 const HEAD_BYTES_FREE: usize = 8 << 10;
-/// Bytes of one read. With fewer than it has room for, the library does not make its buffer larger.
+/// Bytes of one read. The library does not grow its buffer when a read does not fill it.
 const READ_BYTES: u64 = HEAD_BYTES_FREE as u64 - 1;
 const NO_MEMORY: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 2\r\nconnection: close\r\n\
@@ -39,7 +39,7 @@ impl<S: AsyncRead + Unpin> HeadGuard<S> {
         Pin::new(self.inner.get_mut())
     }
 
-    /// Reserves what a head of so many bytes takes; false if there is no memory for it.
+    /// Reserves the memory of a head of this many bytes; false if there is not enough.
     fn hold(&mut self, head: usize) -> bool {
         if head <= HEAD_BYTES_FREE {
             self.held = None;
@@ -64,7 +64,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for HeadGuard<S> {
         if let Some(head) = this.seat.arrived(buf.filled().len() - before)
             && !this.hold(head)
         {
-            // If it does not fit what the peer can take now, it goes without.
+            // If the socket cannot accept the response now, the connection is closed without it.
             drop(this.stream().poll_write(cx, NO_MEMORY));
             return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
         }
@@ -123,7 +123,7 @@ mod tests {
             read += near.read(&mut buffer).await.unwrap();
         }
         assert_eq!(memory.used(), 2 * read as u64);
-        // What follows is a body.
+        // The following bytes are a body.
         let under_way = taken.0.begin();
         for _ in 0..10 {
             assert!(near.read(&mut buffer).await.unwrap() > 0);
@@ -131,8 +131,8 @@ mod tests {
         assert_eq!(memory.used(), 2 * read as u64);
         drop(under_way);
         assert!(near.read(&mut buffer).await.unwrap() > 0);
-        assert_eq!(memory.used(), 0, "the next head is short yet");
-        // There is no memory for this one.
+        assert_eq!(memory.used(), 0, "the next head is still short");
+        // There is not enough memory for this one.
         let error = loop {
             if let Err(error) = near.read(&mut buffer).await {
                 break error;

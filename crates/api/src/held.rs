@@ -1,4 +1,4 @@
-//! The body of an answer with something that is held until it is sent: memory, or a place.
+//! A response body that holds a resource until it is sent: reserved memory or a permit.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,7 +7,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
-/// A body, and what is dropped with it.
+/// A body and the resource that is dropped with it.
 pub(crate) struct Holding<H> {
     body: Body,
     _held: H,

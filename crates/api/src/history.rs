@@ -1,7 +1,7 @@
-//! What the server measured of itself in the last hour, for the dashboard: a ring of samples.
+//! Measurements of the last hour, for the dashboard: a ring of samples.
 //!
-//! A sample is the difference between two readings of `/metrics`, so whatever is measured is defined there
-//! alone, and the figures are those that any monitoring system would compute.
+//! A sample is the difference between two readings of `/metrics`. So metrics are defined only there, and the
+//! values are those that a monitoring system would compute.
 //! **Invariant:** the ring holds at most [`SAMPLES_MAX`] samples, each of [`COLUMNS`].
 
 use std::collections::VecDeque;
@@ -25,9 +25,9 @@ use crate::state::AppState;
 
 /// Time between two samples.
 const EVERY: Duration = Duration::from_secs(2);
-/// One hour of them: 130 kB of memory, and about as much as JSON.
+/// One hour: 130 kB of memory, and about the same as JSON.
 const SAMPLES_MAX: usize = 1_800;
-/// What a sample holds, in this order. Rates are per second, times in seconds.
+/// The columns of a sample, in this order. Rates are per second, times in seconds.
 const COLUMNS: [&str; 16] = [
     "requests_per_s",
     "client_errors_per_s",
@@ -51,7 +51,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/metrics/history", Entry::Query, history);
 }
 
-/// The ring, and when the server started.
+/// The ring, and the start time of the server.
 pub(crate) struct History {
     started: Instant,
     samples: Mutex<VecDeque<Sample>>,
@@ -78,8 +78,8 @@ impl History {
     }
 }
 
-/// Takes a sample every [`EVERY`], as long as the future is polled. A reading that is refused since too many
-/// reads wait is left out.
+/// Takes a sample every [`EVERY`], as long as the future is polled. A reading that is refused because too many
+/// reads are queued is skipped.
 pub(crate) async fn keep(state: Arc<AppState>) -> Infallible {
     let mut turn = tokio::time::interval(EVERY);
     turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -101,12 +101,12 @@ fn unix_ms() -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What was measured between two readings.
+/// The values measured between two readings.
 #[derive(Clone, Copy, Serialize, ToSchema)]
 pub(crate) struct Sample {
-    /// When it ended, in milliseconds since 1970.
+    /// End of the interval, in milliseconds since 1970.
     at_ms: u64,
-    /// As `columns` names them; null where nothing was measured.
+    /// In the order of `columns`; null where nothing was measured.
     #[schema(value_type = Vec<Option<f32>>)]
     values: [f32; COLUMNS.len()],
 }
@@ -162,7 +162,7 @@ pub(crate) async fn history(
     Ok(json(body.await?))
 }
 
-/// Sums over all series of a name, as one reading of `/metrics` gave them.
+/// Sums over all series of a name, from one reading of `/metrics`.
 #[derive(Debug, Default)]
 struct Reading {
     requests: f64,
@@ -181,11 +181,11 @@ struct Reading {
     fsync: Buckets,
 }
 
-/// Upper ends of a histogram's buckets, and how many values are up to there.
+/// Upper bounds of a histogram's buckets, and the number of values up to each.
 type Buckets = Vec<(f64, f64)>;
 
 impl Reading {
-    /// Reads the text of `/metrics`. What the dashboard and the pages themselves ask for is left out.
+    /// Parses the text of `/metrics`. Requests of the dashboard and of the pages themselves are skipped.
     fn parse(text: &str) -> Self {
         let mut read = Self::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -257,7 +257,7 @@ impl Reading {
     }
 }
 
-/// The value of a label in `a="x",b="y"`. Ours hold no quotation marks.
+/// The value of a label in `a="x",b="y"`. No label value contains quotation marks.
 fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
     labels.trim_end_matches('}').split("\",").find_map(|pair| {
         let (key, value) = pair.split_once("=\"")?;
@@ -273,8 +273,8 @@ fn add(buckets: &mut Buckets, labels: &str, count: f64) {
     }
 }
 
-/// Below which value a share (0 to 1) of what came between two readings lies, evenly spread within a bucket;
-/// not a number if nothing came.
+/// The quantile `share` (0 to 1) of the values between two readings, interpolated linearly within a bucket; NaN
+/// if there are no values.
 fn percentile(before: &Buckets, after: &Buckets, share: f64) -> f64 {
     let earlier =
         |end: f64| before.iter().find(|bucket| bucket.0 == end).map_or(0.0, |bucket| bucket.1);
@@ -323,7 +323,7 @@ mod tests {
             ("requests_per_s", 6.0),
             ("client_errors_per_s", 3.0),
             ("server_errors_per_s", 1.0),
-            // Posts that were deleted are no negative rate.
+            // Deleted posts do not make the rate negative.
             ("posts_per_s", 0.0),
             ("commands_per_group", 3.0),
             ("disk_bytes", 15.0),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_of_what_came_between_two_readings() {
+    fn percentiles_are_of_the_values_between_two_readings() {
         let ends = [0.1, 0.2, f64::INFINITY];
         let check = |before: [f64; 3], after: [f64; 3], share: f64, expect: f64| {
             let buckets = |counts: [f64; 3]| ends.into_iter().zip(counts).collect::<Buckets>();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ring_is_bounded_and_read_on_from_a_time() {
+    fn the_ring_is_bounded_and_can_be_read_from_a_given_time() {
         let history = History::default();
         let last = SAMPLES_MAX as u64 + 50;
         for at_ms in 1..=last {

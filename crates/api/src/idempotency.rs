@@ -1,8 +1,8 @@
 //! `Idempotency-Key`: retries of a change with the same key return the first result.
 //!
-//! A key counts for one kind of change to one resource, whoever spells its path how: the same key elsewhere is
-//! another key. The same key with other content is refused. A key in a line of a batch is the same key as in
-//! a header. **Invariant:** users are resolved to their numbers before a key is digested.
+//! A key is valid for one kind of change to one resource, whether its path has a handle or an id: the same key
+//! for another resource is another key. The same key with other content is refused. A key in a line of a batch
+//! is the same key as in a header. **Invariant:** users are resolved to their ids before a key is digested.
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
@@ -13,7 +13,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::error::ApiError;
 
-/// A key as it was given, in the right form.
+/// A valid key, as the client sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key(Box<[u8]>);
 
@@ -31,7 +31,7 @@ impl Key {
         }
     }
 
-    /// The header, if it is there.
+    /// The key in the header, if present.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Option<Self>, ApiError> {
         let mut keys = headers.get_all("idempotency-key").iter();
         match (keys.next(), keys.next()) {
@@ -43,22 +43,22 @@ impl Key {
         }
     }
 
-    /// Digests of what the key is for and of the content it came with. The users of the command are
+    /// Digests of the key with its resource, and of the content of the command, whose users must be
     /// resolved.
     pub(crate) fn digest(&self, command: &Command) -> Idempotency {
         let mut key = Sha256::new();
-        // Neither part holds a zero byte, so different parts make different input.
+        // No part contains a zero byte, so different parts give different input.
         key.update(scope(command));
         key.update([0]);
         key.update(&self.0);
         let Ok(content) = serde_json::to_vec(command) else {
-            unreachable!("a command serialises into memory");
+            unreachable!("a command can be serialized into memory");
         };
         Idempotency { key: first(&key.finalize()), content: first(&Sha256::digest(content)) }
     }
 }
 
-/// The kind of a change and the resource that it is made to.
+/// The kind of a change and its resource.
 fn scope(command: &Command) -> String {
     let id = |user: &UserRef| match user {
         UserRef::Id(id) => id.0.to_string(),
@@ -115,7 +115,7 @@ fn first<const N: usize>(digest: &[u8]) -> [u8; N] {
     *first
 }
 
-/// The key of a change that has no body.
+/// The key of a request without a body.
 pub(crate) struct Once(pub(crate) Option<Key>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Once {
@@ -126,7 +126,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Once {
     }
 }
 
-/// For a change that cannot be told from its retry: a request with a key is refused.
+/// For changes that do not support keys: a request with a key is refused.
 pub(crate) struct NoKey;
 
 impl<S: Send + Sync> FromRequestParts<S> for NoKey {
@@ -135,7 +135,7 @@ impl<S: Send + Sync> FromRequestParts<S> for NoKey {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         refuse(
             &parts.headers,
-            "changes of buckets take no Idempotency-Key; use If-Match or If-None-Match",
+            "buckets do not support Idempotency-Key; use If-Match or If-None-Match",
         )?;
         Ok(Self)
     }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_counts_for_one_kind_of_change_to_one_resource() {
+    fn a_key_is_valid_for_one_kind_of_change_to_one_resource() {
         let digest = |key: &str, command| Key::parse(key.as_bytes()).unwrap().digest(&command);
         let first = digest("k", post(1, "x"));
         assert_eq!(first, digest("k", post(1, "x")));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_have_a_form() {
+    fn malformed_keys_are_refused() {
         for (key, fine) in [("k", true), ("", false), ("a b", false), ("caf\u{e9}", false)] {
             assert_eq!(Key::parse(key.as_bytes()).is_ok(), fine, "{key:?}");
         }

@@ -1,5 +1,5 @@
-//! What handlers take from a request: users, posts and stories named in paths, and JSON bodies. Everything is
-//! checked here, so that a handler that runs has valid input.
+//! Extractors of handlers: users, posts and stories in paths, and JSON bodies. Everything is checked here, so
+//! handlers only get valid input.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use crate::error::ApiError;
 use crate::idempotency::Key;
 use crate::state::AppState;
 
-/// Most bytes of a body where nothing else is said, and of a line of a batch.
+/// Default maximum length of a body, and maximum length of a line of a batch, in bytes.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1_024;
 
-/// A number as we write it: decimal digits, no sign, no leading zero.
+/// A number in canonical form: decimal digits, no sign, no leading zero.
 pub(crate) fn decimal(text: &str) -> Option<u64> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let canonical = text == "0" || !text.starts_with('0');
     if plain && canonical { text.parse().ok() } else { None }
 }
 
-/// A user as named in paths and batches: a number or `@handle`.
+/// A user in a path or batch: an id or `@handle`.
 pub(crate) fn user(text: &str) -> Result<UserRef, ApiError> {
     match text.strip_prefix('@') {
         Some(handle) => {
@@ -38,7 +38,7 @@ pub(crate) fn user(text: &str) -> Result<UserRef, ApiError> {
     }
 }
 
-/// A user's number, if it can be one.
+/// The id of a user, if it is in range.
 pub(crate) fn user_number(number: Option<u64>) -> Result<UserRef, ApiError> {
     let id = number.and_then(|number| u32::try_from(number).ok());
     let id = id.ok_or_else(|| ApiError::bad_request("a user is a number or @handle").at("user"))?;
@@ -50,17 +50,17 @@ fn stamp(number: Option<u64>) -> Result<u64, ApiError> {
     id.ok_or_else(|| ApiError::bad_request("an id is a number of at most 63 bits").at("id"))
 }
 
-/// A post's number, if it can be one.
+/// The id of a post, if it is in range.
 pub(crate) fn post_number(number: Option<u64>) -> Result<PostId, ApiError> {
     stamp(number).map(PostId)
 }
 
-/// A story's number, if it can be one.
+/// The id of a story, if it is in range.
 pub(crate) fn story_number(number: Option<u64>) -> Result<StoryId, ApiError> {
     stamp(number).map(StoryId)
 }
 
-/// A sample's number, if it can be one.
+/// The id of a sample, if it is in range.
 pub(crate) fn sample_number(number: Option<u64>) -> Result<SampleId, ApiError> {
     stamp(number).map(SampleId)
 }
@@ -133,7 +133,7 @@ impl<S: Send + Sync> FromRequestParts<S> for OneSample {
     }
 }
 
-/// The parameters of the path. Only bytes that are not UTF-8 make it fail.
+/// The parameters of the path. Fails only if the path is not UTF-8.
 pub(crate) async fn path<T: DeserializeOwned + Send>(parts: &mut Parts) -> Result<T, ApiError> {
     let parameters = Path::<T>::from_request_parts(parts, &()).await;
     let Path(parameters) =
@@ -141,8 +141,8 @@ pub(crate) async fn path<T: DeserializeOwned + Send>(parts: &mut Parts) -> Resul
     Ok(parameters)
 }
 
-/// A parameter that carries its own error: deserialising it never fails, so that the error
-/// reaches the caller as it is.
+/// A parameter that contains its own error: deserializing it never fails, so that the client
+/// gets the original error.
 struct Param<T>(Result<T, ApiError>);
 
 trait FromParam: Sized {
@@ -191,11 +191,11 @@ impl<'de, T: FromParam> Deserialize<'de> for Param<T> {
     }
 }
 
-/// A JSON body and the idempotency key beside it.
+/// A JSON body and the idempotency key of the header.
 pub(crate) struct Input<T> {
     pub(crate) body: T,
     pub(crate) key: Option<Key>,
-    /// What the body took: it is held until the answer is made.
+    /// Memory of the body, held until the response is complete.
     pub(crate) _held: Reservation,
 }
 
@@ -212,7 +212,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Input<T> {
     }
 }
 
-/// Refuses bodies that are not said to be of `expected`, which has no parameters.
+/// Refuses bodies whose `Content-Type` is not `expected`, which has no parameters.
 pub(crate) fn require_media_type(
     headers: &HeaderMap,
     expected: &'static str,
@@ -230,8 +230,8 @@ pub(crate) fn media_type(headers: &HeaderMap) -> &str {
     given.split(';').next().unwrap_or("").trim()
 }
 
-/// Reads a JSON object. The first byte is looked at because an array of the fields in order would
-/// pass otherwise.
+/// Parses a JSON object. The first byte is checked because otherwise an array of the fields in order
+/// would be accepted.
 pub(crate) fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, ApiError> {
     if json.trim_ascii_start().first() != Some(&b'{') {
         return Err(ApiError::bad_json("a JSON object is expected"));
@@ -239,14 +239,14 @@ pub(crate) fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, ApiErr
     serde_json::from_slice(json).map_err(|error| bad_object::<T>(json, &error))
 }
 
-/// What is wrong with JSON that was just read in vain: it is read again, now with its path.
+/// The error of JSON that could not be parsed: it is parsed again, to find the path of the error.
 fn bad_object<'a, T: Deserialize<'a>>(json: &'a [u8], error: &serde_json::Error) -> ApiError {
     let bad = ApiError::bad_json(error.to_string());
     let mut again = serde_json::Deserializer::from_slice(json);
     let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut again) else { return bad };
     let path = error.path().to_string();
     let said = error.inner().to_string();
-    // What is wrong with an object as a whole has the name in its message alone.
+    // Errors about a whole object have the field name only in the message.
     let named = ["missing field `", "unknown field `", "duplicate field `"].iter();
     let named = named.filter_map(|start| said.strip_prefix(start)?.split('`').next());
     match named.into_iter().next() {
@@ -256,7 +256,7 @@ fn bad_object<'a, T: Deserialize<'a>>(json: &'a [u8], error: &serde_json::Error)
     }
 }
 
-/// For fields that may be absent but, if they are there, must hold a value: `null` is refused.
+/// For fields that may be absent but not `null`.
 pub(crate) fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,5 +1,5 @@
-//! The URLs of the older reports about feed servers, so that their command lines run as they
-//! stand. In open mode only: they change things on GET and know users by number alone.
+//! The URLs of the 2014 report about feed servers, so that its command lines run unchanged. In open mode
+//! only: they change data on GET and identify users only by id.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/followers/{id}", Entry::Plain, followers);
 }
 
-/// The number of a user in the path.
+/// The id of the user in the path.
 pub(crate) struct Number(UserRef);
 
 impl<S: Send + Sync> FromRequestParts<S> for Number {
@@ -42,7 +42,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Number {
     }
 }
 
-/// A post as these URLs write it.
+/// A post in the format of these URLs.
 pub(crate) struct Tweet {
     author: UserRef,
     mention: Mention,
@@ -138,7 +138,7 @@ async fn newest(
     Ok(json(found.await?.ok_or(Refusal::UserNotFound)?))
 }
 
-/// The first followers by number.
+/// The followers with the smallest ids.
 pub(crate) async fn followers(
     State(state): State<Arc<AppState>>,
     Number(user): Number,
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mention_stands_in_front_or_behind_a_word_near_the_middle() {
+    fn a_mention_is_at_the_beginning_or_after_a_word_near_the_middle() {
         for (mention, text, expect) in [
             (Mention::First, "hello", "@bob hello"),
             (Mention::Within, "hello", "hello @bob"),

@@ -1,14 +1,14 @@
-//! The HTTP API: turns requests into commands and reads of a [`node::Node`], and outcomes into
-//! answers.
+//! The HTTP API: turns requests into commands and reads of a [`node::Node`], and results into
+//! responses.
 //!
-//! - [`serve()`] accepts connections and ends them in good order; [`router`] is the same API without
+//! - [`serve()`] accepts connections and shuts them down gracefully; [`router`] is the same API without
 //!   a listener.
 //! - `v1/<noun>.rs` holds the handlers of one noun; `error.rs` is the only place where a refusal becomes a
 //!   status; `guard.rs` runs before and after every handler; `state.rs` is what all handlers share.
 //!
-//! It owns no state of the feed. It holds its options, its counters, and the permits that
-//! bound connections and blocking reads, and the budgets of requests' memory. **Invariant:** nothing here
-//! grows with the number of requests that wait: beyond a bound they are refused with 503.
+//! It owns no state of the feed. It owns its options, its counters, the permits that bound connections and
+//! blocking reads, and the memory budgets of requests. **Invariant:** nothing here grows with the number of
+//! queued requests: above a limit they are refused with 503.
 
 mod auth;
 mod body;
@@ -56,24 +56,24 @@ pub use feed::Lifetime;
 pub use memory::CONNECTION_BYTES;
 pub use serve::serve;
 
-/// How the API is set up.
+/// Options of the API.
 #[derive(Debug)]
 pub struct ApiOptions {
     /// Who may call.
     pub access: Access,
-    /// Most connections at a time. A further one takes the place of one that has presented no key, or of an
-    /// idle one. At least 1.
+    /// Maximum number of open connections, at least 1. A further connection replaces one that has presented no
+    /// key, or an idle one.
     pub connections_max: u32,
-    /// Where reads run that may block.
+    /// Runs reads that may block.
     pub reads: BlockingReads,
-    /// Memory that HTTP requests and answers take together, in bytes, beside [`CONNECTION_BYTES`] of every
+    /// Memory for all HTTP requests and responses together, in bytes, in addition to [`CONNECTION_BYTES`] per
     /// connection. A quarter of it is for those of up to 64 KiB.
     pub request_memory: usize,
-    /// How long a story lives if its author does not say.
+    /// Lifetime of a story if the request has none.
     pub story_life: Lifetime,
-    /// What is served at `/` and `/assets/`, if anything.
+    /// The files at `/` and `/assets/`, if any.
     pub pages: Option<Arc<dyn FileSource>>,
-    /// What else is shown at `/metrics`.
+    /// Additional metrics for `/metrics`.
     pub registry: Registry,
 }
 
@@ -96,9 +96,8 @@ impl ApiOptions {
     }
 }
 
-/// The whole API over `node`, to be served by the caller. Live streams of events do not end by
-/// themselves here, since nothing announces a shutdown, and
-/// `/metrics/history` stays empty.
+/// The whole API over `node`, to be served by the caller. Live streams of events do not end at
+/// shutdown, since there is no shutdown signal, and `/metrics/history` stays empty.
 pub fn router(node: Node, options: ApiOptions) -> Router {
     let (_, never_closing) = tokio::sync::watch::channel(false);
     let memory = RequestMemory::new(options.request_memory);

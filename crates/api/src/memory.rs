@@ -1,38 +1,38 @@
-//! Memory of HTTP requests: bodies as they arrive, drawings, batches, and answers until they are sent.
+//! Memory of HTTP requests: bodies as they arrive, drawings, batches, and responses until they are sent.
 //!
-//! Small amounts, large ones and long heads have budgets of their own, so that a few clients that send or take what is
-//! large do not stop everybody's ordinary requests.
+//! Small amounts, large amounts and long heads have separate budgets, so that a few clients with large requests
+//! or responses do not block the ordinary requests of other clients.
 //!
-//! **Invariant:** all requests together hold no more than the three budgets, beside what every connection
-//! may hold ([`CONNECTION_BYTES`]). What does not fit is refused with 503 before it is held.
+//! **Invariant:** all requests together hold no more than the three budgets, in addition to what every connection
+//! may hold ([`CONNECTION_BYTES`]). A request that does not fit is refused with 503 before memory is allocated.
 
 use bytes::Bytes;
 use node::{MemoryBudget, Reservation};
 
 use crate::error::ApiError;
 
-/// Up to so many bytes are a small amount: any body but values, drawings and batches.
+/// Maximum size of a small amount, in bytes: any body except values, drawings and batches.
 const SMALL_BYTES_MAX: usize = 64 << 10;
-/// One part in so many is for small amounts.
+/// Total memory divided by the budget for small amounts.
 const SMALL_PART: usize = 4;
-/// One part in so many is for long heads, out of that for small amounts.
+/// Total memory divided by the budget for long heads, which is taken from the budget for small amounts.
 const HEADS_PART: usize = 16;
-/// A body of so many bytes reserves nothing: ordinary requests are shorter.
+/// A body of up to this many bytes reserves nothing: ordinary requests are shorter.
 pub(crate) const BODY_BYTES_FREE: usize = 4 << 10;
-/// An answer of so many bytes reserves nothing. The answer to every change is shorter, so a change that is
-/// done is never answered with 503.
+/// A response of up to this many bytes reserves nothing. The response to every change is shorter, so a change
+/// that was made never gets 503.
 pub(crate) const ANSWER_BYTES_FREE: usize = 16 << 10;
-/// What a connection takes at most beside its reservations: a buffer of 8 KiB for the request's head and one
-/// of 8 KiB for the answer's, a body and an answer that reserve nothing, and its task.
+/// Maximum memory of a connection without its reservations: a buffer of 8 KiB for the request's head and one of
+/// 8 KiB for the response's head, a body and a response that reserve nothing, and its task.
 pub const CONNECTION_BYTES: usize =
     (8 << 10) + (8 << 10) + BODY_BYTES_FREE + ANSWER_BYTES_FREE + (12 << 10);
 
-/// The budgets. Clones are the same budgets.
+/// The budgets. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestMemory {
     small: MemoryBudget,
     large: MemoryBudget,
-    /// For heads: whoever has not said who they are has no part in the others.
+    /// For heads: clients without a key yet cannot use the other budgets.
     pub(crate) heads: MemoryBudget,
 }
 
@@ -46,19 +46,19 @@ impl RequestMemory {
         }
     }
 
-    /// Reserves so many bytes.
+    /// Reserves this many bytes.
     ///
     /// # Errors
-    /// Overloaded if others hold too much; too large if they do not fit even alone.
+    /// Overloaded if other requests hold too much; too large if it exceeds the whole budget.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<Reservation, ApiError> {
         let budget = if bytes <= SMALL_BYTES_MAX { &self.small } else { &self.large };
         budget.try_reserve(bytes).ok_or_else(|| refusal(bytes, budget))
     }
 
-    /// Makes `held`, which came from here, hold more.
+    /// Grows `held`, a reservation of these budgets.
     ///
     /// # Errors
-    /// As [`RequestMemory::reserve`]; `held` is as before then.
+    /// As [`RequestMemory::reserve`]; `held` is then unchanged.
     pub(crate) fn grow(&self, held: &mut Reservation, bytes: usize) -> Result<(), ApiError> {
         let becomes_large = held.bytes() <= SMALL_BYTES_MAX && bytes > SMALL_BYTES_MAX;
         if becomes_large {
@@ -70,7 +70,7 @@ impl RequestMemory {
         Ok(())
     }
 
-    /// A reservation of nothing yet.
+    /// An empty reservation.
     pub(crate) fn empty(&self) -> Reservation {
         self.small.empty()
     }
@@ -81,7 +81,7 @@ impl RequestMemory {
     }
 }
 
-/// Bytes that keep what they hold until the last of them is sent.
+/// Bytes that keep their reservation until the last of them is sent.
 pub(crate) fn held_until_sent(bytes: Vec<u8>, held: Reservation) -> Bytes {
     struct Held {
         bytes: Vec<u8>,
@@ -106,20 +106,20 @@ mod tests {
     const LARGE: usize = SMALL_BYTES_MAX + 1;
 
     #[test]
-    fn what_is_large_leaves_room_for_what_is_small() {
+    fn large_reservations_leave_memory_for_small_ones() {
         let memory = RequestMemory::new(16 * LARGE);
         let most = memory.reserve(12 * LARGE).unwrap();
         assert_eq!(memory.reserve(LARGE).unwrap_err().code, "overloaded");
         let small = memory.reserve(SMALL_BYTES_MAX).unwrap();
         assert_eq!(memory.used(), (12 * LARGE + SMALL_BYTES_MAX) as u64);
-        // It would not fit even if nobody held anything.
+        // It exceeds the whole budget.
         assert_eq!(memory.reserve(13 * LARGE).unwrap_err().code, "beyond_memory");
         drop((most, small));
         assert_eq!(memory.used(), 0);
     }
 
     #[test]
-    fn bytes_keep_what_they_hold_until_they_are_gone() {
+    fn bytes_keep_their_reservation_until_they_are_dropped() {
         let memory = RequestMemory::new(8 * LARGE);
         let mut bytes = held_until_sent(vec![7; 3], memory.reserve(LARGE).unwrap());
         let last = bytes.split_off(2);
@@ -130,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_large_moves_to_the_other_budget() {
+    fn a_reservation_that_grows_large_moves_to_the_other_budget() {
         let memory = RequestMemory::new(8 * LARGE);
         let mut held = memory.empty();
         memory.grow(&mut held, SMALL_BYTES_MAX).unwrap();
         memory.grow(&mut held, 6 * LARGE).unwrap();
         assert_eq!((memory.small.used(), memory.large.used()), (0, 6 * LARGE));
         assert_eq!(memory.grow(&mut held, 7 * LARGE).unwrap_err().code, "beyond_memory");
-        assert_eq!(held.bytes(), 6 * LARGE, "what is held stays held");
+        assert_eq!(held.bytes(), 6 * LARGE, "a failed growth leaves the reservation unchanged");
         let mut other = memory.reserve(SMALL_BYTES_MAX).unwrap();
         assert_eq!(memory.grow(&mut other, LARGE).unwrap_err().code, "overloaded");
         drop(held);

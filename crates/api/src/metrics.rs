@@ -18,7 +18,7 @@ use prometheus_client::registry::Unit;
 
 use crate::memory::RequestMemory;
 
-/// Upper ends of the latency buckets, in microseconds.
+/// Upper bounds of the latency buckets, in microseconds.
 const BUCKETS_US: [u64; 16] = [
     100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000,
     1_000_000, 2_000_000, 5_000_000, 10_000_000,
@@ -89,7 +89,7 @@ pub(crate) struct HttpMetrics {
 }
 
 impl HttpMetrics {
-    /// Counters for a route, to be held by its handler.
+    /// Counters for a route, which its handler owns.
     pub(crate) fn route(&self, method: &'static str, path: &'static str) -> Arc<RouteCounters> {
         let counters = Arc::new(RouteCounters {
             method,
@@ -109,7 +109,7 @@ impl HttpMetrics {
     }
 }
 
-/// What `/metrics` reads when asked.
+/// Sources that are read at each request of `/metrics`.
 pub(crate) struct Sampled {
     /// The counters of the routes.
     pub(crate) http: Arc<HttpMetrics>,
@@ -130,14 +130,14 @@ impl Collector for Sampled {
         let routes = self.http.routes.lock();
         let mut requests = encoder.encode_descriptor(
             "roost_http_requests",
-            "Requests answered",
+            "Number of HTTP responses",
             None,
             MetricType::Counter,
         )?;
         routes.iter().try_for_each(|route| route.encode_statuses(&mut requests))?;
         let mut latencies = encoder.encode_descriptor(
             "roost_http_request_duration",
-            "Time from a request's head to its answer's head",
+            "Time from a request's head to its response's head",
             Some(&Unit::Seconds),
             MetricType::Histogram,
         )?;
@@ -154,27 +154,43 @@ impl Sampled {
     fn encode_sizes(encoder: &mut DescriptorEncoder<'_>, sizes: &Sizes) -> std::fmt::Result {
         let views = sizes.views;
         for (name, help, size) in [
-            ("roost_users", "People registered", sizes.users),
-            ("roost_posts", "Posts that stand", sizes.posts),
-            ("roost_follows", "Follows that stand", sizes.follows),
-            ("roost_log_bytes", "Bytes of the log that are kept", sizes.log_bytes),
+            ("roost_users", "Registered users", sizes.users),
+            ("roost_posts", "Posts that exist", sizes.posts),
+            ("roost_follows", "Follows that exist", sizes.follows),
+            ("roost_log_bytes", "Bytes of the log on disk", sizes.log_bytes),
             ("roost_store_bytes", "Bytes of the store on disk", sizes.store_bytes),
             ("roost_overlay_bytes", "Bytes of changes not yet in the store", sizes.overlay_bytes),
-            ("roost_sample_bytes", "Bytes of samples and snapshots of them", sizes.sample_bytes),
-            ("roost_queued_commands", "Commands that wait for the writer", sizes.queued_commands),
-            ("roost_active_timelines", "People whose home is in memory", views.active_timelines),
-            ("roost_timeline_bytes", "Estimated bytes of those homes", views.timeline_bytes),
-            ("roost_rendered_bytes", "Bytes of posts and stories as JSON", views.rendered_bytes),
-            ("roost_recent_bytes", "Bytes of lists of authors' newest", views.recent_bytes),
-            ("roost_stream_effects", "Effects kept for the views", views.stream_effects),
+            ("roost_sample_bytes", "Bytes of samples and their snapshots", sizes.sample_bytes),
+            ("roost_queued_commands", "Commands queued for the writer", sizes.queued_commands),
+            (
+                "roost_active_timelines",
+                "Users whose home timeline is in memory",
+                views.active_timelines,
+            ),
+            ("roost_timeline_bytes", "Estimated bytes of these timelines", views.timeline_bytes),
+            (
+                "roost_rendered_bytes",
+                "Bytes of cached posts and stories as JSON",
+                views.rendered_bytes,
+            ),
+            (
+                "roost_recent_bytes",
+                "Bytes of cached lists of authors' newest posts",
+                views.recent_bytes,
+            ),
+            ("roost_stream_effects", "Effects retained for the views", views.stream_effects),
         ] {
             gauge(encoder, name, help, size)?;
         }
         for (name, help, count) in [
-            ("roost_deliveries", "Posts put into timelines", views.deliveries),
-            ("roost_view_hits", "Home pages answered from memory", views.hits),
-            ("roost_view_rebuilds", "Timelines gathered from the facts", views.rebuilds),
-            ("roost_view_evictions", "Timelines dropped for want of room", views.evictions),
+            ("roost_deliveries", "Posts added to timelines", views.deliveries),
+            ("roost_view_hits", "Home pages served from memory", views.hits),
+            ("roost_view_rebuilds", "Timelines rebuilt from the store", views.rebuilds),
+            (
+                "roost_view_evictions",
+                "Timelines evicted because a limit was reached",
+                views.evictions,
+            ),
         ] {
             let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             ConstCounter::new(count).encode(descriptor)?;
@@ -209,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn latencies_fall_into_the_bucket_that_ends_at_or_above_them() {
+    fn latencies_are_counted_in_the_first_bucket_whose_bound_is_not_smaller() {
         let metrics = HttpMetrics::default();
         let route = metrics.route("GET", "/x");
         for (us, bucket) in [(0, 0), (100, 0), (101, 1), (10_000_000, 15), (10_000_001, 16)] {

@@ -1,4 +1,4 @@
-//! For those who run the server: health, readiness, metrics.
+//! Routes for operators: health, readiness, metrics.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/metrics", Entry::Plain, metrics);
 }
 
-/// The server is well.
+/// The response of a healthy server.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which is written as bytes")]
 pub(crate) struct Healthy {
@@ -31,7 +31,7 @@ pub(crate) struct Healthy {
 /// Check that the server is alive
 #[utoipa::path(
     get, path = "/healthz", operation_id = "check_health", tag = "operations", security(()),
-    responses((status = 200, description = "It is", body = Healthy))
+    responses((status = 200, description = "The server is alive", body = Healthy))
 )]
 pub(crate) async fn health() -> Response {
     json(b"{\"ok\":true}".to_vec())
@@ -40,7 +40,7 @@ pub(crate) async fn health() -> Response {
 /// Check that the server takes requests
 #[utoipa::path(
     get, path = "/readyz", operation_id = "check_readiness", tag = "operations", security(()),
-    responses((status = 200, description = "It does", body = Healthy), (status = 503, description = "`stopping`", body = ErrorBody))
+    responses((status = 200, description = "The server takes requests", body = Healthy), (status = 503, description = "`stopping`", body = ErrorBody))
 )]
 pub(crate) async fn readiness(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
     if *state.closing.borrow() {
@@ -51,7 +51,7 @@ pub(crate) async fn readiness(State(state): State<Arc<AppState>>) -> Result<Resp
 
 /// Read metrics
 ///
-/// For Prometheus.
+/// In the OpenMetrics text format, for Prometheus.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "get_metrics", tag = "operations",
     responses((status = 200, description = "All metrics", body = String, content_type = "application/openmetrics-text"))
@@ -63,7 +63,7 @@ pub(crate) async fn metrics(State(state): State<Arc<AppState>>) -> Result<Respon
     Ok(response)
 }
 
-/// Everything measured, as text.
+/// All metrics as text.
 pub(crate) async fn encoded(state: &Arc<AppState>) -> Result<String, ApiError> {
     let sampled = Arc::clone(state);
     let text = state.reads.run(move || {

@@ -1,8 +1,8 @@
 //! Pages: `limit`, `before` and `after` in the query, `{"items", "next", "prev"}` in the answer, and the same
 //! links in its `Link` header. Every list has this shape and these bounds.
 //!
-//! Posts and stories are read newest first, users by ascending id. In both, `before` and `after`
-//! compare ids, so reading on means `before` for posts and `after` for users.
+//! Posts and stories are listed newest first, users by ascending id. In both, `before` and `after`
+//! compare ids, so the next page is `before` for posts and `after` for users.
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
@@ -17,35 +17,35 @@ use serde::Serialize;
 use crate::error::ApiError;
 use crate::query::Query;
 
-/// Room for both links of a page, roughly.
+/// Approximate length of both links of a page, in bytes.
 const LINK_BYTES: usize = 192;
 
-/// Where a page lies among ids.
+/// The position of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Where reading begins.
+    /// The first page.
     Start,
-    /// Next to this id, below it.
+    /// The nearest ids less than this one.
     Before(u64),
-    /// Next to this id, above it.
+    /// The nearest ids greater than this one.
     After(u64),
 }
 
-/// In which direction a list is read.
+/// The order of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// From the highest id down: posts and stories.
+    /// By descending id: posts and stories.
     Down,
-    /// From the lowest id up: users.
+    /// By ascending id: users.
     Up,
 }
 
-/// What is on a page, in the order of reading.
+/// The first and last item of a page, in the order of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ends {
     pub(crate) first: Option<u64>,
     pub(crate) last: Option<u64>,
-    /// Whether there are more in the direction asked for.
+    /// Whether there are more in the requested direction.
     pub(crate) more: bool,
 }
 
@@ -56,7 +56,7 @@ impl<I: Into<u64>> From<PageEnds<I>> for Ends {
     }
 }
 
-/// Where the pages of a list are, and how many items one has at most.
+/// A requested page: its path, position and maximum number of items.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) place: Place,
@@ -81,7 +81,7 @@ pub(crate) fn limit(query: &mut Query) -> Result<usize, ApiError> {
 
 /// A `before` or `after` that is an id.
 fn cursor(query: &mut Query, name: &'static str) -> Result<Option<u64>, ApiError> {
-    let wrong = || ApiError::bad_cursor("a cursor is an id as this server gave it out").at(name);
+    let wrong = || ApiError::bad_cursor("a cursor is an id from next or prev").at(name);
     let number = query.number(name).map_err(|_| wrong())?;
     match number {
         Some(id) if id > Stamp::MAX.0 => Err(wrong()),
@@ -104,7 +104,7 @@ impl Asked {
         Ok(Self { place, limit, uri: uri.clone() })
     }
 
-    /// The page of a list that is read down; `id` makes ids of its items.
+    /// The page of a list in descending order; `id` converts numbers to ids of its items.
     pub(crate) fn of<I>(&self, id: fn(u64) -> I) -> Page<I> {
         let cursor = match self.place {
             Place::Start => Cursor::Newest,
@@ -127,7 +127,7 @@ impl Asked {
         }
     }
 
-    /// What a scan of [`Asked::of_users`] found, in order of ids, and whether there are more.
+    /// The result of a scan of [`Asked::of_users`], by ascending id, and whether there are more.
     pub(crate) fn users_found<T>(&self, mut found: Vec<T>) -> (Vec<T>, bool) {
         let more = found.len() > self.limit;
         found.truncate(self.limit);
@@ -139,13 +139,13 @@ impl Asked {
 
     /// Completes the answer: `out` holds `{"items":[` and the items.
     pub(crate) fn answer(&self, reading: Reading, ends: Ends, out: Vec<u8>) -> Response {
-        let (next, prev) = neighbours(reading, self.place, ends);
+        let (next, prev) = neighbors(reading, self.place, ends);
         let link = |place| self.link(place);
         answer(out, next.map(link).as_deref(), prev.map(link).as_deref())
     }
 
     fn link(&self, place: Place) -> String {
-        // The path matched a route and its user was parsed: it holds nothing that JSON escapes.
+        // The path matched a route and its user was parsed: it contains nothing that JSON escapes.
         let (path, limit) = (self.uri.path(), self.limit);
         match place {
             Place::Start => format!("{path}?limit={limit}"),
@@ -155,7 +155,7 @@ impl Asked {
     }
 }
 
-/// A buffer that holds the beginning of a page, with room for so many bytes.
+/// A buffer with the beginning of a page, and capacity for this many bytes.
 pub(crate) fn opened(bytes: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes + LINK_BYTES);
     out.extend_from_slice(b"{\"items\":[");
@@ -165,7 +165,7 @@ pub(crate) fn opened(bytes: usize) -> Vec<u8> {
 /// Numbers and strings as JSON.
 pub(crate) fn to_json(body: &impl Serialize) -> Vec<u8> {
     let Ok(json) = serde_json::to_vec(body) else {
-        unreachable!("strings and numbers serialise into memory");
+        unreachable!("strings and numbers can be serialized into memory");
     };
     json
 }
@@ -178,7 +178,7 @@ pub(crate) fn opened_with(items: impl Iterator<Item = impl Serialize>) -> Vec<u8
             out.push(b',');
         }
         let Ok(()) = serde_json::to_writer(&mut out, &item) else {
-            unreachable!("strings and numbers serialise into memory");
+            unreachable!("strings and numbers can be serialized into memory");
         };
     }
     out
@@ -213,8 +213,8 @@ pub(crate) fn answer(mut out: Vec<u8>, next: Option<&str>, prev: Option<&str>) -
     response
 }
 
-/// The pages after and before a page, in the order of reading.
-fn neighbours(reading: Reading, place: Place, ends: Ends) -> (Option<Place>, Option<Place>) {
+/// The next and previous page, in the order of the list.
+fn neighbors(reading: Reading, place: Place, ends: Ends) -> (Option<Place>, Option<Place>) {
     let down = reading == Reading::Down;
     let on = |id| if down { Place::Before(id) } else { Place::After(id) };
     let back = |id| if down { Place::After(id) } else { Place::Before(id) };
@@ -222,18 +222,18 @@ fn neighbours(reading: Reading, place: Place, ends: Ends) -> (Option<Place>, Opt
     match place {
         Place::Start => (more_after, None),
         Place::Before(id) | Place::After(id) if place == on(id) => {
-            // Nothing after `id`: the page before it ends with `id` itself.
+            // Nothing after `id`: the previous page ends with `id` itself.
             let beside = if down { id.checked_sub(1) } else { id.checked_add(1) };
             (more_after, ends.first.or(beside).map(back))
         }
-        // Nothing before the cursor: after it is where reading begins.
+        // Nothing before the cursor: the next page is the first one.
         Place::Before(_) | Place::After(_) => {
             (Some(ends.last.map_or(Place::Start, on)), ends.first.filter(|_| ends.more).map(back))
         }
     }
 }
 
-/// A JSON answer from its bytes.
+/// A JSON response from its bytes.
 pub(crate) fn json(body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_are_strict() {
+    fn invalid_queries_are_refused() {
         check("", Ok((Place::Start, 20)));
         check("limit=1", Ok((Place::Start, 1)));
         check("limit=100&before=7", Ok((Place::Before(7), 100)));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_on_and_back() {
+    fn links_are_to_the_next_and_previous_page() {
         use Place::{After, Before, Start};
         let ends = |first, last, more| Ends { first: Some(first), last: Some(last), more };
         let none = Ends { first: None, last: None, more: false };
@@ -296,7 +296,7 @@ mod tests {
             (Reading::Up, Before(5), ends(1, 4, true), (Some(After(4)), Some(Before(1)))),
             (Reading::Up, Before(0), none, (Some(Start), None)),
         ] {
-            assert_eq!(neighbours(reading, place, ends), expect, "{reading:?} {place:?} {ends:?}");
+            assert_eq!(neighbors(reading, place, ends), expect, "{reading:?} {place:?} {ends:?}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Parameters that several routes share, as the description of the API shows them. Examples exist in
+//! Parameters that several routes share, for the description of the API. The examples exist in
 //! `roost demo`.
 
 #![expect(dead_code, reason = "describes what extractors read")]
 
 use utoipa::{IntoParams, ToSchema};
 
-/// Bytes as they are.
+/// Raw bytes.
 #[derive(ToSchema)]
 #[schema(value_type = String, format = Binary)]
 pub(crate) struct Binary(Vec<u8>);
@@ -13,7 +13,7 @@ pub(crate) struct Binary(Vec<u8>);
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(crate) struct UserPath {
-    /// Who acts or is asked about: a number or `@handle`.
+    /// The user: an id or `@handle`.
     #[param(example = "0")]
     user: String,
 }
@@ -21,7 +21,7 @@ pub(crate) struct UserPath {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(crate) struct OtherPath {
-    /// The other user: a number or `@handle`.
+    /// The other user: an id or `@handle`.
     #[param(example = "1")]
     other: String,
 }
@@ -50,11 +50,11 @@ pub(crate) struct KeyPath {
     key: String,
 }
 
-/// Which page of a list.
+/// The requested page of a list.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PageQuery {
-    /// Most items on the page.
+    /// Maximum number of items on the page.
     #[param(minimum = 1, maximum = 100, default = 20)]
     limit: Option<u32>,
     /// Items with ids less than this one. Not together with `after`.
@@ -63,14 +63,14 @@ pub(crate) struct PageQuery {
     after: Option<String>,
 }
 
-/// Which page of a list that is read in one direction.
+/// The requested page of a list that is read in one direction.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct AfterQuery {
-    /// Most items on the page.
+    /// Maximum number of items on the page.
     #[param(minimum = 1, maximum = 100, default = 20)]
     limit: Option<u32>,
-    /// As in the `next` of the page before.
+    /// From the `next` of the previous page.
     after: Option<String>,
 }
 

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::error::ApiError;
 use crate::input::decimal;
 
-/// What a query gives, with names from the list of known ones.
+/// The parameters of a query, with names from the list of known ones.
 #[derive(Debug)]
 pub(crate) struct Query(SmallVec<[(&'static str, Vec<u8>); 3]>);
 
@@ -34,7 +34,7 @@ impl Query {
         Ok(Self(parameters))
     }
 
-    /// A value of any bytes.
+    /// The value as bytes.
     pub(crate) fn bytes(&mut self, name: &'static str) -> Option<Vec<u8>> {
         let found = self.0.iter_mut().find(|(given, _)| *given == name);
         found.map(|(_, value)| std::mem::take(value))

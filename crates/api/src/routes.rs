@@ -18,7 +18,7 @@ use crate::metrics::HttpMetrics;
 use crate::state::AppState;
 use crate::{ApiOptions, docs, files, history, legacy, operations, v1};
 
-/// All routes over `node`, and what is to run beside them as long as they serve.
+/// All routes over `node`, and a future that must run as long as they are served.
 pub(crate) fn routes(
     node: Node,
     mut options: ApiOptions,

@@ -1,11 +1,10 @@
-//! Who holds the connections, and who has to go when there are no more.
+//! The open connections, and which of them to close when the limit is reached.
 //!
-//! A connection is a guest until it presents what lets it in: the key, or in open mode any request that is
-//! admitted. When all connections are taken, each new one takes the place of the oldest guest; if there
-//! are no guests, of those that have been idle for a while. So clients without a key, however many, keep
-//! nobody with a key out.
+//! A connection is a guest until it is authorized: by a valid key, or in open mode by any request that is
+//! accepted. When the limit is reached, each new connection replaces the oldest guest; if there are no guests,
+//! idle connections are closed. So clients without a key, however many, cannot block clients with a key.
 //!
-//! **Invariant:** a connection that was let in is only closed early while no request of it is under way.
+//! **Invariant:** an authorized connection is only closed early while it has no request in progress.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// An idle connection may be closed early after so many pulses: 5 to 10 s.
+/// Number of pulses after which an idle connection may be closed early: 5 to 10 s.
 const IDLE_PULSES: u32 = 2;
 
 /// All connections.
@@ -28,10 +27,10 @@ pub(crate) struct Seats {
 #[derive(Default)]
 struct State {
     next: u64,
-    /// By age. Those that were told to close are not among them.
+    /// By age. Connections that are being closed are not among them.
     guests: BTreeMap<u64, Arc<Seat>>,
     admitted: BTreeMap<u64, Arc<Seat>>,
-    /// The pulse of the last look for idle ones, which takes a while when there are many.
+    /// The pulse of the last scan for idle connections, which is slow when there are many.
     looked: Option<u32>,
 }
 
@@ -40,15 +39,15 @@ pub(crate) struct Seat {
     number: u64,
     seats: Arc<Seats>,
     admitted: AtomicBool,
-    /// Requests under way: read in part, or with an answer that is not sent.
+    /// Requests in progress: partly read, or with a response that is not sent yet.
     busy: AtomicU32,
     idle_since: AtomicU32,
-    /// Bytes that have arrived of a request's head.
+    /// Bytes received of a request's head.
     head: AtomicUsize,
     closing: Notify,
 }
 
-/// A connection's place among the others, until it is dropped.
+/// A connection in the list of all connections; removed when dropped.
 pub(crate) struct Taken(pub(crate) Arc<Seat>);
 
 impl Seats {
@@ -68,12 +67,12 @@ impl Seats {
         Taken(seat)
     }
 
-    /// Some seconds have passed.
+    /// Counts a pulse: some seconds have passed.
     pub(crate) fn pulse(&self) {
         self.pulse.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Has the oldest guest closed, or else, once per pulse, whoever is idle.
+    /// Closes the oldest guest, or if there is none, once per pulse, the idle connections.
     pub(crate) fn make_room(&self) {
         let mut state = self.state.lock();
         if let Some((_, guest)) = state.guests.pop_first() {
@@ -99,31 +98,31 @@ impl Seat {
         self.admitted.load(Ordering::Relaxed)
     }
 
-    /// It has presented what lets it in.
+    /// Marks the connection as authorized.
     pub(crate) fn admit(&self) {
         if !self.admitted.swap(true, Ordering::Relaxed) {
             let mut state = self.seats.state.lock();
-            // One that was told to close goes all the same.
+            // A connection that is being closed stays so.
             if let Some(seat) = state.guests.remove(&self.number) {
                 state.admitted.insert(self.number, seat);
             }
         }
     }
 
-    /// Completes when it is to be closed for another.
+    /// Completes when the connection must be closed in favor of another one.
     pub(crate) async fn closing(&self) {
         self.closing.notified().await;
     }
 
-    /// A request has begun; it is under way until what is returned is dropped.
+    /// Marks the start of a request, which is in progress until the returned value is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
         self.busy.fetch_add(1, Ordering::Relaxed);
         self.head.store(0, Ordering::Relaxed);
         Busy(Arc::clone(self))
     }
 
-    /// Counts bytes that have arrived: how many there are of a head, or `None` while a request is under
-    /// way, whose body they belong to.
+    /// Counts received bytes: returns the number of bytes of a head, or `None` while a request is in
+    /// progress, since they then belong to its body.
     pub(crate) fn arrived(&self, bytes: usize) -> Option<usize> {
         if self.busy.load(Ordering::Relaxed) > 0 {
             return None;
@@ -145,7 +144,7 @@ impl Drop for Taken {
     }
 }
 
-/// A request under way.
+/// A request in progress.
 pub(crate) struct Busy(Arc<Seat>);
 
 impl Drop for Busy {
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_guest_goes_first_and_then_those_who_are_idle() {
+    fn the_oldest_guest_is_closed_first_and_then_idle_connections() {
         let seats = Arc::new(Seats::default());
         let all: Vec<Taken> = (0..5).map(|_| seats.take()).collect();
         all[0].0.admit();
@@ -181,7 +180,7 @@ mod tests {
             let closing: Vec<usize> = (0..5).filter(|at| is_closing(&all[*at])).collect();
             assert_eq!(closing, [goes]);
         }
-        // Nobody else goes until one that was let in has been idle for a while.
+        // No other connection is closed until an authorized one has been idle for a while.
         seats.make_room();
         seats.pulse();
         seats.make_room();
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_given_back() {
+    fn dropped_connections_are_removed() {
         let seats = Arc::new(Seats::default());
         let (guest, admitted) = (seats.take(), seats.take());
         admitted.0.admit();

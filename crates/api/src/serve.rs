@@ -1,7 +1,7 @@
 //! The accept loop and the life of a connection.
 //!
-//! **Invariant:** every open connection holds a permit, so a limit on connections and "wait until
-//! all have ended" are the same semaphore.
+//! **Invariant:** every open connection holds a permit, so one semaphore both limits connections and
+//! waits until all have ended.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -29,29 +29,29 @@ use crate::seats::{Busy, Seat, Seats, Taken};
 use crate::stall::StallGuard;
 use crate::{ApiOptions, routes};
 
-/// A request's head must be there so long after the connection or the answer before it, so an idle
-/// connection is closed then as well.
+/// Time limit for a request's head, from the start of the connection or the previous response. So idle
+/// connections are closed after this time as well.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often connections are woken to look at that deadline.
+/// How often connections are woken to check that deadline.
 const PULSE: Duration = Duration::from_secs(5);
-/// Within this time a peer must take all or 16 KiB of what is to be sent.
+/// Within this time a peer must receive 16 KiB, or everything that is to be sent.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long connections may finish what is under way at shutdown.
+/// Time that connections have to finish their requests at shutdown.
 const GRACE: Duration = Duration::from_secs(10);
-/// How often a new connection asks for the place of another while none is free.
+/// How often a new connection asks to replace another one while none is free.
 const ROOM_PAUSE: Duration = Duration::from_secs(1);
-/// Requests of one connection that are answered before other tasks of the thread have their turn: the HTTP
-/// library itself goes on while there are more.
+/// Number of requests of one connection that are handled before it yields to other tasks of the thread: the
+/// HTTP library itself does not yield while there are more.
 const ANSWERS_PER_TURN: u32 = 4;
-/// Longest head of a request. What is longer than 8 KiB is reserved as it arrives.
+/// Maximum length of a request's head, in bytes. Bytes beyond 8 KiB are reserved as they arrive.
 const BUFFER_BYTES_MAX: usize = 64 * 1_024;
 
-/// Serves `node` on `listener` until `shutdown` completes, then takes no more connections, ends
-/// live streams, lets requests that are under way finish for up to 10 seconds, and returns. The
+/// Serves `node` on `listener` until `shutdown` completes, then accepts no more connections, ends
+/// live streams, waits up to 10 seconds for requests in progress, and returns. The
 /// node stays open.
 ///
 /// # Errors
-/// If the listener does not know its address, which means that it is no listener.
+/// If the address of the listener cannot be read.
 pub async fn serve(
     listener: TcpListener,
     node: Node,
@@ -88,23 +88,23 @@ pub async fn serve(
     drop(listener);
     closing.send_replace(true);
     tracing::info!("shutting down");
-    // Connections end within the grace; holding every permit means that all of them have.
+    // Connections end within the grace period; when all permits are free, all have ended.
     drop(server.permits.acquire_many(connections_max).await);
     Ok(())
 }
 
-/// What all connections share.
+/// State that all connections share.
 struct Server {
     router: Router,
     memory: RequestMemory,
-    /// Changes at every pulse, and to true at shutdown.
+    /// Notified at every pulse; true at shutdown.
     closed: watch::Receiver<bool>,
     seats: Arc<Seats>,
     permits: Arc<Semaphore>,
 }
 
 impl Server {
-    /// Accepts connections and has each served by a task of its own.
+    /// Accepts connections and serves each in its own task.
     async fn accept(&self, listener: &TcpListener) -> Infallible {
         loop {
             let (stream, _) = edge::accept(listener).await;
@@ -122,7 +122,7 @@ impl Server {
         }
     }
 
-    /// A permit for a connection that is there already: if there is none, another has to go.
+    /// A permit for a connection that was accepted: if there is none, another connection is closed.
     async fn permit(&self) -> OwnedSemaphorePermit {
         let mut permit = Arc::clone(&self.permits).try_acquire_owned();
         while permit.is_err() {
@@ -151,7 +151,7 @@ struct Connection {
 impl Connection {
     async fn serve(self, stream: TcpStream) {
         let Self { taken, router, memory, closed: mut closing } = self;
-        // Answers are written whole, so nothing is won by waiting for more to send.
+        // Responses are written in one piece, so waiting for more data has no benefit.
         if stream.set_nodelay(true).is_err() {
             return;
         }
@@ -180,7 +180,7 @@ impl Connection {
             });
             tokio::select! {
                 ended = served => break ended,
-                // Polling the connection again is all that a pulse is for.
+                // A pulse only makes the connection be polled again.
                 Ok(()) = closing.changed() => ends |= *closing.borrow(),
                 () = seat.closing() => {
                     if !seat.is_admitted() {
@@ -195,7 +195,7 @@ impl Connection {
             }
         };
         if let Err(error) = ended {
-            tracing::debug!(%error, "a connection broke");
+            tracing::debug!(%error, "a connection failed");
         }
     }
 }
@@ -206,11 +206,11 @@ struct Turn(AtomicU32);
 
 impl Turn {
     fn begin(&self) {
-        // Only the task of the connection looks at it.
+        // Only the task of the connection accesses it.
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Lets others have their turn if this connection has had its own.
+    /// Yields to other tasks if this connection has handled enough requests.
     async fn wait(&self) {
         if self.0.fetch_add(1, Ordering::Relaxed) >= ANSWERS_PER_TURN {
             tokio::task::yield_now().await;
@@ -218,7 +218,7 @@ impl Turn {
     }
 }
 
-/// Answers a request, which is under way until its answer is sent.
+/// Handles a request, which is in progress until its response is sent.
 async fn answer(
     mut router: Router,
     seat: Arc<Seat>,
@@ -257,15 +257,15 @@ mod tests {
             let mut answer = Vec::new();
             stream.read_to_end(&mut answer).await.unwrap();
             assert_eq!(answer.is_empty(), request != whole, "{request:?}");
-            // The clock is paused and leaps from timer to timer.
+            // The clock is paused and advances from timer to timer.
             let waited = start.elapsed();
             assert!(waited >= HEAD_TIMEOUT - PULSE && waited <= HEAD_TIMEOUT + 2 * PULSE);
         }
     }
 
-    /// On one thread, so that the order of what happens is always the same.
+    /// On one thread, so that the order of events is deterministic.
     #[tokio::test]
-    async fn strangers_are_answered_while_a_long_pipeline_is() {
+    async fn other_clients_are_served_during_a_long_pipeline() {
         const PIPELINED: usize = 2_000;
         let directory = tempfile::tempdir().unwrap();
         let node = Node::open(&NodeOptions::new(directory.path())).unwrap();

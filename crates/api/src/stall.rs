@@ -1,5 +1,5 @@
-//! A stream that fails when its peer takes too little for a while, so that a reader who stops reading, or
-//! reads a byte now and then, cannot hold a connection and what is to be sent on it for ever.
+//! A stream that fails when its peer reads too slowly, so that a client that stops reading, or reads one byte
+//! from time to time, cannot hold a connection and its unsent data for ever.
 
 use std::io;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// Bytes that a peer must take within its time, unless it has taken all there are.
+/// Bytes that a peer must receive within its time limit, unless it has received everything.
 const PROGRESS_BYTES: usize = 16 << 10;
 
 /// Wraps a stream. A write that makes progress costs one comparison; only one that cannot proceed
@@ -18,7 +18,7 @@ pub(crate) struct StallGuard<S> {
     inner: S,
     patience: Duration,
     stalled: bool,
-    /// Written since it stalled.
+    /// Bytes written since the stream stalled.
     written: usize,
     alarm: Option<Pin<Box<Sleep>>>,
 }
@@ -89,7 +89,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(cx);
         if flushed.is_ready() {
-            // All there was has been taken.
+            // Everything was written.
             self.stalled = false;
             return flushed;
         }
@@ -110,14 +110,14 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(30);
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_takes_nothing_is_given_up() {
+    async fn a_peer_that_reads_nothing_is_disconnected() {
         let (near, _far) = tokio::io::duplex(4);
         let mut near = StallGuard::new(near, PATIENCE);
         let error = near.write_all(b"12345").await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
-    /// A peer that takes so many bytes every 20 s; the writer has `bytes` to send.
+    /// A peer that reads a fixed number of bytes every 20 s; the writer has `bytes` to send.
     async fn sent(bytes: usize, takes: usize) -> io::Result<()> {
         let (near, mut far) = tokio::io::duplex(takes);
         let mut near = StallGuard::new(near, PATIENCE);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slow_peer_is_kept_while_it_takes_enough() {
+    async fn a_slow_peer_is_kept_while_it_reads_enough() {
         sent(100 * PROGRESS_BYTES, PROGRESS_BYTES).await.unwrap();
         sent(20, 10).await.unwrap();
         let error = sent(PROGRESS_BYTES, 10).await.unwrap_err();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_slow_long_ago_does_not_count() {
+    async fn earlier_stalls_do_not_count() {
         let (near, mut far) = tokio::io::duplex(4);
         let mut near = StallGuard::new(near, PATIENCE);
         for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! What all handlers share.
+//! State that all handlers share.
 
 use std::sync::Arc;
 
@@ -15,24 +15,24 @@ use crate::memory::RequestMemory;
 use crate::metrics::{HttpMetrics, Sampled};
 use crate::v1::events::StreamReads;
 
-/// Reads at a time for answers to changes that are done. What they read was just written, so most need
-/// no disk.
+/// Maximum number of concurrent reads for responses to completed changes. Their data was just written, so most
+/// need no disk access.
 const DONE_READS_MAX: usize = 8;
 
-/// What all handlers share.
+/// State that all handlers share.
 pub(crate) struct AppState {
     pub(crate) node: Node,
     pub(crate) access: Access,
-    /// How long a story lives if the caller does not say.
+    /// Lifetime of a story if the request has none.
     pub(crate) story_life: Lifetime,
     pub(crate) reads: BlockingReads,
     pub(crate) streams: StreamReads,
-    /// Reads for answers to changes that are done, apart from those that are refused when many wait.
+    /// Permits of reads for responses to completed changes. These reads are never refused.
     done_reads: Arc<Semaphore>,
     pub(crate) memory: RequestMemory,
     pub(crate) registry: Registry,
     pub(crate) history: History,
-    /// True once the server shuts down.
+    /// True from the beginning of the shutdown.
     pub(crate) closing: watch::Receiver<bool>,
 }
 
@@ -75,8 +75,8 @@ impl AppState {
         Ok(self.reads.run(move || read(&node)).await?)
     }
 
-    /// Reads what a change that is done is answered with: waits for its turn, in order, and is never
-    /// refused, since the change cannot be undone. As many wait as there are requests.
+    /// Reads the response to a completed change: queued in order and never refused, since the change
+    /// cannot be undone. The queue is as long as the number of such requests.
     pub(crate) async fn read_done<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,

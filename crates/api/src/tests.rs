@@ -1,4 +1,4 @@
-//! What can only be seen from inside: handlers while what they share is used up.
+//! Tests that need private access: handlers while shared resources are exhausted.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ async fn json_of(response: Response) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
-/// Fills a pool of one with a read that lasts until the sender is dropped, and those that wait.
+/// Fills a pool of one with a read that lasts until the sender is dropped, and fills its queue.
 async fn fill(state: &Arc<AppState>) -> std::sync::mpsc::Sender<()> {
     let (release, held) = std::sync::mpsc::channel::<()>();
     let (started, running) = tokio::sync::oneshot::channel();
@@ -70,7 +70,7 @@ async fn fill(state: &Arc<AppState>) -> std::sync::mpsc::Sender<()> {
         first.reads.run(read).await
     });
     running.await.unwrap();
-    // More and more wait, until one is refused at once.
+    // Queues reads until one is refused.
     loop {
         let waiting = Arc::clone(state);
         let refused = tokio::spawn(async move { waiting.reads.run(|| ()).await.is_err() });
@@ -82,12 +82,12 @@ async fn fill(state: &Arc<AppState>) -> std::sync::mpsc::Sender<()> {
 }
 
 #[tokio::test]
-async fn a_change_that_is_done_is_answered_so_however_many_reads_wait() {
+async fn a_completed_change_is_reported_however_many_reads_are_queued() {
     let server = Inside::new(|options| options.reads = BlockingReads::new(1));
     assert_eq!(server.status("POST", "/v1/users", &json!({"handle": "ada"})).await, 201);
     let release = fill(&server.state).await;
     let read = server.ask("GET", "/v1/users/0", &Value::Null).await;
-    assert_eq!(read.status(), 503, "nothing is read now");
+    assert_eq!(read.status(), 503, "other reads are refused now");
     for (method, path, body, status) in [
         ("POST", "/v1/users", json!({"handle": "bob", "name": "Bob"}), 201),
         ("PATCH", "/v1/users/@bob", json!({"bio": "changed"}), 200),

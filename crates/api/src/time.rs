@@ -1,8 +1,8 @@
-//! Times as answers have them: RFC 3339, UTC, with milliseconds.
+//! The format of times in responses: RFC 3339, UTC, with milliseconds.
 
 use jiff::Timestamp;
 
-/// Beyond what can be written, which only the expiry of a key can be, it is the last such instant.
+/// Times beyond the range of the format, which only expiry times of keys can be, become its last instant.
 pub(crate) fn rfc3339(unix_ms: u64) -> String {
     let time = i64::try_from(unix_ms).ok();
     let time = time.and_then(|ms| Timestamp::from_millisecond(ms).ok());

@@ -1,4 +1,4 @@
-//! An image takes no more memory than it says before it is decoded, whatever else is in its file.
+//! An image takes no more memory than computed before it is decoded, whatever metadata its file contains.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 #![allow(unsafe_code, reason = "an allocator that counts is one")]
@@ -15,10 +15,10 @@ use image::{DynamicImage, GrayImage, ImageFormat, Luma, RgbaImage};
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts the bytes that are allocated, and the most that were.
+/// Counts the allocated bytes, and their maximum.
 struct Counting;
 
-// SAFETY: everything is done by the system's allocator, as it was asked.
+// SAFETY: every call is passed unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Ordering::SeqCst) + layout.size();
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `work` returned, and the most bytes that were allocated meanwhile, beside those before.
+/// The result of `work`, and the maximum of additional bytes that were allocated meanwhile.
 fn counted<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.load(Ordering::SeqCst);
     MOST.store(before, Ordering::SeqCst);
@@ -45,7 +45,7 @@ fn counted<T>(work: impl FnOnce() -> T) -> (T, usize) {
     (returned, MOST.load(Ordering::SeqCst) - before)
 }
 
-/// Reads an image and checks what it takes, and whether it can be read if that is known.
+/// Reads an image and checks its memory, and if `read` is given, whether it can be read.
 #[track_caller]
 fn check(what: &str, file: &[u8], read: impl Into<Option<bool>>) {
     let read = read.into();
@@ -100,7 +100,7 @@ fn hollow_jpeg(frame: u8, side: u16, components: u8, sampling: u8) -> Vec<u8> {
     let [high, low] = side.to_be_bytes();
     let mut head = vec![8, high, low, high, low, components];
     for component in 1..=components {
-        // Of the last one there is least.
+        // The last component is the smallest.
         let sampling = if component == components { 0x11 } else { sampling };
         head.extend_from_slice(&[component, sampling, 0]);
     }
@@ -118,9 +118,9 @@ fn hollow_jpeg(frame: u8, side: u16, components: u8, sampling: u8) -> Vec<u8> {
     .concat()
 }
 
-/// All in one test: what is counted are the bytes of the process.
+/// One test only: the allocator counts the bytes of the whole process.
 #[test]
-fn an_image_takes_no_more_memory_than_it_says() {
+fn an_image_takes_no_more_memory_than_computed() {
     let ring = |x: u32, y: u32| (20..30).contains(&(x.abs_diff(50) + y.abs_diff(50)));
     let drawn = GrayImage::from_fn(100, 100, |x, y| Luma([u8::from(!ring(x, y)) * 255]));
     let (png, jpeg) = (file(drawn.clone(), ImageFormat::Png), file(drawn, ImageFormat::Jpeg));

@@ -1,6 +1,6 @@
 //! The file layer under the local log: the few operations on directories and files that it needs, as
-//! traits, so that the tests can put a disk that loses power, fills up or fails its fsync in the place
-//! of the real one.
+//! traits, so that the tests can replace the real disk by one that loses power, fills up or fails its
+//! fsync.
 //!
 //! State: none; the operating system owns it. What callers may rely on:
 //! - what was written is kept over a power loss once `sync_data` of that file returned;
@@ -8,7 +8,7 @@
 //! - sectors of 512 bytes are written whole or not at all, and a write that stops early stops
 //!   between two sectors if it began at the start of one (Linux copies page by page).
 //!
-//! After a failed sync nothing is known about what was written since the last good one.
+//! After a failed sync the state of everything written since the last successful one is unknown.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -28,7 +28,7 @@ pub trait Disk: Send + Sync {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
     /// Gives a file another name in the same directory; a file that has the name already is replaced.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a file. Those who have it open can go on using it.
+    /// Removes a file. An open handle of it stays usable.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Waits until every name created, changed or removed in the directory is durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
@@ -40,7 +40,7 @@ pub trait DiskFile: Send + Sync {
     fn bytes(&self) -> io::Result<u64>;
     /// Reads up to `into.len()` bytes from `offset` on; 0 at the end of the file.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes a first part of `bytes` at `offset`, lengthening the file if need be, and says how many.
+    /// Writes a first part of `bytes` at `offset`, extending the file if necessary, and returns how many.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
     /// Waits until everything written, and the length needed to read it, is durable.
     fn sync_data(&self) -> io::Result<()>;

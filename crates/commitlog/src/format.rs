@@ -1,7 +1,7 @@
 //! Format 2 of the local log: what a segment file contains, byte by byte. Pure: no files here.
 //!
 //! All numbers are little endian. A file is a row of **sectors** of 512 bytes, the unit that a disk
-//! writes whole or not at all. The first four bytes of a sector say what it is:
+//! writes whole or not at all. The first four bytes of a sector are its type:
 //!
 //! | sector | bytes | what |
 //! |---|---|---|
@@ -26,18 +26,18 @@
 //! Format 1, which is read and no longer written, has no time: the checksums are at 24 and 28, and the
 //! payload begins at 32.
 //!
-//! What the payload leaves of a group's last sector is zeros. The file name is the position of the
+//! The rest of a group's last sector after the payload is zeros. The file name is the position of the
 //! first group in 20 digits and `.log`. Bytes 0..8 and 24..28 of the segment sector mean the same in
-//! every later format, so that an older program can tell a newer format from damage.
+//! every later format, so that an older program can distinguish a newer format from damage.
 //!
-//! Why it is so:
+//! Reasons:
 //! - Files are filled with zeros before they are used, because overwriting is cheaper to sync than
-//!   growing; so a sector that a power loss swallowed is a sector of zeros.
+//!   growing; so a sector lost at a power loss is a sector of zeros.
 //! - No two groups share a sector: what was acknowledged is never written again.
-//! - No written sector is all zeros, nor one flipped bit away from it: a swallowed sector and a damaged
-//!   one can be told apart whatever the payload. And no payload can pass for a group's header.
-//! - `durable` tells a group that was lost before it was synced, while others after it happened to
-//!   reach the disk, from one that was synced and then damaged.
+//! - No written sector is all zeros, or one flipped bit away from it: a lost sector and a damaged one can
+//!   be distinguished whatever the payload is. And no payload can be mistaken for a group's header.
+//! - `durable` distinguishes a group that was lost before it was synced, while later ones happened to
+//!   reach the disk, from a group that was synced and then damaged.
 
 /// The unit of writing, and of alignment, in bytes.
 pub(crate) const SECTOR_BYTES: usize = 512;
@@ -51,13 +51,13 @@ const GROUP: [u8; 4] = *b"GRUP";
 const MORE: [u8; 4] = *b"MORE";
 /// Payload bytes in each sector of a group but the first.
 const MORE_BYTES: usize = SECTOR_BYTES - 4;
-/// The header of a group without its two checksums, and what it is before format 2.
+/// Length of a group's header without its two checksums, in bytes, and the same in format 1.
 const HEADER_BYTES: usize = 32;
 const HEADER_BYTES_V1: usize = 24;
 
 pub(crate) type Sector = [u8; SECTOR_BYTES];
 
-/// What the first sector of a file says.
+/// The content of the first sector of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     pub(crate) version: u32,
@@ -65,7 +65,7 @@ pub(crate) struct SegmentHeader {
     pub(crate) bytes: u64,
 }
 
-/// What the first sector of a group says.
+/// The content of the first sector of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GroupHeader {
     pub(crate) payload_bytes: usize,
@@ -76,18 +76,18 @@ pub(crate) struct GroupHeader {
     payload_crc: u32,
 }
 
-/// What stands where a group may begin.
+/// The content of a sector where a group may begin.
 pub(crate) enum Start {
     Unwritten,
     Group(GroupHeader),
     Damaged(&'static str),
 }
 
-/// The state of a group whose header is sound.
+/// The state of a group whose header is valid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     Whole,
-    /// Some sectors were never written; the others may be sound.
+    /// Some sectors were never written; the others may be valid.
     Torn,
     Damaged(&'static str),
 }
@@ -98,7 +98,7 @@ fn header_bytes(version: u32) -> usize {
     fields + 2 * size_of::<u32>()
 }
 
-/// The sectors that a group of so many payload bytes takes.
+/// The number of sectors of a group with this number of payload bytes.
 pub(crate) fn group_sectors(version: u32, payload_bytes: usize) -> usize {
     let first = SECTOR_BYTES - header_bytes(version);
     1 + payload_bytes.saturating_sub(first).div_ceil(MORE_BYTES)
@@ -119,7 +119,7 @@ pub(crate) fn segment_sector(first: u64, bytes: u64) -> Sector {
     sector_of(&header, &[])
 }
 
-/// Reads a file's first sector, of any version; what follows the header is checked in our own.
+/// Reads a file's first sector, of any version; the rest after the header is checked in known versions.
 pub(crate) fn read_segment_sector(sector: &Sector) -> Result<SegmentHeader, &'static str> {
     let mut rest = sector.as_slice();
     let magic: [u8; 4] = take(&mut rest);
@@ -141,7 +141,7 @@ pub(crate) fn read_segment_sector(sector: &Sector) -> Result<SegmentHeader, &'st
     Ok(header)
 }
 
-/// A group on its way into a file.
+/// A group that is being written to a file.
 pub(crate) struct NewGroup<'a> {
     pub(crate) position: u64,
     pub(crate) durable: u64,
@@ -193,8 +193,8 @@ pub(crate) fn read_start(version: u32, sector: &Sector) -> Start {
     }
 }
 
-/// Gathers the payload from all the sectors of a group, and judges it. Unless the answer is `Whole`,
-/// `payload` holds nothing of use.
+/// Collects the payload from all the sectors of a group, and checks it. Unless the result is `Whole`,
+/// the content of `payload` is undefined.
 pub(crate) fn read_group(
     version: u32,
     header: &GroupHeader,

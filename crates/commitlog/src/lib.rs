@@ -1,16 +1,16 @@
 //! A durable log: an ordered sequence of groups, each a payload of bytes at a position with a time. It is
-//! the truth from which everything else can be made again. It does not know what the payloads mean.
+//! the source of truth: all other data can be rebuilt from it. It does not interpret the payloads.
 //!
-//! [`Log`] is what its users need. [`LocalLog`] keeps groups in segment files of one directory, through
+//! [`Log`] is the interface. [`LocalLog`] keeps groups in segment files of one directory, through
 //! the layer of files in [`disk`].
 //!
-//! State: each kind of log owns its own; `Durability` is what a log and its sync points share.
+//! State: each kind of log has its own; `Durability` is shared by a log and its sync points.
 //! What always holds:
 //! - **Invariant:** positions begin at 1 and have no gaps.
 //! - **Invariant:** a group whose position was synced is read again, unchanged, at every later opening,
-//!   or the opening fails and says where the damage is. The log never becomes shorter in silence.
-//! - **Invariant:** after an error from the disk the log does nothing more; only opening it again shows
-//!   what is left.
+//!   or the opening fails and reports where the damage is. The log never loses groups without an error.
+//! - **Invariant:** after an error from the disk every operation of the log fails; only opening it again
+//!   shows which groups are left.
 
 pub mod disk;
 mod format;
@@ -28,32 +28,32 @@ use crate::disk::DiskFile;
 pub use format::PAYLOAD_BYTES_MAX;
 pub use local::{LocalLog, SEGMENT_BYTES};
 
-/// The place of a group in the log. The first group is at 1; 0 is before the first.
+/// The position of a group in the log. The first group is at 1; 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Position(pub u64);
 
 /// A group as it is read from a log.
 #[derive(Debug, Clone, Copy)]
 pub struct Group<'a> {
-    /// Its place.
+    /// Its position.
     pub position: Position,
     /// The time that the log gave it, in milliseconds since 1970. None in logs of format 1, whose
     /// payloads carry their own.
     pub time_ms: Option<u64>,
-    /// What was appended.
+    /// The payload as it was appended.
     pub payload: &'a [u8],
 }
 
-/// Where a group was put.
+/// The position and time of an appended group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placed {
-    /// Its place.
+    /// Its position.
     pub position: Position,
     /// The time that the log gave it, in milliseconds since 1970.
     pub time_ms: u64,
 }
 
-/// What the writer needs of a log.
+/// The operations of a log that the writer uses.
 pub trait Log: Send {
     /// Writes a group of 1 to [`PAYLOAD_BYTES_MAX`] bytes after the last one. `time_ms` is the caller's
     /// time in milliseconds since 1970; a log that keeps its own time gives the group that instead.
@@ -73,7 +73,7 @@ pub trait Log: Send {
         self.sync_point().sync()
     }
 
-    /// What `sync` would do now, to be done on another thread while this one goes on appending.
+    /// A sync of everything appended so far, to run on another thread while this one goes on appending.
     fn sync_point(&self) -> SyncPoint;
 
     /// Drops old groups, none of them after `up_to`: only whole segments, and never the last one.
@@ -94,22 +94,22 @@ pub trait Log: Send {
     fn size(&self) -> u64;
 }
 
-/// The error of whoever is given the groups.
+/// The error of the callback that receives the groups.
 pub type ReadError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a log could not be opened, or did not do what was asked.
+/// Why a log could not be opened, or why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// What is in the file is neither a log nor what a power loss leaves of one.
+    /// The file is not a log, and not a log after a power loss.
     #[error("the log is damaged: {} at byte {offset}, group {}: {what}", file.display(), position.0)]
     Damaged {
         /// The segment.
         file: PathBuf,
         /// Where in the file, in bytes.
         offset: u64,
-        /// The group that is due there.
+        /// The group expected there.
         position: Position,
-        /// What is wrong.
+        /// Description of the damage.
         what: &'static str,
     },
     /// The file was written by a newer version of this program.
@@ -119,10 +119,10 @@ pub enum LogError {
         file: PathBuf,
         /// Its format.
         found: u32,
-        /// The newest format known here.
+        /// The newest format that this program reads.
         known: u32,
     },
-    /// Groups that the caller has not seen are gone.
+    /// Groups that the caller has not seen are no longer in the log.
     #[error("the log begins at group {}, but the groups after {} are needed", first.0, from.0)]
     StartsAfterStore {
         /// The oldest group in the log.
@@ -144,30 +144,30 @@ pub enum LogError {
         /// Its length.
         bytes: usize,
     },
-    /// Whoever was given this group refused it.
+    /// The callback that received this group returned an error.
     #[error("group {} of the log cannot be replayed", position.0)]
     Read {
         /// The group.
         position: Position,
-        /// Why not.
+        /// The error of the callback.
         source: ReadError,
     },
     /// The operating system reports an error.
     #[error("cannot {doing} {}", file.display())]
     Disk {
-        /// A verb.
+        /// The operation, as a verb.
         doing: &'static str,
         /// The file or directory.
         file: PathBuf,
         /// The error.
         source: io::Error,
     },
-    /// There was an error from the disk before; the log does nothing any more.
+    /// There was an error from the disk before; every operation of the log fails.
     #[error("the log stopped at an earlier error from the disk")]
     Poisoned,
 }
 
-/// Makes the closure that turns an I/O error into ours.
+/// Returns a closure that converts an I/O error into a [`LogError`].
 fn disk_error(doing: &'static str, file: &Path) -> impl FnOnce(io::Error) -> LogError {
     let file = file.to_owned();
     move |source| LogError::Disk { doing, file, source }
@@ -189,7 +189,7 @@ impl SyncPoint {
     }
 
     /// Waits until the groups up to `last` survive a power loss. An error poisons the log: groups that
-    /// were acknowledged may be lost, and asking the disk again would only hide it.
+    /// were acknowledged may be lost, and another sync would only hide it.
     pub fn sync(&self) -> Result<(), LogError> {
         self.durability.sync(self.last, &*self.file, &self.path)
     }
@@ -200,8 +200,8 @@ impl SyncPoint {
 struct Durability {
     last: AtomicU64,
     poisoned: AtomicBool,
-    /// One sync at a time: the kernel reports a failed write to one of those who sync a file, and the
-    /// other must see the poison before it believes its own success.
+    /// One sync at a time: the kernel reports a failed write to only one of the threads that sync a file,
+    /// and the other must see that the log is poisoned before it reports success.
     syncing: Mutex<()>,
 }
 

@@ -1,7 +1,7 @@
 //! The local log: groups in segment files of one directory, as [`crate::format`] describes.
 //!
 //! State: the last segment, which alone is written to, the list of the older ones, and the thread that
-//! fills the next file with zeros. The directory belongs to one log at a time; who opens it sees to that.
+//! fills the next file with zeros. The directory belongs to one log at a time; the caller ensures that.
 //! What always holds:
 //! - Appending is one write to a file that has its full length already, and syncing one fdatasync of it.
 //! - **Invariant:** everything in a segment is durable before its successor gets its name.
@@ -21,7 +21,7 @@ use crate::{Durability, Log, LogError, Placed, Position, SyncPoint, disk_error};
 
 /// The length of a segment file, unless a single group needs a longer one.
 pub const SEGMENT_BYTES: u64 = 16 << 20;
-/// What is kept, in sectors, of the buffer in which groups are put together: 1 MiB.
+/// Capacity kept, in sectors, of the buffer in which groups are built: 1 MiB.
 const BUFFER_SECTORS: usize = (1 << 20) / SECTOR_BYTES;
 
 /// A log in the files of one directory.
@@ -42,10 +42,10 @@ pub struct LocalLog {
 
 impl LocalLog {
     /// Opens the log in `dir`, which is made if there is none. Every group kept is checked. Groups that a
-    /// power loss left incomplete, none of which was durable, are cut; any other damage is an error.
+    /// power loss left incomplete, none of which was durable, are erased; any other damage is an error.
     ///
-    /// `from` is the last group that the caller has already, 0 for none: whatever made its effects durable
-    /// elsewhere must have called `sync` before.
+    /// `from` is the last group that the caller has already, 0 for none: the code that made its effects
+    /// durable elsewhere must have called `sync` before.
     ///
     /// # Errors
     /// [`LogError`]; among others if the log lacks the group after `from`, or ends before `from`.
@@ -117,7 +117,7 @@ impl LocalLog {
         Ok(Placed { position: Position(position), time_ms })
     }
 
-    /// Goes on in a new segment with room for a group of so many bytes.
+    /// Continues in a new segment with space for a group of this number of bytes.
     fn begin_segment(&mut self, group_bytes: u64) -> Result<(), LogError> {
         self.sync()?;
         let needed = SECTOR_BYTES as u64 + group_bytes;
@@ -153,7 +153,7 @@ impl LocalLog {
             return Ok(0);
         };
         self.disk.remove(&oldest.path).map_err(disk_error("remove", &oldest.path))?;
-        // One at a time: if the power fails, a younger segment must not be gone before an older one.
+        // One at a time: at a power loss, a newer segment must not be removed before an older one.
         self.disk.sync_dir(&self.dir).map_err(disk_error("sync", &self.dir))?;
         Ok(oldest.bytes)
     }
@@ -186,7 +186,7 @@ impl Log for LocalLog {
     }
 
     fn sync_point(&self) -> SyncPoint {
-        // Older segments are durable, so the last file is all there is to sync.
+        // Older segments are durable, so only the last file needs a sync.
         SyncPoint {
             file: self.file.clone(),
             path: self.tail.path.clone(),
@@ -239,7 +239,7 @@ impl Log for LocalLog {
 
 impl Drop for LocalLog {
     fn drop(&mut self) {
-        // The directory may be opened again at once, and nobody else may be writing there then.
+        // The directory may be opened again at once, and no other thread may be writing there then.
         if let Some(next) = self.next.take() {
             drop(next.join());
         }

@@ -1,13 +1,13 @@
-//! Opening and reading a log. Every group kept is checked, and what a power loss left of groups that were
-//! never durable is erased. Anything else that is not as it was written is refused.
+//! Opening and reading a log. Every group kept is checked. The remains of groups that were not durable at
+//! a power loss are erased. Any other difference from the data written is an error.
 //!
 //! State: the files, until [`recover`] returns and the log owns what it found.
 //! What always holds:
 //! - **Invariant:** only the last segment may hold groups that are not durable, because a segment is
-//!   synced before its successor gets its name. So in all others nothing may be missing.
+//!   synced before its successor gets its name. So all others must be complete.
 //! - Groups after the first one that is missing or torn are erased with it: they were appended later, so
-//!   they were not durable either. If one of them says that it was, the log is damaged.
-//! - What was found is durable before anyone acts on it.
+//!   they were not durable either. If one of them states that it was, the log is damaged.
+//! - All groups found are durable before they are used.
 //!
 //! A file that is shorter than its header says is refused too: files have their full length before they
 //! are used, so no power loss shortens one. To accept the loss of what is missing, lengthen it with zeros
@@ -25,7 +25,7 @@ use crate::format::{
 use crate::segment::{Segment, install, make_blank, read_segment, survey, write_zeros};
 use crate::{Group, LogError, Position, ReadError, disk_error};
 
-/// Whoever is given the groups.
+/// The callback that receives the groups.
 pub(crate) type EachGroup<'a> = &'a mut dyn FnMut(Group<'_>) -> Result<(), ReadError>;
 
 /// A log as it was found: all of it durable.
@@ -63,8 +63,8 @@ pub(crate) fn recover(
     while let Some(first) = firsts.next() {
         let (segment, file) = read_segment(disk, dir, first, &mut sectors)?;
         if firsts.peek().is_none() {
-            // A process that was killed leaves groups that only the kernel has. What is read
-            // may go into a checkpoint, and a store must never be ahead of the log on disk.
+            // A process that was killed leaves groups that are only in the page cache. They may go
+            // into a checkpoint, and a store must never be newer than the log on disk.
             file.sync_data().map_err(disk_error("sync", &segment.path))?;
         }
         let mut scan = Scan { segment: &segment, sectors: &sectors, at: 1, due };
@@ -105,7 +105,7 @@ pub(crate) fn recover(
     Ok(Recovered { closed, tail, file, end, last })
 }
 
-/// Gives the groups of a segment to `each`, in order. What follows the last of them is not judged.
+/// Gives the groups of a segment to `each`, in order. The bytes after the last of them are not checked.
 pub(crate) fn read_groups(
     disk: &dyn Disk,
     dir: &Path,
@@ -121,14 +121,14 @@ pub(crate) fn read_groups(
 struct Scan<'a> {
     segment: &'a Segment,
     sectors: &'a [Sector],
-    /// The sector that is looked at.
+    /// The current sector.
     at: usize,
-    /// The position of the group that is due there.
+    /// The position of the group expected there.
     due: u64,
 }
 
 impl Scan<'_> {
-    /// Takes sound groups until there is none. Leaves `at` and `due` at the first that is missing or torn.
+    /// Reads valid groups until there is none. Leaves `at` and `due` at the first one missing or torn.
     fn groups(&mut self, each: EachGroup<'_>) -> Result<(), LogError> {
         let mut payload = Vec::new();
         while let Some(sector) = self.sectors.get(self.at) {
@@ -167,7 +167,7 @@ impl Scan<'_> {
         }
     }
 
-    /// For a segment that has a successor: everything in it was durable, so nothing may follow the
+    /// For a segment that has a successor: everything in it was durable, so there must be nothing after the
     /// groups, not even a torn one.
     fn check_rest_unwritten(&self) -> Result<(), LogError> {
         match self.rest().find(|(_, sector)| !is_unwritten(sector)) {
@@ -176,7 +176,7 @@ impl Scan<'_> {
         }
     }
 
-    /// For the last segment: what follows the groups was never durable. Says whether there is anything.
+    /// For the last segment: data after the groups was never durable. Returns whether there is any.
     fn check_rest_never_durable(&self) -> Result<bool, LogError> {
         let mut any = false;
         for (_, sector) in self.rest() {

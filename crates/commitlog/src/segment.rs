@@ -1,6 +1,6 @@
-//! Segment files: making one ahead of its use, putting it in place, and reading one whole.
+//! Segment files: preparing one in advance, putting it in place, and reading a whole one.
 //!
-//! State: the directory and its files; `Segment` is what the log remembers of a file in place.
+//! State: the directory and its files; `Segment` is the log's description of a file in place.
 //! What always holds:
 //! - **Invariant:** a file with the name of a segment is complete: its full length of zeros and its
 //!   header were synced before it got the name.
@@ -13,8 +13,8 @@ use crate::disk::{Disk, DiskFile};
 use crate::format::{FORMAT_VERSION, SECTOR_BYTES, Sector, read_segment_sector, segment_sector};
 use crate::{LogError, Position, disk_error};
 
-/// How much is zeroed and synced at a time. Small enough that a sync of the log, which waits for
-/// these writes at the disk, is not held up for long.
+/// Number of bytes zeroed and synced at a time. Small enough that a sync of the log, which waits for
+/// these writes at the disk, is not delayed for long.
 const ZEROING_BYTES: u64 = 1 << 20;
 const TEMPORARY: &str = ".tmp";
 const SUFFIX: &str = ".log";
@@ -29,14 +29,14 @@ pub(crate) struct Segment {
     pub(crate) path: Arc<Path>,
 }
 
-/// A file full of zeros, durable but for its name, that will be a segment.
+/// A file full of zeros that will be a segment; its content is durable, its name is not final.
 pub(crate) struct Blank {
     file: Arc<dyn DiskFile>,
     path: PathBuf,
     bytes: u64,
 }
 
-/// Makes a file of zeros. `name` tells those apart that are made at the same time.
+/// Makes a file of zeros. `name` distinguishes files that are made at the same time.
 pub(crate) fn make_blank(
     disk: &dyn Disk,
     dir: &Path,
@@ -67,7 +67,7 @@ pub(crate) fn write_zeros(
     Ok(())
 }
 
-/// Makes a blank the segment that begins with the group `first`, durably. A segment without groups that
+/// Turns a blank into the segment that begins with the group `first`, durably. A segment without groups that
 /// has the same first position is replaced.
 pub(crate) fn install(
     disk: &dyn Disk,
@@ -118,7 +118,7 @@ pub(crate) fn read_segment(
     };
     let file = disk.open(&path).map_err(disk_error("open", &path))?;
     let bytes = file.bytes().map_err(disk_error("measure", &path))?;
-    // What a file has beyond its last whole sector is not read: the header tells that it is too much.
+    // Bytes after the last whole sector are not read: the header shows that they are too many.
     sectors.resize((bytes / SECTOR_BYTES as u64) as usize, [0; SECTOR_BYTES]);
     file.read_exact_at(sectors.as_flattened_mut(), 0).map_err(disk_error("read", &path))?;
 

@@ -82,12 +82,12 @@ enum Step {
     Cut(u8),
 }
 
-/// What the writer knows.
+/// The state of the writer.
 #[derive(Default)]
 struct Writer {
-    /// Every payload that was given to `append`, even in vain.
+    /// Every payload that was passed to `append`, even if it failed.
     given: Groups,
-    /// How many of them are acknowledged as durable.
+    /// Number of them that are acknowledged as durable.
     durable: usize,
     /// The last group that is not needed any more.
     from: usize,
@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_is_either_harmless_or_named(
+    fn a_flipped_bit_is_either_harmless_or_reported(
         groups in proptest::collection::vec(payload(), 1..8),
         spot in any::<prop::sample::Index>(),
     ) {
@@ -218,7 +218,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn a_power_loss_at_any_moment_takes_nothing_but_a_tail_that_was_not_durable(
+    fn a_power_loss_at_any_moment_loses_only_a_tail_that_was_not_durable(
         steps in steps(24),
         seed in any::<u64>(),
     ) {
@@ -230,7 +230,7 @@ proptest! {
             let over = done.is_ok();
             disk.restart(seed ^ moment);
 
-            // The power fails again while the log is being recovered.
+            // Another power loss while the log is being recovered.
             disk.stop_at(1 + (seed ^ moment) % 24);
             drop(open(&disk, writer.from as u64));
             disk.restart(seed.rotate_left(7) ^ moment);
@@ -257,7 +257,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_killed_process_leaves_is_durable_once_it_was_read(
+    fn groups_of_a_killed_process_are_durable_once_they_were_read(
         steps in steps(24),
         seed in any::<u64>(),
     ) {
@@ -321,7 +321,7 @@ fn check_stopped(disk: &FaultyDisk, steps: &[Step], seed: u64) -> bool {
     };
     let stopped = writer.run(&mut log, steps).is_err();
     if stopped {
-        // Mended or not, the log does nothing any more.
+        // Repaired or not, every operation of the log fails.
         disk.repair();
         let last = log.last();
         let point = log.sync_point();
@@ -353,7 +353,7 @@ fn check_flipped(disk: &FaultyDisk, path: &Path, bit: usize, groups: &Groups) {
 }
 
 #[test]
-fn no_single_bit_of_a_small_log_can_flip_and_take_groups_with_it() {
+fn no_single_flipped_bit_of_a_small_log_loses_groups() {
     // One set bit in the last sector of the last group: nothing else keeps that sector from being zeros.
     let mut almost_zeros = vec![0; 1100];
     almost_zeros[1099] = 1;
@@ -401,7 +401,7 @@ fn check(synced: bool, damage: impl FnOnce(&FaultyDisk), expect: Result<u64, &st
     let found = found.map_err(|error| error.to_string());
     assert_eq!(found, expect.map_err(|text| text.replace("NAME-", "/log/00000000000000000")));
     if let Ok(last) = expect {
-        // The remains are gone for good: new groups in their place are read again.
+        // The remains are erased: new groups in their place are read again.
         let (mut log, _) = open(&disk, 0).unwrap();
         append(&mut log, b"new").unwrap();
         drop(log);
@@ -490,7 +490,7 @@ fn changed_bytes_and_files_are_refused_with_file_offset_and_position() {
         },
         "004.log at byte 2560, group 6: a part of a group is not marked as such",
     );
-    // A sound group in the place of another.
+    // A valid group in the place of another.
     check_refused(
         |disk| disk.edit(&segment(4), |bytes| bytes.copy_within(1024..2560, 2560)),
         "004.log at byte 2560, group 6: another group is in its place",
@@ -502,7 +502,7 @@ fn changed_bytes_and_files_are_refused_with_file_offset_and_position() {
         },
         "004.log at byte 0, group 4: the file has the name of another segment",
     );
-    // Files never become shorter by a power loss.
+    // A power loss never makes files shorter.
     let length = "the file is not as long as its header says";
     check_refused(
         |disk| disk.edit(&segment(4), |bytes| bytes.truncate(2560)),
@@ -529,7 +529,7 @@ fn a_newer_format_is_refused_with_both_numbers() {
             bytes[4] = 3;
             let crc = crc32c::crc32c(&bytes[..24]);
             bytes[24..28].copy_from_slice(&crc.to_le_bytes());
-            // What else a newer header may hold is not ours to judge.
+            // The rest of a newer header is not checked.
             bytes[100] = 1;
         });
     };
@@ -595,7 +595,7 @@ fn a_log_that_ends_before_what_was_applied_is_refused() {
     for (disk, last) in [(three_segments(true), 6), (FaultyDisk::default(), 0)] {
         let text = open(&disk, 9).map(|_| ()).unwrap_err().to_string();
         let expect = if last == 0 {
-            // Nothing is made up in place of a log that is missing.
+            // A missing log is not replaced by an empty one.
             assert!(segments(&disk).is_empty());
             "the log ends at group 0, but group 9 has been applied already"
         } else {
@@ -611,7 +611,7 @@ fn a_payload_of_no_or_too_many_bytes_is_refused_and_changes_nothing() {
     let (mut log, _) = open(&disk, 0).unwrap();
     for bytes in [0, PAYLOAD_BYTES_MAX + 1] {
         let refused = log.append(&vec![1; bytes], 0);
-        assert!(matches!(refused, Err(LogError::Length { bytes: told }) if told == bytes));
+        assert!(matches!(refused, Err(LogError::Length { bytes: found }) if found == bytes));
     }
     assert_eq!(append(&mut log, b"on").unwrap(), Position(1));
 }

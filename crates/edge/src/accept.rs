@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::LineGate;
 
-/// Pause after the operating system refused to hand out a connection (out of descriptors).
+/// Pause after `accept` failed (out of file descriptors).
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The next connection of `listener` and the address of its peer. Errors are logged, at most once per second,
@@ -29,7 +29,7 @@ pub async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// Whether the peer had gone before it was accepted.
+/// Whether the peer had disconnected before it was accepted.
 fn is_of_the_peer(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)

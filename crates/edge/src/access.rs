@@ -1,8 +1,8 @@
-//! Application keys: who may call, and with which scopes.
+//! Application keys and their scopes.
 //!
-//! The set of keys is owned by whoever opened the data directory, who may replace it at any time;
-//! everybody else checks against it. **Invariant:** only hashes of keys are held here, and comparing
-//! takes the same time whichever key was presented.
+//! The set of keys is owned by the code that opened the data directory, which may replace it at any time;
+//! all other code only checks keys. **Invariant:** only hashes of keys are stored here, and a comparison
+//! takes the same time for every presented key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use arc_swap::ArcSwap;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// What an application key may be used for. None includes another.
+/// A permission of an application key. No scope includes another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Everything that changes nothing.
+    /// All requests that change nothing.
     Read,
-    /// Changes, but for those of `Admin`.
+    /// Changes, except those of `Admin`.
     Write,
     /// Deleting whole users and buckets, and controlling the server.
     Admin,
@@ -43,7 +43,7 @@ impl Scope {
     }
 }
 
-/// A set of scopes, shown as their names with commas between.
+/// A set of scopes, displayed as comma-separated names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scopes(u8);
 
@@ -72,12 +72,12 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// An application key, of which only the hash is known.
+/// The hash of an application key, and its scopes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHash {
     /// SHA-256 of the key.
     pub sha256: [u8; 32],
-    /// What it may be used for.
+    /// The scopes of the key.
     pub scopes: Scopes,
 }
 
@@ -95,19 +95,19 @@ pub struct KeySet(ArcSwap<Versioned>);
 
 #[derive(Debug)]
 struct Versioned {
-    /// Rises with every replacement.
+    /// Incremented by every replacement.
     version: u64,
     keys: Vec<KeyHash>,
 }
 
 impl KeySet {
-    /// A set of these keys.
+    /// Creates a set of these keys.
     #[must_use]
     pub fn new(keys: Vec<KeyHash>) -> Arc<Self> {
         Arc::new(Self(ArcSwap::from_pointee(Versioned { version: 0, keys })))
     }
 
-    /// Makes these keys the valid ones, and no other.
+    /// Replaces all valid keys by these.
     pub fn replace(&self, keys: &[KeyHash]) {
         self.0.rcu(|now| Versioned { version: now.version + 1, keys: keys.to_vec() });
     }
@@ -115,7 +115,7 @@ impl KeySet {
     fn find(&self, sha256: [u8; 32]) -> Option<Grant> {
         let now = self.0.load();
         let mut found = None;
-        // All of them, so that the time does not depend on which one it is.
+        // Compares all of them, so that the time does not depend on which one matches.
         for key in &now.keys {
             if key.sha256.ct_eq(&sha256).into() {
                 found = Some(Grant { scopes: key.scopes, sha256, version: now.version });
@@ -125,17 +125,17 @@ impl KeySet {
     }
 }
 
-/// Who may call.
+/// Which clients are authorized.
 #[derive(Clone, Debug)]
 pub enum Access {
-    /// Anybody on this machine, but no page of a foreign origin in a browser. Bind to loopback
-    /// only; the URLs of the 2014 report exist in this mode.
+    /// Every client on this machine, except web pages of other origins. Bind to loopback only; the
+    /// URLs of the 2014 report exist in this mode.
     Open,
-    /// Whoever presents an application key.
+    /// Clients with a valid application key.
     Keys(Arc<KeySet>),
 }
 
-/// A caller who may call, and for what.
+/// The permissions of an authorized client.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant {
     scopes: Scopes,
@@ -146,13 +146,13 @@ pub struct Grant {
 impl Grant {
     const OPEN: Self = Self { scopes: Scopes::ALL, sha256: [0; 32], version: 0 };
 
-    /// What the caller may do.
+    /// The scopes of the client.
     #[must_use]
     pub const fn scopes(&self) -> Scopes {
         self.scopes
     }
 
-    /// Whether the caller may do what needs `scope`.
+    /// Whether the client has `scope`.
     #[must_use]
     pub const fn allows(&self, scope: Scope) -> bool {
         self.scopes.contains(scope)
@@ -160,19 +160,19 @@ impl Grant {
 }
 
 impl Access {
-    /// Whoever presents one of these keys.
+    /// Access with one of these keys.
     #[must_use]
     pub fn with_keys(keys: Vec<KeyHash>) -> Self {
         Self::Keys(KeySet::new(keys))
     }
 
-    /// Whether no key is asked for.
+    /// Whether no key is needed.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         matches!(self, Self::Open)
     }
 
-    /// What a caller may do who has presented nothing yet.
+    /// The permissions of a client that has presented no key.
     #[must_use]
     pub const fn without_key(&self) -> Option<Grant> {
         match self {
@@ -181,8 +181,8 @@ impl Access {
         }
     }
 
-    /// What a caller with this key may do; nothing if the key is not valid. The time it takes depends
-    /// on the number of keys and the length of this one alone.
+    /// The permissions of a client with this key; `None` if the key is not valid. The time depends only
+    /// on the number of keys and the length of this one.
     #[must_use]
     pub fn admit(&self, key: &[u8]) -> Option<Grant> {
         match self {
@@ -191,8 +191,8 @@ impl Access {
         }
     }
 
-    /// What the caller of an earlier grant may do now: nothing if the key was revoked. For connections
-    /// that live long; takes a few nanoseconds while the keys are the same.
+    /// The current permissions for an earlier grant: `None` if the key was revoked. For long-lived
+    /// connections; takes a few nanoseconds while the keys do not change.
     #[must_use]
     pub fn renew(&self, grant: &Grant) -> Option<Grant> {
         match self {

@@ -1,17 +1,17 @@
-//! Entity tags in `If-Match` and `If-None-Match`, as RFC 9110 has them (8.8.3, 13.1).
+//! Entity tags in `If-Match` and `If-None-Match`, as defined in RFC 9110 (8.8.3, 13.1).
 
 use http::{HeaderMap, HeaderName};
 
 /// An entity tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// Whether it stands for all representations that are equivalent.
+    /// Whether the tag is weak: it then identifies all equivalent representations.
     pub weak: bool,
-    /// What is between the quotes.
+    /// The text between the quotes.
     pub opaque: Box<[u8]>,
 }
 
-/// What one of the two headers asks for.
+/// The value of one of the two headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tags {
     /// `*`: anything that exists.
@@ -25,7 +25,7 @@ pub enum Tags {
 pub struct BadTags;
 
 impl Tags {
-    /// Reads all lines of a header; `None` if there are none.
+    /// Parses all lines of a header; `None` if there are none.
     ///
     /// # Errors
     /// [`BadTags`]
@@ -51,7 +51,7 @@ impl Tags {
         }
     }
 
-    /// Weak comparison, for `If-None-Match`: only what is between the quotes counts.
+    /// Weak comparison, for `If-None-Match`: only the text between the quotes is compared.
     #[must_use]
     pub fn matches_weak(&self, opaque: &[u8]) -> bool {
         match self {

@@ -1,6 +1,6 @@
-//! Files of the program, ready to be sent: made once, plain and compressed, and shared by all answers.
+//! Static files, ready to be sent: prepared once, plain and compressed, and shared by all responses.
 //!
-//! **Invariant:** an answer holds no copy of a file, so what a slow reader takes is the operating system's
+//! **Invariant:** a response holds no copy of a file, so a slow reader only uses the operating system's
 //! buffer of its connection.
 
 use std::io::Write as _;
@@ -19,26 +19,26 @@ use sha2::{Digest as _, Sha256};
 use crate::etag::Tags;
 
 const HEADERS: [(HeaderName, &str); 4] = [
-    // Kept, but asked for again: a new version of the program shows at once.
+    // Cached, but revalidated: a new version of the program is visible immediately.
     (CACHE_CONTROL, "no-cache"),
     (REFERRER_POLICY, "no-referrer"),
     (VARY, "accept-encoding"),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
 ];
 
-/// Where files come from that anybody may load.
+/// A source of public files.
 pub trait FileSource: std::fmt::Debug + Send + Sync {
     /// Finds the file of this name, a path without a slash in front.
     fn find(&self, name: &str) -> Lookup;
 }
 
-/// What a [`FileSource`] knows of a name.
+/// The result of a lookup in a [`FileSource`].
 pub enum Lookup {
     /// The file, in memory.
     Found(Arc<StaticFile>),
     /// There is no such file.
     Absent,
-    /// It has to be loaded, where blocking is allowed.
+    /// The file must be loaded, where blocking is allowed.
     Load(Box<dyn FnOnce() -> Option<Arc<StaticFile>> + Send>),
 }
 
@@ -47,14 +47,14 @@ pub enum Lookup {
 pub struct StaticFile {
     media_type: HeaderValue,
     policy: Option<&'static str>,
-    /// What is between the quotes of its entity tag.
+    /// The text between the quotes of its entity tag.
     digest: String,
     plain: Bytes,
     gzip: Bytes,
 }
 
 impl StaticFile {
-    /// Compresses a file, which takes 0.1 s for 1.5 MB. `policy` is what a document may do.
+    /// Compresses a file, which takes 0.1 s for 1.5 MB. `policy` is its Content-Security-Policy.
     #[must_use]
     pub fn new(media_type: &str, policy: Option<&'static str>, plain: Bytes) -> Self {
         let digest: String =
@@ -68,7 +68,7 @@ impl StaticFile {
         Self { media_type, policy, digest, plain, gzip: gzip.into() }
     }
 
-    /// The answer to whoever asked with these headers.
+    /// The response to a request with these headers.
     #[must_use]
     pub fn answer(&self, asked: &HeaderMap) -> Response<Bytes> {
         let mut response = Response::new(Bytes::new());
@@ -97,14 +97,14 @@ impl StaticFile {
         response
     }
 
-    /// What a browser transfers, in bytes.
+    /// Size of the compressed file, in bytes.
     #[must_use]
     pub fn compressed_len(&self) -> usize {
         self.gzip.len()
     }
 }
 
-/// Whether a header's list has such an element.
+/// Whether a header's list contains this element.
 fn mentions(headers: &HeaderMap, name: &HeaderName, is: impl Fn(&str) -> bool) -> bool {
     let lists = headers.get_all(name).iter().filter_map(|list| list.to_str().ok());
     lists.flat_map(|list| list.split(',')).any(|element| is(element.trim()))

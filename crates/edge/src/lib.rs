@@ -1,7 +1,7 @@
-//! What the servers of all protocols share: who may call, accepting connections, bounded reads that may
-//! block, files that are ready to be sent, and what clients may write into the log.
+//! Code that the servers of all protocols share: authorization, accepting connections, bounded reads that may
+//! block, static files, and rate-limited log lines.
 //!
-//! **Invariant:** nothing here knows a protocol or the node.
+//! **Invariant:** nothing here depends on a protocol or on the node.
 
 mod accept;
 mod access;

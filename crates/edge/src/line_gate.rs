@@ -7,7 +7,7 @@ use std::time::Instant;
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Lets a line through once per second, and counts those in between.
+/// Allows one line per second, and counts the suppressed ones.
 #[derive(Debug, Default)]
 pub struct LineGate {
     /// The second of the last line, from 1 on; 0 before the first.
@@ -16,19 +16,19 @@ pub struct LineGate {
 }
 
 impl LineGate {
-    /// No line yet.
+    /// A gate before its first line.
     #[must_use]
     pub const fn new() -> Self {
         Self { last: AtomicU64::new(0), skipped: AtomicU64::new(0) }
     }
 
-    /// The number of lines that the next one is for, if it is due; `None` if it is to be left out.
+    /// The number of lines that the next one represents, if it is due; `None` if it must be suppressed.
     pub fn due(&self) -> Option<u64> {
         self.due_at(START.elapsed().as_secs() + 1)
     }
 
     fn due_at(&self, second: u64) -> Option<u64> {
-        // One thread wins a second; a count that another adds meanwhile goes to the line after.
+        // Only one thread writes the line of a second; counts added meanwhile are in the next line.
         let last = self.last.load(Ordering::Relaxed);
         let won = last < second
             && self

@@ -1,6 +1,6 @@
-//! What the operating system knows of this process. The memory is known on Linux; elsewhere it is 0.
+//! Memory and processor time of this process. The memory is only available on Linux; elsewhere it is 0.
 
-/// Bytes of memory that are resident.
+/// Resident memory, in bytes.
 #[must_use]
 pub fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

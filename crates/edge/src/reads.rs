@@ -1,9 +1,9 @@
 //! Reads that may block, kept off the threads that serve connections and within bounds.
 //!
-//! There are two lanes. The quick lane is for reads of a few rows, which wait for a disk at most. The
-//! long lane is for what takes many rows or much computation (KEYS, LCS, long listings); it has few
-//! threads, so that the quick reads of others never wait for it. **Invariant:** at most so many reads
-//! of a lane run, and [`WAITING_PER_RUNNING`] times as many wait.
+//! There are two lanes. The quick lane is for reads of a few rows, which at most wait for a disk. The
+//! long lane is for reads of many rows or much computation (KEYS, LCS, long listings); it has few
+//! threads, so that quick reads never wait for it. **Invariant:** the number of running reads of a lane is
+//! limited, and [`WAITING_PER_RUNNING`] times as many may wait.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
-/// How many reads may wait for each that may run.
+/// Number of reads that may wait for each that may run.
 const WAITING_PER_RUNNING: usize = 16;
-/// As before, in the long lane. It has few threads, so more may wait for each.
+/// The same for the long lane. It has few threads, so more may wait for each.
 const WAITING_PER_RUNNING_LONG: usize = 64;
 
-/// The two lanes. Clones are the same lanes.
+/// The two lanes. Clones share them.
 #[derive(Clone, Debug)]
 pub struct BlockingReads {
     quick: Lane,
@@ -42,13 +42,13 @@ pub enum ReadError {
     Panicked(JoinError),
 }
 
-/// Says whether the caller of a read still waits for it. A long read asks between two pieces of work
-/// and stops when nobody waits.
+/// Whether the caller of a read still waits for it. A long read checks this between two pieces of work
+/// and stops if the caller does not wait.
 #[derive(Clone, Debug, Default)]
 pub struct Abandoned(Arc<AtomicBool>);
 
 impl Abandoned {
-    /// Whether nobody waits any more.
+    /// Whether the caller no longer waits.
     #[must_use]
     pub fn is_set(&self) -> bool {
         // A hint: nothing else is published with it.
@@ -122,8 +122,8 @@ impl BlockingReads {
         self.run_in(Length::Long, read).await
     }
 
-    /// Runs a read where blocking is allowed. Dropping the future abandons the read: one that waits
-    /// does not start, one that runs may ask.
+    /// Runs a read where blocking is allowed. Dropping the future abandons the read: a waiting read does not
+    /// start, a running one can check for it.
     ///
     /// # Errors
     /// [`ReadError`]
@@ -145,7 +145,7 @@ impl BlockingReads {
         let abandoned = Abandoned::default();
         let _set = SetOnDrop(abandoned.clone());
         let read = tokio::task::spawn_blocking(move || {
-            // Held by the read itself: it goes on when the caller goes away.
+            // Held by the read itself, which continues when the caller is dropped.
             let _turn = turn;
             read(&abandoned)
         });
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn reads_beyond_the_room_are_refused_and_taken_again_when_there_is_room() {
+    async fn reads_above_the_limit_are_refused_until_permits_are_free() {
         let reads = Arc::new(BlockingReads::new(1));
         let (release, held) = std::sync::mpsc::channel::<()>();
         let first = tokio::spawn({
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn quick_reads_run_while_every_long_one_is_stuck() {
+    async fn quick_reads_run_while_all_long_reads_are_blocked() {
         let reads = BlockingReads { long: Lane::new(1, 1), ..BlockingReads::new(1) };
         let (release, held) = std::sync::mpsc::channel::<()>();
         let stuck = tokio::spawn({
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_read_learns_that_nobody_waits_for_it() {
+    async fn a_read_can_check_that_its_caller_is_gone() {
         let reads = BlockingReads { long: Lane::new(1, 1), ..BlockingReads::new(1) };
         let (started, starts) = tokio::sync::oneshot::channel();
         let caller = tokio::spawn({
@@ -221,7 +221,7 @@ mod tests {
         });
         starts.await.unwrap();
         caller.abort();
-        // The permit of the lane comes back only when the read has ended.
+        // The permit of the lane is released only when the read has ended.
         while reads.long.running.available_permits() == 0 {
             tokio::task::yield_now().await;
         }

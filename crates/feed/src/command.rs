@@ -1,8 +1,8 @@
-//! The vocabulary: what can be asked for, what can come of it, and what the views must hear.
+//! Commands and their results.
 //!
 //! [`Request`] is what the log stores, as postcard bytes. Variants of [`Command`], [`Done`] and [`Refusal`]
-//! are told apart by their order: new ones are added at the end, and none is ever removed or moved within a
-//! format version.
+//! are stored as their position in the enum: new ones are added at the end, and none is ever removed or
+//! moved within a format version.
 
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,8 @@ use crate::records::SampleBits;
 use crate::refusal::Refusal;
 use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
 
-/// A person as a caller names them. Handles never change hands, so resolving one while applying is
-/// as deterministic as an id, and a command may name somebody registered by the command before it.
+/// A user as a caller names them. A handle never gets another owner, so resolving one while applying is
+/// as deterministic as an id, and a command may name a user registered by the command before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UserRef {
     /// By number.
@@ -26,9 +26,9 @@ pub enum UserRef {
 /// A request to change something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
-    /// Make a person.
+    /// Register a user.
     Register {
-        /// Unique among all people.
+        /// Unique among all users.
         handle: Handle,
         /// Shown beside posts.
         name: Name,
@@ -37,21 +37,21 @@ pub enum Command {
     },
     /// Change a profile; `None` leaves a field as it is.
     EditProfile {
-        /// Whose.
+        /// The user whose profile it is.
         user: UserRef,
         /// New name.
         name: Option<Name>,
         /// New biography.
         bio: Option<Bio>,
     },
-    /// `user` follows `other` from now on.
+    /// Follow a user.
     Follow {
         /// The follower.
         user: UserRef,
         /// The followed.
         other: UserRef,
     },
-    /// `user` follows `other` no more.
+    /// Unfollow a user.
     Unfollow {
         /// The follower.
         user: UserRef,
@@ -60,68 +60,68 @@ pub enum Command {
     },
     /// Publish a post.
     Post {
-        /// Who writes.
+        /// The author.
         author: UserRef,
-        /// What.
+        /// Its text.
         text: PostText,
     },
-    /// Take a post back.
+    /// Delete a post.
     DeletePost {
-        /// Which.
+        /// The post.
         post: PostId,
     },
-    /// `user` and `other` are friends from now on.
+    /// Make two users friends.
     Befriend {
-        /// One.
+        /// One of the two users.
         user: UserRef,
-        /// The other.
+        /// The other user.
         other: UserRef,
     },
-    /// `user` and `other` are friends no more.
+    /// Remove a friendship.
     Unfriend {
-        /// One.
+        /// One of the two users.
         user: UserRef,
-        /// The other.
+        /// The other user.
         other: UserRef,
     },
-    /// Tell friends a story that vanishes.
+    /// Post a story, which friends can see until it expires.
     PostStory {
-        /// Who tells.
+        /// The author.
         author: UserRef,
-        /// What.
+        /// Its text.
         text: PostText,
-        /// For how long.
+        /// Time until it expires.
         life: Lifetime,
     },
-    /// Take a live story back.
+    /// Delete a live story.
     DeleteStory {
-        /// Which.
+        /// The story.
         story: StoryId,
     },
-    /// `viewer` looks at a live story.
+    /// Record that `viewer` viewed a live story.
     ViewStory {
-        /// Which.
+        /// The story.
         story: StoryId,
-        /// Who.
+        /// The user who viewed it.
         viewer: UserRef,
     },
-    /// Remove rows of stories that expired or were deleted. The node asks, not a person.
+    /// Remove rows of stories that expired or were deleted. Sent by the node, never by a user.
     SweepStories,
     /// Add a labelled drawing to those that others are compared with.
     AddSample {
-        /// To which set; it begins with its first sample.
+        /// The set that it is added to; the first sample creates it.
         set: SetName,
-        /// What is drawn.
+        /// The name of what is drawn.
         label: Label,
         /// The drawing.
         bits: Box<SampleBits>,
     },
-    /// Take a sample back.
+    /// Delete a sample.
     DeleteSample {
-        /// Which.
+        /// The sample.
         sample: SampleId,
     },
-    /// No command has this number: in the log it stands for what is not of the feed.
+    /// No command has this number: in the log it marks an entry that is not a command of the feed.
     Reserved(Never),
     /// Publish a reply to a post.
     Reply {
@@ -145,10 +145,10 @@ pub enum Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Never {}
 
-/// A key under which a command happens at most once.
+/// A key under which a command is applied at most once: a retry with it returns the first result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idempotency {
-    /// Digest of the caller's key and of what it is for.
+    /// Digest of the caller's key and of its purpose.
     pub key: [u8; 16],
     /// Digest of the request's content: the same key with another content is refused.
     pub content: [u8; 8],
@@ -157,9 +157,9 @@ pub struct Idempotency {
 /// A command as the log keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// At most once, if given.
+    /// The idempotency key, if the caller sent one.
     pub idempotency: Option<Idempotency>,
-    /// What.
+    /// The command.
     pub command: Command,
 }
 
@@ -180,21 +180,21 @@ impl From<Command> for Request {
 /// A command with its stamp, ready to be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When, and as which.
+    /// The time of the command, and its position in the order of commands.
     pub stamp: Stamp,
-    /// At most once, if given.
+    /// The idempotency key, if the caller sent one.
     pub idempotency: Option<Idempotency>,
-    /// What.
+    /// The command.
     pub command: Command,
 }
 
-/// What came of a command.
+/// The result of a command.
 pub type Outcome = Result<Done, Refusal>;
 
 /// The answer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
     /// Whether an earlier command with the same idempotency key gave this outcome.
     pub replayed: bool,
@@ -203,46 +203,46 @@ pub struct Reply {
 /// What a command did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Done {
-    /// A person was made.
+    /// A user was registered.
     Registered(UserId),
     /// A profile was changed.
     Edited(UserId),
-    /// The follow stands, newly or already.
+    /// The user follows the other; the follow may have existed before.
     Followed,
-    /// The follow does not stand, any more or ever.
+    /// The user does not follow the other; the follow may never have existed.
     Unfollowed,
     /// A post was published.
     Posted(PostId),
-    /// A post was taken back.
+    /// A post was deleted.
     Deleted,
-    /// The friendship stands, newly or already.
+    /// The two users are friends; they may have been friends before.
     Befriended,
-    /// The friendship does not stand, any more or ever.
+    /// The two users are not friends; they may never have been friends.
     Unfriended,
-    /// A story was told.
+    /// A story was posted.
     StoryPosted {
-        /// Which.
+        /// The story.
         story: StoryId,
-        /// When it vanishes, in milliseconds since 1970: from then on nobody sees it.
+        /// When it expires, in milliseconds since 1970: from then on no user can see it.
         expires_ms: u64,
     },
-    /// A story was taken back.
+    /// A story was deleted.
     StoryDeleted,
-    /// The story was seen, newly or already.
+    /// The story was viewed; the user may have viewed it before.
     StoryViewed,
     /// Rows of stories were removed.
     Swept {
-        /// Stories whose last row is gone now.
+        /// Number of stories whose last row was removed.
         stories: u32,
-        /// Whether more waits: ask again soon.
+        /// Whether there is more to remove: sweep again soon.
         more: bool,
     },
     /// A sample was added.
     SampleAdded {
-        /// Which.
+        /// The sample.
         sample: SampleId,
     },
-    /// A sample was taken back.
+    /// A sample was deleted.
     SampleDeleted,
     /// The text of a post was changed.
     PostEdited,

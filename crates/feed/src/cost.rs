@@ -12,7 +12,7 @@ use crate::text::PostText;
 /// Rows that remembering an idempotency key changes: its own, two old ones that are removed, and one that
 /// is only looked up.
 const IDEMPOTENCY_ROWS: usize = 4;
-/// Most people that a text can mention: a mention has at least two characters.
+/// Most users that a text can mention: a mention has at least two characters.
 const MENTIONS_MAX: usize = POST_CHARS_MAX / 2;
 /// Looking up a handle and writing a mention, which takes longer than other rows.
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
@@ -39,7 +39,7 @@ impl Command {
                 let held = 2 * handle.as_str().len() + name.as_str().len() + bio.as_str().len();
                 Cost::of_rows(3, held + 64)
             }
-            // The row is written as a whole, with what stays.
+            // The whole row is written, including the fields that do not change.
             Self::EditProfile { .. } => Cost::of_rows(2, NAME_BYTES_MAX + BIO_BYTES_MAX + 128),
             Self::Follow { .. }
             | Self::Unfollow { .. }
@@ -58,7 +58,7 @@ impl Command {
                 Cost { work: cost.work + mentions(reply) * MENTION_WORK + read, ..cost }
             }
             Self::EditPost { text: new, .. } => {
-                // Those mentioned before, each removed, and those mentioned now.
+                // Mentions of the old text, each removed, and mentions of the new text.
                 let rows = 2 + (MENTIONS_MAX + 1) + (mentions(new) + 1);
                 let cost = Cost::of_rows(rows, text(new) + 8 * mentions(new) + 80);
                 let read = 2 * POST_BYTES_MAX;

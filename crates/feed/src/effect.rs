@@ -1,33 +1,33 @@
-//! What an applied command changed, as the views are to know it. Never stored.
+//! What an applied command changed, as input for the views. Never stored.
 
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 
-/// What the views must hear of an applied command, in order.
+/// A change made by an applied command, which the views apply in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A post appeared.
+    /// A post was published.
     Posted {
-        /// Which.
+        /// The post.
         post: PostId,
-        /// By whom.
+        /// Its author.
         author: UserId,
-        /// Whom it replies to, if it is a reply.
+        /// The user it replies to, if it is a reply.
         reply_to: Option<UserId>,
     },
     /// `user` was mentioned.
     Mentioned {
-        /// Where.
+        /// The post that mentions the user.
         post: PostId,
-        /// Who.
+        /// The user mentioned.
         user: UserId,
     },
-    /// A post is gone.
+    /// A post was deleted.
     PostDeleted {
-        /// Which.
+        /// The post.
         post: PostId,
-        /// By whom it was.
+        /// Its author.
         author: UserId,
-        /// Whom it replied to, if it was a reply.
+        /// The user it replied to, if it was a reply.
         reply_to: Option<UserId>,
     },
     /// The text of a post has changed.
@@ -36,76 +36,76 @@ pub enum Effect {
         post: PostId,
         /// Its author.
         author: UserId,
-        /// Whom it replies to, if it is a reply.
+        /// The user it replies to, if it is a reply.
         reply_to: Option<UserId>,
     },
     /// A post that mentions `user`, or did before, was deleted or has another text.
     MentionChanged {
         /// The post.
         post: PostId,
-        /// Who is or was mentioned.
+        /// The user who is or was mentioned.
         user: UserId,
         /// Whether the post was deleted.
         deleted: bool,
     },
-    /// Whom `user` follows has changed.
+    /// `user` followed or unfollowed `other`.
     FollowingChanged {
         /// The follower.
         user: UserId,
-        /// Who is followed, or is not any more.
+        /// The user followed or unfollowed.
         other: UserId,
         /// Whether `user` follows `other` now.
         follows: bool,
     },
-    /// The name beside this person's posts has changed.
+    /// The display name of a user has changed.
     ProfileChanged {
-        /// Who.
+        /// The user.
         user: UserId,
     },
-    /// `user` and `other` became friends, or ceased to be.
+    /// `user` and `other` became friends, or are friends no longer.
     FriendsChanged {
-        /// One.
+        /// One of the two users.
         user: UserId,
-        /// The other.
+        /// The other user.
         other: UserId,
         /// Whether they are friends now.
         friends: bool,
     },
-    /// A story appeared.
+    /// A story was posted.
     StoryPosted {
-        /// Which.
+        /// The story.
         story: StoryId,
-        /// By whom.
+        /// Its author.
         author: UserId,
-        /// When it vanishes, in milliseconds since 1970.
+        /// When it expires, in milliseconds since 1970.
         expires_ms: u64,
     },
-    /// A story was deleted, or swept after its expiry; said once.
+    /// A story was deleted, or swept after its expiry; sent once for each story.
     StoryGone {
-        /// Which.
+        /// The story.
         story: StoryId,
-        /// By whom it was.
+        /// Its author.
         author: UserId,
     },
     /// A sample was added.
     SampleAdded {
-        /// To which set.
+        /// The set it was added to.
         set: SampleSetId,
-        /// Which.
+        /// The sample.
         sample: SampleId,
     },
-    /// A sample is gone.
+    /// A sample was deleted.
     SampleDeleted {
-        /// From which set.
+        /// The set it was deleted from.
         set: SampleSetId,
-        /// Which.
+        /// The sample.
         sample: SampleId,
     },
-    /// A friend saw a story for the first time.
+    /// A friend viewed a story for the first time.
     StoryViewed {
-        /// Which.
+        /// The story.
         story: StoryId,
-        /// Who.
+        /// The friend who viewed it.
         viewer: UserId,
     },
 }

@@ -1,4 +1,4 @@
-//! The facts in the domain's words: typed reads over any rows, and the writer's changes.
+//! The facts as typed records: reads over any implementation of [`Rows`], and the writer's changes.
 
 mod samples;
 mod stories;
@@ -13,7 +13,7 @@ use crate::limits;
 use crate::records::{Counts, Post, User};
 use crate::text::Handle;
 
-/// Typed reads. Any thread may hold one.
+/// Typed reads. Any thread may use one.
 pub struct Facts<'a, R: Rows + ?Sized = dyn Rows + 'a> {
     rows: &'a R,
 }
@@ -32,38 +32,38 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         Self { rows }
     }
 
-    /// How much there is.
+    /// Counts of all that is stored, and the last stamp.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.rows.totals()
     }
 
-    /// Whether this person is registered. Costs no row: ids are dense and people stay.
+    /// Whether this user is registered. Reads no row: ids are dense and users are never deleted.
     #[must_use]
     pub fn exists(&self, user: UserId) -> bool {
         user.0 < self.rows.totals().users
     }
 
-    /// A person's profile.
+    /// A user's profile.
     #[must_use]
     pub fn user(&self, user: UserId) -> Option<User> {
         self.rows.point(PointTable::User, u64::from(user.0)).map(|row| decode(&row))
     }
 
-    /// A person's counts; zero for nobody.
+    /// A user's counts; zero if the user does not exist.
     #[must_use]
     pub fn counts(&self, user: UserId) -> Counts {
         let row = self.rows.point(PointTable::Counts, u64::from(user.0));
         row.map_or_else(Counts::default, |row| Counts::decode(&row))
     }
 
-    /// Who has this handle.
+    /// The user who has this handle.
     #[must_use]
     pub fn by_handle(&self, handle: &Handle) -> Option<UserId> {
         self.rows.name(NameTable::Handle, handle.as_str().as_bytes()).map(|row| decode(&row))
     }
 
-    /// Who is meant, if they are registered.
+    /// The id of a user, if the user is registered.
     #[must_use]
     pub fn resolve(&self, user: &UserRef) -> Option<UserId> {
         match user {
@@ -78,26 +78,26 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         self.rows.member(SetTable::Following, user.0.into(), other.0.into()).is_some()
     }
 
-    /// Everyone `user` follows, ascending.
+    /// All users that `user` follows, in ascending order of ids.
     #[must_use]
     pub fn following_all(&self, user: UserId) -> Vec<UserId> {
         self.people(SetTable::Following, user, Span::ALL)
     }
 
-    /// People of `user` in `table` (following, followers or friends) within `span` of ids.
+    /// Users related to `user` in `table` (following, followers or friends) within `span` of ids.
     #[must_use]
     pub fn people(&self, table: SetTable, user: UserId, span: Span) -> Vec<UserId> {
         let rows = self.rows.members(table, user.0.into(), span);
-        rows.into_iter().filter_map(|(item, _)| person(item)).collect()
+        rows.into_iter().filter_map(|(item, _)| user_id(item)).collect()
     }
 
-    /// A post that stands.
+    /// A post that was not deleted.
     #[must_use]
     pub fn post(&self, post: PostId) -> Option<Post> {
         self.rows.point(PointTable::Post, post.0).map(|row| Post::decode(&row))
     }
 
-    /// Whether there is such a post.
+    /// Whether this post exists.
     #[must_use]
     pub fn has_post(&self, post: PostId) -> bool {
         self.rows.point(PointTable::Post, post.0).is_some()
@@ -109,14 +109,14 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         self.rows.member(SetTable::Replies, parent.0, reply.0).is_some()
     }
 
-    /// Replies to `parent` within `span` of post ids. Those to a post that was deleted are still there.
+    /// Replies to `parent` within `span` of post ids. Replies to a deleted post are still stored.
     #[must_use]
     pub fn replies_to(&self, parent: PostId, span: Span) -> Vec<PostId> {
         let rows = self.rows.members(SetTable::Replies, parent.0, span);
         rows.into_iter().map(|(reply, _)| PostId(reply)).collect()
     }
 
-    /// Posts of `author` within `span` of post ids, each with the person it replies to.
+    /// Posts of `author` within `span` of post ids, each with the user it replies to.
     #[must_use]
     pub fn posts_by(&self, author: UserId, span: Span) -> Vec<(PostId, Option<UserId>)> {
         let rows = self.rows.members(SetTable::AuthorPosts, author.0.into(), span);
@@ -130,7 +130,7 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         rows.into_iter().map(|(post, _)| PostId(post)).collect()
     }
 
-    /// What came of the command that carried this key, if it was seen within the days that keys
+    /// The result of the command that had this key, if it was applied within the days that keys
     /// are kept.
     #[must_use]
     pub fn remembered(
@@ -146,7 +146,7 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     }
 }
 
-/// The writer's hands on the facts: reads as [`Facts`] does, and changes.
+/// The writer's access to the facts: the reads of [`Facts`], and changes.
 pub struct Txn<'a> {
     rows: &'a mut dyn RowsMut,
     work: usize,
@@ -158,13 +158,13 @@ impl<'a> Txn<'a> {
         Self { rows, work: 0 }
     }
 
-    /// What was done so far, as [`Cost::work`](rows::Cost::work) counts it: bytes of the values written.
+    /// Work done so far, in the unit of [`Cost::work`](rows::Cost::work): only the work added by `add_work`.
     #[must_use]
     pub fn work(&self) -> usize {
         self.work
     }
 
-    /// Counts work that is no writing of values.
+    /// Adds work other than changes of rows.
     pub(crate) fn add_work(&mut self, work: usize) {
         self.work += work;
     }
@@ -175,22 +175,22 @@ impl<'a> Txn<'a> {
         Facts::new(&*self.rows)
     }
 
-    /// Notes that a stamp is used.
+    /// Records that a stamp is used.
     pub(crate) fn advance(&mut self, stamp: Stamp) {
         rows::advance(self.rows, stamp, 1);
     }
 
-    /// Sets a person's profile.
+    /// Sets a user's profile.
     pub fn put_user(&mut self, id: UserId, user: &User) {
         self.rows.put_point(PointTable::User, id.0.into(), Some(encode(user)));
     }
 
-    /// Gives a handle to a person.
+    /// Gives a handle to a user.
     pub fn put_handle(&mut self, handle: &Handle, id: UserId) {
         self.rows.put_name(NameTable::Handle, handle.as_str().as_bytes(), Some(encode(&id)));
     }
 
-    /// Changes a person's counts.
+    /// Changes a user's counts.
     pub fn count(&mut self, user: UserId, change: impl FnOnce(&mut Counts)) {
         let mut counts = self.facts().counts(user);
         change(&mut counts);
@@ -204,9 +204,9 @@ impl<'a> Txn<'a> {
         self.rows.put_totals(totals);
     }
 
-    /// Makes `user` follow `other` (`stands`) or not, in both directions.
-    pub fn put_follow(&mut self, user: UserId, other: UserId, stands: bool) {
-        let value = stands.then_some(0);
+    /// Stores or removes (`follows`) that `user` follows `other`, in both directions.
+    pub fn put_follow(&mut self, user: UserId, other: UserId, follows: bool) {
+        let value = follows.then_some(0);
         self.rows.put_member(SetTable::Following, user.0.into(), other.0.into(), value);
         self.rows.put_member(SetTable::Followers, other.0.into(), user.0.into(), value);
     }
@@ -235,7 +235,7 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// Removes a post from all four. Replies to it stay, and still name it.
+    /// Removes a post from the four tables. Replies to it stay, and still refer to it.
     pub fn remove_post(&mut self, id: PostId, post: &Post) {
         self.rows.put_point(PointTable::Post, id.0, None);
         self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, None);
@@ -247,8 +247,8 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// Remembers what came of a key, and sweeps two keys whose days are over: the table stays
-    /// bounded without a pause and without a clock.
+    /// Stores the result of a command with a key, and removes up to two keys that are too old: the table
+    /// stays bounded without a pause and without a clock.
     pub fn remember(&mut self, idempotency: &Idempotency, stamp: Stamp, outcome: Outcome) {
         let key = idempotency_key(stamp.unix_day(), &idempotency.key);
         let row = encode(&(idempotency.content, outcome));
@@ -267,12 +267,12 @@ impl<'a> Txn<'a> {
     }
 }
 
-fn person(number: u64) -> Option<UserId> {
+fn user_id(number: u64) -> Option<UserId> {
     u32::try_from(number).ok().map(UserId)
 }
 
 fn reply_of(value: u64) -> Option<UserId> {
-    value.checked_sub(1).and_then(person)
+    value.checked_sub(1).and_then(user_id)
 }
 
 fn idempotency_key(day: u32, key: &[u8; 16]) -> Value {

@@ -1,24 +1,24 @@
-//! A page out of the lists of many people, reading of each list hardly more than ends up on the
+//! Merges the lists of many users into a page, and reads from each list little more than is on the
 //! page.
 //!
-//! Lists are in the order of ids. Each is asked for a few items first, and for twice as many again
-//! only while what it has not told yet could still be among the page: the cost is one short read a
-//! list and grows with the page, not with how long the lists are.
+//! Lists are in the order of ids. The first read of each list returns a few items. Each further read
+//! returns up to twice as many, and happens only while unread items could still be on the page. The cost
+//! is one short read per list and grows with the size of the page, not with the length of the lists.
 
 use rows::{Order, Span};
 
 use crate::ids::UserId;
 use crate::page::{Page, PageOf};
 
-/// Items asked of each list at first, at most: what lies on the page of one list of many is less.
+/// Most items of the first read of a list: of many lists, each has fewer items on the page.
 const FIRST_READ_MAX: usize = 8;
-/// Items for which there is room from the start.
+/// Most items that memory is reserved for at the start.
 const ROOM: usize = 512;
 
-/// Gathers the page. `read` appends what is visible of a person's list within a span, in its order;
-/// if the span's limit cut the list short it returns the id at which.
+/// Gathers the page. `read` appends the visible items of a user's list within a span, in its order. If
+/// the span's limit cut the list short, it returns the last id that it read.
 pub(crate) fn gather<I, T>(
-    people: impl Iterator<Item = UserId>,
+    users: impl Iterator<Item = UserId>,
     page: &Page<I>,
     mut read: impl FnMut(UserId, Span, &mut Vec<T>) -> Option<u64>,
 ) -> PageOf<T>
@@ -27,8 +27,8 @@ where
     T: Copy + Into<u64>,
 {
     let wanted = page.limit + 1;
-    // Twice what each contributes on average, and one to tell whether it goes on.
-    let lists = people.size_hint().0;
+    // Twice the average number per list, and one more to know whether the list goes on.
+    let lists = users.size_hint().0;
     let share = 2 * wanted / lists.max(1) + 2;
     let mut limit = share.min(FIRST_READ_MAX).min(wanted);
     let Some(first) = page.span(limit) else {
@@ -36,14 +36,14 @@ where
     };
     let mut best: Vec<T> = Vec::with_capacity((limit * lists).min(ROOM));
     let mut unfinished = Vec::new();
-    for person in people {
-        if let Some(last) = read(person, first, &mut best) {
-            unfinished.push((person, last));
+    for user in users {
+        if let Some(last) = read(user, first, &mut best) {
+            unfinished.push((user, last));
         }
     }
     loop {
         keep_first(&mut best, first.order, wanted);
-        // A list goes on only where its next item could still be within the page, and so far.
+        // Read on only in lists whose next item could still be on the page, and only up to its end.
         let end: Option<u64> = best.get(wanted - 1).map(|item| (*item).into());
         limit = (2 * limit).min(wanted);
         let rest = |last| match end {
@@ -52,7 +52,7 @@ where
         };
         unfinished = unfinished
             .into_iter()
-            .filter_map(|(person, last)| Some((person, read(person, rest(last)?, &mut best)?)))
+            .filter_map(|(user, last)| Some((user, read(user, rest(last)?, &mut best)?)))
             .collect();
         if unfinished.is_empty() {
             keep_first(&mut best, first.order, wanted);
@@ -61,7 +61,7 @@ where
     }
 }
 
-/// Where an item stands in scan order.
+/// Position of an item in scan order.
 fn rank(id: impl Into<u64>, order: Order) -> u64 {
     match order {
         Order::Descending => u64::MAX - id.into(),

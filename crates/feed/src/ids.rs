@@ -1,26 +1,26 @@
-//! Identifiers: dense numbers for people, time-ordered 63-bit numbers for posts and stories.
+//! Identifiers: dense numbers for users, time-ordered 63-bit numbers for posts and stories.
 
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
-/// A person: their place in the order of registration, from 0. Dense, so tables can be arrays.
+/// A user: their place in the order of registration, from 0. Dense, so tables can be arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct UserId(pub u32);
 
-/// A post: the [`Stamp`] of the command that made it.
+/// A post: the [`Stamp`] of the command that published it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PostId(pub u64);
 
-/// A story: the [`Stamp`] of the command that told it.
+/// A story: the [`Stamp`] of the command that posted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StoryId(pub u64);
 
-/// A labelled sample: the [`Stamp`] of the command that taught it, or the number of one that is built in.
+/// A labelled sample: the [`Stamp`] of the command that added it, or the number of a built-in one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SampleId(pub u64);
 
-/// A set of samples as rows know it: the [`Stamp`] of the command that taught its first sample. A set
-/// that was empty in between is another one.
+/// A set of samples in rows: the [`Stamp`] of the command that added its first sample. A set that became
+/// empty and then got samples again has another id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SampleSetId(pub u64);
 
@@ -33,7 +33,7 @@ impl PostId {
 }
 
 impl StoryId {
-    /// Milliseconds since 1970 at which the story was told.
+    /// Milliseconds since 1970 at which the story was posted.
     #[must_use]
     pub const fn unix_ms(self) -> u64 {
         Stamp(self.0).unix_ms()
@@ -41,7 +41,7 @@ impl StoryId {
 }
 
 impl SampleId {
-    /// Below this, which no command is stamped with, are the ids of samples that are built in.
+    /// Smallest id of a sample that was added. No command has a smaller stamp: smaller ids are built in.
     pub const TAUGHT_MIN: u64 = Stamp::MIN.0;
 
     /// Whether it is the id of a sample that every server has.

@@ -1,12 +1,12 @@
-//! The rules of roost: what a command does to the facts, and what the homes of posts and stories are.
+//! The rules of roost: what a command does to the facts, and what home timelines and stories homes contain.
 //!
 //! Everything here is a plain sequential function of its arguments. There is no clock, no
 //! randomness, no I/O and no lock: time and new ids arrive in a [`rows::Stamp`], rows are reached through
-//! the [`rows::Rows`] trait. The same commands with the same stamps make the same facts, always.
+//! the [`rows::Rows`] trait. The same commands with the same stamps always make the same facts.
 //!
-//! A command's way: an edge parses input into checked text types ([`text`]), builds a [`Command`],
-//! the writer stamps it and puts it into the log, and [`apply()`] changes the rows and tells what
-//! happened as an [`Outcome`] and a list of [`Effect`]s for the views.
+//! How a command is processed: an interface (HTTP or RESP) parses input into checked text types
+//! ([`text`]) and builds a [`Command`]. The writer stamps it and appends it to the log. [`apply()`] changes
+//! the rows and returns an [`Outcome`], and a list of [`Effect`]s for the views.
 
 pub mod apply;
 pub mod command;

@@ -1,11 +1,11 @@
-//! How long a story lives. A value is within the limits by construction.
+//! How long a story is live. A value is within the limits by construction.
 
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
 use crate::refusal::Refusal;
 
-/// A span of time from a second to seven days, in milliseconds inside.
+/// A duration from one second to seven days, stored in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lifetime(u64);
 
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_life_is_a_second_to_seven_days() {
+    fn a_lifetime_is_one_second_to_seven_days() {
         for (secs, expect_ms) in [
             (0, None),
             (1, Some(1_000)),

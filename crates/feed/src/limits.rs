@@ -13,15 +13,15 @@ pub const BIO_CHARS_MAX: usize = 500;
 pub const BIO_BYTES_MAX: usize = 4_000;
 /// Most user-perceived characters of the text of a post or story, after trimming.
 pub const POST_CHARS_MAX: usize = 500;
-/// Most bytes of such a text: a grapheme cluster may be long, so characters alone bound nothing.
+/// Most bytes of such a text: a grapheme cluster may be long, so a limit on characters is not enough.
 pub const POST_BYTES_MAX: usize = 8_000;
 /// Shortest life of a story, in seconds.
 pub const STORY_SECS_MIN: u64 = 1;
 /// Longest life of a story, in seconds: 7 days.
 pub const STORY_SECS_MAX: u64 = 604_800;
-/// Life of a story when the caller does not say, in seconds: 24 hours.
+/// Life of a story if the caller does not give one, in seconds: 24 hours.
 pub const STORY_SECS_DEFAULT: u64 = 86_400;
-/// Items on a page when the caller does not say.
+/// Items on a page if the caller does not give one.
 pub const PAGE_DEFAULT: usize = 20;
 /// Most items on a page.
 pub const PAGE_MAX: usize = 100;
@@ -32,38 +32,38 @@ pub const THREAD_ANCESTORS_MAX: usize = 40;
 /// Deepest replies below a post that are shown with it; 1 is a reply to the post itself. A page of them
 /// is one short read for each post on it, and one more for each level.
 pub const THREAD_DEPTH_MAX: usize = 20;
-/// Most people: ids are 32 bits wide and the last one stays free as a sentinel.
+/// Most users: ids are 32 bits wide and the last one is reserved as a sentinel.
 pub const USERS_MAX: u32 = u32::MAX - 1;
 /// Most users that one user follows: what Mastodon allows, and above the 5,000 of Twitter. A home that
 /// is not in memory costs one short read for each: at the limit 0.1 s from a cold store and 5 ms if the
 /// authors' newest posts are in memory. A timeline in memory costs 16 bytes for each, so 120 kB at the
 /// limit, and about 1 ms under the lock of its shard to be put in or dropped.
 pub const FOLLOWING_MAX: u32 = 7_500;
-/// Most friends of one user. A stories home looks at the newest stories of each, and a story wakes at
-/// most so many live streams.
+/// Most friends of one user. A stories home reads the newest stories of each, and a new story wakes at
+/// most this many live streams.
 pub const FRIENDS_MAX: u32 = 5_000;
 /// Most posts of one user that exist at the same time: they are counted in 32 bits.
 pub const USER_POSTS_MAX: u32 = u32::MAX - 1;
-/// A repeated idempotency key is recognised for at least this many whole days.
+/// A repeated idempotency key is recognized for at least this many whole days.
 pub const IDEMPOTENCY_DAYS: u32 = 1;
 /// Longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
-/// Most rows that one sweep removes: the command is applied well within a millisecond, and others
-/// do not wait for it.
+/// Most rows that one sweep removes: the command is applied in much less than a millisecond, so that
+/// other commands do not wait long.
 pub const SWEEP_ROWS_MAX: u32 = 512;
-/// Rows of a story that nobody has looked at.
+/// Rows of a story without views.
 pub const STORY_ROWS: u32 = 4;
-/// Most seconds of expiry that one sweep walks, nearly all of them empty after a long stop.
+/// Most seconds of expiry that one sweep walks. After a long stop nearly all of them are empty.
 pub const SWEEP_SECONDS_MAX: u64 = 4_096;
 /// Longest label of a sample, in bytes.
 pub const LABEL_BYTES_MAX: usize = 32;
 /// Longest name of a set of samples, in characters (ASCII, so also bytes).
 pub const SET_NAME_CHARS_MAX: usize = 64;
-/// Most sets of samples that were taught.
+/// Most sets of samples that were added.
 pub const SAMPLE_SETS_MAX: usize = 16;
-/// Most samples that were taught to one set. A node holds all samples in memory and has a budget for them.
+/// Most samples added to one set. A node holds all samples in memory and has a budget for them.
 pub const SET_SAMPLES_MAX: u32 = 1 << 20;
-/// Most different labels of the samples that were taught to one set.
+/// Most different labels of the samples added to one set.
 pub const SET_LABELS_MAX: u32 = 4_096;
 
 const _: () = assert!(PAGE_DEFAULT <= MENTIONS_PAGE_MAX && MENTIONS_PAGE_MAX <= PAGE_MAX);

@@ -1,10 +1,10 @@
-//! Pages of what is in the order of ids: where one begins, and what is on it.
+//! Pages of items in the order of ids: where a page begins, and what is on it.
 
 use rows::Span;
 
 use crate::ids::PostId;
 
-/// Where a page of posts (or of stories, with their ids) lies.
+/// Where a page of posts (or of stories, with their ids) begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor<I = PostId> {
     /// The newest.
@@ -18,9 +18,9 @@ pub enum Cursor<I = PostId> {
 /// Which part of a timeline is wanted. Pages are newest first whatever the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page<I = PostId> {
-    /// Where.
+    /// Where the page begins.
     pub cursor: Cursor<I>,
-    /// At most so many items; at least 1.
+    /// Most items on the page; at least 1.
     pub limit: usize,
 }
 
@@ -36,7 +36,7 @@ impl<I: Copy + Into<u64>> Page<I> {
     }
 }
 
-/// Items of a page with what lies beyond them.
+/// Items of a page, and whether there are more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageOf<T> {
     /// Newest first.

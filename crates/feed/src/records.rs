@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{PostId, SampleSetId, UserId};
 use crate::text::{Bio, Handle, Label, Name, PostText, SetName};
 
-/// A person.
+/// A user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// Unique, for ever.
+    /// Unique; never changes.
     pub handle: Handle,
     /// Shown beside posts.
     pub name: Name,
@@ -19,17 +19,17 @@ pub struct User {
     pub registered: Stamp,
 }
 
-/// A post. Its id tells when it was written.
+/// A post. Its id contains the time when it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Post {
-    /// Who wrote it.
+    /// The user who wrote it.
     pub author: UserId,
-    /// What.
+    /// Its text.
     pub text: PostText,
-    /// Whom it replies to: the author of the post replied to, or whoever's handle opens the text of a
-    /// post that refers to none.
+    /// The user it replies to: the author of the post replied to, or for a post without `in_reply_to`,
+    /// the user whose handle is at the start of the text.
     pub reply_to: Option<UserId>,
-    /// The author of the post replied to, unless that is the same author, then everyone mentioned in
+    /// The author of the post replied to, unless that is the same author, then every user mentioned in
     /// the text; each once.
     pub mentions: Vec<UserId>,
     /// The post replied to, which may be deleted by now.
@@ -38,20 +38,20 @@ pub struct Post {
     pub edited: Option<Stamp>,
 }
 
-/// A story that was told and not swept yet. Its id tells when it was told.
+/// A story that was posted and not swept yet. Its id contains the time when it was posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Story {
-    /// Who told it.
+    /// The user who posted it.
     pub author: UserId,
-    /// From when on nobody sees it, in milliseconds since 1970; 0 once it is deleted.
+    /// When it expires, in milliseconds since 1970; 0 once it is deleted.
     pub expires_ms: u64,
-    /// How often friends looked at it and it was not swept yet: at least as many as it has view
-    /// rows, more if somebody looked twice. The view rows are ephemeral and must not decide how many
-    /// commands a sweep takes; this number does.
+    /// Number of views by friends that are not swept yet: at least the number of its view rows, and more
+    /// if a friend viewed it twice. The view rows are ephemeral, so the number of commands of a sweep must
+    /// not depend on them; it depends on this number.
     pub looks: u32,
 }
 
-/// A labelled drawing that somebody taught.
+/// A labelled drawing that was added by a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// The set it belongs to.
@@ -65,30 +65,30 @@ pub struct Sample {
 /// A drawing of 32 rows of 32 pixels, a bit each, the first pixel in the most significant bit of the
 /// first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-// In four pieces, because serde knows no longer arrays.
+// In four parts, because serde supports arrays of at most 32 elements.
 pub struct SampleBits([[u8; 32]; 4]);
 
-/// A set of samples, as long as it has any.
+/// A set of samples. It exists as long as it has samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleSet {
-    /// Its name in rows.
+    /// Its id in rows.
     pub id: SampleSetId,
-    /// Samples that were taught.
+    /// Number of samples added.
     pub samples: u32,
-    /// Different labels of these.
+    /// Number of different labels of these samples.
     pub labels: u32,
 }
 
-/// How many of what a person has.
+/// Counts of a user's posts and relations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Posts that still stand.
+    /// Number of posts that exist.
     pub posts: u32,
-    /// People who follow them.
+    /// Number of users who follow this user.
     pub followers: u32,
-    /// People they follow.
+    /// Number of users that this user follows.
     pub following: u32,
-    /// Their friends.
+    /// Number of friends.
     pub friends: u32,
 }
 
@@ -116,7 +116,7 @@ impl Counts {
         bytes
     }
 
-    /// Reverses [`Counts::encode`]. Rows from before there were friends have 12 bytes.
+    /// Reverses [`Counts::encode`]. Rows of formats without friends have 12 bytes.
     ///
     /// # Panics
     /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.

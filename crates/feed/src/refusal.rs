@@ -1,12 +1,12 @@
-//! Why a command is refused, or what was to become one. Stored with idempotency keys: variants are told
-//! apart by their order, new ones are added at the end, and none is removed or moved within a format
-//! version.
+//! Why a command, or the input for one, is refused. Stored with idempotency keys: variants are stored as
+//! their position in the enum, new ones are added at the end, and none is removed or moved within a
+//! format version.
 
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
-/// Why a command changed nothing. Not an error of the system: the caller can put it right.
+/// Why a command changed nothing. Not an error of the system: the caller can correct the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Refusal {
     /// The handle is malformed.
@@ -25,28 +25,28 @@ pub enum Refusal {
         limits::POST_BYTES_MAX
     )]
     BadText,
-    /// Somebody has the handle.
+    /// Another user has the handle.
     #[error("this handle is taken; choose another")]
     HandleTaken,
-    /// No such person.
+    /// No such user.
     #[error("there is no such user")]
     UserNotFound,
-    /// No such post, or no more.
+    /// No such post, or it was deleted.
     #[error("there is no such post")]
     PostNotFound,
-    /// Following oneself.
+    /// A user tried to follow themselves.
     #[error("nobody can follow themselves")]
     SelfFollow,
-    /// The idempotency key was used for something else.
+    /// The idempotency key was used for a different request.
     #[error("this idempotency key was used for a different request; use a new key")]
     KeyReused,
-    /// Ids are used up.
+    /// All user ids are used.
     #[error("this server cannot hold more users")]
     Full,
-    /// Befriending oneself.
+    /// A user tried to become a friend of themselves.
     #[error("nobody can be a friend of themselves")]
     SelfFriend,
-    /// No such story, no more, or not for these eyes.
+    /// No such story, or it is dead, or the viewer may not see it.
     #[error("there is no such story")]
     StoryNotFound,
     /// The life of a story is too short or too long.
@@ -58,43 +58,43 @@ pub enum Refusal {
     /// The name of a set is malformed.
     #[error("a set is 1 to {} characters of a-z, A-Z, 0-9, _ and -", limits::SET_NAME_CHARS_MAX)]
     BadSet,
-    /// No such sample, or no more.
+    /// No such sample, or it was deleted.
     #[error("there is no such sample")]
     SampleNotFound,
-    /// The id is of one of those samples that every server has.
+    /// The sample is built in.
     #[error("this is the id of a built-in sample, which stays; only taught ones can be deleted")]
     SampleBuiltIn,
-    /// The set has all the samples it can have.
+    /// The set has the most samples allowed.
     #[error("a set has at most {} samples; delete some first", limits::SET_SAMPLES_MAX)]
     SetFull,
-    /// The set has all the labels it can have.
+    /// The set has the most labels allowed.
     #[error("a set has at most {} labels; use one of them", limits::SET_LABELS_MAX)]
     TooManyLabels,
-    /// There are all the sets there can be.
+    /// There are the most sets allowed.
     #[error("there are at most {} sets; empty one of them first", limits::SAMPLE_SETS_MAX)]
     TooManySets,
-    /// The user follows as many as anybody can.
+    /// The user follows the most users allowed.
     #[error("a user follows at most {} others; unfollow one of them first", limits::FOLLOWING_MAX)]
     TooManyFollows,
-    /// One of the two has as many friends as anybody can.
+    /// One of the two has the most friends allowed.
     #[error(
         "a user has at most {} friends, and one of these two has them; remove one first",
         limits::FRIENDS_MAX
     )]
     TooManyFriends,
-    /// The user has as many posts as anybody can.
+    /// The user has the most posts allowed.
     #[error("a user has at most {} posts; delete some first", limits::USER_POSTS_MAX)]
     TooManyPosts,
     /// The post replied to does not exist, or was deleted.
     #[error("the post replied to does not exist or was deleted")]
     ParentNotFound,
-    /// There is no memory for another sample. Decided before a command is logged, never when it is applied.
+    /// The memory for samples is full. Checked before a command is logged, never when it is applied.
     #[error("the server has no memory for more samples; delete some, or raise its --sample-memory")]
     SamplesFull,
 }
 
 impl Refusal {
-    /// The stable name of this refusal in answers.
+    /// The stable name of this refusal in replies.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {

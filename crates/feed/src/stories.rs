@@ -1,7 +1,7 @@
-//! What a stories home is: the newest live stories of all of a person's friends, newest first.
+//! A stories home: the live stories of all of a user's friends, newest first.
 //!
-//! [`gather`] computes a page of exactly that on each read; there is nothing to keep warm. A cursor
-//! is the id of a story, and pages stay the same behind it whether that story still lives or not.
+//! [`gather`] computes a page on each read; nothing is cached. A cursor is the id of a story. The page
+//! after a cursor is the same whether that story is still live or not.
 
 use rows::Span;
 
@@ -9,29 +9,29 @@ use crate::gather;
 use crate::ids::{StoryId, UserId};
 use crate::page::{Page, PageOf};
 
-/// A story as stories homes know it.
+/// A story on a page of a stories home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoryRef {
-    /// Which.
+    /// Id of the story.
     pub story: StoryId,
-    /// By whom.
+    /// Its author.
     pub author: UserId,
-    /// From when on nobody sees it, in milliseconds since 1970.
+    /// When it expires, in milliseconds since 1970.
     pub expires_ms: u64,
 }
 
 impl From<StoryRef> for u64 {
-    fn from(told: StoryRef) -> Self {
-        told.story.0
+    fn from(story: StoryRef) -> Self {
+        story.story.0
     }
 }
 
-/// Gathers a page of the stories home of somebody with these `friends`. `live_stories_by` appends a
+/// Gathers a page of the stories home of a user with these `friends`. `live_stories_by` appends a
 /// friend's live stories within a span, in its order, and may append fewer than the limit only if
 /// there are no more.
 ///
-/// The cost is one short read a friend and grows with the page, not with how many stories friends
-/// have.
+/// The cost is one short read per friend and grows with the size of the page, not with the number of
+/// stories that friends have.
 pub fn gather(
     friends: &[UserId],
     page: &Page<StoryId>,
@@ -41,6 +41,6 @@ pub fn gather(
         let before = found.len();
         live_stories_by(friend, span, found);
         let full = found.len() - before >= span.limit;
-        found.last().filter(|_| full).map(|told| told.story.0)
+        found.last().filter(|_| full).map(|last| last.story.0)
     })
 }

@@ -102,7 +102,7 @@ impl Label {
 }
 
 impl SetName {
-    /// The set that has samples without being taught.
+    /// The set that has built-in samples.
     #[must_use]
     pub fn digits() -> Self {
         Self("digits".into())
@@ -136,7 +136,7 @@ macro_rules! as_str {
 }
 as_str!(Handle, Name, Bio, PostText, Label, SetName);
 
-/// A mention found in a text: where it stands and whom it names.
+/// A mention found in a text: its position and its handle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MentionSpan {
     /// Byte offset of the `@`.
@@ -146,7 +146,7 @@ pub struct MentionSpan {
 }
 
 /// The `@handle`s in `text`, in order, repeated ones included. A mention begins at the start or
-/// behind a character that is neither letter, digit, `_` nor `@`, so addresses such as `a@b` are
+/// after a character that is neither letter, digit, `_` nor `@`, so addresses such as `a@b` are
 /// none; a run of more than 30 handle characters is none either.
 pub fn mentions(text: &str) -> impl Iterator<Item = MentionSpan> + '_ {
     text.match_indices('@').filter_map(|(start, _)| {

@@ -1,8 +1,8 @@
-//! Threads: what a post replies to, and what replies to it, each within a bound.
+//! Threads: the posts that a post replies to, and the replies to it, both within limits.
 //!
-//! Who is above a post is found by following references up. What is below is walked in **thread order**:
-//! a reply, then all that replies to it, then the next reply to the same post; replies to one post by
-//! rising id. A deleted post ends the way up, and what replied to it is not below anything any more.
+//! Ancestors of a post are found through its references. Descendants are walked in **thread order**: a
+//! reply, then all replies to it, then the next reply to the same post; replies to one post in ascending
+//! order of ids. A deleted post ends the list of ancestors, and its replies are descendants of no post.
 
 use rows::{Rows, Span};
 
@@ -10,9 +10,9 @@ use crate::facts::Facts;
 use crate::ids::PostId;
 use crate::limits::{THREAD_ANCESTORS_MAX, THREAD_DEPTH_MAX};
 
-/// Where in thread order a page begins: after the last of these posts, which reply one to the other, the
-/// first of them to the post whose thread is read. Empty for the beginning; at most
-/// [`THREAD_DEPTH_MAX`]. None of them need exist any more.
+/// Where in thread order a page begins: after the last of these posts. Each replies to the one before it,
+/// the first to the post whose thread is read. Empty for the beginning; at most
+/// [`THREAD_DEPTH_MAX`] posts, which may have been deleted.
 pub type ThreadPath = Vec<PostId>;
 
 /// Some of the posts below a post.
@@ -24,7 +24,7 @@ pub struct Descendants {
     pub next: Option<ThreadPath>,
 }
 
-/// The posts that `post` replies to, one to the other, oldest first: the nearest
+/// The ancestors of `post`: each replies to the one before it, oldest first. Returns the nearest
 /// [`THREAD_ANCESTORS_MAX`] at most.
 #[must_use]
 pub fn ancestors<R: Rows + ?Sized>(facts: Facts<'_, R>, post: PostId) -> Vec<PostId> {
@@ -38,7 +38,7 @@ pub fn ancestors<R: Rows + ?Sized>(facts: Facts<'_, R>, post: PostId) -> Vec<Pos
 /// The first `limit` (at least 1) posts below `post`, at most [`THREAD_DEPTH_MAX`] levels, that come after `from` in
 /// thread order.
 ///
-/// Costs a read for each post that is found and each level, of at most `limit` + 1 rows.
+/// Costs one read of at most `limit` + 1 rows for each post found and for each level.
 #[must_use]
 pub fn descendants<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
@@ -54,16 +54,16 @@ pub fn descendants<R: Rows + ?Sized>(
 struct Walk<'a, R: Rows + ?Sized> {
     facts: Facts<'a, R>,
     limit: usize,
-    /// From the post whose thread it is, itself not included, down to the one at hand.
+    /// From the post whose thread is read (not included) down to the current post.
     path: Vec<PostId>,
     posts: Vec<PostId>,
-    /// The path to the last post there is room for, once it is found.
+    /// The path to the last post of the page, once it is found.
     last: ThreadPath,
 }
 
 impl<R: Rows + ?Sized> Walk<'_, R> {
-    /// Walks what is below `post`, the last of the path, and comes after `from`; returns whether that
-    /// was all of it.
+    /// Walks the descendants of `post`, the last of the path, that come after `from`; returns whether none
+    /// are left.
     fn below(&mut self, post: PostId, from: &[PostId]) -> bool {
         if self.path.len() >= THREAD_DEPTH_MAX {
             return true;
@@ -71,12 +71,12 @@ impl<R: Rows + ?Sized> Walk<'_, R> {
         let mut after = PostId(0);
         if let Some((first, rest)) = from.split_first() {
             after = *first;
-            // What was deleted meanwhile has nothing below it.
+            // A post that was deleted since has no descendants.
             if self.facts.is_reply(post, after) && !self.enter(after, rest) {
                 return false;
             }
         }
-        // One more than there is room for, to tell whether there is more.
+        // One more than fits on the page, to know whether there is more.
         let wanted = self.limit - self.posts.len() + 1;
         let Some(span) = Span::above(after.0, wanted) else { return true };
         for reply in self.facts.replies_to(post, span) {

@@ -1,8 +1,8 @@
-//! What a home timeline is: pages, who sees what, and the gathering of a page from the facts.
+//! Home timelines: pages, which posts a user sees, and the gathering of a page from the facts.
 //!
-//! home(u) is the newest posts by the people u follows now and by u, without deleted posts and
-//! without replies to people u does not follow. [`gather`] computes a page of exactly that; every
-//! cached timeline must equal it.
+//! home(u) is the posts by u and by the users that u follows now, newest first, without deleted posts and
+//! without replies to users that u does not follow. [`gather`] computes a page of it; every cached
+//! timeline must be equal to it.
 
 use rows::Span;
 
@@ -10,11 +10,11 @@ use crate::gather;
 use crate::ids::{PostId, UserId};
 use crate::page::{Page, PageOf};
 
-/// A post as timelines know it: which, and whom it replies to.
+/// A post in a timeline: its id, and the user it replies to.
 pub type Posted = (PostId, Option<UserId>);
 
-/// Whether `reader`, who follows `following` (sorted), sees at home a post by `author`, one of
-/// those or the reader, that replies to `reply_to`.
+/// Whether a post by `author` that replies to `reply_to` is in the home timeline of `reader`, who
+/// follows `following` (sorted). The author is the reader or one of `following`.
 #[must_use]
 pub fn sees(
     reader: UserId,
@@ -31,11 +31,11 @@ pub fn sees(
 }
 
 /// Gathers a page of home(`reader`): up to `page.limit` posts and whether there are more.
-/// `following` is sorted; `posts_by` gives an author's posts within a span, in its order, and may
-/// give fewer than the limit only if there are no more.
+/// `following` is sorted; `posts_by` returns an author's posts within a span, in its order, and may
+/// return fewer than the limit only if there are no more.
 ///
-/// Each author is asked for a few posts first and again only while those could still be among the
-/// page: the cost is one short read an author, however much they wrote.
+/// The first read of each author's posts returns a few, and further reads happen only while their posts
+/// could still be on the page: the cost is one short read per author, however many posts they have.
 pub fn gather(
     reader: UserId,
     following: &[UserId],

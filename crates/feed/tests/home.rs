@@ -16,7 +16,7 @@ const PEOPLE: u32 = 5;
 enum Step {
     Follow(u32, u32, bool),
     Post(u32, Option<u32>),
-    /// A reply to a post, which may be gone.
+    /// A reply to a post, which may be deleted.
     Reply(u32, usize),
     Edit(usize, Option<u32>),
     Delete(usize),
@@ -35,11 +35,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What happened, kept as plainly as possible.
+/// A simple model of all that happened.
 #[derive(Default)]
 struct History {
     follows: Vec<(u32, u32)>,
-    /// Post, author, whom it replies to.
+    /// Post, author, user it replies to.
     posts: Vec<(PostId, u32, Option<u32>)>,
 }
 
@@ -110,14 +110,14 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
             }
             Step::Reply(author, at) if !history.posts.is_empty() => {
                 let (parent, replied, _) = history.posts[at % history.posts.len()];
-                // Whoever opens the text is mentioned and not replied to.
+                // The user at the start of the text is mentioned and not replied to.
                 let text = PostText::parse(&format!("@u{} yes", at % PEOPLE as usize)).unwrap();
                 let (post, done) = run(Command::Reply { author: id(author), text, parent });
                 assert!(done);
                 history.posts.push((post, author, Some(replied)));
             }
             Step::Edit(at, to) if !history.posts.is_empty() => {
-                // Whom a post replies to stays.
+                // An edit does not change the user replied to.
                 let (post, _, _) = history.posts[at % history.posts.len()];
                 let text = to.map_or("edited".into(), |to| format!("@u{to} edited"));
                 let text = PostText::parse(&text).unwrap();
@@ -137,7 +137,7 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
 
 proptest! {
     #[test]
-    fn a_gathered_page_is_what_the_definition_says(
+    fn a_gathered_page_equals_the_definition(
         steps in prop::collection::vec(step(), 0..200),
         reader in 0..PEOPLE,
         limit in 1usize..30,
@@ -205,7 +205,7 @@ proptest! {
 }
 
 #[test]
-fn the_edges_of_the_id_range_are_empty_pages_not_errors() {
+fn pages_at_the_ends_of_the_id_range_are_empty_and_not_errors() {
     let (rows, _) = build(&[Step::Post(0, None)]);
     let facts = Facts::new(&rows);
     for cursor in [Cursor::Before(PostId(0)), Cursor::After(PostId(u64::MAX))] {

@@ -1,4 +1,4 @@
-//! The rules as tables: what each command answers and leaves behind.
+//! The rules as tables: the outcome of each command and the rows after it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod support;
@@ -9,7 +9,8 @@ use feed::{
 };
 use rows::{Rows, SetTable, Span, Stamp};
 use support::{
-    DAY_MS, World, befriend, follow, handle, id, post, register, tell, unfollow, unfriend, view,
+    DAY_MS, World, befriend, follow, handle, id, post, post_story, register, unfollow, unfriend,
+    view,
 };
 
 #[test]
@@ -34,7 +35,7 @@ fn a_refused_command_changes_nothing() {
         (befriend(handle("nobody"), id(0)), Refusal::UserNotFound),
         (unfriend(id(0), id(0)), Refusal::SelfFriend),
         (unfriend(id(9), id(0)), Refusal::UserNotFound),
-        (tell(3, "hi", 10), Refusal::UserNotFound),
+        (post_story(3, "hi", 10), Refusal::UserNotFound),
         (Command::DeleteStory { story: StoryId(5) }, Refusal::StoryNotFound),
         (view(StoryId(5), 0), Refusal::StoryNotFound),
         (view(StoryId(5), 3), Refusal::UserNotFound),
@@ -89,13 +90,13 @@ fn befriending_counts_on_both_sides_once_and_unfriending_undoes_it() {
     }
 }
 
-/// Sets the counts of a user as if they had so many rows.
+/// Sets the counts of a user without adding rows.
 fn count(world: &mut World, user: u32, change: impl FnOnce(&mut Counts)) {
     Txn::new(&mut world.rows).count(UserId(user), change);
 }
 
 #[test]
-fn a_user_at_a_limit_follows_befriends_and_posts_no_more() {
+fn a_user_at_a_limit_cannot_follow_befriend_or_post() {
     let (follows, friends) = (limits::FOLLOWING_MAX, limits::FRIENDS_MAX);
     let full = |counts: &mut Counts| {
         *counts = Counts { following: follows, friends, posts: limits::USER_POSTS_MAX, ..*counts };
@@ -122,7 +123,7 @@ fn a_user_at_a_limit_follows_befriends_and_posts_no_more() {
 }
 
 #[test]
-fn what_exists_at_a_limit_stays_and_may_be_asked_for_again() {
+fn existing_relations_at_a_limit_stay_and_may_be_repeated() {
     let mut world = World::new();
     world.run(follow(id(0), id(1))).unwrap();
     world.run(befriend(id(0), id(1))).unwrap();
@@ -133,7 +134,7 @@ fn what_exists_at_a_limit_stays_and_may_be_asked_for_again() {
     for (command, done) in [
         (follow(id(0), id(1)), Done::Followed),
         (befriend(id(1), id(0)), Done::Befriended),
-        // The limit is on whom somebody follows, not on who follows them.
+        // The limit is on the users that a user follows, not on their followers.
         (follow(id(1), id(0)), Done::Followed),
         (unfollow(id(0), id(1)), Done::Unfollowed),
         (follow(id(0), id(2)), Done::Followed),
@@ -147,7 +148,7 @@ fn what_exists_at_a_limit_stays_and_may_be_asked_for_again() {
 }
 
 #[test]
-fn counts_from_before_there_were_friends_read_with_none() {
+fn counts_of_formats_without_friends_have_no_friends() {
     let counts = Counts { posts: 1, followers: 2, following: 3, friends: 4 };
     let bytes = counts.encode();
     assert_eq!(Counts::decode(&bytes), counts);
@@ -155,7 +156,7 @@ fn counts_from_before_there_were_friends_read_with_none() {
 }
 
 #[test]
-fn a_post_replies_to_the_handle_that_opens_it_and_mentions_each_person_once() {
+fn a_post_replies_to_the_handle_at_its_start_and_mentions_each_user_once() {
     for (text, reply_to, mentions) in [
         ("plain", None, vec![]),
         ("@bob hello", Some(1), vec![1]),
@@ -182,7 +183,7 @@ fn a_post_replies_to_the_handle_that_opens_it_and_mentions_each_person_once() {
 }
 
 #[test]
-fn deleting_a_post_removes_every_trace_of_it_once() {
+fn deleting_a_post_removes_all_its_rows_once() {
     let mut world = World::new();
     let before = world.snapshot();
     let id = world.post(0, "@bob and @cy");
@@ -198,12 +199,12 @@ fn deleting_a_post_removes_every_trace_of_it_once() {
     assert_eq!(world.facts().posts_by(UserId(0), Span::ALL), []);
     assert_eq!(world.facts().mentions_of(UserId(1), Span::ALL), []);
     assert_eq!(world.facts().counts(UserId(0)), Counts::default());
-    // All that may differ is the author's count row, now zero.
+    // Only the author's row of counts may differ: it is zero now.
     assert_eq!(before.totals().users, world.rows.totals().users);
 }
 
 #[test]
-fn editing_changes_what_is_given_and_tells_the_views_of_names_only() {
+fn an_edit_changes_only_the_given_fields_and_has_an_effect_only_for_names() {
     let mut world = World::new();
     let name = Name::parse("Ada L.").unwrap();
     let bio = Bio::parse("counts").unwrap();
@@ -222,7 +223,7 @@ fn editing_changes_what_is_given_and_tells_the_views_of_names_only() {
 }
 
 #[test]
-fn an_idempotency_key_happens_once_and_answers_as_the_first_time() {
+fn a_retry_with_the_same_idempotency_key_returns_the_first_result() {
     let key = |key, content| Some(Idempotency { key: [key; 16], content: [content; 8] });
     let mut world = World::new();
     let first = world.apply(post(0, "once"), key(1, 1));

@@ -1,4 +1,4 @@
-//! Teaching and forgetting samples: what each command answers and leaves behind.
+//! Adding and deleting samples: the outcome of each command and the rows after it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod support;
@@ -18,27 +18,27 @@ fn set(name: &str) -> SetName {
     SetName::parse(name).unwrap()
 }
 
-fn teach(name: &str, label: &str, byte: u8) -> Command {
+fn add(name: &str, label: &str, byte: u8) -> Command {
     let bits = Box::new(SampleBits::from([byte; 128]));
     Command::AddSample { set: set(name), label: Label::parse(label).unwrap(), bits }
 }
 
-fn taught(world: &mut World, name: &str, label: &str, byte: u8) -> SampleId {
-    match world.run(teach(name, label, byte)) {
+fn added(world: &mut World, name: &str, label: &str, byte: u8) -> SampleId {
+    match world.run(add(name, label, byte)) {
         Ok(Done::SampleAdded { sample }) => sample,
         other => panic!("{other:?}"),
     }
 }
 
-fn forget(sample: SampleId) -> Command {
+fn delete(sample: SampleId) -> Command {
     Command::DeleteSample { sample }
 }
 
 #[test]
-fn a_taught_sample_stands_until_it_is_forgotten_once() {
+fn an_added_sample_exists_until_it_is_deleted_once() {
     let mut world = World::new();
     let before = world.snapshot();
-    let id = taught(&mut world, "letters", "a", 7);
+    let id = added(&mut world, "letters", "a", 7);
     assert!(!id.is_built_in());
     let expected =
         Sample { set: set("letters"), label: Label::parse("a").unwrap(), bits: [7; 128].into() };
@@ -46,10 +46,10 @@ fn a_taught_sample_stands_until_it_is_forgotten_once() {
     let found = world.facts().sample_set(&set("letters")).unwrap();
     assert_eq!(found, SampleSet { id: SampleSetId(id.0), samples: 1, labels: 1 });
     assert_eq!(world.effects, [Effect::SampleAdded { set: found.id, sample: id }]);
-    assert_eq!(world.run(forget(id)), Ok(Done::SampleDeleted));
+    assert_eq!(world.run(delete(id)), Ok(Done::SampleDeleted));
     assert_eq!(world.effects, [Effect::SampleDeleted { set: found.id, sample: id }]);
     assert_eq!(world.snapshot(), before);
-    assert_eq!(world.run(forget(id)), Err(Refusal::SampleNotFound));
+    assert_eq!(world.run(delete(id)), Err(Refusal::SampleNotFound));
 }
 
 #[test]
@@ -61,39 +61,39 @@ fn built_in_samples_stay_and_unknown_ones_are_not_found() {
         (SampleId::TAUGHT_MIN, Refusal::SampleNotFound),
         (u64::MAX >> 1, Refusal::SampleNotFound),
     ] {
-        assert_eq!(world.run(forget(SampleId(id))), Err(refusal), "{id}");
+        assert_eq!(world.run(delete(SampleId(id))), Err(refusal), "{id}");
     }
 }
 
 #[test]
-fn nothing_is_taught_under_an_id_of_a_built_in_sample() {
+fn no_sample_is_added_under_an_id_of_a_built_in_sample() {
     let mut rows = MemoryRows::default();
     for (stamp, outcome) in [
         (SampleId::TAUGHT_MIN - 1, Err(Refusal::SampleBuiltIn)),
         (SampleId::TAUGHT_MIN, Ok(Done::SampleAdded { sample: SampleId(SampleId::TAUGHT_MIN) })),
     ] {
-        let entry = Entry { stamp: Stamp(stamp), idempotency: None, command: teach("a", "b", 0) };
+        let entry = Entry { stamp: Stamp(stamp), idempotency: None, command: add("a", "b", 0) };
         let reply = apply(&mut Txn::new(&mut rows), &entry, &mut Vec::new());
         assert_eq!(reply.outcome, outcome);
     }
 }
 
-/// Says of a world that it has a set `full` like this one.
+/// Checks which samples are refused in a world that has a set `full` with these counts.
 fn check_full(full: SampleSet, refusals: &[(&str, &str, Option<Refusal>)]) {
     for (name, label, refusal) in refusals {
         let mut world = World::new();
-        let first = taught(&mut world, "full", "known", 0);
+        let first = added(&mut world, "full", "known", 0);
         let full = encode(&SampleSet { id: SampleSetId(first.0), ..full });
         world.rows.put_name(NameTable::SampleSet, b"full", Some(full));
         let before = world.snapshot();
-        let outcome = world.run(teach(name, label, 1));
+        let outcome = world.run(add(name, label, 1));
         assert_eq!(outcome.err(), *refusal, "{name} {label}");
         assert_eq!(world.snapshot() == before, refusal.is_some(), "{name} {label}");
     }
 }
 
 #[test]
-fn a_set_takes_as_many_samples_and_labels_as_the_limits_say() {
+fn the_samples_and_labels_of_a_set_are_limited() {
     let set = SampleSet { id: SampleSetId(0), samples: limits::SET_SAMPLES_MAX, labels: 1 };
     check_full(set, &[("full", "known", Some(Refusal::SetFull)), ("other", "known", None)]);
     let set = SampleSet { samples: limits::SET_SAMPLES_MAX - 1, ..set };
@@ -103,22 +103,22 @@ fn a_set_takes_as_many_samples_and_labels_as_the_limits_say() {
 }
 
 #[test]
-fn there_are_so_many_sets_and_an_empty_one_makes_room() {
+fn the_number_of_sets_is_limited_and_an_emptied_set_no_longer_counts() {
     let mut world = World::new();
-    let first = taught(&mut world, "set-0", "x", 0);
+    let first = added(&mut world, "set-0", "x", 0);
     for number in 1..limits::SAMPLE_SETS_MAX {
-        taught(&mut world, &format!("set-{number}"), "x", 0);
+        added(&mut world, &format!("set-{number}"), "x", 0);
     }
-    assert_eq!(world.run(teach("another", "x", 0)), Err(Refusal::TooManySets));
-    let second = taught(&mut world, "set-0", "x", 0);
-    world.run(forget(first)).unwrap();
-    assert_eq!(world.run(teach("another", "x", 0)), Err(Refusal::TooManySets));
-    world.run(forget(second)).unwrap();
-    taught(&mut world, "another", "x", 0);
+    assert_eq!(world.run(add("another", "x", 0)), Err(Refusal::TooManySets));
+    let second = added(&mut world, "set-0", "x", 0);
+    world.run(delete(first)).unwrap();
+    assert_eq!(world.run(add("another", "x", 0)), Err(Refusal::TooManySets));
+    world.run(delete(second)).unwrap();
+    added(&mut world, "another", "x", 0);
     assert_eq!(world.facts().sample_sets().count(), limits::SAMPLE_SETS_MAX);
 }
 
-/// What the facts hold, found the way a node finds it when it opens.
+/// All samples of the facts, read with the scan that a node uses at its start.
 fn held<R: rows::Rows>(facts: Facts<'_, R>) -> BTreeMap<SampleId, (String, String)> {
     let mut held = BTreeMap::new();
     facts.each_sample(|id, sample| {
@@ -134,18 +134,18 @@ fn held<R: rows::Rows>(facts: Facts<'_, R>) -> BTreeMap<SampleId, (String, Strin
 
 proptest! {
     #[test]
-    fn samples_that_come_and_go_are_those_of_a_map(
+    fn added_and_deleted_samples_equal_those_of_a_map(
         steps in prop::collection::vec((any::<prop::sample::Index>(), 0..3, 0..3, 0..2), 0..60),
     ) {
         let (mut world, mut model) = (World::new(), BTreeMap::new());
-        for (index, name, label, teach) in steps {
-            if teach == 0 || model.is_empty() {
+        for (index, name, label, choice) in steps {
+            if choice == 0 || model.is_empty() {
                 let (name, label) = (format!("set{name}"), format!("label {label}"));
-                let id = taught(&mut world, &name, &label, 1);
+                let id = added(&mut world, &name, &label, 1);
                 model.insert(id, (name, label));
             } else {
                 let id = *model.keys().nth(index.index(model.len())).unwrap();
-                prop_assert_eq!(world.run(forget(id)), Ok(Done::SampleDeleted));
+                prop_assert_eq!(world.run(delete(id)), Ok(Done::SampleDeleted));
                 model.remove(&id);
             }
             prop_assert_eq!(&held(world.facts()), &model);

@@ -48,12 +48,12 @@ fn a_story_is_seen_by_its_author_and_their_friends_until_the_millisecond_it_expi
         (1, DAY_MS, Err(Refusal::StoryNotFound), false),
     ] {
         let mut world = friends();
-        let story = world.tell(0, 2);
-        let told_ms = world.now_ms;
+        let story = world.post_story(0, 2);
+        let posted_ms = world.now_ms;
         world.now_ms += after_ms - 1;
         assert_eq!(world.run(view(story, viewer)), outcome, "{viewer} after {after_ms} ms");
         let views = world.facts().story_views(story, Span::ALL);
-        let expected = if recorded { vec![(UserId(viewer), told_ms + after_ms)] } else { vec![] };
+        let expected = if recorded { vec![(UserId(viewer), posted_ms + after_ms)] } else { vec![] };
         assert_eq!(views, expected, "{viewer} after {after_ms} ms");
         let seen = world.facts().seen(UserId(viewer), story);
         assert_eq!(seen, recorded, "{viewer} after {after_ms} ms");
@@ -68,7 +68,7 @@ fn a_story_is_seen_by_its_author_and_their_friends_until_the_millisecond_it_expi
 #[test]
 fn an_ex_friend_sees_nothing_from_the_moment_of_unfriending() {
     let mut world = friends();
-    let story = world.tell(0, 60);
+    let story = world.post_story(0, 60);
     assert_eq!(home(world.facts(), 1, world.now_ms, &newest(10)).items.len(), 1);
     world.run(unfriend(id(1), id(0))).unwrap();
     assert_eq!(home(world.facts(), 1, world.now_ms, &newest(10)).items, []);
@@ -76,9 +76,9 @@ fn an_ex_friend_sees_nothing_from_the_moment_of_unfriending() {
 }
 
 #[test]
-fn a_second_look_changes_neither_the_time_of_the_first_nor_the_list() {
+fn a_second_view_changes_neither_the_time_of_the_first_nor_the_list() {
     let mut world = friends();
-    let story = world.tell(0, 60);
+    let story = world.post_story(0, 60);
     world.run(view(story, 1)).unwrap();
     let first = world.facts().story_views(story, Span::ALL);
     assert_eq!(world.effects, [Effect::StoryViewed { story, viewer: UserId(1) }]);
@@ -91,7 +91,7 @@ fn a_second_look_changes_neither_the_time_of_the_first_nor_the_list() {
 #[test]
 fn a_deleted_story_is_gone_for_every_reader_whatever_their_clock_says() {
     let mut world = friends();
-    let story = world.tell(0, 60);
+    let story = world.post_story(0, 60);
     world.run(view(story, 1)).unwrap();
     assert_eq!(world.run(Command::DeleteStory { story }), Ok(Done::StoryDeleted));
     assert_eq!(world.effects, [Effect::StoryGone { story, author: UserId(0) }]);
@@ -104,15 +104,15 @@ fn a_deleted_story_is_gone_for_every_reader_whatever_their_clock_says() {
     }
     world.now_ms += 1_000;
     assert_eq!(world.sweep(), [(1, false)]);
-    assert_eq!(world.effects, [], "its end was told when it was deleted");
+    assert_eq!(world.effects, [], "its end was an effect of its deletion");
     assert_eq!(world.facts().story_views(story, Span::ALL), []);
     assert_eq!(world.facts().seen_by(UserId(1), Span::ALL), []);
 }
 
 #[test]
-fn an_expired_story_cannot_be_deleted_and_its_sweep_tells_of_its_end() {
+fn an_expired_story_cannot_be_deleted_and_its_sweep_reports_its_end() {
     let mut world = friends();
-    let story = world.tell(0, 1);
+    let story = world.post_story(0, 1);
     world.now_ms += 999;
     assert_eq!(world.run(Command::DeleteStory { story }), Err(Refusal::StoryNotFound));
     world.now_ms += 1_000;
@@ -126,7 +126,7 @@ fn a_sweep_leaves_the_second_it_runs_in_alone() {
     let mut world = friends();
     let second_ms = world.now_ms / 1_000 * 1_000 + 1_000;
     world.now_ms = second_ms + 399;
-    world.tell(0, 1);
+    world.post_story(0, 1);
     for (at_ms, stories) in [(1_400, 0), (1_401, 0), (1_999, 0), (2_000, 1)] {
         world.now_ms = second_ms + at_ms - 1;
         let swept = world.run(Command::SweepStories);
@@ -141,7 +141,7 @@ fn crowd(viewers: u32) -> (World, StoryId) {
         world.run(register(&format!("v{viewer}"))).unwrap();
         world.run(befriend(id(0), id(viewer))).unwrap();
     }
-    let story = world.tell(0, 3_600);
+    let story = world.post_story(0, 3_600);
     for viewer in 3..3 + viewers {
         world.run(view(story, viewer)).unwrap();
     }
@@ -180,7 +180,7 @@ fn a_story_with_many_views_is_swept_in_bounded_pieces_its_index_rows_last() {
 fn many_stories_of_one_second_are_swept_in_bounded_pieces() {
     let mut world = friends();
     for _ in 0..300 {
-        world.tell(0, 1);
+        world.post_story(0, 1);
     }
     world.now_ms += 3_000;
     let swept = world.sweep();
@@ -191,9 +191,9 @@ fn many_stories_of_one_second_are_swept_in_bounded_pieces() {
 fn after_a_long_stop_a_sweep_walks_a_bounded_time_and_an_empty_one_none() {
     let mut world = friends();
     world.now_ms += 400 * DAY_MS;
-    assert_eq!(world.sweep(), [(0, false)], "nothing was ever told");
+    assert_eq!(world.sweep(), [(0, false)], "no story was ever posted");
     world.now_ms += 400 * DAY_MS;
-    world.tell(0, 10_000);
+    world.post_story(0, 10_000);
     world.now_ms += 300 * DAY_MS;
     assert_eq!(world.sweep(), [(0, true), (0, true), (1, false)]);
     let second = world.rows.totals().sweep_second;
@@ -258,7 +258,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A story in the plainest possible words.
+/// A simple model of a story.
 #[derive(Clone, Debug)]
 struct Plain {
     story: StoryId,
@@ -268,7 +268,7 @@ struct Plain {
     views: Vec<(UserId, u64)>,
 }
 
-/// A world and what happened in it, kept as plainly as possible.
+/// A world and a simple model of all that happened in it.
 struct History {
     world: World,
     friends: Vec<(u32, u32)>,
@@ -306,7 +306,7 @@ impl History {
                 assert_eq!(self.world.run(set(id(one), id(other))).is_ok(), one != other);
             }
             Step::Tell(author, secs) => {
-                let story = self.world.tell(author, secs);
+                let story = self.world.post_story(author, secs);
                 let expires_ms = self.world.now_ms + secs * 1_000;
                 let views = Vec::new();
                 self.stories.push(Plain { story, author, expires_ms, deleted: false, views });
@@ -348,29 +348,29 @@ impl History {
 
     /// The stories home by its definition.
     fn page(&self, reader: u32, page: &Page<StoryId>) -> PageOf<StoryRef> {
-        let told = self.live().filter(|plain| self.are_friends(reader, plain.author));
-        let told = told.map(|plain| StoryRef {
+        let visible = self.live().filter(|plain| self.are_friends(reader, plain.author));
+        let visible = visible.map(|plain| StoryRef {
             story: plain.story,
             author: UserId(plain.author),
             expires_ms: plain.expires_ms,
         });
-        let mut items: Vec<StoryRef> = told.collect();
-        items.sort_by_key(|told| told.story);
+        let mut items: Vec<StoryRef> = visible.collect();
+        items.sort_by_key(|item| item.story);
         match page.cursor {
             Cursor::Newest => items.reverse(),
             Cursor::Before(before) => {
-                items.retain(|told| told.story < before);
+                items.retain(|item| item.story < before);
                 items.reverse();
             }
-            Cursor::After(after) => items.retain(|told| told.story > after),
+            Cursor::After(after) => items.retain(|item| item.story > after),
         }
         let more = items.len() > page.limit;
         items.truncate(page.limit);
-        items.sort_by_key(|told| std::cmp::Reverse(told.story));
+        items.sort_by_key(|item| std::cmp::Reverse(item.story));
         PageOf { items, more }
     }
 
-    /// Every read of single stories and people answers as the plain words say.
+    /// Every read of single stories and users returns what the model says.
     fn check_reads(&self) {
         let facts = self.world.facts();
         let now_ms = self.world.now_ms;
@@ -388,7 +388,7 @@ impl History {
                 let live = self.live().filter(|plain| plain.author == author).rev_ids(limit);
                 let span = Span::below(None, limit).unwrap();
                 let found = facts.live_stories_by(UserId(author), now_ms, span);
-                assert_eq!(found.iter().map(|told| told.story).collect::<Vec<_>>(), live);
+                assert_eq!(found.iter().map(|item| item.story).collect::<Vec<_>>(), live);
             }
         }
     }
@@ -416,7 +416,7 @@ fn story_of(entry: &Entry) -> Option<StoryId> {
     }
 }
 
-/// Rows without what tells how often was asked and swept.
+/// Rows without the values that depend on the number of views and sweeps.
 fn without_marks(mut rows: MemoryRows) -> MemoryRows {
     rows.put_totals(Totals { last_stamp: None, sweep_second: 0, ..rows.totals() });
     rows
@@ -424,7 +424,7 @@ fn without_marks(mut rows: MemoryRows) -> MemoryRows {
 
 proptest! {
     #[test]
-    fn a_gathered_page_of_stories_is_what_the_definition_says(
+    fn a_gathered_page_of_stories_equals_the_definition(
         steps in prop::collection::vec(step(), 0..150),
         reader in 0..PEOPLE,
         limit in 1usize..12,
@@ -449,7 +449,7 @@ proptest! {
     }
 
     #[test]
-    fn a_sweep_leaves_the_rows_of_a_history_in_which_the_dead_were_never_told(
+    fn a_sweep_leaves_the_rows_of_a_history_without_the_dead_stories(
         steps in prop::collection::vec(step(), 0..150),
     ) {
         let mut history = History::of(&steps);
@@ -469,7 +469,7 @@ proptest! {
     }
 
     #[test]
-    fn a_replay_over_fleeting_rows_that_are_ahead_gives_the_same_outcomes_and_rows(
+    fn a_replay_over_newer_ephemeral_rows_gives_the_same_outcomes_and_rows(
         steps in prop::collection::vec(step(), 1..100),
         applied in any::<prop::sample::Index>(),
         ahead in any::<prop::sample::Index>(),
@@ -495,7 +495,11 @@ fn the_cost_of_a_page_grows_with_friends_and_limit_not_with_stories() {
                 (0..stories).map(|n| 1_000_000 - n * u64::from(FRIENDS) - u64::from(author.0));
             let ids = ids.filter(|story| (span.low..=span.high).contains(story)).take(span.limit);
             let before = found.len();
-            found.extend(ids.map(|story| StoryRef { story: StoryId(story), author, expires_ms: 1 }));
+            found.extend(ids.map(|story| StoryRef {
+                story: StoryId(story),
+                author,
+                expires_ms: 1,
+            }));
             reads += 1;
             read += found.len() - before;
         });
@@ -505,7 +509,7 @@ fn the_cost_of_a_page_grows_with_friends_and_limit_not_with_stories() {
 }
 
 #[test]
-fn a_story_row_tells_whether_it_lives() {
+fn a_story_row_shows_whether_the_story_is_live() {
     let story = Story { author: UserId(0), expires_ms: 5, looks: 0 };
     assert!(story.is_live(4) && !story.is_live(5));
     assert!(!Story { expires_ms: 0, ..story }.is_live(0), "a deleted one never does");

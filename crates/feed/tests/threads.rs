@@ -53,7 +53,7 @@ fn a_reply_is_to_the_author_of_its_post_and_mentions_them_unless_it_is_their_own
 }
 
 #[test]
-fn a_reply_to_what_is_not_there_is_refused_and_changes_nothing() {
+fn a_reply_to_a_post_that_does_not_exist_is_refused_and_changes_nothing() {
     let mut world = World::new();
     let gone = world.post(1, "a question");
     world.run(Command::DeletePost { post: gone }).unwrap();
@@ -66,7 +66,7 @@ fn a_reply_to_what_is_not_there_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_reply_outlives_its_post_and_leaves_nothing_when_it_goes() {
+fn a_reply_outlives_its_post_and_leaves_no_rows_when_it_is_deleted() {
     let mut world = World::new();
     let before = world.snapshot();
     let top = world.post(0, "a question");
@@ -86,7 +86,7 @@ fn a_reply_outlives_its_post_and_leaves_nothing_when_it_goes() {
 }
 
 #[test]
-fn an_edit_replaces_the_text_and_whom_it_mentions_and_nothing_else() {
+fn an_edit_replaces_only_the_text_and_the_mentions() {
     let mut world = World::new();
     let question = world.post(2, "a question");
     let reply = reply(&mut world, 0, question, "@ada and @bob");
@@ -99,11 +99,11 @@ fn an_edit_replaces_the_text_and_whom_it_mentions_and_nothing_else() {
         let old = world.facts().post(post).unwrap();
         assert_eq!(world.run(Command::EditPost { post, text: text(words) }), Ok(Done::PostEdited));
         let now = world.facts().post(post).unwrap();
-        let people = |users: Vec<u32>| users.into_iter().map(UserId).collect::<Vec<_>>();
+        let ids = |users: Vec<u32>| users.into_iter().map(UserId).collect::<Vec<_>>();
         assert_eq!((now.text.as_str(), now.reply_to), (words, Some(UserId(reply_to))));
         assert_eq!((now.author, now.in_reply_to), (old.author, old.in_reply_to));
         assert_eq!(now.edited.map(feed::Stamp::unix_ms), Some(world.now_ms));
-        let mentions = people(mentions);
+        let mentions = ids(mentions);
         assert_eq!(now.mentions, mentions, "{words:?}");
         for user in (0..3).map(UserId) {
             let found = world.facts().mentions_of(user, Span::ALL);
@@ -112,7 +112,7 @@ fn an_edit_replaces_the_text_and_whom_it_mentions_and_nothing_else() {
         let changed = |user| Effect::MentionChanged { post, user, deleted: false };
         let mut effects =
             vec![Effect::PostEdited { post, author: UserId(0), reply_to: now.reply_to }];
-        effects.extend(people(concerned).into_iter().map(changed));
+        effects.extend(ids(concerned).into_iter().map(changed));
         assert_eq!(world.effects, effects, "{words:?}");
         // The same text again changes nothing.
         let before = world.snapshot();
@@ -125,7 +125,7 @@ fn an_edit_replaces_the_text_and_whom_it_mentions_and_nothing_else() {
     assert_eq!(world.facts().mentions_of(UserId(2), Span::ALL), [reply]);
 }
 
-/// Every post there is, with what it replies to. A post that is gone is not in it.
+/// Every post that exists, with the post it replies to.
 type Model = BTreeMap<PostId, Option<PostId>>;
 
 fn ancestors_by(model: &Model, post: PostId) -> Vec<PostId> {
@@ -146,7 +146,7 @@ fn descendants_by(model: &Model, post: PostId, depth: usize, found: &mut Vec<Pos
     }
 }
 
-/// All pages of what is below a post, one after the other.
+/// All pages of the descendants of a post, one after the other.
 fn all_pages(facts: Facts<'_, MemoryRows>, post: PostId, limit: usize) -> Vec<PostId> {
     let (mut all, mut from) = (Vec::new(), Vec::new());
     loop {
@@ -159,7 +159,7 @@ fn all_pages(facts: Facts<'_, MemoryRows>, post: PostId, limit: usize) -> Vec<Po
     }
 }
 
-/// Posts, replies to a post so far back from the newest, and deletions so far back.
+/// Posts, and replies to or deletions of a post, counted back from the newest.
 #[derive(Clone, Debug)]
 enum Step {
     Post,
@@ -202,7 +202,7 @@ fn build(steps: &[Step]) -> (World, Model) {
 
 proptest! {
     #[test]
-    fn a_thread_is_what_a_plain_walk_finds_on_pages_of_any_length(
+    fn a_thread_equals_the_model_on_pages_of_any_length(
         steps in prop::collection::vec(step(), 1..120),
         limit in 1_usize..8,
     ) {
@@ -216,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn a_page_that_begins_after_a_deleted_post_goes_on_with_what_is_left(
+    fn a_page_that_begins_after_a_deleted_post_continues_with_the_rest(
         steps in prop::collection::vec(step(), 1..80),
         limit in 1_usize..8,
         gone in any::<prop::sample::Index>(),
@@ -239,7 +239,7 @@ proptest! {
 }
 
 #[test]
-fn threads_are_read_no_further_than_the_limits() {
+fn threads_are_read_up_to_the_limits() {
     let mut world = World::new();
     let chain = THREAD_ANCESTORS_MAX + 5;
     let mut posts = vec![world.post(0, "text")];
@@ -251,7 +251,7 @@ fn threads_are_read_no_further_than_the_limits() {
     assert_eq!(above, posts[chain - 1 - THREAD_ANCESTORS_MAX..chain - 1]);
     let below = descendants(world.facts(), posts[0], &[], 100);
     assert_eq!((below.posts.as_slice(), below.next), (&posts[1..=THREAD_DEPTH_MAX], None));
-    // A made-up place is none of this thread and leads nowhere.
+    // An invented path is not part of this thread and returns no posts.
     let strange = world.post(0, "elsewhere");
     reply(&mut world, 1, strange, "text");
     for path in [vec![strange], vec![PostId(u64::MAX)], vec![strange; THREAD_DEPTH_MAX]] {
@@ -260,7 +260,7 @@ fn threads_are_read_no_further_than_the_limits() {
 }
 
 #[test]
-fn the_log_tells_replies_and_edits_from_all_other_commands_as_it_always_did() {
+fn replies_and_edits_keep_their_numbers_in_the_log() {
     let parent = PostId(7);
     let reply = Command::Reply { author: id(1), text: text("x"), parent };
     let edit = Command::EditPost { post: parent, text: text("x") };

@@ -1,4 +1,4 @@
-//! Prints how many of the MNIST test images the built-in digits recognise: `cargo run --release -p knn
+//! Prints how many of the MNIST test images the built-in digits recognize: `cargo run --release -p knn
 //! --example accuracy -- FOLDER`, where FOLDER has the test images and labels as IDX files.
 #![allow(clippy::indexing_slicing, reason = "a wrong index ends the program, which is fine")]
 
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let right: u32 = (0..10).map(|digit| table[digit][digit]).sum();
     let share = f64::from(right) * 100.0 / images.digits.len() as f64;
     println!("{right} of {} right: {share:.2} %\n", images.digits.len());
-    println!("drawn   recognised as: 0     1     2     3     4     5     6     7     8     9");
+    println!("drawn   recognized as: 0     1     2     3     4     5     6     7     8     9");
     for (digit, row) in table.iter().enumerate() {
         let counts: String = row.iter().map(|count| format!("{count:6}")).collect();
         println!("{digit}              {counts}");

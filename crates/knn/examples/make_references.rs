@@ -3,9 +3,9 @@
 //! crate; the same files make the same bytes.
 //!
 //! The references are chosen among the first 50,000 images and judged on the other 10,000, which take no
-//! part in the choice. It begins with random images of every digit, as many as its share. In each round
-//! all 50,000 are recognised; references that voted wrongly where it was close are replaced by random
-//! ones of the same digit. The best set of all rounds is kept.
+//! part in the choice. It begins with random images of every digit, as many as its share. In each round all
+//! 50,000 are recognized; references that voted wrongly where it was close are replaced by random ones of
+//! the same digit. The best set of all rounds is kept.
 #![allow(clippy::indexing_slicing, reason = "a wrong index ends the program, which is fine")]
 
 mod mnist;
@@ -18,7 +18,7 @@ use knn::{Bits, K, Samples};
 use mnist::Mnist;
 
 const REFERENCES: usize = 2_339;
-/// Images to choose from; those behind them judge.
+/// Number of images to choose from; those after them are for validation.
 const POOL: usize = 50_000;
 const ROUNDS: usize = 60;
 /// References replaced in the first round. The number falls to none in the last.
@@ -96,7 +96,7 @@ impl Choice {
     }
 }
 
-/// How well a choice recognises the pool.
+/// How well a choice recognizes the pool.
 struct Judgement {
     right: usize,
     /// Sum of squares of how close it was.
@@ -130,7 +130,7 @@ fn judge(samples: &Samples, images: &Mnist) -> Judgement {
     judgement
 }
 
-/// The share of the images behind the pool that is recognised, in percent.
+/// The share of the images after the pool that is recognized, in percent.
 fn validate(samples: &Samples, images: &Mnist) -> f64 {
     let mut found = Vec::new();
     let (drawings, digits) = (&images.drawings[POOL..], &images.digits[POOL..]);

@@ -1,7 +1,7 @@
 //! The built-in digits: 2,339 drawings of the digits 0 to 9 that the library carries.
 //!
-//! `data/digits.bin` is made by `examples/make_references.rs`; `data/NOTICE.md` tells from what and
-//! under which licence. It is a row of entries of 129 bytes: the digit, then the bytes of
+//! `data/digits.bin` is made by `examples/make_references.rs`; `data/NOTICE.md` says from what and under
+//! which license. It is a sequence of entries of 129 bytes: the digit, then the bytes of
 //! [`Bits::from_bytes`].
 
 use crate::bits::{BYTES, Bits};
@@ -13,7 +13,7 @@ const NAMES: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 const _: () = assert!(DIGITS.len() == 2_339 * ENTRY);
 
-/// The built-in digits, labelled `0` to `9`, with ids from 0 on.
+/// The built-in digits, labeled `0` to `9`, with ids from 0 on.
 #[must_use]
 pub fn digits() -> Samples {
     let mut samples = Samples::new();

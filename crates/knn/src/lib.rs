@@ -1,11 +1,11 @@
-//! Nearest neighbours of 1,024-bit vectors: an exact scan by Hamming distance, the K nearest, and
-//! their vote.
+//! Nearest neighbors of 1,024-bit vectors: an exact scan by Hamming distance, the K nearest, and their
+//! vote.
 //!
-//! [`Bits`] is a vector; a 32 x 32 drawing in black and white is one. [`Samples`] holds labelled
-//! vectors and finds those nearest to a query, and [`Samples::vote`] counts their labels. [`Grey`] turns
-//! an image into a vector that can be compared with others, and [`digits()`] are 2,339 such drawings
-//! that the library carries. There is no I/O, no clock and no thread here: the caller owns the samples
-//! and shares them as it likes.
+//! [`Bits`] is a vector; a 32 x 32 drawing in black and white is one. [`Samples`] holds labeled vectors and
+//! finds those nearest to a query, and [`Samples::vote`] counts their labels. [`Grey`] turns an image into
+//! a vector that can be compared with others, and [`digits()`] are 2,339 such drawings that the library
+//! carries. There is no I/O, no clock and no thread here: the caller owns the samples and shares them as it
+//! likes.
 //!
 //! ```
 //! use knn::{Bits, K, Samples};

@@ -1,13 +1,13 @@
 //! The K nearest so far, and how a scan keeps most distances away from them.
 //!
-//! **Invariant:** a list of neighbours is sorted by distance, then by id, and has at most K of them.
+//! **Invariant:** a list of neighbors is sorted by distance, then by id, and has at most K of them.
 
 use crate::bits::BITS;
 use crate::labels::Label;
 
-/// Distances that are looked at together: if none is near enough, none is looked at alone.
+/// Distances that are checked together: if none is near enough, none is checked alone.
 pub(crate) const STRIDE: usize = 32;
-/// The distance of what is not there.
+/// The distance of a sample that does not exist.
 pub(crate) const FAR: u16 = u16::MAX;
 /// Groups in which the first distances compete. More than [`K::MAX`], so that the K-th best winner
 /// bounds the K nearest.
@@ -15,17 +15,17 @@ const GROUPS: usize = 128;
 
 const _: () = assert!(GROUPS > K::MAX.0);
 
-/// How many neighbours are asked for: 1 to 100.
+/// How many neighbors are asked for: 1 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct K(usize);
 
 impl K {
-    /// What fits handwritten digits.
+    /// The number that fits handwritten digits.
     pub const DEFAULT: Self = Self(15);
-    /// The most.
+    /// The greatest number.
     pub const MAX: Self = Self(100);
 
-    /// `count` neighbours; `None` unless it is 1 to 100.
+    /// `count` neighbors; `None` unless it is 1 to 100.
     #[must_use]
     pub const fn new(count: usize) -> Option<Self> {
         if count >= 1 && count <= Self::MAX.0 { Some(Self(count)) } else { None }
@@ -57,7 +57,7 @@ impl Neighbour {
 
 /// Puts into `found` those samples that are among the `k` nearest seen so far. `ids` and `labels` are of
 /// the samples whose `distances` are below [`FAR`], in the same order. Allocates only if `found` has
-/// no room for `k`. `within` tells which distances of a stride do not exceed a bound, the first one in
+/// no room for `k`. `within` returns which distances of a stride do not exceed a bound, the first one in
 /// the lowest bit. Inlined with what it calls, so that it is built with the instructions of the caller.
 #[inline(always)]
 pub(crate) fn select(
@@ -103,16 +103,16 @@ fn reach(found: &[Neighbour], k: K) -> Option<u16> {
 }
 
 #[inline(always)]
-fn insert(neighbour: Neighbour, k: K, found: &mut Vec<Neighbour>) {
+fn insert(neighbor: Neighbour, k: K, found: &mut Vec<Neighbour>) {
     if found.len() == k.0 {
-        if found.last().is_some_and(|last| last.rank() < neighbour.rank()) {
+        if found.last().is_some_and(|last| last.rank() < neighbor.rank()) {
             return;
         }
         found.pop();
     }
     // Counted to the end rather than searched, so that there is no branch to guess.
-    let at = found.iter().filter(|other| other.rank() < neighbour.rank()).count();
-    found.insert(at, neighbour);
+    let at = found.iter().filter(|other| other.rank() < neighbor.rank()).count();
+    found.insert(at, neighbor);
 }
 
 /// A distance that at least `k` of `distances` do not exceed, close to the k-th smallest.

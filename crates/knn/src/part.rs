@@ -1,7 +1,7 @@
-//! A part of the samples: as many as a scan looks at together.
+//! A part of the samples: as many as a scan compares together.
 //!
-//! **Invariant:** the last block has the lanes of positions that exist; lanes behind them may hold
-//! anything and are never told. No id is outside `low..=high`.
+//! **Invariant:** the last block has the lanes of positions that exist; lanes after them may hold anything
+//! and are never returned. No id is outside `low..=high`.
 
 use std::mem::size_of;
 
@@ -10,7 +10,7 @@ use crate::labels::Label;
 use crate::meter::{Counted, Meter};
 use crate::scan::{Block, Chunk, LANES};
 
-/// A part may have room for so many more samples than an eighth of those it has.
+/// A part may have room for this many more samples than an eighth of those it has.
 const SPARE: usize = 128;
 
 /// Vectors, ids and labels, side by side.
@@ -71,7 +71,7 @@ impl Part {
         (self.low, self.high) = (self.low.min(id), self.high.max(id));
     }
 
-    /// Takes in all samples of `other`.
+    /// Adds all samples of `other`.
     pub(crate) fn append(&mut self, other: &Self) {
         for (id, label, bits) in other.iter() {
             self.push(id, label, &bits);
@@ -84,7 +84,7 @@ impl Part {
         if may_be_here { self.ids.iter().position(|other| *other == id) } else { None }
     }
 
-    /// Removes the sample at a position that exists and tells its label. The last one takes its place.
+    /// Removes the sample at a position that exists and returns its label. The last sample takes its place.
     pub(crate) fn remove(&mut self, at: usize) -> Label {
         let last = self.ids.len() - 1;
         let moved = self.block(last / LANES).take(last % LANES);

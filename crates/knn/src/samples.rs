@@ -1,8 +1,8 @@
-//! Labelled vectors, packed so that a scan reads them once, in order, eight at a time.
+//! Labeled vectors, packed so that a scan reads them once, in order, eight at a time.
 //!
-//! [`Samples`] keeps them in [`Part`]s, which own vectors, ids and labels in parallel lists: what stands
-//! at one position belongs together. Parts are shared by clones until one of them is changed, so a
-//! clone is a snapshot that costs little, and a change beside one copies one part.
+//! [`Samples`] keeps them in [`Part`]s, which own vectors, ids and labels in parallel lists: the entries at
+//! one position belong together. Parts are shared by clones until one of them is changed, so a clone is a
+//! cheap snapshot, and a change while one exists copies one part.
 //!
 //! **Invariant:** two parts next to each other hold more than half of what fits into one, so there are
 //! few of them whatever was removed.
@@ -21,7 +21,7 @@ pub const SAMPLE_BYTES: usize = 176;
 /// Bytes that [`Samples`] take at most beside that, and beside their labels.
 pub const SET_BYTES: usize = 24 << 10;
 
-/// Labelled vectors. A clone shares the vectors, and copies the names of the labels.
+/// Labeled vectors. A clone shares the vectors, and copies the names of the labels.
 #[derive(Clone, Debug)]
 pub struct Samples {
     parts: Vec<Arc<Part>>,
@@ -139,8 +139,8 @@ impl Samples {
     }
 
     /// Puts the `k` samples nearest to `query` into `out`, nearest first, those of the same distance
-    /// by id; fewer if there are fewer. Exact: every sample is compared. What `out` held is gone; it is the
-    /// only memory used and grows to `k` once.
+    /// by id; fewer if there are fewer. Exact: every sample is compared. Clears `out` first; it is the only
+    /// memory used and grows to `k` once.
     pub fn nearest(&self, query: &Bits, k: K, out: &mut Vec<Neighbour>) {
         out.clear();
         for part in &self.parts {

@@ -1,4 +1,4 @@
-//! The vote: what the nearest neighbours say together.
+//! The vote of the nearest neighbors.
 
 use std::cmp::Reverse;
 
@@ -6,12 +6,12 @@ use crate::labels::Label;
 use crate::nearest::Neighbour;
 use crate::samples::Samples;
 
-/// What one label got.
+/// The result of one label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tally {
     /// The label.
     pub label: Label,
-    /// Neighbours of this label.
+    /// Number of neighbors with this label.
     pub votes: u32,
     /// The distance of the nearest of them.
     pub nearest: u32,
@@ -20,14 +20,14 @@ pub struct Tally {
 }
 
 impl Samples {
-    /// Counts the labels of `neighbours`, which [`Samples::nearest`] gave. The winner is first.
+    /// Counts the labels of `neighbors`, which [`Samples::nearest`] gave. The winner is first.
     ///
-    /// More votes win. A tie goes to the label whose nearest neighbour is nearer, then to the smaller sum
-    /// of distances, then to the label that is smaller as a string of bytes.
+    /// More votes win. A tie goes to the label whose nearest neighbor is nearer, then to the smaller sum of
+    /// distances, then to the label that is smaller as a string of bytes.
     #[must_use]
-    pub fn vote(&self, neighbours: &[Neighbour]) -> Vec<Tally> {
+    pub fn vote(&self, neighbors: &[Neighbour]) -> Vec<Tally> {
         let mut tallies: Vec<Tally> = Vec::new();
-        for Neighbour { label, distance, .. } in neighbours {
+        for Neighbour { label, distance, .. } in neighbors {
             match tallies.iter_mut().find(|tally| tally.label == *label) {
                 Some(tally) => {
                     tally.votes += 1;

@@ -1,7 +1,7 @@
 //! What samples cost: the allocator's own count against the meter's and against the promised bounds.
 //!
 //! The allocator counts for each thread, so tests do not see each other.
-#![allow(unsafe_code, reason = "an allocator that counts is the only witness")]
+#![allow(unsafe_code, reason = "only an allocator that counts can check this")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -55,8 +55,8 @@ impl Subject {
         self.labels_max = self.labels_max.max(label as usize + 1);
     }
 
-    /// That it holds no more than it says, and says no more than was promised; `snapshots` of the past
-    /// share nothing with it.
+    /// Checks that it holds no more than the meter counts, and that the meter counts no more than was
+    /// promised; earlier `snapshots` share nothing with it.
     #[track_caller]
     fn check(&self, snapshots: &[Samples]) {
         let held = usize::try_from(HELD.get() - self.before).unwrap();
@@ -82,7 +82,7 @@ fn samples_hold_no_more_than_is_promised_for_each() {
             subject.check(&[]);
         }
     }
-    // Each part loses most of its samples, but not enough for its neighbor to take the rest in.
+    // Each part loses most of its samples, but not enough to merge the rest into the next part.
     for id in (0..20_000).filter(|id| id % 4_096 >= 1_100) {
         assert!(subject.samples.remove(id));
         if id % 97 == 0 {

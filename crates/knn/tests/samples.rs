@@ -17,7 +17,7 @@ fn k_is_1_to_100() {
     }
 }
 
-/// What `vote` says to samples given as (label, distance from the query).
+/// What `vote` returns for samples given as (label, distance from the query).
 #[track_caller]
 fn check_vote(samples: &[(&str, usize)], expected: &[(&str, u32)]) {
     let mut set = Samples::new();
@@ -97,7 +97,7 @@ fn a_clone_stays_as_it_was_while_thousands_come_and_go() {
 }
 
 #[test]
-fn a_label_that_nobody_has_makes_room_for_another() {
+fn a_label_that_no_sample_has_makes_room_for_another() {
     let mut set = Samples::new();
     set.push(0, "stays", &ramp(0));
     for id in 1..5_000 {

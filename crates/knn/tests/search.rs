@@ -16,14 +16,14 @@ fn model(samples: &[(u64, Bits)], query: &Bits, k: K) -> Found {
     all
 }
 
-/// The sets of instructions that this processor has; says which it has not.
+/// The sets of instructions that this processor has; prints which it lacks.
 fn instructions() -> Vec<InstructionSet> {
-    let (there, missing): (Vec<_>, Vec<_>) =
+    let (available, missing): (Vec<_>, Vec<_>) =
         InstructionSet::ALL.into_iter().partition(|set| set.is_available());
     if !missing.is_empty() {
         println!("skipped: this processor lacks {missing:?}");
     }
-    there
+    available
 }
 
 fn check(samples: &[(u64, Bits)], queries: &[Bits], k: K) {
@@ -76,7 +76,7 @@ fn ties_go_to_the_smaller_id_wherever_it_lies() {
         ("mixed", &|at| at * 7_919 % 10_007),
     ] {
         println!("{name}");
-        // More than a chunk, so that ties meet across chunks too.
+        // More than a chunk, so that ties occur across chunks too.
         let equal: Vec<_> = (0..5_000).map(|at| (id(at), ramp(7))).collect();
         let two: Vec<_> = (0..5_000).map(|at| (id(at), ramp(at as usize % 2))).collect();
         check(&equal, &[ramp(0), ramp(7)], K::DEFAULT);
@@ -94,17 +94,17 @@ fn the_nearest_are_found_at_the_end_of_a_long_set_and_at_its_beginning() {
 }
 
 #[test]
-fn no_samples_have_no_neighbours() {
+fn no_samples_have_no_neighbors() {
     check(&[], &[ramp(3)], K::DEFAULT);
     check(&[(4, ramp(9))], &[], K::DEFAULT);
 }
 
-/// Vectors that tie often: a few centres with few bits flipped, and the extremes.
+/// Vectors that tie often: a few centers with few bits flipped, and the extremes.
 fn vector() -> impl Strategy<Value = Bits> {
-    let centres = [ramp(0), ramp(BITS), ramp(300), Bits::from_fn(|at| at % 3 == 0)];
+    let centers = [ramp(0), ramp(BITS), ramp(300), Bits::from_fn(|at| at % 3 == 0)];
     prop_oneof![
-        3 => (0..4usize, prop::collection::vec(0..BITS, 0..4)).prop_map(move |(centre, flips)| {
-            Bits::from_fn(|at| centres[centre].bit(at) != flips.contains(&at))
+        3 => (0..4usize, prop::collection::vec(0..BITS, 0..4)).prop_map(move |(center, flips)| {
+            Bits::from_fn(|at| centers[center].bit(at) != flips.contains(&at))
         }),
         1 => prop::array::uniform32(any::<u32>()).prop_map(|words| {
             Bits::from_fn(|at| words[at / 32] >> (at % 32) & 1 == 1)

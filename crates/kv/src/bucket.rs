@@ -1,12 +1,12 @@
-//! Buckets: what they are called and what they hold.
+//! Buckets: their names and their contents.
 
 use rows::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
-/// A bucket: its place in the order of making, from 0; never reused, so that whoever holds one never
-/// reaches another bucket with it. The first [`NUMBERED_BUCKETS`](crate::limits::NUMBERED_BUCKETS) always
+/// A bucket: its place in the order of creation, from 0; never reused, so that an id never refers to
+/// another bucket later. The first [`NUMBERED_BUCKETS`](crate::limits::NUMBERED_BUCKETS) always
 /// exist and are named after their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BucketId(pub u64);
@@ -28,7 +28,7 @@ impl BucketName {
         (right_length && text.bytes().all(known)).then(|| Self(text.into()))
     }
 
-    /// The bucket that is always there under this name, if it is one.
+    /// The id of the numbered bucket with this name, if there is one.
     #[must_use]
     pub fn numbered(&self) -> Option<BucketId> {
         let number =
@@ -43,12 +43,12 @@ impl BucketName {
     }
 }
 
-/// What a bucket holds.
+/// The space of a bucket, and counts of its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// Where its keys are now.
+    /// The space that has its keys now.
     pub space: Space,
-    /// Rows of keys; those that expired count until they are removed.
+    /// Number of rows of keys; expired ones count until they are removed.
     pub keys: u64,
     /// Bytes of these keys and their values.
     pub bytes: u64,

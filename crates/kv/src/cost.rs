@@ -11,11 +11,11 @@ use crate::op::{Expiry, KeyOp};
 
 /// Memory of the row of a key, without key and value.
 const KEY_ROW_BYTES: usize = 128;
-/// Bytes of the longest decimal that adding to a number makes: `f64::MAX` without an exponent, a sign, and
+/// Bytes of the longest result of adding to a decimal number: `f64::MAX` without an exponent, a sign, and
 /// places after the point.
 const NUMBER_BYTES_MAX: usize = 400;
 
-/// Bounds the lengths of values that keys have when an operation is applied.
+/// Upper bounds of the lengths of values when an operation is applied.
 pub trait Lengths {
     /// Bytes of the longest value that the key can have then; 0 if it can have none.
     fn value_bytes(&self, bucket: BucketId, key: &[u8]) -> usize;
@@ -24,7 +24,7 @@ pub trait Lengths {
 }
 
 impl KeyOp<'_> {
-    /// What it costs at most, where keys have values of these lengths.
+    /// What it costs at most if keys have values of these lengths.
     #[must_use]
     pub fn cost(&self, lengths: &dyn Lengths) -> Cost {
         match self {
@@ -88,7 +88,7 @@ impl KeyOp<'_> {
         }
     }
 
-    /// What it costs at most, if that follows from it alone.
+    /// What it costs at most, if that depends only on the operation.
     #[must_use]
     pub fn known_cost(&self) -> Option<Cost> {
         if !self.writes_possible_keys() {
@@ -103,8 +103,8 @@ impl KeyOp<'_> {
         }
     }
 
-    /// Whether keys may have other values afterwards than those whose lengths are known: what follows in
-    /// the same group has to be costed with the longest value there can be.
+    /// Whether keys may have values of unknown length afterwards: the cost of the operations that follow in
+    /// the same group must be computed with the longest possible value.
     #[must_use]
     pub fn exchanges_keys(&self) -> bool {
         matches!(self, Self::Swap { .. })
@@ -127,7 +127,7 @@ impl Lengths for Unknown {
 /// Rows that emptying a bucket changes.
 const FLUSH_ROWS: usize = 6;
 
-/// Writing the row of a key, and noting when it expires, newly and no longer.
+/// Writing the row of a key, storing its new expiry and removing the old one.
 fn write(key: usize, value: usize, expires: bool) -> Cost {
     let held = key + value;
     let expiries = 1 + usize::from(expires);
@@ -140,15 +140,15 @@ fn write(key: usize, value: usize, expires: bool) -> Cost {
     }
 }
 
-/// Writing a row whose value is made of an old one of `old` bytes.
+/// Writing a row whose value is made from an old one of `old` bytes.
 fn rewrite(key: &Bytes, old: usize, new: usize) -> Cost {
     let new = new.min(VALUE_BYTES_MAX);
     let cost = write(key.len(), new, true);
-    // The new value is put together before it is copied into its row.
+    // The new value is built before it is copied into its row.
     Cost { work: cost.work + old.min(new) + new, ..cost }
 }
 
-/// The same, keeping the row that there was for the answer.
+/// The same, and keeping the old row for the answer.
 fn answering(cost: Cost, key: &Bytes, old: usize) -> Cost {
     Cost { answer: KEY_ROW_BYTES + key.len() + old, ..cost }
 }
@@ -161,9 +161,9 @@ fn each<T>(items: &[T], cost: impl Fn(&T) -> Cost) -> Cost {
     items.iter().map(cost).fold(Cost::default(), Cost::and)
 }
 
-/// Rows of the sweep, and one more that is read before it ends: its key is of any length, its value too.
+/// Rows of the sweep, and one more that is read before it ends, with a key and a value of any length.
 fn sweep() -> Cost {
-    // One more than the sweep may remove, and what its walks look at.
+    // One more than the sweep may remove, and the rows that its walks read.
     let rows = SWEEP_ROWS_MAX as usize + 65;
     let keys = SWEEP_BYTES_MAX + KEY_BYTES_MAX;
     Cost {

@@ -1,4 +1,4 @@
-//! Buckets and their keys among the facts.
+//! Facts about buckets and their keys.
 //!
 //! **Invariant:** a bucket counts the rows of its space, and every row that expires has an entry in the
 //! table of expiries, under its time, space and key.
@@ -10,7 +10,7 @@ use crate::key_rows::{KeyRows, KeyRowsMut, WalkLimit};
 use crate::limits::NUMBERED_BUCKETS;
 use crate::row::KeyRow;
 
-/// Typed reads. Any thread may hold one.
+/// Typed reads. Any thread may use one.
 pub struct Facts<'a, R: KeyRows + ?Sized = dyn KeyRows + 'a> {
     rows: &'a R,
 }
@@ -38,13 +38,13 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
         Self { rows }
     }
 
-    /// How much there is.
+    /// Counts of all that is stored, and the last stamp.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.rows.totals()
     }
 
-    /// The row of a key, though it may have expired.
+    /// The row of a key, which may have expired.
     #[must_use]
     pub fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
         self.rows.key(space, key)
@@ -108,7 +108,7 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
         name.map(|name| (name, id))
     }
 
-    /// Whose keys are in this space.
+    /// The bucket whose keys are in this space.
     #[must_use]
     pub(crate) fn bucket_of(&self, space: Space) -> Option<BucketId> {
         let row = self.rows.point(PointTable::BucketOfSpace, space.0.into());
@@ -125,7 +125,7 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
             || self.first_orphaned_space().is_some()
     }
 
-    /// When the next key expires, in milliseconds since 1970; it may have expired and not be removed.
+    /// When the next key expires, in milliseconds since 1970; it may have expired already without being removed.
     #[must_use]
     pub fn next_key_expiry_ms(&self) -> Option<u64> {
         self.first_key_expiries(1).first().map(|next| next.expires_ms)
@@ -149,7 +149,7 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
         names.into_iter().filter_map(expiry).collect()
     }
 
-    /// The first space that no bucket has and that has rows, and the cursor from which on they remain.
+    /// The first space without a bucket that still has rows, and the cursor of the first row left.
     pub(crate) fn first_orphaned_space(&self) -> Option<(Space, u64)> {
         let first = Span { limit: 1, ..Span::ALL };
         let rows = self.rows.members(SetTable::OrphanedSpaces, 0, first);
@@ -164,7 +164,7 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
     }
 }
 
-/// The writer's hands on the rows: reads as [`Facts`] does, and changes.
+/// The writer's access to the rows: the reads of [`Facts`], and changes.
 pub struct Txn<'a> {
     rows: &'a mut dyn KeyRowsMut,
     work: usize,
@@ -176,13 +176,14 @@ impl<'a> Txn<'a> {
         Self { rows, work: 0 }
     }
 
-    /// What was done so far, as [`Cost::work`](rows::Cost::work) counts it: bytes of the values written.
+    /// Work done so far, in the unit of [`Cost::work`](rows::Cost::work): bytes of keys and values written,
+    /// and the walks of sweeps.
     #[must_use]
     pub fn work(&self) -> usize {
         self.work
     }
 
-    /// Counts work that is no writing of values.
+    /// Adds work other than changes of rows.
     pub(crate) fn add_work(&mut self, work: usize) {
         self.work += work;
     }
@@ -193,7 +194,7 @@ impl<'a> Txn<'a> {
         Facts::new(&*self.rows)
     }
 
-    /// Notes that `count` stamps from `first` on are used.
+    /// Records that `count` stamps from `first` on are used.
     pub(crate) fn advance(&mut self, first: Stamp, count: usize) {
         rows::advance(self.rows, first, count);
     }
@@ -244,7 +245,7 @@ impl<'a> Txn<'a> {
         self.rows.put_key(KeyRow::removed(row.space(), row.key(), stamp));
     }
 
-    /// Notes when a key expires, or no longer.
+    /// Stores or removes the expiry of a key.
     fn expect(&mut self, row: &KeyRow, expires_ms: Option<u64>, expires: bool) {
         if let Some(expires_ms) = expires_ms {
             self.put_key_expiry(expires_ms, row.space(), row.key(), expires);
@@ -269,7 +270,7 @@ impl<'a> Txn<'a> {
         });
     }
 
-    /// Sets or removes a bucket, and notes whose its space is.
+    /// Sets or removes a bucket, and records which bucket has its space.
     pub(crate) fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
         if let Some(bucket) = bucket {
             let space = u64::from(bucket.space.0);
@@ -278,13 +279,13 @@ impl<'a> Txn<'a> {
         self.rows.put_bucket(id, bucket);
     }
 
-    /// Gives a name to a bucket, or takes it away.
+    /// Sets or removes the name of a bucket.
     pub(crate) fn put_bucket_name(&mut self, name: &BucketName, id: Option<BucketId>) {
         let row = id.map(|id| encode(&id));
         self.rows.put_name(NameTable::Bucket, name.as_str().as_bytes(), row);
     }
 
-    /// Takes the space of a bucket away from it: its rows are removed piece by piece, and then it is free.
+    /// Orphans the space of a bucket: its rows are removed step by step, and then the space is free.
     pub(crate) fn orphan_space(&mut self, bucket: Bucket) {
         self.rows.put_point(PointTable::BucketOfSpace, bucket.space.0.into(), None);
         if bucket.keys > 0 {
@@ -294,14 +295,14 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// Notes from which cursor on the rows of an orphaned space remain; nothing if there are none.
+    /// Stores the cursor of the first row left in an orphaned space; `None` if there are none.
     pub(crate) fn put_orphaned_space(&mut self, space: Space, cursor: Option<u64>) {
-        // The largest number has no place in a set. One step back, a row may be met twice.
+        // A set cannot store the largest number. From one step before it, a row may be read twice.
         let cursor = cursor.map(|cursor| cursor.min(u64::MAX - 1));
         self.rows.put_member(SetTable::OrphanedSpaces, 0, space.0.into(), cursor);
     }
 
-    /// Notes that an empty space may be used again, or is.
+    /// Records that an empty space is free, or is used again.
     pub(crate) fn put_free_space(&mut self, space: Space, free: bool) {
         self.rows.put_member(SetTable::FreeSpaces, 0, space.0.into(), free.then_some(0));
     }

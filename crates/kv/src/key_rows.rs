@@ -1,5 +1,5 @@
-//! How keys and buckets are reached, beside the tables: rows of keys are in an order that the store keeps
-//! secret, and buckets are few and always in memory.
+//! Access to keys and buckets, which are not in the tables: rows of keys are in an order that the store
+//! keeps secret, and buckets are few and always in memory.
 
 use rows::{Rows, RowsMut};
 
@@ -9,11 +9,11 @@ use crate::row::KeyRow;
 /// How much one step of a walk over keys returns at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalkLimit {
-    /// Rows; at least 1. Exceeded only by rows that the store cannot tell apart by their cursor.
+    /// Rows; at least 1. Exceeded only by rows with the same cursor.
     pub rows: usize,
     /// Bytes of keys and values; exceeded by one row at most.
     pub bytes: usize,
-    /// Rows looked at, of other spaces too, after which the step ends though it has found less, or nothing.
+    /// Rows read, of other spaces too, after which the step ends even if it has found fewer, or none.
     pub visits: usize,
 }
 
@@ -21,14 +21,14 @@ impl WalkLimit {
     /// No limit.
     pub const NONE: Self = Self { rows: usize::MAX, bytes: usize::MAX, visits: usize::MAX };
 
-    /// So many rows, of 4 MiB together, out of 16,384 or somewhat more: less than a millisecond.
+    /// At most `rows` rows and about 4 MiB, out of about 16,384 rows read: less than a millisecond.
     #[must_use]
     pub const fn rows(rows: usize) -> Self {
         Self { rows: if rows == 0 { 1 } else { rows }, bytes: 4 << 20, visits: 1 << 14 }
     }
 }
 
-/// Reading keys, beside other rows.
+/// Reading keys, in addition to other rows.
 pub trait KeyRows: Rows {
     /// The row of a key of a bucket; never the mark of a removed one.
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow>;
@@ -36,18 +36,18 @@ pub trait KeyRows: Rows {
     fn has_cold_keys(&self) -> bool {
         false
     }
-    /// Brings the row of a key into memory, so that [`KeyRows::key`] finds it there soon; returns whether it
-    /// had to be read from a disk.
+    /// Loads the row of a key into memory, so that [`KeyRows::key`] finds it there soon; returns whether it
+    /// was read from a disk.
     fn load_key(&self, _space: Space, _key: &[u8]) -> bool {
         false
     }
     /// A hint that the row of a key is looked up soon. Changes nothing.
     fn prefetch_key(&self, _space: Space, _key: &[u8]) {}
-    /// Rows of keys of `space` from `cursor` on, in an order of the store's own, and the cursor to go on
-    /// from if there may be more. At most about as much as `limit` says, and never an endless loop: rows
-    /// that exist all the while are met exactly once. The first cursor is 0.
+    /// Rows of keys of `space` from `cursor` on, in an order chosen by the store, and the cursor to continue
+    /// from if there may be more. Returns at most about `limit`. A walk always ends, and returns every row
+    /// that exists during the whole walk exactly once. The first cursor is 0.
     fn keys(&self, space: Space, cursor: u64, limit: WalkLimit) -> (Vec<KeyRow>, Option<u64>);
-    /// A bucket. Costs no row: all of them are in memory.
+    /// A bucket. Reads no row: all buckets are in memory.
     fn bucket(&self, bucket: BucketId) -> Option<Bucket>;
     /// Number of buckets, the numbered ones included.
     fn bucket_count(&self) -> usize;
@@ -57,6 +57,6 @@ pub trait KeyRows: Rows {
 pub trait KeyRowsMut: KeyRows + RowsMut {
     /// Puts a row of a key, or the mark that it was removed.
     fn put_key(&mut self, row: KeyRow);
-    /// Sets or removes a bucket. Those with a number stay.
+    /// Sets or removes a bucket. Numbered buckets are never removed.
     fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>);
 }

@@ -1,17 +1,17 @@
-//! The rules of buckets: named maps of keys to values. [`KeyRow`] is a key as it is held in memory,
-//! [`KeyOp`] what can be done to keys, [`KeyOps`] many of these as the log keeps them, and [`apply()`] what
-//! they do to rows, which are reached through [`KeyRows`] and [`rows::Rows`].
+//! The rules of buckets: named maps of keys to values. [`KeyRow`] is a key in memory, [`KeyOp`] an
+//! operation on keys, [`KeyOps`] many operations as the log keeps them. [`apply()`] applies them to rows
+//! through [`KeyRows`] and [`rows::Rows`].
 //!
 //! Everything here is a plain sequential function of its arguments: the same operations with the same
-//! stamps make the same rows, always.
+//! stamps always make the same rows.
 //!
 //! A bucket's keys are in its **space**. Emptying a bucket gives it another, empty space, and swapping
 //! two exchanges their spaces: both take no longer for a million keys than for one. The rows of a
-//! space that no bucket has are removed piece by piece, and then the space is used again.
+//! space that no bucket has are removed step by step, and then the space is used again.
 //!
-//! Keys are walked in an order that is the store's own and secret, not that of the alphabet: a walk that
-//! began before keys came and went goes on at a number, and meets every key that existed all the while
-//! exactly once; and nobody can make keys that share a place.
+//! Keys are walked in a secret order chosen by the store, not in alphabetical order. A walk continues from
+//! a number (the cursor), also if keys were added or removed meanwhile, and returns every key that exists
+//! during the whole walk exactly once. As the order is secret, no client can make keys that share a place.
 //!
 //! **Invariant:** no clock, no randomness, no I/O and no lock, and nothing of users and posts.
 

@@ -1,12 +1,12 @@
 //! Every limit on buckets and keys, in one place.
 
-/// Buckets that are always there, for clients that choose them by number.
+/// Number of buckets that always exist, for clients that choose a bucket by number.
 pub const NUMBERED_BUCKETS: u32 = 16;
 /// Most buckets at a time: all are held in memory, about 60 bytes each.
 pub const BUCKETS_MAX: usize = 1 << 20;
 /// Most characters of the name of a bucket.
 pub const BUCKET_NAME_CHARS_MAX: usize = 64;
-/// Longest key, in bytes: the store puts its place before it, and takes 65,535 bytes together.
+/// Longest key, in bytes: the store adds a prefix with its place, and names in the store have at most 65,535 bytes.
 pub const KEY_BYTES_MAX: usize = (1 << 16) - 64;
 /// Longest value, in bytes.
 pub const VALUE_BYTES_MAX: usize = 16 << 20;
@@ -14,6 +14,6 @@ pub const VALUE_BYTES_MAX: usize = 16 << 20;
 pub const FLOAT_BYTES_MAX: usize = 5 << 10;
 /// Bytes of keys and values after which one sweep ends: it reads the rows that it removes.
 pub const SWEEP_BYTES_MAX: usize = 4 << 20;
-/// Most rows that one sweep removes: the command is applied well within a millisecond, and others
-/// do not wait for it.
+/// Most rows that one sweep removes: the command is applied in much less than a millisecond, so that
+/// other commands do not wait long.
 pub const SWEEP_ROWS_MAX: u32 = 512;

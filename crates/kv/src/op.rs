@@ -1,4 +1,4 @@
-//! What can be done to keys. Operations borrow from the bytes they were read from, so that a value is
+//! Operations on keys. They borrow from the bytes they were read from, so that a value is
 //! copied only into its row; [`KeyOps`](crate::KeyOps) holds many of them.
 
 use rows::Stamp;
@@ -10,206 +10,206 @@ use crate::limits::KEY_BYTES_MAX;
 
 /// One change. It is applied as a whole or, if refused, not at all. Each has a stamp of its own.
 ///
-/// Variants are told apart by their order: new ones are added at the end.
+/// Variants are stored as their position in the enum: new ones are added at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum KeyOp<'a> {
     /// Sets a key. Answers [`Written`](crate::KeyAnswer::Written), or [`Nothing`](crate::KeyAnswer::Nothing) if `only` forbade it;
-    /// with `old`, the row that stood before, or `Nothing` if none did.
+    /// with `old`, the row before, or `Nothing` if there was none.
     Put {
-        /// Where.
+        /// The bucket.
         bucket: BucketId,
-        /// Which.
+        /// The key.
         #[serde(borrow)]
         key: &'a Bytes,
-        /// What.
+        /// The new value.
         value: &'a Bytes,
-        /// Until when.
+        /// The expiry of the key.
         expiry: Expiry,
-        /// Under which condition.
+        /// The condition under which it is applied.
         only: Only,
-        /// Whether to answer with what stood before.
+        /// Whether to answer with the row before.
         old: bool,
     },
     /// Sets several keys, which then do not expire; a key named twice gets the later value. Answers
-    /// `Written`, or `Nothing` if `only_new` is asked for and one of them stands already.
+    /// `Written`, or `Nothing` if `only_new` is set and one of them exists already.
     PutAll {
-        /// Where.
+        /// The bucket.
         bucket: BucketId,
         /// Keys and values.
         #[serde(borrow)]
         pairs: Vec<(&'a Bytes, &'a Bytes)>,
-        /// Whether it happens only if none of the keys stands.
+        /// Whether it is applied only if none of the keys exists.
         only_new: bool,
     },
-    /// Removes keys. Answers with the number of those that stood.
+    /// Removes keys. Answers with the number of keys that existed.
     Remove {
-        /// Where.
+        /// The bucket.
         bucket: BucketId,
-        /// Which.
+        /// The keys.
         #[serde(borrow)]
         keys: Vec<&'a Bytes>,
     },
-    /// Removes one key under a condition, which is `Always` or `IfVersion`. Answers with the row that
-    /// stood, or `Nothing` if none did or `only` forbade it.
+    /// Removes one key under a condition, which is `Always` or `IfVersion`. Answers with the removed row,
+    /// or `Nothing` if there was none or `only` forbade it.
     Take {
-        /// Where.
+        /// The bucket.
         bucket: BucketId,
-        /// Which.
+        /// The key.
         #[serde(borrow)]
         key: &'a Bytes,
-        /// Under which condition.
+        /// The condition under which it is applied.
         only: Only,
     },
-    /// Adds to a whole number in decimal digits; a key that does not stand counts as 0. Answers with
+    /// Adds to a whole number in decimal digits; a key that does not exist counts as 0. Answers with
     /// the sum.
     Add {
-        /// Where.
+        /// The bucket.
         bucket: BucketId,
-        /// Which.
+        /// The key.
         #[serde(borrow)]
         key: &'a Bytes,
-        /// How much.
+        /// The number to add.
         by: i64,
     },
-    /// Adds to a decimal number; a key that does not stand counts as 0. Answers with the new row.
+    /// Adds to a decimal number; a key that does not exist counts as 0. Answers with the new row.
     AddFloat {
-        /// Where.
+        /// The bucket.
         bucket: BucketId,
-        /// Which.
+        /// The key.
         #[serde(borrow)]
         key: &'a Bytes,
-        /// How much, in decimal digits.
+        /// The number to add, in decimal digits.
         by: &'a Bytes,
     },
     /// Appends to a value. Answers with its length.
     Append {
-        /// Where.
+        /// The bucket.
         bucket: BucketId,
-        /// Which.
+        /// The key.
         #[serde(borrow)]
         key: &'a Bytes,
-        /// What.
+        /// The bytes to append.
         bytes: &'a Bytes,
     },
-    /// Overwrites a part of a value, filling it up with zeros before; nothing happens if there is
-    /// nothing to write. Answers with the length of the value.
+    /// Overwrites a part of a value, which is first extended with zeros if it is too short. Writing no
+    /// bytes changes nothing. Answers with the length of the value.
     SetRange {
-        /// Where.
+        /// The bucket.
         bucket: BucketId,
-        /// Which.
+        /// The key.
         #[serde(borrow)]
         key: &'a Bytes,
-        /// From which byte on.
+        /// Offset of the first byte to overwrite.
         offset: u64,
-        /// With what.
+        /// The bytes to write.
         bytes: &'a Bytes,
     },
     /// Sets one bit, counted from the most significant one of the first byte. Answers with what it
     /// was before, 0 or 1.
     SetBit {
-        /// Where.
+        /// The bucket.
         bucket: BucketId,
-        /// Which.
+        /// The key.
         #[serde(borrow)]
         key: &'a Bytes,
-        /// Which bit.
+        /// Index of the bit.
         offset: u64,
-        /// To what.
+        /// The new value of the bit.
         bit: bool,
     },
-    /// Changes when a key expires; in the past means that it is removed. Answers 1 if it did and 0
-    /// if not; with `read`, the row as it stood before, or `Nothing`.
+    /// Changes when a key expires; a time in the past removes it. Answers 1 if it was changed and 0 if
+    /// not; with `read`, the row before, or `Nothing`.
     Expire {
-        /// Where.
+        /// The bucket.
         bucket: BucketId,
-        /// Which.
+        /// The key.
         #[serde(borrow)]
         key: &'a Bytes,
-        /// To when.
+        /// The new expiry.
         expiry: Expiry,
-        /// Under which condition.
+        /// The condition under which it is applied.
         only: OnlyExpiry,
         /// Whether to answer with the row.
         read: bool,
     },
-    /// Gives a key another name; what had that name is gone. Answers 1, or 0 if `only_new` is asked
-    /// for and the new name stands.
+    /// Renames a key; a key that has the new name already is replaced. Answers 1, or 0 if `only_new` is
+    /// set and a key with the new name exists.
     Rename {
-        /// Where.
+        /// The bucket.
         bucket: BucketId,
         /// The old name.
         #[serde(borrow)]
         from: &'a Bytes,
         /// The new name.
         to: &'a Bytes,
-        /// Whether it happens only if nothing has the new name.
+        /// Whether it is applied only if no key has the new name.
         only_new: bool,
     },
-    /// Copies a key with its expiry. Answers 1, or 0 if there is none or the other stands and
-    /// `replace` is not asked for.
+    /// Copies a key with its expiry. Answers 1, or 0 if there is no such key, or if the other key exists
+    /// and `replace` is not set.
     Copy {
-        /// From where.
+        /// The bucket of the key.
         bucket: BucketId,
-        /// Which.
+        /// The key.
         #[serde(borrow)]
         key: &'a Bytes,
-        /// Where to.
+        /// The destination bucket.
         to_bucket: BucketId,
-        /// Under which name.
+        /// The name of the copy.
         to: &'a Bytes,
-        /// Whether it may replace what stands there.
+        /// Whether it may replace an existing key.
         replace: bool,
     },
-    /// Moves a key to another bucket. Answers 1, or 0 if there is none or that bucket has one.
+    /// Moves a key to another bucket. Answers 1, or 0 if there is no such key or that bucket has one.
     Move {
-        /// From where.
+        /// The bucket of the key.
         bucket: BucketId,
-        /// Which.
+        /// The key.
         #[serde(borrow)]
         key: &'a Bytes,
-        /// Where to.
+        /// The destination bucket.
         to_bucket: BucketId,
     },
     /// Removes every key of a bucket. Answers [`Done`](crate::KeyAnswer::Done).
     Flush {
-        /// Which; all there are, if none, which only logs of format 1 ask for.
+        /// The bucket; `None`, which only logs of format 1 contain, means all buckets.
         bucket: Option<BucketId>,
     },
-    /// Exchanges what two buckets hold. Answers [`Done`](crate::KeyAnswer::Done).
+    /// Exchanges the contents of two buckets. Answers [`Done`](crate::KeyAnswer::Done).
     Swap {
-        /// One.
+        /// One of the two buckets.
         a: BucketId,
-        /// The other.
+        /// The other bucket.
         b: BucketId,
     },
-    /// Begins a transaction: unless every watched key is as it was, the next `then` operations do
-    /// not happen and answer [`Skipped`](crate::KeyAnswer::Skipped). Answers `Done` or `Skipped`.
+    /// Begins a transaction: unless every watched key is unchanged, the next `then` operations are
+    /// not applied and answer [`Skipped`](crate::KeyAnswer::Skipped). Answers `Done` or `Skipped`.
     Begin {
-        /// Keys and how they were.
+        /// The watched keys, with their versions.
         #[serde(borrow)]
         watched: Vec<Watched<'a>>,
-        /// How many operations belong to it.
+        /// Number of operations that belong to it.
         then: u32,
     },
-    /// Makes a bucket. Answers with its number; with `Nothing` if there is one of this name.
+    /// Creates a bucket. Answers with its number; with `Nothing` if there is one of this name.
     Create {
         /// Unique among buckets.
         name: BucketName,
     },
     /// Removes a bucket with all its keys. Answers `Done`.
     Drop {
-        /// Which.
+        /// The name of the bucket.
         name: BucketName,
     },
-    /// Removes rows of keys that expired or whose bucket is gone, a bounded piece. The node asks, not
-    /// a person. Answers [`Swept`](crate::KeyAnswer::Swept).
+    /// Removes a bounded number of rows of keys that expired or whose bucket was deleted or emptied. Sent by
+    /// the node, never by a client. Answers [`Swept`](crate::KeyAnswer::Swept).
     Sweep,
     /// Removes every key of the numbered buckets. Answers [`Done`](crate::KeyAnswer::Done).
     FlushNumbered,
 }
 
 impl<'a> KeyOp<'a> {
-    /// Whether all keys that it may write can be keys. One that is only looked up need not be: then it
+    /// Whether all keys that it may write are valid. A key that is only looked up may be invalid: it
     /// does not exist.
     #[must_use]
     pub fn writes_possible_keys(&self) -> bool {
@@ -267,7 +267,7 @@ impl<'a> KeyOp<'a> {
     }
 }
 
-/// Whether there can be such a key.
+/// Whether a key is valid: neither empty nor too long.
 #[must_use]
 pub fn is_possible_key(key: &[u8]) -> bool {
     (1..=KEY_BYTES_MAX).contains(&key.len())
@@ -276,25 +276,25 @@ pub fn is_possible_key(key: &[u8]) -> bool {
 /// A key as it was when a client began to watch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched<'a> {
-    /// Where.
+    /// The bucket.
     pub bucket: BucketId,
-    /// Which.
+    /// The key.
     #[serde(borrow)]
     pub key: &'a Bytes,
-    /// Its version, or none if it did not stand.
+    /// Its version, or none if it did not exist.
     pub version: Option<Stamp>,
 }
 
-/// When a key shall expire.
+/// When a key expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Expiry {
-    /// As before; a new key never.
+    /// The expiry stays; a new key never expires.
     Keep,
     /// Never.
     Never,
     /// At this time, in milliseconds since 1970.
     At(u64),
-    /// So many milliseconds after the command.
+    /// This number of milliseconds after the command.
     In(u64),
 }
 
@@ -303,9 +303,9 @@ pub enum Expiry {
 pub enum Only {
     /// Always.
     Always,
-    /// If it does not stand.
+    /// If it does not exist.
     IfAbsent,
-    /// If it stands.
+    /// If it exists.
     IfPresent,
     /// If this is its version.
     IfVersion(Stamp),
@@ -320,9 +320,9 @@ pub enum OnlyExpiry {
     IfNone,
     /// If it expires.
     IfSome,
-    /// If the new expiry is later; never is latest.
+    /// If the new expiry is later; no expiry counts as the latest.
     IfLater,
-    /// If the new expiry is earlier; never is latest.
+    /// If the new expiry is earlier; no expiry counts as the latest.
     IfEarlier,
     /// If it expires, and the new expiry is later.
     IfSomeAndLater,

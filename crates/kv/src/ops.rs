@@ -12,7 +12,7 @@ use crate::op::KeyOp;
 pub struct KeyOps {
     count: u32,
     bytes: ByteBuf,
-    /// What they cost together, as long as that follows from them alone. Not logged.
+    /// What they cost together, if that depends only on the operations. Not logged.
     #[serde(skip)]
     cost: KnownCost,
 }
@@ -21,14 +21,14 @@ pub struct KeyOps {
 #[derive(Clone, Copy, Debug)]
 struct KnownCost(Option<Cost>);
 
-/// Of operations that are read back nothing is known; of none at all everything.
+/// The cost of operations that are read back is not known; the cost of none is zero.
 impl Default for KnownCost {
     fn default() -> Self {
         Self(Some(Cost::default()))
     }
 }
 
-/// The same operations, whatever is known of them.
+/// Compares the operations; their known cost is not compared.
 impl PartialEq for KeyOps {
     fn eq(&self, other: &Self) -> bool {
         (self.count, &self.bytes) == (other.count, &other.bytes)
@@ -52,14 +52,14 @@ impl KeyOps {
         let bytes = std::mem::take(&mut self.bytes).into_vec();
         self.bytes = match postcard::to_extend(op, bytes) {
             Ok(bytes) => ByteBuf::from(bytes),
-            Err(error) => unreachable!("an operation serialises into memory: {error}"),
+            Err(error) => unreachable!("an operation must serialize into memory: {error}"),
         };
         self.count += 1;
         let cost = op.known_cost();
         self.cost = KnownCost(self.cost.0.and_then(|sum| Some(sum.and(cost?))));
     }
 
-    /// What they cost together, if it does not depend on what keys have: nothing has to be looked up then,
+    /// What they cost together, if it does not depend on existing values: nothing has to be looked up then,
     /// and no operation belongs to a transaction.
     #[must_use]
     pub fn known_cost(&self) -> Option<Cost> {
@@ -75,7 +75,7 @@ impl KeyOps {
         other.clear();
     }
 
-    /// Forgets all of them and keeps the memory.
+    /// Removes all of them and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
@@ -94,7 +94,7 @@ impl KeyOps {
         self.count == 0
     }
 
-    /// How many stamps they take: one each.
+    /// Number of stamps that they need: one each.
     #[must_use]
     pub fn stamps(&self) -> usize {
         self.len().max(1)
@@ -141,7 +141,7 @@ impl KeyOps {
                 let bytes = self.bytes.len() - after.len();
                 Some((op, OpPlace { ops: place.ops + 1, bytes }))
             }
-            Err(error) => panic!("an operation reads back: {error}"),
+            Err(error) => panic!("an operation must be readable: {error}"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! One key of a bucket with its value, as it lies in memory.
+//! One key of a bucket with its value, in memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,8 +12,8 @@ use crate::limits::KEY_BYTES_MAX;
 /// A key with its value, when it expires, and when it was last changed; or the mark that it was
 /// removed. Clones share one piece of memory, so a reader may hold a long value without copying it.
 ///
-/// A million of them have to fit beside a Redis that holds as many, so everything lies in a single
-/// allocation: 32 bytes and the key and the value, and 8 more if it expires.
+/// A million of them must not take more memory than in Redis, so everything is in a single allocation: 32
+/// bytes and the key and the value, and 8 more if it expires.
 #[derive(Clone)]
 pub struct KeyRow(ThinArc<Head, u8>);
 
@@ -23,7 +23,7 @@ struct Head {
     /// Bytes of the key, less 1.
     key_rest: u16,
     kind: Kind,
-    /// Somebody read it since it was last considered for eviction.
+    /// Whether it was read since it was last considered for eviction.
     used: AtomicBool,
 }
 
@@ -34,7 +34,7 @@ enum Kind {
     Expires,
 }
 
-/// What a row says, in pieces; what it is made of.
+/// The parts of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyParts<'a> {
     /// The space of the bucket it belongs to.
@@ -43,14 +43,14 @@ pub struct KeyParts<'a> {
     pub key: &'a [u8],
     /// The value.
     pub value: &'a [u8],
-    /// From when on it is not there any more, in milliseconds since 1970.
+    /// When the key expires, in milliseconds since 1970.
     pub expires_ms: Option<u64>,
     /// When and by which command it was last changed.
     pub version: Stamp,
 }
 
 impl KeyRow {
-    /// A key that stands.
+    /// A key that exists.
     ///
     /// # Panics
     /// If the key is empty or longer than [`KEY_BYTES_MAX`]: commands are checked before.
@@ -65,7 +65,7 @@ impl KeyRow {
         Self::with_kind(kind, &parts, &bytes)
     }
 
-    /// The mark that there is no such key any more.
+    /// The mark that the key was removed.
     ///
     /// # Panics
     /// As [`KeyRow::new`].
@@ -117,7 +117,7 @@ impl KeyRow {
         }
     }
 
-    /// From when on it is not there any more, in milliseconds since 1970.
+    /// When the key expires, in milliseconds since 1970.
     #[must_use]
     pub fn expires_ms(&self) -> Option<u64> {
         let expires = self.head().kind == Kind::Expires;
@@ -138,7 +138,7 @@ impl KeyRow {
         self.head().kind == Kind::Removed
     }
 
-    /// Whether the key is there at `now_ms`, in milliseconds since 1970.
+    /// Whether the key is live at `now_ms`, in milliseconds since 1970.
     #[must_use]
     pub fn is_live(&self, now_ms: u64) -> bool {
         !self.is_removed() && self.expires_ms().is_none_or(|expires| now_ms < expires)
@@ -175,8 +175,8 @@ impl KeyRow {
         self.0.as_ptr().cast()
     }
 
-    /// Notes that somebody reads it. A plain load if it is noted already, so that readers of one
-    /// key do not take its memory from each other.
+    /// Marks it as read. A plain load if it is marked already, so that threads that read the same key do
+    /// not compete for its cache line.
     pub fn touch(&self) {
         let used = &self.head().used;
         if !used.load(Ordering::Relaxed) {
@@ -184,7 +184,7 @@ impl KeyRow {
         }
     }
 
-    /// Whether somebody has read it since this was last asked.
+    /// Whether it was read since the last call.
     #[must_use]
     pub fn take_used(&self) -> bool {
         self.head().used.swap(false, Ordering::Relaxed)
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_gives_back_what_it_was_made_of() {
+    fn a_row_returns_the_parts_it_was_made_of() {
         let longest = vec![7; KEY_BYTES_MAX];
         for key in [&b"k"[..], b"\0\xff", &longest] {
             for value in [&b""[..], b"12345678", &[0; 5_000]] {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_row_takes_no_more_than_32_bytes_beside_what_it_holds() {
+    fn a_short_row_takes_at_most_32_bytes_in_addition_to_its_contents() {
         assert_eq!(size_of::<Head>(), 16);
         assert_eq!(size_of::<KeyRow>(), 8);
     }

@@ -63,7 +63,7 @@ impl World {
         row.is_live(self.now_ms).then(|| (value, row.expires_ms().map(|at| at - self.now_ms)))
     }
 
-    /// Everything the facts promise of themselves.
+    /// Checks the invariants of the facts.
     fn check_facts(&self) {
         let facts = Facts::new(&self.rows);
         let mut expiring = 0;
@@ -75,7 +75,7 @@ impl World {
             assert_eq!((bucket.keys, bucket.bytes), (rows.len() as u64, held), "{id:?}");
             expiring += rows.iter().filter(|row| row.expires_ms().is_some()).count() as u64;
         }
-        assert!(facts.totals().keys_expiring >= expiring, "those of left spaces count too");
+        assert!(facts.totals().keys_expiring >= expiring, "those of orphaned spaces count too");
         assert_eq!(self.rows, self.replayed);
     }
 }
@@ -84,8 +84,8 @@ fn bytes(text: &str) -> &Bytes {
     Bytes::new(text.as_bytes())
 }
 
-/// What an answer says, for tables.
-fn told(answer: &KeyAnswer) -> String {
+/// An answer as text, for tables.
+fn show(answer: &KeyAnswer) -> String {
     match answer {
         KeyAnswer::Written { created, .. } => format!("written {created}"),
         KeyAnswer::Number(number) => number.to_string(),
@@ -105,7 +105,7 @@ fn check(op: &KeyOp<'_>, answer: &str, key: &str, after: Option<(&str, Option<u6
     world.put(ZERO, "b", "text", Expiry::In(500));
     world.put(ONE, "a", "other", Expiry::Never);
     let found = world.run(op.clone());
-    assert_eq!(told(&found), answer, "{op:?}");
+    assert_eq!(show(&found), answer, "{op:?}");
     let after = after.map(|(value, expiry)| (value.to_owned(), expiry));
     assert_eq!(world.look(ZERO, key), after, "{key} after {op:?}");
     world.check_facts();
@@ -280,7 +280,7 @@ fn expiries_are_changed_under_conditions() {
 }
 
 #[test]
-fn a_transaction_happens_only_if_watched_keys_are_as_they_were() {
+fn a_transaction_is_applied_only_if_watched_keys_are_unchanged() {
     let mut world = World::new();
     world.put(ZERO, "a", "1", Expiry::In(500));
     let version = |world: &World, key: &str| {
@@ -298,7 +298,7 @@ fn a_transaction_happens_only_if_watched_keys_are_as_they_were() {
     let add = |key| KeyOp::Add { bucket: ZERO, key: bytes(key), by: 1 };
     let run = |world: &mut World, a, c| {
         let answers = world.run_all(&[begin(a, c), add("a"), add("b"), add("after")]);
-        answers.iter().map(told).collect::<Vec<_>>().join(" ")
+        answers.iter().map(show).collect::<Vec<_>>().join(" ")
     };
     let first = version(&world, "a");
     assert_eq!(run(&mut world, first, None), "Done 2 1 1");
@@ -315,7 +315,7 @@ fn a_transaction_happens_only_if_watched_keys_are_as_they_were() {
 }
 
 #[test]
-fn what_stands_between_operations_sees_those_before_and_none_that_are_skipped() {
+fn the_callback_between_operations_sees_the_earlier_ones_and_no_skipped_ones() {
     let mut world = World::new();
     let stale = Watched { bucket: ZERO, key: bytes("a"), version: Some(Stamp(1)) };
     let add = KeyOp::Add { bucket: ZERO, key: bytes("a"), by: 1 };
@@ -334,11 +334,11 @@ fn what_stands_between_operations_sees_those_before_and_none_that_are_skipped() 
     let mut answers = Vec::new();
     apply(&mut Txn::new(&mut world.rows), stamp, &ops, &mut |at, _| seen.push(at), &mut answers);
     assert_eq!(seen, [0, 1, 2, 5, 6]);
-    assert_eq!(told(answers.last().unwrap()), "2");
+    assert_eq!(show(answers.last().unwrap()), "2");
 }
 
 #[test]
-fn buckets_are_made_emptied_exchanged_and_deleted() {
+fn buckets_are_created_emptied_exchanged_and_deleted() {
     let mut world = World::new();
     let name = |text| BucketName::parse(text).unwrap();
     let create = |text| KeyOp::Create { name: name(text) };
@@ -378,7 +378,7 @@ fn buckets_are_made_emptied_exchanged_and_deleted() {
 }
 
 #[test]
-fn buckets_that_come_and_go_use_up_neither_spaces_nor_room_for_others() {
+fn deleted_buckets_free_their_spaces_and_do_not_count_for_the_limit() {
     let mut world = World::new();
     let name = BucketName::parse("drafts").unwrap();
     let mut ids = Vec::new();
@@ -419,7 +419,7 @@ fn emptying_the_numbered_buckets_leaves_the_named_ones() {
 }
 
 #[test]
-fn a_sweep_ends_after_so_many_bytes_as_well_as_rows() {
+fn a_sweep_is_limited_in_bytes_and_in_rows() {
     let mut world = World::new();
     let value = "x".repeat(SWEEP_BYTES_MAX / 4);
     for key in 0..20 {
@@ -436,7 +436,7 @@ fn a_sweep_ends_after_so_many_bytes_as_well_as_rows() {
     assert_eq!(world.run(KeyOp::Sweep), KeyAnswer::Swept { rows: 4, more: true });
 }
 
-/// Sweeps until nothing is left to sweep; returns how many rows went.
+/// Sweeps until nothing is left to sweep; returns the number of rows removed.
 fn sweep(world: &mut World) -> u32 {
     let mut swept = 0;
     loop {
@@ -449,7 +449,7 @@ fn sweep(world: &mut World) -> u32 {
 }
 
 #[test]
-fn the_sweep_removes_what_expired_and_what_buckets_left() {
+fn the_sweep_removes_expired_keys_and_keys_of_orphaned_spaces() {
     let mut world = World::new();
     let keys: Vec<String> = (0..1_500).map(|number| format!("key{number}")).collect();
     for key in &keys {
@@ -457,7 +457,7 @@ fn the_sweep_removes_what_expired_and_what_buckets_left() {
         world.put(ZERO, key, "value", expiry);
         world.put(ONE, key, "value", Expiry::In(5_000));
     }
-    // A key that expires elsewhere than first told, one that does no more, and exchanged buckets.
+    // A key with a changed expiry, one whose expiry was removed, and exchanged buckets.
     world.put(ZERO, "key7", "value", Expiry::In(100_000));
     world.put(ZERO, "key17", "value", Expiry::Never);
     world.run(KeyOp::Swap { a: ZERO, b: ONE });
@@ -519,7 +519,7 @@ fn expiry(life: Option<u64>) -> Expiry {
     life.map_or(Expiry::Never, Expiry::In)
 }
 
-/// Does to plain maps what the rules should do, and returns the operation.
+/// Applies a step to plain maps as the rules should, and returns the operation.
 fn plainly(
     step: &Step,
     maps: &mut [Plain; 3],
@@ -593,7 +593,7 @@ fn plainly(
 
 proptest! {
     #[test]
-    fn keys_are_as_in_plain_maps(steps in proptest::collection::vec(step(), 1..80)) {
+    fn keys_equal_those_of_plain_maps(steps in proptest::collection::vec(step(), 1..80)) {
         let names: Vec<String> = (0..6).map(|key| format!("k{key}")).collect();
         let mut world = World::new();
         let mut maps = [Plain::new(), Plain::new(), Plain::new()];

@@ -1,7 +1,7 @@
 //! Memory budgets: what many requests may hold together.
 //!
-//! Every buffer that a client can fill reserves its bytes here before it grows. A reservation that
-//! does not fit is refused at once; nobody waits for memory.
+//! Every buffer that a client can fill reserves its bytes here before it grows. A reservation that does not
+//! fit is refused at once; no caller waits for memory.
 //!
 //! **Invariant:** the live reservations of a budget add up to at most its limit.
 
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reservations_never_exceed_the_limit_and_come_back_when_dropped() {
+    fn reservations_never_exceed_the_limit_and_are_freed_when_dropped() {
         let budget = MemoryBudget::new(100);
         let mut first = budget.try_reserve(60).unwrap();
         assert!(budget.try_reserve(41).is_none());

@@ -1,4 +1,4 @@
-//! When the overlay goes to the store, and when the log is cut after that.
+//! When the overlay is written to the store, and when the log is cut after that.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -63,9 +63,9 @@ impl Checkpoints {
         }
     }
 
-    /// After a group that took so much work: starts a checkpoint if the overlay is full or the replay
-    /// would be long. If there is twice as much while one is under way, waits for it: memory and the
-    /// next start are bounded, at the price of a pause in writing.
+    /// Called after a group that took `work`: starts a checkpoint if the overlay is full or the replay
+    /// would be long. If there is twice as much while one is under way, waits for it: memory and the next
+    /// start are bounded, at the price of a pause in writing.
     pub(crate) fn when_due(
         &mut self,
         rows: &mut StoreWriter,
@@ -89,7 +89,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// While nothing is asked for: puts what there is into the store, so that the next start is
+    /// Called while there is nothing else to do: writes the overlay to the store, so that the next start is
     /// quick.
     pub(crate) fn when_idle(
         &mut self,
@@ -103,14 +103,14 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// What removed stories left in the files is to be erased: the log is dropped up to the next
+    /// Requests that what removed stories left in the files is erased: the log is dropped up to the next
     /// checkpoint, and after that the store rewrites the rows of those that remain.
     pub(crate) fn want_erasure(&mut self) {
         self.erasing = true;
     }
 
-    /// Cuts the log behind a checkpoint that has ended. Starts an erasing one if it is wanted, once
-    /// the log has a new segment: then nothing of what came before has to stay.
+    /// Cuts the log up to a checkpoint that has ended. Starts an erasing checkpoint if one is wanted, once
+    /// the log has a new segment: then all earlier segments can be removed.
     fn conclude(&mut self, rows: &mut StoreWriter, log: &mut LocalLog) -> Result<(), DiskError> {
         if self.is_running() {
             return Ok(());
@@ -123,7 +123,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// At the end: everything into the store.
+    /// Called at the end: writes everything to the store.
     pub(crate) fn last(
         &mut self,
         rows: &mut StoreWriter,
@@ -134,7 +134,7 @@ impl Checkpoints {
             self.start(rows, log);
             self.finish(log)?;
         }
-        // It holds the store, which somebody may open again as soon as this one is closed.
+        // It holds the store, which may be opened again as soon as this node is closed.
         if let Some(erasure) = self.erasure.take() {
             drop(erasure.join());
         }
@@ -179,9 +179,8 @@ impl Checkpoints {
     }
 }
 
-/// Runs a checkpoint to its end. The log comes first, or a power loss could leave a store that is
-/// ahead of it. A store that cannot be written stops the process: the log keeps what it would have
-/// held.
+/// Runs a checkpoint to its end. The log is synced first, or a power loss could leave a store that is ahead
+/// of it. A store that cannot be written stops the process: the log still has the changes.
 fn run(logged: &SyncPoint, checkpoint: Checkpoint, metrics: &Metrics) -> Result<(), DiskError> {
     let start = Instant::now();
     logged.sync()?;

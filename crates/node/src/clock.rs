@@ -1,17 +1,16 @@
-//! What time it is: the machine's clock, or one that a test turns by hand, made to run one way only.
+//! The time: the machine's clock, or one that a test sets, made to never go back.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where the time comes from: milliseconds since 1970. It may step back; what the node makes of it
-/// does not.
+/// Where the time comes from: milliseconds since 1970. It may step back; the time of the node does not.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
 
 impl Clock {
-    /// The machine's.
+    /// The machine's clock.
     #[must_use]
     pub fn system() -> Self {
         Self::from_fn(|| {
@@ -20,7 +19,7 @@ impl Clock {
         })
     }
 
-    /// Whatever `unix_ms` says.
+    /// A clock whose time is what `unix_ms` returns.
     pub fn from_fn(unix_ms: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(unix_ms))
     }
@@ -34,15 +33,15 @@ impl fmt::Debug for Clock {
 
 /// A clock that never goes back: what has expired once stays expired.
 ///
-/// **Invariant:** [`Time::now_ms`] is at least the time of every stamp in the log and everything it
-/// has told before.
+/// **Invariant:** [`Time::now_ms`] is at least the time of every stamp in the log and every time it has
+/// returned before.
 pub(crate) struct Time {
     clock: Clock,
     highest_ms: AtomicU64,
 }
 
 impl Time {
-    /// Runs on from `from_ms`, the time of the last stamp.
+    /// Begins at `from_ms`, the time of the last stamp, or later.
     pub(crate) fn new(clock: Clock, from_ms: u64) -> Self {
         Self { clock, highest_ms: AtomicU64::new(from_ms) }
     }
@@ -50,19 +49,19 @@ impl Time {
     /// Milliseconds since 1970.
     pub(crate) fn now_ms(&self) -> u64 {
         let now = (self.clock.0)();
-        // Most calls find a time that somebody has told already, and need not write.
+        // Most calls find a time that was already returned, and need not write.
         match self.highest_ms.load(Ordering::Acquire) {
             highest if highest >= now => highest,
             _ => self.highest_ms.fetch_max(now, Ordering::AcqRel).max(now),
         }
     }
 
-    /// The latest time that anybody was told, without a look at the clock.
+    /// The latest time that was returned to any caller, without reading the clock.
     pub(crate) fn last_ms(&self) -> u64 {
         self.highest_ms.load(Ordering::Acquire)
     }
 
-    /// A stamp of this time was given out; the sequence of stamps may run ahead of the clock.
+    /// Raises the time to that of a stamp: stamps may run ahead of the clock.
     pub(crate) fn at_least(&self, ms: u64) {
         if self.highest_ms.load(Ordering::Acquire) < ms {
             self.highest_ms.fetch_max(ms, Ordering::AcqRel);

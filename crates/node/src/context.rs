@@ -7,9 +7,9 @@ use crate::node::Node;
 
 impl Node {
     /// Appends `"ancestors":[...],"descendants":[...]` of a post: posts as JSON objects, oldest first and
-    /// in thread order; see [`feed::thread`] for the bounds. Of what is below it `limit` posts after
-    /// `from`; returns where the next page begins, if there is more. `None`, and nothing appended, if
-    /// there is no such post. May block.
+    /// in thread order; see [`feed::thread`] for the bounds. Of the descendants `limit` posts after `from`;
+    /// returns where the next page begins, if there is more. `None`, and nothing appended, if there is no
+    /// such post. May block.
     pub fn context(
         &self,
         post: PostId,

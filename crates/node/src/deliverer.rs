@@ -1,17 +1,17 @@
-//! The deliverer: brings the shards of the views up to date, so that the stream of effects stays short
-//! though nobody reads.
+//! The deliverer: brings the shards of the views up to date, so that the stream of effects stays short even
+//! if no reader does it.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::shared::Shared;
 
-/// How long the deliverer rests while there is something to deliver, and while there is nothing:
-/// so long a post may wait for timelines that nobody reads or watches.
+/// How long the deliverer sleeps while there is something to deliver, and while there is nothing. A post
+/// may wait this long before it reaches timelines that no client reads or watches.
 const PAUSE: Duration = Duration::from_millis(2);
 const REST: Duration = Duration::from_millis(50);
 
-/// Works until the node stops: at once when somebody watches, else now and then.
+/// Runs until the node stops. Delivers at once when there are watchers, else after each pause.
 pub(crate) fn run(shared: &Shared) {
     let mut pause = REST;
     while !shared.stopped.load(Ordering::Acquire) {

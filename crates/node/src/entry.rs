@@ -1,4 +1,4 @@
-//! What an entry of the log asks for, and its bytes: the payload of a group is entries one after the other.
+//! The entries of the log and their bytes: the payload of a group is entries one after the other.
 //!
 //! An entry of the feed is a [`Request`] as postcard writes it: an idempotency key or none, the number of
 //! the command, its fields. Operations on keys have no idempotency key and the number that `feed` reserves
@@ -8,20 +8,20 @@ use feed::{Idempotency, Request};
 use kv::KeyOps;
 use serde::Serialize;
 
-/// What stands for operations on keys in place of the number of a command.
+/// Marks operations on keys, in place of the number of a command.
 const KEYS: u32 = 14;
 
 /// One entry.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// For the rules of the feed. Takes one stamp.
+    /// A command of the feed. Takes one stamp.
     Feed(Request),
-    /// For the rules of buckets. Takes as many stamps as there are operations.
+    /// Operations on keys of buckets. Takes as many stamps as there are operations.
     Kv(KeyOps),
 }
 
 impl Entry {
-    /// How many stamps it takes.
+    /// Number of stamps that it takes.
     pub(crate) fn stamps(&self) -> usize {
         match self {
             Self::Feed(_) => 1,
@@ -40,7 +40,7 @@ impl Entry {
     /// Reads the first entry of `bytes`; returns what follows it.
     ///
     /// # Errors
-    /// If the bytes are not an entry, which the checksum of the log all but excludes.
+    /// If the bytes are not an entry, which the checksum of the log makes very unlikely.
     pub(crate) fn read(bytes: &[u8]) -> Result<(Self, &[u8]), postcard::Error> {
         let (idempotency, rest) = postcard::take_from_bytes::<Option<Idempotency>>(bytes)?;
         let (number, rest) = postcard::take_from_bytes::<u32>(rest)?;
@@ -56,7 +56,7 @@ impl Entry {
 fn extend<T: Serialize>(entry: &T, bytes: Vec<u8>) -> Vec<u8> {
     match postcard::to_extend(entry, bytes) {
         Ok(bytes) => bytes,
-        Err(error) => unreachable!("an entry serialises into memory: {error}"),
+        Err(error) => unreachable!("an entry serializes into memory: {error}"),
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_entry_is_refused() {
+    fn bytes_that_are_no_entry_are_refused() {
         let ops_once = [&[1][..], &[7; 24], &[14, 0, 0]].concat();
         for bytes in
             [&[][..], &[0], &[2], &[0, 14], &[0, 14, 1, 3, 0], &[0, 0xff, 0xff, 3], &ops_once]

@@ -19,8 +19,8 @@ pub(crate) enum DiskError {
 
 /// Ends the process at once.
 ///
-/// After a failed write or fsync of the log nobody knows what the disk holds; retrying could report
-/// as durable what is not. The next start reads the log and knows.
+/// After a failed write or fsync of the log it is unknown what the disk holds; a retry could report as
+/// durable what is not. The next start finds out by reading the log.
 pub(crate) fn end(error: &DiskError) -> ! {
     store::fatal("going on could lose acknowledged changes", error)
 }

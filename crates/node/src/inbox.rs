@@ -1,7 +1,8 @@
 //! Where changes wait for the writer: bounded, taken out all at once so that one fsync serves them
 //! all.
 //!
-//! **Invariant:** what was put in and is not answered yet, wherever it is, is within the bounds.
+//! **Invariant:** all submissions that are not answered yet, in the inbox or taken from it, are within the
+//! bounds.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::submission::{Answer, Changes, KeyReplies, ReadAt, Submission};
 /// Bytes of operations on keys that may be under way.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
 
-/// Who waits for an answer.
+/// Where to send the answer to a submission.
 pub(crate) struct Ticket {
     reply_to: ReplyTo,
     size: Size,
@@ -27,7 +28,7 @@ enum ReplyTo {
     Keys(oneshot::Sender<KeyReplies>),
 }
 
-/// What a submission counts for while it is under way.
+/// What a submission counts for while it is pending.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Size {
     commands: usize,
@@ -47,18 +48,18 @@ impl Ticket {
         self.size
     }
 
-    /// Answers; a caller who has gone away gets nothing.
+    /// Sends the answer; does nothing if the caller no longer waits.
     pub(crate) fn answer(self, answer: Answer) {
         match (self.reply_to, answer) {
             (ReplyTo::Requests(reply), Answer::Requests(replies)) => drop(reply.send(replies)),
             (ReplyTo::Keys(reply), Answer::Keys(replies)) => drop(reply.send(replies)),
-            _ => unreachable!("the answer is to the question"),
+            _ => unreachable!("an answer is of the kind of its submission"),
         }
     }
 }
 
 impl Submission<Ticket> {
-    /// Commands, and where their replies come.
+    /// A submission of commands, and the receiver of their replies.
     pub(crate) fn of_requests(
         requests: SmallVec<[Request; 1]>,
     ) -> (Self, oneshot::Receiver<SmallVec<[Reply; 1]>>) {
@@ -68,7 +69,7 @@ impl Submission<Ticket> {
         (Self { changes: Changes::Requests(requests), ticket }, replies)
     }
 
-    /// Operations on keys, and where their replies come.
+    /// A submission of operations on keys, and the receiver of their replies.
     pub(crate) fn of_keys(
         ops: KeyOps,
         reads: Vec<ReadAt>,
@@ -79,13 +80,13 @@ impl Submission<Ticket> {
         (Self { changes: Changes::Keys { ops, reads }, ticket }, replies)
     }
 
-    /// Whether the views will hear of it.
+    /// Whether it has effects for the views.
     pub(crate) fn has_effects(&self) -> bool {
         matches!(self.changes, Changes::Requests(_))
     }
 }
 
-/// Why a command was not taken in. It has not happened and will not.
+/// Why a command was not accepted. It was not applied and will not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// Too many commands wait already.
@@ -96,17 +97,17 @@ pub enum SubmitError {
     Stopped,
 }
 
-/// What the writer finds.
+/// What [`Inbox::take`] found.
 pub(crate) enum Taken {
     /// Submissions were moved to the writer.
     Work,
-    /// Nothing came in time.
+    /// No submission came in time.
     Idle,
     /// Nothing is left and nothing will come.
     Closed,
 }
 
-/// Commands that wait.
+/// The submissions that wait for the writer.
 pub(crate) struct Inbox {
     state: Mutex<State>,
     filled: Condvar,
@@ -133,7 +134,7 @@ impl Inbox {
         }
     }
 
-    /// Puts a submission in line. One larger than the whole inbox is taken when nothing is under way.
+    /// Adds a submission to the queue. One larger than the whole inbox is accepted when nothing is pending.
     pub(crate) fn put(
         &self,
         submission: Submission<Ticket>,
@@ -188,7 +189,7 @@ impl Inbox {
         Taken::Work
     }
 
-    /// So much is about to be answered.
+    /// Frees the room of submissions that are about to be answered.
     pub(crate) fn release(&self, answered: Size) {
         let mut state = self.state.lock();
         state.under_way.commands -= answered.commands;
@@ -197,7 +198,7 @@ impl Inbox {
         self.room.notify_waiters();
     }
 
-    /// Takes no more. What waits is still worked off.
+    /// Accepts no more submissions. Those that wait are still applied.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.filled.notify_one();

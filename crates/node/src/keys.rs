@@ -1,7 +1,7 @@
 //! Keys as readers see them.
 //!
-//! A key is read from memory without waiting for anybody: the overlays and the resident rows of the
-//! store. One that is in neither may be on the disk.
+//! A key is read from memory without waiting for the writer: from the overlays and the cached rows of the
+//! store. A key that is in neither may be on disk.
 
 use std::time::Duration;
 
@@ -9,8 +9,10 @@ use kv::{Bucket, BucketId, KeyRow, KeyRows as _, Lengths, WalkLimit};
 use parking_lot::{RwLock, RwLockReadGuard};
 use store::Store;
 
-/// Keeps the writer from changing keys while it lives. To be held for a moment.
-pub struct SnapshotLock<'a>(#[expect(dead_code, reason = "held, not looked at")] RwLockReadGuard<'a, ()>);
+/// Keeps the writer from changing keys as long as it is held. Hold it only briefly.
+pub struct SnapshotLock<'a>(
+    #[expect(dead_code, reason = "held, not looked at")] RwLockReadGuard<'a, ()>,
+);
 
 impl<'a> SnapshotLock<'a> {
     /// Waits until the writer does not hold `lock`.
@@ -18,7 +20,7 @@ impl<'a> SnapshotLock<'a> {
         Self(lock.read())
     }
 
-    /// The same, if the writer lets it within so long.
+    /// As [`SnapshotLock::hold`], but waits at most `patience`.
     pub(crate) fn try_hold(lock: &'a RwLock<()>, patience: Duration) -> Option<Self> {
         lock.try_read_for(patience).map(Self)
     }
@@ -31,14 +33,14 @@ pub struct Keys<'a> {
     now_ms: u64,
 }
 
-/// What memory knows of a key.
+/// What is known in memory about a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It is there.
+    /// The key exists.
     Row(KeyRow),
-    /// It is not there.
+    /// The key does not exist.
     Absent,
-    /// Nothing: it may be on the disk.
+    /// The key is not in memory; it may be on disk.
     Unknown,
 }
 
@@ -47,20 +49,20 @@ impl<'a> Keys<'a> {
         Self { store, now_ms }
     }
 
-    /// The time at which expired keys are told from others, in milliseconds since 1970.
+    /// The time that decides which keys have expired, in milliseconds since 1970.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.now_ms
     }
 
-    /// A bucket that stands. Never waits for a disk.
+    /// A bucket, if it exists. Never waits for a disk.
     #[must_use]
     pub fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
         self.store.bucket(bucket)
     }
 
-    /// A key, if memory knows of it. Never waits for a disk. In a bucket that is gone, all keys are
-    /// absent.
+    /// What is known in memory about a key. Never waits for a disk. In a bucket that does not exist, all
+    /// keys are absent.
     #[must_use]
     pub fn try_row(&self, bucket: BucketId, key: &[u8]) -> Found {
         let Some(bucket) = self.store.bucket(bucket) else { return Found::Absent };
@@ -71,7 +73,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A hint that a key is read soon: its row may be on the way into the processor's cache until then.
+    /// Hints that a key is read soon, so that its row is fetched into the processor's cache until then.
     pub fn prefetch(&self, bucket: BucketId, key: &[u8]) {
         if let Some(bucket) = self.store.bucket(bucket) {
             self.store.prefetch_key(bucket.space, key);
@@ -84,17 +86,17 @@ impl<'a> Keys<'a> {
         loop {
             let space = self.store.bucket(bucket)?.space;
             let row = self.store.key(space, key);
-            // Emptied while the disk was read, the space may be another bucket's by now.
+            // If the bucket was emptied during the read, its space may belong to another bucket now.
             if self.store.bucket(bucket)?.space == space {
                 return row.filter(|row| row.is_live(self.now_ms));
             }
         }
     }
 
-    /// Live keys from `cursor` on, in the store's own order: at most so many, fewer if they hold more than
-    /// 4 MiB, and none if nothing among so many rows is live; and the cursor to go on from, if more may
-    /// follow. Whoever goes on until none follows meets every key that existed all the while. The first
-    /// cursor is 0. May read the disk.
+    /// Live keys from `cursor` on, in the store's own order: at most `at_most`, fewer if they hold more
+    /// than 4 MiB, and none if none of `at_most` rows is live; and the cursor to continue from, if more may
+    /// follow. A walk to the end returns every key that existed during all of it. The first cursor is 0.
+    /// May read the disk.
     #[must_use]
     pub fn walk(
         &self,
@@ -109,7 +111,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// As memory has them; what only the disk knows counts as absent.
+/// Lengths of the keys in memory; a key that is only on disk counts as absent.
 impl Lengths for Keys<'_> {
     fn value_bytes(&self, bucket: BucketId, key: &[u8]) -> usize {
         if key.is_empty() {

@@ -1,13 +1,13 @@
-//! A roost node without its edges: one log, one writer, many readers.
+//! A roost node without its network protocols: one log, one writer, many readers.
 //!
-//! - The writer thread takes what waits in the inbox, costs it, logs it (`commitlog`), applies it to the
-//!   store's rows by the rules of `feed`, and publishes the effects. What it decides is a function,
-//!   `applier`.
+//! - The writer thread takes the submissions in the inbox, computes their cost, logs them (`commitlog`),
+//!   applies them to the store's rows by the rules of `feed` and `kv`, and publishes the effects. Its
+//!   decisions are made by `applier`, which has no thread, clock or file of its own.
 //! - The views (home timelines, rendered posts, newest posts by author, samples) consume the effects.
 //! - The sweeper has dead stories removed, and erased from the disk.
 //! - Reads go to the views and to the store, never through the writer.
 //!
-//! **Invariant:** there is no second path to a change than [`Node::submit`] and its siblings.
+//! **Invariant:** changes are made only by [`Node::submit`] and the other `submit` functions.
 
 mod applier;
 mod budget;

@@ -1,4 +1,4 @@
-//! What a node measures of itself.
+//! Metrics of a node.
 
 use std::time::Duration;
 

@@ -10,12 +10,13 @@ use crate::clock::Clock;
 
 const MIB: usize = 1 << 20;
 
-/// When a change is on the disk rather than with the operating system.
+/// When a change is on disk and not only in the caches of the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// Before it is acknowledged: survives a power loss.
     Always,
-    /// At most so long after: a power loss may lose that much, the end of the process nothing.
+    /// At most this long after it is acknowledged: a power loss may lose the changes of that time, the end
+    /// of the process loses nothing.
     Interval(Duration),
     /// Left to the operating system: the end of the process loses nothing.
     Never,
@@ -28,13 +29,13 @@ pub const FIXED_MEMORY: usize =
 /// Rows of keys that answers keep until they are sent.
 pub(crate) const ANSWER_BYTES: usize = 32 * MIB;
 
-/// Least memory for samples: with the built-in digits alone.
+/// Least memory for samples, in bytes: enough for the built-in digits alone.
 pub const SAMPLE_MEMORY_MIN: usize = 3 * crate::samples::SETS_BYTES;
 
 /// How a node is set up. Sizes are bytes of memory.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// Directory of the log and the store; made if it is not there.
+    /// Directory of the log and the store; created if it does not exist.
     pub data: PathBuf,
     /// See [`Durability`].
     pub durability: Durability,
@@ -49,20 +50,20 @@ pub struct NodeOptions {
     pub sample_memory: usize,
     /// Cache of the store.
     pub store_cache: usize,
-    /// Changes held before a checkpoint takes them to the store; up to four times as much while one
-    /// is under way and writing goes on.
+    /// Changes held before a checkpoint writes them to the store; up to four times as much while one is
+    /// under way and writing goes on.
     pub overlay_memory: usize,
-    /// Commands that may be under way; beyond it callers are asked to come back.
+    /// Number of commands that may be pending; beyond it callers get [`crate::SubmitError::Busy`].
     pub queue_commands_max: usize,
-    /// Texts and views of stories are gone from every file so long after the story has expired or
-    /// was deleted, while the node runs.
+    /// Texts and views of a story are erased from every file within this time after it has expired or was
+    /// deleted, while the node runs.
     pub erase_within: Duration,
-    /// Where the time comes from.
+    /// Source of the time.
     pub clock: Clock,
 }
 
 impl NodeOptions {
-    /// Durable always, within budgets of 1,184 MiB, 192 MiB more while checkpoints lag, and
+    /// With [`Durability::Always`], within budgets of 1,184 MiB, 192 MiB more while checkpoints lag, and
     /// [`FIXED_MEMORY`].
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {

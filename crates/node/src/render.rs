@@ -1,4 +1,4 @@
-//! Posts and stories as JSON, the one form in which they leave the node.
+//! Posts and stories as JSON, the form in which the node returns them.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -7,22 +7,23 @@ use feed::stories::StoryRef;
 use feed::{Handle, Name, Post, PostId, PostText, UserId};
 use jiff::Timestamp;
 
-/// How a person is shown.
-pub(crate) type Person = Arc<(Handle, Name)>;
+/// The handle and the name of a user, which posts and stories show.
+pub(crate) type UserNames = Arc<(Handle, Name)>;
 
-/// Appends `post`, which replies to `parent` if that still exists, as a JSON object; `None`, with an unfinished object in `out`, if `person` does
-/// not know somebody in it. Of constant length for posts of equal text by one author that reply to none:
-/// ids have 18 or 19 digits for decades, times always three decimals.
+/// Appends `post`, which replies to `parent` if that still exists, as a JSON object; `None`, with an
+/// unfinished object in `out`, if `names` does not know a user in it. Of constant length for posts of equal
+/// text by one author that reply to none: ids have 18 or 19 digits for decades, times always three
+/// decimals.
 pub(crate) fn post(
     id: PostId,
     post: &Post,
     parent: Option<PostId>,
-    person: impl Fn(UserId) -> Option<Person>,
+    names: impl Fn(UserId) -> Option<UserNames>,
     out: &mut Vec<u8>,
 ) -> Option<()> {
-    // Names change and handles do not, so only the author, by whose revision a rendering is
-    // judged, is shown with the name.
-    let author = person(post.author)?;
+    // Names change and handles do not. A rendering is current only while its author's revision is the same,
+    // so the author is shown with the name, and other users are not.
+    let author = names(post.author)?;
     out.extend_from_slice(b"{\"id\":\"");
     number(id.0, out);
     out.extend_from_slice(b"\",\"author\":");
@@ -51,7 +52,7 @@ pub(crate) fn post(
     }
     out.extend_from_slice(b",\"reply_to\":");
     match post.reply_to {
-        Some(user) => mentioned(user, &person(user)?.0, out),
+        Some(user) => mentioned(user, &names(user)?.0, out),
         None => out.extend_from_slice(b"null"),
     }
     out.extend_from_slice(b",\"mentions\":[");
@@ -59,28 +60,28 @@ pub(crate) fn post(
         if index > 0 {
             out.push(b',');
         }
-        mentioned(*user, &person(*user)?.0, out);
+        mentioned(*user, &names(*user)?.0, out);
     }
     out.extend_from_slice(b"]}");
     Some(())
 }
 
 /// Appends a story as a JSON object, but for its end: whether the reader has seen it, and the brace.
-pub(crate) fn story(told: StoryRef, author: &(Handle, Name), text: &PostText, out: &mut Vec<u8>) {
+pub(crate) fn story(story: StoryRef, author: &(Handle, Name), text: &PostText, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"id\":\"");
-    number(told.story.0, out);
+    number(story.story.0, out);
     out.extend_from_slice(b"\",\"author\":");
-    self::author(told.author, &author.0, &author.1, out);
+    self::author(story.author, &author.0, &author.1, out);
     out.extend_from_slice(b",\"text\":");
     string(text.as_str(), out);
     out.extend_from_slice(b",\"created_at\":\"");
-    time(told.story.unix_ms(), out);
+    time(story.story.unix_ms(), out);
     out.extend_from_slice(b"\",\"expires_at\":\"");
-    time(told.expires_ms, out);
+    time(story.expires_ms, out);
     out.push(b'"');
 }
 
-/// Appends the end of a story; `seen` tells whether the reader has seen it, if there is a reader.
+/// Appends the end of a story; `seen` says whether the reader has seen it, if there is a reader.
 pub(crate) fn story_end(seen: Option<bool>, out: &mut Vec<u8>) {
     out.extend_from_slice(match seen {
         None => b"}",
@@ -90,18 +91,18 @@ pub(crate) fn story_end(seen: Option<bool>, out: &mut Vec<u8>) {
 }
 
 fn author(id: UserId, handle: &Handle, name: &Name, out: &mut Vec<u8>) {
-    open_person(id, handle, out);
+    open_user(id, handle, out);
     out.extend_from_slice(b",\"name\":");
     string(name.as_str(), out);
     out.push(b'}');
 }
 
 fn mentioned(id: UserId, handle: &Handle, out: &mut Vec<u8>) {
-    open_person(id, handle, out);
+    open_user(id, handle, out);
     out.push(b'}');
 }
 
-fn open_person(id: UserId, handle: &Handle, out: &mut Vec<u8>) {
+fn open_user(id: UserId, handle: &Handle, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"id\":\"");
     number(id.0.into(), out);
     out.extend_from_slice(b"\",\"handle\":");

@@ -1,13 +1,13 @@
 //! The recognizer's samples in memory: a view of the facts, and the digits that every server has.
 //!
-//! A reader takes a snapshot of a set, which costs a count under a lock held for a moment, and searches it
-//! without any lock for as long as it likes. A change under way therefore waits for no reader; if a
-//! snapshot is held meanwhile, it copies a part of at most 4,096 samples (0.6 MB) first, and that is what
-//! a reader may wait for.
+//! A reader takes a snapshot of a set, which raises a reference count under a lock held briefly, and
+//! searches it without any lock. So a change never waits for a search. If a snapshot is held meanwhile, the
+//! change first copies a part of at most 4,096 samples (0.6 MB), and a reader may wait for that copy.
 //!
-//! **Invariant:** all of it, with what snapshots hold, takes at most the memory for samples. A third of that
-//! is for the samples: the sequencer lets nobody teach more. A snapshot is given only while all takes at most
-//! two thirds, and what exists then can be copied once more before all snapshots share nothing with it.
+//! **Invariant:** all sets and snapshots together take at most the memory for samples. A third of that is
+//! for the sets: the sequencer refuses more samples. A snapshot is given only while sets and snapshots take
+//! at most two thirds: the sets can then be copied once more, after which no snapshot shares anything with
+//! them.
 
 use std::sync::Arc;
 
@@ -29,7 +29,8 @@ const _: () = {
     assert!((SAMPLE_SETS_MAX + 1) * set + digits <= SETS_BYTES);
 };
 
-/// Bytes that the samples that were taught may take together, out of so much memory for all.
+/// Bytes that the samples that were taught may take together, if all samples and snapshots may take
+/// `sample_memory`.
 pub(crate) fn taught_bytes_max(sample_memory: usize) -> usize {
     (sample_memory / 3).saturating_sub(SETS_BYTES)
 }
@@ -48,16 +49,16 @@ pub(crate) fn taught_bytes<R: Rows + ?Sized>(facts: Facts<'_, R>) -> usize {
     facts.sample_sets().map(of_set).sum()
 }
 
-/// Snapshots that are in use hold all the memory for samples that they may: there is some again when one of
-/// them is dropped.
+/// The snapshots in use hold all the memory that snapshots may take. Try again after some are dropped.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("searches of samples that have changed since hold too much memory")]
+#[error("running searches hold too much memory for earlier states of the samples")]
 pub struct TooManySnapshots;
 
-/// Changes made under one lock: one copy serves them all, and a reader waits for no more of them.
+/// Effects that are applied while the lock is held once: a part is copied once for all of them, and this
+/// bounds how long a reader waits.
 const PIECE: usize = 64;
 
-/// Every set there is. The writer changes it.
+/// All sets. Only the writer changes them.
 pub(crate) struct SampleSets {
     sets: RwLock<Vec<Set>>,
     /// Counts what all sets hold, and all snapshots of them.
@@ -68,7 +69,7 @@ pub(crate) struct SampleSets {
 
 struct Set {
     name: SetName,
-    /// Of the samples that were taught, if there are any.
+    /// Id of the set in the facts, if any of its samples were taught.
     id: Option<SampleSetId>,
     samples: Arc<Samples>,
 }
@@ -95,8 +96,8 @@ impl SampleSets {
         Self { sets: RwLock::new(sets), meter, snapshot_bytes_max: sample_memory / 3 * 2 }
     }
 
-    /// Takes in what a group of commands did. Writer only; the facts hold it already.
-    pub(crate) fn take_in<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, effects: &[Effect]) {
+    /// Applies what a group of commands did. Writer only; the facts hold it already.
+    pub(crate) fn apply<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, effects: &[Effect]) {
         for piece in effects.chunks(PIECE) {
             let changes: Vec<_> =
                 piece.iter().filter_map(|effect| Change::of(facts, effect)).collect();
@@ -107,13 +108,13 @@ impl SampleSets {
         }
     }
 
-    /// Bytes that all of it takes, with what snapshots hold.
+    /// Bytes of all sets, including what snapshots hold.
     pub(crate) fn bytes(&self) -> usize {
         self.meter.bytes()
     }
 
-    /// The samples of a set as they are now, if it exists: a snapshot, which never changes. Waits for no
-    /// more than some samples being put in.
+    /// The samples of a set as they are now, if it exists: a snapshot, which never changes. Waits at most
+    /// while a few samples are added.
     pub(crate) fn get(&self, name: &SetName) -> Result<Option<Arc<Samples>>, TooManySnapshots> {
         self.share(|sets| {
             sets.iter().find(|known| known.name == *name).map(|set| Arc::clone(&set.samples))
@@ -140,10 +141,10 @@ impl SampleSets {
         Some(Sample { set, label, bits: bits.to_bytes().into() })
     }
 
-    /// What `read` makes of the sets, which may share them: they do not change meanwhile.
+    /// Returns what `read` returns for the sets, which do not change meanwhile.
     fn share<T>(&self, read: impl FnOnce(&[Set]) -> T) -> Result<T, TooManySnapshots> {
         let sets = self.sets.read();
-        // Only the writer, which waits, adds to it.
+        // Only the writer adds bytes, and it waits for the lock meanwhile.
         if self.meter.bytes() > self.snapshot_bytes_max {
             return Err(TooManySnapshots);
         }
@@ -154,7 +155,7 @@ impl SampleSets {
 impl Change {
     fn of<R: Rows + ?Sized>(facts: Facts<'_, R>, effect: &Effect) -> Option<Self> {
         match *effect {
-            // Forgotten within the same group, it is not there any more.
+            // `None` if it was deleted within the same group.
             Effect::SampleAdded { set, sample } => {
                 facts.sample(sample).map(|found| Self::Add(set, sample, Box::new(found)))
             }

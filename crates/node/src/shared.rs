@@ -1,4 +1,5 @@
-//! What the threads of a node and its readers share. The writer changes it, but for what says otherwise.
+//! What the threads of a node and its readers share. Only the writer changes it, unless a comment says
+//! otherwise.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -16,7 +17,7 @@ use crate::samples::SampleSets;
 use crate::submission::Submission;
 use crate::views::Views;
 
-/// Handles and names of buckets that are remembered, of each so many.
+/// Number of handles that are remembered, and of names of buckets.
 pub(crate) const NAMES: usize = 65_536;
 
 /// What the writer, the deliverer and the readers share.
@@ -25,17 +26,17 @@ pub(crate) struct Shared {
     pub(crate) views: Views,
     pub(crate) samples: SampleSets,
     pub(crate) store: Store,
-    /// Held by the writer while it applies operations on keys, and by who reads several keys.
+    /// Held by the writer while it applies operations on keys, and by readers of several keys.
     pub(crate) snapshot_lock: RwLock<()>,
     pub(crate) metrics: Arc<Metrics>,
-    /// The highest stamp whose effects the views have been told of.
+    /// The highest stamp whose effects the views have.
     pub(crate) visible_up_to: AtomicU64,
     pub(crate) log_bytes: AtomicU64,
     pub(crate) overlay_bytes: AtomicU64,
     pub(crate) delivery_due: AtomicBool,
-    /// Who has which handle. An entry never changes, so nothing is ever invalidated.
+    /// Users by handle. An entry never changes, so nothing is ever invalidated.
     pub(crate) handles: Cache<Handle, UserId>,
-    /// Which bucket had a name when it was last looked up.
+    /// Buckets by name, as they were at the last look-up.
     pub(crate) bucket_ids: Cache<BucketName, BucketId>,
     pub(crate) time: Time,
     /// Before this second since 1970 the sweeper has found nothing left to sweep.
@@ -45,7 +46,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Puts a submission in line, unless there is no room for it or for what the views would hear.
+    /// Adds a submission to the inbox, unless there is no room for it or for its effects in the views.
     pub(crate) fn put(&self, submission: Submission<Ticket>) -> Result<(), SubmitError> {
         if submission.has_effects() && !self.views.has_room() {
             return Err(SubmitError::Busy);

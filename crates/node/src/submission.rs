@@ -1,4 +1,4 @@
-//! What callers ask the writer for, and what they are answered.
+//! What callers submit to the writer, and its answers.
 
 use feed::{Reply, Request};
 use kv::{BucketId, KeyAnswer, KeyOps, KeyRow};
@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::budget::Reservation;
 
-/// What one caller wants changed.
+/// The changes of one submission.
 pub(crate) enum Changes {
     /// Commands, applied in order.
     Requests(SmallVec<[Request; 1]>),
@@ -14,13 +14,13 @@ pub(crate) enum Changes {
     Keys { ops: KeyOps, reads: Vec<ReadAt> },
 }
 
-/// Changes of one caller, and how to answer.
+/// Changes of one caller, and where to send the answer.
 pub(crate) struct Submission<T> {
     pub(crate) changes: Changes,
     pub(crate) ticket: T,
 }
 
-/// What a submission came to.
+/// The answer to a submission.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// One reply for each command.
@@ -29,15 +29,15 @@ pub(crate) enum Answer {
     Keys(KeyReplies),
 }
 
-/// A read of keys in the middle of a transaction: it sees what the operations before it have done, and
-/// nothing of what others do. Not logged.
+/// A read of keys in the middle of a transaction: it sees what the operations before it have done, and no
+/// changes of other submissions. Not logged.
 #[derive(Clone, Debug)]
 pub struct ReadAt {
     /// Index of the operation before which it happens; the number of operations means after the last.
     pub before: usize,
-    /// Which bucket.
+    /// The bucket of the keys.
     pub bucket: BucketId,
-    /// Which keys.
+    /// The keys to read.
     pub keys: Vec<Box<[u8]>>,
 }
 
@@ -51,7 +51,7 @@ pub struct ReadRows {
     pub rows: Option<Vec<Option<KeyRow>>>,
 }
 
-/// What a submission of operations on keys came to.
+/// The answer to a submission of operations on keys.
 #[derive(Debug)]
 pub struct KeyReplies {
     /// One for each operation.
@@ -60,7 +60,7 @@ pub struct KeyReplies {
     pub reads: Vec<ReadRows>,
     /// The time of the submission, in milliseconds since 1970, which decided what had expired.
     pub now_ms: u64,
-    /// Memory of the rows among the answers, until this is dropped.
+    /// Memory reserved for the rows among the answers, until this is dropped.
     pub held: Vec<Reservation>,
 }
 

@@ -1,9 +1,9 @@
-//! The sweeper: has the rows of dead stories removed within seconds, and what they said erased from
-//! every file in time.
+//! The sweeper: removes the rows of dead stories within seconds, and has their texts erased from every file
+//! in time.
 //!
-//! Nobody who reads depends on it: a story is in no answer from its expiry on, swept or not. It
-//! looks into the seconds of expiry that have passed and submits [`Command::SweepStories`] only if
-//! it finds something, so a node without dead stories writes nothing.
+//! Reads do not depend on it: a story is in no reply from its expiry on, swept or not. It checks the
+//! seconds of expiry that have passed and submits [`Command::SweepStories`] only if it finds something, so
+//! a node without dead stories writes nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use smallvec::smallvec;
 use crate::shared::Shared;
 use crate::submission::Submission;
 
-/// How often it looks.
+/// Pause between two sweeps.
 const PACE: Duration = Duration::from_millis(250);
 /// What an earlier process swept, or deleted and did not sweep, is erased this long after the start
 /// at the latest.
@@ -39,7 +39,7 @@ impl Sweeper {
         Self { shared, erase_within, erase_at }
     }
 
-    /// Works until the node stops.
+    /// Runs until the node stops.
     pub(crate) fn run(mut self) {
         while !self.shared.stopped.load(Ordering::Acquire) {
             if self.shared.sweep() {
@@ -55,10 +55,10 @@ impl Sweeper {
 }
 
 impl Shared {
-    /// Has everything swept that is due; tells whether there was anything. Blocks.
+    /// Sweeps everything that is due; returns whether there was anything. Blocks.
     pub(crate) fn sweep(&self) -> bool {
         let now = self.time.now_ms() / 1_000;
-        // First the mark, then the look: a deletion that is applied meanwhile sets the mark back.
+        // Set the mark before reading the facts: a deletion that is applied meanwhile sets the mark back.
         let from = self.sweep_from.swap(now, Ordering::AcqRel).min(now);
         if !self.has_dead_stories(from, now) {
             return false;
@@ -67,7 +67,7 @@ impl Shared {
         loop {
             self.read_ahead(now);
             let Some(Done::Swept { stories, more }) = self.submit_sweep() else {
-                // The inbox is full, or the node closes: the next look finds the rest.
+                // The inbox is full, or the node closes: the next sweep finds the rest.
                 self.sweep_from.fetch_min(from, Ordering::AcqRel);
                 return swept > 0;
             };
@@ -78,8 +78,8 @@ impl Shared {
         }
     }
 
-    /// Reads what the next sweep will read, so that the writer finds it in the cache of the store: a
-    /// story of yesterday lies on the disk, and everybody would wait while the writer fetches it.
+    /// Reads what the next sweep will read, so that the writer finds it in the cache of the store: an old
+    /// story is only on disk, and all changes would wait while the writer reads it.
     fn read_ahead(&self, now: u64) {
         let facts = Facts::new(&self.store);
         let totals = facts.totals();
@@ -87,8 +87,8 @@ impl Shared {
         for second in (totals.sweep_second..now).take(SWEEP_SECONDS_MAX as usize) {
             let dead = facts.expiring(second, Span { low, limit: left, ..Span::ALL });
             for (story, _) in &dead {
-                let looks = facts.story(*story).map_or(0, |story| story.looks);
-                let limit = looks.min(SWEEP_ROWS_MAX) as usize;
+                let views = facts.story(*story).map_or(0, |story| story.looks);
+                let limit = views.min(SWEEP_ROWS_MAX) as usize;
                 drop(facts.story_views(*story, Span { limit, ..Span::ALL }));
             }
             left -= dead.len();
@@ -99,7 +99,7 @@ impl Shared {
         }
     }
 
-    /// What one sweep did; `None` if the inbox does not take it.
+    /// Submits one sweep and returns its result; `None` if the inbox does not accept it.
     fn submit_sweep(&self) -> Option<Done> {
         let (submission, reply) =
             Submission::of_requests(smallvec![Request::from(Command::SweepStories)]);

@@ -4,8 +4,8 @@ use std::thread::JoinHandle;
 
 use crate::fatal::{DiskError, end};
 
-/// Ends the process when its thread panics: a server whose writer is gone would look alive and
-/// never answer a change again.
+/// Ends the process when its thread panics: a server without its writer would seem to run and never reply
+/// to a change again.
 struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {
@@ -16,7 +16,7 @@ impl Drop for AbortOnPanic {
     }
 }
 
-/// Starts a thread; its panic, its error, or the lack of a thread ends the process.
+/// Starts a thread; its panic, its error, or a failure to start it ends the process.
 pub(crate) fn spawn(
     name: &str,
     work: impl FnOnce() -> Result<(), DiskError> + Send + 'static,

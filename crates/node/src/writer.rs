@@ -22,7 +22,7 @@ use crate::options::Durability;
 use crate::shared::Shared;
 use crate::submission::Answer;
 
-/// How long the writer sleeps at most before it looks whether a checkpoint is due.
+/// How long the writer sleeps at most before it checks whether a checkpoint is due.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same while there are keys that expire.
 const PATIENCE_WITH_EXPIRIES: Duration = Duration::from_millis(250);
@@ -45,7 +45,7 @@ impl Writer {
     /// Works until the inbox is closed and empty, then takes a last checkpoint.
     ///
     /// # Errors
-    /// When the disk fails. Nothing that was not acknowledged may be done again then: the process ends.
+    /// When the disk fails. A failed write must not be tried again: the process ends.
     pub(crate) fn run(mut self) -> Result<(), DiskError> {
         let mut taken = Vec::new();
         loop {
@@ -80,7 +80,8 @@ impl Writer {
     /// Logs and applies the proposed group.
     fn commit(&mut self, payload: &[u8]) -> Result<(), DiskError> {
         let placed = self.append(payload)?;
-        // Before a row of the group is visible: what it made expire has expired for every reader.
+        // Before a row of the group is visible: what has expired at the time of the group has then expired
+        // for every reader.
         self.shared.time.at_least(self.applier.last_ms(placed.time_ms));
         let output = {
             let _snapshot = self.applier.proposes_keys().then(|| self.shared.snapshot_lock.write());
@@ -91,7 +92,7 @@ impl Writer {
         metrics.commands.inc_by(output.commands as u64);
         let Output { answers, effects, work, .. } = output;
         self.publish(&effects, placed);
-        // After the views have been told, before anybody is answered.
+        // After the views have the effects, before any answer is sent.
         if let Some(last) = self.applier.facts().totals().last_stamp {
             self.shared.visible_up_to.store(last.0, Ordering::Release);
         }
@@ -121,15 +122,15 @@ impl Writer {
         if effects.is_empty() {
             return;
         }
-        // A deleted story waits for the sweep at the second of its deletion, where the sweeper may have
-        // looked before.
+        // A deleted story waits for the sweep at the second of its deletion, which the sweeper may have
+        // checked before.
         if effects.iter().any(|effect| matches!(effect, Effect::StoryGone { .. })) {
             self.shared.sweep_from.fetch_min(placed.time_ms / 1_000, Ordering::AcqRel);
         }
-        self.shared.samples.take_in(self.applier.facts(), effects);
+        self.shared.samples.apply(self.applier.facts(), effects);
         self.shared.views.publish(effects);
         // Waking a thread costs more than applying a command, so the deliverer is woken for
-        // watchers and when there is much to deliver, and comes by itself otherwise.
+        // watchers and when there is much to deliver, and otherwise wakes by its own timer.
         if self.shared.views.is_delivery_urgent()
             && !self.shared.delivery_due.swap(true, Ordering::AcqRel)
         {
@@ -140,7 +141,7 @@ impl Writer {
     fn answer(&self, answers: Vec<(Ticket, Answer)>) {
         let mut answered = Size::default();
         answers.iter().for_each(|(ticket, _)| answered += ticket.size());
-        // First, so that whoever is answered finds room for the next change.
+        // First, so that a caller who gets an answer finds room for the next change.
         self.shared.inbox.release(answered);
         for (ticket, answer) in answers {
             ticket.answer(answer);
@@ -148,7 +149,7 @@ impl Writer {
     }
 }
 
-/// Makes the log durable every `interval` until `stopped` says so.
+/// Makes the log durable every `interval` until `stopped` is set.
 pub(crate) fn sync_periodically(
     slot: &SyncSlot,
     interval: Duration,

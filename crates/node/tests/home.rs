@@ -1,5 +1,5 @@
-//! home(u) as a node answers it equals its definition, page by page, whatever was evicted,
-//! restarted or written in between.
+//! home(u) as a node returns it equals its definition, page by page, whatever was evicted, restarted or
+//! written in between.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use feed::{
 use node::{Durability, Node, NodeOptions, Request, SUBMISSION_COMMANDS_MAX};
 use proptest::prelude::*;
 
-const PEOPLE: u32 = 6;
+const USERS: u32 = 6;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -29,7 +29,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let user = 0..PEOPLE;
+    let user = 0..USERS;
     prop_oneof![
         4 => (user.clone(), user.clone(), prop::bool::weighted(0.8))
             .prop_map(|(user, other, on)| Step::Follow(user, other, on)),
@@ -47,12 +47,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What was acknowledged, kept as plainly as possible.
+/// What was acknowledged, stored as simply as possible.
 #[derive(Default)]
 struct Model {
     follows: Vec<(u32, u32)>,
     posts: Vec<(PostId, u32, Option<u32>)>,
-    /// What a post replied to, which may be gone.
+    /// What a post replied to, which may be deleted.
     parents: BTreeMap<PostId, PostId>,
     edits: BTreeMap<PostId, String>,
     names: Vec<u32>,
@@ -103,7 +103,7 @@ impl Subject {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let subject =
             Self { node: Some(node), options, runtime, model: Model::default(), _data: data };
-        for user in 0..PEOPLE {
+        for user in 0..USERS {
             let handle = Handle::parse(&format!("u{user}")).unwrap();
             let _ = subject.submit(Command::Register {
                 handle,
@@ -256,7 +256,7 @@ impl Subject {
         }
     }
 
-    /// A new name stands beside every post of the person from the acknowledgement on.
+    /// A new name is shown with every post of the user from the acknowledgement on.
     fn rename(&mut self, user: u32) {
         self.model.names.push(user);
         let name = format!("name {}", self.model.names.len());
@@ -289,23 +289,23 @@ proptest! {
         for step in &steps {
             subject.step(step);
         }
-        for user in 0..PEOPLE {
+        for user in 0..USERS {
             subject.check(user, &newest(100));
         }
     }
 }
 
 #[test]
-fn readers_beside_a_busy_writer_never_see_less_than_was_acknowledged() {
+fn readers_see_all_that_was_acknowledged_while_a_writer_is_busy() {
     let mut subject = Subject::new();
-    for reader in 1..PEOPLE {
+    for reader in 1..USERS {
         subject.submit(Command::Follow { user: id(reader), other: id(0) }).unwrap();
         subject.model.follows.push((reader, 0));
     }
     let done = AtomicBool::new(false);
     let node = subject.node().clone();
     std::thread::scope(|scope| {
-        for reader in 1..PEOPLE {
+        for reader in 1..USERS {
             let (node, done) = (node.clone(), &done);
             scope.spawn(move || {
                 let mut last = PostId(0);
@@ -325,23 +325,23 @@ fn readers_beside_a_busy_writer_never_see_less_than_was_acknowledged() {
                 panic!("a post is accepted");
             };
             subject.model.posts.push((post, 0, None));
-            for reader in 1..PEOPLE {
+            for reader in 1..USERS {
                 assert_eq!(subject.read(reader, &newest(1)).items, [post]);
             }
         }
         done.store(true, Ordering::Release);
     });
-    for user in 0..PEOPLE {
+    for user in 0..USERS {
         subject.check(user, &newest(100));
     }
 }
 
 #[test]
-fn a_watch_tells_of_posts_mentions_and_follows_and_of_nothing_else() {
+fn a_watch_reports_posts_mentions_and_follows_and_nothing_else() {
     let subject = Subject::new();
     subject.submit(Command::Follow { user: id(1), other: id(0) }).unwrap();
     let mut watch = subject.node().watch(UserId(1));
-    let told = |watch: &mut node::Watch| {
+    let notified = |watch: &mut node::Watch| {
         subject.read(1, &newest(1));
         let timed = async {
             tokio::select! {
@@ -352,23 +352,23 @@ fn a_watch_tells_of_posts_mentions_and_follows_and_of_nothing_else() {
         };
         subject.runtime.block_on(timed)
     };
-    // The follow may be told although it came first.
-    told(&mut watch);
-    assert!(!told(&mut watch));
+    // The follow may be reported although it came before the watch.
+    notified(&mut watch);
+    assert!(!notified(&mut watch));
     let post = |author, text| {
         let text = PostText::parse(text).unwrap();
         subject.submit(Command::Post { author: id(author), text }).unwrap();
     };
     post(0, "from a followee");
-    assert!(told(&mut watch) && !told(&mut watch));
+    assert!(notified(&mut watch) && !notified(&mut watch));
     post(2, "from a stranger");
-    assert!(!told(&mut watch));
+    assert!(!notified(&mut watch));
     post(2, "hi @u1");
-    assert!(told(&mut watch));
+    assert!(notified(&mut watch));
     subject.submit(Command::Follow { user: id(1), other: id(2) }).unwrap();
-    assert!(told(&mut watch));
+    assert!(notified(&mut watch));
     post(2, "from a new followee");
-    assert!(told(&mut watch));
+    assert!(notified(&mut watch));
 }
 
 #[test]

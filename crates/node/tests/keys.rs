@@ -1,5 +1,5 @@
-//! Keys as a node reads them: the same before and after a checkpoint, a restart and what memory dropped;
-//! gone at their instant and swept; together, where they are read together.
+//! Keys as a node reads them: the same before and after a checkpoint, a restart and evictions; gone when
+//! they expire, and then swept; of one state when they are read together.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -61,12 +61,12 @@ impl Subject {
     fn walked(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let (mut found, mut next) = (BTreeMap::new(), Some(0));
         while let Some(from) = next {
-            let (rows, behind) = self.node().keys().walk(ZERO, from, 9);
+            let (rows, after) = self.node().keys().walk(ZERO, from, 9);
             for row in rows {
                 let twice = found.insert(row.key().to_vec(), row.value().to_vec());
-                assert!(twice.is_none(), "{row:?} is met once");
+                assert!(twice.is_none(), "{row:?} is returned once");
             }
-            next = behind;
+            next = after;
         }
         found
     }
@@ -118,7 +118,7 @@ fn keys_beyond_the_budget_of_memory_come_from_the_disk() {
 }
 
 #[test]
-fn memory_says_that_it_does_not_know_rather_than_something_wrong() {
+fn keys_that_are_not_in_memory_are_reported_as_unknown() {
     let mut subject = Subject::new(|options| options.bucket_memory = 0);
     assert_eq!(subject.node().keys().try_row(ZERO, b"a"), Found::Absent, "nothing is on the disk");
     subject.run(&[put("a", "1", Expiry::Never)]);
@@ -144,7 +144,7 @@ fn expiry_is_exact_over_restarts_and_steps_of_the_clock_and_rows_are_swept() {
     assert_eq!(subject.run(&[add("short")]), [KeyAnswer::Number(1)], "it begins anew");
     assert_eq!(subject.value("long").unwrap(), b"1");
     subject.clock.store(START_MS + 12_000, Ordering::Release);
-    // The sweeper comes by itself.
+    // The node sweeps by itself.
     while subject.node().keys().bucket(ZERO).unwrap().keys > 1 {
         std::thread::yield_now();
     }
@@ -152,7 +152,7 @@ fn expiry_is_exact_over_restarts_and_steps_of_the_clock_and_rows_are_swept() {
 }
 
 #[test]
-fn a_bucket_that_was_emptied_leaves_no_rows_behind() {
+fn a_bucket_that_was_emptied_leaves_no_rows() {
     let mut subject = Subject::new(|options| options.overlay_memory = 20_000);
     let keys: Vec<String> = (0..2_000).map(|number| format!("key{number}")).collect();
     let ops: Vec<KeyOp<'_>> = keys.iter().map(|key| put(key, "value", Expiry::Never)).collect();
@@ -171,7 +171,7 @@ fn a_bucket_that_was_emptied_leaves_no_rows_behind() {
 }
 
 #[test]
-fn what_is_read_together_belongs_together() {
+fn keys_read_under_the_snapshot_lock_are_of_one_state() {
     let subject = Subject::new(|_| ());
     subject.run(&[put("a", "0", Expiry::Never), put("b", "0", Expiry::Never)]);
     let stopped = AtomicBool::new(false);
@@ -217,7 +217,7 @@ fn a_transaction_reads_between_its_own_operations() {
     assert_eq!(read, ["0", "0", "1", "2"]);
     let (answers, read) = run(version);
     assert_eq!(answers, vec![KeyAnswer::Skipped; 3]);
-    assert_eq!(read, ["2"; 4], "reads happen, though the changes do not");
+    assert_eq!(read, ["2"; 4], "reads are done, even though the changes are not");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Samples as a node recognises with them: taught and forgotten at once, and the same after a restart.
+//! Samples that a node recognizes drawings with: added and deleted at once, and the same after a restart.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -132,7 +132,7 @@ fn teach(set: &str, label: &str, ones: usize) -> Command {
 }
 
 #[test]
-fn what_is_taught_and_forgotten_counts_at_once_and_after_a_restart() {
+fn samples_added_and_deleted_count_at_once_and_after_a_restart() {
     let mut subject = Subject::new();
     assert_eq!(subject.nearest("ramps", 500), None);
     let low = subject.teach("ramps", "low", 100);
@@ -182,7 +182,7 @@ fn samples_of_both_kinds_are_shown_by_id() {
 }
 
 #[test]
-fn a_reader_sees_one_state_while_a_teacher_goes_on() {
+fn a_reader_sees_one_state_while_samples_are_added() {
     let subject = Subject::new();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -194,7 +194,7 @@ fn a_reader_sees_one_state_while_a_teacher_goes_on() {
                 let Some(samples) = node.samples(&SetName::parse("ramps").unwrap()).unwrap() else {
                     continue;
                 };
-                // SampleAdded in this order, so each state is the first so many.
+                // The samples are added in this order, so each state is a number of the first ones.
                 let ones: u32 = samples.iter().map(|(_, _, bits)| bits.ones()).sum();
                 let len = samples.len() as u32;
                 assert_eq!(ones, len * (len - 1) / 2);
@@ -215,7 +215,7 @@ fn a_reader_sees_one_state_while_a_teacher_goes_on() {
 const SOME_MEMORY: usize = SAMPLE_MEMORY_MIN + (3 << 20);
 
 #[test]
-fn what_fits_is_held_after_a_restart_and_what_is_forgotten_makes_room() {
+fn samples_that_fit_are_kept_over_a_restart_and_deleted_ones_make_room() {
     let mut subject = Subject::with_memory(SOME_MEMORY);
     let ids = subject.fill("ramps");
     assert!((5_900..6_000).contains(&ids.len()), "{}", ids.len());
@@ -242,7 +242,7 @@ fn samples_that_do_not_fit_into_less_memory_are_refused_at_the_start_with_what_t
         let Err(error) = Node::open(&less) else { panic!("opened with too little memory") };
         assert!(error.to_string().contains("--sample-memory 18MiB"), "{error}");
         let OpenError::Samples(needed) = error else { panic!("{error}") };
-        // As much as it says is enough.
+        // The memory in the error is enough.
         subject.options.sample_memory = needed << 20;
         subject.node = Some(Node::open(&subject.options).unwrap());
         assert_eq!(subject.held().len(), count);
@@ -267,14 +267,14 @@ fn snapshots_of_the_past_hold_no_more_than_the_memory_for_samples() {
     }
     assert!(snapshot().is_err() && subject.node().sample_sets().is_err());
     assert!(snapshots.len() > 3, "{}", snapshots.len());
-    // Changes and looks at one sample go on meanwhile.
+    // Changes and reads of one sample still work meanwhile.
     subject.submit(vec![Command::DeleteSample { sample: *ids.last().unwrap() }]);
     assert!(subject.node().sample(SampleId(3)).is_some());
     snapshots.truncate(1);
     assert!(snapshot().is_ok(), "what was dropped holds nothing");
 }
 
-/// Nanoseconds for which a processor has worked for this thread: other work on the machine leaves them alone.
+/// Nanoseconds of processor time of this thread: other work on the machine does not change them.
 fn processor_ns() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     stat.split_whitespace().next().unwrap().parse().unwrap()
@@ -283,7 +283,7 @@ fn processor_ns() -> u64 {
 /// `cargo test --release -p node --test samples -- --ignored --nocapture a_million`
 #[test]
 #[ignore = "takes a minute: a measurement"]
-fn how_long_a_start_with_a_million_samples_takes() {
+fn measure_a_start_with_a_million_samples() {
     let mut subject = Subject::with_memory(1 << 30);
     for _ in 0..512 {
         subject.submit((0..2_048).map(|ones| teach("ramps", "x", ones % 1_024)).collect());

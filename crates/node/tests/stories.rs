@@ -1,5 +1,5 @@
-//! Stories as a node answers them: exactly as long as they live, whatever the clock, the sweeper, a
-//! restart and the checkpoints do meanwhile, and gone from the disk afterwards.
+//! Stories as a node returns them: exactly as long as they are live, whatever the clock, the sweeper, a
+//! restart and the checkpoints do meanwhile, and erased from the disk afterwards.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -14,10 +14,10 @@ use node::{Clock, Durability, Node, NodeOptions, Request};
 use proptest::prelude::*;
 use rows::Span;
 
-const PEOPLE: u32 = 5;
+const USERS: u32 = 5;
 const START_MS: u64 = 1_800_000_000_000;
 
-/// A node whose clock the test turns, in a directory that outlives it.
+/// A node whose clock the test sets, in a directory that outlives it.
 struct Subject {
     /// None only while it is restarted.
     node: Option<Node>,
@@ -41,7 +41,7 @@ impl Subject {
         let node = Some(Node::open(&options).unwrap());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let subject = Self { node, options, clock, runtime, data };
-        for user in 0..PEOPLE {
+        for user in 0..USERS {
             let handle = Handle::parse(&format!("u{user}")).unwrap();
             let (name, bio) = (Name::default(), Bio::default());
             subject.submit(Command::Register { handle, name, bio }).unwrap();
@@ -57,15 +57,15 @@ impl Subject {
         self.runtime.block_on(self.node().submit(Request::from(command))).unwrap().outcome
     }
 
-    fn befriend(&self, user: u32, other: u32, stands: bool) -> Outcome {
+    fn befriend(&self, user: u32, other: u32, friends: bool) -> Outcome {
         let (user, other) = (id(user), id(other));
-        self.submit(match stands {
+        self.submit(match friends {
             true => Command::Befriend { user, other },
             false => Command::Unfriend { user, other },
         })
     }
 
-    fn tell(&self, author: u32, secs: u64, text: &str) -> (StoryId, u64) {
+    fn post_story(&self, author: u32, secs: u64, text: &str) -> (StoryId, u64) {
         let (text, life) = (PostText::parse(text).unwrap(), Lifetime::from_secs(secs).unwrap());
         match self.submit(Command::PostStory { author: id(author), text, life }) {
             Ok(Done::StoryPosted { story, expires_ms }) => (story, expires_ms),
@@ -140,7 +140,7 @@ fn shown(items: &[u8]) -> Vec<Shown> {
 fn a_story_is_gone_from_every_answer_at_the_instant_it_expires() {
     let subject = Subject::new();
     subject.befriend(0, 1, true).unwrap();
-    let (story, expires_ms) = subject.tell(0, 10, "soon gone");
+    let (story, expires_ms) = subject.post_story(0, 10, "soon gone");
     for (at_ms, live) in [(START_MS, true), (expires_ms - 1, true), (expires_ms, false)] {
         subject.set_clock(at_ms);
         let expected: Vec<StoryId> = live.then_some(story).into_iter().collect();
@@ -159,8 +159,8 @@ fn a_story_is_gone_from_every_answer_at_the_instant_it_expires() {
 fn an_expired_story_stays_gone_when_the_clock_steps_back_and_over_a_restart() {
     let mut subject = Subject::new();
     subject.befriend(0, 1, true).unwrap();
-    let (_, expires_ms) = subject.tell(0, 10, "short");
-    let (long, _) = subject.tell(0, 1_000, "long");
+    let (_, expires_ms) = subject.post_story(0, 10, "short");
+    let (long, _) = subject.post_story(0, 1_000, "long");
     subject.set_clock(expires_ms + 1_000);
     assert_eq!(subject.newest_home(1), [long]);
     assert!(subject.node().sweep_stories());
@@ -177,7 +177,7 @@ fn an_expired_story_stays_gone_when_the_clock_steps_back_and_over_a_restart() {
 #[test]
 fn stories_are_for_friends_as_long_as_they_are_friends() {
     let subject = Subject::new();
-    let (story, _) = subject.tell(0, 10, "for friends");
+    let (story, _) = subject.post_story(0, 10, "for friends");
     let sees = |reader| {
         let by = subject.by(0, Some(reader)) == [story];
         assert_eq!(subject.shows(story, reader), by, "by id and in the list: {reader}");
@@ -198,10 +198,10 @@ fn stories_are_for_friends_as_long_as_they_are_friends() {
 }
 
 #[test]
-fn only_the_author_learns_who_saw_a_story_and_the_home_marks_it() {
+fn only_the_author_can_read_who_saw_a_story_and_the_home_marks_it() {
     let subject = Subject::new();
     subject.befriend(0, 1, true).unwrap();
-    let (story, _) = subject.tell(0, 10, "seen?");
+    let (story, _) = subject.post_story(0, 10, "seen?");
     let marks = |out: &mut Vec<u8>| {
         out.clear();
         subject.node().stories_home(UserId(1), &newest(1), out);
@@ -220,7 +220,7 @@ fn only_the_author_learns_who_saw_a_story_and_the_home_marks_it() {
     assert_eq!((views(1), views(2)), (None, None));
 }
 
-/// Every file below `dir` in which `needle` stands.
+/// Every file below `dir` that contains `needle`.
 fn files_with(dir: &Path, needle: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -237,12 +237,12 @@ fn files_with(dir: &Path, needle: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn what_a_dead_story_said_is_erased_from_every_file() {
+fn the_text_of_a_dead_story_is_erased_from_every_file() {
     let mut subject = Subject::new();
     subject.befriend(0, 1, true).unwrap();
-    let (_, expires_ms) = subject.tell(0, 10, "perishable-4711");
-    let (deleted, _) = subject.tell(0, 9_000, "withdrawn-4712");
-    let (kept, _) = subject.tell(0, 9_000, "lasting-4713");
+    let (_, expires_ms) = subject.post_story(0, 10, "perishable-4711");
+    let (deleted, _) = subject.post_story(0, 9_000, "withdrawn-4712");
+    let (kept, _) = subject.post_story(0, 9_000, "lasting-4713");
     subject.restart();
     let files = |text: &str| files_with(subject.data.path(), text.as_bytes());
     assert!(files("perishable-4711").len() > 1, "it is in the log and in the store");
@@ -251,7 +251,7 @@ fn what_a_dead_story_said_is_erased_from_every_file() {
     assert!(subject.node().sweep_stories());
     assert!(!subject.node().sweep_stories(), "once is enough");
     subject.node().erase_stories();
-    // What the node does on its own threads ends when it does; any change makes it look.
+    // The node erases on its own threads, in its own time; each change makes it check.
     while !files("perishable-4711").is_empty() || !files("withdrawn-4712").is_empty() {
         subject.submit(Command::EditProfile { user: id(0), name: None, bio: None }).unwrap();
         std::thread::yield_now();
@@ -264,8 +264,8 @@ fn what_a_dead_story_said_is_erased_from_every_file() {
 #[derive(Clone, Debug)]
 enum Step {
     Friends(u32, u32, bool),
-    /// Stories of these lives.
-    Tell(u32, Vec<u64>),
+    /// Stories with these lifetimes in seconds.
+    Post(u32, Vec<u64>),
     Delete(usize),
     View(usize, u32),
     Advance(u64),
@@ -277,14 +277,14 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let user = 0..PEOPLE;
+    let user = 0..USERS;
     prop_oneof![
         4 => (user.clone(), user.clone(), prop::bool::weighted(0.75))
             .prop_map(|(a, b, on)| Step::Friends(a, b, on)),
         8 => (user.clone(), prop::collection::vec(1u64..20, 1..2))
-            .prop_map(|(author, lives)| Step::Tell(author, lives)),
+            .prop_map(|(author, lives)| Step::Post(author, lives)),
         1 => (user.clone(), prop::collection::vec(1u64..20, 8..20))
-            .prop_map(|(author, lives)| Step::Tell(author, lives)),
+            .prop_map(|(author, lives)| Step::Post(author, lives)),
         2 => (0usize..1_000).prop_map(Step::Delete),
         4 => (0usize..1_000, user.clone()).prop_map(|(story, viewer)| Step::View(story, viewer)),
         4 => (1u64..8_000).prop_map(Step::Advance),
@@ -296,7 +296,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What was acknowledged, kept as plainly as possible.
+/// What was acknowledged, stored as simply as possible.
 #[derive(Default)]
 struct Model {
     friends: Vec<(u32, u32)>,
@@ -355,9 +355,9 @@ fn take(subject: &mut Subject, model: &mut Model, step: &Step) {
                 model.friends.push((a, b));
             }
         }
-        Step::Tell(author, ref lives) => {
+        Step::Post(author, ref lives) => {
             for secs in lives {
-                let (story, expires_ms) = subject.tell(author, *secs, "told");
+                let (story, expires_ms) = subject.post_story(author, *secs, "posted");
                 model.stories.push((story, author, expires_ms, Vec::new()));
             }
         }
@@ -406,7 +406,7 @@ proptest! {
             take(&mut subject, &mut model, step);
         }
         let now_ms = subject.node().now_ms();
-        for user in 0..PEOPLE {
+        for user in 0..USERS {
             check_home(&subject, &model, user, 3);
         }
         for (story, author, expires_ms, viewers) in &model.stories {

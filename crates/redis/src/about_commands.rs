@@ -1,4 +1,4 @@
-//! COMMAND: what clients may ask about commands, answered from the table.
+//! COMMAND: descriptions of commands, from the table.
 
 use resp::Encoder;
 
@@ -18,18 +18,18 @@ const HELP: &[&str] = &[
     "COMMAND LIST [FILTERBY PATTERN pattern | ACLCAT category | MODULE name]",
 ];
 
-/// Bytes of what is said about one command, at most.
+/// Upper bound of the bytes in the description of one command.
 const ABOUT_BYTES_MAX: usize = 512;
 
 pub(crate) fn command(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
-    // Each word may ask about a command, and without words all are.
+    // Each word names a command to describe; without words all commands are described.
     let bytes: usize = words.iter().map(|word| word.len()).sum();
     client.admit(bytes + (words.len() + table::all().count()) * ABOUT_BYTES_MAX)?;
     client.work += words.len();
     let mut reply = client.reply();
     let [sub, rest @ ..] = words else {
         reply.array(table::all().count());
-        table::all().for_each(|spec| tell(spec, &mut reply));
+        table::all().for_each(|spec| describe(spec, &mut reply));
         return Ok(());
     };
     match (sub.to_ascii_lowercase().as_slice(), rest) {
@@ -40,7 +40,7 @@ pub(crate) fn command(client: &mut Client, words: &Words<'_>) -> Result<(), Fail
             reply.array(names.len());
             for name in names {
                 match table::find(name) {
-                    Some(spec) => tell(spec, &mut reply),
+                    Some(spec) => describe(spec, &mut reply),
                     None => reply.null_array(),
                 }
             }
@@ -53,8 +53,8 @@ pub(crate) fn command(client: &mut Client, words: &Words<'_>) -> Result<(), Fail
     Ok(())
 }
 
-/// Ten facts, as Redis 7 tells them.
-fn tell(spec: &Spec, reply: &mut Encoder<'_>) {
+/// Ten fields, in the format of Redis 7.
+fn describe(spec: &Spec, reply: &mut Encoder<'_>) {
     reply.array(10);
     reply.bulk(spec.name.as_bytes());
     reply.integer(spec.arity.into());

@@ -1,6 +1,6 @@
-//! Changes of all connections of a thread on their way to the node.
+//! Pending changes of all connections of a thread.
 //!
-//! What commands want changed is added to the **open batch**. A task that the first addition wakes
+//! Changes of commands are added to the **open batch**. A task that the first addition wakes
 //! lets every connection that is ready have its turn, and then submits the batch at once: a thousand
 //! connections with one change each are one message to the writer.
 //!
@@ -40,7 +40,7 @@ impl Batch {
             Poll::Ready(())
         })
         .await;
-        let Some(answers) = self.answers.get() else { unreachable!("they are there by now") };
+        let Some(answers) = self.answers.get() else { unreachable!("the batch was answered") };
         answers
     }
 
@@ -99,11 +99,11 @@ impl Batches {
         Ok((Rc::clone(batch), at))
     }
 
-    /// Submits what has been added, now and then until for ever. To be run on the thread itself.
+    /// Submits the open batch whenever it has changes; never returns. To be run on the thread itself.
     pub(crate) async fn submit_when_ready(self: Rc<Self>) {
         loop {
             self.filled.notified().await;
-            // Whoever is ready comes first.
+            // Connections that are ready run first and add their changes.
             tokio::task::yield_now().await;
             self.submit_open();
         }
@@ -118,7 +118,7 @@ impl Batches {
         self.submit(ops, batch);
     }
 
-    /// Submits a change apart from others: it takes long, and nobody else shall wait for it.
+    /// Submits a change in a batch of its own: it takes long, and other changes must not wait for it.
     pub(crate) fn submit_alone(&self, ops: KeyOps) -> Rc<Batch> {
         let batch = Rc::new(Batch::default());
         self.submit(ops, Rc::clone(&batch));
@@ -128,7 +128,7 @@ impl Batches {
     fn submit(&self, ops: KeyOps, batch: Rc<Batch>) {
         self.metrics.count_batch(ops.len());
         let (node, reads) = (self.node.clone(), self.reads.clone());
-        // Whoever sends more meanwhile is not read from, so what waits is bounded.
+        // Connections are not read while they wait, so the number of waiting changes is bounded.
         tokio::task::spawn_local(async move {
             batch.answer(match load_keys(&reads, &node, ops).await {
                 Ok(ops) => node.submit_keys_waiting(ops, Vec::new()).await,
@@ -138,8 +138,8 @@ impl Batches {
     }
 }
 
-/// Brings the rows that operations look up into memory, if some may be on the disk alone: the writer
-/// would read them while everybody's changes wait.
+/// Loads the rows that operations look up into memory, if some may be on disk only: otherwise the
+/// writer would read them from disk while all other changes wait.
 ///
 /// # Errors
 /// [`ReadError`]; the operations must not be submitted then.

@@ -1,4 +1,4 @@
-//! `BUCKET CREATE | USE | LIST | DELETE`: buckets by name, beside the numbered ones of SELECT.
+//! `BUCKET CREATE | USE | LIST | DELETE`: named buckets, in addition to the numbered ones of SELECT.
 
 use kv::{BucketName, KeyAnswer, KeyOp};
 use resp::Encoder;
@@ -10,11 +10,11 @@ use super::keys::help;
 use super::numbers::{integer, is};
 use edge::Length;
 
-/// Names that LIST tells if it is not said how many.
+/// Number of names that LIST returns by default.
 const LIST_DEFAULT: usize = 1_000;
-/// Most names that LIST tells at a time.
+/// Largest number of names that LIST returns.
 const LIST_MAX: usize = 100_000;
-/// Names up to this number are listed among the quick reads.
+/// Up to this number of names, LIST runs as a short read.
 const LIST_SHORT: usize = 1_000;
 /// Most bytes of a name in a list, or in a reply.
 const LIST_ROW_BYTES: usize = 96;
@@ -28,20 +28,20 @@ pub(crate) const COMMANDS: &[Spec] = &[Spec {
     flags: &[Flag::Write, Flag::NoMulti],
     keys: (0, 0, 0),
     group: Group::Bucket,
-    summary: "Makes, chooses, lists and deletes buckets with names.",
+    summary: "Creates, selects, lists and deletes named buckets.",
     since: "roost 0.1.0",
     run: Run::Wait(Wait::Bucket),
 }];
 
 const HELP: &[&str] = &[
     "BUCKET CREATE name",
-    "    Makes a bucket. 1 if it is new, 0 if there is one of this name.",
+    "    Create a bucket. Return 1 if it was created, 0 if it exists.",
     "BUCKET USE name",
-    "    Lets the commands of this connection work on a bucket. SELECT goes back to a numbered one.",
+    "    Select a named bucket for this connection. SELECT selects a numbered one.",
     "BUCKET LIST [AFTER name] [COUNT n]",
-    "    Names of buckets in order, 1000 if not said how many.",
+    "    Return names of buckets in order, at most n (default 1000).",
     "BUCKET DELETE name",
-    "    Deletes a bucket with all its keys. 1 if there was one, 0 if not.",
+    "    Delete a bucket with all its keys. Return 1 if it existed, 0 if not.",
 ];
 
 pub(crate) async fn bucket(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
@@ -79,7 +79,7 @@ fn name(given: &[u8]) -> Result<BucketName, Failure> {
     std::str::from_utf8(given).ok().and_then(BucketName::parse).ok_or(BAD_NAME)
 }
 
-/// 1 if it is new; the number that it got is nobody's concern.
+/// Replies 1 if the bucket is new; its number is internal.
 fn created(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     match answer {
         KeyAnswer::Number(_) => reply.integer(1),
@@ -87,7 +87,7 @@ fn created(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     }
 }
 
-/// 1 if there was one.
+/// Replies 1 if the bucket existed.
 fn dropped(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     match answer {
         KeyAnswer::Refused(kv::KeyRefusal::BucketNotFound) => reply.integer(0),

@@ -1,4 +1,4 @@
-//! Changes of a client under way: from the plan of a command to its reply.
+//! Pending changes of a client: from the plan of a command to its reply.
 //!
 //! **Invariants:** the changes under way of a client are in one batch. Their bytes, and those of the
 //! rows that they answer with, are reserved before they are submitted, as far as memory shows how long
@@ -26,7 +26,7 @@ const PENDING_ROW_BYTES_MAX: usize = 1 << 20;
 /// A change of more words is put together and submitted apart from others: that of a million words takes
 /// tens of milliseconds.
 const SHORT_WORDS_MAX: usize = 256;
-/// As many stay allocated.
+/// This number of elements stays allocated.
 const PENDING_KEPT: usize = 32;
 /// Bytes of a word of an operation besides its own: its length.
 const OPERATION_WORD_BYTES: usize = 4;
@@ -34,8 +34,8 @@ const OPERATION_WORD_BYTES: usize = 4;
 const PENDING_BYTES: usize = 24;
 /// Bytes of a reply that is no row.
 const SHORT_REPLY_BYTES: usize = 112;
-/// So many short changes of a client need no memory beyond what its connection has: a common length of
-/// pipelines.
+/// This number of short changes of a client needs no memory beyond what its connection has: a common
+/// length of pipelines.
 const CHANGES_FREE: usize = 16;
 /// Bytes of the words of such a change.
 const CHANGE_BYTES_SHORT: usize = 64;

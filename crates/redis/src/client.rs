@@ -1,4 +1,4 @@
-//! A client: what its connection remembers from command to command, and how a command is carried out.
+//! A client: the state of its connection between commands, and how a command is executed.
 //!
 //! **Invariant:** replies are in the order of commands. The reply to a change is written when its batch
 //! is answered, so everything else first waits for the changes before it
@@ -30,8 +30,8 @@ const WORDS_FREE: usize = 16;
 const WORD_BYTES: usize = 64;
 /// Room for a reply that is made before every command, so that short replies never grow the buffer.
 const SHORT_REPLY_BYTES: usize = 1_024;
-/// What a client may hold for a transaction while it is idle. One that holds more is disconnected when
-/// it sends nothing for long.
+/// Bytes that an idle client may hold for a transaction. A client that holds more is disconnected after
+/// a long time without input.
 const IDLE_BYTES_MAX: usize = 64 << 10;
 
 /// What all connections share.
@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     pub(crate) connections_max: u32,
 }
 
-/// See above.
+/// A client: the state of its connection between commands.
 pub(crate) struct Client {
     pub(crate) shared: Arc<Shared>,
     pub(crate) batches: Rc<Batches>,
@@ -79,11 +79,11 @@ pub(crate) struct Client {
 /// Which replies the client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replies {
-    /// All.
+    /// Every reply.
     On,
-    /// None.
+    /// No replies.
     Off,
-    /// All but the one to the next command.
+    /// Every reply except the one to the next command.
     SkipNext,
 }
 
@@ -129,7 +129,7 @@ impl Client {
         self.shared.connections.used() + self.shared.budget.used()
     }
 
-    /// Whether what it holds from command to command is little, so that it may be idle for ever.
+    /// Whether it holds so little between commands that it may stay idle without a time limit.
     pub(crate) fn holds_little(&self) -> bool {
         self.memory.queue.bytes() + self.memory.watched.bytes() <= IDLE_BYTES_MAX
     }
@@ -152,8 +152,8 @@ impl Client {
         self.grant.is_some()
     }
 
-    /// Finds out what the client may do now: its key may have been revoked. A transaction that was queued
-    /// with other rights does not happen.
+    /// Updates what the client may do: its key may have been revoked. A transaction that was queued
+    /// with other scopes is not executed.
     pub(crate) fn renew_grant(&mut self) {
         let renewed = self.grant.and_then(|grant| self.shared.access.renew(&grant));
         if renewed.map(|grant| grant.scopes()) != self.grant.map(|grant| grant.scopes())
@@ -202,7 +202,7 @@ impl Client {
         }
     }
 
-    /// Writes a failure, and takes back what a client that wants no reply would get.
+    /// Writes a failure, and removes it again if the client wants no reply.
     async fn end(&mut self, done: Result<(), Failure>, silent: bool, start: Option<usize>) {
         if let Err(failure) = done {
             self.flush_changes().await;
@@ -248,7 +248,7 @@ impl Client {
         Ok(spec)
     }
 
-    /// A command that was not admitted spoils the transaction.
+    /// A command that was refused makes the transaction fail.
     fn reject(&mut self, name: &[u8], failure: Failure) -> Failure {
         if name.eq_ignore_ascii_case(b"exec") && self.transaction.is_some() {
             self.end_transaction();
@@ -276,7 +276,7 @@ impl Client {
             }
             Run::Wait(Wait::Watch) => transactions::watch(self, words).await,
             Run::Wait(Wait::Bucket) => buckets::bucket(self, words).await,
-            Run::Change(_) => unreachable!("changes outside of transactions go their own way"),
+            Run::Change(_) => unreachable!("changes outside of transactions are handled before"),
         }
     }
 
@@ -337,7 +337,7 @@ impl Client {
         keys(&self.shared.node, &self.clock_read)
     }
 
-    /// Time has passed: the next read looks at the clock again.
+    /// Time has passed: the next read reads the clock again.
     pub(crate) fn waited(&self) {
         self.clock_read.set(false);
     }
@@ -354,7 +354,7 @@ impl Client {
         Ok(done?)
     }
 
-    /// Lets others know what happened in this turn, and gives back memory.
+    /// Updates the registry and the metrics with what happened in this turn, and frees memory.
     pub(crate) fn end_turn(&mut self) {
         self.work = 0;
         self.waited();
@@ -371,8 +371,8 @@ impl Client {
     }
 }
 
-/// Keys as they are now. One look at the clock serves all reads up to the next wait: their commands had
-/// arrived before it.
+/// Keys as they are now. The clock is read once for all reads up to the next wait: their commands
+/// arrived before that.
 fn keys<'n>(node: &'n Node, clock_read: &Cell<bool>) -> Keys<'n> {
     if clock_read.replace(true) { node.keys_at_last_time() } else { node.keys() }
 }

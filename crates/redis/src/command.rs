@@ -1,4 +1,4 @@
-//! What a command is to the edge: a row of the table ([`Spec`]) and how it is carried out ([`Run`]).
+//! A command as the edge sees it: a row of the table ([`Spec`]) and how it is executed ([`Run`]).
 //!
 //! A change becomes one [`KeyOp`] with a function that writes the reply to its answer. A read is a
 //! function of the keys that can run in three places: at once from memory, where blocking is allowed,
@@ -15,25 +15,25 @@ use super::reader::{Reader, Stop};
 
 /// The words of a command after its name.
 pub(crate) type Words<'a> = [&'a [u8]];
-/// The same, held by whoever has read the command.
+/// The same words, borrowed from the buffer of the parsed command.
 pub(crate) type WordList<'a> = SmallVec<[&'a [u8]; 8]>;
 
 /// A row of the table of commands.
 #[derive(Debug)]
 pub(crate) struct Spec {
-    /// In lower case.
+    /// Its name in lower case.
     pub(crate) name: &'static str,
-    /// How many words, the name among them; at least so many, if negative.
+    /// Number of words with the name; if negative, the least number.
     pub(crate) arity: i16,
-    /// What clients may want to know of it.
+    /// Flags, as COMMAND reports them.
     pub(crate) flags: &'static [Flag],
     /// Where keys are: the first, the last (from the end, if negative), and how far they are apart.
     pub(crate) keys: (i8, i8, i8),
-    /// What it belongs to.
+    /// The group that it belongs to.
     pub(crate) group: Group,
     /// What it does, for COMMAND DOCS.
     pub(crate) summary: &'static str,
-    /// The version of Redis that had it first; our own version for our own commands.
+    /// The first version of Redis that had it; roost's version for roost's own commands.
     pub(crate) since: &'static str,
     /// How it is carried out.
     pub(crate) run: Run,
@@ -56,25 +56,25 @@ pub(crate) enum Run {
 
 /// Evaluates a read and writes its reply.
 pub(crate) type Read = fn(&Reader<'_>, &Words<'_>, &mut Encoder<'_>) -> Result<(), Stop>;
-/// Makes a change of words.
+/// Parses words into a change.
 pub(crate) type Change = for<'a> fn(&Scope<'_>, &'a Words<'a>) -> Result<Plan<'a>, Failure>;
-/// Answers from what the connection knows.
+/// Replies from the state of the connection.
 pub(crate) type Local = fn(&mut Client, &Words<'_>) -> Result<(), Failure>;
 /// Writes the reply to a change.
 pub(crate) type ReplyWriter = fn(&KeyAnswer, &mut Encoder<'_>);
 
-/// Commands that wait, each with its own way.
+/// Commands that make the connection wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// Ends a transaction and carries it out.
     Exec,
-    /// Notes how keys are.
+    /// WATCH: records the versions of keys.
     Watch,
     /// Named buckets.
     Bucket,
 }
 
-/// What words were found to mean.
+/// What the words of a command mean.
 pub(crate) enum Plan<'a> {
     /// This change, and what writes its reply.
     Change(KeyOp<'a>, ReplyWriter),
@@ -86,15 +86,15 @@ pub(crate) enum Plan<'a> {
 
 /// A change that sets a key to a value that has to be unpacked.
 pub(crate) struct Restore<'a> {
-    /// Where.
+    /// The bucket of the key.
     pub(crate) bucket: BucketId,
-    /// Which.
+    /// The key to set.
     pub(crate) key: &'a kv::Bytes,
-    /// The packed value.
+    /// The value as RESTORE received it.
     pub(crate) payload: &'a [u8],
-    /// Until when.
+    /// When the key expires.
     pub(crate) expiry: Expiry,
-    /// Under which condition.
+    /// The condition under which it is set.
     pub(crate) only: Only,
 }
 
@@ -106,30 +106,30 @@ impl Restore<'_> {
     }
 }
 
-/// What a change is made in.
+/// The context of a change.
 pub(crate) struct Scope<'s> {
-    /// The bucket that the client has chosen.
+    /// The bucket that the client has selected.
     pub(crate) bucket: BucketId,
     /// Milliseconds since 1970.
     pub(crate) now_ms: &'s dyn Fn() -> u64,
 }
 
-/// What clients may want to know of a command.
+/// Flags of a command, as COMMAND reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flag {
     /// Changes keys.
     Write,
     /// Reads keys.
     Readonly,
-    /// May take more room.
+    /// May increase the memory in use.
     Denyoom,
-    /// For whoever runs the server.
+    /// For operators of the server.
     Admin,
     /// Needs no key.
     NoAuth,
     /// Not inside of a transaction.
     NoMulti,
-    /// Takes about the same time, whatever there is.
+    /// Takes constant time, or little more.
     Fast,
     /// Answers also while the server starts.
     Loading,
@@ -140,7 +140,7 @@ pub(crate) enum Flag {
 }
 
 impl Flag {
-    /// As COMMAND tells it; none if it is our own.
+    /// Its name in the reply to COMMAND; `None` if Redis does not have it.
     pub(crate) const fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::Write => "write",
@@ -156,16 +156,16 @@ impl Flag {
     }
 }
 
-/// What commands belong to; counted apart.
+/// Groups of commands, which the metrics count separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// Values.
+    /// Commands on values.
     String,
-    /// Keys, whatever they hold.
+    /// Commands on keys of any type.
     Generic,
-    /// The connection.
+    /// Commands on the connection.
     Connection,
-    /// The server.
+    /// Commands on the server.
     Server,
     /// MULTI and what belongs to it.
     Transactions,
@@ -184,7 +184,7 @@ impl Group {
         Self::Bucket,
     ];
 
-    /// As COMMAND DOCS and the metrics tell it.
+    /// Its name in COMMAND DOCS and in the metrics.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -202,7 +202,7 @@ impl Spec {
         self.flags.contains(&flag)
     }
 
-    /// The keys among the words. `OBJECT HELP` and its like have none.
+    /// The keys among the words. Subcommands such as `OBJECT HELP` have none.
     pub(crate) fn keys_of<'w, 'a>(
         &self,
         words: &'w Words<'a>,
@@ -235,7 +235,7 @@ pub(crate) fn bytes(bytes: &[u8]) -> &kv::Bytes {
 /// A key that may be written.
 ///
 /// # Errors
-/// If no key can be like that.
+/// If it is no valid key.
 pub(crate) fn key(key: &[u8]) -> Result<&kv::Bytes, Failure> {
     match key.len() {
         0 => Err(Failure::EMPTY_KEY),

@@ -1,5 +1,5 @@
-//! CONFIG: what tools ask at connect. The settings of roost are those of its command line, so none of
-//! these changes while it runs; to set one to what it is already succeeds.
+//! CONFIG: settings that tools read when they connect. roost is configured by its command line, so these
+//! cannot be changed while it runs; setting one to its current value succeeds.
 
 use kv::limits::{NUMBERED_BUCKETS, VALUE_BYTES_MAX};
 
@@ -13,11 +13,11 @@ use super::numbers::is;
 const HELP: &[&str] = &[
     "CONFIG GET pattern [pattern ...]",
     "CONFIG SET name value [name value ...]",
-    "    Succeeds for values that settings have already.",
+    "    Succeeds only if the settings have these values already.",
     "CONFIG RESETSTAT | REWRITE",
 ];
 
-/// The settings that there are, by their names in Redis.
+/// All settings, by their names in Redis.
 fn settings(client: &Client) -> Vec<(&'static str, String)> {
     let fixed = [
         ("save", ""),

@@ -1,12 +1,12 @@
 //! A connection: bytes in, commands, bytes out.
 //!
 //! A turn carries out the commands that have arrived, waits for the changes among them, and writes the
-//! replies at once. **Invariants:** while so much of replies is unsent ([`Session::output_full`]) no
-//! further command is carried out, so replies take that and one more reply at most. What arrives meanwhile is
+//! replies at once. **Invariants:** while too many replies are unsent ([`Session::output_full`]) no
+//! further command is executed, so replies take that limit and one more reply at most. Input meanwhile is
 //! kept, up to [`BACKLOG_MAX`] and up to half of the budget of all clients, so that a client may write
 //! a long pipeline before it reads anything. Nothing is read before its memory is reserved, and before
 //! the client has authenticated nothing is read while replies are unsent. A peer that makes no progress
-//! with what it began is disconnected after [`PATIENCE`].
+//! with an unfinished command or reply is disconnected after [`PATIENCE`].
 
 use std::future::{Future as _, poll_fn};
 use std::io;
@@ -27,30 +27,30 @@ use super::memory::{BUFFER_BYTES, Held, PARSER_BYTES};
 use super::patience::Alarm;
 use super::session::Session;
 
-/// What is kept of commands that wait, and the longest command.
+/// Largest number of input bytes that wait, and the longest command.
 const BACKLOG_MAX: usize = 32 << 20;
-/// What is kept until the client has authenticated: a part of what every connection reserves, so that
-/// nobody without the key takes memory from others.
+/// The same until the client has authenticated: a part of what every connection reserves, so that
+/// clients without the key take no memory from others.
 const INPUT_UNAUTHENTICATED_MAX: usize = BUFFER_BYTES;
-/// How long a peer may keep a connection waiting for the rest of something.
+/// How long a connection waits for the rest of a command, or for its peer to read replies.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a command goes on that waits for a read or for the writer, after its client has hung up. A
-/// client that only sends no more gets its reply if it comes before.
+/// How long a command that waits for a read or for the writer continues after its client has hung up. A
+/// client that has only shut down its sending side gets a reply within this time.
 const HANG_UP_PATIENCE: Duration = Duration::from_secs(2);
-/// When memory for input is asked for again after it was refused.
+/// Time between attempts to reserve memory for input.
 const RETRY: Duration = Duration::from_millis(50);
 /// Bytes read at a time, at least.
 const READ_BYTES_MIN: usize = BUFFER_BYTES;
-/// The input buffer grows by at most as much at a time.
+/// The input buffer grows by at most this number of bytes at a time.
 const GROWTH_BYTES_MAX: usize = 1 << 20;
-/// Bytes read, and bytes written, before others on the same thread have their turn.
+/// Bytes read, and bytes written, before other connections of the thread get their turn.
 const MOVED_BYTES_MAX: usize = 128 << 10;
-/// Unsent replies up to this length may be taken as slowly as a peer likes, if it takes any; of longer
-/// ones, and of commands, it has to take or send [`PROGRESS_BYTES`] within [`PATIENCE`].
+/// For unsent replies up to this length a peer may read at any rate above 0; for longer ones, and for
+/// commands, it has to read or send [`PROGRESS_BYTES`] within [`PATIENCE`].
 const SLOW_BYTES_MAX: usize = 64 << 10;
 /// See [`SLOW_BYTES_MAX`]: 35 kB/s.
 const PROGRESS_BYTES: usize = 1 << 20;
-/// Limits of requests: a value may be as long as a value may be.
+/// Limits of requests: an argument may be as long as the longest value.
 pub(crate) const LIMITS: Limits =
     Limits { bulk_bytes_max: VALUE_BYTES_MAX, command_bytes_max: BACKLOG_MAX, ..Limits::REDIS };
 
@@ -91,7 +91,7 @@ pub(crate) async fn serve<S: Stream>(stream: S, client: Client) {
     })
     .await;
     if let Err(error) = connection.run().await {
-        tracing::debug!(%error, "a Redis client is gone");
+        tracing::debug!(%error, "a Redis client has disconnected");
     }
 }
 
@@ -103,9 +103,9 @@ struct Connection<S> {
     held: Held,
     /// How much of the client's output has been sent.
     sent: usize,
-    /// The peer sends no more.
+    /// The peer has shut down its sending side.
     ended: bool,
-    /// Runs while the peer makes no progress with what it began.
+    /// Runs while the peer makes no progress with an unfinished command or reply.
     alarm: Alarm,
     /// Runs until the client has authenticated.
     authentication: Alarm,
@@ -122,7 +122,7 @@ impl<S: Stream> Connection<S> {
             self.session.client.flush_changes().await;
             self.session.client.end_turn();
             self.session.tidy();
-            // Giving back always succeeds.
+            // Shrinking a reservation always succeeds.
             let _covered = self.held.cover(self.session.memory_bytes());
             if self.session.client.authenticated() {
                 self.authentication.reset();
@@ -134,7 +134,7 @@ impl<S: Stream> Connection<S> {
                 return poll_fn(|cx| self.finish(cx)).await;
             }
             if !self.session.starved || !self.session.input.is_empty() {
-                // Others on this thread come first.
+                // Other connections of this thread get their turn first.
                 tokio::task::yield_now().await;
             }
             poll_fn(|cx| self.exchange(cx)).await?;
@@ -234,7 +234,7 @@ impl<S: Stream> Connection<S> {
         self.moved = 0;
     }
 
-    /// Counts bytes that have come or gone.
+    /// Counts bytes read or written.
     fn progress(&mut self, bytes: usize) {
         self.moved += bytes;
         if self.moved >= PROGRESS_BYTES {
@@ -261,7 +261,7 @@ impl<S: Stream> Connection<S> {
         let wanted =
             (len + (len / 2).clamp(READ_BYTES_MIN, GROWTH_BYTES_MAX)).min(most + READ_BYTES_MIN);
         let wanted = if authenticated { wanted } else { most };
-        // A backlog is a convenience: it leaves half of the budget to others.
+        // The backlog is optional: it leaves half of the budget to other connections.
         let fair = flushed || self.budget.used() + (wanted - len) <= self.budget.limit() / 2;
         if !fair || !self.held.cover(wanted + self.session.parser.memory_bytes()) {
             self.retry.start();
@@ -300,7 +300,7 @@ impl<S: Stream> Connection<S> {
                         self.progress(written);
                     }
                     if written == MOVED_BYTES_MAX && written < len {
-                        // Goes on when others have had their turn.
+                        // Continues after other connections have had their turn.
                         return pin!(tokio::task::yield_now()).poll(cx).map(Ok);
                     }
                 }

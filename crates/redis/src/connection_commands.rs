@@ -27,29 +27,35 @@ const fn row_of(
 use Flag::{Fast, Loading, NoAuth, NoMulti, Unqueued};
 
 pub(crate) const COMMANDS: &[Spec] = &[
-    row_of("ping", -1, &[Fast], ping, ("1.0.0", "Answers.")),
-    row_of("echo", 2, &[Fast, Loading], echo, ("1.0.0", "Answers with what it was given.")),
-    row_of("select", 2, &[Fast, Loading], select, ("1.0.0", "Chooses a database by its number.")),
-    row_of("auth", -2, &[Fast, NoAuth, Loading], auth, ("1.0.0", "Presents the key.")),
+    row_of("ping", -1, &[Fast], ping, ("1.0.0", "Replies with PONG or its argument.")),
+    row_of("echo", 2, &[Fast, Loading], echo, ("1.0.0", "Replies with its argument.")),
+    row_of("select", 2, &[Fast, Loading], select, ("1.0.0", "Selects a database by its number.")),
+    row_of("auth", -2, &[Fast, NoAuth, Loading], auth, ("1.0.0", "Authenticates with a key.")),
     row_of(
         "hello",
         -1,
         &[Fast, NoAuth, NoMulti, Loading],
         hello,
-        ("6.0.0", "Begins a conversation in a version of the protocol."),
+        ("6.0.0", "Selects the protocol version; may authenticate."),
     ),
-    row_of("client", -2, &[Loading], about, ("2.4.0", "Tells of connections, and ends them.")),
+    row_of("client", -2, &[Loading], about, ("2.4.0", "Lists and closes connections.")),
     row_of(
         "reset",
         1,
         &[Fast, NoAuth, Unqueued, Loading],
         reset,
-        ("6.2.0", "Makes the connection as it was when it began."),
+        ("6.2.0", "Resets the state of the connection."),
     ),
-    row_of("quit", -1, &[Fast, NoAuth, Unqueued, Loading], quit, ("1.0.0", "Ends the connection.")),
+    row_of(
+        "quit",
+        -1,
+        &[Fast, NoAuth, Unqueued, Loading],
+        quit,
+        ("1.0.0", "Closes the connection."),
+    ),
 ];
 
-/// Longest name of a client, of its library, and of that one's version, in bytes: they are a part of
+/// Longest name of a client, of its library and of the library's version, in bytes: they are a part of
 /// what every connection reserves, and of the lines of CLIENT LIST.
 const TEXT_BYTES_MAX: usize = 256;
 
@@ -107,7 +113,7 @@ fn auth(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
 }
 
 /// # Errors
-/// If it is not the key, or not the user that there is.
+/// If the key is not accepted, or the user is not `default`.
 fn authenticate(client: &mut Client, user: &[u8], key: &[u8]) -> Result<(), Failure> {
     let grant = client.shared.access.admit(key).filter(|_| user == b"default");
     client.grant = Some(grant.ok_or(Failure::WRONG_PASS)?);
@@ -292,7 +298,7 @@ fn list(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// All clients are; the other types of Redis have nobody.
+/// Whether the type is `normal`, which all clients have; the other types of Redis have no clients.
 fn is_normal(kind: &[u8]) -> Result<bool, Failure> {
     match kind.to_ascii_lowercase().as_slice() {
         b"normal" => Ok(true),
@@ -354,7 +360,7 @@ fn kill(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Ends connections; its own, if it is among them, after the reply.
+/// Closes connections; its own, if it is among them, after the reply.
 fn end(client: &mut Client, fits: impl Fn(&Entry) -> bool) -> usize {
     client.work += client.shared.registry.len();
     let entries = client.shared.registry.list(fits);

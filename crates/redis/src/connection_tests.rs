@@ -1,4 +1,4 @@
-//! How connections end, on a clock that leaps from timer to timer.
+//! How connections end, on a simulated clock that advances from timer to timer.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -26,8 +26,8 @@ impl Stream for DuplexStream {
     }
 }
 
-/// Runs `test` on a thread of connections whose clock leaps from timer to timer. It is given a
-/// function that opens a connection with so much room for what was not read.
+/// Runs `test` on a thread of connections whose clock advances from timer to timer. The argument of
+/// `test` opens a connection with a buffer of the given size for unread bytes.
 pub(super) fn run<F: Future<Output = ()>>(
     access: Access,
     test: impl FnOnce(Box<dyn Fn(usize) -> (DuplexStream, JoinHandle<()>)>) -> F,
@@ -78,7 +78,7 @@ fn a_client_that_never_reads_its_replies_is_disconnected() {
         let (mut client, connection) = open(1_024);
         let start = Instant::now();
         let question = format!("ECHO {}\r\n", "x".repeat(1_000));
-        // It writes for as long as it is listened to.
+        // It writes until the server stops reading.
         while client.write_all(question.as_bytes()).await.is_ok() {}
         connection.await.unwrap();
         assert!((PATIENCE..2 * PATIENCE).contains(&start.elapsed()));
@@ -190,7 +190,7 @@ fn clients_that_read_nothing_take_half_of_the_budget_and_leave_the_rest() {
                 connection
             })
             .collect();
-        // Their patience is over at the same time; before, others are served.
+        // All of them time out at the same time; before that, others are served.
         tokio::time::sleep(PATIENCE / 2).await;
         assert!((3 << 20..6 << 20).contains(&budget.used()), "{budget:?}");
         let (mut other, connection) = open(1 << 20);

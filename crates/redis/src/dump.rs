@@ -1,11 +1,11 @@
-//! What DUMP writes and RESTORE reads: a string as it stands in an RDB file, the version of that
-//! format in 2 bytes, and a CRC-64 of all before it in 8 bytes, both little endian. Redis and roost
-//! read each other's.
+//! The format of DUMP and RESTORE: a string as in an RDB file, the version of that
+//! format in 2 bytes, and a CRC-64 of all bytes before it in 8 bytes, both little endian. Redis and
+//! roost can read each other's payloads.
 //!
 //! A string is its length and its bytes. The two highest bits of the first byte of a length say how it
-//! is told: 0 in the other 6 bits, 1 in them and the next byte, 2 in the next 4 bytes (8 if the low
+//! is encoded: 0 in the other 6 bits, 1 in them and the next byte, 2 in the next 4 bytes (8 if the low
 //! bit is set), big endian. 3 means that something else follows: 0, 1, 2 a little-endian number of 1,
-//! 2, 4 bytes that stands for its decimal digits, 3 a text compressed by LZF with its two lengths.
+//! 2, 4 bytes whose decimal digits are the value, 3 a text compressed by LZF with its two lengths.
 
 use kv::limits::VALUE_BYTES_MAX;
 
@@ -18,12 +18,12 @@ const FOOTER_BYTES: usize = 10;
 /// Most bytes of a payload besides the value.
 pub(crate) const EXTRA_BYTES: usize = 6 + FOOTER_BYTES;
 
-/// Why a payload is not taken.
+/// Why a payload is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DumpError {
-    /// It is cut, damaged, or of a newer Redis.
+    /// It is truncated, damaged, or from a newer Redis.
     Footer,
-    /// It is whole, but not a string that is short enough.
+    /// It is intact, but not a string within the length limit.
     Format,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn restore(payload: &[u8]) -> Result<Vec<u8>, DumpError> {
     if value.len() > VALUE_BYTES_MAX { Err(DumpError::Format) } else { Ok(value) }
 }
 
-/// Bytes that [`restore`] allocates at most and looks at: what the payload announces, if it is packed.
+/// Upper bound of the bytes that [`restore`] allocates: the announced length, if the payload is packed.
 pub(crate) fn work_bytes(payload: &[u8]) -> usize {
     let unpacked = match payload {
         [STRING, 0xc3, rest @ ..] => length(rest).and_then(|(_, rest)| length(rest)),
@@ -115,35 +115,35 @@ fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     }
 }
 
-/// Undoes LZF. A control byte below 32 is followed by one more literal bytes than it says. Others
-/// repeat what was written before: 3 bits of length, 13 bits of distance, and a byte of more length
+/// Decompresses LZF. A control byte `n` below 32 is followed by `n + 1` literal bytes. Other control
+/// bytes repeat earlier output: 3 bits of length, 13 bits of distance, and a byte of more length
 /// between them if the 3 bits are all set.
 fn unpack(packed: &[u8], unpacked: usize) -> Option<Vec<u8>> {
-    // Nothing is made larger than about 260 times by it: memory follows what arrived.
+    // LZF expands by a factor of about 260 at most, so memory is proportional to the input.
     let mut out = Vec::with_capacity(unpacked.min(packed.len().saturating_mul(264)));
     let mut rest = packed;
-    while let [control, behind @ ..] = rest {
+    while let [control, after @ ..] = rest {
         if *control < 32 {
-            let (literal, behind) = behind.split_at_checked(usize::from(*control) + 1)?;
+            let (literal, after) = after.split_at_checked(usize::from(*control) + 1)?;
             out.extend_from_slice(literal);
-            rest = behind;
+            rest = after;
         } else {
-            let (more, low, behind) = match (*control >> 5, behind) {
-                (7, [more, low, behind @ ..]) => (usize::from(*more), *low, behind),
-                (0..7, [low, behind @ ..]) => (0, *low, behind),
+            let (more, low, after) = match (*control >> 5, after) {
+                (7, [more, low, after @ ..]) => (usize::from(*more), *low, after),
+                (0..7, [low, after @ ..]) => (0, *low, after),
                 _ => return None,
             };
             let len = usize::from(*control >> 5) + more + 2;
             let distance = (usize::from(*control & 0x1f) << 8 | usize::from(low)) + 1;
             let from = out.len().checked_sub(distance)?;
-            // It may repeat what it is writing itself.
+            // The source may overlap the bytes being written.
             if out.len() + len > unpacked {
                 return None;
             }
             for at in from..from + len {
                 out.push(*out.get(at)?);
             }
-            rest = behind;
+            rest = after;
         }
         if out.len() > unpacked {
             return None;

@@ -25,7 +25,7 @@ use edge::Length;
 /// Bytes of a reply that is no row, or of the header of one that is.
 const SHORT_REPLY_BYTES: usize = 32;
 
-/// What becomes of a queued command.
+/// How the reply to a queued command is made.
 enum Step {
     /// The reply to the next answer of the writer.
     Change(ReplyWriter),
@@ -35,7 +35,7 @@ enum Step {
     Walk(Read, Kept),
     /// Carried out here, after the transaction has happened.
     Local(Local, Kept),
-    /// It was wrong.
+    /// An error of the command itself.
     Failed(Failure),
 }
 

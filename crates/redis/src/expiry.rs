@@ -22,39 +22,39 @@ const fn row_of(
 }
 
 pub(crate) const COMMANDS: &[Spec] = &[
-    row_of("expire", -3, Run::Change(expire), ("1.0.0", "Lets a key expire in so many seconds.")),
+    row_of("expire", -3, Run::Change(expire), ("1.0.0", "Sets the TTL of a key in seconds.")),
     row_of(
         "pexpire",
         -3,
         Run::Change(pexpire),
-        ("2.6.0", "Lets a key expire in so many milliseconds."),
+        ("2.6.0", "Sets the TTL of a key in milliseconds."),
     ),
     row_of(
         "expireat",
         -3,
         Run::Change(expireat),
-        ("1.2.0", "Lets a key expire at a second since 1970."),
+        ("1.2.0", "Sets when a key expires, in seconds since 1970."),
     ),
     row_of(
         "pexpireat",
         -3,
         Run::Change(pexpireat),
-        ("2.6.0", "Lets a key expire at a millisecond since 1970."),
+        ("2.6.0", "Sets when a key expires, in milliseconds since 1970."),
     ),
-    row_of("persist", 2, Run::Change(persist), ("2.2.0", "Lets a key stay.")),
-    row_of("ttl", 2, Run::Read(ttl), ("1.0.0", "Tells in how many seconds a key expires.")),
-    row_of("pttl", 2, Run::Read(pttl), ("2.6.0", "Tells in how many milliseconds a key expires.")),
+    row_of("persist", 2, Run::Change(persist), ("2.2.0", "Removes the TTL of a key.")),
+    row_of("ttl", 2, Run::Read(ttl), ("1.0.0", "Returns the TTL of a key in seconds.")),
+    row_of("pttl", 2, Run::Read(pttl), ("2.6.0", "Returns the TTL of a key in milliseconds.")),
     row_of(
         "expiretime",
         2,
         Run::Read(expiretime),
-        ("7.0.0", "Tells at which second since 1970 a key expires."),
+        ("7.0.0", "Returns when a key expires, in seconds since 1970."),
     ),
     row_of(
         "pexpiretime",
         2,
         Run::Read(pexpiretime),
-        ("7.0.0", "Tells at which millisecond since 1970 a key expires."),
+        ("7.0.0", "Returns when a key expires, in milliseconds since 1970."),
     ),
 ];
 
@@ -129,37 +129,39 @@ fn persist<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Fail
     Ok(Plan::Change(op, number))
 }
 
-/// -2 if there is no key, -1 if it does not expire, else what `tell` makes of its expiry and of now.
-fn tell(
+/// -2 if there is no key, -1 if it does not expire, else `number` of its expiry and the current time.
+fn reply_with(
     keys: &Reader<'_>,
     words: &Words<'_>,
     reply: &mut Encoder<'_>,
-    tell: impl FnOnce(u64, u64) -> u64,
+    number: impl FnOnce(u64, u64) -> u64,
 ) -> Result<(), Stop> {
     let [key] = words else { return Err(Failure::SYNTAX.into()) };
     reply.integer(match keys.row(key)? {
         None => -2,
-        Some(row) => row
-            .expires_ms()
-            .map_or(-1, |expires| i64::try_from(tell(expires, keys.now_ms())).unwrap_or(i64::MAX)),
+        Some(row) => row.expires_ms().map_or(-1, |expires| {
+            i64::try_from(number(expires, keys.now_ms())).unwrap_or(i64::MAX)
+        }),
     });
     Ok(())
 }
 
 fn ttl(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
-    tell(keys, words, reply, |expires, now| expires.saturating_sub(now).saturating_add(500) / 1_000)
+    reply_with(keys, words, reply, |expires, now| {
+        expires.saturating_sub(now).saturating_add(500) / 1_000
+    })
 }
 
 fn pttl(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
-    tell(keys, words, reply, u64::saturating_sub)
+    reply_with(keys, words, reply, u64::saturating_sub)
 }
 
 fn expiretime(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
-    tell(keys, words, reply, |expires, _| expires.saturating_add(500) / 1_000)
+    reply_with(keys, words, reply, |expires, _| expires.saturating_add(500) / 1_000)
 }
 
 fn pexpiretime(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
-    tell(keys, words, reply, |expires, _| expires)
+    reply_with(keys, words, reply, |expires, _| expires)
 }
 
 #[cfg(test)]
@@ -184,8 +186,8 @@ mod tests {
             assert_eq!(check(options), Ok(expect), "{options}");
         }
         for options in ["nx xx", "gt nx", "nx lt", "nx gt lt"] {
-            let told = check(options).unwrap_err();
-            assert!(told.starts_with("ERR NX and XX, GT or LT"), "{options}: {told}");
+            let error = check(options).unwrap_err();
+            assert!(error.starts_with("ERR NX and XX, GT or LT"), "{options}: {error}");
         }
         assert!(check("gt lt").unwrap_err().starts_with("ERR GT and LT"));
         assert_eq!(check("xx AB"), Err("ERR Unsupported option AB".into()));

@@ -10,7 +10,7 @@ use node::SubmitError;
 use super::dump::DumpError;
 use edge::ReadError;
 
-/// What a command is answered with if it cannot be done: a code in capitals, a blank, a message.
+/// The error reply to a command: a code in capitals, a space, a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure(Cow<'static, str>);
 
@@ -39,7 +39,7 @@ impl Failure {
         Self::said("EXECABORT Transaction discarded because of previous errors.");
     pub(crate) const REPLY_TOO_LONG: Self =
         Self::said("ERR the reply would be longer than 64 MiB; ask for less at a time");
-    pub(crate) const INTERNAL: Self = Self::said("ERR internal error; the log tells more");
+    pub(crate) const INTERNAL: Self = Self::said("ERR internal error; see the server log");
     /// The budget of Redis clients is used up; nothing was done.
     pub(crate) const BUSY: Self =
         Self::said("BUSY the server has no memory for this now; try again in a second");
@@ -48,7 +48,7 @@ impl Failure {
         Self::said("BUSY the server has too many reads waiting; try again in a second");
     pub(crate) const NO_REPLY: Self =
         Self::said("ERR the change was made, but there is no memory for its reply");
-    /// Nobody reads it.
+    /// Never sent: the client has disconnected.
     pub(crate) const GONE: Self = Self::said("ERR the client is gone");
     pub(crate) const CLIENTS: Self = Self::said("ERR max number of clients reached");
     pub(crate) const NO_BUCKET: Self = Self::said("ERR there is no such bucket");
@@ -63,12 +63,12 @@ impl Failure {
         Self(Cow::Owned(text.into()))
     }
 
-    /// An expiry that cannot be.
+    /// An expiry outside of the valid range.
     pub(crate) fn expiry(command: &str) -> Self {
         Self::of(format!("ERR invalid expire time in '{command}' command"))
     }
 
-    /// The key of the client has not the scope for this command.
+    /// The key of the client does not have the scope for this command.
     pub(crate) fn no_permission(command: &str) -> Self {
         Self::of(format!("NOPERM this user has no permissions to run the '{command}' command"))
     }
@@ -89,7 +89,7 @@ impl Failure {
         Self::of(format!("ERR unknown subcommand '{sub}'. Try {command} HELP."))
     }
 
-    /// A command that is not there.
+    /// A command that does not exist.
     pub(crate) fn unknown_command(name: &[u8], words: &[&[u8]]) -> Self {
         let mut text =
             format!("ERR unknown command '{}', with args beginning with: ", shown(name, 128));
@@ -103,17 +103,19 @@ impl Failure {
             }
         }
         if is_of_other_types(name) {
-            text.push_str("(roost keeps strings: lists, sets, hashes and streams are not there)");
+            text.push_str(
+                "(roost keeps strings: lists, sets, hashes and streams are not supported)",
+            );
         }
         Self::of(text)
     }
 
-    /// Whether it is for want of memory or of a turn, and nothing was done.
+    /// Whether the limit of memory or of waiting reads was reached, so that nothing was done.
     pub(crate) fn is_busy(&self) -> bool {
         self.0.starts_with("BUSY ")
     }
 
-    /// The same, as the reason why EXEC itself did not happen.
+    /// The same, as the reason why EXEC was not executed.
     pub(crate) fn aborts(&self) -> Self {
         Self::of(format!("EXECABORT Transaction discarded because of: {self}"))
     }
@@ -181,17 +183,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_command_is_told_with_what_followed_it() {
-        let told = |name: &[u8], words: &[&[u8]]| Failure::unknown_command(name, words).to_string();
+    fn an_unknown_command_is_reported_with_what_followed_it() {
+        let text_of =
+            |name: &[u8], words: &[&[u8]]| Failure::unknown_command(name, words).to_string();
         assert_eq!(
-            told(b"foo", &[b"a", b"b c"]),
+            text_of(b"foo", &[b"a", b"b c"]),
             "ERR unknown command 'foo', with args beginning with: 'a' 'b c' "
         );
-        let long = told(&[b'x'; 1_000], &[&[b'y'; 1_000], b"z"]);
+        let long = text_of(&[b'x'; 1_000], &[&[b'y'; 1_000], b"z"]);
         assert!(
             long.len() < 500 && !long.contains('z') && long.contains("keeps strings"),
             "{long}"
         );
-        assert!(told(b"LPUSH", &[b"l", b"v"]).ends_with("are not there)"));
+        assert!(text_of(b"LPUSH", &[b"l", b"v"]).ends_with("are not supported)"));
     }
 }

@@ -1,7 +1,7 @@
 //! The patterns of KEYS and SCAN: `*`, `?`, `[abc]`, `[^abc]`, `[a-z]`, and `\` before a character
 //! that means itself.
 //!
-//! A pattern is compiled once into a machine that is in many states at a time, one bit for each, so
+//! A pattern is compiled once into a nondeterministic automaton with one bit per state, so
 //! that no pattern takes more than [`WORDS_MAX`] operations for a byte of text.
 
 use super::failure::Failure;
@@ -200,8 +200,8 @@ mod tests {
     }
 
     #[test]
-    fn every_short_pattern_matches_what_the_plainest_matcher_does() {
-        /// Takes exponential time, and is plain.
+    fn every_short_pattern_matches_what_the_reference_matcher_does() {
+        /// The reference matcher, which takes exponential time.
         fn plain(pattern: &[u8], text: &[u8]) -> bool {
             match (pattern, text) {
                 ([], []) => true,

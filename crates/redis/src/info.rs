@@ -1,5 +1,5 @@
-//! INFO: figures of the server in the form that tools of Redis read. Every figure is real; what roost
-//! does not have is not there.
+//! INFO: figures of the server in the format of Redis. Every figure is measured; fields that roost does
+//! not have are left out.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Keys, whatever they hold: DEL, EXISTS, RENAME, COPY, DUMP and the like.
+//! Commands on keys of any type: DEL, EXISTS, RENAME, COPY, DUMP and the like.
 
 use kv::limits::NUMBERED_BUCKETS;
 use kv::{BucketId, Expiry, KeyAnswer, KeyOp, Only};
@@ -48,7 +48,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         &[Readonly, Fast],
         ALL,
         Run::Read(exists),
-        ("1.0.0", "Tells how many of the keys are there."),
+        ("1.0.0", "Counts the keys that exist."),
     ),
     row_of(
         "touch",
@@ -56,7 +56,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         &[Readonly, Fast],
         ALL,
         Run::Read(exists),
-        ("3.2.1", "Reads keys and tells how many are there."),
+        ("3.2.1", "Reads keys and counts those that exist."),
     ),
     row_of(
         "type",
@@ -64,16 +64,16 @@ pub(crate) const COMMANDS: &[Spec] = &[
         &[Readonly, Fast],
         ONE,
         Run::Read(kind),
-        ("1.0.0", "Tells what a key holds."),
+        ("1.0.0", "Returns the type of a key."),
     ),
-    row_of("rename", 3, &[Write], TWO, Run::Change(rename), ("1.0.0", "Gives a key another name.")),
+    row_of("rename", 3, &[Write], TWO, Run::Change(rename), ("1.0.0", "Renames a key.")),
     row_of(
         "renamenx",
         3,
         &[Write, Fast],
         TWO,
         Run::Change(renamenx),
-        ("1.0.0", "Gives a key another name that nothing has."),
+        ("1.0.0", "Renames a key if the new name is free."),
     ),
     row_of(
         "copy",
@@ -81,7 +81,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         &[Write, Denyoom],
         TWO,
         Run::Change(copy),
-        ("6.2.0", "Copies a key, if asked to another database."),
+        ("6.2.0", "Copies a key, optionally to another database."),
     ),
     row_of(
         "move",
@@ -97,7 +97,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         &[Readonly],
         ONE,
         Run::Read(dump),
-        ("2.6.0", "Reads a value in the form that RESTORE takes."),
+        ("2.6.0", "Returns a value in the format of RESTORE."),
     ),
     row_of(
         "restore",
@@ -105,7 +105,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         &[Write, Denyoom],
         ONE,
         Run::Change(restore),
-        ("2.6.0", "Sets a value that DUMP has read."),
+        ("2.6.0", "Creates a key from the payload of DUMP."),
     ),
     row_of(
         "object",
@@ -113,7 +113,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         &[Readonly],
         (2, 2, 1),
         Run::Read(object),
-        ("2.2.3", "Tells how a value is kept."),
+        ("2.2.3", "Returns how a value is encoded."),
     ),
     row_of(
         "memory",
@@ -121,7 +121,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         &[Readonly],
         (2, 2, 1),
         Run::Read(memory),
-        ("4.0.0", "Tells how much memory a key takes."),
+        ("4.0.0", "Returns the memory of a key in bytes."),
     ),
     row_of(
         "dbsize",
@@ -129,7 +129,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         &[Readonly, Fast],
         NONE,
         Run::Read(dbsize),
-        ("1.0.0", "Tells how many keys there are."),
+        ("1.0.0", "Returns the number of keys."),
     ),
     row_of(
         "flushdb",
@@ -153,7 +153,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         &[Write, Fast],
         NONE,
         Run::Change(swapdb),
-        ("4.0.0", "Exchanges two databases."),
+        ("4.0.0", "Swaps two databases."),
     ),
     row_of(
         "wait",
@@ -161,7 +161,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         &[Random],
         NONE,
         Run::Read(wait),
-        ("3.0.0", "Tells how many replicas have the changes: none."),
+        ("3.0.0", "Returns the number of replicas with the changes: 0."),
     ),
 ];
 
@@ -237,7 +237,7 @@ fn dump(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
     if row.value().len() > DUMP_BYTES_SHORT {
         keys.may_take_long()?;
     }
-    // The payload is made beside the reply.
+    // The payload is in memory in addition to the reply.
     keys.admit(2 * (row.value().len() + dump::EXTRA_BYTES), reply)?;
     reply.bulk(&dump::dump(row.value()));
     Ok(())
@@ -254,7 +254,7 @@ fn restore<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Fail
         } else if is(option, "absttl") {
             absolute = true;
         } else if is(option, "idletime") || is(option, "freq") {
-            // Nothing is kept of them: what stays in memory is decided by what is read from now on.
+            // They are ignored: later reads decide which keys stay in memory.
             integer(options.next().ok_or(Failure::SYNTAX)?)?;
         } else {
             return Err(Failure::SYNTAX);
@@ -285,7 +285,7 @@ fn object(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Resu
         [sub] if is(sub, "help") => {
             help(
                 reply,
-                &["OBJECT ENCODING|REFCOUNT|IDLETIME|FREQ key", "    How a value is kept."],
+                &["OBJECT ENCODING|REFCOUNT|IDLETIME|FREQ key", "    How a value is encoded."],
             );
             return Ok(());
         }
@@ -309,7 +309,7 @@ fn object(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Resu
     Ok(())
 }
 
-/// What Redis would call the way in which it keeps such a value.
+/// The encoding that Redis would report for such a value.
 fn encoding(value: &[u8]) -> &'static str {
     match value.len() {
         ..=20 if integer(value).is_ok() => "int",

@@ -1,4 +1,4 @@
-//! The longest common subsequence of two values, and where its pieces stand in both.
+//! The longest common subsequence of two values, and the positions of its pieces in both.
 
 /// Most bytes of the table that is computed: what a value may have, as in Redis. 4 million cells take
 /// 10 ms.
@@ -40,7 +40,7 @@ pub(crate) fn table_bytes(steps: usize) -> usize {
 }
 
 impl<'a> Table<'a> {
-    /// Computes it; [`steps`] has said how much work that is.
+    /// Computes it; [`steps`] returns how much work that is.
     pub(crate) fn new(a: &'a [u8], b: &'a [u8]) -> Self {
         let width = b.len() + 1;
         let mut lengths = vec![0_u32; width];
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_nothing_in_common_with_anything() {
+    fn the_empty_value_has_an_empty_subsequence_with_any_value() {
         for (a, b) in [("", ""), ("", "x"), ("x", ""), ("x", "y")] {
             let table = Table::new(a.as_bytes(), b.as_bytes());
             assert_eq!((table.length(), table.text(), table.matches(0)), (0, vec![], vec![]));

@@ -1,4 +1,4 @@
-//! The Redis edge: buckets for every client that speaks RESP2 or RESP3.
+//! The Redis edge: access to buckets by RESP2 and RESP3.
 //!
 //! A numbered bucket is what `SELECT n` selects, a named one what `BUCKET USE name` does. What Redis's
 //! clients match on (replies, error texts, the order of checks) is that of Redis 7.0; values are

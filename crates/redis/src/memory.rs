@@ -28,7 +28,7 @@ pub(crate) const HEADER_BYTES: usize = 64;
 const _: () = assert!(2 * BUFFER_BYTES + PARSER_BYTES + CHANGE_BYTES < CONNECTION_BYTES);
 
 /// Splits the memory of all Redis clients: what their connections reserve, at most half of it, and what
-/// their buffers take beyond that. Whoever fills the second keeps nobody from connecting.
+/// their buffers take beyond that. Clients that fill the second part do not keep others from connecting.
 pub(crate) fn split(bytes: usize, connections_max: u32) -> (MemoryBudget, MemoryBudget) {
     let connections = CONNECTION_BYTES.saturating_mul(connections_max as usize).min(bytes / 2);
     let connections = connections.max(CONNECTION_BYTES);
@@ -43,7 +43,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Nothing yet. `included` bytes need no reservation, being part of [`CONNECTION_BYTES`].
+    /// No reservation yet. `included` bytes need no reservation, being part of [`CONNECTION_BYTES`].
     pub(crate) fn new(budget: &MemoryBudget, included: usize) -> Self {
         Self { reserved: budget.empty(), included }
     }
@@ -90,7 +90,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Of a connection.
+    /// The replies of a new connection.
     pub(crate) fn new(budget: &MemoryBudget) -> Self {
         Self { bytes: Vec::new(), held: Held::new(budget, BUFFER_BYTES) }
     }
@@ -147,8 +147,8 @@ impl Output {
     /// Gives back memory that is not needed.
     pub(crate) fn shrink(&mut self) {
         shrink(&mut self.bytes);
-        // Giving back always succeeds. Small replies were perhaps written without asking; what the
-        // buffer then has more is refused here if there is none, and asked for again next time.
+        // Shrinking always succeeds. Small replies may have been written without a reservation; if the
+        // budget has no memory for them, the reservation is tried again next time.
         let _covered = self.held.cover(self.bytes.capacity());
     }
 }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_from_elsewhere_keep_their_reservation() {
+    fn appended_replies_keep_their_reservation() {
         let budget = MemoryBudget::new(100 << 10);
         let (mut near, mut far) = (Output::new(&budget), Output::new(&budget));
         assert!(far.make_room(40 << 10));

@@ -1,4 +1,4 @@
-//! What the Redis edge counts. One of them serves all its threads and the page of metrics.
+//! Counters of the Redis edge, shared by all its threads and the metrics page.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -44,7 +44,7 @@ pub(crate) struct Turn {
     pub(crate) bytes_out: u64,
 }
 
-/// A connection, counted as long as this lives.
+/// A connection, counted until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Connected(RedisMetrics);
 
@@ -133,7 +133,7 @@ impl RedisMetrics {
         let sum = self.0.batched.load(Ordering::Relaxed) as f64;
         let mut histogram = encoder.encode_descriptor(
             "roost_redis_batch_operations",
-            "Changes of Redis clients that went to the writer together",
+            "Number of changes of Redis clients per batch",
             None,
             MetricType::Histogram,
         )?;

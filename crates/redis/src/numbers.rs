@@ -28,7 +28,7 @@ pub(crate) fn is(word: &[u8], lower: &str) -> bool {
     word.eq_ignore_ascii_case(lower.as_bytes())
 }
 
-/// How a time is told.
+/// The unit of a time, and whether it is absolute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
     seconds: bool,
@@ -48,8 +48,8 @@ impl Unit {
         units.iter().find(|(name, _)| is(word, name)).map(|(_, unit)| *unit)
     }
 
-    /// When something expires that lives for, or until, `time`. A time in the past is one, and before
-    /// 1970 nobody looks closer.
+    /// When a key with this TTL or expiry expires. A time in the past is valid; any time before 1970
+    /// gives the same result.
     ///
     /// # Errors
     /// If it is no time: no number, or too far away for 63 bits of milliseconds.
@@ -149,8 +149,8 @@ mod tests {
             (Unit::EX, "9223370399119966"),
             (Unit::PX, "9223372036854770000"),
         ] {
-            let told = expiry(unit, text).unwrap_err().to_string();
-            assert_eq!(told, "ERR invalid expire time in 'expire' command");
+            let error = expiry(unit, text).unwrap_err().to_string();
+            assert_eq!(error, "ERR invalid expire time in 'expire' command");
         }
         assert!(Unit::EX.life(b"0", "set", now).is_err());
         assert!(Unit::PXAT.life(b"-1", "set", now).is_err());

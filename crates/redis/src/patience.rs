@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// Rings when it was polled for a while without being reset. It starts when it is first polled.
+/// Completes when it was polled for a given time without a reset. It starts at the first poll.
 #[derive(Default)]
 pub(crate) struct Alarm {
     running: bool,

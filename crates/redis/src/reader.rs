@@ -15,12 +15,12 @@ use edge::{Abandoned, Length};
 
 /// Most bytes of one reply, and of all replies of a transaction.
 pub(crate) const REPLY_BYTES_MAX: usize = 64 << 20;
-/// Most keys that one command reads: they are looked up together, under the lock that keeps the
-/// writer away, for 10 ms at most.
+/// Most keys that one command reads: they are looked up together, under the lock that blocks the
+/// writer, for 10 ms at most.
 pub(crate) const READ_KEYS_MAX: usize = 65_536;
 /// Most keys that are read on a thread that serves connections: some 50 microseconds.
 const SHORT_KEYS_MAX: usize = 256;
-/// How long such a thread waits for the writer, which keeps readers of several keys away while it applies
+/// How long such a thread waits for the writer, which blocks readers of several keys while it applies
 /// a group.
 const WRITER_PATIENCE: Duration = Duration::from_micros(50);
 /// How often a read of several keys is tried until all of them are in memory at once. Beyond that
@@ -32,9 +32,9 @@ const TOO_MANY_KEYS: Failure = Failure::said("ERR a command reads 65536 keys at 
 /// Why a read did not end.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// It needs the disk or more than a moment: it is to be done again where blocking is allowed.
+    /// It needs the disk or more time than allowed here: it is repeated where blocking is allowed.
     Disk,
-    /// It takes long: it is to be done again among the long reads.
+    /// It takes long: it is repeated as a long read.
     Long,
     /// It cannot be done.
     Failed(Failure),
@@ -130,7 +130,7 @@ impl<'r> Reader<'r> {
     }
 
     /// # Errors
-    /// [`Stop::Long`] if the read must not take long here; an error if nobody waits for it any more.
+    /// [`Stop::Long`] if the read must not take long here; an error if its client has disconnected.
     pub(crate) fn may_take_long(&self) -> Result<(), Stop> {
         match &self.source {
             Source::Memory(..) => Err(Stop::Long),
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_of_connections_reads_a_few_keys_and_leaves_many_to_others() {
+    fn a_thread_of_connections_reads_few_keys_and_refuses_many() {
         let directory = tempfile::tempdir().unwrap();
         let node = Node::open(&NodeOptions::new(directory.path())).unwrap();
         let (keys, budget) = (node.keys(), MemoryBudget::new(1 << 20));

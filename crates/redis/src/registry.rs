@@ -1,7 +1,7 @@
-//! Who is connected: for CLIENT LIST and CLIENT KILL, and to end all connections.
+//! All connections: for CLIENT LIST and CLIENT KILL, and to close them at shutdown.
 //!
 //! A connection's own thread writes its [`Entry`], others read it. **Invariant:** an entry is in the
-//! registry as long as its connection lives.
+//! registry as long as its connection exists.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,16 +21,16 @@ pub(crate) struct Registry {
     started: Instant,
 }
 
-/// What others may know of a connection.
+/// The state of a connection that other connections can read.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Never used twice.
+    /// Its id, which is never used twice.
     pub(crate) id: u64,
-    /// Of the client.
+    /// Address of the client.
     pub(crate) peer: SocketAddr,
-    /// Of the server.
+    /// Address of the server.
     pub(crate) local: SocketAddr,
-    /// What the client calls itself.
+    /// The names that the client has set.
     pub(crate) about: Mutex<About>,
     since_s: u64,
     seen_s: AtomicU64,
@@ -44,7 +44,7 @@ pub(crate) struct Entry {
     waker: OnceLock<Waker>,
 }
 
-/// What a client calls itself.
+/// The names that a client has set.
 #[derive(Debug, Default)]
 pub(crate) struct About {
     pub(crate) name: String,
@@ -74,12 +74,12 @@ impl Registry {
         })
     }
 
-    /// Seconds since the server listens.
+    /// Seconds since the server started to listen.
     pub(crate) fn uptime_s(&self) -> u64 {
         self.started.elapsed().as_secs()
     }
 
-    /// Enters a connection.
+    /// Registers a connection.
     pub(crate) fn enter(
         self: &Arc<Self>,
         peer: SocketAddr,
@@ -114,21 +114,21 @@ impl Registry {
         waiting.into_iter().min_by_key(|entry| (entry.seen_s.load(Ordering::Relaxed), entry.id))
     }
 
-    /// Those that `fits` says, in the order in which they came; without those that are to end.
+    /// The connections for which `fits` is true, oldest first, without those that are being closed.
     pub(crate) fn list(&self, fits: impl Fn(&Entry) -> bool) -> Vec<Arc<Entry>> {
         let entries = self.entries.lock();
         let living = entries.values().filter(|entry| !entry.is_killed());
         living.filter(|entry| fits(entry)).cloned().collect()
     }
 
-    /// How many there are.
+    /// Number of connections.
     pub(crate) fn len(&self) -> usize {
         self.entries.lock().len()
     }
 }
 
 impl Entry {
-    /// Notes what the connection has just done.
+    /// Records what the connection has just done.
     pub(crate) fn saw(&self, seen: Seen) {
         self.seen_s.store(seen.uptime_s, Ordering::Relaxed);
         self.database.store(seen.database, Ordering::Relaxed);
@@ -138,7 +138,7 @@ impl Entry {
         *self.last.lock() = seen.last;
     }
 
-    /// Ends the connection as soon as it waits for its client.
+    /// Closes the connection as soon as it waits for its client.
     pub(crate) fn kill(&self) {
         self.killed.store(true, Ordering::Release);
         if let Some(waker) = self.waker.get() {
@@ -146,12 +146,12 @@ impl Entry {
         }
     }
 
-    /// Whether it is to end.
+    /// Whether it is to be closed.
     pub(crate) fn is_killed(&self) -> bool {
         self.killed.load(Ordering::Acquire)
     }
 
-    /// Notes how to wake the connection. A kill before that is seen when it first waits.
+    /// Stores the waker of the connection. An earlier kill is noticed when the connection first waits.
     pub(crate) fn woken_by(&self, waker: &Waker) {
         self.waker.get_or_init(|| waker.clone());
     }
@@ -181,18 +181,18 @@ impl Entry {
     }
 }
 
-/// What a connection has done lately.
+/// The recent activity of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// Seconds since the server listens.
+    /// Seconds since the server started to listen.
     pub(crate) uptime_s: u64,
     /// The number of the bucket.
     pub(crate) database: u64,
-    /// 2 or 3.
+    /// Protocol version: 2 or 3.
     pub(crate) protocol: u8,
     /// Commands queued in a transaction; -1 outside of one.
     pub(crate) queued: i64,
-    /// Whether it may do anything.
+    /// Whether it is authenticated or needs no key.
     pub(crate) authenticated: bool,
     /// The last command.
     pub(crate) last: &'static str,

@@ -10,12 +10,11 @@ use super::glob::Pattern;
 use super::numbers::{integer, is};
 use super::reader::{REPLY_BYTES_MAX, Reader, Stop};
 
-/// Most keys that one SCAN looks at, whatever it is asked.
+/// Largest number of keys that one SCAN reads, whatever its COUNT.
 const COUNT_MAX: i64 = 10_000;
-/// After so many bytes of keys and values a SCAN looks at no further ones: their memory is held for as
-/// long as it takes.
+/// A SCAN stops after this number of bytes of keys and values: their memory is held until it ends.
 const SCAN_BYTES_MAX: usize = 4 << 20;
-/// How many keys are taken at a time. Between two times a walk ends if nobody waits for it.
+/// Number of keys read at a time. Between two such steps a walk ends if its client has disconnected.
 const STRIDE: usize = 256;
 /// Most operations of one KEYS on its pattern: some 5 s. It is 68 GB of keys for a short pattern.
 const MATCH_OPERATIONS_MAX: u64 = 1 << 32;
@@ -50,7 +49,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         1,
         &[Flag::Readonly, Flag::Random],
         Run::Walk(randomkey),
-        "Tells any key.",
+        "Returns a random key.",
         "1.0.0",
     ),
 ];
@@ -153,7 +152,7 @@ fn keys(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
     Ok(())
 }
 
-/// Any key, from a place in the walk that nobody chose.
+/// A random key: the first one after a random position of the walk.
 fn randomkey(keys: &Reader<'_>, _: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
     keys.may_take_long()?;
     let from = getrandom::u64().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Which scope of an application key a command needs.
 //!
 //! Commands that read or write keys carry the flag; the rest of the table is about the connection and the
-//! server, where what others would notice needs `admin`.
+//! server, where commands that affect other clients need `admin`.
 
 use edge::Scope;
 
@@ -12,7 +12,7 @@ use super::numbers::is;
 pub(crate) fn needed(spec: &Spec, words: &Words<'_>) -> Option<Scope> {
     let sub = |name| words.first().is_some_and(|word| is(word, name));
     match spec.name {
-        // Everything in a bucket goes at once.
+        // Deletes all keys of a bucket at once.
         "flushdb" | "flushall" => Some(Scope::Admin),
         "bucket" if sub("delete") => Some(Scope::Admin),
         "bucket" if sub("create") => Some(Scope::Write),

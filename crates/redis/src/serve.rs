@@ -33,25 +33,25 @@ use super::registry::{Registered, Registry};
 const GRACE: Duration = Duration::from_secs(10);
 /// How long a new connection waits for the end of the one whose place it takes.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
-/// Pause between two looks whether it has ended.
+/// Interval at which its end is checked.
 const CLOSE_PAUSE: Duration = Duration::from_millis(1);
 
 /// How Redis clients are served.
 #[derive(Clone, Debug)]
 pub struct RedisOptions {
-    /// Who may call.
+    /// The keys that are accepted.
     pub access: Access,
     /// Most connections at a time. At least 1.
     pub connections_max: u32,
-    /// Where reads run that may block.
+    /// The pool for reads that may block.
     pub reads: BlockingReads,
-    /// Threads that serve clients; half of the processors if not said.
+    /// Number of threads that serve clients; half of the processors if `None`.
     pub threads: Option<usize>,
-    /// Memory in bytes that all clients take together: what they have sent, what they are answered and have not
-    /// read, and what each connection needs. Beyond it commands that need more than a little are answered with
-    /// `-BUSY`, and clients are not read from.
+    /// Memory in bytes of all clients together: input, unread replies, and what each connection needs. At
+    /// the limit, commands that need more than a little get the reply `-BUSY`, and no further input is
+    /// read.
     pub memory: usize,
-    /// Where clients are counted.
+    /// The counters of clients.
     pub metrics: RedisMetrics,
 }
 
@@ -83,8 +83,7 @@ struct Accepted {
 /// open.
 ///
 /// # Errors
-/// If the listener does not know its address, which means that it is no listener, or a thread does
-/// not start.
+/// If the listener has no local address, or a thread does not start.
 pub async fn serve(
     listener: TcpListener,
     node: Node,
@@ -105,7 +104,7 @@ pub async fn serve(
         budget,
         connections_max,
     });
-    // Every thread holds a sender of this, and nobody sends.
+    // Every thread holds a sender; nothing is ever sent.
     let (alive, mut ended) = mpsc::channel(1);
     let threads = (0..threads(options)).map(|number| spawn(number, &shared, &alive));
     let threads = threads.collect::<io::Result<Vec<_>>>()?;
@@ -173,21 +172,21 @@ async fn admit(
     tokio::time::timeout(CLOSE_PATIENCE, closed).await.ok()
 }
 
-/// Replies that there is no room. What does not fit the empty buffer of a new connection does not
-/// matter.
+/// Replies that the limit of connections is reached. Bytes that do not fit the empty send buffer of a
+/// new connection are dropped.
 fn refuse(stream: &TcpStream, shared: &Shared) {
     shared.metrics.count_refused();
     drop(stream.try_write(format!("-{}\r\n", Failure::CLIENTS).as_bytes()));
 }
 
-/// Registers a connection before it is dealt to a thread, so that it can be closed for another however
-/// long the thread takes to serve it.
+/// Registers a connection before a thread gets it, so that it can be closed for another one even if the
+/// thread is slow to serve it.
 fn prepare(
     (stream, peer): (TcpStream, SocketAddr),
     (permit, reserved): (OwnedSemaphorePermit, Reservation),
     shared: &Shared,
 ) -> Option<Accepted> {
-    // Replies are written whole, so nothing is won by waiting for more to send.
+    // Replies are written in one call, so delaying small packets has no use.
     stream.set_nodelay(true).ok()?;
     let local = stream.local_addr().ok()?;
     let stream = stream.into_std().ok()?;

@@ -7,7 +7,7 @@ use super::keys::help;
 use super::numbers::is;
 use super::{about_commands, config, info};
 
-/// The version of Redis whose behaviour the edge follows; clients choose their ways by it.
+/// The version of Redis whose behavior the edge follows; clients adapt to it.
 pub(crate) const VERSION: &str = "7.0.15";
 
 const fn row_of(
@@ -24,24 +24,24 @@ const fn row_of(
 use Flag::{Admin, Fast, Loading, NoMulti};
 
 pub(crate) const COMMANDS: &[Spec] = &[
-    row_of("time", 1, &[Fast, Loading], time, ("2.6.0", "Tells the time of the server.")),
-    row_of("info", -1, &[Loading], info::info, ("1.0.0", "Tells figures of the server.")),
-    row_of("config", -2, &[Admin, Loading], config::config, ("2.0.0", "Tells and sets settings.")),
-    row_of("command", -1, &[Loading], about_commands::command, ("2.8.13", "Tells of commands.")),
+    row_of("time", 1, &[Fast, Loading], time, ("2.6.0", "Returns the server's time.")),
+    row_of("info", -1, &[Loading], info::info, ("1.0.0", "Returns figures of the server.")),
+    row_of("config", -2, &[Admin, Loading], config::config, ("2.0.0", "Reads and sets settings.")),
+    row_of("command", -1, &[Loading], about_commands::command, ("2.8.13", "Describes commands.")),
     row_of("function", -2, &[], function, ("7.0.0", "Deletes functions, of which there are none.")),
     row_of(
         "save",
         1,
         &[Admin, NoMulti],
         save,
-        ("1.0.0", "Does nothing: what was answered is in the log."),
+        ("1.0.0", "Does nothing: acknowledged changes are in the log."),
     ),
     row_of(
         "shutdown",
         -1,
         &[Admin, NoMulti, Loading],
         shutdown,
-        ("1.0.0", "Is refused: whoever started the server stops it."),
+        ("1.0.0", "Refused: stop the server with a signal."),
     ),
 ];
 
@@ -54,7 +54,7 @@ fn time(client: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tools empty a server before they use it, and functions are a part of that.
+/// Tools that empty a server before use also send FUNCTION FLUSH.
 fn function(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
     match words {
         [sub] if is(sub, "help") => {
@@ -76,5 +76,5 @@ fn save(client: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
 }
 
 fn shutdown(_: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
-    Err(Failure::said("ERR roost is stopped by whoever started it, with a signal"))
+    Err(Failure::said("ERR roost is stopped with a signal, not with a command"))
 }

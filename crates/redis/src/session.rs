@@ -22,7 +22,7 @@ const WORK_MAX: usize = 4_096;
 const PREFETCH_READS: usize = 16;
 /// A longer key is not worth being hashed twice.
 const PREFETCH_KEY_BYTES_MAX: usize = 256;
-/// Steps after which others on the same thread have their turn: they wait for some 50 microseconds.
+/// Steps after which other connections of the thread get their turn: they wait some 50 microseconds.
 const STEPS_MAX: usize = 256;
 /// Bytes of input that the parser reads before the same: a command may have a million words.
 const PARSED_MAX: usize = 32 << 10;
@@ -110,7 +110,7 @@ impl Session {
         }
     }
 
-    /// Forgets what has been carried out, and gives back memory that is not needed again soon.
+    /// Drops the input that has been executed, and frees memory that is not needed again soon.
     pub(crate) fn tidy(&mut self) {
         let rest = self.input.len() - self.executed;
         // What is left is moved to the front only if that is less than what was carried out, or no more
@@ -128,7 +128,7 @@ impl Session {
         self.input.capacity() + self.parser.memory_bytes()
     }
 
-    /// Ends the connection with the reason: it may not send as much.
+    /// Ends the connection with an error: its input is longer than allowed.
     pub(crate) fn refuse_input(&mut self) {
         self.client.reply().error(UNAUTHENTICATED);
         self.client.closing = true;

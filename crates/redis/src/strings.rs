@@ -1,4 +1,4 @@
-//! Whole values: SET, GET and their kin.
+//! Whole values: SET, GET and similar commands.
 
 use kv::{Expiry, KeyAnswer, KeyOp, KeyRow, Only};
 use resp::Encoder;
@@ -39,7 +39,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         LONG,
         ONE,
         Run::Change(set),
-        ("1.0.0", "Sets a value, if asked under a condition or for a time."),
+        ("1.0.0", "Sets a value, optionally with a condition or a TTL."),
     ),
     row_of(
         "setnx",
@@ -47,7 +47,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         GROW,
         ONE,
         Run::Change(setnx),
-        ("1.0.0", "Sets a value if the key is not there."),
+        ("1.0.0", "Sets a value if the key does not exist."),
     ),
     row_of(
         "setex",
@@ -55,7 +55,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         LONG,
         ONE,
         Run::Change(setex),
-        ("2.0.0", "Sets a value for a time in seconds."),
+        ("2.0.0", "Sets a value with a TTL in seconds."),
     ),
     row_of(
         "psetex",
@@ -63,7 +63,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         LONG,
         ONE,
         Run::Change(psetex),
-        ("2.6.0", "Sets a value for a time in milliseconds."),
+        ("2.6.0", "Sets a value with a TTL in milliseconds."),
     ),
     row_of(
         "getset",
@@ -71,7 +71,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         GROW,
         ONE,
         Run::Change(getset),
-        ("1.0.0", "Sets a value and answers with the old one."),
+        ("1.0.0", "Sets a value and returns the old one."),
     ),
     row_of(
         "getdel",
@@ -89,21 +89,14 @@ pub(crate) const COMMANDS: &[Spec] = &[
         Run::Change(getex),
         ("6.2.0", "Reads a value and changes when it expires."),
     ),
-    row_of(
-        "mget",
-        -2,
-        READ,
-        ALL,
-        Run::Read(mget),
-        ("1.0.0", "Reads several values as they are at one time."),
-    ),
+    row_of("mget", -2, READ, ALL, Run::Read(mget), ("1.0.0", "Reads several values atomically.")),
     row_of(
         "mset",
         -3,
         LONG,
         PAIRS,
         Run::Change(mset),
-        ("1.0.1", "Sets several values at one time."),
+        ("1.0.1", "Sets several values atomically."),
     ),
     row_of(
         "msetnx",
@@ -111,7 +104,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
         LONG,
         PAIRS,
         Run::Change(msetnx),
-        ("1.0.1", "Sets several values if none of the keys is there."),
+        ("1.0.1", "Sets several values if none of the keys exist."),
     ),
 ];
 
@@ -162,7 +155,7 @@ fn set<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure>
     Ok(Plan::Change(op, if old { row } else { written }))
 }
 
-/// OK, or nothing if a condition forbade it.
+/// OK, or null if the condition was not met.
 fn written(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     match answer {
         KeyAnswer::Nothing => reply.null(),
@@ -170,7 +163,7 @@ fn written(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     }
 }
 
-/// A change of one key that always happens unless it is there already.
+/// Sets one key, with or without the condition that it does not exist.
 fn put<'a>(
     scope: &Scope<'_>,
     name: &'a [u8],

@@ -77,7 +77,7 @@ mod tests {
     fn every_command_is_found_by_its_name_in_any_case_and_nothing_else_is() {
         let mut names = BTreeSet::new();
         for spec in all() {
-            assert!(names.insert(spec.name), "{} is there twice", spec.name);
+            assert!(names.insert(spec.name), "{} occurs twice", spec.name);
             for name in [spec.name.to_owned(), spec.name.to_uppercase()] {
                 assert_eq!(find(name.as_bytes()), Some(spec));
             }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_says_of_itself_fits_how_it_is_carried_out() {
+    fn flags_of_a_command_fit_how_it_is_executed() {
         for spec in all() {
             let name = spec.name;
             assert_eq!(name, name.to_lowercase());

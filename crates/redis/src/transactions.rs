@@ -19,7 +19,7 @@ pub(crate) const QUEUE_BYTES_MAX: usize = 32 << 20;
 const READ_KEYS_MAX: usize = 16_384;
 /// Most bytes of keys that a client watches.
 const WATCHED_BYTES_MAX: usize = 8 << 20;
-/// What a watched key takes beside its bytes.
+/// Bytes that a watched key takes in addition to its name.
 const WATCHED_BYTES_EACH: usize = 96;
 pub(crate) const TOO_LARGE: Failure =
     Failure::said("ERR a transaction has at most 4095 changes and 32 MiB");
@@ -45,22 +45,22 @@ pub(crate) const COMMANDS: &[Spec] = &[
         1,
         &[Flag::Unqueued],
         Run::Wait(Wait::Exec),
-        ("1.2.0", "Carries out a transaction."),
+        ("1.2.0", "Executes a transaction."),
     ),
-    row_of("discard", 1, NOW, Run::Local(discard), ("2.0.0", "Gives up a transaction.")),
+    row_of("discard", 1, NOW, Run::Local(discard), ("2.0.0", "Discards a transaction.")),
     row_of(
         "watch",
         -2,
         NOW,
         Run::Wait(Wait::Watch),
-        ("2.2.0", "Lets the transaction fail if a key changes before."),
+        ("2.2.0", "Makes EXEC fail if a key changes before it."),
     ),
     row_of(
         "unwatch",
         1,
         &[Flag::Fast, Flag::Loading],
         Run::Local(unwatch),
-        ("2.2.0", "Forgets what was watched."),
+        ("2.2.0", "Stops watching all keys."),
     ),
 ];
 
@@ -78,7 +78,7 @@ pub(crate) struct Transaction {
     changes: usize,
     read_keys: usize,
     memory: usize,
-    /// A command was refused: EXEC will not carry out the others.
+    /// A command was refused: EXEC will not execute the others.
     pub(crate) spoiled: bool,
 }
 
@@ -115,7 +115,7 @@ impl Client {
     /// Queues a command of a transaction.
     ///
     /// # Errors
-    /// If there is no room. The transaction is spoiled then.
+    /// If its limits are reached. EXEC then fails.
     pub(crate) fn queue(&mut self, spec: &'static Spec, words: &Words<'_>) -> Result<(), Failure> {
         let Some(transaction) = self.transaction.as_mut().filter(|found| !found.spoiled) else {
             return Ok(());
@@ -130,7 +130,7 @@ impl Client {
         room
     }
 
-    /// A command was refused: EXEC will not carry out the others, so they are dropped.
+    /// A command was refused: EXEC will not execute the others, so they are dropped.
     pub(crate) fn spoil_transaction(&mut self) {
         if let Some(transaction) = &mut self.transaction {
             transaction.spoiled = true;
@@ -177,7 +177,7 @@ fn unwatch(client: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Notes how keys are now.
+/// Records the current versions of keys.
 pub(crate) async fn watch(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
     if client.transaction.is_some() {
         return Err(Failure::said("ERR WATCH inside MULTI is not allowed"));

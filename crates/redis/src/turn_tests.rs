@@ -1,5 +1,5 @@
-//! What a client gets while another one of the same thread has much to do. Order alone is compared: how
-//! often a stranger is answered before the other one is.
+//! Fairness among clients of one thread. Only the order is compared: how often a second client is
+//! answered before a busy one is.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 

@@ -20,7 +20,7 @@ const MATCH_BYTES: usize = 80;
 
 pub(crate) const COMMANDS: &[Spec] = &[
     row_of("append", 3, GROW, ONE, Run::Change(append), ("2.0.0", "Appends to a value.")),
-    row_of("strlen", 2, READ, ONE, Run::Read(strlen), ("2.2.0", "Tells how long a value is.")),
+    row_of("strlen", 2, READ, ONE, Run::Read(strlen), ("2.2.0", "Returns the length of a value.")),
     row_of(
         "getrange",
         4,
@@ -54,9 +54,16 @@ pub(crate) const COMMANDS: &[Spec] = &[
         ("7.0.0", "Finds the longest common subsequence of two values."),
     ),
     row_of("incr", 2, GROW, ONE, Run::Change(incr), ("1.0.0", "Adds 1 to a whole number.")),
-    row_of("decr", 2, GROW, ONE, Run::Change(decr), ("1.0.0", "Takes 1 from a whole number.")),
+    row_of("decr", 2, GROW, ONE, Run::Change(decr), ("1.0.0", "Subtracts 1 from a whole number.")),
     row_of("incrby", 3, GROW, ONE, Run::Change(incrby), ("1.0.0", "Adds to a whole number.")),
-    row_of("decrby", 3, GROW, ONE, Run::Change(decrby), ("1.0.0", "Takes from a whole number.")),
+    row_of(
+        "decrby",
+        3,
+        GROW,
+        ONE,
+        Run::Change(decrby),
+        ("1.0.0", "Subtracts from a whole number."),
+    ),
     row_of(
         "incrbyfloat",
         3,

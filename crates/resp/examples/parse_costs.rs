@@ -3,7 +3,7 @@
 //!
 //! GET and SET as `redis-benchmark -d 32 -r 100000` sends them, one or sixteen to a read: parsing
 //! alone, and parsing with the reply that follows, beside a copy of the same bytes. Then the two
-//! inputs that punish a parser which begins again with every read. Each line has the median, the
+//! inputs that are slowest for a parser that starts again with every read. Each line has the median, the
 //! least and the greatest of eleven rounds.
 
 use std::hint::black_box;
@@ -48,7 +48,7 @@ fn show(what: &str, mut round: impl FnMut() -> Result<f64, Failure>) -> Result<(
     Ok(())
 }
 
-/// A thousand different reads of `pipeline` commands each, so that branches are not learnt by heart.
+/// A thousand different reads of `pipeline` commands each, so that the processor cannot predict every branch.
 fn reads_of(pipeline: usize, command: fn(usize) -> Vec<u8>) -> Vec<Vec<u8>> {
     let key = |at: usize| at.wrapping_mul(7_919) % KEYS;
     let read = |read: usize| (0..pipeline).flat_map(move |at| command(key(read * pipeline + at)));

@@ -1,4 +1,4 @@
-//! Writes replies. What RESP2 cannot say is said in the way that Redis falls back to.
+//! Writes replies. Types that RESP2 does not have are written as Redis does.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::io::Write as _;
 /// The version of the protocol that a client has chosen with `HELLO`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// What every client speaks, and what a connection begins with.
+    /// Supported by every client; the version of a new connection.
     #[default]
     Resp2,
     /// Adds nulls, doubles, booleans, big numbers, verbatim strings, maps, sets and pushes.
@@ -49,12 +49,12 @@ impl<'o> Encoder<'o> {
         });
     }
 
-    /// A number.
+    /// An integer.
     pub fn integer(&mut self, number: i64) {
         self.header(b':', number);
     }
 
-    /// Any bytes.
+    /// A bulk string: any bytes.
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.length(b'$', bytes.len());
         self.out.extend_from_slice(bytes);
@@ -75,17 +75,17 @@ impl<'o> Encoder<'o> {
         }
     }
 
-    /// Nothing, where a value was asked for.
+    /// Null in place of a value.
     pub fn null(&mut self) {
         self.either(b"$-1\r\n", b"_\r\n");
     }
 
-    /// Nothing, where an array was asked for.
+    /// Null in place of an array.
     pub fn null_array(&mut self) {
         self.either(b"*-1\r\n", b"_\r\n");
     }
 
-    /// RESP2: 1 or 0.
+    /// A boolean. RESP2: 1 or 0.
     pub fn boolean(&mut self, truth: bool) {
         match truth {
             true => self.either(b":1\r\n", b"#t\r\n"),

@@ -1,8 +1,8 @@
 //! Numbers in protocol lines: counts, lengths and integers.
 
-/// Reads a number below 1,000 that a CR ends with one more byte behind it, and counts its digits.
+/// Reads a number below 1,000 that a CR ends with one more byte after it, and counts its digits.
 ///
-/// Nearly every header is of this kind. `None` says only that the line needs a closer look: it may be
+/// Nearly every header is of this kind. `None` only means that the line needs the full parser: it may be
 /// incomplete, negative, longer, or wrong.
 #[inline(always)]
 pub(crate) fn plain(line: &[u8]) -> Option<(usize, usize)> {

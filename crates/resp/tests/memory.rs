@@ -1,7 +1,7 @@
 //! What a connection costs: memory follows what has arrived, and usual commands take none.
 //!
 //! The allocator counts for each thread, so tests do not see each other.
-#![allow(unsafe_code, reason = "an allocator that counts is the only witness")]
+#![allow(unsafe_code, reason = "only a counting allocator can measure this")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -21,13 +21,13 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         TAKEN.set(TAKEN.get() + layout.size());
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         GIVEN.set(GIVEN.get() + layout.size());
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -83,7 +83,7 @@ fn usual_commands_take_no_memory() {
 }
 
 #[test]
-fn a_command_of_many_arguments_is_paid_for_by_its_bytes_and_forgotten() {
+fn memory_for_many_arguments_is_proportional_to_their_bytes_and_is_freed() {
     let mut parser = Parser::new(Limits::REDIS);
     let held = || TAKEN.get().wrapping_sub(GIVEN.get());
     let (large, small) = (pipeline(100_000, 1), pipeline(3, 1));

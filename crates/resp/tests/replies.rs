@@ -1,4 +1,4 @@
-//! Replies: the bytes that clients of both versions expect, and that they read back as what was said.
+//! Replies: the bytes that clients of both versions expect, and that decoding returns what was encoded.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn encoded(protocol: Protocol, say: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
 }
 
 #[test]
-#[allow(clippy::redundant_closure_for_method_calls, reason = "a method lives for one encoder only")]
+#[allow(clippy::redundant_closure_for_method_calls, reason = "a method is bound to one encoder")]
 fn each_version_gets_its_own_bytes() {
     let check = |say: fn(&mut Encoder<'_>), resp2: &str, resp3: &str| {
         for (protocol, expect) in [(Protocol::Resp2, resp2), (Protocol::Resp3, resp3)] {
@@ -55,7 +55,7 @@ fn each_version_gets_its_own_bytes() {
     check(|out| out.double(f64::NAN), "$3\r\nnan\r\n", ",nan\r\n");
 }
 
-/// What a server may say, apart from doubles.
+/// Every type of reply, except doubles.
 #[derive(Clone, Debug)]
 enum Said {
     Simple(String),

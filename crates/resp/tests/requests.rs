@@ -188,7 +188,7 @@ fn what_is_too_large_is_refused_before_it_arrives() {
 }
 
 #[test]
-fn a_nul_in_an_inline_command_keeps_everything_behind_it_from_being_executed() {
+fn a_nul_in_an_inline_command_keeps_everything_after_it_from_being_executed() {
     let stream = [b"\0payload\n".as_slice(), b"FLUSHALL\r\n".repeat(10_000).as_slice()].concat();
     check_error(Limits::REDIS, true, &stream, "too big inline request");
 }
@@ -250,7 +250,7 @@ fn arguments_are_taken_by_place_and_by_number() {
 }
 
 #[test]
-fn an_http_request_is_told_by_its_first_word() {
+fn an_http_request_is_recognized_by_its_first_word() {
     let check = |stream: &[u8], expect: bool| {
         let mut parser = Parser::new(Limits::REDIS);
         let command = parser.next(&mut &*stream).unwrap().unwrap();

@@ -1,8 +1,8 @@
 //! A run on the terminal while it goes on: rates, latencies, errors and what the server uses.
 //!
 //! The screen is a pure function of a [`Model`]. It is drawn when a window of the run is over, when a
-//! key is pressed and when the terminal changes its size. The terminal is given back as it was when the
-//! run is over, when it fails and when something panics.
+//! key is pressed and when the terminal changes its size. The terminal is restored when the run is over,
+//! when it fails and when something panics.
 
 mod charts;
 mod draw;
@@ -20,14 +20,14 @@ use screen::Screen;
 
 /// Shows a run on the terminal at standard output.
 pub(crate) struct Dashboard {
-    /// Set to true when somebody wants the run to stop.
+    /// Set to true when the user stops the run.
     stop: watch::Sender<bool>,
     /// From the beginning of a run to its end.
     screen: Option<Screen>,
 }
 
 impl Dashboard {
-    /// One that stops the run through `stop`.
+    /// A dashboard that stops the run through `stop`.
     pub(crate) fn new(stop: watch::Sender<bool>) -> Self {
         Self { stop, screen: None }
     }
@@ -35,7 +35,7 @@ impl Dashboard {
 
 impl Watcher for Dashboard {
     fn begin(&mut self, plan: &Plan) -> io::Result<()> {
-        // The one of an earlier run first gives the terminal back.
+        // The screen of an earlier run restores the terminal first.
         self.screen = None;
         self.screen = Some(Screen::open(Model::new(plan), self.stop.clone())?);
         Ok(())

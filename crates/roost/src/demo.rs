@@ -64,17 +64,17 @@ impl Demo {
     }
 }
 
-/// The address, or one with a free port if somebody listens there.
+/// The address, or one with a free port if it is in use.
 fn free_unless_it_is(address: SocketAddr) -> SocketAddr {
     let in_use = std::net::TcpListener::bind(address).is_err();
     if in_use { SocketAddr::new(address.ip(), 0) } else { address }
 }
 
-/// Somebody whose timeline is worth watching: the first who follows a tenth of the people.
+/// A user with a busy timeline: the first one who follows a tenth of all users.
 fn reader(population: &Population) -> u32 {
     let lively = population.people() / 10;
     (0..population.people())
-        .find(|person| population.following(*person).len() as u32 >= lively)
+        .find(|user| population.following(*user).len() as u32 >= lively)
         .unwrap_or(0)
 }
 

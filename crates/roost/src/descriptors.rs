@@ -1,4 +1,4 @@
-//! Descriptors: each connection takes one, and log and store must always get theirs.
+//! File descriptors: each connection takes one, and the log and the store must always get theirs.
 //!
 //! **Invariant:** connections take no more than what the limit of the operating system leaves beside the
 //! reserve, so the log can always begin a segment and the store a table.
@@ -8,7 +8,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Descriptors for the log, the tables of the store, the runtime and the listeners.
 const RESERVED: u64 = 256;
-/// With fewer connections than this a server is of no use.
+/// A server refuses to start with fewer connections than this.
 const CONNECTIONS_MIN: u64 = 16;
 
 /// Raises the limit of this process as far as it is allowed; returns it.

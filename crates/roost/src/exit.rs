@@ -11,7 +11,7 @@ const ERROR: u8 = 1;
 const USAGE: u8 = 2;
 /// A simulation has finished, and the server has failed an objective.
 const FAILED: u8 = 3;
-/// A simulation has finished and says nothing about the server.
+/// A simulation has finished and is inconclusive.
 const INCONCLUSIVE: u8 = 4;
 
 /// For `--help`.
@@ -30,7 +30,7 @@ pub(crate) struct Exit {
 }
 
 impl Exit {
-    /// The command line is wrong in a way that its parser cannot know.
+    /// The command line is wrong in a way that its parser cannot detect.
     pub(crate) fn usage(message: &str) -> anyhow::Error {
         Self { code: USAGE, message: message.to_owned() }.into()
     }
@@ -40,7 +40,7 @@ impl Exit {
         Self { code: FAILED, message }.into()
     }
 
-    /// Nothing can be said of the server.
+    /// The simulation is inconclusive.
     pub(crate) fn inconclusive(why: &str) -> anyhow::Error {
         Self { code: INCONCLUSIVE, message: format!("inconclusive: {why}") }.into()
     }

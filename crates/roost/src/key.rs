@@ -1,8 +1,8 @@
 //! Application keys: `roost key`, the key of the first start, and what a running server accepts.
 //!
-//! A running server looks once per second whether `keys.json` was replaced. No signal is needed for that,
-//! so it works the same in a container and for a user who may not send the server one; it costs one
-//! `stat` per second.
+//! A running server checks once per second whether `keys.json` was replaced. This needs no signal, so it
+//! also works in a container and for a user who may not signal the server; it costs one `stat` per
+//! second.
 
 mod command;
 mod file;
@@ -20,14 +20,14 @@ pub(crate) use command::Key;
 
 /// Name of the key that the first start makes.
 const FIRST_NAME: &str = "default";
-/// Where that key is written, for whoever runs the server to read and delete.
+/// The file with that key, for the operator to read and delete.
 const FIRST_FILE: &str = "first-key";
 const PREFIX: &str = "roost_";
 /// Random bytes of a key.
 const KEY_BYTES: usize = 32;
 /// Shortest key that is taken from the environment.
 const CHARS_MIN: usize = 16;
-/// How often a running server looks for other keys.
+/// How often a running server checks for changed keys.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The keys that a server accepts: those of its data directory, and the one of its environment.
@@ -59,7 +59,7 @@ impl ServerKeys {
         let needs_first = stored.is_none() && given.is_none();
         if given.is_none() && stored.as_ref().is_some_and(Vec::is_empty) {
             tracing::warn!(
-                "no application key is stored, so nobody may call; see roost key create"
+                "no application key is stored, so every request is refused; see roost key create"
             );
         }
         let set = KeySet::new(accepted(stored.as_deref(), given));
@@ -85,8 +85,8 @@ impl ServerKeys {
             // `roost key create` may have been faster.
             if keys.is_none() {
                 let key = make()?;
-                // Before its hash is stored: the other way round a crash would leave a key that
-                // nobody knows.
+                // Before its hash is stored: in the other order a crash could leave a key that no
+                // user can read.
                 file::replace(&path, key.as_bytes())?;
                 *keys = Some(vec![StoredKey::new(FIRST_NAME, Scopes::ALL, &key)?]);
             }
@@ -120,7 +120,9 @@ impl ServerKeys {
                     let names: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
                     tracing::info!(names = names.join(","), "read the application keys");
                 }
-                Ok(None) => tracing::warn!("the file of application keys is gone; they stay valid"),
+                Ok(None) => {
+                    tracing::warn!("the file of application keys is missing; they stay valid");
+                }
                 Err(error) => tracing::error!("{error:#}; the keys read before stay valid"),
             }
         }
@@ -128,7 +130,7 @@ impl ServerKeys {
     }
 }
 
-/// What makes a file another one: the device, the number on it, length, and when it was changed.
+/// What identifies a version of the file: device, inode, length, and modification time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity(u64, u64, u64, i64, i64);
 

@@ -1,4 +1,4 @@
-//! Structured logs on standard error: text for people, JSON for machines.
+//! Structured logs on standard error: text on a terminal, JSON for programs.
 
 use std::io::IsTerminal as _;
 
@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {

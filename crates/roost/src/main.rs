@@ -1,4 +1,4 @@
-//! The binary: the command line, and the parts put together.
+//! The binary: the command line and its subcommands.
 
 mod address;
 mod dashboard;
@@ -34,7 +34,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    // What each does is described where its arguments are.
+    // Each is described at its arguments.
     Serve(serve::Serve),
     Key(key::Key),
     Demo(demo::Demo),

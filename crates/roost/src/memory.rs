@@ -230,7 +230,7 @@ mod tests {
                 assert!(given.timeline.is_none() || memory.timeline == 100 * MIB);
             }
         }
-        // Set one by one, without a whole, they may be as large as one likes.
+        // Set one by one, without `--memory`, they have no upper bound.
         let large = Memory::divide(None, &Given { timeline: mib(9_000), ..Given::default() });
         assert_eq!(large.unwrap().post, 160 * MIB);
     }

@@ -35,9 +35,9 @@ pub(crate) struct Population {
 /// How often progress is printed.
 const PROGRESS_EVERY: Duration = Duration::from_secs(3);
 
-/// One line.
+/// One line of the output.
 #[derive(Serialize)]
-struct Person<'a> {
+struct User<'a> {
     id: u32,
     handle: String,
     name: String,
@@ -52,7 +52,7 @@ impl Population {
         match self.out.as_deref().filter(|path| *path != Path::new("-")) {
             Some(path) => self.write_file(path),
             None => match self.write(&self.make()?, io::stdout().lock()) {
-                // Whoever reads has had enough.
+                // The reader has closed the pipe.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 done => done.context("cannot write to the standard output"),
             },
@@ -68,8 +68,8 @@ impl Population {
             None => sim::Population::made(&making),
         };
         let took = start.elapsed().as_secs_f64();
-        let (people, follows) = (population.people(), population.follows());
-        report(&format!("{people} users with {follows} follows in {took:.1} s\n"));
+        let (users, follows) = (population.people(), population.follows());
+        report(&format!("{users} users with {follows} follows in {took:.1} s\n"));
         let asked = self.people.graph.is_none().then_some(&making);
         if asked.is_some() {
             report(&population.shares().to_string());
@@ -78,8 +78,8 @@ impl Population {
         Ok(population)
     }
 
-    /// Writes beside the file and takes its place when all is there, so that nobody ever reads half.
-    /// Where nothing can be written is found out before the people are made.
+    /// Writes a temporary file beside the file and renames it when it is complete, so that no reader
+    /// sees a part. A folder that cannot be written to is reported before the users are made.
     fn write_file(&self, path: &Path) -> anyhow::Result<()> {
         let failed = || format!("cannot write {}", path.display());
         // Devices and pipes cannot be replaced.
@@ -101,7 +101,7 @@ impl Population {
         let mut out = BufWriter::with_capacity(1 << 20, out);
         let mut reported = Instant::now();
         for id in 0..population.people() {
-            let person = Person {
+            let user = User {
                 id,
                 handle: texts::handle(self.people.seed, id),
                 name: texts::display_name(self.people.seed, id),
@@ -109,7 +109,7 @@ impl Population {
                 interests: population.interests(id).collect(),
                 following: population.following(id),
             };
-            serde_json::to_writer(&mut out, &person)?;
+            serde_json::to_writer(&mut out, &user)?;
             out.write_all(b"\n")?;
             if reported.elapsed() >= PROGRESS_EVERY {
                 reported = Instant::now();
@@ -126,7 +126,7 @@ fn readable_by_all(file: &mut tempfile::Builder<'_, '_>) {
     file.permissions(std::fs::Permissions::from_mode(0o666));
 }
 
-/// Prints to standard error. If nobody can read it, the work goes on.
+/// Prints to standard error; errors are ignored.
 fn report(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! `roost recognise`: what drawings in files are, without a server.
+//! `roost recognise`: recognizes drawings in files, without a server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) struct Recognise {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Nearest samples that vote
-    #[arg(long, value_name = "N", default_value_t = K::DEFAULT.count(), value_parser = neighbours)]
+    #[arg(long, value_name = "N", default_value_t = K::DEFAULT.count(), value_parser = neighbors)]
     k: usize,
 }
 
@@ -44,7 +44,7 @@ impl Recognise {
     }
 }
 
-fn neighbours(text: &str) -> Result<usize, String> {
+fn neighbors(text: &str) -> Result<usize, String> {
     let known = text.parse().ok().and_then(K::new).map(K::count);
     known.ok_or_else(|| format!("a number from 1 to {}", K::MAX.count()))
 }

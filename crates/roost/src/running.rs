@@ -1,5 +1,4 @@
-//! A server of our own in a process of its own, for simulations: what is measured is what
-//! users run.
+//! A server in a process of its own, for simulations: the measured binary is the one that users run.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -20,18 +19,18 @@ pub(crate) enum Purpose {
     },
 }
 
-/// How much a server yields to the load generator, which represents other machines: on a machine without
-/// idle time the generator would otherwise be late, and its delay would count as the server's.
+/// The `nice` value of a server that is driven. The load generator represents other machines: without
+/// idle processor time it would otherwise be late, and its delay would count as the server's.
 const NICENESS: &str = "5";
 
 /// A `roost serve` in open mode on a temporary directory. Ends when dropped.
 pub(crate) struct RunningServer {
-    /// Where it listens.
+    /// The address of HTTP.
     pub(crate) address: SocketAddr,
-    /// Where it serves Redis clients, if it does.
+    /// The address for Redis clients, if any.
     pub(crate) redis: Option<SocketAddr>,
     _child: Child,
-    /// Removed with this value.
+    /// Its data directory, removed on drop.
     _data: tempfile::TempDir,
 }
 

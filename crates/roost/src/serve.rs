@@ -20,8 +20,8 @@ use crate::memory::Memory;
 use crate::settings::Settings;
 use crate::{descriptors, logging};
 
-/// Most reads at a time, of all protocols, that may wait for a disk. 16 times as many may wait for their turn; beyond
-/// that callers are asked to come back.
+/// Largest number of concurrent reads, of all protocols, that may wait for a disk. 16 times as many may be
+/// queued; beyond that requests get a temporary error.
 const READS_MAX: usize = 64;
 
 /// Run the server.
@@ -61,7 +61,7 @@ impl Serve {
         let memory = settings.memory()?;
         let connections_max = connections_max(&settings, &memory)?;
         memory.log();
-        // From here on a signal to stop is followed at once.
+        // From here on a signal to stop takes effect at once.
         let mut stop = Box::pin(stop_signal()?);
         let options = settings.node_options(&memory);
         let node = tokio::select! {
@@ -76,7 +76,7 @@ impl Serve {
             None => None,
         };
         let (api, redis_options) = server_options(&settings, &memory, access, connections_max);
-        // Nothing can fail any more: a start that fails leaves no key that nobody has read.
+        // Nothing can fail after this point, so a failed start leaves no unread key.
         if let Some(keys) = keys {
             if let Some(path) = keys.make_first()? {
                 println!(
@@ -158,7 +158,7 @@ async fn open_node(options: NodeOptions) -> anyhow::Result<Node> {
     Ok(tokio::task::spawn_blocking(move || Node::open(&options)).await??)
 }
 
-/// Ends a start that is to stop. Log and store are as after a crash, which the next start goes on from.
+/// Ends a start after a signal to stop. Log and store are as after a crash; the next start recovers them.
 fn end_start() -> ! {
     tracing::info!("stopped during the start");
     std::process::exit(0)

@@ -1,5 +1,5 @@
-//! The settings of `roost serve`: a flag goes before an environment variable, that before the
-//! configuration file, that before the default.
+//! The settings of `roost serve`: a flag overrides an environment variable, which overrides the
+//! configuration file, which overrides the default.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -136,11 +136,11 @@ pub(crate) struct Settings {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Policy {
-    /// Before it is acknowledged.
+    /// A change is on disk before it is acknowledged.
     Always,
-    /// At intervals.
+    /// A change is on disk within `--fsync-interval`.
     Interval,
-    /// Left to the operating system.
+    /// Syncing is left to the operating system.
     Never,
 }
 
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_goes_before_the_file_and_the_file_before_the_default() {
+    fn a_flag_overrides_the_file_and_the_file_overrides_the_default() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("roost.toml");
         let text = "listen = \"127.0.0.1:1\"\nqueue = 7\ntimeline-memory = \"1MiB\"\n\
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn lives_and_the_time_to_erase_have_bounds() {
+    fn ttls_and_the_time_to_erase_have_bounds() {
         let check = |setting: &str, values: &[&str], right: bool| {
             for value in values {
                 let line = Line::try_parse_from(["roost", &format!("--{setting}"), value]);

@@ -25,8 +25,8 @@ pub(crate) use arguments::Simulate;
 use arguments::{Api, Loop};
 use parts::Profile;
 
-/// The environment variable with the application key of `--target`. Not that of a server: whoever runs
-/// both in one shell must not send the one's key to the other.
+/// The environment variable with the application key of `--target`. It is not `ROOST_KEY`, so that a
+/// user who runs both in one shell does not send the key of one server to another.
 const TARGET_KEY: &str = "ROOST_TARGET_KEY";
 
 impl Simulate {
@@ -66,7 +66,7 @@ impl Simulate {
         self.verdict(&summary)
     }
 
-    /// An error unless everything was as it should be.
+    /// An error if the run has faults, missed objectives or failed requests.
     fn verdict(&self, summary: &Summary) -> anyhow::Result<()> {
         let faults = summary.correctness.as_ref().map_or(0, Correctness::faults);
         if faults > 0 {
@@ -95,7 +95,7 @@ impl Simulate {
         !self.plain && !self.find_capacity && io::stdout().is_terminal()
     }
 
-    /// What shows how it goes.
+    /// The progress display.
     fn shown(&self, stop: watch::Sender<bool>) -> Box<dyn Watcher> {
         if self.has_dashboard() {
             Box::new(Dashboard::new(stop))
@@ -129,7 +129,7 @@ fn command_line() -> String {
     std::iter::once("roost".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// An argument as a shell takes it.
+/// An argument, quoted for a shell.
 fn quoted(argument: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_=./:,%@+".contains(letter);
     if !argument.is_empty() && argument.chars().all(is_plain) {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_is_quoted_where_a_shell_wants_it() {
+    fn an_argument_is_quoted_where_a_shell_needs_it() {
         for (argument, expect) in [
             ("--users=5", "--users=5"),
             ("p99<50ms", "'p99<50ms'"),

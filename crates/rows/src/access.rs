@@ -1,7 +1,7 @@
-//! How rows are reached: the traits that a store implements and the rules are written against.
+//! Access to rows: the traits that a store implements and the rules use.
 //!
-//! Reads do not fail: a store that cannot read its rows stops the process, because an answer made
-//! of half the facts would be wrong, and the log can rebuild them.
+//! Reads do not fail: a store that cannot read its rows stops the process, because an answer from
+//! incomplete facts would be wrong, and the facts can be rebuilt from the log.
 
 use crate::record::Value;
 use crate::span::Span;
@@ -13,10 +13,10 @@ use crate::totals::Totals;
 pub trait Rows {
     /// The row `key` of `table`.
     fn point(&self, table: PointTable, key: u64) -> Option<Value>;
-    /// Hands every row of `table` to `each`, in the order of keys. One scan, however many there are: for
-    /// the start, while nothing changes.
+    /// Calls `each` with every row of `table`, in the order of keys. One scan of the whole table: for the
+    /// start, while nothing changes.
     fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8]));
-    /// The number beside `item` of `owner`, if it is a member.
+    /// The number stored with `item` of `owner`, if it is a member.
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64>;
     /// Items of `owner` with their numbers, in the span's order.
     fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)>;
@@ -28,7 +28,7 @@ pub trait Rows {
     fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>> {
         self.first_names(table, from, 1).pop()
     }
-    /// How much there is.
+    /// Counts of all that is stored, and the last stamp.
     fn totals(&self) -> Totals;
 }
 
@@ -44,10 +44,10 @@ pub trait RowsMut: Rows {
     fn put_totals(&mut self, totals: Totals);
 }
 
-/// Notes that `count` stamps from `first` on are used. All rules do so before they apply a command.
+/// Records that `count` stamps from `first` on are used. All rules call it before they apply a command.
 ///
 /// # Panics
-/// If the stamp does not rise: the log would be out of order.
+/// If the stamp is not greater than the last one: the log would be out of order.
 pub fn advance<R: RowsMut + ?Sized>(rows: &mut R, first: Stamp, count: usize) {
     let mut totals = rows.totals();
     assert!(totals.last_stamp < Some(first), "stamps rise along the log");

@@ -1,30 +1,30 @@
 //! What a change costs at most, computed before it is logged.
 //!
-//! A cost follows from the command alone, except that some operations on keys write the value again that
-//! the key has: their cost follows from its length. Whatever is in the log was admitted by its cost, so
-//! applying it, live or in a replay, fits into memory and ends in time.
+//! A cost depends only on the command, except that some operations on keys write the existing value of
+//! the key again: their cost depends on its length. Every command in the log was checked by its cost, so
+//! applying it, live or in a replay, fits into memory and takes a bounded time.
 //!
 //! **Invariant:** applying a command changes at most `rows` rows; the rows it changes and looks up and the
-//! bytes it copies are at most `work`; the changes in memory grow by at most `bytes` (summed over many
-//! commands: tables double now and then); and at most `answer` bytes of rows are kept for its answer.
-//! `costs.rs` among the tests of the store compares all of it with what really happens.
+//! bytes it copies are at most `work`; the changes in memory grow by at most `bytes` (on average over many
+//! commands: tables sometimes double in size); and at most `answer` bytes of rows are kept for its answer.
+//! `costs.rs`, a test of the store, compares all of this with measured values.
 
 /// Most bytes of rows that one command, or one transaction, may add to memory: checked before it is
 /// logged, so that applying it always fits.
 pub const CHANGE_BYTES_MAX: usize = 48 << 20;
-/// Most rows that one command, or one transaction, may change, four a key that is set: about 0.1 s of
+/// Most rows that one command, or one transaction, may change, four per key that is set: about 0.1 s of
 /// work.
 pub const CHANGE_ROWS_MAX: usize = 1 << 18;
-/// Memory of a changed row in a table, without what it holds: its place in a hash table or a tree that
-/// has just doubled, and two allocations.
+/// Memory of a changed row in a table, without its content: its entry in a hash table or a tree that
+/// has just doubled in size, and two allocations.
 pub const ROW_BYTES: usize = 320;
-/// What looking up or changing a row counts as work, in bytes copied: it takes about as long.
+/// Work of looking up or changing a row, in bytes: copying this many bytes takes about as long.
 pub const WORK_PER_ROW: usize = 512;
 
 /// What a command costs at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Rows changed.
+    /// Number of rows changed.
     pub rows: usize,
     /// Bytes by which the changes in memory grow.
     pub bytes: usize,
@@ -37,15 +37,15 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Of rows that hold so many bytes together.
+    /// The cost of changing `rows` rows that hold `held` bytes together.
     #[must_use]
     pub const fn of_rows(rows: usize, held: usize) -> Self {
-        // What a row holds may be allocated at up to twice its length.
+        // The content of a row may be allocated with up to twice its length.
         let bytes = rows * ROW_BYTES + 2 * held;
         Self { rows, bytes, work: 2 * rows * WORK_PER_ROW + held, answer: 0, longest: 0 }
     }
 
-    /// Both, one after the other.
+    /// The cost of both, one after the other.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

@@ -1,8 +1,8 @@
-//! What the rules (`feed`, `kv`) and the store share: which tables there are and how their rows are
-//! reached, the stamps that order changes, and what a change costs.
+//! The interface between the rules (`feed`, `kv`) and the store: the tables, access to their rows, the
+//! stamps that order changes, and the cost of a change.
 //!
-//! The rules say what is in a row and when it changes; the store keeps rows without knowing what they
-//! mean. Neither has to know the other.
+//! The rules define what is in a row and when it changes; the store keeps rows and does not depend on
+//! their meaning. Neither depends on the other.
 //!
 //! **Invariant:** no clock, no randomness, no I/O and no lock.
 

@@ -9,12 +9,12 @@ pub type Value = SmallVec<[u8; 24]>;
 /// The bytes of a record.
 ///
 /// # Panics
-/// Never for our records: they serialise into memory.
+/// Never for our records: they are serialized into memory.
 #[must_use]
 pub fn encode<T: Serialize>(record: &T) -> Value {
     match postcard::to_stdvec(record) {
         Ok(bytes) => Value::from_vec(bytes),
-        Err(error) => panic!("a record serialises into memory: {error}"),
+        Err(error) => panic!("a record must serialize into memory: {error}"),
     }
 }
 
@@ -26,6 +26,6 @@ pub fn encode<T: Serialize>(record: &T) -> Value {
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
     match postcard::from_bytes(bytes) {
         Ok(record) => record,
-        Err(error) => panic!("a stored {} reads back: {error}", std::any::type_name::<T>()),
+        Err(error) => panic!("a stored {} must be readable: {error}", std::any::type_name::<T>()),
     }
 }

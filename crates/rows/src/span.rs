@@ -1,6 +1,6 @@
-//! Which of one owner's items are read, and from which end.
+//! A range of one owner's items, and the direction in which it is read.
 
-/// Which way a range is read.
+/// The direction in which a range is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Smallest item first.
@@ -9,17 +9,16 @@ pub enum Order {
     Descending,
 }
 
-/// A range of one owner's items: `low..=high`, at most `limit` of them, from the end that `order`
-/// names.
+/// A range of one owner's items: `low..=high`, at most `limit` of them, in the direction of `order`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Smallest item wanted.
     pub low: u64,
     /// Largest item wanted.
     pub high: u64,
-    /// At most so many.
+    /// Most items returned.
     pub limit: usize,
-    /// From which end.
+    /// Direction of reading.
     pub order: Order,
 }
 
@@ -45,7 +44,7 @@ impl Span {
         Some(Self { low, high: u64::MAX, limit, order: Order::Ascending })
     }
 
-    /// What follows `last`, the last item read: at most `limit` items in the same order, up to the
+    /// The range after `last`, the last item read: at most `limit` items in the same order, up to the
     /// same end.
     #[must_use]
     pub fn beyond(self, last: u64, limit: usize) -> Option<Self> {

@@ -1,13 +1,13 @@
-//! Stamps: when a command was applied, and its place among all commands.
+//! Stamps: when a command was applied, and its position in the order of all commands.
 
 use serde::{Deserialize, Serialize};
 
-/// When a command was applied, and its place among all commands: 41 bits of milliseconds since
+/// When a command was applied, and its position in the order of all commands: 41 bits of milliseconds since
 /// [`EPOCH_MS`], 22 bits of sequence. Unique and never reused; fits a signed 64-bit number.
 ///
-/// A stamp is made when a command is applied, from the time that the log gave its group and the last
-/// stamp: whoever applies the same log makes the same stamps. Logs of format 1 have 10 bits of node
-/// number in the place of the upper bits of the sequence; they were always 0.
+/// A stamp is made when a command is applied, from the last stamp and the time in the log of the group
+/// that contains the command: applying the same log always makes the same stamps. In logs of format 1 the
+/// upper 10 bits of the sequence were a node number, which was always 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Stamp(pub u64);
 
@@ -16,9 +16,9 @@ pub const EPOCH_MS: u64 = 1_704_067_200_000;
 const TIME_SHIFT: u32 = 22;
 
 impl Stamp {
-    /// Smallest that a command gets. Smaller numbers are free for what exists without a command.
+    /// Smallest stamp of a command. Smaller numbers are ids of records that exist without a command.
     pub const MIN: Self = Self(1 << TIME_SHIFT);
-    /// Largest: 63 bits.
+    /// Largest stamp: 63 bits.
     pub const MAX: Self = Self(i64::MAX as u64);
 
     /// Milliseconds since 1970 at which the command was stamped.
@@ -38,7 +38,7 @@ impl Stamp {
     /// The stamp that comes `count` stamps later in a run.
     ///
     /// # Panics
-    /// If stamps are used up: 4 million commands a millisecond until 2093.
+    /// If stamps are used up: 4 million commands per millisecond until 2093.
     #[must_use]
     pub const fn after(self, count: u64) -> Self {
         assert!(count <= Self::MAX.0 - self.0, "stamps fit 63 bits");
@@ -58,10 +58,10 @@ impl Stamp {
     }
 }
 
-/// Makes stamps that only ever rise, whatever the time does.
+/// Makes stamps that always increase, even if the clock steps back.
 ///
-/// While the time stays the same or steps back the sequence counts on, over into the next millisecond if
-/// need be: a stamp may then be ahead of the time, but never at or before an earlier stamp.
+/// While the time stays the same or steps back, the sequence continues, into the next millisecond if
+/// necessary: a stamp may then be later than the clock, but is always greater than all earlier stamps.
 #[derive(Debug, Clone)]
 pub struct StampClock {
     last: Stamp,
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stamps_rise_while_the_clock_steps_back_stops_and_leaps() {
+    fn stamps_increase_if_the_clock_steps_back_stops_or_jumps() {
         let mut clock = StampClock::new(Stamp(0));
         let mut last = Stamp(0);
         let far = [EPOCH_MS - 1, 0, u64::MAX >> 1, u64::MAX, 7];
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_stamps_rise_and_do_not_overlap() {
+    fn runs_of_stamps_increase_and_do_not_overlap() {
         let mut clock = StampClock::new(Stamp(0));
         let mut last = Stamp(0);
         for count in [1, 2, 4_095, 4_096, 1, 20_000, 1, 1, 4_097, 7].into_iter().cycle().take(100) {

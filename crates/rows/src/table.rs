@@ -1,15 +1,16 @@
-//! The tables, each named once: what is in its rows, the tag of its rows on disk, and how it is kept.
+//! All tables: the content of their rows, the tag of their rows on disk, and how they are kept.
 //!
 //! There are three kinds. Points map a number to bytes, sets map (owner, item) to a small number and are
 //! read as ranges of one owner's items, names map bytes to bytes in order.
 //!
-//! A table that is **ephemeral** holds what is to leave every disk soon after it is removed, so a store
-//! keeps it apart and may, after a crash, have applied more of the log to it than to the others.
+//! The rows of an **ephemeral** table must be erased from every disk soon after they are removed, so a
+//! store keeps such tables in separate files. After a crash, a store may have applied more of the log to
+//! ephemeral tables than to the others.
 //! **Invariant:** the outcome of a command, the totals and the rows of other tables never depend on
 //! ephemeral rows.
 //!
-//! **Invariant:** tags are part of the format of stores: each is of one table, none is ever used again or
-//! changes its meaning.
+//! **Invariant:** tags are part of the format of stores: each belongs to one table. A tag is never used
+//! again and never changes its meaning.
 
 /// Makes the enum of one kind of table. Tags ascend, so that rows in the order of tables are in the order
 /// of their names on disk.
@@ -25,7 +26,7 @@ macro_rules! tables {
         pub enum $kind { $($(#[$doc])* $table,)* }
 
         impl $kind {
-            /// All, in the order of their tags.
+            /// All tables of this kind, in the order of their tags.
             pub const ALL: [Self; [$($tag),*].len()] = [$(Self::$table),*];
 
             /// The first byte of the names of its rows on disk.
@@ -34,7 +35,7 @@ macro_rules! tables {
                 match self { $(Self::$table => $tag),* }
             }
 
-            /// Its place among [`Self::ALL`].
+            /// Its index in [`Self::ALL`].
             #[must_use]
             pub const fn index(self) -> usize {
                 self as usize
@@ -70,7 +71,7 @@ tables! {
         StoryText = 0x14,
         /// Sample id -> sample.
         Sample = 0x15,
-        /// Space -> bucket id; nothing if no bucket has it, or if it is a numbered bucket's first one.
+        /// Space -> bucket id; no row if no bucket has it, or if it is the first space of a numbered bucket.
         BucketOfSpace = 0x16,
     }
 }
@@ -94,19 +95,19 @@ tables! {
         AuthorPosts = 0x22,
         /// (mentioned, post) -> 0.
         Mentions = 0x23,
-        /// (person, friend) -> 0, both ways.
+        /// (user, friend) -> 0, in both directions.
         Friends = 0x24,
         /// (author, story) -> when it expires, in milliseconds since 1970.
         AuthorStories = 0x25,
         /// (whole second since 1970 in which it expires or was deleted, story) -> author.
         Expiring = 0x26,
-        /// (story, viewer) -> when they first saw it, in milliseconds since 1970. Ephemeral.
+        /// (story, viewer) -> when they first viewed it, in milliseconds since 1970. Ephemeral.
         StoryViews = 0x27,
         /// (viewer, story) -> 0. Ephemeral.
         Seen = 0x28,
         /// (set of samples, sample) -> 0.
         Samples = 0x29,
-        /// (0, space that no bucket has) -> the cursor from which on its rows are not removed yet.
+        /// (0, space that no bucket has) -> the cursor from which its rows are not removed yet.
         OrphanedSpaces = 0x2b,
         /// (0, space without rows that no bucket has) -> 0.
         FreeSpaces = 0x2c,
@@ -122,7 +123,7 @@ impl SetTable {
         matches!(self, Self::StoryViews | Self::Seen)
     }
 
-    /// Whether owners are people, numbered without gaps, so that a bitmap of them stays small.
+    /// Whether owners are users, numbered without gaps, so that a bitmap of them stays small.
     #[must_use]
     pub const fn has_dense_owners(self) -> bool {
         !matches!(

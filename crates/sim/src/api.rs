@@ -1,5 +1,5 @@
-//! The seam to the servers that can be driven: how actions become requests of one kind of server,
-//! and what its answers mean. Only its implementations know a route or a field of an answer.
+//! The interface to the servers that can be driven: how actions become requests, and how answers
+//! are parsed. Only its implementations contain routes and field names.
 
 mod roost;
 
@@ -16,26 +16,26 @@ use crate::workload::Action;
 pub use roost::load::LoadError;
 pub(crate) use roost::{Needs, Roost};
 
-/// Posts that a page of a timeline has, if there are so many.
+/// Maximum number of posts in a page of a timeline.
 pub(crate) const PAGE: usize = 20;
 
-/// A timeline that can be read, of one person.
+/// A timeline of one user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Timeline {
-    /// What those they follow have posted, and they themselves.
+    /// Posts of the user and of those the user follows.
     Home(u32),
-    /// What they have posted.
+    /// Posts of the user.
     Posts(u32),
-    /// What mentions them.
+    /// Posts that mention the user.
     Mentions(u32),
 }
 
 impl fmt::Display for Timeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Timeline::Home(person) => write!(f, "the home timeline of user {person}"),
-            Timeline::Posts(person) => write!(f, "the posts of user {person}"),
-            Timeline::Mentions(person) => write!(f, "the mentions of user {person}"),
+            Timeline::Home(user) => write!(f, "the home timeline of user {user}"),
+            Timeline::Posts(user) => write!(f, "the posts of user {user}"),
+            Timeline::Mentions(user) => write!(f, "the mentions of user {user}"),
         }
     }
 }
@@ -43,26 +43,26 @@ impl fmt::Display for Timeline {
 /// A post as it appears in timelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Its id; ids of later posts are higher.
+    /// The id of the post; later posts have higher ids.
     pub(crate) id: u64,
     pub(crate) author: u32,
-    /// Whom it answers.
+    /// The user it replies to.
     pub(crate) reply_to: Option<u32>,
 }
 
-/// What a server has used since it started.
+/// The resources that a server has used since it started.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Used {
-    /// Processor time in seconds, of which 1 per second is one core.
+    /// CPU time in seconds; 1 s per second is one core.
     pub(crate) processor_s: f64,
     /// Resident memory now, in bytes.
     pub(crate) memory_bytes: u64,
 }
 
-/// How long a server may take to report what it has used.
+/// How long a server may take to report its resource usage.
 const USED: Duration = Duration::from_secs(1);
 
-/// Asks a server what it has used; none if it reports nothing, or not soon.
+/// Asks a server for its resource usage; `None` if there is no report within [`USED`].
 pub(crate) async fn ask_used<D: Dial>(api: &dyn Api, client: &mut Client<D>) -> Option<Used> {
     let mut request = Vec::new();
     api.write_used(&mut request);
@@ -72,35 +72,35 @@ pub(crate) async fn ask_used<D: Dial>(api: &dyn Api, client: &mut Client<D>) -> 
 
 /// A kind of server.
 pub(crate) trait Api: Send + Sync {
-    /// Brings everybody of the scenario into an empty server: people, what joins them, and what is
-    /// there when the run begins.
+    /// Loads the scenario into an empty server: users, follows, friendships, and what exists when the
+    /// run begins.
     fn load(self: Arc<Self>, scenario: Arc<Scenario>) -> JoinHandle<Result<(), LoadError>>;
 
     /// Replaces `request` with the action's request.
     fn write(&self, action: &Action, request: &mut Vec<u8>);
 
-    /// Replaces `request` with the second request of an action that takes two, after the first was
-    /// answered with this body.
+    /// Replaces `request` with the second request of an action that needs two; `first` is the body of
+    /// the answer to the first.
     fn write_second(&self, action: &Action, first: &[u8], request: &mut Vec<u8>);
 
-    /// How many of an action's `count` things are done by its answer.
+    /// How many of the `count` operations of an action succeeded according to its answer.
     fn done_in(&self, answer: &Response<'_>, count: u64) -> u64;
 
-    /// What an answer of success says of the first thing that is not done.
+    /// The error of the first operation that failed, from an answer with a success status.
     fn first_refusal(&self, body: &[u8]) -> String;
 
-    /// The post that was created according to the answer, if it says.
+    /// The post that was created according to the answer; `None` if the answer contains none.
     fn posted(&self, body: &[u8]) -> Option<Entry>;
 
     /// Replaces `request` with a request for the newest [`PAGE`] posts of a timeline.
     fn write_page(&self, timeline: Timeline, request: &mut Vec<u8>);
 
-    /// The posts of a page, in its order; none if it is not a page.
+    /// The posts of a page, in its order; `None` if the body is not a page.
     fn page(&self, body: &[u8]) -> Option<Vec<Entry>>;
 
-    /// Replaces `request` with the question what the server has used.
+    /// Replaces `request` with a request for the server's resource usage.
     fn write_used(&self, request: &mut Vec<u8>);
 
-    /// The answer to it; none if the server does not report.
+    /// Parses the answer to it; `None` if the server does not report it.
     fn used(&self, body: &[u8]) -> Option<Used>;
 }

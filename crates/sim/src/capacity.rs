@@ -1,25 +1,25 @@
-//! How much a server holds: the highest rate of requests at which an objective is met, found by
+//! The capacity of a server: the highest rate of requests at which an objective is met, found by
 //! trying rates.
 //!
 //! A trial drives the server at one rate in an open loop and either meets the objective or does not.
-//! Near the limit chance decides, so "the capacity" is the rate at which half of the trials meet it.
-//! The search climbs by doubling until a rate fails twice, which gives a bracket, and then repeats
-//! the measurement: each repeat halves a bracket of its own, on a logarithmic scale, until it is
-//! narrow. The brackets of repeats are shifted against each other, so that
+//! Near the limit the result is random, so the capacity is the rate at which half of the trials meet
+//! the objective. The search doubles the rate until a rate fails twice, which gives a bracket, and
+//! then repeats the measurement: each repeat bisects its own bracket, on a logarithmic scale, until
+//! it is narrow. The brackets of repeats are shifted against each other, so that
 //!
-//! - the rates tried are others in each repeat, and what halving leaves unresolved scatters like
-//!   everything else and is in the interval;
-//! - some repeats come to the limit from above and some from below, and neither a server that is
-//!   still busy with an overload nor one that is still cold decides alone.
+//! - each repeat tries different rates, so the error of bisection varies between repeats like other
+//!   errors and is included in the interval;
+//! - some repeats approach the limit from above and some from below, so neither a server that still
+//!   recovers from an overload nor one with cold caches determines the result alone.
 //!
-//! How often the interval holds the truth is counted in the tests, on servers decided by chance. Where
-//! trials are decided clearly (one tenth of those 7 % above the capacity hold) five repeats hold it in
-//! 95 of 100 searches; where one tenth of those 25 % above hold, in 93; at 55 % above, in 88.
+//! The tests count how often the interval contains the true capacity, on simulated servers with
+//! random results. With five repeats it does so in 95 of 100 searches if one tenth of the trials 7 %
+//! above the capacity hold, in 93 if one tenth of those 25 % above hold, and in 88 at 55 % above.
 //!
-//! A trial that the generator was too slow for says nothing about the server. The search then looks
-//! for the limit below that rate. If it does not lie there, the outcome is "at least".
+//! A trial in which the generator was too slow is inconclusive. The search then continues below that
+//! rate. If the limit is not found there, the outcome is "at least".
 //!
-//! The state is the list of trials; a bracket is only a reading of it.
+//! The state is the list of trials; brackets are derived from it.
 
 mod climb;
 mod repeat;
@@ -41,32 +41,31 @@ pub use text::Step;
 
 /// The lowest rate that is tried, in requests per second.
 pub const FLOOR_PER_S: f64 = 1.0;
-/// The share of what was due that must be done.
+/// The share of due requests that must be done.
 const DONE_SHARE_MIN: f64 = 0.99;
 
-/// How many trials for which the generator was too slow are done again: it may have been a hiccup.
+/// How many trials in which the generator was too slow are repeated: the cause may be temporary.
 const AGAIN_MAX: usize = 3;
 
 /// Drives the server at one rate.
 pub trait Trials {
-    /// Drives the server with so many requests per second and reports what was measured.
+    /// Drives the server with `rate_per_s` requests per second and returns the measurements.
     ///
     /// # Errors
-    /// If nothing could be measured, or the user ends it; the search ends with that.
+    /// If nothing could be measured, or the run was cancelled; the search ends with this error.
     fn run(&mut self, rate_per_s: f64) -> impl Future<Output = Result<Measures, SimError>> + Send;
 }
 
-/// How to search.
+/// The options of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Search {
     /// The first rate tried, in requests per second.
     pub start_per_s: f64,
-    /// The highest rate tried.
+    /// The highest rate tried, in requests per second.
     pub rate_per_s_max: f64,
-    /// How often the capacity is measured, 2 to [`SAMPLES_MAX`].
+    /// Number of measurements of the capacity, 2 to [`SAMPLES_MAX`].
     pub repeats: usize,
-    /// How near to each other the rates must be that end a repeat, as a share: 0.05 is 5 %;
-    /// 1 % to 10 %.
+    /// A repeat ends when its bracket is this narrow, as a share of the rate: 0.05 is 5 %; 0.01 to 0.1.
     pub resolution: f64,
 }
 
@@ -85,9 +84,7 @@ impl Search {
             return bad(format!("a search starts at 1 to {rate_per_s_max} requests/s"));
         }
         if !(2..=SAMPLES_MAX).contains(&repeats) {
-            return bad(format!(
-                "an interval is made of 2 to {SAMPLES_MAX} repeats, not {repeats}"
-            ));
+            return bad(format!("an interval needs 2 to {SAMPLES_MAX} repeats, not {repeats}"));
         }
         if !(0.01..=0.1).contains(&resolution) {
             return bad(format!("the resolution of rates is 1 to 10 %, not {resolution}"));
@@ -95,35 +92,35 @@ impl Search {
         Ok(())
     }
 
-    /// How many trials there will be: about, if the capacity is within a factor of ten of the start,
-    /// and at most.
+    /// The expected number of trials if the capacity is within a factor of ten of the start, and the
+    /// maximum.
     pub fn trials(&self) -> TrialCount {
-        // Four doublings or so; the last one fails twice.
+        // About four doublings; the last one fails twice.
         let climb = 6;
         TrialCount {
-            // Every other repeat has to look at an end of its bracket as well.
+            // Every second repeat also tries an end of its bracket.
             about: climb + self.repeats * self.halvings() + self.repeats.div_ceil(2),
             most: climb::trials_max(self) + self.repeats * repeat::trials_max(self) + AGAIN_MAX,
         }
     }
 
-    /// How often a doubling is halved until its ends are near enough.
+    /// Number of bisections that narrow a factor of two to the resolution.
     fn halvings(&self) -> usize {
         (2.0_f64.ln() / self.resolution.ln_1p()).log2().ceil() as usize
     }
 }
 
-/// How many trials a search takes.
+/// The number of trials of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TrialCount {
-    /// If nothing out of the ordinary happens.
+    /// The expected number.
     pub about: usize,
-    /// In any case.
+    /// The maximum.
     pub most: usize,
 }
 
 impl TrialCount {
-    /// The same for trials of this length, as a line for people.
+    /// One line of text with the number of trials and their duration, for trials of this length.
     pub fn describe(&self, trial: Duration) -> String {
         let minutes = |trials: usize| (trial.as_secs_f64() * trials as f64 / 60.0).ceil();
         let (about, most) = (minutes(self.about), minutes(self.most));
@@ -136,28 +133,28 @@ impl TrialCount {
     }
 }
 
-/// What a trial says about its rate.
+/// The result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The objective was met.
     Holds,
-    /// It was not met.
+    /// The objective was not met.
     Fails,
-    /// The generator was the limit: nothing is known about the server.
+    /// The generator was too slow: the trial is inconclusive.
     Unknown,
 }
 
 /// One trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trial {
-    /// Which it was, from 1.
+    /// Number of the trial, from 1.
     pub number: usize,
-    /// The repeat it belongs to, from 1; none while the bracket is looked for.
+    /// The repeat it belongs to, from 1; `None` in the search for the first bracket.
     pub repeat: Option<usize>,
-    /// The rate that was asked for, in requests per second.
+    /// The requested rate, in requests per second.
     pub rate_per_s: f64,
-    /// What it says.
+    /// Whether the objective was met.
     pub verdict: Verdict,
     /// Objectives that were not met.
     pub breaches: Vec<Breach>,
@@ -188,55 +185,56 @@ impl Trial {
     }
 }
 
-/// A server that lets requests wait without end can have few that took long, if the run is short.
+/// In a short run, a server with a growing queue can have few slow requests. Therefore the number of
+/// requests done is checked too.
 fn falls_behind(measures: &Measures) -> bool {
     measures.done_per_s < DONE_SHARE_MIN * measures.asked_per_s
 }
 
-/// What a search comes to.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Finding {
     /// The objective is met up to this rate.
     ///
-    /// The interval is of Student's t on the logarithms of the repeats. It says between which rates
-    /// the mean of very many repeats would lie: of this server, on this machine, with this load, as
-    /// things were in this hour. Of another hour, another machine or a fuller server it says
-    /// nothing. At the rate itself about half of the trials meet the objective.
+    /// The interval is Student's t on the logarithms of the repeats. The mean of very many repeats
+    /// would lie within it, for this server, machine and load at the time of the search. It does not
+    /// cover another time, another machine or a server with more data. At the rate itself about half
+    /// of the trials meet the objective.
     Holds {
-        /// The geometric mean of the repeats, with its bounds, in requests per second.
+        /// The geometric mean of the repeats with its interval, in requests per second.
         per_s: Interval,
-        /// The lowest of the repeats.
+        /// The lowest of the repeats, in requests per second.
         least_per_s: f64,
-        /// The highest.
+        /// The highest of the repeats, in requests per second.
         most_per_s: f64,
     },
-    /// The objective is met at this rate, and what comes above it could not be measured.
+    /// The objective is met at this rate; higher rates could not be measured.
     AtLeast {
         /// The highest rate that met it with no failure at or below it, in requests per second; 0 if
         /// there is none.
         rate_per_s: f64,
-        /// Why the search went no further.
+        /// Why the search ended.
         why: String,
     },
-    /// Not even the lowest rate meets it.
+    /// The objective is not met at the lowest rate.
     Nothing {
-        /// This rate, in requests per second.
+        /// The lowest rate, in requests per second.
         rate_per_s: f64,
     },
-    /// Repeats are too far apart for a mean of them to say anything.
+    /// The repeats differ too much for a meaningful mean.
     Unsteady {
-        /// The rate about which a repeat lost the limit, in requests per second.
+        /// The last rate tried in the repeat that did not find the limit, in requests per second.
         rate_per_s: f64,
     },
 }
 
-/// How much a server holds, and everything that was done to find out.
+/// The result of a search with all its trials.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Capacity {
-    /// What had to be met.
+    /// The objective.
     pub slo: Slo,
-    /// What was found.
+    /// The result.
     #[serde(flatten)]
     pub finding: Finding,
     /// The capacity as each finished repeat found it, in requests per second.
@@ -245,11 +243,11 @@ pub struct Capacity {
     pub trials: Vec<Trial>,
 }
 
-/// Searches for the highest rate at which `slo` is met and reports each step as it happens.
+/// Searches for the highest rate at which `slo` is met and passes each step to `report`.
 ///
 /// # Errors
-/// If the search makes no sense, or a trial comes to nothing. A search that is cut short says what it
-/// has.
+/// If an option of the search is invalid, or a trial fails. A search that is cut short returns the
+/// trials it has.
 pub async fn find(
     trials: &mut (impl Trials + Send),
     slo: &Slo,
@@ -271,16 +269,16 @@ pub async fn find(
     Ok(Capacity { slo: slo.clone(), finding, repeats_per_s, trials: hunt.done })
 }
 
-/// The rate above which there is nothing to be tried.
+/// The rate above which no rate is tried.
 #[derive(Debug)]
 struct Ceiling {
     per_s: f64,
-    /// Why the generator could not do it; none if it is where the search shall end.
+    /// Why the generator could not reach it; `None` if it is the configured maximum.
     unheard: Option<String>,
 }
 
 impl Ceiling {
-    /// Whether this rate is not tried, or not again.
+    /// Whether this rate must not be tried (again).
     fn is_over(&self, rate: f64) -> bool {
         rate > self.per_s || (self.unheard.is_some() && rate >= self.per_s)
     }
@@ -302,7 +300,7 @@ impl Bracket {
 /// Why a search ends early.
 #[derive(Debug)]
 enum Stop {
-    /// There is something to be said already.
+    /// The result is known already.
     Found(Finding),
     Failed(SimError),
 }
@@ -313,7 +311,7 @@ impl From<SimError> for Stop {
     }
 }
 
-/// A search under way.
+/// A running search.
 struct Hunt<'a, T> {
     trials: &'a mut T,
     slo: &'a Slo,
@@ -321,7 +319,7 @@ struct Hunt<'a, T> {
     report: &'a mut (dyn FnMut(&Step<'_>) + Send),
     ceiling: Ceiling,
     repeat: Option<usize>,
-    /// How many trials may still be done again because the generator was late in them.
+    /// How many more trials may be repeated because the generator was too slow.
     again: usize,
     done: Vec<Trial>,
 }
@@ -344,8 +342,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
         Ok(Finding::Holds { per_s, least_per_s, most_per_s })
     }
 
-    /// Tries a rate. One at which the generator was the limit before, or after the end of the
-    /// search, is not tried again.
+    /// Tries a rate, unless it is above the ceiling or the generator was too slow at it before.
     async fn attempt(&mut self, rate: f64) -> Result<Verdict, SimError> {
         if self.ceiling.is_over(rate) {
             return Ok(Verdict::Unknown);
@@ -373,7 +370,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
         Ok(verdict)
     }
 
-    /// What can be said when the search cannot go on upwards.
+    /// The result when higher rates cannot be tried.
     fn at_most_tried(&self) -> Finding {
         let Ceiling { per_s, unheard } = &self.ceiling;
         self.at_least(match unheard {
@@ -382,7 +379,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
         })
     }
 
-    /// What was held so far, and why no more is known.
+    /// The result "at least": the highest rate that held so far, and why no more is known.
     fn at_least(&self, why: String) -> Finding {
         let of = |verdict| self.done.iter().filter(move |trial| trial.verdict == verdict);
         let failed = of(Verdict::Fails).map(|trial| trial.rate_per_s).fold(f64::INFINITY, f64::min);

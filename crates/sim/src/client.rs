@@ -1,9 +1,9 @@
-//! A small HTTP/1.1 client for load: kept-alive connections, one request at a time on each,
-//! requests as ready bytes, answers as slices of a buffer that is used again and again.
+//! A small HTTP/1.1 client for load: keep-alive connections, one request at a time on each,
+//! requests as serialized bytes, answers as slices of a buffer that is reused.
 //!
-//! A connection that has failed in any way is never used again, and what an answer may cost is
-//! bounded ([`HEAD_BYTES_MAX`], [`BODY_BYTES_MAX`]). Timeouts are the caller's: dropping the future
-//! of a request gives up its connection.
+//! A connection that has failed in any way is never reused, and the size of an answer is limited
+//! ([`HEAD_BYTES_MAX`], [`BODY_BYTES_MAX`]). The caller is responsible for timeouts: dropping the
+//! future of a request closes its connection.
 
 mod chunked;
 mod head;
@@ -26,19 +26,19 @@ pub use target::{Target, TargetStream, TlsError};
 
 /// The longest body that is accepted, in bytes.
 pub const BODY_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Room made for one read, in bytes.
+/// Buffer space reserved for one read, in bytes.
 const READ_BYTES: usize = 16 * 1024;
 
 /// Why there is no answer.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// The connection cannot be made or broke.
+    /// The connection cannot be opened, or it failed.
     #[error("connection: {0}")]
     Transport(#[from] io::Error),
-    /// The server closed the connection before the answer was over.
+    /// The server closed the connection before the end of the answer.
     #[error("the server closed the connection before the end of the answer")]
     Closed,
-    /// What came is not an HTTP/1.1 answer.
+    /// The received bytes are not an HTTP/1.1 answer.
     #[error("malformed answer: {0}")]
     Malformed(&'static str),
     /// The body is longer than [`BODY_BYTES_MAX`].
@@ -56,7 +56,7 @@ pub struct Response<'a> {
 }
 
 impl Response<'_> {
-    /// Whether the status is one of success.
+    /// Whether the status is 200 to 299.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -67,7 +67,7 @@ impl Response<'_> {
 pub struct Connection<S = TcpStream> {
     stream: S,
     incoming: Incoming,
-    /// Bodies that came in chunks, joined.
+    /// The body of a chunked answer, decoded.
     joined: Vec<u8>,
     closing: bool,
 }
@@ -80,13 +80,13 @@ impl Connection {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    /// Speaks over a stream that leads to a server.
+    /// Uses an open stream to a server.
     pub fn over(stream: S) -> Connection<S> {
         Connection { stream, incoming: Incoming::default(), joined: Vec::new(), closing: false }
     }
 
-    /// Sends a request, which must be whole and well-formed, and waits for its answer. After an
-    /// error the connection is of no more use.
+    /// Sends a request, which must be complete and well-formed, and waits for its answer. After an
+    /// error the connection cannot be used any more.
     pub async fn send(&mut self, request: &[u8]) -> Result<Response<'_>, ClientError> {
         let answer = self.exchange(request).await?;
         Ok(self.response(&answer))
@@ -96,11 +96,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if self.closing {
             return Err(ClientError::Closed);
         }
-        // Until the answer is whole the connection must not be used for another one.
+        // The connection must not be reused until the answer is complete.
         self.closing = true;
         self.incoming.begin()?;
         self.stream.write_all(request).await?;
-        // Encrypted bytes may wait in the stream; of a plain one this costs nothing.
+        // A TLS stream may have buffered bytes; for a TCP stream this is a no-op.
         self.stream.flush().await?;
         let head = self.incoming.head(&mut self.stream).await?;
         let body = match head.framing {
@@ -142,7 +142,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// An answer that lies in the buffers of its connection.
+/// An answer in the buffers of its connection.
 struct Answer {
     status: u16,
     body: Body,
@@ -153,7 +153,7 @@ enum Body {
     Joined,
 }
 
-/// What has been read from a server and how much of it has been used.
+/// The bytes read from a server and the number of them already consumed.
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
     bytes: Vec<u8>,
@@ -161,7 +161,7 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Makes ready for a new answer. Bytes that came without a question are an error.
+    /// Prepares for a new answer. Bytes received before the request are an error.
     fn begin(&mut self) -> Result<(), ClientError> {
         if !self.unread().is_empty() {
             return Err(ClientError::Malformed("bytes after the answer"));
@@ -212,7 +212,7 @@ impl Incoming {
         }
     }
 
-    /// Reads a body of `length` bytes and reports where it lies.
+    /// Reads a body of `length` bytes and returns its range in the buffer.
     async fn body(
         &mut self,
         length: u64,
@@ -231,12 +231,12 @@ impl Incoming {
     }
 }
 
-/// Where connections come from: an address, or in a test a pipe.
+/// Opens connections: to an address, or to an in-memory pipe in tests.
 pub trait Dial {
-    /// What a connection is made of.
+    /// The stream of a connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send;
 
-    /// Opens a way to the server.
+    /// Opens a connection to the server.
     fn dial(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 }
 
@@ -245,13 +245,13 @@ impl Dial for SocketAddr {
 
     async fn dial(&self) -> io::Result<TcpStream> {
         let stream = TcpStream::connect(self).await?;
-        // A request leaves in one write and must not wait for company.
+        // A request is one write and must be sent at once (no Nagle's algorithm).
         stream.set_nodelay(true)?;
         Ok(stream)
     }
 }
 
-/// A connection that is made when it is first needed and made anew after it has failed.
+/// A connection that is opened when it is first needed and opened again after a failure.
 #[derive(Debug)]
 pub struct Client<D: Dial> {
     dial: D,
@@ -259,7 +259,7 @@ pub struct Client<D: Dial> {
 }
 
 impl<D: Dial> Client<D> {
-    /// A client without a connection yet.
+    /// A client that has not connected yet.
     pub fn new(dial: D) -> Client<D> {
         Client { dial, connection: None }
     }
@@ -267,7 +267,7 @@ impl<D: Dial> Client<D> {
     /// Sends a request, over a new connection if need be, and waits for its answer. A request is
     /// never sent twice.
     pub async fn send(&mut self, request: &[u8]) -> Result<Response<'_>, ClientError> {
-        // Taken out until the answer is there: an error or a dropped future loses it.
+        // Taken out until the answer is complete, so an error or a dropped future drops it.
         let mut connection = match self.connection.take().filter(|connection| !connection.closing) {
             Some(connection) => connection,
             None => Connection::over(self.dial.dial().await?),

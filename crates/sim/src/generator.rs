@@ -1,16 +1,16 @@
-//! What the generator itself uses, where the system reports it.
+//! Resource usage of the generator itself, where the system reports it.
 
 use std::time::Duration;
 
 use crate::summary::GeneratorSummary;
 
-/// Processor time that this process has used.
+/// CPU time that this process has used.
 pub(crate) fn processor_time() -> Duration {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::try_from(used).unwrap_or_default()
 }
 
-/// What this process has used in a run of this length that began at this processor time.
+/// The resource usage of this process in a run of this length; `begun` is the CPU time at its start.
 pub(crate) fn used_since(begun: Duration, run: Duration) -> Option<GeneratorSummary> {
     let used = processor_time().saturating_sub(begun);
     let cores = used.as_secs_f64() / run.as_secs_f64().max(f64::MIN_POSITIVE);

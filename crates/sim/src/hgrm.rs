@@ -1,13 +1,13 @@
-//! Percentile distributions as text, in the form that the plotters of HdrHistogram read.
+//! Percentile distributions as text, in the format that the plotters of HdrHistogram read.
 //!
-//! The form is that of `outputPercentileDistribution` in the Java library: four columns with five
+//! The format is that of `outputPercentileDistribution` in the Java library: four columns with five
 //! ticks for each halving of the distance to 100 %, and three lines with totals.
 
 use std::io::{self, Write};
 
 use hdrhistogram::Histogram;
 
-/// Rows for each halving of what is missing to 100 %.
+/// Rows for each halving of the distance to 100 %.
 const TICKS: u32 = 5;
 
 /// Writes a distribution whose values become milliseconds when divided by `per_ms`.
@@ -35,7 +35,7 @@ pub fn write(values: &Histogram<u64>, per_ms: f64, out: &mut impl Write) -> io::
     writeln!(out, "#[Buckets = {buckets:>12}, SubBuckets     = {parts:>12}]")
 }
 
-/// A bucket has as many parts as distinguish two values of so many digits: a power of two.
+/// Number of sub-buckets of a bucket: the power of two that gives this many significant digits.
 fn parts_of_bucket(digits: u8) -> u64 {
     (2 * 10_u64.pow(u32::from(digits))).next_power_of_two()
 }

@@ -1,16 +1,16 @@
-//! How far a mean of a few repeats can be trusted: intervals by Student's t.
+//! Confidence intervals of the mean of a few repeats, by Student's t.
 //!
-//! If repeats are independent, alike and about normal, 95 of 100 intervals made so hold the true
-//! mean. The tests count this. An interval shows how repeats scatter and nothing about what all of
-//! them have in common: a machine that is slow today is slow in every repeat.
+//! If repeats are independent, identically distributed and about normal, 95 of 100 intervals contain
+//! the true mean. The tests count this. An interval shows the variation between repeats, not an error
+//! that all of them share: a machine that is slow today is slow in every repeat.
 
 use serde::Serialize;
 
-/// How many intervals of a hundred hold the truth.
+/// The share of intervals that contain the true mean, in percent.
 pub const CONFIDENCE_PERCENT: u32 = 95;
 
-/// The 97.5 % points of Student's t, for 1 to 30 degrees of freedom. So few numbers need no library,
-/// and a test integrates the density to check each.
+/// The 97.5 % points of Student's t, for 1 to 30 degrees of freedom. A table needs no library; a test
+/// checks each value by integrating the density.
 const T_97_5: [f64; 30] = [
     12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004, 2.262157,
     2.228139, 2.200985, 2.178813, 2.160369, 2.144787, 2.131450, 2.119905, 2.109816, 2.100922,
@@ -18,10 +18,10 @@ const T_97_5: [f64; 30] = [
     2.048407, 2.045230, 2.042272,
 ];
 
-/// The most samples an interval is made of.
+/// Maximum number of samples of an interval.
 pub const SAMPLES_MAX: usize = T_97_5.len() + 1;
 
-/// A mean and the bounds it lies between with [`CONFIDENCE_PERCENT`].
+/// A mean and its bounds with a confidence of [`CONFIDENCE_PERCENT`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// The mean of the samples.
@@ -33,7 +33,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The arithmetic mean of samples that scatter about it evenly; none unless there are 2 to
+    /// The arithmetic mean of samples with a symmetric distribution; `None` unless there are 2 to
     /// [`SAMPLES_MAX`].
     pub fn of(samples: &[f64]) -> Option<Interval> {
         let t = T_97_5.get(samples.len().checked_sub(2)?)?;
@@ -44,8 +44,8 @@ impl Interval {
         Some(Interval { mean, low: mean - half, high: mean + half })
     }
 
-    /// The geometric mean of samples above 0 that scatter by factors, as rates and times do; none
-    /// unless there are 2 to [`SAMPLES_MAX`].
+    /// The geometric mean of samples above 0 whose logarithms have a symmetric distribution, as with
+    /// rates and times; `None` unless there are 2 to [`SAMPLES_MAX`].
     pub fn of_factors(samples: &[f64]) -> Option<Interval> {
         let logarithms: Vec<f64> = samples.iter().map(|sample| sample.ln()).collect();
         let Interval { mean, low, high } = Interval::of(&logarithms)?;
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_holds_the_points_below_which_97_5_percent_of_students_t_lie() {
+    fn the_table_has_the_97_5_percent_points_of_students_t() {
         for (degrees, t) in (1_u32..).zip(T_97_5) {
             let degrees = f64::from(degrees);
             // Just short of a right angle, where the tangent is still finite.
@@ -116,7 +116,7 @@ mod tests {
         assert!(Interval::of(&vec![1.0; SAMPLES_MAX]).is_some());
     }
 
-    /// The share of `experiments` whose interval holds the truth.
+    /// The share of `experiments` whose interval contains the true mean.
     fn coverage(experiments: u32, mut holds: impl FnMut(&mut StdRng) -> bool) -> f64 {
         let mut rng = StdRng::seed_from_u64(11);
         let held = (0..experiments).filter(|_| holds(&mut rng)).count();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_hold_the_truth_at_their_rate() {
+    fn intervals_contain_the_true_mean_at_their_confidence() {
         const EXPERIMENTS: u32 = 10_000;
         // Four standard errors of a share of 95 % counted so often.
         let error = 4.0 * (0.95 * 0.05 / f64::from(EXPERIMENTS)).sqrt();

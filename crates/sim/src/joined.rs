@@ -1,10 +1,10 @@
-//! Waiting for tasks of our own.
+//! Results of tasks that this crate started.
 
 use std::panic::resume_unwind;
 
 use tokio::task::JoinError;
 
-/// What a task came to that nobody aborts. Its panic goes on here.
+/// The result of a task that is never aborted. A panic in the task is resumed here.
 pub(crate) fn joined<T>(task: Result<T, JoinError>) -> T {
     match task {
         Ok(outcome) => outcome,

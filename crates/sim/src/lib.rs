@@ -1,9 +1,9 @@
-//! A load simulator for feed servers: a made population, the load it would put on the server, and a
-//! small HTTP client to carry it.
+//! A load simulator for feed servers: a generated population, its load on the server, and a small
+//! HTTP client that sends it.
 //!
-//! Everything here is seeded: the same seed makes the same people, follows, actions and texts.
-//! The crate speaks HTTP only and knows nothing of the server's insides, so it can drive any
-//! server that answers the same routes.
+//! Everything here is seeded: the same seed makes the same users, follows, actions and texts.
+//! The crate uses HTTP only and does not depend on the server's internals, so it can drive any
+//! server that has the same routes.
 
 pub mod capacity;
 pub mod client;

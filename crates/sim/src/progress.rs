@@ -1,5 +1,5 @@
-//! How far a long step has come: a bar if the standard error output is a terminal, otherwise a
-//! line every few seconds.
+//! Progress of a long step: a bar if standard error is a terminal, otherwise a line every few
+//! seconds.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 const BAR_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(3);
 
-/// Shows how `done` nears `total`, until the future is dropped, which also clears the bar away.
+/// Shows the progress of `done` towards `total` until the future is dropped, which also removes the bar.
 pub(crate) async fn show(what: &'static str, total: u64, done: &AtomicU64) {
     if io::stderr().is_terminal() {
         show_bar(what, total, done).await;
@@ -47,7 +47,7 @@ async fn show_lines(what: &'static str, total: u64, done: &AtomicU64) {
     loop {
         sleep(LINE_EVERY).await;
         let (done, seconds) = (done.load(Ordering::Relaxed), start.elapsed().as_secs());
-        // Progress is a courtesy: if nobody can read it, the work goes on.
+        // If the progress cannot be written, the work continues.
         let _ = writeln!(io::stderr(), "{what}: {done} of {total} after {seconds} s");
     }
 }

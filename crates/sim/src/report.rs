@@ -1,7 +1,7 @@
-//! The report of a simulation: one HTML file that needs nothing else, and the raw data beside it.
+//! The report of a simulation: one self-contained HTML file, and the raw data beside it.
 //!
-//! The file holds its style and its plots, which are SVG made here. It has no script, asks for
-//! nothing over a network, and says so in a policy that browsers keep. Everything in it is made from
+//! The file holds its style and its plots, which are SVG made here. It has no script and
+//! loads nothing over the network, which its Content-Security-Policy enforces. It is made from
 //! a [`Summary`] and a [`Recording`], or from the [`Capacity`] that a search found.
 //!
 //! **Invariant:** text from outside (a command line, a server's answers) passes `html::escape`.
@@ -45,8 +45,8 @@ pub fn write(
 }
 
 /// Writes the report of a search for the capacity to `path`, and the raw data to a folder beside it:
-/// for `report.html`, to `report-data` (`capacity.json` and `trials.tsv`). `people` says who takes
-/// part, `command` is what was run, as it would be typed. Each file is replaced as a whole, the
+/// for `report.html`, to `report-data` (`capacity.json` and `trials.tsv`). `scenario` describes
+/// the users and their load, `command` is what was run, as it would be typed. Each file is replaced as a whole, the
 /// report last. May block.
 ///
 /// # Errors
@@ -54,11 +54,11 @@ pub fn write(
 pub fn write_capacity(
     path: &Path,
     capacity: &Capacity,
-    people: &str,
+    scenario: &str,
     command: &str,
 ) -> io::Result<()> {
     let data = files::data_folder(path)?;
     let links = files::write_data(&data, files::of_search(capacity)?)?;
-    let page = search::page(capacity, people, command, &links);
+    let page = search::page(capacity, scenario, command, &links);
     files::replace(path, page.as_bytes())
 }

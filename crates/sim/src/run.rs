@@ -1,7 +1,7 @@
 //! Drives a server with actions as they fall due, and measures it.
 //!
 //! The loop is open: when an action is due does not depend on the server. A bounded number of
-//! connections share the sequence; a connection that is free waits for its turn, takes the next
+//! connections share the sequence; an idle connection waits for its turn, takes the next
 //! action, waits for its time and does it. When all are busy, actions start late, and since latency
 //! counts from when an action was due, a stall shows in full in the percentiles (no coordinated
 //! omission). In a closed loop each connection does the next action at once, and latency counts
@@ -43,10 +43,10 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// How long after the end actions that were due before it may still be done.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What a run is like, whoever takes part.
+/// The options of a run that do not depend on the scenario.
 #[derive(Debug, Clone)]
 pub(crate) struct RunConfig {
-    /// Who takes part and what they do, as a line for people.
+    /// The scenario as one line of text.
     pub(crate) title: String,
     /// The kinds of requests that the actions make.
     pub(crate) kinds: Vec<Kind>,
@@ -54,16 +54,16 @@ pub(crate) struct RunConfig {
     pub(crate) end: Duration,
     /// How long a window is.
     pub(crate) window: Duration,
-    /// How many connections carry the load, at least 1.
+    /// Number of connections, at least 1.
     pub(crate) connections: usize,
-    /// Where they live.
+    /// The threads of the connections.
     pub(crate) lanes: Lanes,
     /// Whether the next action waits for the answer to the one before instead of its time.
     pub(crate) closed: bool,
 }
 
 impl RunConfig {
-    /// How many threads carry the load: none is without a connection.
+    /// Number of threads; each has at least one connection.
     fn threads(&self) -> usize {
         match self.lanes {
             Lanes::Threads(threads) => threads.min(self.connections),
@@ -73,7 +73,7 @@ impl RunConfig {
     }
 }
 
-/// Where connections live.
+/// The threads that connections run on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Lanes {
     /// On so many threads of their own, at least 1, with timers as precise as there are.
@@ -83,7 +83,7 @@ pub(crate) enum Lanes {
     Here,
 }
 
-/// A run under way, shared by its lanes.
+/// The state of a run, shared by its lanes.
 struct Run<I> {
     api: Arc<dyn Api>,
     config: RunConfig,
@@ -95,7 +95,7 @@ struct Run<I> {
 }
 
 /// Drives the server that `dial` reaches with the actions due before the config's end, and reports
-/// the watchers of each window. The homes of those who are `checked` are looked at on the way. Stops
+/// the watchers of each window. The home timelines of `checked` readers are compared during the run. Stops
 /// early when `cancel` turns true; requests then under way are not counted.
 pub(crate) async fn run<D, I>(
     dial: &D,
@@ -143,14 +143,14 @@ where
     windows.close(start, &checker, watchers).await?;
     let correctness = tokio::select! {
         correctness = checker.end(!interrupted) => correctness,
-        // Impatience then costs the word on correctness and nothing else.
+        // A second interrupt then skips the final check and nothing else.
         () = cancelled(cancel), if !interrupted => None,
     };
     let busy_share = run.busy_share(took);
     windows.end(&checker, correctness, Ended { took, interrupted, busy_share }, watchers)
 }
 
-/// Waits until a run is to be cut short; if nobody can say so any more, for ever.
+/// Waits for the cancellation of a run; never returns if the sender was dropped.
 pub(crate) async fn cancelled(cancel: &mut watch::Receiver<bool>) {
     if cancel.wait_for(|&cancelled| cancelled).await.is_err() {
         std::future::pending::<()>().await;
@@ -176,7 +176,7 @@ where
             let lane = Arc::new(Lane { run, timer: timer.into(), meter });
             tokio::select! {
                 done = lane.drive(&dial, connections) => done,
-                // Whoever started it is gone, for whatever reason: then it ends too.
+                // The task that started it has ended, so this lane ends too.
                 _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
             }
         }
@@ -216,7 +216,7 @@ fn on_own_runtime(
 /// Some of the connections of a run.
 struct Lane<I> {
     run: Arc<Run<I>>,
-    /// Whoever holds the timer is next to do an action. Those who wait for it queue.
+    /// The task that holds the lock does the next action. Others wait in order.
     timer: tokio::sync::Mutex<Timer>,
     meter: Arc<Mutex<Meter>>,
 }
@@ -289,12 +289,11 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
         let mut meter = lock(&self.meter);
         meter.started(start);
         if done > 0 {
-            meter.answered(kind, action.person, latency, done);
+            meter.answered(kind, action.user, latency, done);
         }
         if done < count {
             let (what, detail) = self.run.why(outcome, latency);
-            let message =
-                || format!("{} of person {}: {what}: {detail}", kind.name(), action.person);
+            let message = || format!("{} of user {}: {what}: {detail}", kind.name(), action.user);
             meter.failed(kind, Failure { kind: &what, count: count - done }, message, waited);
         }
     }
@@ -367,7 +366,7 @@ impl<I: Iterator<Item = Action> + Send> Run<I> {
     }
 }
 
-/// Nothing is ever left half done under these locks, so a panic elsewhere does not spoil them.
+/// Data under these locks is consistent even after a panic, so poisoning is ignored.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Who takes part in a simulation and what they do in it: made from the options alone.
+//! The users of a simulation and their actions, derived from the options alone.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use crate::run::{CheckedReaders, Kind};
 use crate::simulate::{Drive, SimulateOptions};
 use crate::workload::{
     Crowd, Drawings, KEYS_PER_SECOND, KeyLoad, Load, Merged, StoryLoad, StorySchedule, Tempo,
-    Workload, flash, operate, post_stories, read_friends, read_homes, recognise,
+    Workload, flash, operate, post_stories, read_friends, read_homes, recognize,
 };
 
-/// Everybody, and what they have to do with each other. Each part of the simulation is there or not.
+/// The users and their relations. Each part of the simulation is optional.
 #[derive(Debug)]
 pub(crate) struct Scenario {
-    /// How many people there are.
-    pub(crate) people: u32,
+    /// Number of users.
+    pub(crate) users: u32,
     pub(crate) feed: Option<Feed>,
     pub(crate) stories: Option<Stories>,
     pub(crate) drawings: Option<Drawings>,
@@ -24,7 +24,7 @@ pub(crate) struct Scenario {
     pub(crate) seed: u64,
 }
 
-/// Those who follow each other and post.
+/// The part with follows and posts.
 #[derive(Debug)]
 pub(crate) struct Feed {
     pub(crate) follows: Arc<Population>,
@@ -32,7 +32,7 @@ pub(crate) struct Feed {
     pub(crate) load: Load,
 }
 
-/// Those who are friends and post stories.
+/// The part with friends and stories.
 #[derive(Debug, Clone)]
 pub(crate) struct Stories {
     pub(crate) friends: Arc<Population>,
@@ -40,60 +40,60 @@ pub(crate) struct Stories {
     pub(crate) story_load: StoryLoad,
 }
 
-/// What a simulation needs of its scenario once everybody is loaded. Who follows whom is not: of a
-/// million people that is half a gigabyte.
+/// What a simulation needs of its scenario after loading. The follows are not part of it: with a
+/// million users they take half a gigabyte.
 #[derive(Debug)]
 pub(crate) struct Players {
-    people: u32,
+    users: u32,
     crowd: Option<(Arc<Crowd>, Load)>,
     stories: Option<Stories>,
     drawings: Option<Drawings>,
     keys: Option<KeyLoad>,
-    /// The most followed person, and everybody who follows them.
+    /// The user with the most followers, and these followers.
     celebrity: Option<(u32, Vec<u32>)>,
-    /// Whose homes are looked at.
+    /// The readers whose home timelines are checked.
     pub(crate) checked: Option<Arc<CheckedReaders>>,
     seed: u64,
 }
 
 impl Scenario {
-    /// The people of a simulation.
+    /// Makes the scenario.
     ///
     /// # Errors
     /// If there is a graph and it cannot be read.
     pub(crate) fn new(options: &SimulateOptions) -> Result<Scenario, GraphError> {
         let making = options.making;
-        let Making { people: users, seed, .. } = making;
+        let Making { people: requested, seed, .. } = making;
         let joined = |made: &dyn Fn() -> Population| match &options.graph {
             Some(path) => Population::from_edges(path).map(Arc::new),
             None => Ok(Arc::new(made())),
         };
         let drawings = options.drawings.clone();
         // A drawing has no author.
-        let mut people = if options.has_people() { users } else { 0 };
+        let mut users = if options.has_users() { requested } else { 0 };
         let mut feed = None;
         if let Some(load) = options.feed {
             let follows = joined(&|| Population::made(&making))?;
-            people = follows.people();
+            users = follows.people();
             let measured = follows.measured(options.graph.is_none().then_some(&making));
             feed = Some(Feed { follows, measured, load });
         }
         let mut stories = None;
         if let Some(story_load) = options.stories {
-            let friends = joined(&|| Population::friends(users, story_load.friends, seed))?;
-            people = friends.people();
-            let schedule = Arc::new(StorySchedule::new(people, &story_load, seed));
+            let friends = joined(&|| Population::friends(requested, story_load.friends, seed))?;
+            users = friends.people();
+            let schedule = Arc::new(StorySchedule::new(users, &story_load, seed));
             stories = Some(Stories { friends, schedule, story_load });
         }
-        Ok(Scenario { people, feed, stories, drawings, keys: options.keys, seed })
+        Ok(Scenario { users, feed, stories, drawings, keys: options.keys, seed })
     }
 
-    /// What remains to be known when everybody is loaded.
+    /// The part of the scenario that is needed after loading.
     pub(crate) fn players(&self) -> Players {
         let seed = self.seed;
         let feed = self.feed.as_ref();
         Players {
-            people: self.people,
+            users: self.users,
             crowd: feed.map(|feed| (Arc::new(Crowd::new(&feed.follows, seed)), feed.load)),
             stories: self.stories.clone(),
             drawings: self.drawings.clone(),
@@ -105,12 +105,12 @@ impl Scenario {
     }
 }
 
-/// The person with the most followers, and these.
+/// The user with the most followers, and these followers.
 fn celebrity(follows: &Population) -> Option<(u32, Vec<u32>)> {
     let counts = follows.follower_counts();
-    let (person, _) = (0..).zip(counts).max_by_key(|&(_, count)| count)?;
-    let follow = |other: &u32| follows.follows_back(*other, person);
-    Some((person, (0..follows.people()).filter(follow).collect()))
+    let (user, _) = (0..).zip(counts).max_by_key(|&(_, count)| count)?;
+    let follow = |other: &u32| follows.follows_back(*other, user);
+    Some((user, (0..follows.people()).filter(follow).collect()))
 }
 
 impl Players {
@@ -126,7 +126,7 @@ impl Players {
         feed.chain(stories).chain(drawings).chain(keys).collect()
     }
 
-    /// Actions per second on average, if they are left to themselves.
+    /// Average number of actions per second at the default rates.
     fn per_second(&self) -> f64 {
         let feed = self
             .crowd
@@ -141,15 +141,14 @@ impl Players {
         [feed, stories, drawings, keys].into_iter().flatten().sum()
     }
 
-    /// How many times as fast as that they are to act.
+    /// The factor by which the default rates are multiplied.
     pub(crate) fn speed(&self, drive: &Drive) -> f64 {
         drive.rate.map_or(1.0, |rate| rate / self.per_second())
     }
 
-    /// Everything that everybody does, in order of time. Every `turn` is another sequence of actions of the same
-    /// kind.
+    /// All actions in order of time. Each `turn` is a different sequence of actions of the same kind.
     pub(crate) fn actions(&self, drive: &Drive, turn: u64) -> Merged {
-        // Seeds next to each other make sequences that have nothing to do with each other.
+        // Adjacent seeds make independent sequences.
         let seed =
             |part: u64| self.seed.wrapping_add(turn.wrapping_mul(0x1_0000)).wrapping_add(part);
         let mut merged = Merged::new();
@@ -163,20 +162,20 @@ impl Players {
         if let Some(Stories { friends, schedule, story_load }) = &self.stories {
             add(Box::new(post_stories(Arc::clone(schedule), seed(1))));
             let per_second = story_load.homes_per_second.into();
-            add(Box::new(read_homes(self.people, per_second, seed(2))));
+            add(Box::new(read_homes(self.users, per_second, seed(2))));
             let per_second = story_load.story_reads_per_second();
             add(Box::new(read_friends(Arc::clone(friends), per_second, seed(3))));
         }
         if let Some(drawings) = &self.drawings {
-            add(Box::new(recognise(drawings.per_second, seed(4))));
+            add(Box::new(recognize(drawings.per_second, seed(4))));
         }
         if let Some(keys) = self.keys {
-            // At their own rate from the start: when a key may be read depends on the time it had.
+            // At the final rate from the start: a key may be read only some time after its insert.
             let operations = operate(keys, KEYS_PER_SECOND * factor, turn, seed(6));
             merged.add(Tempo::new(1.0, drive.day).apply(operations));
         }
-        if let (Some(at), Some((person, followers))) = (drive.flash, &self.celebrity) {
-            merged.add(flash(at, *person, followers, seed(5)));
+        if let (Some(at), Some((user, followers))) = (drive.flash, &self.celebrity) {
+            merged.add(flash(at, *user, followers, seed(5)));
         }
         merged
     }

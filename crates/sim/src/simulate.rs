@@ -1,4 +1,4 @@
-//! A whole simulation: make the people, load them, drive the server, sum up.
+//! A whole simulation: generate the users, load them, drive the server, summarize.
 
 mod drive;
 mod ready;
@@ -25,42 +25,41 @@ use crate::workload::{Drawings, KeyLoad, Load, StoryLoad};
 pub use drive::Drive;
 use ready::{load, wait_until_idle};
 
-/// Most friends of each person: all of a population still fit 32-bit positions.
+/// Maximum number of friends per user, so that friendships have 32-bit positions.
 const FRIENDS_MAX: u32 = 400;
 const _: () = assert!(PEOPLE_MAX <= u32::MAX / FRIENDS_MAX);
-/// Most stories that may live at a time, which bounds what is kept about them here.
+/// Maximum number of live stories, which bounds the memory used for them here.
 const STORIES_MAX: u64 = 100_000_000;
 
-/// Scheduling delay at the 99th percentile above which the generator's word is not to be trusted, in
-/// milliseconds.
+/// A run is inconclusive if the scheduling delay at the 99th percentile is above this, in milliseconds.
 const SCHEDULING_DELAY_MS_MAX: f64 = 10.0;
-/// A generator that is busy for more than this share of the time, while more than that share of the
-/// requests waits for a connection, has answers that it has not read: its scheduling delay does not show it, since
-/// no connection is free any more.
+/// A run is inconclusive if the threads of the generator are busy for more than the first share of the
+/// time and more than the second share of the requests wait for a connection: the generator then has
+/// unread answers, and its scheduling delay does not show it because no connection is free.
 const BUSY_SHARE_MAX: f64 = 0.97;
 const WAITED_SHARE_MAX: f64 = 0.01;
 
-/// Who takes part in a simulation, and against which server.
+/// The options of a simulation and its server.
 #[derive(Debug, Clone)]
 pub struct SimulateOptions {
     /// The server; it must be empty.
     pub target: Target,
-    /// The server's application key, if it wants one.
+    /// The application key, if the server requires one.
     pub key: Option<String>,
-    /// What people to make, at least 2; a graph brings its own. The seed is also that of the
+    /// The users to generate, at least 2; a graph has its own. The seed is also that of the
     /// names, the actions and the texts.
     pub making: Making,
-    /// How busy they are with posts and home timelines, if these are simulated.
+    /// The load with posts and home timelines, if these are simulated.
     pub feed: Option<Load>,
-    /// How they live with friends and stories, if these are simulated.
+    /// The load with friends and stories, if these are simulated.
     pub stories: Option<StoryLoad>,
-    /// What drawings are recognised, if that is simulated.
+    /// The drawings to recognize, if that is simulated.
     pub drawings: Option<Drawings>,
-    /// What is done with keys of a bucket, if that is simulated.
+    /// The load on keys of a bucket, if that is simulated.
     pub keys: Option<KeyLoad>,
     /// An edge list to take follows and friendships from instead of making them.
     pub graph: Option<PathBuf>,
-    /// Whether the server has these people already, from an earlier simulation.
+    /// Whether the server already has these users from an earlier simulation.
     pub loaded: bool,
 }
 
@@ -68,56 +67,56 @@ impl SimulateOptions {
     /// What the server must have or not have before it is loaded.
     fn needs(&self) -> Needs {
         Needs {
-            no_users: self.has_people() && !self.loaded,
+            no_users: self.has_users() && !self.loaded,
             no_bucket: self.keys.is_some() && !self.loaded,
         }
     }
 
-    /// Whether anything is simulated that people do.
-    pub(crate) fn has_people(&self) -> bool {
+    /// Whether the simulation has users.
+    pub(crate) fn has_users(&self) -> bool {
         self.feed.is_some() || self.stories.is_some()
     }
 }
 
-/// Why a simulation did not come to a summary.
+/// Why a simulation failed.
 #[derive(Debug, Error)]
 pub enum SimError {
-    /// An option makes no sense.
+    /// An option is invalid.
     #[error("{0}")]
     BadOption(String),
     /// The graph cannot be read.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// The people cannot be loaded into the server.
+    /// The users cannot be loaded into the server.
     #[error("cannot load the server")]
     Load(#[source] LoadError),
     /// The server does not answer, or cannot be loaded as it is.
     #[error("cannot use the server")]
     Server(#[from] LoadError),
-    /// The simulation was cut short before there was anything to sum up.
+    /// The simulation was interrupted before the run started.
     #[error("interrupted before the run started")]
     Interrupted,
-    /// The outcome cannot be written.
+    /// The results cannot be written.
     #[error("cannot write the results")]
     Write(#[from] io::Error),
 }
 
-/// A server with everybody in it, ready to be driven once or again.
+/// A loaded server, ready to be driven once or several times.
 pub struct Simulation {
     target: Target,
     api: Arc<dyn Api>,
     players: Players,
-    /// What can be said before anything has happened.
+    /// The summary before the run.
     summary: Summary,
     turns: u64,
 }
 
 impl Simulation {
-    /// Makes everybody and loads them into the server, which must be empty. Reports it on `out`.
+    /// Generates the users and loads them into the server, which must be empty. Reports it on `out`.
     ///
     /// # Errors
-    /// If an option makes no sense, a graph or the server does not do its part, or `cancel` turns
-    /// true.
+    /// If an option is invalid, the graph cannot be read, the server cannot be loaded, or `cancel`
+    /// becomes true.
     pub async fn prepare(
         options: SimulateOptions,
         out: &mut (dyn Write + Send),
@@ -154,16 +153,16 @@ impl Simulation {
         Ok(Simulation { target, api, players, summary, turns: 0 })
     }
 
-    /// Who takes part, as a line for people.
+    /// The scenario as one line of text.
     pub fn scenario(&self) -> String {
         self.summary.scenario()
     }
 
     /// Drives the server and reports progress to the watchers. When `cancel` turns true the summary
-    /// is of the run so far. Every turn has other actions of the same kind.
+    /// is of the run so far. Each call uses different actions of the same kind.
     ///
     /// # Errors
-    /// If an option makes no sense, or a watcher fails.
+    /// If an option is invalid, or a watcher fails.
     pub async fn drive(
         &mut self,
         drive: &Drive,
@@ -215,7 +214,7 @@ pub async fn simulate(
 
 fn check(options: &SimulateOptions) -> Result<(), SimError> {
     let bad = |problem: String| Err(SimError::BadOption(problem));
-    let is_made = options.has_people() && options.graph.is_none();
+    let is_made = options.has_users() && options.graph.is_none();
     if is_made && !(2..=PEOPLE_MAX).contains(&options.making.people) {
         return bad(format!(
             "a simulation needs 2 to {PEOPLE_MAX} users, not {}",
@@ -237,8 +236,8 @@ fn check(options: &SimulateOptions) -> Result<(), SimError> {
             return bad(format!("a user can have 1 to {friends_max} friends, not {friends}"));
         }
         if stories == 0 || u64::from(options.making.people) * u64::from(stories) > STORIES_MAX {
-            let people = options.making.people;
-            return bad(format!("{people} users cannot have {stories} stories each"));
+            let users = options.making.people;
+            return bad(format!("{users} users cannot have {stories} stories each"));
         }
         if life_s == 0 {
             return bad("the TTL of a story is at least 1 s".to_owned());
@@ -252,7 +251,7 @@ async fn make(options: &SimulateOptions) -> Result<Scenario, SimError> {
     Ok(joined(spawn_blocking(move || Scenario::new(&options)).await)?)
 }
 
-/// The summary before anything has happened; `made` says that no graph was read.
+/// The summary before the run; `made` is true if no graph was read.
 fn beginning(scenario: &Scenario, made: bool) -> Summary {
     let feed = scenario.feed.as_ref().map(|Feed { follows, measured, load }| FeedSummary {
         load: *load,
@@ -276,7 +275,7 @@ fn beginning(scenario: &Scenario, made: bool) -> Summary {
     };
     Summary {
         seed: scenario.seed,
-        users: scenario.people,
+        users: scenario.users,
         feed,
         stories: scenario.stories.as_ref().map(stories),
         drawings: scenario.drawings.as_ref().map(drawings),
@@ -340,7 +339,7 @@ mod tests {
     use crate::run::{Ended, Kind, Meter, Start};
 
     #[test]
-    fn a_run_in_which_the_generator_was_late_is_not_valid() {
+    fn a_run_in_which_the_generator_was_late_is_inconclusive() {
         let check = |late_ms: u64, ready: bool, busy_share: f64, valid: bool| {
             let mut meter = Meter::new(&Kind::DRAWINGS);
             for _ in 0..100 {
@@ -363,7 +362,7 @@ mod tests {
         check(9, true, 0.5, true);
         check(12, true, 0.5, false);
         check(0, true, 1.0, true);
-        // To wait for a connection is not the generator's fault, unless it had no time for them.
+        // Waiting for a connection is not caused by the generator, unless its threads were busy.
         check(500, false, 0.9, true);
         check(500, false, 0.99, false);
     }

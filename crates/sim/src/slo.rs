@@ -1,4 +1,4 @@
-//! Objectives: what must hold of a run, such as `p99<50ms,errors<0.1%,lag_p99<1s`.
+//! Objectives that a run must meet, such as `p99<50ms,errors<0.1%,lag_p99<1s`.
 //!
 //! An objective is kept in the units it was given in, so that it is printed as it was given.
 
@@ -24,7 +24,7 @@ pub struct Measures {
     pub errors_share: f64,
     /// Latencies of the slowest kind of request.
     pub latency: Latency,
-    /// From a post's acceptance to its sight in a follower's home, if any was sampled.
+    /// From a post's acceptance to its appearance in a follower's home, if any was sampled.
     pub lag: Option<Lag>,
     /// Faults in timelines that were looked at: posts missing, doubled, out of order or not to be
     /// expected.
@@ -175,7 +175,7 @@ impl fmt::Display for Objective {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slo(Vec<Objective>);
 
-/// An objective that does not hold, as a line for people.
+/// An objective that does not hold, as a line for users.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Breach {
     objective: Objective,

@@ -1,4 +1,4 @@
-//! What a simulation comes to, as a table and as JSON.
+//! The results of a simulation, as a table and as JSON.
 
 use std::path::Path;
 use std::{fmt, fs, io};
@@ -13,17 +13,17 @@ use crate::workload::{KeyLoad, Load};
 /// The outcome of a simulation. Latencies count from when an action was due.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// The seed of everything.
+    /// The seed of the simulation.
     pub seed: u64,
     /// The number of users.
     pub users: u32,
-    /// What there is to say of posts and home timelines, if they were simulated.
+    /// Posts and home timelines, if they were simulated.
     #[serde(flatten)]
     pub feed: Option<FeedSummary>,
-    /// What there is to say of friends and stories, if they were simulated.
+    /// Friends and stories, if they were simulated.
     #[serde(flatten)]
     pub stories: Option<StoriesSummary>,
-    /// What there is to say of drawings, if they were simulated.
+    /// Drawings, if they were simulated.
     #[serde(flatten)]
     pub drawings: Option<DrawingsSummary>,
     /// What was done with keys of a bucket, if that was simulated.
@@ -45,8 +45,8 @@ pub struct Summary {
     pub lag: LagSummary,
     /// What the server used during the run, if it reported it.
     pub server: Option<ServerSummary>,
-    /// Whether the next request waited for the answer to the one before, so that a slow server was
-    /// asked less. Latencies then count from the sending.
+    /// Whether the next request waited for the answer to the one before, so that a slow server got
+    /// fewer requests. Latencies then count from when a request was sent.
     pub closed: bool,
     /// Delivery lag over the whole run, if any was sampled.
     pub delivery: Option<Delivery>,
@@ -106,7 +106,7 @@ impl Correctness {
     }
 }
 
-/// Drawings that are recognised.
+/// Drawings that are recognized.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DrawingsSummary {
     /// The drawings that these were made of.
@@ -115,7 +115,7 @@ pub struct DrawingsSummary {
     pub recognitions_due_per_second: f64,
 }
 
-/// People who follow and post.
+/// The part with follows and posts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FeedSummary {
     /// How busy they were.
@@ -126,7 +126,7 @@ pub struct FeedSummary {
     pub shares: Option<Shares>,
     /// What else was measured of them.
     pub measured: Measured,
-    /// The percentage of posts written by the twentieth of people who wrote most.
+    /// The percentage of posts written by the twentieth of users who wrote most.
     pub posts_by_top_twentieth: f64,
 }
 
@@ -136,7 +136,7 @@ pub struct FeedSummary {
 pub struct StoriesSummary {
     /// The number of friendships.
     pub friendships: u64,
-    /// Stories of each person that live at a time.
+    /// Stories of each user that live at a time.
     pub stories_each: u32,
     /// How long each lives, in seconds.
     pub story_life_s: u32,
@@ -199,7 +199,7 @@ impl Summary {
         self.errors.iter().map(|error| error.count).sum()
     }
 
-    /// What is due comes so many times as often.
+    /// Multiplies the due rates by `factor`.
     pub(crate) fn speed_up(&mut self, factor: f64) {
         if let Some(stories) = &mut self.stories {
             stories.stories_due_per_second *= factor;
@@ -219,25 +219,25 @@ impl Summary {
         fs::write(path, serde_json::to_vec_pretty(self)?)
     }
 
-    /// Who took part, as half a sentence.
+    /// The scenario as text, without a final period.
     pub(crate) fn scenario(&self) -> String {
         let follows =
             self.feed.iter().map(|feed| format!("{} follows", units::count(feed.follows)));
         let friends =
             |stories: &StoriesSummary| format!("{} friendships", units::count(stories.friendships));
         let ties: Vec<String> = follows.chain(self.stories.iter().map(friends)).collect();
-        let people =
+        let users =
             format!("{} users with {}", units::count(self.users.into()), ties.join(" and "));
         let drawings = |drawings: &DrawingsSummary| {
             let DrawingsSummary { references, recognitions_due_per_second } = drawings;
             format!("drawings made of {references}, {recognitions_due_per_second} per second")
         };
-        let people = (!ties.is_empty()).then_some(people);
+        let users = (!ties.is_empty()).then_some(users);
         let keys = |keys: &KeyLoad| {
             let KeyLoad { ycsb, records, value_bytes } = keys;
             format!("a bucket of {records} records of {value_bytes} bytes, YCSB {ycsb:?}")
         };
-        let parts = people.into_iter().chain(self.drawings.iter().map(drawings));
+        let parts = users.into_iter().chain(self.drawings.iter().map(drawings));
         let parts: Vec<String> = parts.chain(self.keys.iter().map(keys)).collect();
         parts.join(", ")
     }
@@ -254,7 +254,7 @@ impl fmt::Display for Correctness {
             "correctness: {posts} posts on {pages} pages, {readers} home timelines in full: "
         )?;
         if self.faults() == 0 {
-            return writeln!(f, "complete, in order, without duplicates or strangers");
+            return writeln!(f, "complete, in order, without duplicates or unexpected posts");
         }
         let unexpected = self.unexpected;
         writeln!(
@@ -327,7 +327,7 @@ impl fmt::Display for Summary {
             writeln!(f, "the run was cut short")?;
         }
         if self.closed {
-            writeln!(f, "closed loop: a slow server was asked less, and waiting does not show")?;
+            writeln!(f, "closed loop: a slow server gets fewer requests; waiting is not counted")?;
         }
         self.write_errors(f)?;
         for reason in &self.inconclusive {

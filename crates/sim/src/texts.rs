@@ -1,7 +1,7 @@
-//! What people are called and what they write: seeded, made from small lists of our own.
+//! Handles, names and post texts, generated from a seed and small word lists.
 //!
-//! Nothing is kept: a person's names follow from the seed and their number, a text from the
-//! generator handed in. Handles match `[a-z0-9_]{1,30}` and are unique within a seed, because the
+//! Nothing is stored: the names of a user depend on the seed and their number, a text on the
+//! generator passed in. Handles match `[a-z0-9_]{1,30}` and are unique within a seed, because the
 //! number is their only run of digits.
 
 use rand::rngs::StdRng;
@@ -78,14 +78,14 @@ const ANSWERS: &[&str] = &[
 const ASIDES: &[&str] =
     &["Ask", "With thanks to", "As seen by", "Together with", "As foretold by", "Best regards to"];
 
-/// The handle of a person: a pronounceable name and their number, at most 20 characters.
+/// The handle of a user: a pronounceable name and their number, at most 20 characters.
 pub fn handle(seed: u64, number: u32) -> String {
     let mut handle = first_name(seed, number);
     handle.push_str(itoa::Buffer::new().format(number));
     handle
 }
 
-/// The display name of a person: the name their handle begins with, written large.
+/// The display name of a user: the name their handle begins with, written large.
 pub fn display_name(seed: u64, number: u32) -> String {
     let name = first_name(seed, number);
     let mut letters = name.chars();
@@ -117,12 +117,12 @@ pub fn post_text(rng: &mut impl Rng, kind: PostKind<&str>) -> String {
     let body = [word(rng, SUBJECTS), " ", word(rng, VERBS), " ", word(rng, OBJECTS)].concat();
     let closing = word(rng, CLOSINGS);
     match kind {
-        PostKind::Plain => capitalised(&[opening, &body, closing].concat()),
+        PostKind::Plain => capitalized(&[opening, &body, closing].concat()),
         PostKind::MentionFirst(handle) => {
             ["@", handle, " ", word(rng, ANSWERS), &body, closing].concat()
         }
         PostKind::MentionWithin(handle) => {
-            let sentence = capitalised(&[opening, &body].concat());
+            let sentence = capitalized(&[opening, &body].concat());
             let aside = word(rng, ASIDES);
             if rng.random() {
                 [&sentence, ". ", aside, " @", handle, "."].concat()
@@ -142,7 +142,7 @@ fn word(rng: &mut impl Rng, list: &[&'static str]) -> &'static str {
     list.choose(rng).copied().unwrap_or_default()
 }
 
-fn capitalised(sentence: &str) -> String {
+fn capitalized(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }
@@ -168,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_called_the_same_again_and_otherwise_under_another_seed() {
+    fn names_depend_on_the_seed_and_the_number_alone() {
         assert_eq!((handle(1, 5), display_name(1, 5)), (handle(1, 5), display_name(1, 5)));
         assert_ne!(handle(1, 5), handle(2, 5));
         assert!(handle(1, 5).starts_with(&display_name(1, 5).to_lowercase()));
     }
 
     #[test]
-    fn a_mention_stands_where_the_kind_says() {
+    fn a_mention_is_at_the_position_of_its_kind() {
         for seed in 0..500 {
             let plain = seeded_post_text(seed, PostKind::Plain);
             let first = seeded_post_text(seed, PostKind::MentionFirst("ada"));

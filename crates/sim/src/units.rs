@@ -1,4 +1,4 @@
-//! Numbers as people read them, with their units, from which no line end parts them.
+//! Formatted numbers with their units, joined by a no-break space.
 
 /// A whole number with commas.
 pub fn count(number: u64) -> String {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_in_the_unit_that_suits_them() {
+    fn values_use_a_suitable_unit() {
         for (text, expect) in [
             (ms(0.0), "0 ms"),
             (ms(0.042), "42.0 µs"),

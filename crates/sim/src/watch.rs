@@ -1,5 +1,5 @@
-//! What can be seen of a run while it goes on: one window after the other, each with the latencies
-//! measured in it, handed to whoever watches.
+//! The progress of a run: consecutive windows with the latencies measured in them, passed to
+//! watchers.
 //!
 //! A window is made once and never changes. Watchers get all of them, in order.
 
@@ -16,7 +16,7 @@ pub use lines::Lines;
 /// What is about to be driven.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Who takes part and what they do, as a line for people.
+    /// The scenario as one line of text.
     pub title: String,
     /// How long the run is to go on.
     pub duration: Duration,
@@ -95,9 +95,9 @@ pub struct ServerLoad {
     pub cores: f64,
 }
 
-/// Gets the windows of a run as it goes.
+/// Receives the windows of a run.
 pub trait Watcher: Send {
-    /// The people are loaded and the run begins.
+    /// The users are loaded and the run begins.
     ///
     /// # Errors
     /// If its output cannot be written; the run does not begin.

@@ -1,10 +1,10 @@
-//! What people do and when: an endless, seeded sequence of actions in order of time.
+//! The actions of users: an endless, seeded sequence in order of time.
 //!
-//! Each person posts and reads at exponential intervals of their own, and how often has a heavy tail:
-//! in a class, the rate of the person at rank r falls as r^(-1/3). The actions of a class, taken
-//! together, are such a sequence too, at the sum of the rates, each action by one of its people with
+//! Each user posts and reads at exponential intervals of their own, and how often has a heavy tail:
+//! in a class, the rate of the user at rank r falls as r^(-1/3). The actions of a class, taken
+//! together, are such a sequence too, at the sum of the rates, each action by one of its users with
 //! chances as their rates. So a clock for each kind of action of each class is enough: the sequence is
-//! the same in law as with one clock a person, and costs seven clocks and a list of people however
+//! the same in law as with one clock a user, and costs seven clocks and a list of users however
 //! many there are.
 //!
 //! The times do not depend on the server: this is the open half of an open loop.
@@ -31,7 +31,7 @@ use serde::Serialize;
 use crate::Population;
 use crate::population::apportion;
 pub use drawings::Drawings;
-pub(crate) use drawings::{distorted, recognise};
+pub(crate) use drawings::{distorted, recognize};
 pub(crate) use flash::flash;
 pub use stories::StoryLoad;
 pub(crate) use stories::{StorySchedule, post_stories, read_friends, read_homes};
@@ -39,19 +39,19 @@ pub(crate) use tempo::Tempo;
 pub use ycsb::{KeyLoad, Value, Ycsb};
 pub(crate) use ycsb::{KeyVerb, PER_SECOND as KEYS_PER_SECOND, key, operate};
 
-/// How busy people are.
+/// How active users are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
     /// An ordinary day.
     Light,
-    /// Everybody who does anything does it more often.
+    /// All active users act more often.
     Heavy,
-    /// Not people's habits but a benchmark's: 60 % home timelines, 30 % user timelines, 10 % posts.
+    /// The mix of DeathStarBench: 60 % home timelines, 30 % user timelines, 10 % posts.
     Deathstar,
 }
 
-/// What a post is about, `T` being how the mentioned person is named (a number, a handle).
+/// What a post is about, `T` being how the mentioned user is named (a number, a handle).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostKind<T> {
     /// No mention.
@@ -63,18 +63,18 @@ pub enum PostKind<T> {
 }
 
 impl<T> PostKind<T> {
-    /// The same kind with the mentioned person named differently.
+    /// The same kind with the mentioned user named differently.
     pub fn map<U>(self, name: impl FnOnce(T) -> U) -> PostKind<U> {
         match self {
             PostKind::Plain => PostKind::Plain,
-            PostKind::MentionFirst(person) => PostKind::MentionFirst(name(person)),
-            PostKind::MentionWithin(person) => PostKind::MentionWithin(name(person)),
+            PostKind::MentionFirst(user) => PostKind::MentionFirst(name(user)),
+            PostKind::MentionWithin(user) => PostKind::MentionWithin(name(user)),
         }
     }
 }
 
 impl PostKind<String> {
-    /// The same kind with the mentioned person's handle borrowed.
+    /// The same kind with the mentioned user's handle borrowed.
     pub fn as_deref(&self) -> PostKind<&str> {
         match self {
             PostKind::Plain => PostKind::Plain,
@@ -84,7 +84,7 @@ impl PostKind<String> {
     }
 }
 
-/// What somebody does.
+/// What a user does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// Writes a post.
@@ -100,7 +100,7 @@ pub enum What {
     ReadMentions,
     /// Posts a story, and so do the users with the next numbers, in one request.
     PostStories {
-        /// How many people post one each, at least 1.
+        /// How many users post one each, at least 1.
         stories: u32,
         /// How long the stories live, in seconds.
         life_s: u32,
@@ -111,15 +111,15 @@ pub enum What {
     ReadStoriesHome,
     /// Reads the stories of this friend.
     ReadStories(u32),
-    /// Asks what a drawing is. Nobody in particular does.
-    Recognise {
+    /// Recognizes a drawing; not the action of a particular user.
+    Recognize {
         /// The seed the drawing is made from.
         seed: u64,
     },
-    /// Reads the newest posts of this person.
+    /// Reads the newest posts of this user.
     ReadUserTimeline(u32),
-    /// Reads the value of a key. Keys are named by the numbers of their records, and nobody in
-    /// particular does anything with them.
+    /// Reads the value of a key. Keys are named by the numbers of their records, and no
+    /// particular user acts on them.
     ReadKey(u64),
     /// Writes another value to a key.
     UpdateKey {
@@ -166,13 +166,13 @@ impl What {
     }
 }
 
-/// One thing one person does.
+/// One action of one user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
     /// When it is due, from the start.
     pub due: Duration,
     /// Who does it.
-    pub person: u32,
+    pub user: u32,
     /// What they do.
     pub what: What,
 }
@@ -186,7 +186,7 @@ impl Merged {
         Merged(Vec::new())
     }
 
-    /// Takes in a sequence.
+    /// Adds a sequence.
     pub(crate) fn add(&mut self, actions: impl Iterator<Item = Action> + Send + 'static) {
         let actions: Box<dyn Iterator<Item = Action> + Send> = Box::new(actions);
         self.0.push(actions.peekable());
@@ -211,12 +211,12 @@ enum Verb {
     ReadUserTimeline,
 }
 
-/// Shares of people by activity, in percent; the last class does nothing. Only the first two
+/// Shares of users by activity, in percent; the last class does nothing. Only the first two
 /// write: with the habits below, the first 5 % write 76 % of the posts under light load and 89 %
 /// under heavy load.
 const CLASSES: [f64; 4] = [5.0, 14.25, 60.75, 20.0];
 
-/// Of which class, what, and every how many seconds each of its people does it (light, heavy).
+/// Of which class, what, and every how many seconds each of its users does it (light, heavy).
 const HABITS: [(usize, Verb, f64, f64); 7] = [
     (0, Verb::Post, 10.0, 2.0),
     (0, Verb::ReadHome, 1_000.0, 500.0),
@@ -231,53 +231,53 @@ const HABITS: [(usize, Verb, f64, f64); 7] = [
 #[derive(Debug)]
 struct Clock {
     verb: Verb,
-    /// Where the class begins in the list of people.
+    /// Where the class begins in the list of users.
     class: Range<usize>,
     /// Of numbers even between 0 and 1, this power is even in ranks by their rates.
     tail: f64,
-    /// Mean seconds between two of these actions, by anybody of the class.
+    /// Mean seconds between two of these actions, by all users of the class.
     interval_s: f64,
     /// When the next one is due, in seconds from the start.
     next_s: f64,
 }
 
-/// How many of those somebody follows they mention now and then.
+/// Number of followees that a user mentions.
 const COMPANIONS: usize = 4;
 /// Chances in a class: of numbers even between 0 and 1, this power is even in rank ^ (2/3), so that
 /// rates fall as rank ^ (-1/3).
 const RATE_TAIL: f64 = 1.5;
 
-/// Everybody, by how active they are: all that is kept of a population while it acts.
+/// The users by activity: the part of a population that is kept during a run.
 #[derive(Debug)]
 pub struct Crowd {
     /// Shuffled; the classes are ranges of this list.
-    people: Vec<u32>,
-    /// By person: some of those they follow, none twice.
+    users: Vec<u32>,
+    /// By user: some of those they follow, none twice.
     companions: Vec<[Option<NonZeroU32>; COMPANIONS]>,
 }
 
 impl Crowd {
-    /// The people of a population. Who is how active is drawn here and has nothing to do with how
+    /// The users of a population. Who is how active is drawn here and has nothing to do with how
     /// many followers or followees they have.
     pub fn new(population: &Population, seed: u64) -> Crowd {
         let mut rng = StdRng::seed_from_u64(seed);
-        let mut people: Vec<u32> = (0..population.people()).collect();
-        people.shuffle(&mut rng);
-        let companions = (0..population.people()).map(|person| {
-            let mut chosen = population.following(person).sample(&mut rng, COMPANIONS);
-            // Numbers are kept one higher, which leaves 0 to mean nobody.
+        let mut users: Vec<u32> = (0..population.people()).collect();
+        users.shuffle(&mut rng);
+        let companions = (0..population.people()).map(|user| {
+            let mut chosen = population.following(user).sample(&mut rng, COMPANIONS);
+            // Numbers are stored plus one; 0 means no user.
             std::array::from_fn(|_| NonZeroU32::new(chosen.next()? + 1))
         });
         let companions = companions.collect();
-        Crowd { people, companions }
+        Crowd { users, companions }
     }
 
     fn size(&self) -> u32 {
-        self.people.len() as u32
+        self.users.len() as u32
     }
 
-    fn companion(&self, person: u32, rng: &mut StdRng) -> Option<u32> {
-        let companions = self.companions.get(person as usize)?;
+    fn companion(&self, user: u32, rng: &mut StdRng) -> Option<u32> {
+        let companions = self.companions.get(user as usize)?;
         let known = companions.iter().flatten().count();
         let chosen = companions.get(rng.random_range(0..known.max(1)))?;
         chosen.map(|number| number.get() - 1)
@@ -299,7 +299,7 @@ impl Workload {
         let mut clocks: Vec<Clock> = match load {
             Load::Light => habits(crowd.size(), false).collect(),
             Load::Heavy => habits(crowd.size(), true).collect(),
-            Load::Deathstar => deathstar::clocks(&(0..crowd.people.len())).collect(),
+            Load::Deathstar => deathstar::clocks(&(0..crowd.users.len())).collect(),
         };
         clocks.retain(|clock| !clock.class.is_empty());
         for clock in &mut clocks {
@@ -308,24 +308,24 @@ impl Workload {
         Workload { crowd, clocks, rng }
     }
 
-    /// Actions per second, by all together.
+    /// Total actions per second.
     pub fn per_second(&self) -> f64 {
         self.clocks.iter().map(|clock| 1.0 / clock.interval_s).sum()
     }
 
-    fn what(&mut self, verb: Verb, person: u32) -> What {
+    fn what(&mut self, verb: Verb, user: u32) -> What {
         match verb {
             Verb::ReadHome => What::ReadHome,
             Verb::ReadMentions => What::ReadMentions,
             Verb::ReadUserTimeline => {
                 What::ReadUserTimeline(self.rng.random_range(0..self.crowd.size()))
             }
-            Verb::Post => What::Post { kind: self.post_kind(person), text_seed: self.rng.random() },
+            Verb::Post => What::Post { kind: self.post_kind(user), text_seed: self.rng.random() },
         }
     }
 
-    /// A third each; a mention is of somebody the author follows or, if they follow nobody, of
-    /// anybody else. With nobody else there is nobody to mention.
+    /// A third each. A mention is of a followee or, without followees, of any other user. In a population
+    /// of one user there are no mentions.
     fn post_kind(&mut self, author: u32) -> PostKind<u32> {
         let kind = match self.rng.random_range(0..3) {
             0 => PostKind::Plain,
@@ -333,40 +333,40 @@ impl Workload {
             _ => PostKind::MentionWithin(()),
         };
         let followee = self.crowd.companion(author, &mut self.rng);
-        match followee.or_else(|| self.anybody_but(author)) {
+        match followee.or_else(|| self.other_than(author)) {
             Some(mentioned) => kind.map(|()| mentioned),
             None => PostKind::Plain,
         }
     }
 
-    fn anybody_but(&mut self, person: u32) -> Option<u32> {
+    fn other_than(&mut self, user: u32) -> Option<u32> {
         let others = self.crowd.size().saturating_sub(1);
         if others == 0 {
             return None;
         }
         let drawn = self.rng.random_range(0..others);
-        Some(if drawn < person { drawn } else { drawn + 1 })
+        Some(if drawn < user { drawn } else { drawn + 1 })
     }
 }
 
 impl Iterator for Workload {
     type Item = Action;
 
-    /// The next action; none only if nobody ever does anything.
+    /// The next action; `None` only if no user is active.
     fn next(&mut self) -> Option<Action> {
         let clock = self.clocks.iter_mut().min_by(|a, b| a.next_s.total_cmp(&b.next_s))?;
         let (verb, due_s) = (clock.verb, clock.next_s);
         clock.next_s += exponential(clock.interval_s, &mut self.rng);
         let rank = self.rng.random::<f64>().powf(clock.tail) * clock.class.len() as f64;
-        let person = *self.crowd.people.get(clock.class.start + rank as usize)?;
-        let what = self.what(verb, person);
-        Some(Action { due: Duration::from_secs_f64(due_s), person, what })
+        let user = *self.crowd.users.get(clock.class.start + rank as usize)?;
+        let what = self.what(verb, user);
+        Some(Action { due: Duration::from_secs_f64(due_s), user, what })
     }
 }
 
 /// The clocks of [`HABITS`].
-fn habits(people: u32, heavy: bool) -> impl Iterator<Item = Clock> {
-    let classes = classes(people);
+fn habits(users: u32, heavy: bool) -> impl Iterator<Item = Clock> {
+    let classes = classes(users);
     HABITS.into_iter().filter_map(move |(class, verb, light_s, heavy_s)| {
         let class = classes.get(class)?.clone();
         let every_s = if heavy { heavy_s } else { light_s };
@@ -375,10 +375,10 @@ fn habits(people: u32, heavy: bool) -> impl Iterator<Item = Clock> {
     })
 }
 
-/// Where each class begins in a list of everybody.
-fn classes(people: u32) -> Vec<Range<usize>> {
+/// The range of each class in the list of all users.
+fn classes(users: u32) -> Vec<Range<usize>> {
     let mut start = 0;
-    let ranges = apportion(&CLASSES, people).into_iter().map(|size| {
+    let ranges = apportion(&CLASSES, users).into_iter().map(|size| {
         let range = start..start + size as usize;
         start = range.end;
         range

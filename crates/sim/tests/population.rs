@@ -1,4 +1,4 @@
-//! What always holds of a population, made or read.
+//! Invariants of populations, generated or read.
 
 use std::path::PathBuf;
 
@@ -6,25 +6,25 @@ use proptest::prelude::*;
 use sim::Population;
 use sim::population::{Aim, Making, Share};
 
-/// Nobody follows themselves or anybody twice, everybody followed exists, and the follower counts
+/// No user follows themselves or another user twice, all followees exist, and the follower counts
 /// are those of the follows.
 fn check_invariants(population: &Population) {
-    let people = population.people();
-    let mut followers = vec![0; people as usize];
+    let users = population.people();
+    let mut followers = vec![0; users as usize];
     let mut follows = 0;
-    for person in 0..people {
-        let mut followees = population.following(person).to_vec();
+    for user in 0..users {
+        let mut followees = population.following(user).to_vec();
         followees.sort_unstable();
-        assert!(followees.is_sorted_by(|a, b| a < b), "{person} follows somebody twice");
-        assert!(!followees.contains(&person), "{person} follows themselves");
+        assert!(followees.is_sorted_by(|a, b| a < b), "{user} follows a user twice");
+        assert!(!followees.contains(&user), "{user} follows themselves");
         for followee in followees {
-            *followers.get_mut(followee as usize).expect("somebody who exists") += 1;
+            *followers.get_mut(followee as usize).expect("an existing user") += 1;
             follows += 1;
         }
     }
     assert_eq!(population.follows(), follows);
     assert_eq!(population.follower_counts(), followers);
-    assert!(followers.iter().all(|&count| count < people.max(1)));
+    assert!(followers.iter().all(|&count| count < users.max(1)));
 }
 
 fn near(table: &[Share], points: f64) {
@@ -33,7 +33,7 @@ fn near(table: &[Share], points: f64) {
     }
 }
 
-/// A hash of everything about everybody: FNV-1a over numbers.
+/// A hash of all data of the population: FNV-1a over numbers.
 fn fingerprint(population: &Population) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut take = |number: u32| {
@@ -41,13 +41,13 @@ fn fingerprint(population: &Population) -> u64 {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
     };
-    for person in 0..population.people() {
-        take(population.community(person).unwrap_or(u32::MAX));
+    for user in 0..population.people() {
+        take(population.community(user).unwrap_or(u32::MAX));
         population
-            .interests(person)
+            .interests(user)
             .for_each(|interest| interest.bytes().for_each(|b| take(b.into())));
-        take(population.following(person).len() as u32);
-        population.following(person).iter().for_each(|&followed| take(followed));
+        take(population.following(user).len() as u32);
+        population.following(user).iter().for_each(|&followed| take(followed));
     }
     hash
 }
@@ -57,23 +57,23 @@ proptest! {
 
     #[test]
     fn a_made_population_keeps_its_invariants(
-        people in 0_u32..700,
+        users in 0_u32..700,
         seed: u64,
         reciprocity in 0.0..=0.3,
         clustering in 0.0..=0.2,
     ) {
-        let population = Population::made(&Making { people, seed, reciprocity, clustering });
-        prop_assert_eq!(population.people(), people);
+        let population = Population::made(&Making { people: users, seed, reciprocity, clustering });
+        prop_assert_eq!(population.people(), users);
         check_invariants(&population);
         let communities = population.measured(None).communities;
-        prop_assert!((0..people).all(|person| population.community(person) < Some(communities)));
-        prop_assert!((0..people).all(|person| population.interests(person).count() > 0));
-        prop_assert_eq!(population.community(people), None);
+        prop_assert!((0..users).all(|user| population.community(user) < Some(communities)));
+        prop_assert!((0..users).all(|user| population.interests(user).count() > 0));
+        prop_assert_eq!(population.community(users), None);
     }
 
     #[test]
-    fn the_same_seed_makes_the_same_population(people in 2_u32..400, seed: u64) {
-        let making = Making::of(people, seed);
+    fn the_same_seed_makes_the_same_population(users in 2_u32..400, seed: u64) {
+        let making = Making::of(users, seed);
         prop_assert_eq!(Population::made(&making), Population::made(&making));
     }
 }
@@ -108,15 +108,15 @@ fn what_cannot_be_made_has_a_fault() {
 }
 
 #[test]
-fn ten_thousand_people_come_near_the_tables() {
-    // Here the tables contradict themselves; at 100,000 people the second is kept within 1 point.
+fn ten_thousand_users_are_close_to_the_tables() {
+    // Here the tables contradict themselves; at 100,000 users the second is kept within 1 point.
     let shares = Population::made(&Making::of(10_000, 3)).shares();
     near(&shares.followers, 2.0);
     near(&shares.following, 2.0);
 }
 
 #[test]
-fn communities_keep_to_themselves_more_than_chance_would_have_it() {
+fn follows_within_communities_are_more_frequent_than_by_chance() {
     let making = Making::of(10_000, 3);
     let measured = Population::made(&making).measured(Some(&making));
     assert!((20..100).contains(&measured.communities), "{measured:?}");
@@ -128,7 +128,7 @@ fn communities_keep_to_themselves_more_than_chance_would_have_it() {
 }
 
 #[test]
-fn a_hundred_thousand_people_come_near_the_tables_with_12_million_follows() {
+fn a_hundred_thousand_users_are_close_to_the_tables_with_12_million_follows() {
     let population = Population::made(&Making::of(100_000, 3));
     let shares = population.shares();
     near(&shares.followers, 2.0);
@@ -154,11 +154,11 @@ fn reciprocity_and_clustering_come_out_as_asked_for() {
 }
 
 #[test]
-fn most_people_of_a_small_population_follow_somebody() {
-    for people in [50, 200, 1_000] {
-        let population = Population::made(&Making::of(people, 9));
-        let lonely = (0..people).filter(|&person| population.following(person).is_empty()).count();
-        assert!(lonely as u32 * 4 < people, "{lonely} of {people} follow nobody");
+fn most_users_of_a_small_population_follow_another() {
+    for users in [50, 200, 1_000] {
+        let population = Population::made(&Making::of(users, 9));
+        let lonely = (0..users).filter(|&user| population.following(user).is_empty()).count();
+        assert!(lonely as u32 * 4 < users, "{lonely} of {users} follow no one");
     }
 }
 
@@ -180,30 +180,30 @@ fn a_real_graph_reads_as_mutual_follows() {
     let population = Population::from_edges(&path).expect("a readable graph");
     check_invariants(&population);
     assert_eq!((population.people(), population.follows()), (962, 2 * 18_812));
-    for person in 0..population.people() {
-        for &friend in population.following(person) {
-            assert!(population.following(friend).contains(&person), "{person} and {friend}");
+    for user in 0..population.people() {
+        for &friend in population.following(user) {
+            assert!(population.following(friend).contains(&user), "{user} and {friend}");
         }
     }
 }
 
 #[test]
-fn friends_are_mutual_and_everybody_has_about_as_many() {
-    for (people, each) in [(2, 1), (3, 1), (3, 2), (20, 19), (1_000, 10), (1_000, 7), (999, 7)] {
-        let population = Population::friends(people, each, 5);
-        assert_eq!(population.people(), people);
+fn friends_are_mutual_and_about_equally_many() {
+    for (users, each) in [(2, 1), (3, 1), (3, 2), (20, 19), (1_000, 10), (1_000, 7), (999, 7)] {
+        let population = Population::friends(users, each, 5);
+        assert_eq!(population.people(), users);
         check_invariants(&population);
-        let counts = (0..people).map(|person| population.following(person).len() as u32);
+        let counts = (0..users).map(|user| population.following(user).len() as u32);
         let more = counts.clone().filter(|&friends| friends > each).count() as u32;
-        assert!(more <= people * each % 2, "{more} of {people} have more than {each} friends");
-        assert!(counts.min() > Some(each / 3), "somebody has hardly any of {each} friends");
-        for person in 0..people {
-            let friends = population.following(person);
-            let mutual = |friend: &u32| population.following(*friend).contains(&person);
-            assert!(friends.iter().all(mutual), "{person}: {friends:?}");
+        assert!(more <= users * each % 2, "{more} of {users} have more than {each} friends");
+        assert!(counts.min() > Some(each / 3), "a user has too few of {each} friends");
+        for user in 0..users {
+            let friends = population.following(user);
+            let mutual = |friend: &u32| population.following(*friend).contains(&user);
+            assert!(friends.iter().all(mutual), "{user}: {friends:?}");
         }
-        if people >= 999 {
-            let asked = u64::from(people * each);
+        if users >= 999 {
+            let asked = u64::from(users * each);
             assert!(population.follows() * 100 > asked * 98, "{} of {asked}", population.follows());
         }
     }

@@ -28,8 +28,8 @@ fn written(
 }
 
 /// The same of a search.
-fn searched(capacity: &Capacity, people: &str, command: &str) -> (String, Vec<(String, String)>) {
-    files_of(|path| report::write_capacity(path, capacity, people, command).unwrap())
+fn searched(capacity: &Capacity, scenario: &str, command: &str) -> (String, Vec<(String, String)>) {
+    files_of(|path| report::write_capacity(path, capacity, scenario, command).unwrap())
 }
 
 fn files_of(write: impl FnOnce(&Path)) -> (String, Vec<(String, String)>) {
@@ -69,7 +69,7 @@ fn the_verdict_says_whether_the_figures_can_be_trusted_and_what_they_are() {
     check(|_| {}, &["good", "<strong>Valid</strong>: ", "no errors", "worst p99 ", " for 10 s,"]);
     check(
         |_| {},
-        &["99 % of 720 sampled posts seen within 8.90 ms", "all 1,200 sampled pages right"],
+        &["99 % of 720 sampled posts seen within 8.90 ms", "all 1,200 sampled pages correct"],
     );
     check(
         |summary| summary.inconclusive = vec!["the generator was late".into(), "<it> slept".into()],
@@ -116,7 +116,7 @@ fn every_kind_has_its_row_and_its_plots() {
 }
 
 #[test]
-fn what_was_done_is_reported_once_and_what_was_not_is_not() {
+fn only_simulated_parts_are_reported() {
     let (mut summary, recording) = sample::run(1, 1, 3);
     summary.keys = Some(KeyLoad::default());
     let (page, _) = written(&summary, &recording, "roost simulate");
@@ -154,7 +154,7 @@ fn what_was_not_measured_is_left_out() {
 }
 
 #[test]
-fn the_page_asks_for_nothing_and_takes_no_text_for_markup() {
+fn the_page_loads_nothing_and_escapes_all_text() {
     let (summary, recording) = sample::run(4, 7, 30);
     let (page, _) = written(&summary, &recording, &format!("roost simulate --graph {EVIL}"));
     for absent in ["<img", "<script", "http:", "https:", "src=\"", "url(", "@import", " on="] {
@@ -168,14 +168,14 @@ fn the_page_asks_for_nothing_and_takes_no_text_for_markup() {
 fn a_closed_loop_says_what_its_latencies_are() {
     let (mut summary, mut recording) = sample::run(5, 1, 3);
     let (page, _) = written(&summary, &recording, "roost simulate");
-    assert!(page.contains("open: requests fall due") && page.contains("from when it was due"));
+    assert!(page.contains("open: requests are due") && page.contains("from when it was due"));
     summary.closed = true;
     let (window, latencies) = (recording.windows()[0].clone(), recording.latencies_us().to_vec());
     recording.begin(&Plan { closed: true, ..recording.plan().unwrap().clone() }).unwrap();
     recording.window(&window, &latencies).unwrap();
     let (page, _) = written(&summary, &recording, "roost simulate --closed");
     assert!(page.contains("closed: the next request waits"), "{page}");
-    assert!(page.contains("from when it was sent") && page.contains("flatter"), "{page}");
+    assert!(page.contains("from when it was sent") && page.contains("too low"), "{page}");
     assert!(!page.contains("from when due"), "{page}");
 }
 
@@ -246,15 +246,15 @@ fn the_page_of_a_search_says_what_was_found_and_draws_a_band_only_around_a_mean(
         assert_eq!(drawn, bands, "{end:?}");
     };
     check(End::Found, "good", "about half of the trials meet", 4);
-    check(End::AtLeast, "warn", "and nobody knows how much more", 0);
+    check(End::AtLeast, "warn", "the upper limit is unknown", 0);
     check(End::Nothing, "bad", "not met at the lowest rate", 0);
-    check(End::Unsteady, "bad", "a mean of such repeats would say nothing", 0);
+    check(End::Unsteady, "bad", "such repeats would be meaningless", 0);
     let mut empty = search::search(1, End::Found);
     empty.trials.clear();
     empty.repeats_per_s.clear();
     empty.finding = Finding::Nothing { rate_per_s: 1.0 };
     let (page, _) = searched(&empty, "20 users", "roost simulate");
-    assert!(page.contains("Nothing was tried") && !page.contains("role=\"img\""), "{page}");
+    assert!(page.contains("No trial was run") && !page.contains("role=\"img\""), "{page}");
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn every_trial_of_a_search_has_its_row_and_its_marks() {
 }
 
 #[test]
-fn the_page_of_a_search_takes_no_text_for_markup() {
+fn the_page_of_a_search_escapes_all_text() {
     let found = search::search(3, End::AtLeast);
     let (page, _) = searched(&found, EVIL, &format!("roost simulate --graph {EVIL}"));
     for absent in ["<img", "<script", "http:", "https:", "src=\"", "url(", " on="] {

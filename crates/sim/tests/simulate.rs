@@ -129,7 +129,7 @@ impl World {
     }
 
     fn home(&self, reader: u64) -> Value {
-        let knows = |person| person == reader || self.follows.contains(&(reader, person));
+        let knows = |user| user == reader || self.follows.contains(&(reader, user));
         let fault = self.fault;
         let mut page = self.page(|post| {
             let answers = post.author == reader || post.reply_to.is_none_or(knows);
@@ -285,7 +285,7 @@ async fn run_as(
 }
 
 #[tokio::test]
-async fn a_simulation_loads_everybody_and_drives_the_server() {
+async fn a_simulation_loads_all_users_and_drives_the_server() {
     let (target, world) = serve().await;
     let (summary, out) = run(options(target)).await;
     let summary = summary.expect("a simulation without errors");
@@ -293,9 +293,7 @@ async fn a_simulation_loads_everybody_and_drives_the_server() {
 
     let population = Population::made(&Making::of(500, 4));
     let mut follows: Vec<(u64, u64)> = (0..500)
-        .flat_map(|person| {
-            population.following(person).iter().map(move |&o| (person.into(), o.into()))
-        })
+        .flat_map(|user| population.following(user).iter().map(move |&o| (user.into(), o.into())))
         .collect();
     follows.sort_unstable();
     world.follows.sort_unstable();
@@ -331,11 +329,11 @@ async fn a_simulation_loads_everybody_and_drives_the_server() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_wrong_is_found_out() {
+async fn faults_of_a_server_are_found() {
     let check = async |fault: Fault, of: fn(&Correctness) -> u64| {
         let (target, world) = serve().await;
         lock(&world).fault = Some(fault);
-        // A few people who post much, so that every post belongs somewhere.
+        // A few users who post much, so that every post belongs somewhere.
         let options = SimulateOptions { making: Making::of(30, 4), ..options(target) };
         let (summary, out) = run_as(options, &Drive { rate: Some(500.0), ..drive() }).await;
         let correctness = summary.expect("a simulation").correctness.expect("a look");
@@ -363,10 +361,8 @@ async fn a_simulation_of_stories_makes_friends_and_posts_expired_stories_again()
 
     let friends = Population::friends(100, 4, 4);
     let mut expected: Vec<(u64, u64)> = (0..100)
-        .flat_map(|person| {
-            friends.following(person).iter().map(move |&o| (person.into(), o.into()))
-        })
-        .filter(|(person, other)| person < other)
+        .flat_map(|user| friends.following(user).iter().map(move |&o| (user.into(), o.into())))
+        .filter(|(user, other)| user < other)
         .collect();
     expected.sort_unstable();
     world.friendships.sort_unstable();

@@ -30,7 +30,7 @@ fn name(what: What) -> &'static str {
 
 #[test]
 fn each_kind_comes_at_the_rate_its_classes_make() {
-    // 100, 285 and 1,215 people in the classes; each expectation is a sum of people / interval.
+    // 100, 285 and 1,215 users in the classes; each expectation is a sum of users / interval.
     let check = |load: Load, expect: [(&str, f64); 3]| {
         let mut counts = HashMap::new();
         for action in actions(load, 5) {
@@ -56,15 +56,15 @@ fn each_kind_comes_at_the_rate_its_classes_make() {
 }
 
 #[test]
-fn a_twentieth_of_people_write_most_posts_and_a_fifth_do_nothing() {
+fn a_twentieth_of_users_write_most_posts_and_a_fifth_do_nothing() {
     // By the rates: 76 % of posts under light load, 89 % under heavy load.
     for (load, expect) in [(Load::Light, 75.9), (Load::Heavy, 88.8)] {
         let mut posts = HashMap::new();
         let mut seen = vec![false; PEOPLE as usize];
         for action in actions(load, 6) {
-            seen[action.person as usize] = true;
+            seen[action.user as usize] = true;
             if name(action.what) == "post" {
-                *posts.entry(action.person).or_insert(0_u32) += 1;
+                *posts.entry(action.user).or_insert(0_u32) += 1;
             }
         }
         let mut counts: Vec<u32> = posts.values().copied().collect();
@@ -84,14 +84,13 @@ fn posts_are_a_third_each_plain_and_mentioning_followees_first_or_within() {
         let What::Post { kind, .. } = action.what else { continue };
         let (at, mentioned) = match kind {
             PostKind::Plain => (0, None),
-            PostKind::MentionFirst(person) => (1, Some(person)),
-            PostKind::MentionWithin(person) => (2, Some(person)),
+            PostKind::MentionFirst(user) => (1, Some(user)),
+            PostKind::MentionWithin(user) => (2, Some(user)),
         };
         kinds[at] += 1;
-        let followees = population.following(action.person);
-        let fits =
-            |person| followees.contains(&person) || followees.is_empty() && person != action.person;
-        assert!(mentioned.is_none_or(fits), "{} mentions {mentioned:?}", action.person);
+        let followees = population.following(action.user);
+        let fits = |user| followees.contains(&user) || followees.is_empty() && user != action.user;
+        assert!(mentioned.is_none_or(fits), "{} mentions {mentioned:?}", action.user);
     }
     let all: u32 = kinds.iter().sum();
     for count in kinds {
@@ -108,7 +107,7 @@ fn actions_come_in_order_of_time_and_the_same_for_the_same_seed() {
 }
 
 #[test]
-fn nobody_alone_ever_mentions_themselves() {
+fn a_single_user_never_mentions_themselves() {
     let crowd = Arc::new(Crowd::new(&Population::made(&Making::of(1, 1)), 1));
     assert!(Workload::new(crowd, Load::Heavy, 1).take(100).all(|action| {
         !matches!(
@@ -119,16 +118,16 @@ fn nobody_alone_ever_mentions_themselves() {
 }
 
 #[test]
-fn some_of_a_class_act_far_more_often_than_others_and_nobody_hardly_ever() {
+fn some_users_of_a_class_act_far_more_often_than_others() {
     let mut posts = HashMap::new();
     for action in actions(Load::Heavy, 6) {
         if name(action.what) == "post" {
-            *posts.entry(action.person).or_insert(0_u32) += 1;
+            *posts.entry(action.user).or_insert(0_u32) += 1;
         }
     }
     let mut counts: Vec<u32> = posts.into_values().collect();
     counts.sort_unstable_by(|a, b| b.cmp(a));
-    // A hundred people post every 2 s on average, 500 times in the stretch. The busiest of a hundred
+    // A hundred users post every 2 s on average, 500 times in the stretch. The busiest of a hundred
     // has 100 x (1/100)^(2/3) times the mean, the last nearly two thirds of it.
     let [most, least] = [counts[0], counts[99]].map(f64::from);
     assert!((most - 500.0 * 100.0_f64.powf(1.0 / 3.0)).abs() < 250.0, "{most}");
@@ -136,7 +135,7 @@ fn some_of_a_class_act_far_more_often_than_others_and_nobody_hardly_ever() {
 }
 
 #[test]
-fn deathstar_reads_homes_and_people_and_posts_in_its_shares_by_anybody_alike() {
+fn deathstar_actions_have_their_shares_and_are_uniform_over_users() {
     let stretch = Duration::from_secs(40);
     let actions = Workload::new(crowd(3), Load::Deathstar, 3);
     assert!((actions.per_second() - 1_000.0).abs() < 1e-9);
@@ -146,7 +145,7 @@ fn deathstar_reads_homes_and_people_and_posts_in_its_shares_by_anybody_alike() {
     let mut counts = HashMap::new();
     let (mut by, mut of) = (vec![0_u32; PEOPLE as usize], vec![0_u32; PEOPLE as usize]);
     for action in actions {
-        by[action.person as usize] += 1;
+        by[action.user as usize] += 1;
         let name = match action.what {
             What::ReadHome => "home",
             What::ReadUserTimeline(other) => {
@@ -167,7 +166,7 @@ fn deathstar_reads_homes_and_people_and_posts_in_its_shares_by_anybody_alike() {
         let off = (f64::from(counts[name]) - share * all).abs();
         assert!(off < 4.5 * (share * (1.0 - share) * all).sqrt(), "{name}: {counts:?}");
     }
-    // About 20 actions by everybody and 6 reads of everybody; one by the heavy tail would have 80.
+    // About 20 actions by each user and 6 reads of each user; a heavy tail would give one of them 80.
     assert!(by.iter().all(|count| (1..50).contains(count)), "{:?}", by.iter().max());
     assert!(of.iter().all(|count| *count < 25), "{:?}", of.iter().max());
 }

@@ -1,8 +1,8 @@
 //! Prints what the store costs on this machine: `cargo run --release -p store --example
 //! store_figures -- [FOLLOWS] [grouped|random]`. Everything lies in a temporary directory.
 //!
-//! It loads 100,000 people, FOLLOWS follows (default 12,000,000) follower by follower or in random
-//! order, and 1,000,000 posts by 60 % of the people, freezing at 100 MB of overlay with checkpoints
+//! It loads 100,000 users, FOLLOWS follows (default 12,000,000) follower by follower or in random
+//! order, and 1,000,000 posts by 60 % of the users, freezing at 100 MB of overlay with checkpoints
 //! on a second thread, as the node does; then it reads.
 
 use std::error::Error;
@@ -95,7 +95,7 @@ fn status_mb(field: &str) -> u64 {
     line.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u64>().unwrap_or(0) / 1_024
 }
 
-fn load_people(load: &mut Load) {
+fn load_users(load: &mut Load) {
     for user in 0..PEOPLE {
         let name = format!("person_{user}");
         load.writer.put_point(PointTable::User, user, Some(Value::from_slice(&[1; 40])));
@@ -110,7 +110,7 @@ fn load_follows(load: &mut Load, follows: u64, random: bool) -> Result<(), Box<d
     let (mut slowest, mut first) = (Duration::ZERO, None);
     for follow in 0..follows {
         let user = if random { noise.below(PEOPLE) } else { follow * PEOPLE / follows };
-        // The lowest of two: some are much followed, none by everybody.
+        // The lower of two: some have many followers, none has all users.
         let other = noise.below(PEOPLE).min(noise.below(PEOPLE));
         let began = Instant::now();
         load.follow(user, other);
@@ -166,7 +166,7 @@ fn reads(store: &Store) {
     each("members, newest 20 posts of someone who posts", 50_000, || {
         store.members(SetTable::AuthorPosts, noise.below(PEOPLE * 6 / 10), newest);
     });
-    each("members, newest 20 posts of each of 500 people", 100, || {
+    each("members, newest 20 posts of each of 500 users", 100, || {
         for _ in 0..500 {
             store.members(SetTable::AuthorPosts, noise.below(PEOPLE), newest);
         }
@@ -191,7 +191,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     let (writer, _) = Store::open(dir.path(), OPTIONS)?;
     let mut load = Load { writer, running: None, position: 0, checkpoints: 0, rows: 0 };
-    load_people(&mut load);
+    load_users(&mut load);
     let start = Instant::now();
     load_follows(&mut load, follows, random)?;
     let took = start.elapsed();

@@ -1,7 +1,7 @@
 //! All buckets, in memory, and reads of their keys over the layers.
 //!
-//! A key's row is looked for in the active overlay, in the frozen one, among the resident rows, and on
-//! disk; the first that knows of it is right.
+//! A key's row is looked up in the active overlay, in the frozen one, among the resident rows, and on
+//! disk; the first layer that has it is used.
 
 use hashbrown::HashMap;
 use kv::limits::NUMBERED_BUCKETS;
@@ -14,13 +14,13 @@ use crate::key_table::{KeyTable, SHARD_BITS, shard_of};
 use crate::layout;
 use crate::store::{Layers, Store};
 
-/// Rows read from disk by one step of warming up.
+/// Number of rows that one warm-up step reads from disk.
 const WARM_ROWS: usize = 1_024;
-/// Bytes of rows after which such a step ends, since a row may be as long as a value: it takes this and one
-/// row at most, beside the budget.
+/// Bytes of rows after which such a step ends, since a row may be as long as a value: in addition to the
+/// budget, a step needs at most this and one row.
 const WARM_BYTES: usize = 4 << 20;
 
-/// Buckets by id. Those that are numbered exist from the beginning.
+/// Buckets by id. Numbered buckets exist from the beginning.
 pub(crate) struct Buckets(HashMap<BucketId, Bucket>);
 
 impl Buckets {
@@ -62,7 +62,7 @@ impl Layers {
 }
 
 impl Store {
-    /// The row of a key if it can be told without the disk: `Some(None)` if there is none.
+    /// The row of a key if it is known without reading the disk: `Some(None)` if there is none.
     #[must_use]
     pub fn key_in_memory(&self, space: Space, key: &[u8]) -> Option<Option<KeyRow>> {
         self.known_key(self.shared().hasher.hash(space, key), space, key)
@@ -71,7 +71,7 @@ impl Store {
     fn known_key(&self, hash: u64, space: Space, key: &[u8]) -> Option<Option<KeyRow>> {
         let shared = self.shared();
         if !is_possible_key(key) {
-            // No layer has it, and the engine takes no such name.
+            // No layer has it, and the engine does not accept such a name.
             return Some(None);
         }
         if let Some(row) = shared.layers.load().key(hash, space, key) {
@@ -118,7 +118,7 @@ impl Store {
         }
         let row = match shared.disk.point(Part::Facts, &layout::key(space, hash, key)) {
             Some(bytes) => decode(space, key, &bytes),
-            // That there is none is remembered like a row.
+            // That there is no such row is stored in memory like a row.
             None => KeyRow::removed(space, key, Stamp(0)),
         };
         shared.resident.offer(hash, row.clone(), noted);
@@ -145,7 +145,7 @@ impl Store {
         (found, next)
     }
 
-    /// Appends some rows from `from` on, and returns where to go on, if there may be more.
+    /// Appends some rows from `from` on, and returns where to continue, if there may be more.
     fn walk_piece(
         &self,
         space: Space,
@@ -162,7 +162,7 @@ impl Store {
         if was_complete {
             visited += shared.resident.table.collect(shard_of(from), space, from, &mut below);
         }
-        // Asked again after the look: a row may have been dropped meanwhile.
+        // Checked again after the look-up: a row may have been dropped meanwhile.
         let end = if was_complete && shared.resident.is_complete() {
             from | u64::MAX >> SHARD_BITS
         } else {
@@ -221,8 +221,8 @@ impl Store {
         u64::MAX
     }
 
-    /// Reads keys from disk into memory until all are there, the budget is used up, or `stopped` says
-    /// so. Blocks; for a background thread.
+    /// Reads keys from disk into memory until all are in memory, the budget is used up, or `stopped`
+    /// returns true. Blocks; for a background thread.
     pub fn warm_keys(&self, stopped: impl Fn() -> bool) {
         let shared = self.shared();
         let mut low = layout::KEYS_PREFIX.to_vec();
@@ -241,7 +241,7 @@ impl Store {
                 }
             }
             if shared.resident.checkpoints() != noted {
-                // A checkpoint changed the disk meanwhile, and some were not taken: once more.
+                // A checkpoint changed the disk meanwhile, so some rows were not added: read them again.
                 continue;
             }
             match next {

@@ -1,4 +1,4 @@
-//! A checkpoint: a frozen overlay on its way to disk.
+//! A checkpoint: a frozen overlay that is being written to disk.
 
 use std::sync::Arc;
 use std::thread;
@@ -27,14 +27,14 @@ pub struct Checkpoint {
     pub(crate) totals: Totals,
 }
 
-/// What a checkpoint did.
+/// The results of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointStats {
     /// The position of the log up to which the rows on disk are applied now.
     pub applied: u64,
-    /// Rows written.
+    /// Number of rows written.
     pub put: u64,
-    /// Rows removed.
+    /// Number of rows removed.
     pub removed: u64,
 }
 
@@ -44,7 +44,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// If the engine fails. The rows stay readable from memory and the store as it was, but no
-    /// further checkpoint can be made: the process is to stop and replay the log.
+    /// further checkpoint can be made: the process must stop and replay the log.
     pub fn run(self) -> Result<CheckpointStats, StoreError> {
         let Self { shared, frozen, applied, totals } = self;
         let keys_of_buckets = frozen.keys.sorted();
@@ -61,8 +61,8 @@ impl Checkpoint {
                 Ok((rows.put, rows.removed))
             })
         };
-        // A crash in between leaves ephemeral rows ahead of the facts, which the rules allow for; the
-        // other way round rows would be missing.
+        // A crash in between leaves ephemeral rows newer than the facts, which the rules allow. In the
+        // opposite order, rows would be missing.
         let ephemeral = if frozen.has_ephemeral() {
             ingest(Part::Ephemeral, &applied.to_le_bytes())?
         } else {
@@ -80,8 +80,8 @@ impl Checkpoint {
     }
 }
 
-/// Frees an overlay on this thread, for it takes a while. A reader that still holds it is about to
-/// let go; if one does not, it frees the overlay itself.
+/// Frees an overlay on this thread, because that takes a while. A reader that still holds it releases it
+/// soon; if not, the reader frees it.
 fn release(overlay: Arc<Overlay>) {
     for _ in 0..1_000 {
         if Arc::strong_count(&overlay) == 1 {
@@ -114,7 +114,7 @@ impl Ingest<'_, '_> {
         SetTable::ALL.into_iter().filter(move |table| Part::of_set(*table) == part)
     }
 
-    /// Notes the owners of the sets, in memory at once and on disk with the rows.
+    /// Records the owners of the sets, in memory at once and on disk with the rows.
     fn owners(&mut self, shared: &Shared, overlay: &Overlay) -> Result<(), StoreError> {
         for table in self.sets().filter(|table| table.has_dense_owners()) {
             let mut owners = Vec::new();

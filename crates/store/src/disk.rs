@@ -6,7 +6,7 @@
 //! and the manifest that names them are synced before `finish` returns; the manifest is replaced by
 //! renaming, so a crash leaves all rows of an ingestion or none; a later ingestion hides the same
 //! keys of earlier ones, tombstones included. Each keyspace has a manifest of its own, so an ingestion
-//! into one says nothing about the other.
+//! into one does not affect the other.
 //!
 //! Every read takes the newest version of a row: nothing here ever reads an older snapshot.
 //!
@@ -33,25 +33,25 @@ use rows::{Order, PointTable, SetTable, Span};
 use crate::error::{StoreError, fatal};
 use crate::layout;
 
-/// Where the database lies in the store's directory.
+/// The database in the store's directory.
 const FACTS: &str = "facts";
-/// Where a new one is prepared, before it takes its name.
+/// A new database while it is prepared, before it is renamed.
 const FACTS_NEW: &str = "facts.new";
 const KEYSPACE: &str = "facts";
-// The name on disk is older than the word.
+// The name on disk is older than the term "ephemeral".
 const KEYSPACE_EPHEMERAL: &str = "fleeting";
-/// Target size of the tables that an erasure writes, as fjall's own merges have it.
+/// Target size of the tables that an erasure writes, the same as for merges of fjall.
 const TABLE_BYTES: u64 = 64_000_000;
 /// How long an erasure waits for reads that began before it; they take milliseconds.
 const ERASE_WAIT_MS: u32 = 10_000;
 const FILTER_BITS_PER_KEY: f32 = 10.0;
-/// Files that the engine keeps open: well below the descriptors that are kept for log and store.
+/// Most files that the engine keeps open: much fewer than the descriptors reserved for log and store.
 const CACHED_FILES_MAX: usize = 128;
-/// So many tables of ingestions are merged into the level below. Fewer make reads cheaper and each
-/// checkpoint of a bulk load dearer.
+/// Number of tables of ingestions that are merged into the level below. A smaller number makes reads
+/// cheaper and each checkpoint of a bulk load more expensive.
 const L0_TABLES: u8 = 4;
 
-/// Hands one row, or the removal of one, to an ingestion.
+/// Passes one row, or the removal of one, to an ingestion.
 pub(crate) type WriteRow<'a> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), StoreError> + 'a;
 
 /// One of the two keyspaces.
@@ -64,12 +64,12 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Where rows of `table` lie.
+    /// The keyspace of the rows of `table`.
     pub(crate) fn of_point(table: PointTable) -> Self {
         if table.is_ephemeral() { Self::Ephemeral } else { Self::Facts }
     }
 
-    /// Where rows of `table` and the bits of its owners lie.
+    /// The keyspace of the rows of `table` and the bits of its owners.
     pub(crate) fn of_set(table: SetTable) -> Self {
         if table.is_ephemeral() { Self::Ephemeral } else { Self::Facts }
     }
@@ -80,15 +80,15 @@ pub(crate) struct Disk {
     database: Database,
     facts: Keyspace,
     ephemeral: Keyspace,
-    /// Held while ephemeral rows are ingested: until then their tables are files of no version.
+    /// Held while ephemeral rows are ingested: until the end, their tables are files of no version.
     ingesting: Mutex<()>,
 }
 
 impl Disk {
     /// Opens the keyspaces below `dir`, or makes them with `head` as the only row. The ephemeral one is
-    /// added to a store from before there was one.
+    /// added to a store of a format without one.
     ///
-    /// A new database is made complete beside its place and then renamed, so a crash in between
+    /// A new database is made complete under another name and then renamed, so a crash in between
     /// leaves nothing that looks like a store. The caller keeps other processes away from `dir`.
     pub(crate) fn open(dir: &Path, cache_bytes: u64, head: &[u8]) -> Result<Self, StoreError> {
         let facts = dir.join(FACTS);
@@ -131,7 +131,7 @@ impl Disk {
         self.keyspace(part).get(key).unwrap_or_else(|error| fatal("reading a row", &error))
     }
 
-    /// The points of `table` in order, as they are asked for.
+    /// The points of `table` in order, read one by one.
     pub(crate) fn points(&self, table: PointTable) -> impl Iterator<Item = (u64, fjall::Slice)> {
         let all = layout::point(table, 0)..=layout::point(table, u64::MAX);
         self.keyspace(Part::of_point(table)).range(all).map(|row| {
@@ -146,14 +146,14 @@ impl Disk {
         })
     }
 
-    /// The number beside a member.
+    /// The number stored with a member.
     pub(crate) fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
         let row = self.point(Part::of_set(table), &layout::set(table, owner, item));
         row.map(|number| layout::decode_number(&number))
     }
 
-    /// Items of `owner` between `span.low` and `span.high` in the span's order, as they are asked
-    /// for; the span's limit is the caller's.
+    /// Items of `owner` between `span.low` and `span.high` in the span's order, read one by one;
+    /// the caller must apply the span's limit.
     pub(crate) fn members(&self, table: SetTable, owner: u64, span: Span) -> DiskItems {
         let low = layout::set(table, owner, span.low);
         let keyspace = self.keyspace(Part::of_set(table));
@@ -167,7 +167,7 @@ impl Disk {
         Some(row.key().unwrap_or_else(|error| fatal("reading names", &error)))
     }
 
-    /// Keys of the facts from `from` to before `end`, without their tag, as they are asked for.
+    /// Keys of the facts from `from` to before `end`, without their tag, read one by one.
     pub(crate) fn names(&self, from: &[u8], end: &[u8]) -> impl Iterator<Item = (Vec<u8>, bool)> {
         self.facts.range(from..end).map(|row| {
             let key = row.key().unwrap_or_else(|error| fatal("reading names", &error));
@@ -220,9 +220,9 @@ impl Disk {
     /// Rewrites the ephemeral rows without those that were removed, and returns when no file holds
     /// them any more.
     ///
-    /// fjall's own merge keeps what its idea of open snapshots might still need, and with it the old
-    /// tables, until some later merge. As no snapshots are read here, this one keeps nothing but the
-    /// newest version; a table's file goes with the last read that began before.
+    /// fjall's own merge keeps the versions that open snapshots might still need, and with them the old
+    /// tables, until a later merge. As no snapshots are read here, this merge keeps only the newest
+    /// version. The file of a table is deleted with the end of the last read that began before.
     pub(crate) fn erase(&self) -> Result<(), StoreError> {
         let tables = self.ephemeral.path().join("tables");
         let before = {
@@ -240,13 +240,13 @@ impl Disk {
         Err(StoreError::StillRead)
     }
 
-    /// Bytes on disk, tables that wait for their removal not counted.
+    /// Bytes on disk, without tables that are about to be removed.
     pub(crate) fn bytes(&self) -> u64 {
         self.database.disk_space().unwrap_or_else(|error| fatal("measuring the store", &error))
     }
 }
 
-/// Items of one owner as they lie on disk.
+/// Items of one owner on disk.
 pub(crate) struct DiskItems {
     rows: Iter,
     order: Order,
@@ -270,7 +270,7 @@ impl Iterator for DiskItems {
 
 /// Filters and indexes are cut into 4 KiB blocks. fjall pins those of compacted tables as asked, but
 /// not those of ingested ones, and a whole filter (several megabytes) does not fit a shard of the
-/// block cache, which has four shards a core: every read would fetch it again.
+/// block cache, which has four shards per core: every read would fetch it again.
 fn options() -> KeyspaceCreateOptions {
     let filter = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(FILTER_BITS_PER_KEY));
     let compaction = Leveled::default().with_l0_threshold(L0_TABLES);

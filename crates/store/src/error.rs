@@ -1,4 +1,4 @@
-//! What can go wrong with the store, and the one way out where nothing can be returned.
+//! Errors of the store, and the abort of the process where no error can be returned.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,9 @@ pub enum StoreError {
     /// A directory could not be prepared.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The engine below failed or refused.
@@ -21,11 +21,11 @@ pub enum StoreError {
     NewerFormat {
         /// Version on disk.
         found: u32,
-        /// Newest version known here.
+        /// Newest version that this program reads.
         known: u32,
     },
-    /// The operating system gave no random bytes for the secret that orders keys.
-    #[error("the operating system gives no random bytes")]
+    /// The operating system returned no random bytes for the secret that orders keys.
+    #[error("the operating system returned no random bytes")]
     NoRandomness,
     /// Reads that began before an erasure have not ended.
     #[error("removed rows are still being read; erase again later")]
@@ -37,8 +37,8 @@ pub enum StoreError {
 
 /// Ends the process: the one place that does so for an error of the disk.
 ///
-/// Reads have no error to return: an answer made of half the facts would be wrong, and the log can
-/// rebuild them. So the cause is logged and the process aborts, without running destructors that
+/// Reads return no errors: an answer from incomplete facts would be wrong, and the facts can be rebuilt
+/// from the log. So the cause is logged and the process aborts, without running destructors that
 /// might write.
 pub fn fatal(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
     let mut causes = error.to_string();

@@ -1,11 +1,11 @@
-//! The order of keys: a keyed hash, so that nobody outside can make keys that share a place.
+//! The order of keys: a keyed hash, so that no client can make keys that share a place.
 
 use std::fmt;
 
 use kv::Space;
 use siphasher::sip::SipHasher13;
 
-/// Bytes of the secret.
+/// Length of the secret in bytes.
 pub(crate) const SEED_BYTES: usize = 16;
 
 /// Hashes keys with a secret of the data directory (SipHash-1-3). Part of the format of stores.
@@ -33,7 +33,7 @@ impl KeyHasher {
     }
 }
 
-/// Does not show the secret.
+/// Does not print the secret.
 impl fmt::Debug for KeyHasher {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("KeyHasher")

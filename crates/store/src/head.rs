@@ -11,7 +11,7 @@ use crate::migrate;
 /// The first version of the format that has a seed.
 const SEED_VERSION: u32 = 4;
 
-/// What the row says. Since version 4 of the format: version (`u32`), applied position (`u64`), seed (16 bytes),
+/// The content of the row. Since version 4 of the format: version (`u32`), applied position (`u64`), seed (16 bytes),
 /// totals (postcard); numbers little endian. Earlier versions have no seed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {

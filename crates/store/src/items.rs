@@ -1,7 +1,7 @@
 //! One owner's dirty items in memory: an ordered map from item to `Option<u64>` (`None`: removed)
-//! that takes 8 bytes an item while every number is 0, which nearly all are.
+//! that takes 8 bytes per item while every number is 0, which is nearly always so.
 //!
-//! Items lie in sorted chunks of at most [`CHUNK`]. A chunk has a second vector for its numbers
+//! Items are stored in sorted chunks of at most [`CHUNK`]. A chunk has a second vector for its numbers
 //! only once one of them is not 0. Appending in order fills chunks completely; inserting in random
 //! order keeps them about 70 % full.
 //!
@@ -14,7 +14,7 @@ use rows::{Order, Span};
 
 /// Most items in a chunk: an insertion moves 1 KiB on average, less than a cache miss costs.
 const CHUNK: usize = 256;
-/// What the allocator spends beside each allocation.
+/// Overhead of the allocator for each allocation, in bytes.
 const ALLOCATION: usize = 16;
 
 /// An ordered map of one owner's dirty items.
@@ -26,7 +26,7 @@ pub(crate) struct Items {
 struct Chunk {
     low: u64,
     items: Vec<u64>,
-    /// Empty while every item is present with number 0; otherwise beside each item 0 for removed,
+    /// Empty while every item is present with number 0; otherwise for each item 0 for removed,
     /// or its number plus 1.
     codes: Vec<u64>,
 }
@@ -69,7 +69,7 @@ impl Chunk {
         }
     }
 
-    /// Cuts off the upper half.
+    /// Removes and returns the upper half.
     fn split(&mut self) -> Self {
         let middle = self.items.len() / 2;
         let items = self.items.split_off(middle);
@@ -90,7 +90,7 @@ impl Items {
         self.chunks.partition_point(|chunk| chunk.low <= item).saturating_sub(1)
     }
 
-    /// What is known about `item`: nothing, removed, or its number.
+    /// The state of `item`: unknown, removed, or its number.
     pub(crate) fn find(&self, item: u64) -> Option<Option<u64>> {
         let chunk = self.chunks.get(self.chunk_of(item))?;
         chunk.items.binary_search(&item).ok().map(|place| chunk.state(place))

@@ -1,5 +1,5 @@
-//! Rows of keys in memory: hash tables behind 1,024 locks, by the first bits of the key's hash, so that a
-//! walk in the order of hashes visits one after the other and looks at a thousandth of all rows at a time.
+//! Rows of keys in memory: 1,024 hash tables, each with a lock, chosen by the first bits of the key's hash.
+//! So a walk in the order of hashes visits one table after the other, each with a thousandth of all rows.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -10,7 +10,7 @@ use crate::hash::KeyHasher;
 use crate::prefetch::prefetch;
 
 pub(crate) const SHARD_BITS: u32 = 10;
-/// A table with room for fewer rows is left as it is.
+/// A table with capacity for fewer rows is never shrunk.
 const SPARE_ROWS_MIN: usize = 64;
 /// The last shard.
 pub(crate) const LAST_SHARD: usize = (1 << SHARD_BITS) - 1;
@@ -18,7 +18,7 @@ pub(crate) const LAST_SHARD: usize = (1 << SHARD_BITS) - 1;
 /// One table.
 pub(crate) struct KeyShard {
     rows: HashTable<KeyRow>,
-    /// Where the next look for something to evict begins.
+    /// Where the next search for a row to evict begins.
     hand: usize,
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct KeyTable {
 }
 
 /// Chooses a row's place within a shard, where the first bits of all hashes are the same: a hash table
-/// tells rows apart by those bits, and finds them by the last.
+/// distinguishes rows by those bits, and finds them by the last.
 fn place_of(hash: u64) -> u64 {
     hash.rotate_right(7)
 }
 
-/// Which shard has keys of this hash.
+/// The shard that has keys of this hash.
 pub(crate) fn shard_of(hash: u64) -> usize {
     (hash >> (u64::BITS - SHARD_BITS)) as usize
 }
@@ -66,7 +66,7 @@ impl KeyTable {
         shard.rows.find(place_of(hash), |row| is_of(row, space, key)).cloned()
     }
 
-    /// Prefetches the row of a key whose hash is `hash`, or another one that looks the same from afar.
+    /// Prefetches the row of a key whose hash is `hash`, or another row with the same tag in the table.
     /// Returns whether there is one.
     pub(crate) fn prefetch(&self, hash: u64) -> bool {
         let shard = self.shard(shard_of(hash)).read();
@@ -118,13 +118,13 @@ impl KeyTable {
         found.map_or(0, |entry| entry.remove().0.memory_bytes())
     }
 
-    /// Removes a row of the shard that nobody has read since it was last looked at: returns by how many
+    /// Removes a row of the shard that was not read since it was last considered: returns by how many
     /// bytes memory shrank, or nothing if the shard is empty.
     pub(crate) fn evict_from(&self, number: usize) -> Option<usize> {
         let mut shard = self.shard(number & LAST_SHARD).write();
         let shard = &mut *shard;
         let places = shard.rows.num_buckets();
-        // Twice around: the first time may find that everything was read.
+        // Two passes: the first may find that all rows were read.
         for _ in 0..2 * places {
             let place = shard.hand % places;
             shard.hand = place + 1;
@@ -138,7 +138,7 @@ impl KeyTable {
         None
     }
 
-    /// Gives back room for rows if far fewer are left; returns by how many bytes memory shrank.
+    /// Shrinks the table if far fewer rows are left; returns by how many bytes memory shrank.
     fn shrink(&self, shard: &mut KeyShard) -> usize {
         if shard.rows.capacity() < SPARE_ROWS_MIN || shard.rows.len() > shard.rows.capacity() / 4 {
             return 0;
@@ -150,7 +150,7 @@ impl KeyTable {
     }
 
     /// Appends the rows of `space` in one shard whose hash is at least `from`, with their hashes. Returns
-    /// how many rows it looked at.
+    /// the number of rows checked.
     pub(crate) fn collect(
         &self,
         number: usize,

@@ -1,25 +1,25 @@
-//! How rows are named on disk: one tag byte for the table, then big-endian numbers, so that the
-//! order of keys is the order in which ranges are asked for.
+//! Keys of rows on disk: one tag byte for the table, then big-endian numbers, so that the order of keys
+//! is the order in which ranges are read.
 //!
 //! Tags are part of the format: they are never reused and never change their meaning. Those of tables are
-//! in [`rows::PointTable`] and its like; here are those of what is no table: rows about the store itself
-//! below all tables, and buckets and their keys above. 0x2a, 0x3f and 0x40 were in use before format 4.
+//! in [`rows::PointTable`] and its siblings; here are the other tags: of rows about the store itself,
+//! below all tables, and of buckets and their keys, above. 0x2a, 0x3f and 0x40 were in use before format 4.
 
 use kv::{BucketId, KeyParts, KeyRow, Space};
 use rows::{NameTable, PointTable, SetTable, Stamp};
 
 /// Among the facts the row that describes the store: format version, applied position, totals. Among
-/// the ephemeral rows the applied position alone; nothing reads it, but it always stands.
+/// the ephemeral rows the applied position alone; nothing reads it, but it always exists.
 pub(crate) const HEAD: [u8; 1] = [0x00];
 
-/// Blocks of the bitmaps that tell which owners have set rows (see `owners`).
+/// Blocks of the bitmaps of owners that have set rows (see `owners`).
 const OWNERS: u8 = 0x01;
 
 /// Buckets by id.
 const BUCKETS: u8 = 0x3e;
 /// Rows of keys of buckets: space, hash, key.
 const KEYS: u8 = 0x41;
-/// What stands in front of the key in the name of its row.
+/// Length of the prefix before the key in the name of its row, in bytes.
 const KEY_PREFIX_BYTES: usize = 1 + 4 + 8;
 
 /// Key of a point.
@@ -55,7 +55,7 @@ pub(crate) fn name(table: NameTable, key: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// How the keys of all buckets begin.
+/// Prefix of the keys of all buckets.
 pub(crate) const BUCKETS_PREFIX: [u8; 1] = [BUCKETS];
 
 /// Key of a bucket.
@@ -97,10 +97,10 @@ pub(crate) fn space_end(space: Space) -> Vec<u8> {
     }
 }
 
-/// How all keys of buckets begin.
+/// Prefix of the rows of all keys of buckets.
 pub(crate) const KEYS_PREFIX: [u8; 1] = [KEYS];
 
-/// What is stored of a row of a key: its version, whether it expires, when, and its value.
+/// The stored part of a row of a key: its version, whether it expires, when, and its value.
 pub(crate) fn encode_key_row(row: &KeyRow) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(17 + row.value().len());
     bytes.extend_from_slice(&row.version().0.to_le_bytes());
@@ -130,7 +130,7 @@ pub(crate) fn names_end(table: NameTable) -> Vec<u8> {
     vec![table.tag() + 1]
 }
 
-/// How the keys of all blocks of the owner bitmap of `table` begin.
+/// Prefix of the keys of all blocks of the owner bitmap of `table`.
 pub(crate) fn owners_prefix(table: SetTable) -> [u8; 2] {
     [OWNERS, table.tag()]
 }
@@ -143,7 +143,7 @@ pub(crate) fn owners(table: SetTable, block: u64) -> [u8; 10] {
     bytes
 }
 
-/// The bytes of a number beside a set row: big endian without leading zeros, so that zero, the
+/// The bytes of the number of a set row: big endian without leading zeros, so that zero, the
 /// usual number, takes none.
 pub(crate) fn encode_number(bytes: &[u8; 8]) -> &[u8] {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();

@@ -1,8 +1,8 @@
-//! Points, one owner's items and names out of up to three layers; items and names a page at a time.
+//! Merges points, one owner's items, and names of up to three layers; items and names page by page.
 //!
-//! A layer above hides the same item below it, whether it says removed or present. Memory layers are
-//! copied in runs under a short lock, the disk is read row by row, and nothing beyond the limit is
-//! looked at except the rest of a run.
+//! An item in a higher layer, removed or present, hides the same item below it. Memory layers are
+//! copied in runs under a short lock, the disk is read row by row, and nothing after the limit is
+//! read except the rest of a run.
 
 use rows::{NameTable, Order, SetTable, Span, Value};
 
@@ -11,7 +11,7 @@ use crate::overlay::Overlay;
 /// Items copied out of an overlay under one lock.
 const RUN: usize = 256;
 
-/// An item and what a layer knows of it: `None` is removed.
+/// An item and its number in a layer: `None` is removed.
 type Row = (u64, Option<u64>);
 
 /// The items of one owner in one overlay, copied run by run.
@@ -19,7 +19,7 @@ pub(crate) struct OverlayItems<'a> {
     overlay: &'a Overlay,
     table: SetTable,
     owner: u64,
-    /// What was not copied yet; `None` behind the last run.
+    /// The range that was not copied yet; `None` after the last run.
     rest: Option<Span>,
     run: std::vec::IntoIter<Row>,
 }
@@ -56,7 +56,7 @@ impl Iterator for OverlayItems<'_> {
     }
 }
 
-/// A layer with its next row at hand.
+/// A layer and its next row.
 struct Head<'a> {
     rows: &'a mut dyn Iterator<Item = Row>,
     next: Option<Row>,
@@ -89,9 +89,8 @@ pub(crate) fn members(layers: &mut [&mut dyn Iterator<Item = Row>], span: Span) 
     found
 }
 
-/// Hands every point to `each` in the order of keys: those of `disk`, which is in that order, but where a
-/// layer in memory has changed one, what `look` finds. Beside the rows at hand it holds the keys that were
-/// changed.
+/// Calls `each` with every point in the order of keys: those of `disk`, which is in that order, or the
+/// result of `look` where a layer in memory has changed a point. Holds the changed keys in memory.
 pub(crate) fn each_point(
     mut changed: Vec<u64>,
     disk: &mut dyn Iterator<Item = (u64, fjall::Slice)>,
@@ -118,7 +117,7 @@ pub(crate) fn each_point(
     changed.for_each(|key| in_memory(key, each));
 }
 
-/// A name and whether a layer knows that it exists, or that it was removed.
+/// A name, and whether it exists in a layer or was removed.
 type Name = (Vec<u8>, bool);
 
 /// The names of one table in one overlay, copied run by run.
@@ -134,7 +133,7 @@ pub(crate) struct OverlayNames<'a> {
 impl<'a> OverlayNames<'a> {
     pub(crate) fn new(overlay: &'a Overlay, table: NameTable, from: &[u8]) -> Self {
         let (from, run) = (Some(from.to_vec()), Vec::new().into_iter());
-        // Most who ask want one name.
+        // Most callers want one name.
         Self { overlay, table, from, run, run_len: 4 }
     }
 }
@@ -156,7 +155,7 @@ impl Iterator for OverlayNames<'_> {
     }
 }
 
-/// A layer with its next name.
+/// A layer and its next name.
 struct NameHead<'a> {
     names: &'a mut dyn Iterator<Item = Name>,
     next: Option<Name>,

@@ -1,10 +1,10 @@
-//! Making a store of format 1, 2 or 3 one of format 4.
+//! Migrates a store of format 1, 2 or 3 to format 4.
 //!
 //! Format 3 ordered keys by a hash with a public seed, listed keys that expire by that hash, and numbered
-//! buckets with 32 bits. All such rows are written again under new tags, in pieces, and the last step
+//! buckets with 32 bits. All such rows are written again under new tags, in steps, and the last step
 //! replaces the description of the store and removes the old rows, all at once. Until then the store is
-//! as it was: a process that ends in between leaves new rows that nobody reads, and the next start removes
-//! them and begins again. Takes as long as rewriting all rows of keys.
+//! unchanged: a process that ends in between leaves new rows that are never read, and the next start
+//! removes them and begins again. Takes as long as rewriting all rows of keys.
 
 use kv::limits::NUMBERED_BUCKETS;
 use kv::{Bucket, BucketId, Space};
@@ -24,7 +24,7 @@ const PIECE_BYTES: usize = 32 << 20;
 
 type Row = (Vec<u8>, Option<Vec<u8>>);
 
-/// Rewrites what differs; returns the description as it is on disk now.
+/// Rewrites the rows that differ; returns the description as it is on disk now.
 pub(crate) fn to_version_4(disk: &Disk, mut head: Head) -> Result<Head, StoreError> {
     remove_leftovers(disk)?;
     head.totals.keys_expiring = rewrite_keys(disk, &head)?;
@@ -34,7 +34,7 @@ pub(crate) fn to_version_4(disk: &Disk, mut head: Head) -> Result<Head, StoreErr
         let id = id.ok_or(StoreError::Damaged("a bucket is malformed"))?;
         let made = u64::from(id) + 1 - u64::from(NUMBERED_BUCKETS.min(id + 1));
         head.totals.buckets_made = head.totals.buckets_made.max(made);
-        // One that was deleted kept an empty row.
+        // A deleted bucket has an empty row.
         if !bytes.is_empty() {
             let bucket = Bucket::decode(&bytes);
             let bucket = bucket.ok_or(StoreError::Damaged("a bucket is malformed"))?;
@@ -45,7 +45,7 @@ pub(crate) fn to_version_4(disk: &Disk, mut head: Head) -> Result<Head, StoreErr
     disk.ingest(Part::Facts, |write| {
         write(&layout::HEAD, Some(&head.encode()))?;
         remove(disk, &[OLD_EXPIRING_KEYS], &[OLD_EXPIRING_KEYS + 1], write)?;
-        // Spaces that wait to be emptied are walked from the beginning, in the new order.
+        // Orphaned spaces are walked from the beginning, in the new order.
         let low = layout::set(SetTable::OrphanedSpaces, 0, 0);
         let high = layout::set(SetTable::OrphanedSpaces, 0, u64::MAX);
         for (name, _) in disk.rows(&low, &high) {

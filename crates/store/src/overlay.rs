@@ -1,8 +1,8 @@
-//! Dirty rows in memory: what changed since the last freeze.
+//! Dirty rows in memory: the changes since the last freeze.
 //!
-//! The writer owns the changes; any thread may read meanwhile. Points and sets lie in hash maps
-//! behind 64 locks a table, so a reader and the writer rarely meet, and never for longer than one
-//! row or one run of a set takes. Names lie in order behind one lock a table.
+//! Only the writer makes changes; any thread may read meanwhile. Points and sets are in hash maps with 64
+//! locks per table, so a reader and the writer rarely wait for each other, and never for longer than one
+//! row or one run of a set takes. Names are in order, with one lock per table.
 //!
 //! **Invariant:** once frozen, an overlay never changes.
 
@@ -24,13 +24,13 @@ use crate::key_table::KeyTable;
 const SHARD_BITS: u32 = 6;
 /// 2^64 divided by the golden ratio: spreads dense ids and ids with equal low bits alike.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-/// What the allocator spends beside each allocation.
+/// Overhead of the allocator for each allocation, in bytes.
 const ALLOCATION: usize = 16;
 
-/// What a layer knows about a row: nothing, that it was removed, or its value.
+/// The state of a row in a layer: unknown, removed, or its value.
 pub(crate) type Known<T> = Option<Option<T>>;
 
-/// Hash maps by number behind 64 locks.
+/// Hash maps by number, with 64 locks.
 struct Sharded<V> {
     shards: Box<[RwLock<HashMap<u64, V>>]>,
 }
@@ -95,7 +95,7 @@ impl Overlay {
         self.names.get(table.index()).unwrap_or_else(|| unreachable!("one of all tables"))
     }
 
-    /// Whether any row of a ephemeral table changed.
+    /// Whether any row of an ephemeral table changed.
     pub(crate) fn has_ephemeral(&self) -> bool {
         let mut points = PointTable::ALL.into_iter().filter(|table| table.is_ephemeral());
         let mut sets = SetTable::ALL.into_iter().filter(|table| table.is_ephemeral());

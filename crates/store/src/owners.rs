@@ -1,12 +1,12 @@
-//! Which owners have rows in the sets on disk: one bit an owner, in memory, exact enough never to
-//! miss one.
+//! The owners that have rows in the sets on disk: one bit per owner, in memory. A bit may be set
+//! unnecessarily, but is never missing.
 //!
-//! Most questions about sets concern owners without any rows on disk: someone new who follows
-//! others, someone who never posts. The bit answers them without touching the disk's tables. Bits
-//! are set by a checkpoint before its rows become visible, stored among them in blocks of
-//! [`BLOCK_OWNERS`], and never cleared: a bit may say yes for an owner whose rows are all gone.
+//! Most reads of sets concern owners without any rows on disk: a new user who follows others, a user who
+//! never posts. With the bit they need no read of the tables on disk. Bits are set by a checkpoint before
+//! its rows become visible, are stored with them in blocks of [`BLOCK_OWNERS`], and are never cleared: a
+//! bit may be set for an owner whose rows were all removed.
 //!
-//! Tables whose owners are not dense have no bits, for each would take a block.
+//! Tables whose owners are not dense have no bits, because each bit would need a block.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use hashbrown::HashMap;
 use parking_lot::RwLock;
 use rows::SetTable;
 
-/// Owners a block.
+/// Owners per block.
 const BLOCK_OWNERS: u64 = 512;
 const WORDS: usize = 8;
 
-/// One bitmap a set table.
+/// One bitmap per set table.
 #[derive(Default)]
 pub(crate) struct Owners {
     blocks: RwLock<HashMap<(SetTable, u64), [u64; WORDS]>>,
@@ -41,7 +41,7 @@ impl Owners {
         found.is_some_and(|word| word & bit != 0)
     }
 
-    /// Notes `owners`; returns the blocks that changed, in order, with their bytes.
+    /// Sets the bits of `owners`; returns the blocks that changed, in order, with their bytes.
     pub(crate) fn note(&self, table: SetTable, owners: &[u64]) -> Vec<(u64, [u8; 64])> {
         let mut blocks = self.blocks.write();
         let mut changed = BTreeSet::new();
@@ -59,7 +59,7 @@ impl Owners {
         changed.into_iter().map(bytes).collect()
     }
 
-    /// Takes over a block read from disk; `false` if its bytes are not a block.
+    /// Adds a block read from disk; `false` if its bytes are not a block.
     pub(crate) fn restore(&self, table: SetTable, block: u64, bytes: &[u8]) -> bool {
         let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
         let words: Vec<u64> = words.collect();

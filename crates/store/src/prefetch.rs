@@ -1,12 +1,12 @@
-//! Prefetches of memory: a row that is looked up soon is on its way into the processor's cache meanwhile.
+//! Prefetches of memory: a row that is looked up soon is loaded into the processor's cache in advance.
 //!
 //! **Invariant:** a prefetch changes no result, whatever the address.
 
 /// Bytes of a line of the cache.
 const LINE_BYTES: usize = 64;
 
-/// Asks the processor for the first bytes at `address`, as many as a short row takes, and goes on at once.
-/// Does nothing on processors for which no instruction is known here.
+/// Asks the processor for the first bytes at `address`, as many as a short row takes, and returns at once.
+/// Does nothing on processors other than those below.
 #[inline]
 #[cfg_attr(
     target_arch = "x86_64",

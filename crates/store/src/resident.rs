@@ -1,6 +1,6 @@
-//! Rows of keys that are in memory though they are on disk: what checkpoints have just written, and what
-//! was read lately. Beyond a budget those not read lately are dropped. A row that is marked as removed
-//! says that the disk has none.
+//! Cache of the rows of keys on disk: rows that checkpoints have just written, and rows read recently.
+//! Beyond a budget, rows that were not read recently are dropped. A row that is marked as removed means
+//! that the disk has no such row.
 //!
 //! **Invariant:** a row here is the one on disk. It is below both overlays: a key that was changed
 //! since is found there first, and this row is replaced when the change is on disk.
@@ -12,11 +12,11 @@ use kv::{KeyRow, Space};
 use crate::hash::KeyHasher;
 use crate::key_table::KeyTable;
 
-/// Not every row on disk was offered yet; none was dropped.
+/// Not every row on disk was added yet; none was dropped.
 const FILLING: u8 = 0;
-/// Every row on disk is here, so that what is not here is not there.
+/// Every row on disk is in memory, so a row that is not in memory does not exist.
 const COMPLETE: u8 = 1;
-/// Something was dropped.
+/// A row was dropped.
 const PARTIAL: u8 = 2;
 
 /// The rows and their budget.
@@ -26,14 +26,14 @@ pub(crate) struct Resident {
     bytes_max: usize,
     /// One of the three below.
     state: AtomicU8,
-    /// Checkpoints so far. Who reads the disk to put a row here notes the number before, and puts it
-    /// only if it is still the same.
+    /// Number of checkpoints so far. A thread that reads a row from disk reads this number before, and adds
+    /// the row only if the number is still the same.
     checkpoints: AtomicU64,
     next_shard: AtomicUsize,
 }
 
 impl Resident {
-    /// Nothing yet. `complete` tells that nothing is on disk either.
+    /// An empty cache. `complete` means that no rows are on disk either.
     pub(crate) fn new(bytes_max: usize, complete: bool, hasher: KeyHasher) -> Self {
         Self {
             table: KeyTable::new(hasher),
@@ -45,14 +45,14 @@ impl Resident {
         }
     }
 
-    /// Whether what is not here is not on disk.
+    /// Whether every row on disk is in memory.
     pub(crate) fn is_complete(&self) -> bool {
         self.state.load(Ordering::Acquire) == COMPLETE
     }
 
-    /// Everything on disk has been offered: if nothing was dropped, everything is here.
+    /// Records that every row on disk was added: if none was dropped, all are in memory.
     pub(crate) fn all_offered(&self) {
-        // Fails if something was dropped, and then it is right that it does.
+        // Fails if a row was dropped, as it must.
         let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);
         self.state.compare_exchange(FILLING, COMPLETE, done, failed).ok();
     }
@@ -67,12 +67,12 @@ impl Resident {
         self.bytes() < self.bytes_max
     }
 
-    /// To be noted before a row is read from disk.
+    /// The number of checkpoints, to be read before a row is read from disk.
     pub(crate) fn checkpoints(&self) -> u64 {
         self.checkpoints.load(Ordering::Acquire)
     }
 
-    /// Takes a row that was read from disk, if no checkpoint has changed the disk since `noted`.
+    /// Adds a row that was read from disk, if no checkpoint has changed the disk since `noted`.
     pub(crate) fn offer(&self, hash: u64, row: KeyRow, noted: u64) {
         let still = || self.checkpoints() == noted;
         if let Some(grown) = self.table.put_absent(hash, row, still) {
@@ -81,7 +81,7 @@ impl Resident {
         }
     }
 
-    /// Takes over the rows that a checkpoint has put on disk, before they leave the overlay.
+    /// Adds the rows that a checkpoint has put on disk, before they leave the overlay.
     pub(crate) fn take_over(&self, rows: impl Iterator<Item = (u64, KeyRow)>) {
         self.checkpoints.fetch_add(1, Ordering::AcqRel);
         for (hash, row) in rows {
@@ -104,7 +104,7 @@ impl Resident {
     fn shrink(&self) {
         let mut empty = 0;
         while self.bytes() > self.bytes_max && empty <= crate::key_table::LAST_SHARD {
-            // Before the row goes, so that nobody takes its absence for an answer.
+            // Before the row is dropped, so that no reader concludes that it does not exist.
             self.state.store(PARTIAL, Ordering::Release);
             let shard = self.next_shard.fetch_add(1, Ordering::Relaxed);
             match self.table.evict_from(shard) {

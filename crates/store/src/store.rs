@@ -1,4 +1,4 @@
-//! The store as readers see it: layers of rows, and opening them.
+//! The store for readers: layers of rows, and opening them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::writer::StoreWriter;
 pub struct StoreOptions {
     /// Bytes of memory for blocks read from disk.
     pub cache_bytes: u64,
-    /// Bytes of memory for keys of buckets, those not counted that wait for a checkpoint.
+    /// Bytes of memory for keys of buckets, without those not yet written by a checkpoint.
     pub bucket_bytes: usize,
 }
 
@@ -35,7 +35,7 @@ pub struct Store {
     shared: Arc<Shared>,
 }
 
-/// What readers, the writer and a checkpoint share.
+/// State shared by readers, the writer and a checkpoint.
 pub(crate) struct Shared {
     pub(crate) disk: Disk,
     /// Orders the keys of buckets. Its seed is a secret of the data directory.
@@ -44,9 +44,9 @@ pub(crate) struct Shared {
     /// Replaced by the writer while nothing is frozen (it freezes), and by the checkpoint while
     /// something is (it publishes): never by both.
     ///
-    /// A reader loads the layers before it looks at the disk, so what leaves the frozen layer is on
+    /// A reader loads the layers before it reads the disk, so what leaves the frozen layer is on
     /// disk by then. A reader that holds older layers finds the same rows twice, equal or with the
-    /// layer it holds on top: it reads a state that stood when it began.
+    /// layer it holds on top: it reads the state from when it began.
     pub(crate) layers: ArcSwap<Layers>,
     pub(crate) totals: RwLock<Totals>,
     pub(crate) buckets: RwLock<Buckets>,
@@ -99,19 +99,19 @@ impl Store {
         self.shared.disk.bytes()
     }
 
-    /// Rids every file of the store of the ephemeral rows (texts and views of stories) whose removal
-    /// the last checkpoint has put on disk. Rewrites those that stand, blocking the caller: for a
-    /// background thread. Reads, writes and checkpoints go on meanwhile.
+    /// Erases from every file of the store the ephemeral rows (texts and views of stories) whose removal
+    /// the last checkpoint has put on disk. Rewrites the rows that still exist, blocking the caller: for a
+    /// background thread. Reads, writes and checkpoints continue meanwhile.
     ///
     /// # Errors
     /// If the engine fails, or if a read that began before does not end within ten seconds: then
-    /// the files go when it does. The rows that stand are as they were.
+    /// the files are deleted when it ends. Rows that were not removed are unchanged.
     pub fn erase(&self) -> Result<(), StoreError> {
         self.shared.disk.erase()
     }
 
     /// The row `key` of `table` if it is in memory, that is, was changed since the last checkpoint.
-    /// Never touches the disk; `None` says nothing about what is there.
+    /// Never reads the disk; on `None` the row may still exist there.
     #[must_use]
     pub fn point_in_memory(&self, table: PointTable, key: u64) -> Option<Value> {
         self.shared.layers.load().find(|layer| layer.point(table, key)).flatten()
@@ -222,7 +222,7 @@ impl KeyRows for Store {
     }
 }
 
-/// A secret that nobody else has.
+/// A random secret.
 fn random_hasher() -> Result<KeyHasher, StoreError> {
     let mut seed = [0; SEED_BYTES];
     getrandom::fill(&mut seed).map_err(|_| StoreError::NoRandomness)?;

@@ -1,4 +1,4 @@
-//! The one writer: changes rows in the active overlay, reads its own writes, freezes.
+//! The only writer: changes rows in the active overlay, reads its own writes, and freezes the overlay.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -11,14 +11,14 @@ use crate::checkpoint::Checkpoint;
 use crate::overlay::Overlay;
 use crate::store::{Layers, Store};
 
-/// The only hand that changes rows. Readers see a change as soon as the call returns.
+/// The only way to change rows. Readers see a change as soon as the call returns.
 pub struct StoreWriter {
     store: Store,
     active: Arc<Overlay>,
     overlay_bytes: usize,
     applied: u64,
-    /// Below these no name of each table stands: whoever removes names one by one from the
-    /// beginning would otherwise step over every removed one each time.
+    /// For each table, no name below this one exists: removing names one by one from the beginning would
+    /// otherwise step over all removed ones each time.
     name_floors: [RefCell<Vec<u8>>; NameTable::ALL.len()],
     /// The same for one owner of each set table, the last one read from the beginning.
     set_floors: RefCell<[Floor; SetTable::ALL.len()]>,
@@ -26,7 +26,7 @@ pub struct StoreWriter {
     changed_buckets: BTreeSet<BucketId>,
 }
 
-/// No item of `owner` below `low` stands.
+/// No item of `owner` below `low` exists.
 #[derive(Clone, Copy, Default)]
 struct Floor {
     owner: u64,

@@ -331,7 +331,7 @@ fn picked<T: Copy>(items: &[T], at: usize) -> Option<T> {
     items.get(at % items.len().max(1)).copied()
 }
 
-/// The most mentions that fit, of people who exist and others: a mark joins the character before it.
+/// The most mentions that fit, of users who exist and others: a mark joins the character before it.
 fn mentioning(mentions: usize) -> PostText {
     let registered = ["@u1 @u3 @u5", "@u0 @u2", "@u1"][mentions % 3];
     let text = "@a\u{301}".repeat(mentions) + registered;

@@ -91,7 +91,7 @@ fn check_sparse(rows: &impl Rows, table: SetTable, generation: u64) {
     }
 }
 
-/// The child: checkpoints without end, telling each start and end.
+/// The child: checkpoints without end, printing each start and end.
 #[test]
 #[ignore = "run by the other test, which kills it"]
 fn child() {
@@ -124,7 +124,7 @@ fn run_and_kill(dir: &Path, nth: u64, spin: u64) -> (u64, u64) {
     let mut child = spawn(dir);
     let (mut began, mut ended, mut lines) = (0, 0, 0);
     let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut told = |line: String| {
+    let mut note = |line: String| {
         let Some((word, generation)) = line.split_once(' ') else { return false };
         let Ok(generation) = generation.parse() else { return false };
         match word {
@@ -137,7 +137,7 @@ fn run_and_kill(dir: &Path, nth: u64, spin: u64) -> (u64, u64) {
     };
     while lines < nth {
         let line = output.next().expect("the child goes on until it is killed").unwrap();
-        lines += u64::from(told(line));
+        lines += u64::from(note(line));
     }
     for _ in 0..spin {
         std::hint::spin_loop();
@@ -146,7 +146,7 @@ fn run_and_kill(dir: &Path, nth: u64, spin: u64) -> (u64, u64) {
     child.wait().unwrap();
     // What it had printed before it died counts too.
     output.map_while(Result::ok).for_each(|line| {
-        told(line);
+        note(line);
     });
     (began, ended)
 }
@@ -168,7 +168,7 @@ fn a_process_killed_at_any_moment_leaves_the_rows_of_exactly_one_checkpoint() {
         );
         check(&writer, applied);
         let ephemeral = check_ephemeral(&writer);
-        // They may be ahead since an earlier kill.
+        // They may be newer because of an earlier kill.
         assert!(
             (applied..=began.max(applied).max(ephemeral_at_last)).contains(&ephemeral),
             "round {round}: began {began}, applied {applied}, ephemeral rows of {ephemeral}"
@@ -178,7 +178,7 @@ fn a_process_killed_at_any_moment_leaves_the_rows_of_exactly_one_checkpoint() {
     assert!(at_last > KILLS / 2, "the child got work done between kills: {at_last}");
 }
 
-/// Two friends tell, see and delete stories, which expire and are swept.
+/// Two friends post, view and delete stories, which expire and are swept.
 fn history() -> Vec<Entry> {
     let mut clock = StampClock::new(Stamp(0));
     let mut now_ms = rows::EPOCH_MS;
@@ -258,7 +258,7 @@ fn check_cut_between(log: &[Entry], applied: usize, ahead: usize) {
 }
 
 #[test]
-fn a_checkpoint_cut_between_fleeting_rows_and_facts_is_replayed_to_the_same_rows() {
+fn a_checkpoint_cut_between_ephemeral_rows_and_facts_is_replayed_to_the_same_rows() {
     let log = history();
     let mut swept = MemoryRows::default();
     let swept = apply_all(&mut swept, &log);

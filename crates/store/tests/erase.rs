@@ -37,12 +37,12 @@ fn seen_ms(story: u64) -> u64 {
     story.wrapping_add(1).wrapping_mul(0x6c62_272e_07bb_0143) >> 2 | 1 << 62
 }
 
-fn put(writer: &mut StoreWriter, stories: Range<u64>, stands: bool) {
+fn put(writer: &mut StoreWriter, stories: Range<u64>, exists: bool) {
     for story in stories {
-        let row = stands.then(|| Value::from_vec(text(story)));
+        let row = exists.then(|| Value::from_vec(text(story)));
         writer.put_point(PointTable::StoryText, story << 22, row);
-        writer.put_member(SetTable::StoryViews, story << 22, 7, stands.then(|| seen_ms(story)));
-        writer.put_member(SetTable::Seen, 7, story << 22, stands.then_some(0));
+        writer.put_member(SetTable::StoryViews, story << 22, 7, exists.then(|| seen_ms(story)));
+        writer.put_member(SetTable::Seen, 7, story << 22, exists.then_some(0));
     }
 }
 
@@ -83,7 +83,7 @@ fn read_all(dir: &Path, contents: &mut Vec<Vec<u8>>) -> std::io::Result<()> {
     Ok(())
 }
 
-fn assert_stand(rows: &impl Rows, stories: Range<u64>) {
+fn assert_exist(rows: &impl Rows, stories: Range<u64>) {
     for story in stories {
         let row = rows.point(PointTable::StoryText, story << 22);
         assert_eq!(row.unwrap().as_slice(), text(story));
@@ -112,15 +112,15 @@ fn removed_texts_and_views_are_in_no_file_once_they_are_erased() {
     writer.store().erase().unwrap();
     assert_eq!(found(dir.path(), gone.clone()), (0, 0));
     assert_eq!(found(dir.path(), left.clone()).0, all);
-    assert_stand(&writer, left.clone());
+    assert_exist(&writer, left.clone());
     drop(writer);
     let writer = open(&dir);
-    assert_stand(&writer, left);
+    assert_exist(&writer, left);
     assert_eq!(found(dir.path(), gone), (0, 0));
 }
 
 #[test]
-fn erasing_all_there_is_or_nothing_at_all_succeeds() {
+fn erasing_all_rows_or_none_succeeds() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = open(&dir);
     writer.store().erase().unwrap();
@@ -150,7 +150,7 @@ fn rows_that_the_engine_has_merged_meanwhile_are_erased_too() {
     writer.store().erase().unwrap();
     for round in 0..12 {
         assert_eq!(found(dir.path(), round * 20..round * 20 + 15), (0, 0));
-        assert_stand(&writer, round * 20 + 15..round * 20 + 20);
+        assert_exist(&writer, round * 20 + 15..round * 20 + 20);
     }
 }
 
@@ -166,7 +166,7 @@ fn reads_and_checkpoints_go_on_while_rows_are_erased() {
         let done = &done;
         scope.spawn(move || {
             while !done.load(Ordering::Acquire) {
-                assert_stand(&store, STORIES - 20..STORIES);
+                assert_exist(&store, STORIES - 20..STORIES);
             }
         });
         for round in 0..20 {
@@ -182,5 +182,5 @@ fn reads_and_checkpoints_go_on_while_rows_are_erased() {
         }
         done.store(true, Ordering::Release);
     });
-    assert_stand(&writer, 1_000..1_020);
+    assert_exist(&writer, 1_000..1_020);
 }

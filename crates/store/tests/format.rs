@@ -282,7 +282,7 @@ fn a_store_of_version_3_whose_migration_ended_half_way_is_migrated_again() {
     assert_eq!(rows, [0, 1, 0, 0, 2, 1], "old rows are gone, new ones are there once");
 }
 
-/// All rows of people are as expected.
+/// All rows of users are as expected.
 fn check_rows(writer: &StoreWriter, expected: &MemoryRows) {
     let orders = [Order::Ascending, Order::Descending];
     for owner in 0..41 {

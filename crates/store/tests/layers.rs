@@ -1,4 +1,4 @@
-//! What holds while checkpoints come and go: visibility for concurrent readers, the estimate of
+//! What holds while checkpoints start and end: visibility for concurrent readers, the estimate of
 //! memory, refusals.
 
 #![allow(clippy::unwrap_used)]
@@ -144,7 +144,7 @@ fn the_estimate_of_memory_grows_with_rows_and_starts_again_at_a_freeze() {
         writer.put_member(SetTable::Followers, 1, item * 7_919 % 100_003, Some(0));
     }
     let set = writer.overlay_bytes();
-    assert!((800_000..2_000_000).contains(&set), "8 to 20 bytes an item, not {set} in all");
+    assert!((800_000..2_000_000).contains(&set), "8 to 20 bytes per item, not {set} in all");
     for item in 0..100_000u64 {
         writer.put_member(SetTable::Followers, 1, item * 7_919 % 100_003, Some(0));
     }
@@ -190,7 +190,7 @@ fn write_noise(writer: &mut StoreWriter, seed: u64) {
 }
 
 #[test]
-fn disk_bytes_tell_what_checkpoints_wrote() {
+fn disk_bytes_grow_by_what_checkpoints_wrote() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = open(&dir);
     let before = writer.store().disk_bytes();

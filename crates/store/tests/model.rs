@@ -304,7 +304,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_read_as_plain_maps_do_across_layers_checkpoints_and_reopening(
+    fn rows_equal_plain_maps_across_layers_checkpoints_and_reopening(
         steps in proptest::collection::vec(step(), 1..90)
     ) {
         let mut world = World::new();

@@ -1,4 +1,4 @@
-//! What the tests of several crates share. No product depends on it.
+//! Code shared by the tests of several crates. No product depends on it.
 
 mod memory_rows;
 mod reply;

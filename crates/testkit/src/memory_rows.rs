@@ -1,4 +1,4 @@
-//! The plainest possible rows: ordered maps in memory. What tests compare every other store with.
+//! The simplest possible rows: ordered maps in memory. Tests compare every other store with it.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct MemoryRows {
 }
 
 impl MemoryRows {
-    /// These rows, but the ephemeral ones of `ahead`: what a crash may leave.
+    /// These rows, with the ephemeral ones replaced by those of `ahead`: a possible state after a crash.
     #[must_use]
     pub fn with_fleeting_of(&self, ahead: &Self) -> Self {
         let mut mixed = self.clone();
@@ -141,7 +141,7 @@ impl KeyRowsMut for MemoryRows {
 
 fn place(space: Space, key: &[u8]) -> (Space, u64, Vec<u8>) {
     use std::hash::{DefaultHasher, Hasher as _};
-    // Any order that is not the alphabet's.
+    // Any order other than alphabetical.
     let mut hasher = DefaultHasher::new();
     hasher.write(key);
     (space, hasher.finish() >> 1, key.to_vec())

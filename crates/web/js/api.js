@@ -1,10 +1,10 @@
-// The public API. Every answer that is no success is thrown as an ApiError; a server that cannot be
-// reached is one too. Nothing here knows of pages.
+// Client of the public API. Every response that is not a success is thrown as an ApiError, and so is an
+// unreachable server. Nothing here depends on pages.
 
 import { pause } from "./dom.js";
 import { key } from "./session.js";
 
-/** What went wrong: `status` is 0 if there was no answer. */
+/** An error: `status` is 0 if there was no response. */
 export class ApiError extends Error {
   constructor(status, code, message) {
     super(message);
@@ -18,23 +18,23 @@ export class ApiError extends Error {
   }
 }
 
-/** Hears `reached`, `lost` and `locked` (the server wants a key). */
+/** Dispatches `reached`, `lost` and `locked` (the server needs a key). */
 export const server = new EventTarget();
 
 /** How far the server's clock is ahead of this one's, in milliseconds. */
 let ahead = 0;
 
-/** Now, as the server sees it. */
+/** The current time by the server's clock. */
 export const now = () => Date.now() + ahead;
 
 function setClock(header) {
   const there = Date.parse(header ?? "");
   const difference = there + 500 - Date.now();
-  // The header has whole seconds: below two there is nothing to learn.
+  // The header has whole seconds: differences below two seconds are ignored.
   ahead = Math.abs(difference) > 2000 ? difference : 0;
 }
 
-/** Sends a request with the key and returns the answer, whatever its status. */
+/** Sends a request with the key and returns the response with any status. */
 export async function send(path, { method = "GET", headers = {}, body, signal } = {}) {
   const secret = key.read();
   const all = secret ? { ...headers, Authorization: `Bearer ${secret}` } : headers;
@@ -52,7 +52,7 @@ export async function send(path, { method = "GET", headers = {}, body, signal } 
   return answer;
 }
 
-/** Throws what an answer that is no success reports. */
+/** Throws the error of an unsuccessful response. */
 export async function thrown(answer) {
   const { error, message } = await answer.json().catch(() => ({}));
   throw new ApiError(answer.status, error ?? "unknown", sentence(message ?? `The server answered ${answer.status}.`));
@@ -63,7 +63,7 @@ function sentence(text) {
   return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
 
-/** Sends a request and returns the answer's JSON, or null if it has none. */
+/** Sends a request and returns the response's JSON, or null if it has none. */
 export async function ask(method, path, { json, ...rest } = {}) {
   const asked = { method, ...rest };
   if (json !== undefined) {
@@ -77,15 +77,15 @@ export async function ask(method, path, { json, ...rest } = {}) {
 
 export const get = (path, signal) => ask("GET", path, { signal });
 
-/** A key under which a request happens once, however often it is sent. */
+/** An idempotency key: retries with the same key return the first result. */
 export function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /**
- * Sends a request until it is answered for good, with a key, so that it happens once even if an answer was
- * lost. `waiting` hears when it has to be sent again.
+ * Sends a request with an idempotency key until there is a final response, so that it takes effect once even
+ * if a response is lost. `waiting` is called before each retry.
  */
 export async function insist(method, path, { headers, key = newKey(), waiting, signal, ...rest } = {}) {
   const keyed = { ...headers, "Idempotency-Key": key };
@@ -100,5 +100,5 @@ export async function insist(method, path, { headers, key = newKey(), waiting, s
   }
 }
 
-/** A user as paths name them. */
+/** The path of a user. */
 export const user = (id) => `/v1/users/${encodeURIComponent(id)}`;

@@ -8,7 +8,7 @@ export const SIDE = 32;
 /** Whether the pixel at `at` is ink. */
 const ink = (bits, at) => (parseInt(bits[at >> 2], 16) >> (3 - (at & 3))) & 1;
 
-/** A little picture of one, in the color of text. Blank if `bits` is null. */
+/** A small image of a drawing, in the color of text. Blank if `bits` is null. */
 export function bitmap(bits, label) {
   const node = h("canvas.bitmap", { width: SIDE, height: SIDE, role: "img", "aria-label": label });
   if (!bits) return node;

@@ -1,15 +1,15 @@
-// Completing `@` in a text field: a list of users under it, moved through with the arrows. Focus stays in
-// the field, which stays a text box: it names the option that is chosen as its active descendant.
+// Completion of `@` in a text field: a list of users under it, with selection by the arrow keys. Focus stays
+// in the field, which stays a text box: the selected option is its active descendant.
 
 import { h, put } from "./dom.js";
 import { finder } from "./lookup.js";
-import { face, matching, meet } from "./people.js";
+import { face, matching, remember } from "./people.js";
 import { say } from "./say.js";
 
 const OPTIONS_MAX = 6;
 let lists = 0;
 
-/** Lets handles be completed in `field`. The list goes into `place`, which is positioned. */
+/** Completes handles in `field`. The list is added to `place`, which is positioned. */
 export function completing(field, place) {
   lists += 1;
   const list = h("ul.complete", { role: "listbox", id: `complete-${lists}`, "aria-label": "Users", hidden: true });
@@ -58,12 +58,12 @@ export function completing(field, place) {
 
   field.addEventListener("input", async () => {
     show();
-    // A user not met yet is found by the whole handle.
+    // A user that is not loaded yet is found by the whole handle.
     const start = started()?.toLowerCase();
     if (!start || start.length < 2) return;
     const user = await find(start);
     if (!user || started()?.toLowerCase() !== start) return;
-    meet(user);
+    remember(user);
     show();
   });
   field.addEventListener("keydown", (event) => {

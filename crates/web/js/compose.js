@@ -1,25 +1,25 @@
-// Writing: a field that grows, a counter that shows when it matters, handles that complete. What is
-// sent happens once, even if the server goes away meanwhile: it is sent again until it answers. What is not
-// sent yet is kept as a draft.
+// The composer: a field that grows, a character counter near the limit, completion of handles. A post is made
+// once even if the connection is lost: the request is retried until the server responds. Unsent text is kept
+// as a draft.
 
 import { insist, newKey, user } from "./api.js";
 import { completing } from "./complete.js";
 import { h, svg } from "./dom.js";
 import { draft, keepDraft } from "./drafts.js";
-import { face, meetFollowees } from "./people.js";
+import { face, loadFollowees } from "./people.js";
 import { say, toast } from "./say.js";
 import { whoami } from "./session.js";
 import { CHARS_MAX, room } from "./text.js";
 
-/** From so many characters left on, the counter has a number. */
+/** The counter shows a number from this many remaining characters on. */
 const NUMBER_FROM = 60;
 const ROUND = 2 * Math.PI * 9;
 
 let composers = 0;
 
 /**
- * A form to write in. `sent` gets what was made. `closed` hears Escape, if it may be closed.
- * `to` is where it goes, `place` names its draft, `more` adds controls, `extra` adds to what is sent.
+ * A form for a text. `sent` is called with the result, `closed` on Escape if the form can be closed. `to` is
+ * the target, `place` the name of its draft; `more` adds controls, `extra` adds fields to the request.
  */
 export function composer({ label, hint = "", begin = "", verb = "Post", small = false, to = "posts", place = to, more = null, extra = () => ({}), sent, closed }) {
   const me = whoami();
@@ -85,12 +85,12 @@ export function composer({ label, hint = "", begin = "", verb = "Post", small = 
   }
 
   field.addEventListener("input", measure);
-  // What is changed is something else to send.
+  // An edited text is a new request, with a new key.
   form.addEventListener("input", () => {
     key = newKey();
     keepDraft(place, field.value.trim() === begin.trim() ? null : { text: field.value, key });
   });
-  field.addEventListener("focus", () => meetFollowees().catch(() => null), { once: true });
+  field.addEventListener("focus", () => loadFollowees().catch(() => null), { once: true });
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
     if (event.key === "Escape") closed?.();

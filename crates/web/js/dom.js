@@ -1,5 +1,5 @@
-// Builds nodes. Strings become text nodes and attributes and nothing else, so whatever people write
-// stays text. The policy of the page has the browser refuse every other way.
+// Builds nodes. Strings only become text nodes and attributes, so texts of users are never interpreted as
+// markup. With the Content-Security-Policy of the page the browser blocks everything else.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -27,13 +27,13 @@ function fill(node, props, children) {
   return node;
 }
 
-/** Puts children in the place of what a node holds. */
+/** Replaces the children of a node. */
 export function put(node, ...children) {
   node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   return node;
 }
 
-/** Gives a list its children in this order; those that stand right keep their place and focus. */
+/** Gives a list its children in this order; those at the right position are not moved and keep the focus. */
 export function arrange(list, nodes) {
   let at = list.firstElementChild;
   for (const node of nodes) {
@@ -42,10 +42,10 @@ export function arrange(list, nodes) {
   }
 }
 
-/** Whether motion is unwelcome. */
+/** Whether the user prefers reduced motion. */
 export const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** Resolves after a while, or when the signal says so. */
+/** Resolves after a delay, or when the signal aborts. */
 export function pause(ms, signal) {
   return new Promise((done) => {
     const timer = setTimeout(done, ms);

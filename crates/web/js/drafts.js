@@ -1,5 +1,5 @@
-// What was written and not sent yet, for each user and each place, kept in the tab. A draft has the key
-// under which it is sent, so that one which was sent without an answer is not posted twice.
+// Unsent texts, for each user and each place, stored in the tab. A draft has the idempotency key of its
+// request, so that a draft whose response was lost is not posted twice.
 
 import { whoami } from "./session.js";
 
@@ -17,7 +17,7 @@ function all() {
 /** The draft of a place: `{ text, key }`, or null. */
 export const draft = (place) => all().get(place) ?? null;
 
-/** Keeps a draft; without one, or with an empty text, forgets it. */
+/** Stores a draft; deletes it if it is null or has an empty text. */
 export function keepDraft(place, kept = null) {
   const drafts = all();
   drafts.delete(place);
@@ -26,6 +26,6 @@ export function keepDraft(place, kept = null) {
   try {
     sessionStorage.setItem(name(), JSON.stringify([...drafts]));
   } catch {
-    // Without room in the tab there is no draft, and writing goes on.
+    // If the storage of the tab is full, there is no draft.
   }
 }

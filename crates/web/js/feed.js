@@ -1,6 +1,6 @@
-// A list of posts, newest first, that is read on in both directions. It holds a window of what
-// there is: what is far away is dropped and asked for again. **Invariant:** posts are in the order of their
-// ids, each once, without a gap: an answer that belongs to an earlier window is dropped.
+// A list of posts, newest first, that loads more in both directions. It holds a window of all posts:
+// distant posts are dropped and loaded again. **Invariant:** posts are in the order of their
+// ids, each once, without a gap: a response for an earlier window is dropped.
 
 import { get, server } from "./api.js";
 import { h, put } from "./dom.js";
@@ -11,10 +11,10 @@ import { restore } from "./route.js";
 import { say, toast } from "./say.js";
 
 const PAGE = 30;
-/** Most posts in the window. */
+/** Maximum number of posts in the window. */
 const WINDOW = 240;
 
-/** Whether a post is newer than another. Ids are numbers, longer than those of JavaScript. */
+/** Whether a post is newer than another. Ids are numbers that may exceed JavaScript's safe integers. */
 export const newer = (one, other) => one.length - other.length || (one < other ? -1 : Number(one > other));
 
 /** A cursor that has the post of this id on its page. */
@@ -24,8 +24,8 @@ export class Feed {
   #shown;
 
   /**
-   * `path` is where pages come from; `empty` makes what is shown if there are no posts; `holds` says whether
-   * a post written here belongs to the list; `at` is the position to begin at.
+   * `path` is the path of the pages; `empty` builds the content for an empty list; `holds` returns whether a
+   * post written here belongs to the list; `at` is the initial position.
    */
   constructor({ path, label, empty, signal, holds = () => true, at = null }) {
     this.path = path;
@@ -43,7 +43,7 @@ export class Feed {
     this.busy = false;
     /** Posts that were edited since the window was last compared. */
     this.edited = new Set();
-    /** Ends what is under way for the window as it was. */
+    /** Aborts requests for an earlier window. */
     this.turn = new AbortController();
     this.top = h("div.edge");
     this.list = h("div.posts");
@@ -75,12 +75,12 @@ export class Feed {
     return this.nodes.has(id);
   }
 
-  /** Starts anew with the newest posts, the first time where the page was left. */
+  /** Loads the list again from the newest posts; the first time, from the position where the page was left. */
   async load() {
     this.turn.abort();
     this.turn = new AbortController();
     const { signal } = this.turn;
-    // Nothing reads on from the window as it was.
+    // Requests for the earlier window are aborted.
     this.older = null;
     this.cut = false;
     if (this.nodes.size === 0) put(this.foot, skeleton());
@@ -108,7 +108,7 @@ export class Feed {
     }
   }
 
-  /** Puts posts where they belong; those that are in the list already stay. */
+  /** Inserts posts at their positions; posts that are in the list already stay. */
   add(posts) {
     for (const post of posts) {
       if (this.nodes.has(post.id)) continue;
@@ -119,7 +119,7 @@ export class Feed {
     }
   }
 
-  /** A post that was just written here. */
+  /** Adds a post that was just written here. */
   own(post) {
     if (!this.holds(post)) return toast("Posted.");
     if (!this.cut) this.add([post]);
@@ -143,7 +143,7 @@ export class Feed {
     if (node) rewrite(node, post);
   }
 
-  /** Asks what became of a post. */
+  /** Loads the current state of a post. */
   async #check(id) {
     if (!this.nodes.has(id)) return;
     try {
@@ -190,13 +190,13 @@ export class Feed {
     });
   }
 
-  /** Looks whether an edge is in sight even if it crosses no line now. */
+  /** Checks whether an edge is in view even if there is no intersection event. */
   #look(edge) {
     this.watch.unobserve(edge);
     if (!this.signal.aborted) this.watch.observe(edge);
   }
 
-  /** Returns whether it did. */
+  /** Returns whether it loaded posts. */
   async #loadOlder() {
     if (!this.older) return false;
     const { signal } = this.turn;
@@ -219,7 +219,7 @@ export class Feed {
     }
   }
 
-  /** Returns whether it did. */
+  /** Returns whether it loaded posts. */
   async #loadNewer() {
     const first = this.list.firstElementChild?.dataset.id;
     if (!this.cut || !first) return false;
@@ -246,18 +246,18 @@ export class Feed {
     if (signal.aborted) return;
     say(problem.message);
     put(this.foot, fault(problem, again));
-    // Whatever else reaches the server first shows that it is back.
+    // Any other successful request shows that the server is reachable again.
     if (problem.status === 0) server.addEventListener("reached", again, { once: true, signal });
   }
 }
 
-/** Shown in the place of what is loading. */
+/** The placeholder during loading. */
 export function skeleton(count = 4) {
   const one = () => h("div.bone", null, h("i"), h("div", null, h("b"), h("b"), h("b")));
   return h("div.bones", { role: "status", "aria-label": "Loading" }, ...Array.from({ length: count }, one));
 }
 
-/** Shown in the place of what could not be loaded. */
+/** The message when loading failed. */
 export function fault(problem, again) {
   const lost = problem.status === 0;
   return h("div.blank", null, icon("cloud"),

@@ -1,5 +1,5 @@
-// Icons as strokes on a grid of 24 units. They stand beside words or carry a label, and are hidden
-// from those who listen.
+// Icons as strokes on a grid of 24 units. They are next to a text or have a label, and are hidden from
+// screen readers.
 
 import { svg } from "./dom.js";
 

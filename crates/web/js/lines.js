@@ -1,5 +1,5 @@
-// Line ends of a text that was edited in a text area, which knows only LF. What was not edited keeps the
-// ends it had; new lines end as the first one of the text did.
+// Line ends of a text that was edited in a text area, which only has LF. Lines that were not edited keep
+// their line ends; new lines have the line end of the first line.
 
 const END = /\r\n|\r|\n/g;
 

@@ -1,4 +1,4 @@
-// The one stream of this window: what happens to the user whose window it is. Pages listen here for
+// The event stream of this window, for the current user. Pages listen here for
 // `post`, `mention`, `edit`, `delete`, `story`, `story_expired`, and for `fresh`: the stream begins now, so
 // what happened between the last load and now was not reported.
 
@@ -8,7 +8,7 @@ import { listen } from "./sse.js";
 
 export const live = new EventTarget();
 
-/** "opening", "open", "lost", or "off" when there is nobody to listen for. */
+/** "opening", "open", "lost", or "off" when there is no current user. */
 export let state = "off";
 
 let stop = null;
@@ -23,7 +23,7 @@ async function run() {
   stop?.abort();
   stop = null;
   const me = whoami();
-  // A window that nobody sees lets go: browsers open six connections to a server, for all tabs.
+  // A hidden window closes its stream: browsers open at most six connections to a server, for all tabs.
   if (!me || document.hidden) return enter("off");
   stop = new AbortController();
   const { signal } = stop;
@@ -31,7 +31,7 @@ async function run() {
   try {
     await listen(`${user(me.id)}/events`, {
       signal,
-      heard: ({ event, data }) => live.dispatchEvent(new CustomEvent(event, { detail: JSON.parse(data) })),
+      received: ({ event, data }) => live.dispatchEvent(new CustomEvent(event, { detail: JSON.parse(data) })),
       state: (what, resumed) => {
         enter(what === "open" ? "open" : "lost");
         if (what === "open" && !resumed) live.dispatchEvent(new Event("fresh"));
@@ -40,11 +40,11 @@ async function run() {
   } catch (problem) {
     if (signal.aborted) return;
     enter("off");
-    if (problem instanceof ApiError && problem.status === 404) live.dispatchEvent(new Event("nobody"));
+    if (problem instanceof ApiError && problem.status === 404) live.dispatchEvent(new Event("unknown"));
   }
 }
 
-/** Begins to listen, and goes on whoever one becomes. */
+/** Opens the stream, and opens it again when the user changes. */
 export function start() {
   changes.addEventListener("change", run);
   server.addEventListener("unlocked", run);

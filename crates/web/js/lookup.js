@@ -1,5 +1,5 @@
-// Finding a user by the whole handle while it is typed: asked after a pause, one request at a time, and
-// not again for what was just answered.
+// Finds a user by the whole handle while it is typed: after a pause, one request at a time, and not again
+// for the previous handle.
 
 import { get } from "./api.js";
 import { pause } from "./dom.js";
@@ -11,8 +11,8 @@ const KEPT_MAX = 200;
 const kept = new Map();
 
 /**
- * A function that finds a user by handle. It gives the user, null if there is none, and undefined if it was
- * asked for another handle meanwhile or the server did not answer.
+ * A function that finds a user by handle. It returns the user, null if there is none, and undefined if it was
+ * called with another handle meanwhile or the server did not respond.
  */
 export function finder() {
   let asked = new AbortController();

@@ -1,4 +1,4 @@
-// The frame around all pages: which one is shown, whose window it is, whether the server answers.
+// The frame around all pages: navigation, the current user, the connection state.
 
 import { ApiError, server } from "./api.js";
 import { h, put } from "./dom.js";
@@ -11,14 +11,14 @@ import { become, changes, key, whoami } from "./session.js";
 import { say } from "./say.js";
 
 const page = (name, title, options = {}) => ({ name, title, load: () => import(`./pages/${name}.js`), ...options });
-const anybody = true;
+const anonymous = true;
 const FEED = [page("home", "Home"), page("mentions", "Mentions"), page("stories", "Stories")];
-const TOOLS = [page("draw", "Draw", { anybody }), page("buckets", "Buckets", { anybody }), page("dashboard", "Dashboard", { anybody })];
-const WHO = page("who", "Welcome", { anybody });
-const OTHERS = [page("tools", "Tools", { anybody }), WHO, page("lock", "Application key", { anybody })];
+const TOOLS = [page("draw", "Draw", { anonymous }), page("buckets", "Buckets", { anonymous }), page("dashboard", "Dashboard", { anonymous })];
+const WHO = page("who", "Welcome", { anonymous });
+const OTHERS = [page("tools", "Tools", { anonymous }), WHO, page("lock", "Application key", { anonymous })];
 const PAGES = [...FEED, ...TOOLS, ...OTHERS];
-const PROFILE = page("profile", "Profile", { anybody });
-const MISSING = page("missing", "Page not found", { anybody });
+const PROFILE = page("profile", "Profile", { anonymous });
+const MISSING = page("missing", "Page not found", { anonymous });
 
 const main = document.getElementById("main");
 const aside = document.getElementById("aside");
@@ -27,7 +27,7 @@ const tab = (name, title, href = `#/${name}`) => h("a", { href }, icon(name), h(
 const links = new Map([...FEED, ...TOOLS, OTHERS[0]].map(({ name, title }) => [name, tab(name, title)]));
 const own = tab("profile", "Profile", "#/who");
 let leave = new AbortController();
-/** Mentions that came while another page was shown. */
+/** Mentions that arrived while another page was shown. */
 let unread = 0;
 
 function plain(part) {
@@ -38,15 +38,15 @@ function plain(part) {
   }
 }
 
-/** Which page an address means, and what it is about. */
+/** The page of an address, and its parameter. */
 function route() {
   const [first, second = ""] = location.hash.replace(/^#\/?/, "").split("/").map(plain);
   if (first.startsWith("@")) return [PROFILE, { handle: first.slice(1).toLowerCase(), list: second }];
   const found = first === "" ? PAGES[0] : PAGES.find(({ name }) => name === first) ?? MISSING;
-  return [!found.anybody && !whoami() ? WHO : found, { about: second }];
+  return [!found.anonymous && !whoami() ? WHO : found, { about: second }];
 }
 
-/** Shows the page of the address, at the position `at` if it was left there. */
+/** Shows the page of the address, at the position `at` if it is given. */
 async function show(at) {
   leave.abort();
   leave = new AbortController();
@@ -66,7 +66,7 @@ async function show(at) {
     put(main);
     scrollTo(0, 0);
     await render({ main, aside, signal, at, ...asked });
-    // Lists of posts begin at their position themselves.
+    // Lists of posts restore their position themselves.
     if (at && !at.anchor && !signal.aborted) restore(at);
   } catch (problem) {
     if (signal.aborted || problem.name === "AbortError") return;
@@ -81,7 +81,7 @@ function here(link, is) {
   else link.removeAttribute("aria-current");
 }
 
-/** Marks the page that is shown, and what waits on others. */
+/** Marks the current page, and pages with unseen content. */
 function mark(name, handle) {
   const tool = TOOLS.some((page) => page.name === name);
   for (const [page, link] of links) here(link, page === name || (page === "tools" && tool));
@@ -90,7 +90,7 @@ function mark(name, handle) {
   const me = whoami();
   const link = document.getElementById("me");
   link.hidden = !me;
-  // Without a user there is one page of the feed: the one to join on.
+  // Without a user the feed only has the welcome page.
   for (const { name } of FEED) links.get(name).parentElement.hidden = !me;
   own.href = me ? `#/@${me.handle}` : "#/who";
   put(own.querySelector("span"), me ? "Profile" : "Join");
@@ -101,7 +101,7 @@ function mark(name, handle) {
   put(link, face(me), h("span", null, h("span.unseen", null, "Your profile: "), h("b", null, me.name || me.handle), h("i", null, `@${me.handle}`)));
 }
 
-/** Says when the server does not answer, and when it does again. */
+/** Shows when the server is unreachable, and when it is reachable again. */
 function connection() {
   const bar = document.getElementById("state");
   const lost = () => {
@@ -130,8 +130,8 @@ live.addEventListener("mention", () => {
   unread += 1;
   mark(shown.name, handle);
 });
-// Somebody whom this server does not know: another one ran here before.
-live.addEventListener("nobody", () => {
+// The current user does not exist: another server ran at this address before.
+live.addEventListener("unknown", () => {
   become(null);
   go("#/who");
 });
@@ -145,7 +145,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-// The link of the page that is shown leads to its start.
+// The link of the current page scrolls to its start.
 document.querySelector(".rail").addEventListener("click", (event) => {
   const link = event.target.closest("a");
   if (link?.getAttribute("href") !== location.hash || event.ctrlKey || event.metaKey || event.shiftKey) return;

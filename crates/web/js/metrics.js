@@ -1,4 +1,4 @@
-// What `/metrics` reports, read and compared: rates are differences between two readings.
+// Parses and compares readings of `/metrics`: rates are differences between two readings.
 
 /** A reading: the samples of each name, and when it was taken (in seconds). */
 export function parse(text, at) {
@@ -21,13 +21,13 @@ function labelled(text) {
 
 const all = () => true;
 
-/** The sum of all samples of a name whose labels fit; null if there are none. */
+/** The sum of all samples of a name whose labels match; null if there are none. */
 export function sum(reading, name, fits = all) {
   const found = (reading.samples.get(name) ?? []).filter(({ labels }) => fits(labels));
   return found.length ? found.reduce((total, { value }) => total + value, 0) : null;
 }
 
-/** How fast a sum grew between two readings, per second. A server that started anew counts from 0. */
+/** How fast a sum grew between two readings, per second. A restarted server counts from 0. */
 export function rate(before, after, name, fits) {
   const now = sum(after, name, fits);
   if (now === null || !before) return null;

@@ -1,9 +1,9 @@
-// Paper to draw on, with a mouse, a finger, a pen or the arrow keys. It owns the strokes, in
-// proportion to its side, and draws them again at any size.
+// Paper to draw on, with a mouse, a finger, a pen or the arrow keys. It stores the strokes
+// relative to its side, and can draw them at any size.
 
 import { h } from "./dom.js";
 
-/** Width of the pen, of the side of the paper. */
+/** Width of the pen, as a part of the paper's side. */
 const PEN = 0.062;
 /** A step of an arrow key. */
 const STEP = 0.04;
@@ -12,10 +12,10 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 export class Paper {
   #strokes = [];
   #pointer = null;
-  /** Where the pen of the keys is, and whether it is down. */
+  /** The position of the keyboard's pen, and whether it is down. */
   #pen = { x: 0.5, y: 0.5, down: false, shown: false };
 
-  /** `changed` hears every change, `rested` when a stroke is done. */
+  /** `changed` is called at every change, `rested` after each stroke. */
   constructor({ changed, rested }) {
     this.changed = changed;
     this.rested = rested;

@@ -1,5 +1,5 @@
-// Users as they are shown: a face, a name, a button to follow. Also all users this window has loaded, for
-// completing handles.
+// Display of users: a face, a name, a button to follow. Also the users this window has loaded, for the
+// completion of handles.
 
 import { ask, get, user } from "./api.js";
 import { h } from "./dom.js";
@@ -9,26 +9,26 @@ import { carry, say } from "./say.js";
 const SEEN_MAX = 2000;
 const seen = new Map();
 
-/** Remembers a user that was loaded. */
-export function meet(person) {
+/** Stores a loaded user for completion. */
+export function remember(person) {
   seen.delete(person.handle);
   seen.set(person.handle, { id: person.id, handle: person.handle, name: person.name ?? "" });
   if (seen.size > SEEN_MAX) seen.delete(seen.keys().next().value);
 }
 
-/** Those whose handle or name begins like that, the last met first. */
+/** Loaded users whose handle or name begins with `start`, the last loaded first. */
 export function matching(start, most) {
   const low = start.toLowerCase();
   const fits = (person) => person.handle.startsWith(low) || person.name.toLowerCase().startsWith(low);
   return [...seen.values()].reverse().filter(fits).slice(0, most);
 }
 
-/** Asks for those whom one follows, once, so that their handles can be completed. */
-export async function meetFollowees(signal) {
+/** Loads the followed users, once, so that their handles can be completed. */
+export async function loadFollowees(signal) {
   const me = whoami();
   if (!me) return;
   const page = await get(`${user(me.id)}/following?limit=100`, signal);
-  page.items.forEach(meet);
+  page.items.forEach(remember);
 }
 
 /** A user's face: two letters on two colors, which the id decides. */
@@ -54,7 +54,7 @@ export function named(person) {
     h("span.handle", null, `@${person.handle}`));
 }
 
-/** Whether one follows a user or is friends with them: the page of ties that begins with them has it. */
+/** Whether the current user follows or is friends with a user: the page of the list that begins there has it. */
 export async function tied(kind, other, signal) {
   const after = BigInt(other) > 0n ? `&after=${BigInt(other) - 1n}` : "";
   const page = await get(`${user(whoami().id)}/${kind}?limit=1${after}`, signal);
@@ -66,7 +66,7 @@ const TIES = {
   friends: { tie: "Add friend", untie: "Remove friend", done: "You are friends with", undone: "You are not friends with" },
 };
 
-/** A button that follows or befriends a user, or undoes it. `on` says which; `changed` hears. */
+/** A button that follows or befriends a user, or the reverse if `on`; `changed` is called after each change. */
 export function tieButton(kind, other, on, changed) {
   const words = TIES[kind];
   const button = h("button.pill", { type: "button", onclick: () => carry(button, toggle) });
@@ -87,17 +87,17 @@ export function tieButton(kind, other, on, changed) {
   return button;
 }
 
-/** A line about a user, with what one can do. */
+/** A line about a user, with its buttons. */
 export function line(person, ...actions) {
-  meet(person);
+  remember(person);
   return h("li.person", null, face(person), h("div.who", null, named(person),
     person.bio ? h("p.bio", null, person.bio) : null), ...actions);
 }
 
-/** Users to suggest: those who post most among the first hundred, without oneself. */
+/** Suggested users: those with the most posts among the first hundred, without the current user. */
 export async function lively(most, signal) {
   const { items } = await get("/v1/users?limit=100", signal);
-  items.forEach(meet);
+  items.forEach(remember);
   const others = items.filter((person) => person.id !== whoami()?.id);
   return others.sort((one, other) => other.post_count - one.post_count || other.follower_count - one.follower_count).slice(0, most);
 }

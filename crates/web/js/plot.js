@@ -36,7 +36,7 @@ export class Plot {
     while (this.points[0][0] < at - KEPT_S) this.points.shift();
   }
 
-  /** Shows so many seconds from now on. */
+  /** Sets the time shown, in seconds. */
   show(seconds) {
     this.window_s = seconds;
     this.draw();
@@ -103,7 +103,7 @@ function times(brush, shown_s, x, height, color, floor) {
   brush.textAlign = "left";
 }
 
-/** The ticks of the values' axis, and which part of its height a value takes. */
+/** The ticks of the values' axis, and the share of its height for a value. */
 function scale(values, log) {
   const high = Math.max(...values, 0);
   if (!log) {

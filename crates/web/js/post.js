@@ -1,21 +1,21 @@
-// One post, and what can be done with it.
+// One post, and its actions.
 
 import { ask } from "./api.js";
 import { composer } from "./compose.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
-import { face, meet, named, profile } from "./people.js";
+import { face, remember, named, profile } from "./people.js";
 import { carry, say, toast } from "./say.js";
 import { whoami } from "./session.js";
 import { replyTo, rich } from "./text.js";
 import { when } from "./time.js";
 
 /**
- * A post as an article. `gone` hears that its author deleted it; `replied` gets the reply.
+ * A post as an article. `gone` is called after its author deleted it; `replied` is called with the reply.
  */
 export function article(post, { gone, replied } = {}) {
   const { author } = post;
-  meet(author);
+  remember(author);
   const me = whoami();
   const actions = h("div.actions");
   const node = h("article.post", { "data-id": post.id, "aria-label": `Post by ${author.name || author.handle}` },
@@ -65,7 +65,7 @@ function replyButton(post, node, replied) {
   return button;
 }
 
-/** Asks once more before it deletes: nothing brings a post back. */
+/** Asks for confirmation before it deletes: deletion cannot be undone. */
 function deleteButton(post, node, gone) {
   const button = action("delete", "Delete post", () => {
     const sure = h("button.action.bad", { type: "button", onclick: () => carry(sure, remove) }, "Delete");

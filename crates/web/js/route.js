@@ -1,4 +1,4 @@
-// Addresses behind `#`: going to one, and the positions to which Back returns. A position is the first
+// Addresses after `#`: navigation, and the positions to which Back returns. A position is the first
 // post in view and where it was, or else how far the page was scrolled.
 
 const KEY = "roost.positions";
@@ -17,7 +17,7 @@ function entry() {
 /** Shows the page of the address again, from the start. */
 export const reload = () => dispatchEvent(new Event("hashchange"));
 
-/** Goes to an address, also to the one that is shown: that alone would change nothing. */
+/** Goes to an address, also to the current one, which would otherwise have no effect. */
 export function go(address) {
   if (location.hash !== address) location.hash = address;
   else {
@@ -26,7 +26,7 @@ export function go(address) {
   }
 }
 
-/** Notes where the page is that is about to be left. */
+/** Stores the position of the current page before it is left. */
 function note() {
   const post = Array.from(document.querySelectorAll(".feed .post")).find((node) => node.getBoundingClientRect().bottom > 0);
   const anchor = scrollY > 0 && post ? { id: post.dataset.id, top: post.getBoundingClientRect().top } : null;

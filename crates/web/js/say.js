@@ -1,21 +1,21 @@
-// Messages beside the page: toasts to be seen, and one line for screen readers.
+// Messages outside the page: visible toasts, and one line for screen readers.
 
 import { h } from "./dom.js";
 
 const TOAST_MS = 6000;
-/** Least time between two things said aloud that nobody asked for. */
+/** Minimum time between two announcements that are not responses to an action of the user. */
 const CHATTER_MS = 12_000;
 
 let saidAt = 0;
 let due = null;
 
-/** Says something aloud at once: the answer to what somebody did. */
+/** Announces something immediately: the response to an action of the user. */
 export function say(text) {
   clearTimeout(due);
   document.getElementById("said").textContent = text;
 }
 
-/** Says what `words` gives, but not too often; only the last one counts. */
+/** Announces the result of `words`, but not too often; only the last one is used. */
 export function murmur(words) {
   clearTimeout(due);
   due = setTimeout(() => {
@@ -24,7 +24,7 @@ export function murmur(words) {
   }, Math.max(0, saidAt + CHATTER_MS - Date.now()));
 }
 
-/** Shows a line for a while. */
+/** Shows a line for a few seconds. */
 export function toast(text, kind = "plain") {
   const node = h("p.toast", { "data-kind": kind }, text);
   const toasts = document.getElementById("toasts");
@@ -33,7 +33,7 @@ export function toast(text, kind = "plain") {
   setTimeout(() => node.remove(), TOAST_MS);
 }
 
-/** Runs what a control does: it is busy meanwhile, and a failure is shown. */
+/** Runs the action of a control: the control is busy meanwhile, and an error is shown. */
 export async function carry(control, doing) {
   if (control.getAttribute("aria-busy") === "true") return undefined;
   control.setAttribute("aria-busy", "true");

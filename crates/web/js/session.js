@@ -1,10 +1,10 @@
-// Who uses this window. The key stays in the session: it goes with the tab. Who one is stays too,
-// and the last one is offered to new tabs.
+// The current user and key of this window, stored until the tab is closed. The last user is also the default
+// of new tabs.
 
 const KEY = "roost.key";
 const ME = "roost.me";
 
-/** The application's key, if the server asked for one and it was given. */
+/** The application key, if the server needs one and it was entered. */
 export const key = {
   read: () => sessionStorage.getItem(KEY),
   write: (text) => sessionStorage.setItem(KEY, text),
@@ -22,15 +22,15 @@ function parse(text) {
   }
 }
 
-/** The person in whose name this window acts, or null. */
+/** The current user of this window, or null. */
 export function whoami() {
   return me;
 }
 
-/** Heard when that changes. */
+/** Dispatches an event when the current user changes. */
 export const changes = new EventTarget();
 
-/** Acts in the name of a person from now on; of nobody for null. */
+/** Sets the current user, or none for null. */
 export function become(person) {
   me = person && { id: person.id, handle: person.handle, name: person.name };
   for (const storage of [sessionStorage, localStorage]) {

@@ -1,20 +1,20 @@
-// Server-Sent Events over fetch: EventSource cannot send the key. A stream that ends is taken up
-// again after the last event that was read, following a wait that grows.
+// Server-Sent Events over fetch: EventSource cannot send the key. A stream that ends is resumed
+// after the last event that was read, with increasing delays.
 
 import { ApiError, send, thrown } from "./api.js";
 import { pause } from "./dom.js";
 
 const WAIT_MS_MIN = 250;
 const WAIT_MS_MAX = 5000;
-/** The server says something every 15 s. A stream that is silent for longer is dead. */
+/** The server sends something every 15 s. A stream that is silent for longer is dead. */
 const SILENCE_MS_MAX = 40_000;
 
 /**
- * Reads `path` until `signal` aborts. `heard` takes each event: `{ event, data }`. `state` takes
- * "open" (with whether the stream was taken up where it had been) and "closed".
- * A stream that the server refuses for good is thrown.
+ * Reads `path` until `signal` aborts. `received` is called with each event: `{ event, data }`. `state` is called
+ * with "open" (and whether the stream was resumed) and "closed".
+ * If the server refuses the stream permanently, the error is thrown.
  */
-export async function listen(path, { heard, state, signal }) {
+export async function listen(path, { received, state, signal }) {
   let last = null;
   let waitMs = WAIT_MS_MIN;
   while (!signal.aborted) {
@@ -29,7 +29,7 @@ export async function listen(path, { heard, state, signal }) {
       waitMs = WAIT_MS_MIN;
       await read(answer.body, ended, (message) => {
         last = message.id ?? last;
-        if (message.data !== null) heard(message);
+        if (message.data !== null) received(message);
       });
     } catch (problem) {
       if (signal.aborted) return;

@@ -1,27 +1,27 @@
-// The live stories that a user can see: those of friends and their own. **Invariant:** a story that has
-// expired is not here, whatever was or was not heard of it.
+// The live stories that a user can see: those of friends and their own. **Invariant:** the list contains no
+// expired story, even if the event of its end was missed.
 
 import { get, now, user } from "./api.js";
 
 const MOST = 100;
 
-/** When a story ends, and how much of its life is left, 1 to 0. */
+/** When a story ends, and the remaining share of its lifetime, 1 to 0. */
 export const ends = (story) => Date.parse(story.expires_at);
 export const share = (story) => Math.max(0, Math.min(1, (ends(story) - now()) / (ends(story) - Date.parse(story.created_at))));
 
-/** Hears `change` when stories come, go or are seen, and `over` with the id of one that went. */
+/** Dispatches `change` when stories are posted, end or are seen, and `over` with the id of an ended one. */
 export class StoryList extends EventTarget {
   #stories = new Map();
   #timer = null;
 
-  /** Those that the user `id` can see. With `live`, it listens to the stream of this window. */
+  /** The stories that the user `id` can see. With `live`, it listens to the stream of this window. */
   constructor(id, signal, live = null) {
     super();
     this.id = id;
     this.signal = signal;
     this.loaded = false;
     for (const event of live ? ["story", "story_expired"] : []) {
-      live.addEventListener(event, ({ detail }) => this.hear(event, detail), { signal });
+      live.addEventListener(event, ({ detail }) => this.apply(event, detail), { signal });
     }
     live?.addEventListener("fresh", () => this.load(), { signal });
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
@@ -45,8 +45,8 @@ export class StoryList extends EventTarget {
     this.#changed();
   }
 
-  /** An event of a stream. */
-  hear(event, detail) {
+  /** Applies an event of a stream. */
+  apply(event, detail) {
     if (event === "story_expired") this.drop(detail.id);
     else this.add(detail);
   }
@@ -73,7 +73,7 @@ export class StoryList extends EventTarget {
     return this.#stories.has(id);
   }
 
-  /** The stories of each author, oldest first; authors with news first, oneself apart. */
+  /** The stories of each author, oldest first; authors with unseen stories first, the user's own separately. */
   authors() {
     const found = new Map();
     for (const story of [...this.#stories.values()].sort((one, other) => Date.parse(one.created_at) - Date.parse(other.created_at))) {
@@ -95,7 +95,7 @@ export class StoryList extends EventTarget {
       this.dispatchEvent(new CustomEvent("over", { detail: story.id }));
     }
     const next = Math.min(...[...this.#stories.values()].map(ends));
-    // Timers that are far off overflow; it is looked at again before.
+    // Long timers overflow, so the timer is set again earlier.
     if (Number.isFinite(next)) this.#timer = setTimeout(() => this.#changed(), Math.min(next - now() + 1, 3_600_000));
     this.dispatchEvent(new Event("change"));
   }

@@ -1,15 +1,15 @@
-// Texts of people: counted as the server counts them, and shown with their links and mentions.
+// Texts of users: counted as the server counts them, and shown with their links and mentions.
 
 import { h } from "./dom.js";
 
-/** Most characters of a post or story, and most bytes. */
+/** Maximum length of a post or story, in characters and in bytes. */
 export const CHARS_MAX = 500;
 const BYTES_MAX = 8000;
 
 const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
 const encoder = new TextEncoder();
 
-/** Characters as people perceive them. */
+/** Characters as users perceive them (grapheme clusters). */
 export function length(text) {
   let count = 0;
   for (const _ of graphemes.segment(text)) count += 1;
@@ -22,20 +22,20 @@ export function room(text) {
   return encoder.encode(text).length > BYTES_MAX ? Math.min(rest, -1) : rest;
 }
 
-/** How a post begins that is a reply to somebody. */
+/** The beginning of a reply to a user. */
 export const replyTo = (handle) => `@${handle} `;
 
 const PARTS = /(https?:\/\/[^\s<>"]+)|@([A-Za-z0-9_]{1,30})(?![A-Za-z0-9_])/g;
 
-/** A text as nodes. Handles of `mentions` become links to people, addresses become links. */
+/** A text as nodes. Handles of `mentions` become links to profiles, addresses become links. */
 export function rich(text, mentions = []) {
-  const known = new Set(mentions.map((person) => person.handle.toLowerCase()));
+  const known = new Set(mentions.map((user) => user.handle.toLowerCase()));
   const nodes = [];
   let end = 0;
   for (const match of text.matchAll(PARTS)) {
     const [whole, address, handle] = match;
     const shown = address ? trimmed(address) : whole;
-    const node = address ? link(shown) : known.has(handle.toLowerCase()) && person(handle, shown);
+    const node = address ? link(shown) : known.has(handle.toLowerCase()) && mention(handle, shown);
     if (!node) continue;
     nodes.push(text.slice(end, match.index), node);
     end = match.index + shown.length;
@@ -62,4 +62,4 @@ function link(address) {
   return h("a", { href: url.href, rel: "noopener noreferrer nofollow ugc", target: "_blank" }, address);
 }
 
-const person = (handle, shown) => h("a", { href: `#/@${handle.toLowerCase()}` }, shown);
+const mention = (handle, shown) => h("a", { href: `#/@${handle.toLowerCase()}` }, shown);

@@ -1,4 +1,4 @@
-// Times as people say them. One timer keeps all that are shown up to date.
+// Times in relative form. One timer updates all displayed times.
 
 import { now } from "./api.js";
 import { h } from "./dom.js";
@@ -35,7 +35,7 @@ setInterval(() => {
   }
 }, 5 * SECOND);
 
-/** How long something still is: "12 s", "4 min", "3 h", "2 days". */
+/** The remaining time: "12 s", "4 min", "3 h", "2 days". */
 export function left(ms) {
   if (ms < 100 * SECOND) return `${Math.max(0, Math.ceil(ms / SECOND))} s`;
   if (ms < HOUR) return `${Math.round(ms / MINUTE)} min`;

@@ -1,5 +1,5 @@
-// Rings around the faces of those who posted stories. A ring shows how much life is left in what it
-// announces: it shrinks while one looks, and takes its face with it when it closes.
+// Rings around the faces of users with live stories. A ring shows the remaining lifetime of the stories: it
+// shrinks over time, and is removed with its face at the end.
 
 import { now } from "./api.js";
 import { calm, h, put, svg } from "./dom.js";
@@ -13,7 +13,7 @@ import { StoryList, ends, share } from "./story_list.js";
 const RADIUS = 30;
 const ROUND = 2 * Math.PI * RADIUS;
 
-/** The tray of this window: one's own ring, then those of friends. */
+/** The tray of this window: the user's own ring, then those of friends. */
 export function tray({ signal, storyList = new StoryList(whoami().id, signal, live), large = false }) {
   const list = rings(storyList, { signal, own: true, look: (author) => open(storyList, author) });
   return h(`section.tray${large ? ".large" : ""}`, { "aria-label": "Stories" }, list);
@@ -113,7 +113,7 @@ function ring(own, look) {
   return { node, show, turn };
 }
 
-/** Removes a ring visibly. */
+/** Removes a ring with an animation. */
 function vanish(node) {
   node.classList.add("gone");
   node.querySelector("button")?.setAttribute("disabled", "");

@@ -1,5 +1,5 @@
 // Stories of one author after the other, over the whole page. Viewing marks them as seen; a story that
-// expires goes while it is viewed.
+// expires is removed while it is viewed.
 
 import { ask, get, user } from "./api.js";
 import { calm, h, put } from "./dom.js";
@@ -109,7 +109,7 @@ class Viewer {
     this.storyList.saw(story.id);
   }
 
-  /** Who has seen one's own story, and deleting it. */
+  /** The viewers of the user's own story, and a button to delete it. */
   async #own(story, below, signal) {
     const button = h("button.pill.quiet", { type: "button", onclick: () => carry(button, async () => {
       await ask("DELETE", `/v1/stories/${story.id}`);

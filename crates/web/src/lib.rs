@@ -1,9 +1,8 @@
-//! The pages: one HTML document at `/` and what it loads from `/assets/`, all of which are in this
-//! program.
+//! The pages: one HTML document at `/` and its assets at `/assets/`, all embedded in this program.
 //!
-//! A page holds no data. What it shows it asks the public API for, as any other client does, so
-//! everybody may load it. **Invariant:** a page loads nothing from elsewhere, runs no inline script
-//! and never makes markup of text: [`POLICY`] has browsers refuse all three.
+//! A page contains no data. It loads its data from the public API, as any other client does, so the
+//! pages need no key. **Invariant:** a page loads nothing from other hosts, runs no inline script
+//! and never interprets text as markup: with [`POLICY`] browsers block all three.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -14,7 +13,7 @@ use edge::{FileSource, Lookup, StaticFile};
 /// The document that all pages share.
 const SHELL: &str = "index.html";
 const HTML: &str = "text/html; charset=utf-8";
-/// What the document may do, and with it all that it loads.
+/// The Content-Security-Policy of the document and its assets.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
@@ -22,7 +21,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 struct Asset {
     name: &'static str,
     bytes: &'static [u8],
-    /// Made when it is first asked for.
+    /// Prepared at the first request.
     ready: OnceLock<Arc<StaticFile>>,
 }
 
@@ -85,17 +84,17 @@ assets! {
     "js/viewer.js",
 }
 
-/// Where the pages come from.
+/// The source of the pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pages {
-    /// From the program.
+    /// Embedded in the program.
     Embedded,
-    /// From this folder, read again at every request: for those who work on them.
+    /// This folder, read again at every request: for development of the pages.
     Folder(PathBuf),
 }
 
 impl FileSource for Pages {
-    /// The document has the empty name.
+    /// The name of the document is empty.
     fn find(&self, name: &str) -> Lookup {
         let name = if name.is_empty() { SHELL } else { name };
         match self {
@@ -143,11 +142,11 @@ fn media_type(name: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// What a browser transfers at most, all files together.
+    /// Maximum compressed size of all files together, in bytes.
     const COMPRESSED_BYTES_MAX: usize = 160_000;
-    /// As before, of the font alone.
+    /// Maximum size of the font, in bytes.
     const FONT_BYTES_MAX: usize = 60_000;
-    /// Longest module, in lines, as for Rust.
+    /// Maximum length of a module, in lines, as for Rust.
     const LINES_MAX: usize = 400;
 
     fn files(folder: &Path, prefix: &str, found: &mut Vec<String>) {
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_the_folder_is_in_the_program() {
+    fn every_file_of_the_folder_is_embedded() {
         let mut found = Vec::new();
         files(Path::new(env!("CARGO_MANIFEST_DIR")), "", &mut found);
         found.retain(|name| name != "Cargo.toml" && !name.starts_with("src/"));
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_short_and_say_what_they_are() {
+    fn modules_are_short_and_begin_with_a_comment() {
         let text = |name: &str| [".css", ".html", ".js"].iter().any(|end| name.ends_with(end));
         for asset in ASSETS.iter().filter(|asset| text(asset.name)) {
             let text = std::str::from_utf8(asset.bytes).unwrap();

@@ -1,5 +1,5 @@
-//! What holds for many routes, added to the description of each: errors that any of them can answer, and the
-//! header with the request's id.
+//! Parts of the description that many routes share: errors that any of them can return, and the header with
+//! the request's id.
 
 use utoipa::Modify;
 use utoipa::openapi::header::{Header, HeaderBuilder};
@@ -8,20 +8,20 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Components, Content, OpenApi, PathItem, Ref, RefOr, Response};
 
-/// Errors of every route that wants the key: status, name of the component, codes.
+/// Errors of every route that needs a key: status, name of the component, codes.
 const ALWAYS: [(&str, &str, &str); 5] = [
     (
         "400",
         "BadRequest",
-        "`bad_request`, `bad_json`, `bad_cursor`, `bad_idempotency_key`: it cannot be read",
+        "`bad_request`, `bad_json`, `bad_cursor`, `bad_idempotency_key`: the request cannot be parsed",
     ),
-    ("401", "Unauthorized", "`unauthorized`: without the key"),
-    ("403", "Forbidden", "`forbidden_origin`: in open mode, from elsewhere than this machine"),
-    ("500", "Internal", "`internal`: the server has logged why"),
+    ("401", "Unauthorized", "`unauthorized`: no valid application key"),
+    ("403", "Forbidden", "`forbidden_origin`: in open mode, not from this machine"),
+    ("500", "Internal", "`internal`: the server has logged the cause"),
     (
         "503",
         "Unavailable",
-        "`overloaded`, `stopping`: nothing was changed; try again after `Retry-After`",
+        "`overloaded`, `stopping`: nothing was changed; retry after `Retry-After`",
     ),
 ];
 
@@ -35,7 +35,7 @@ const WITH_BODY: [(&str, &str, &str); 3] = [
 /// Errors of routes that read values.
 const REFUSED: (&str, &str, &str) = ("422", "Refused", "`bad_handle`: a rule refuses a value");
 
-/// Adds all of it.
+/// Adds these errors and headers to the description.
 pub(super) struct Common;
 
 impl Modify for Common {
@@ -96,7 +96,7 @@ fn names_a_user(parameter: &RefOr<utoipa::openapi::path::Parameter>) -> bool {
 }
 
 fn request_id() -> Header {
-    text_header("Names this request in the server's log", Type::String)
+    text_header("Id of this request in the server's log", Type::String)
 }
 
 fn text_header(description: &str, kind: Type) -> Header {

@@ -1,4 +1,4 @@
-//! Removes from image files what is no part of the picture: color profiles, texts, thumbnails, comments,
+//! Removes from image files what is not part of the picture: color profiles, texts, thumbnails, comments,
 //! animation. Decoders unpack and copy these, at a cost that has nothing to do with the size of the image.
 //!
 //! **Invariant:** the result is at most as long as the file, and the work is linear in the file.
@@ -10,7 +10,7 @@ use super::ImageError;
 const KEPT_BYTES_MAX: usize = 64 << 10;
 const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 const JPEG_START: &[u8] = b"\xff\xd8";
-/// Before the data of a chunk of a PNG file are its length and its kind, after them is a checksum.
+/// Bytes of a PNG chunk without its data: length and type before the data, a checksum after it.
 const CHUNK_HEAD: usize = 8;
 const CHUNK_SUM: usize = 4;
 const EXIF: &[u8] = b"Exif\0\0";
@@ -29,7 +29,7 @@ pub(super) fn without(file: &[u8]) -> Result<Vec<u8>, ImageError> {
     }
 }
 
-/// The width and height of a PNG file, which its first chunk says.
+/// The width and height of a PNG file, from its first chunk.
 pub(super) fn png_size(file: &[u8]) -> Option<(u32, u32)> {
     let head = file.strip_prefix(PNG_SIGNATURE)?.get(CHUNK_HEAD..)?;
     let (width, rest) = head.split_first_chunk()?;
@@ -37,7 +37,7 @@ pub(super) fn png_size(file: &[u8]) -> Option<(u32, u32)> {
     Some((u32::from_be_bytes(*width), u32::from_be_bytes(*height)))
 }
 
-/// Keeps the chunks that make the picture. A chunk that is cut short ends the file.
+/// Keeps the chunks of the picture. A truncated chunk ends the file.
 fn png(mut chunks: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(PNG_SIGNATURE.len() + chunks.len());
     kept.extend_from_slice(PNG_SIGNATURE);
@@ -55,7 +55,7 @@ fn png(mut chunks: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// The first chunk, its kind, and what follows.
+/// The first chunk, its type, and the rest.
 fn png_chunk(chunks: &[u8]) -> Option<(&[u8], &[u8; 4], &[u8])> {
     let (length, rest) = chunks.split_first_chunk()?;
     let kind = rest.first_chunk()?;
@@ -64,14 +64,14 @@ fn png_chunk(chunks: &[u8]) -> Option<(&[u8], &[u8; 4], &[u8])> {
     Some((chunk, kind, rest))
 }
 
-/// Keeps the segments that make the picture, and all that follows the head of the first scan.
+/// Keeps the segments of the picture, and everything after the header of the first scan.
 fn jpeg(mut segments: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(JPEG_START.len() + segments.len());
     kept.extend_from_slice(JPEG_START);
     let mut exif = false;
     while let Some((marker, segment, rest)) = jpeg_segment(segments) {
         let keep = match marker {
-            // Start of scan: no segments of the head follow.
+            // Start of scan: no further header segments.
             0xda => {
                 kept.extend_from_slice(&[0xff, marker]);
                 kept.extend_from_slice(segment);
@@ -79,7 +79,7 @@ fn jpeg(mut segments: &[u8]) -> Vec<u8> {
                 break;
             }
             0xe1 => !exif && segment.get(2..).is_some_and(|data| data.starts_with(EXIF)),
-            // Of the other segments for applications, these say how colors are meant.
+            // These two application segments define how colors are encoded.
             0xe0 | 0xee => true,
             0xe2..=0xef | 0xfe => false,
             _ => true,
@@ -94,13 +94,13 @@ fn jpeg(mut segments: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// The first marker, its segment, which begins with its length, and what follows. Skips what is no marker.
+/// The first marker, its segment, which begins with its length, and the rest. Skips bytes before the marker.
 fn jpeg_segment(segments: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let at = memchr::memchr(0xff, segments)?;
     let rest = segments.get(at..)?;
     let fill = rest.iter().position(|byte| !matches!(byte, 0xff | 0))?;
     let (marker, rest) = rest.get(fill..)?.split_first()?;
-    // Ends and restarts have no segment, and no place before the first scan.
+    // End and restart markers have no segment, and are invalid before the first scan.
     if matches!(marker, 0xd0..=0xd9) {
         return Some((*marker, &[], rest));
     }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn png_files_lose_every_chunk_that_is_no_picture() {
+    fn chunks_of_metadata_are_removed_from_png_files() {
         let head = chunk("IHDR", &[0, 0, 0, 3, 0, 0, 0, 4]);
         let (data, end) = (chunk("IDAT", b"data"), chunk("IEND", b""));
         let picture = [PNG_SIGNATURE, &head, &data, &end].concat();
@@ -143,13 +143,13 @@ mod tests {
         let (short, long) = (chunk("eXIf", b"turned"), chunk("eXIf", &[0; KEPT_BYTES_MAX]));
         let turned = [PNG_SIGNATURE, &head, &short, &data].concat();
         check(&[PNG_SIGNATURE, &head, &short, &long, &data].concat(), &turned);
-        // What is cut short is not there.
+        // A truncated chunk is dropped.
         check(&picture[..picture.len() - 1], &[PNG_SIGNATURE, &head, &data].concat());
         check(&[PNG_SIGNATURE, &[0xff; 9]].concat(), PNG_SIGNATURE);
     }
 
     #[test]
-    fn jpeg_files_lose_every_segment_that_is_no_picture() {
+    fn segments_of_metadata_are_removed_from_jpeg_files() {
         let (frame, scan) = (segment(0xc0, b"frame"), segment(0xda, b"scan"));
         let adobe = segment(0xee, b"Adobe");
         let rest: &[u8] = b"data\xff\xe2\0\x04in scans\xff\xd9";
@@ -162,7 +162,7 @@ mod tests {
         let exif = segment(0xe1, b"Exif\0\0turned");
         let turned = [JPEG_START, &exif, &frame, &scan, rest].concat();
         check(&[JPEG_START, &exif, &exif, &frame, &scan, rest].concat(), &turned);
-        // Bytes between segments and fill bytes are left out.
+        // Bytes between segments and fill bytes are removed.
         let spaced = [JPEG_START, b"xx\xff\xff", &adobe, b"y", &frame, &scan, rest].concat();
         check(&spaced, &picture);
         for cut in [JPEG_START.len(), 3, 5, 9] {

@@ -79,7 +79,7 @@ impl From<KeyRefusal> for ApiError {
             KeyRefusal::TooManyBuckets | KeyRefusal::SpacesUsedUp => {
                 (StatusCode::INSUFFICIENT_STORAGE, "too_many_buckets")
             }
-            // Of operations that are not asked for over HTTP.
+            // Of operations that are not available over HTTP.
             KeyRefusal::KeyNotFound
             | KeyRefusal::NotInteger
             | KeyRefusal::NotFloat

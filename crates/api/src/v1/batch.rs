@@ -1,13 +1,13 @@
 //! Many commands in one request: NDJSON in, one result for each line out, both streamed, in order.
 //!
 //! Lines are parsed as they arrive. While one chunk of commands is with the node the next is being
-//! parsed, and no more than these two are held: a client that does not read its results is not
-//! read from. One chunk at a time keeps the order whatever the node's queue does, and whatever
-//! arrives meanwhile shares the next write of the log. A client that goes away leaves done what
-//! was submitted.
+//! parsed, and no more than these two are held: the server stops reading from a client that does not
+//! read its results. One chunk at a time keeps the order independent of the node's queue, and commands
+//! that arrive meanwhile share the next write of the log. If a client disconnects, submitted commands
+//! are still executed.
 //!
-//! **Invariant:** lines, commands and results are reserved before they are held. While there is no memory
-//! for more the client is not read from, and a batch that has none at all ends with `overloaded`.
+//! **Invariant:** memory for lines, commands and results is reserved before it is used. While there is not enough
+//! memory the server does not read from the client, and a batch that cannot reserve any ends with `overloaded`.
 
 mod line;
 mod schema;
@@ -43,13 +43,13 @@ use schema::{BatchLine, BatchResult};
 use submit::{Submitted, submit};
 
 const NDJSON: &str = "application/x-ndjson";
-/// Lines of a chunk.
+/// Maximum number of lines of a chunk.
 const CHUNK_LINES_MAX: usize = 2_000;
 /// Bytes of a chunk's lines at which it is full.
 const CHUNK_BYTES: usize = 1 << 20;
-/// What a line takes beside two copies of its bytes: a command, its reply and its result.
+/// Memory of a line in addition to two copies of its bytes: a command, its reply and its result.
 const LINE_BYTES: usize = 1 << 10;
-/// How long a client may send nothing while it has no results to come.
+/// How long a client may send nothing while no results are pending.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
@@ -59,7 +59,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 /// Make many changes in one request
 ///
 /// One JSON object in each line, whose `op` says which other fields it has. One result in each line, in order.
-/// Later lines see what earlier ones did; changes of other requests may come between. Read results while
+/// Later lines see the changes of earlier ones; changes of other requests may come between. Read results while
 /// sending: both bodies are streams.
 ///
 /// | `op` | fields | optional |
@@ -91,17 +91,17 @@ pub(crate) async fn batch(
     Ok(response)
 }
 
-/// The results of a batch as they come.
+/// The results of a batch as a stream.
 struct Results {
     state: Arc<AppState>,
-    /// Commands to come; `None` when there are no more.
+    /// The rest of the body; `None` after its end.
     body: Option<Body>,
-    /// What has arrived and is not parsed yet.
+    /// Received bytes that are not parsed yet.
     input: Input,
     /// Parsed, to be submitted next.
     chunk: Chunk,
     submitted: Option<Pin<Box<dyn Future<Output = Submitted> + Send>>>,
-    /// Rings when the client sends nothing for too long.
+    /// Fires when the client sends nothing for too long.
     patience: Option<Pin<Box<Sleep>>>,
 }
 
@@ -111,7 +111,7 @@ impl Results {
         Self { state, body: Some(body), input, chunk, submitted: None, patience: None }
     }
 
-    /// Parses what is there, until the chunk is full or the client has sent no more.
+    /// Parses received bytes, until the chunk is full or there are no more.
     fn fill(&mut self, cx: &mut Context<'_>) {
         while !self.chunk.is_full() {
             let (memory, story_life) = (&self.state.memory, self.state.story_life);
@@ -129,7 +129,7 @@ impl Results {
                     self.input.arrived = frame.into_data().unwrap_or_default();
                     self.input.at = 0;
                 }
-                // A body that breaks off ends the batch like one that ends.
+                // An incomplete body ends the batch like a complete one.
                 Poll::Ready(None | Some(Err(_))) => {
                     self.body = None;
                     self.input.parse_last(&mut self.chunk, memory, story_life);
@@ -149,7 +149,7 @@ impl Results {
 }
 
 impl Results {
-    /// Ends a batch for which there is no memory at all.
+    /// Ends a batch that cannot reserve any memory.
     fn give_up(&mut self) {
         self.chunk.fail(ApiError::overloaded(), self.input.lines + 1);
         self.body = None;
@@ -174,7 +174,7 @@ impl Stream for Results {
             if let Some(submitted) = &mut self.submitted {
                 let done = std::task::ready!(submitted.as_mut().poll(cx));
                 self.submitted = None;
-                // What the chunk before held is there again, but for its results.
+                // The memory of the previous chunk is free again, except for its results.
                 self.chunk.starved = false;
                 if done.stopped {
                     self.body = None;
@@ -193,15 +193,15 @@ impl Stream for Results {
 
 /// Bytes of the body that are not parsed yet.
 struct Input {
-    /// At most what a connection reads at once.
+    /// At most one read of a connection.
     arrived: Bytes,
-    /// Up to here `arrived` is parsed.
+    /// Number of bytes of `arrived` that are parsed.
     at: usize,
     /// The beginning of a line whose end has not arrived.
     begun: Vec<u8>,
-    /// What that takes.
+    /// The memory of `begun`.
     held: Reservation,
-    /// Lines ended so far, empty ones included.
+    /// Number of complete lines so far, including empty ones.
     lines: u64,
 }
 
@@ -253,7 +253,7 @@ impl Input {
         true
     }
 
-    /// Parses the last line if it lacks its end.
+    /// Parses the last line if it has no line end.
     fn parse_last(&mut self, chunk: &mut Chunk, memory: &RequestMemory, story_life: Lifetime) {
         if chunk.hold(self.begun.len(), memory) {
             chunk.take(&self.begun, self.lines + 1, story_life);
@@ -264,14 +264,14 @@ impl Input {
     }
 }
 
-/// Commands that are submitted together, and the lines among them that are none.
+/// Commands that are submitted together, and the invalid lines among them.
 struct Chunk {
     changes: Vec<Change>,
-    /// Each with its place among all lines of the chunk and its number in the batch.
+    /// Each with its index among all lines of the chunk and its line number in the batch.
     failures: Vec<(usize, u64, ApiError)>,
     bytes: usize,
     held: Reservation,
-    /// There was no memory for a further line.
+    /// Whether there was not enough memory for a further line.
     starved: bool,
 }
 
@@ -281,7 +281,7 @@ impl Chunk {
         Self { changes, failures, bytes: 0, held: memory.empty(), starved: false }
     }
 
-    /// Reserves what a line of so many bytes takes; false if there is no memory for it.
+    /// Reserves the memory of a line of this many bytes; false if there is not enough.
     fn hold(&mut self, bytes: usize, memory: &RequestMemory) -> bool {
         let bytes = self.held.bytes() + LINE_BYTES + 2 * bytes;
         memory.grow(&mut self.held, bytes).is_ok()
@@ -299,7 +299,7 @@ impl Chunk {
         self.lines() >= CHUNK_LINES_MAX || self.bytes >= CHUNK_BYTES || self.starved
     }
 
-    /// Takes a line; an empty one is nothing.
+    /// Adds a line; an empty one is ignored.
     fn take(&mut self, line: &[u8], number: u64, story_life: Lifetime) {
         let line = line.trim_ascii();
         if line.is_empty() {

@@ -1,4 +1,4 @@
-//! Buckets: create, list, show, delete. What is in them: `v1/keys`.
+//! Buckets: create, list, show, delete. Their keys: `v1/keys`.
 
 use std::sync::Arc;
 
@@ -36,15 +36,15 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 pub(crate) struct BucketView {
     #[schema(example = "drafts")]
     name: String,
-    /// Those that have expired count until they are removed, which takes a second or two.
+    /// Expired keys are counted until they are removed, within 1 to 2 seconds.
     #[schema(example = 3)]
     key_count: u64,
-    /// Of keys and values.
+    /// Total size of keys and values.
     #[schema(example = 120)]
     size_bytes: u64,
 }
 
-/// A page of buckets in the order of their names.
+/// A page of buckets, sorted by name.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which is written as bytes")]
 pub(crate) struct BucketPage {
@@ -77,7 +77,7 @@ pub(crate) async fn resolved(state: &AppState, name: &BucketName) -> Result<Buck
     Ok(id.ok_or(KeyRefusal::BucketNotFound)?)
 }
 
-/// Does one operation on keys.
+/// Executes one operation on keys.
 pub(crate) async fn operate(state: &AppState, op: KeyOp<'_>) -> Result<KeyAnswer, ApiError> {
     let ops: KeyOps = [op].into_iter().collect();
     let ops = if state.node.may_need_disk(&ops) {
@@ -107,7 +107,7 @@ fn view(node: &Node, name: &BucketName, id: BucketId) -> Option<BucketView> {
     })
 }
 
-/// Which buckets are asked for.
+/// The requested page of buckets.
 pub(crate) struct Listing {
     after: Option<String>,
     limit: usize,
@@ -124,8 +124,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
 
 /// List buckets
 ///
-/// In the order of their names. Buckets `0` to `15` always exist, for Redis clients, which choose them by
-/// number; they are listed if they hold a key.
+/// Sorted by name. Buckets `0` to `15` always exist, for Redis clients, which select them by number; they are
+/// listed if they hold a key.
 #[utoipa::path(
     get, path = "/v1/buckets", operation_id = "list_buckets", tag = "buckets",
     params(AfterQuery),
@@ -163,7 +163,7 @@ fn named(node: &Node, after: Option<&str>, limit: usize) -> Vec<BucketView> {
 
 /// Create a bucket
 ///
-/// Doing it again changes nothing. With `If-None-Match: *` it is refused if the bucket exists.
+/// Idempotent. With `If-None-Match: *` the request is refused if the bucket exists.
 #[utoipa::path(
     put, path = "/v1/buckets/{bucket}", operation_id = "create_bucket", tag = "buckets",
     params(
@@ -222,7 +222,7 @@ pub(crate) async fn show(
     delete, path = "/v1/buckets/{bucket}", operation_id = "delete_bucket", tag = "buckets",
     params(BucketPath),
     responses(
-        (status = 204, description = "It is deleted"),
+        (status = 204, description = "The bucket is deleted"),
         (status = 404, description = "`bucket_not_found`", body = ErrorBody),
         (status = 409, description = "`bucket_stays`: 0 to 15 always exist", body = ErrorBody),
         (status = 422, description = "`bad_bucket`, `idempotency_key_not_supported`", body = ErrorBody),

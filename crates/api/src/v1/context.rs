@@ -1,4 +1,4 @@
-//! Threads: what a post replies to and what replies to it.
+//! Threads: the ancestors and the replies of a post.
 
 use std::sync::Arc;
 
@@ -28,17 +28,17 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which is written as bytes")]
 pub(crate) struct Context {
-    /// What the post replies to, oldest first: the nearest 40 at most. The first of them shows in
-    /// `in_reply_to_id` whether there is more.
+    /// The posts above this one, oldest first: at most the nearest 40. `in_reply_to_id` of the first one
+    /// shows whether there are more.
     ancestors: Vec<PostView>,
-    /// What replies to the post, 20 levels deep at most, in thread order: a reply, all that replies to
-    /// it, the next reply.
+    /// Replies to the post, at most 20 levels deep, in thread order: a reply, then all replies to it,
+    /// then the next reply.
     descendants: Vec<PostView>,
     /// Path of the next page of descendants.
     next: Option<String>,
 }
 
-/// Which part of what is below a post is wanted.
+/// The requested page of descendants.
 pub(super) struct Below {
     limit: usize,
     after: ThreadPath,
@@ -61,23 +61,23 @@ fn parse(uri: &Uri) -> Result<Below, ApiError> {
     Ok(Below { limit, after: after.ok_or_else(wrong)? })
 }
 
-/// Ids joined by dots; `None` if that is none of ours.
+/// Parses ids joined by dots; `None` if the cursor is invalid.
 fn parse_path(path: &str) -> Option<ThreadPath> {
     let id = |id| decimal(id).filter(|id| *id <= Stamp::MAX.0).map(PostId);
-    // One more than a path can have tells that it is too long.
+    // One more than the maximum, to detect a path that is too long.
     let ids = path.split('.').take(limits::THREAD_DEPTH_MAX + 1).map(id);
     ids.collect::<Option<ThreadPath>>().filter(|path| path.len() <= limits::THREAD_DEPTH_MAX)
 }
 
 /// Read a thread
 ///
-/// `in_reply_to_id` is null on replies to a post that was deleted; they are in no thread above them.
+/// `in_reply_to_id` is null on replies to a post that was deleted; their thread has no posts above them.
 #[utoipa::path(
     get, path = "/v1/posts/{id}/context", operation_id = "get_thread", tag = "posts",
     params(
         IdPath,
         ("limit" = Option<u32>, Query, description = "Number of descendants", minimum = 1, maximum = 100),
-        ("after" = Option<String>, Query, description = "Where the page begins, as `next` has it"),
+        ("after" = Option<String>, Query, description = "Start of the page, from `next`"),
     ),
     responses(
         (status = 200, description = "The thread", body = Context),
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queries_are_read_and_what_is_none_is_refused() {
+    fn queries_are_parsed_and_invalid_ones_are_refused() {
         let deepest = vec!["7"; limits::THREAD_DEPTH_MAX].join(".");
         for (query, expect) in [
             ("", Ok((20, 0))),

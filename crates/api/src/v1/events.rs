@@ -1,24 +1,24 @@
-//! Live updates as Server-Sent Events, one stream a user: new posts at home, new mentions, what is deleted
-//! and edited of them, whom the user follows, and stories of friends that come and go.
+//! Live updates as Server-Sent Events, one stream per user: new posts at home, new mentions, deleted and
+//! edited posts, follows and unfollows of the user, and new and expired stories of friends.
 //!
-//! A stream holds a position and asks the node for what is after it whenever there may be something
-//! new: it keeps no queue, so a slow reader costs at most what was handed to its connection, and is
-//! disconnected when it takes nothing for a while. An event's id is the position after it: whoever
-//! comes back with it misses nothing and sees nothing twice. Posts and stories that are gone
-//! meanwhile are left out.
+//! A stream holds a position and reads events after it from the node whenever there may be new ones. It
+//! has no queue, so a slow reader costs at most the bytes in its connection, and is disconnected when it
+//! reads nothing for a while. An event's id is the position after it: a client that reconnects with it
+//! misses nothing and gets nothing twice. Posts and stories that were deleted or have expired meanwhile
+//! are skipped.
 //!
-//! A stream that is woken looks at memory first, on its async worker. Only if something is not there
-//! does it wait for one of the few reads of [`lane`], which streams share with nobody: so a post that
-//! wakes thousands takes nothing from requests.
+//! A stream that is woken reads from memory first, on its async worker. Only if something is not in
+//! memory does it wait for one of the few reads of [`lane`], which are for streams only: so a post that
+//! wakes thousands of streams does not delay requests.
 //!
-//! That a story is gone is reported when it is not among the stories of friends any more, for
-//! whatever reason, while the stream is open. Such an event has no id: whoever was away when a story
-//! expired knows by its `expires_at`.
+//! The end of a story is reported when it is no longer among the stories of friends, for any reason,
+//! while the stream is open. Such an event has no id: a client that was disconnected when a story
+//! expired uses its `expires_at`.
 //!
-//! What is deleted, edited or followed has no id either, and nothing keeps it for those who are away. So
-//! the rule for clients is: begin to listen, then read the pages to show; read them again after each
-//! `resync`. A stream that resumes begins with one, and sends one whenever changes may have passed by
-//! unheard: the user's timeline was dropped, they follow others now, or more changed than is kept.
+//! Events of deletions, edits and follows have no id either, and are not stored for disconnected clients.
+//! So the rule for clients is: open the stream, then load the pages to show; load them again after each
+//! `resync`. A resumed stream begins with `resync`, and a stream sends it whenever changes may have been
+//! missed: the user's timeline was evicted, their follows changed, or there were more changes than are kept.
 
 mod lane;
 mod news;
@@ -55,14 +55,14 @@ use crate::state::AppState;
 pub(crate) use lane::StreamReads;
 use news::{News, Position, Question, STORIES_SHOWN, Source};
 
-/// How often an idle stream shows that it lives.
+/// Interval of the keep-alive comments of an idle stream.
 const KEEP_ALIVE: Range<Duration> = Duration::from_secs(10)..Duration::from_secs(15);
-/// From a read that touched the store, for a stream that had read everything, to the next one: what
-/// comes meanwhile is read together.
+/// Minimum time between two reads from the store, for a stream that had read everything: events that
+/// arrive meanwhile are read together.
 const PACE: Range<Duration> = Duration::from_millis(50)..Duration::from_millis(150);
-/// Pause of a stream whose events find no room.
+/// Pause of a stream when there is no memory for its events.
 const NO_ROOM_PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_millis(1_500);
-/// Pause of a stream that has seen what is not visible everywhere yet, which it is in a moment.
+/// Pause of a stream that was notified of a change that is not visible everywhere yet.
 const VISIBLE_PAUSE: Duration = Duration::from_millis(1);
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
@@ -89,7 +89,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
     }
 }
 
-/// What the caller may do, for as long as the stream lives.
+/// What the client may do, checked while the stream is open.
 pub(crate) struct Caller(Grant);
 
 impl FromRequestParts<Arc<AppState>> for Caller {
@@ -110,10 +110,10 @@ impl FromRequestParts<Arc<AppState>> for Caller {
 /// `event: story` for a friend's story, with the story, and `event: story_expired`, with its `id`,
 /// once it has expired or was deleted. `event: delete`, with its `id`, for a post that was deleted, and
 /// `event: edit`, with the post, for one with a new text, whether the user has it at home or is mentioned
-/// in it; an event for a post that is not shown, or that comes twice, is to be ignored. `event: follow` and
-/// `event: unfollow` with the `id` of whom the user follows or does not follow any more. After
-/// `event: resync` read again what is shown: it may be out of date. Without `Last-Event-ID` the stream
-/// begins now.
+/// in it; clients ignore events for posts they do not show, and repeated events. `event: follow` and
+/// `event: unfollow`, with the `id` of the other user, when the user follows or unfollows another user. After
+/// `event: resync` clients load their pages again: they may be out of date. Without `Last-Event-ID` the
+/// stream begins now.
 #[utoipa::path(
     get, path = "/v1/users/{user}/events", operation_id = "stream_events", tag = "timelines",
     params(
@@ -133,8 +133,8 @@ pub(crate) async fn events(
     OneUser(user): OneUser,
     Resume(resume): Resume,
 ) -> Result<Response, ApiError> {
-    // The watch begins before the first read, so what comes between is noticed. From the greeting on that
-    // holds for deletions too, of which only an active timeline is notified.
+    // The watch begins before the first read, so no change in between is missed. For deletions this holds from
+    // the first event of the stream on, since only active timelines are notified of them.
     let begin = move |node: &Node| {
         let user = node.resolve(&user)?;
         let watch = node.watch(user);
@@ -176,8 +176,8 @@ pub(crate) async fn events(
     Ok(response)
 }
 
-/// One stream: about 1 KiB without its connection, 24 bytes for each story that is shown, at most 24 kB,
-/// and 512 bytes for the newest changes of its user.
+/// One stream. Memory: about 1 KiB without its connection, 24 bytes for each story that is shown, at most
+/// 24 kB, and 512 bytes for the newest changes of its user.
 struct Subscription {
     state: Arc<AppState>,
     grant: Grant,
@@ -187,18 +187,18 @@ struct Subscription {
     position: Position,
     /// The newest stories of friends, newest first.
     shown: Arc<[StoryRef]>,
-    /// The number of mentions, and of changes of stories, up to which all is read.
+    /// The number of mentions, and of changes of stories, up to which everything is read.
     mentions_read: Option<u64>,
     stories_read: Option<u64>,
     /// The number of changes of posts and follows that were sent, or came before the stream.
     changes_read: u64,
-    /// Whether all was read that was there at the last news.
+    /// Whether everything was read at the last notification.
     caught_up: bool,
-    /// Before this the stream does not read from the store.
+    /// The stream does not read from the store before this time.
     store_from: Instant,
 }
 
-/// A question, and the numbers up to which its answer will be.
+/// A query, and the numbers of changes that its result includes.
 struct Asked {
     question: Question,
     mentions: u64,
@@ -206,8 +206,8 @@ struct Asked {
 }
 
 impl Subscription {
-    /// The next events, or a comment when there are none for a while. `None` at shutdown, and once the
-    /// caller's key was revoked.
+    /// The next events, or a comment when there are none for a while. `None` at shutdown, and after the
+    /// client's key was revoked.
     async fn next(&mut self) -> Option<Bytes> {
         let mut closing = self.closing.clone();
         let next = async {
@@ -226,8 +226,8 @@ impl Subscription {
                     () = self.watch.changed() => self.caught_up = false,
                     () = next_expiry(&self.state.node, &self.shown) => self.caught_up = false,
                     () = tokio::time::sleep(lane::within(&KEEP_ALIVE)) => {
-                        // Should the timeline not be active, reading makes it so: without it there
-                        // are no news.
+                        // Reading activates the timeline if it is not active: only active timelines
+                        // are notified.
                         self.caught_up = false;
                         return Some(Bytes::from_static(b": keep-alive\n\n"));
                     }
@@ -240,7 +240,7 @@ impl Subscription {
         }
     }
 
-    /// Reads what is new, and returns it as a chunk if it is anything. `None` if reading failed.
+    /// Reads new events, and returns them as a chunk if there are any. `None` if reading failed.
     async fn read(&mut self) -> Option<Option<Bytes>> {
         let asked = self.ask();
         let (asked, news) = match asked.question.answer(&self.state.node, Source::Memory) {
@@ -252,7 +252,7 @@ impl Subscription {
             false => match self.state.streams.chunk(&news.events) {
                 Some(chunk) => Some(chunk),
                 None => {
-                    // Nothing is noted: the same is read again.
+                    // No state was changed: the same events are read again.
                     drop(news);
                     tokio::time::sleep(lane::within(&NO_ROOM_PAUSE)).await;
                     return Some(None);
@@ -269,12 +269,12 @@ impl Subscription {
         Some(chunk)
     }
 
-    /// Reads what is new where blocking is allowed.
+    /// Reads new events where blocking is allowed.
     async fn read_store(&mut self) -> Option<(Asked, News)> {
         tokio::time::sleep_until(self.store_from).await;
         let turn = self.state.streams.turn().await;
-        // Asked again: what came while it waited is read with the rest, and what others have read
-        // meanwhile, such as a post that woke thousands, is in memory now.
+        // A new query: events that arrived during the wait are included, and data that other streams
+        // have read meanwhile, such as a post that woke thousands, is in memory now.
         let asked = self.ask();
         if let Some(news) = asked.question.answer(&self.state.node, Source::Memory) {
             return Some((asked, news));
@@ -290,12 +290,12 @@ impl Subscription {
     }
 
     fn ask(&mut self) -> Asked {
-        // In this order: whatever is visible up to `visible_up_to` is in the numbers that follow, and in
-        // the pages that are read after them.
+        // The order matters: everything visible up to `visible_up_to` is included in the numbers read next,
+        // and in the pages that are read after them.
         let visible_up_to = self.state.node.visible_up_to().0;
         let (mentions, stories) = (self.watch.mentions(), self.state.node.story_changes());
         let now_ms = self.state.node.now_ms();
-        let expired = self.shown.iter().any(|told| told.expires_ms <= now_ms);
+        let expired = self.shown.iter().any(|story| story.expires_ms <= now_ms);
         let question = Question {
             user: self.user,
             position: self.position,
@@ -312,7 +312,7 @@ impl Subscription {
 
 /// Waits until the first of these stories expires.
 async fn next_expiry(node: &Node, shown: &[StoryRef]) {
-    match shown.iter().map(|told| told.expires_ms).min() {
+    match shown.iter().map(|story| story.expires_ms).min() {
         Some(at) => {
             let rest = Duration::from_millis(at.saturating_sub(node.now_ms()));
             tokio::time::sleep(rest).await;

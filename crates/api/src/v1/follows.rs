@@ -1,4 +1,4 @@
-//! Who follows whom.
+//! Follows: follow, unfollow, list.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub(crate) struct UserPage {
 
 /// Follow a user
 ///
-/// Doing it again changes nothing.
+/// Idempotent.
 #[utoipa::path(
     put, path = "/v1/users/{user}/following/{other}", operation_id = "follow_user", tag = "users",
     params(UserPath, OtherPath, KeyHeader),
@@ -76,7 +76,7 @@ pub(crate) async fn follow(
 
 /// Unfollow a user
 ///
-/// Doing it again changes nothing.
+/// Idempotent.
 #[utoipa::path(
     delete, path = "/v1/users/{user}/following/{other}", operation_id = "unfollow_user", tag = "users",
     params(UserPath, OtherPath, KeyHeader),
@@ -130,7 +130,7 @@ pub(crate) async fn following(
     users(&state, SetTable::Following, user, &asked).await
 }
 
-/// A page of the users beside `user` in `table`.
+/// A page of the users that `table` lists for `user`.
 pub(crate) async fn users(
     state: &AppState,
     table: SetTable,
@@ -148,7 +148,7 @@ pub(crate) async fn users(
     Ok(page_of_users(asked, found.await??))
 }
 
-/// The answer with those `found` by a scan of [`Asked::of_users`], each with their id.
+/// The response with the users `found` by a scan of [`Asked::of_users`], each with their id.
 pub(crate) fn page_of_users<T: Serialize>(asked: &Asked, found: Vec<(UserId, T)>) -> Response {
     let (found, more) = asked.users_found(found);
     let id_of = |found: Option<&(UserId, T)>| found.map(|(id, _)| u64::from(id.0));

@@ -24,7 +24,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 
 /// Befriend a user
 ///
-/// Friendship is mutual: `other` is not asked. Doing it again changes nothing.
+/// Friendship is mutual and needs no confirmation by `other`. Idempotent.
 #[utoipa::path(
     put, path = "/v1/users/{user}/friends/{other}", operation_id = "befriend_user", tag = "users",
     params(UserPath, OtherPath, KeyHeader),
@@ -44,7 +44,7 @@ pub(crate) async fn befriend(
 
 /// Unfriend a user
 ///
-/// From then on neither sees the stories of the other. Doing it again changes nothing.
+/// After this neither sees the stories of the other. Idempotent.
 #[utoipa::path(
     delete, path = "/v1/users/{user}/friends/{other}", operation_id = "unfriend_user", tag = "users",
     params(UserPath, OtherPath, KeyHeader),

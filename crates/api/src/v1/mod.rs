@@ -16,7 +16,7 @@ pub(crate) mod users;
 
 use crate::routes::Routes;
 
-/// Adds all of them.
+/// Adds the routes of all modules.
 pub(crate) fn route(routes: &mut Routes<'_>) {
     users::route(routes);
     follows::route(routes);

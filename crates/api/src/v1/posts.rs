@@ -39,7 +39,7 @@ pub(crate) struct NewPost {
     in_reply_to_id: Option<String>,
 }
 
-/// What is to change about a post.
+/// An edit of a post.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PostChange {
@@ -56,7 +56,7 @@ pub(crate) struct Mentioned {
     handle: String,
 }
 
-/// Who wrote a post or story.
+/// The author of a post or story.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which the node renders")]
 pub(crate) struct Author {
@@ -82,7 +82,7 @@ pub(crate) struct PostView {
     in_reply_to_id: Option<String>,
     /// The author of the post replied to, or else the user whose handle begins the text.
     reply_to: Option<Mentioned>,
-    /// Who is mentioned: the author of the post replied to, then those in the text.
+    /// Mentioned users: the author of the post replied to, then the users in the text.
     mentions: Vec<Mentioned>,
 }
 
@@ -121,7 +121,7 @@ pub(crate) async fn create(
     })
 }
 
-/// A post that was just created or edited, as JSON, if it was not deleted since.
+/// A post that was just created or edited, as JSON, unless it was deleted since.
 async fn rendered_done(state: &AppState, post: PostId) -> Result<Option<Vec<u8>>, ApiError> {
     let mut body = Vec::with_capacity(512);
     if state.node.try_post(post, &mut body) {
@@ -130,7 +130,7 @@ async fn rendered_done(state: &AppState, post: PostId) -> Result<Option<Vec<u8>>
     state.read_done(move |node| node.post(post, &mut body).then_some(body)).await
 }
 
-/// The answer if the post has been deleted since; a replay says so too.
+/// The response if the post has been deleted since; the same for a replay.
 fn gone<T>(changed: &Changed<T>) -> Response {
     changed.mark(ApiError::from(Refusal::PostNotFound).into_response())
 }
@@ -153,12 +153,12 @@ pub(crate) async fn show(
 
 /// Edit a post
 ///
-/// Changes the text, and with it whom the text mentions. What the post replies to stays.
+/// Changes the text and its mentions. The post remains a reply to the same post.
 #[utoipa::path(
     patch, path = "/v1/posts/{id}", operation_id = "edit_post", tag = "posts",
     request_body = PostChange, params(IdPath, KeyHeader),
     responses(
-        (status = 200, description = "The post as it is now", body = PostView),
+        (status = 200, description = "The edited post", body = PostView),
         (status = 404, description = "`post_not_found`", body = ErrorBody),
         (status = 422, description = "`bad_text`, `idempotency_key_reused`", body = ErrorBody),
     )
@@ -177,12 +177,12 @@ pub(crate) async fn edit(
 
 /// Delete a post
 ///
-/// Replies to it stay.
+/// Replies to it are not deleted.
 #[utoipa::path(
     delete, path = "/v1/posts/{id}", operation_id = "delete_post", tag = "posts",
     params(IdPath, KeyHeader),
     responses(
-        (status = 204, description = "It is deleted"),
+        (status = 204, description = "The post is deleted"),
         (status = 404, description = "`post_not_found`", body = ErrorBody),
     )
 )]
@@ -194,7 +194,7 @@ pub(crate) async fn delete(
     state.carry_out(Command::DeletePost { post }, key).await
 }
 
-/// A post as JSON, from memory if it is at hand.
+/// A post as JSON, from memory if possible.
 async fn rendered(state: &AppState, post: PostId) -> Result<Option<Vec<u8>>, ApiError> {
     let mut out = Vec::with_capacity(512);
     if state.node.try_post(post, &mut out) {

@@ -1,4 +1,4 @@
-//! Samples, which drawings are compared with: add, show, delete.
+//! Samples of the recognizer: add, show, delete.
 
 use std::sync::Arc;
 
@@ -30,12 +30,12 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewSample {
-    /// What it shows: 1 to 32 bytes.
+    /// The label of the drawing: 1 to 32 bytes.
     #[schema(example = "7")]
     label: String,
     #[schema(value_type = Drawing)]
     sample: Given,
-    /// 1 to 64 of `a-z A-Z 0-9 _ -`, by default `digits`. A set begins with its first sample.
+    /// 1 to 64 of `a-z A-Z 0-9 _ -`, by default `digits`. A set is created with its first sample.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "letters")]
     set: Option<String>,
@@ -54,7 +54,7 @@ pub(crate) struct SampleView {
     sample: String,
 }
 
-/// A sample out of what is given, if it is one.
+/// Converts the request to a sample, if it is valid.
 pub(crate) fn checked(
     set: Option<&str>,
     label: &str,
@@ -71,7 +71,7 @@ pub(crate) fn checked(
 
 /// Add a sample
 ///
-/// Drawings are compared with it from the answer on.
+/// After the response, drawings are compared with it.
 #[utoipa::path(
     post, path = "/v1/samples", operation_id = "create_sample", tag = "recognizer",
     request_body = NewSample, params(KeyHeader),
@@ -94,7 +94,7 @@ pub(crate) async fn add(
 
 /// Show a sample
 ///
-/// One that was added, or a built-in one.
+/// An added or a built-in sample.
 #[utoipa::path(
     get, path = "/v1/samples/{id}", operation_id = "get_sample", tag = "recognizer", params(IdPath),
     responses(
@@ -115,7 +115,7 @@ pub(crate) async fn show(
     delete, path = "/v1/samples/{id}", operation_id = "delete_sample", tag = "recognizer",
     params(IdPath, KeyHeader),
     responses(
-        (status = 204, description = "It is deleted"),
+        (status = 204, description = "The sample is deleted"),
         (status = 404, description = "`sample_not_found`", body = ErrorBody),
         (status = 409, description = "`sample_built_in`", body = ErrorBody),
     )

@@ -1,7 +1,7 @@
-//! Stories: create, read, delete, and who has seen them.
+//! Stories: create, read, delete, and list viewers.
 //!
-//! The application sees every live story. In the name of a user, who is first in the path, it sees what that
-//! user may see: their own stories and those of their friends.
+//! The application sees every live story. On behalf of a user, who is first in the path, it sees only the
+//! stories that this user may see: their own and those of their friends.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(crate) struct NewStory {
     /// 1 to 500 characters after trimming.
     #[schema(example = "back in five minutes")]
     text: String,
-    /// Seconds until it expires: 1 to 604800 (7 days), by default what the server is set to.
+    /// Seconds until it expires: 1 to 604800 (7 days). The default is an option of the server.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, minimum = 1, maximum = 604_800, example = 86_400)]
     ttl_s: Option<u64>,
@@ -61,10 +61,10 @@ pub(crate) struct StoryView {
     text: String,
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     created_at: String,
-    /// From this instant on nobody sees it.
+    /// Time of expiry.
     #[schema(format = DateTime, example = "2026-11-22T09:30:00.123Z")]
     expires_at: String,
-    /// Whether the user has seen it; absent if it is not read in the name of one.
+    /// Whether the user has seen it; absent if it is not read on behalf of a user.
     #[schema(nullable = false)]
     seen: Option<bool>,
 }
@@ -85,12 +85,12 @@ pub(crate) struct StoryPage {
 pub(crate) struct Viewer {
     #[serde(flatten)]
     user: Listed,
-    /// When they first did.
+    /// Time of the first view.
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     seen_at: String,
 }
 
-/// A page of those who have seen a story.
+/// A page of users who have seen a story.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which is written as bytes")]
 pub(crate) struct ViewerPage {
@@ -125,7 +125,7 @@ pub(crate) async fn create(
     let id = story.value;
     match state.read_done(move |node| render(node, id, None)).await? {
         Ok(body) => Ok(created(json(body), format!("/v1/stories/{}", id.0), &story)),
-        // It has been deleted or has expired since; a replay says so too.
+        // It was deleted or has expired since; the same for a replay.
         Err(refusal) => Ok(story.mark(ApiError::from(refusal).into_response())),
     }
 }
@@ -147,7 +147,7 @@ pub(crate) async fn show(
 
 /// Show a live story to a user
 ///
-/// 404 for anybody but its author and their friends.
+/// 404 for users other than its author and their friends.
 #[utoipa::path(
     get, path = "/v1/users/{user}/timeline/stories/{id}", operation_id = "get_visible_story", tag = "stories",
     params(UserPath, IdPath),
@@ -168,7 +168,7 @@ pub(crate) async fn show_to(
     delete, path = "/v1/stories/{id}", operation_id = "delete_story", tag = "stories",
     params(IdPath, KeyHeader),
     responses(
-        (status = 204, description = "It is deleted"),
+        (status = 204, description = "The story is deleted"),
         (status = 404, description = "`story_not_found`", body = ErrorBody),
     )
 )]
@@ -257,7 +257,7 @@ pub(crate) async fn home(
 
 /// View a live story
 ///
-/// The first view of a friend counts; the author's own does not. Doing it again changes nothing.
+/// Only the first view of each friend counts; views of the author do not count. Idempotent.
 #[utoipa::path(
     put, path = "/v1/users/{user}/viewed_stories/{id}", operation_id = "view_story", tag = "stories",
     params(UserPath, IdPath, KeyHeader),
@@ -276,7 +276,7 @@ pub(crate) async fn view(
 
 /// List the users who have seen a live story
 ///
-/// For its author only: 404 for anybody else.
+/// For its author only: 404 for other users.
 #[utoipa::path(
     get, path = "/v1/users/{user}/stories/{id}/views", operation_id = "list_story_views", tag = "stories",
     params(UserPath, IdPath, PageQuery),
@@ -291,7 +291,7 @@ pub(crate) async fn views(
     UserAndStory(author, story): UserAndStory,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    // Where nobody can be, whether there is such a story is still the question.
+    // The page is empty, but the story must still exist.
     let span = asked.of_users().unwrap_or(Span { limit: 0, ..Span::ALL });
     let found = state.read(move |node| {
         let author = node.resolve(&author).ok_or(Refusal::UserNotFound)?;
@@ -311,7 +311,7 @@ fn render(node: &Node, story: StoryId, reader: Option<&UserRef>) -> Result<Vec<u
     node.story(story, reader, &mut out).then_some(out).ok_or(Refusal::StoryNotFound)
 }
 
-/// The reader, or the application itself if there is none. `None` if there is no such user.
+/// The reading user, or the application itself if there is none. `None` if there is no such user.
 fn resolve_reader(node: &Node, reader: Option<&UserRef>) -> Option<Option<UserId>> {
     match reader {
         None => Some(None),

@@ -17,7 +17,7 @@ use crate::routes::Routes;
 use crate::state::AppState;
 use crate::v1::posts::PostView;
 
-/// How many bytes a post takes in an answer, roughly: sizes the buffer of a page.
+/// Approximate size of a post in a response, in bytes: for the initial buffer of a page.
 const POST_BYTES: usize = 256;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
@@ -39,7 +39,7 @@ pub(crate) struct PostPage {
 
 /// Read the home timeline
 ///
-/// The newest posts of those whom the user follows now, and their own.
+/// The newest posts of the users that the user follows now, and their own posts.
 #[utoipa::path(
     get, path = "/v1/users/{user}/timeline", operation_id = "list_home_posts", tag = "timelines",
     params(UserPath, PageQuery),
@@ -104,8 +104,8 @@ async fn from_facts(
         .await
 }
 
-/// Answers a page of a user's home by `try_read` if all of it is in memory, which is the rule for
-/// users who are active, else by `read`.
+/// Returns a page of a user's home timeline with `try_read` if all of it is in memory, which is usual for
+/// active users, otherwise with `read`.
 pub(crate) async fn read_home<I>(
     state: &AppState,
     user: UserRef,
@@ -134,7 +134,7 @@ where
     }
 }
 
-/// Answers the page that `read` appends where blocking is allowed; `None` if a user who is named
+/// Returns the page that `read` appends where blocking is allowed; `None` means that a user of the path
 /// does not exist.
 pub(crate) async fn read_page<I>(
     state: &AppState,

@@ -45,7 +45,7 @@ pub(crate) struct NewUser {
     bio: String,
 }
 
-/// A change of a profile: what is absent stays as it is.
+/// An edit of a profile: absent fields are not changed.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProfileChange {
@@ -109,7 +109,7 @@ impl Profile {
 
     fn to_json(&self) -> Vec<u8> {
         let Ok(json) = serde_json::to_vec(self) else {
-            unreachable!("strings and numbers serialise into memory");
+            unreachable!("strings and numbers can be serialized into memory");
         };
         json
     }
@@ -136,7 +136,7 @@ pub(crate) async fn register(
     Ok(created(response, format!("/v1/users/{}", user.value.0), &user))
 }
 
-/// Makes of an answer that of something new at `path`.
+/// Converts a response to 201 with `path` as its location.
 pub(crate) fn created<T>(mut response: Response, path: String, changed: &Changed<T>) -> Response {
     *response.status_mut() = StatusCode::CREATED;
     if let Ok(location) = HeaderValue::try_from(path) {
@@ -162,7 +162,7 @@ pub(crate) async fn profile(
     read.map(|profile| json(profile.to_json())).ok_or(feed::Refusal::UserNotFound.into())
 }
 
-/// The profile of whoever was just registered or changed.
+/// The profile of a user who was just registered or edited.
 async fn profile_of(state: &AppState, id: UserId) -> Result<Response, ApiError> {
     let read = state.read_done(move |node| Profile::read(node.facts(), id)).await?;
     read.map(|profile| json(profile.to_json())).ok_or(feed::Refusal::UserNotFound.into())
@@ -173,7 +173,7 @@ async fn profile_of(state: &AppState, id: UserId) -> Result<Response, ApiError> 
     patch, path = "/v1/users/{user}", operation_id = "update_user", tag = "users",
     request_body = ProfileChange, params(UserPath, KeyHeader),
     responses(
-        (status = 200, description = "The user as it is now", body = Profile),
+        (status = 200, description = "The edited user", body = Profile),
         (status = 404, description = "`user_not_found`", body = ErrorBody),
         (status = 422, description = "`bad_name`, `bad_bio`, `idempotency_key_reused`", body = ErrorBody),
     )
@@ -189,11 +189,11 @@ pub(crate) async fn edit(
     Ok(user.mark(profile_of(&state, user.value).await?))
 }
 
-/// What a list of users is asked for.
+/// The requested list of users.
 pub(crate) enum Listing {
-    /// Whoever has this handle.
+    /// The user with this handle.
     Handle(Handle),
-    /// All, in order of registration.
+    /// All users, in order of registration.
     Page(Asked),
 }
 

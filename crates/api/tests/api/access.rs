@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Authorization.
 
 use std::io::{Read as _, Write as _};
 
@@ -7,7 +7,7 @@ use edge::{Access, KeyHash, KeySet, Scope, Scopes};
 use crate::client::{KEY, TestServer};
 
 #[test]
-fn with_a_key_only_paths_without_data_are_public() {
+fn with_keys_only_paths_without_data_are_public() {
     let server = TestServer::with_key();
     for path in ["/healthz", "/readyz", "/v1/openapi.json", "/docs/"] {
         assert_eq!(server.get(path).status, 200, "{path}");
@@ -40,7 +40,7 @@ fn with_a_key_only_paths_without_data_are_public() {
 }
 
 #[test]
-fn only_the_whole_key_as_a_bearer_opens() {
+fn only_the_whole_key_as_a_bearer_token_is_accepted() {
     let server = TestServer::with_key();
     let with = |value: &str| server.send("GET", "/v1/users", &[("Authorization", value)], b"");
     for value in [format!("Bearer {KEY}"), format!("bearer {KEY}")] {
@@ -71,13 +71,13 @@ fn scoped_keys() -> Vec<KeyHash> {
 }
 
 #[test]
-fn a_key_does_what_its_scopes_allow_and_nothing_else() {
+fn a_key_allows_only_its_scopes() {
     let server = TestServer::start(Access::with_keys(scoped_keys()), |_, _| ());
     for (method, path, needed) in [
         ("GET", "/v1/users", "read"),
         ("GET", "/v1/users/0/events", "read"),
         ("GET", "/metrics", "read"),
-        ("POST", "/v1/recognise", "read"),
+        ("POST", "/v1/recognitions", "read"),
         ("POST", "/v1/users", "write"),
         ("PATCH", "/v1/users/0", "write"),
         ("PUT", "/v1/users/0/following/1", "write"),
@@ -92,7 +92,7 @@ fn a_key_does_what_its_scopes_allow_and_nothing_else() {
             let answer = server.send(method, path, &[("Authorization", &key)], b"");
             let about = format!("{method} {path} with {scope}");
             if scope == needed {
-                // What it does with such a request is another question.
+                // Whether the request itself is valid is not tested here.
                 assert!(![401, 403].contains(&answer.status), "{about}: {answer:?}");
             } else {
                 answer.assert_error(403, "missing_scope", &about);
@@ -151,7 +151,7 @@ fn with_a_key_the_host_and_the_origin_do_not_matter() {
 }
 
 #[test]
-fn open_mode_lets_in_this_machine_and_no_foreign_page() {
+fn open_mode_accepts_this_machine_and_refuses_pages_of_other_origins() {
     let server = TestServer::open();
     let mut cases = vec![
         (vec![("Host", "localhost:8998")], true),
@@ -196,7 +196,7 @@ fn open_mode_lets_in_this_machine_and_no_foreign_page() {
     server.raw(absolute).assert_error(403, "forbidden_origin", "absolute form");
 }
 
-/// Whether the server has closed a connection on which nothing else is to come.
+/// Whether the server has closed a connection on which no data is pending.
 fn is_closed(stream: &mut std::net::TcpStream) -> bool {
     stream.set_nonblocking(true).unwrap();
     let read = stream.read(&mut [0]);
@@ -205,7 +205,7 @@ fn is_closed(stream: &mut std::net::TcpStream) -> bool {
 }
 
 #[test]
-fn clients_without_the_key_keep_nobody_out() {
+fn clients_without_a_key_cannot_block_others() {
     let access = Access::with_keys(vec![KeyHash::new(KEY.as_bytes(), Scopes::ALL)]);
     let server = TestServer::start(access, |_, options| options.connections_max = 4);
     let request =
@@ -215,13 +215,13 @@ fn clients_without_the_key_keep_nobody_out() {
         let mut head = [0; 15];
         stream.read_exact(&mut head).unwrap();
         assert_eq!(&head, b"HTTP/1.1 200 OK");
-        // The rest is short and comes at once.
+        // The rest is short and arrives immediately.
         let mut rest = [0; 4_096];
         assert!(stream.read(&mut rest).unwrap() > 0);
     };
     let mut member = server.connect();
     ask(&mut member);
-    // Idle ones, and those that only ask for what anybody may have.
+    // Idle connections, and connections that only request public paths.
     let mut guests: Vec<_> = (0..40).map(|_| server.connect()).collect();
     for guest in guests.iter_mut().step_by(2) {
         drop(guest.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));

@@ -1,4 +1,4 @@
-//! Input that is refused, with a clear error and without a change.
+//! Invalid input: it is refused with a clear error, and changes nothing.
 
 use crate::client::{Answer, TestServer};
 
@@ -8,7 +8,7 @@ fn prepared() -> TestServer {
     server
 }
 
-/// Sends every case, expects its error, and that nothing was changed by all of them.
+/// Sends every case, expects its error, and expects that nothing was changed.
 fn check(send: impl Fn(&TestServer, &[u8]) -> Answer, cases: &[(&[u8], u16, &str)]) {
     let server = prepared();
     let before = server.totals();
@@ -22,7 +22,7 @@ fn check(send: impl Fn(&TestServer, &[u8]) -> Answer, cases: &[(&[u8], u16, &str
 const JSON: [(&str, &str); 1] = [("Content-Type", "application/json")];
 
 #[test]
-fn bodies_that_are_no_such_object_are_refused() {
+fn malformed_bodies_are_refused() {
     let deep = "[".repeat(50_000);
     let deep_field = format!("{{\"text\":{deep}");
     let huge = format!("{{\"text\":\"{}\"}}", "x".repeat(70_000));
@@ -57,7 +57,7 @@ fn bodies_that_are_no_such_object_are_refused() {
 }
 
 #[test]
-fn people_that_cannot_be_are_refused() {
+fn invalid_users_are_refused() {
     let long = format!("{{\"handle\":\"cyd\",\"name\":\"{}\"}}", "n".repeat(51));
     check(
         |server, body| server.send("POST", "/v1/users", &JSON, body),
@@ -87,7 +87,7 @@ fn people_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn paths_and_queries_are_strict() {
+fn invalid_paths_and_queries_are_refused() {
     let deep = "/x".repeat(1_000);
     check(
         |server, path| server.get(std::str::from_utf8(path).unwrap()),
@@ -130,7 +130,7 @@ fn paths_and_queries_are_strict() {
 }
 
 #[test]
-fn methods_and_media_types_are_strict() {
+fn wrong_methods_and_media_types_are_refused() {
     let server = prepared();
     let answer = server.send("PUT", "/v1/users/0", &[], b"");
     answer.assert_error(405, "method_not_allowed", "PUT");
@@ -152,7 +152,7 @@ fn methods_and_media_types_are_strict() {
 }
 
 #[test]
-fn a_body_without_a_length_is_bounded_too() {
+fn a_body_without_a_length_is_also_bounded() {
     let server = prepared();
     let mut request = b"POST /v1/users HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
         Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -166,7 +166,7 @@ fn a_body_without_a_length_is_bounded_too() {
 }
 
 #[test]
-fn a_request_needs_one_host() {
+fn a_request_needs_exactly_one_host() {
     let server = prepared();
     let answer = server.raw(b"GET /v1/users HTTP/1.1\r\nConnection: close\r\n\r\n");
     answer.assert_error(400, "bad_request", "no host");

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::client::TestServer;
 
 #[test]
-fn lines_are_answered_in_order_and_see_what_earlier_ones_did() {
+fn results_are_in_order_and_lines_see_changes_of_earlier_lines() {
     let server = TestServer::open();
     let lines = [
         r#"{"op":"register","handle":"ada","name":"Ada"}"#,
@@ -55,7 +55,7 @@ fn lines_are_answered_in_order_and_see_what_earlier_ones_did() {
 }
 
 #[test]
-fn many_lines_cross_every_boundary_of_frames_and_chunks_in_order() {
+fn many_lines_are_processed_in_order_across_frames_and_chunks() {
     let server = TestServer::open();
     let mut lines = String::new();
     for n in 0..7_000 {
@@ -97,7 +97,7 @@ fn each_line_is_answered_before_the_next_is_sent() {
 }
 
 #[test]
-fn a_line_that_is_too_long_ends_the_batch_and_keeps_what_was_done() {
+fn a_line_that_is_too_long_ends_the_batch_and_keeps_earlier_changes() {
     let server = TestServer::open();
     let register = |handle: &str| format!("{{\"op\":\"register\",\"handle\":\"{handle}\"}}\n");
     let long = "x".repeat(70_000);
@@ -109,7 +109,7 @@ fn a_line_that_is_too_long_ends_the_batch_and_keeps_what_was_done() {
 }
 
 #[test]
-fn a_last_line_without_an_end_counts_and_an_empty_batch_is_answered_with_nothing() {
+fn a_last_line_without_an_end_counts_and_an_empty_batch_has_no_results() {
     let server = TestServer::open();
     assert_eq!(server.batch("{\"op\":\"register\",\"handle\":\"ada\"}").lines().len(), 1);
     assert_eq!(server.batch("").body, b"");
@@ -118,7 +118,7 @@ fn a_last_line_without_an_end_counts_and_an_empty_batch_is_answered_with_nothing
 }
 
 #[test]
-fn keys_of_lines_make_them_happen_once_and_a_key_for_the_whole_batch_is_refused() {
+fn a_line_with_a_repeated_key_is_replayed_and_a_key_for_the_batch_is_refused() {
     let server = TestServer::open();
     server.register(&["ada"]);
     let line = |op: &str| {
@@ -135,7 +135,7 @@ fn keys_of_lines_make_them_happen_once_and_a_key_for_the_whole_batch_is_refused(
     let headers = [("Content-Type", "application/x-ndjson"), ("Idempotency-Key", "k")];
     let answer = server.send("POST", "/v1/batch", &headers, line("post").as_bytes());
     answer.assert_error(422, "idempotency_key_not_supported", "whole batch");
-    // The same change as by a request of its own, whoever is named how.
+    // The same change by a separate request, with a handle or an id.
     let headers = [("Idempotency-Key", "k")];
     let again = server.with_json("POST", "/v1/users/0/posts", &headers, &json!({"text": "x"}));
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
@@ -143,7 +143,7 @@ fn keys_of_lines_make_them_happen_once_and_a_key_for_the_whole_batch_is_refused(
 }
 
 #[test]
-fn a_batch_larger_than_the_queue_waits_for_room() {
+fn a_batch_larger_than_the_queue_waits_for_the_queue() {
     let server = TestServer::start(edge::Access::Open, |node, _| node.queue_commands_max = 8);
     let lines: String =
         (0..5_000).map(|n| format!("{{\"op\":\"register\",\"handle\":\"u{n}\"}}\n")).collect();
@@ -153,7 +153,7 @@ fn a_batch_larger_than_the_queue_waits_for_room() {
 }
 
 #[test]
-fn a_key_may_be_in_a_line_about_somebody_whom_the_batch_registers() {
+fn a_line_with_a_key_may_name_a_user_registered_by_the_same_batch() {
     let server = TestServer::open();
     let lines = [
         r#"{"op":"register","handle":"ada","idempotency_key":"k"}"#,

@@ -1,4 +1,4 @@
-//! `/v1/buckets` and what is in them.
+//! `/v1/buckets` and their keys.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ fn names(page: &Value, field: &str) -> Vec<String> {
 }
 
 #[test]
-fn buckets_are_made_once_listed_by_name_and_deleted() {
+fn buckets_are_created_once_listed_by_name_and_deleted() {
     let server = TestServer::open();
     for (path, status) in [
         ("/v1/buckets/drafts", 204),
@@ -103,11 +103,11 @@ fn values_are_any_bytes_under_keys_of_any_bytes() {
     let larger = vec![0; (16 << 20) + 1];
     put(&server, "/v1/buckets/0/keys/k", &[], &larger).assert_error(413, "body_too_large", "");
     let longest = format!("/v1/buckets/0/keys/{}", "%00".repeat(0));
-    assert_eq!(server.get(&longest).status, 404, "an empty key is no key");
+    assert_eq!(server.get(&longest).status, 404, "an empty key is invalid");
 }
 
 #[test]
-fn changes_may_depend_on_what_is_there() {
+fn changes_may_have_preconditions() {
     let server = TestServer::open();
     let path = "/v1/buckets/0/keys/k";
     let absent = [("If-None-Match", "*")];
@@ -118,7 +118,7 @@ fn changes_may_depend_on_what_is_there() {
     let second = put(&server, path, &[("If-Match", &old)], b"1");
     let new = second.header("etag").unwrap().to_owned();
     assert_eq!((second.status, new == old), (204, false), "a new version of the same bytes");
-    for (tag, what) in [(old.as_str(), "old"), ("\"7\"", "other"), ("\"x\"", "none of ours")] {
+    for (tag, what) in [(old.as_str(), "old"), ("\"7\"", "other"), ("\"x\"", "unknown")] {
         let answer = put(&server, path, &[("If-Match", tag)], b"3");
         answer.assert_error(412, "precondition_failed", what);
         let answer = server.send("DELETE", path, &[("If-Match", tag)], b"");
@@ -173,7 +173,7 @@ fn changes_may_depend_on_what_is_there() {
 }
 
 #[test]
-fn keys_expire_at_their_instant() {
+fn keys_expire_at_their_expiry_time() {
     let clock = Arc::new(AtomicU64::new(START_MS));
     let turned = Arc::clone(&clock);
     let server = TestServer::start(Access::Open, |options, _| {
@@ -214,7 +214,7 @@ fn a_change_keeps_the_expiry_if_asked_to() {
     }
 }
 
-/// All keys from a page on, and how many pages they were on.
+/// All keys of a page and the following pages, and the number of pages.
 fn walk(server: &TestServer, path: &str) -> (Vec<String>, usize) {
     let (mut path, mut walked, mut pages) = (path.to_owned(), Vec::new(), 0);
     loop {
@@ -252,7 +252,7 @@ fn keys_are_listed_by_prefix_and_page_each_once() {
 }
 
 #[test]
-fn a_page_of_keys_looks_at_a_bounded_number_of_them() {
+fn a_page_of_keys_scans_a_bounded_number_of_keys() {
     const KEYS: usize = 25_000;
     let server = TestServer::open();
     let mut ops = kv::KeyOps::default();

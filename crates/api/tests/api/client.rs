@@ -1,4 +1,4 @@
-//! A server on a free port with its node in a temporary directory, and the plainest client.
+//! A server on a free port with its node in a temporary directory, and a simple client.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-/// The key of servers that need one.
+/// The application key of servers that need one.
 pub(crate) const KEY: &str = "a-key-for-tests";
 /// No answer takes this long unless something is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,7 +24,7 @@ pub(crate) struct TestServer {
     _directory: tempfile::TempDir,
 }
 
-/// An answer, its body whole.
+/// A response with its whole body.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -84,7 +84,7 @@ impl TestServer {
         stream
     }
 
-    /// Sends these bytes on a connection of their own and reads until it closes.
+    /// Sends these bytes on a new connection and reads until it closes.
     pub(crate) fn raw(&self, request: &[u8]) -> Answer {
         let mut stream = self.connect();
         // A server may refuse before it has read everything: then writing fails and reading works.
@@ -131,7 +131,7 @@ impl TestServer {
         self.send(method, path, &headers, body.to_string().as_bytes())
     }
 
-    /// Registers people with these handles.
+    /// Registers users with these handles.
     pub(crate) fn register(&self, handles: &[&str]) {
         for handle in handles {
             let answer = self.post("/v1/users", &serde_json::json!({"handle": handle}));
@@ -149,15 +149,15 @@ impl TestServer {
         assert_eq!(self.send("PUT", &path, &[], b"").status, 204);
     }
 
-    /// Creates a story; gives its id.
-    pub(crate) fn tell(&self, user: &str, text: &str, ttl_s: u64) -> String {
+    /// Creates a story; returns its id.
+    pub(crate) fn post_story(&self, user: &str, text: &str, ttl_s: u64) -> String {
         let path = format!("/v1/users/@{user}/stories");
         let answer = self.post(&path, &serde_json::json!({"text": text, "ttl_s": ttl_s}));
         assert_eq!(answer.status, 201, "{answer:?}");
         answer.json()["id"].as_str().unwrap().to_owned()
     }
 
-    /// Publishes a post; gives its id.
+    /// Publishes a post; returns its id.
     pub(crate) fn publish(&self, user: &str, text: &str) -> String {
         let path = format!("/v1/users/@{user}/posts");
         let answer = self.post(&path, &serde_json::json!({"text": text}));
@@ -182,7 +182,7 @@ impl TestServer {
         items.as_array().unwrap().iter().map(|p| p["text"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// How much there is, to see that nothing was changed.
+    /// The totals, to check that nothing was changed.
     pub(crate) fn totals(&self) -> (u32, u64, u64) {
         let totals = self.node.facts().totals();
         (totals.users, totals.posts, totals.follows)
@@ -225,7 +225,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// The lines up to the next empty one but for the id, which is kept. Empty at the end.
+    /// The lines up to the next empty one, without the id, which is stored. Empty at the end.
     fn block(&mut self) -> Vec<String> {
         let mut block = Vec::new();
         loop {
@@ -241,8 +241,8 @@ impl Events {
         }
     }
 
-    /// The next event as its kind and the text that it tells, or else the id, if it has one; `None` when
-    /// the stream has ended.
+    /// The next event: its kind, and its text, or else its id if it has one; `None` when the stream has
+    /// ended.
     pub(crate) fn next(&mut self) -> Option<(String, String)> {
         let block = self.block();
         let [event, data] = block.as_slice() else {
@@ -251,8 +251,8 @@ impl Events {
         };
         let data: Value = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
         let kind = event.strip_prefix("event: ").unwrap();
-        let told = data.get("text").or(data.get("id")).map(|told| told.as_str().unwrap());
-        Some((kind.to_owned(), told.unwrap_or_default().to_owned()))
+        let text = data.get("text").or(data.get("id")).map(|text| text.as_str().unwrap());
+        Some((kind.to_owned(), text.unwrap_or_default().to_owned()))
     }
 }
 

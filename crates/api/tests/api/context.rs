@@ -16,7 +16,7 @@ fn texts(posts: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_thread_shows_what_is_above_and_below_a_post_on_pages() {
+fn a_thread_has_ancestors_and_pages_of_descendants() {
     let server = TestServer::open();
     server.register(&["ada", "bob"]);
     let top = server.publish("ada", "top");
@@ -59,7 +59,7 @@ fn a_thread_shows_what_is_above_and_below_a_post_on_pages() {
 }
 
 #[test]
-fn pages_of_threads_that_cannot_be_are_refused() {
+fn invalid_pages_of_threads_are_refused() {
     let server = TestServer::open();
     server.register(&["ada"]);
     let top = server.publish("ada", "top");
@@ -76,7 +76,7 @@ fn pages_of_threads_that_cannot_be_are_refused() {
         let status = if code == "bad_limit" { 422 } else { 400 };
         answer.assert_error(status, code, query);
     }
-    // One that we never gave out leads nowhere.
+    // A cursor that the server never returned gives an empty page.
     let strange = server.get(&format!("/v1/posts/{top}/context?after=7.{top}")).json();
     assert_eq!(texts(&strange["descendants"]), [""; 0]);
 }

@@ -14,7 +14,7 @@ fn prepared() -> TestServer {
 fn expect(events: &mut Events, expected: &[(&str, &str)]) {
     for expected in expected {
         let next = loop {
-            // More often than needed is allowed.
+            // Additional resync events are allowed.
             match events.next() {
                 Some((kind, _)) if kind == "resync" && expected.0 != "resync" => {}
                 next => break next,
@@ -27,7 +27,7 @@ fn expect(events: &mut Events, expected: &[(&str, &str)]) {
 const PATH: &str = "/v1/users/@ada/events";
 
 #[test]
-fn news_come_as_they_happen_and_only_those() {
+fn events_are_sent_as_they_happen() {
     let server = prepared();
     server.publish("bob", "before");
     let mut events = server.events(PATH, None);
@@ -49,7 +49,7 @@ fn news_come_as_they_happen_and_only_those() {
 }
 
 #[test]
-fn resuming_behind_any_event_misses_nothing_and_doubles_nothing() {
+fn resuming_after_any_event_misses_nothing_and_repeats_nothing() {
     let server = prepared();
     let mut events = server.events(PATH, None);
     let start = events.last_id.clone();
@@ -66,21 +66,21 @@ fn resuming_behind_any_event_misses_nothing_and_doubles_nothing() {
     }
     expect(&mut events, &[("post", "gone"), ("post", "4")]);
     server.send("DELETE", &format!("/v1/posts/{gone}"), &[], b"");
-    for (told, id) in ids.iter().enumerate() {
+    for (sent, id) in ids.iter().enumerate() {
         let mut resumed = server.events(PATH, Some(id));
-        // What was deleted meanwhile is nowhere to be heard of.
+        // A post that was deleted meanwhile is not sent.
         expect(&mut resumed, &[("resync", "")]);
-        expect(&mut resumed, &all[told..]);
+        expect(&mut resumed, &all[sent..]);
         expect(&mut resumed, &[("post", "4")]);
         let by_query = format!("{PATH}?last_event_id={id}");
         let mut resumed = server.events(&by_query, None);
         expect(&mut resumed, &[("resync", "")]);
-        expect(&mut resumed, &all[told..]);
+        expect(&mut resumed, &all[sent..]);
     }
 }
 
 #[test]
-fn a_long_gap_is_made_up_page_by_page_in_order() {
+fn a_long_gap_is_sent_page_by_page_in_order() {
     let server = prepared();
     let start = server.events(PATH, None).last_id;
     let mut lines = String::new();
@@ -100,7 +100,7 @@ fn a_long_gap_is_made_up_page_by_page_in_order() {
 }
 
 #[test]
-fn a_stream_under_load_tells_every_post_once_and_in_order() {
+fn a_stream_under_load_sends_every_post_once_and_in_order() {
     let server = prepared();
     let mut events = server.events(PATH, None);
     std::thread::scope(|scope| {
@@ -112,12 +112,12 @@ fn a_stream_under_load_tells_every_post_once_and_in_order() {
                 }
             });
         }
-        let mut told = [(0, 0), (0, 0)];
-        while told != [(200, 200), (0, 200)] {
+        let mut counts = [(0, 0), (0, 0)];
+        while counts != [(200, 200), (0, 200)] {
             let (kind, text) = events.next().unwrap();
             let mut words = text.split(' ');
             let author = usize::from(words.next().unwrap() == "cyd");
-            let count = if kind == "post" { &mut told[author].0 } else { &mut told[author].1 };
+            let count = if kind == "post" { &mut counts[author].0 } else { &mut counts[author].1 };
             assert_eq!(words.next().unwrap(), count.to_string(), "{kind} {text}");
             *count += 1;
         }
@@ -125,7 +125,7 @@ fn a_stream_under_load_tells_every_post_once_and_in_order() {
 }
 
 #[test]
-fn deletions_and_edits_reach_those_who_have_the_post_and_nobody_else() {
+fn deletions_and_edits_are_sent_only_to_users_who_have_the_post() {
     let server = prepared();
     let old = server.publish("bob", "old");
     let reply = server.publish("bob", "@cyd a reply");
@@ -141,7 +141,7 @@ fn deletions_and_edits_reach_those_who_have_the_post_and_nobody_else() {
         assert_eq!(server.send("DELETE", &format!("/v1/posts/{id}"), &[], b"").status, 204);
     };
     edit(&strange, "not at home");
-    // A reply to somebody whom ada does not follow.
+    // A reply to a user whom ada does not follow.
     edit(&reply, "@cyd not at home either");
     edit(&old, "another text");
     expect(&mut events, &[("edit", "another text")]);
@@ -164,71 +164,71 @@ fn deletions_and_edits_reach_those_who_have_the_post_and_nobody_else() {
 }
 
 #[test]
-fn who_is_told_of_too_many_deletions_at_once_is_told_to_read_again() {
+fn too_many_deletions_at_once_are_replaced_by_a_resync() {
     let server = prepared();
     let posts: Vec<String> = (0..100).map(|n| server.publish("bob", &n.to_string())).collect();
     let mut events = server.events(PATH, None);
     let lines = posts.iter().map(|id| format!("{{\"op\":\"delete_post\",\"id\":\"{id}\"}}\n"));
     server.batch(&lines.collect::<String>());
     server.publish("bob", "the end");
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     loop {
         match events.next().unwrap() {
             (kind, _) if kind == "post" => break,
-            event => told.push(event),
+            event => received.push(event),
         }
     }
-    // Whatever was read in one go: all of them, or the last ones after the order to read again.
+    // Depends on how much was read at once: all deletions, or the last ones after a resync.
     let deleted: Vec<&String> =
-        told.iter().filter(|(kind, _)| kind == "delete").map(|(_, id)| id).collect();
-    let resynced = told.iter().rposition(|(kind, _)| kind == "resync").map_or(0, |at| at + 1);
-    let after: Vec<&String> = told[resynced..].iter().map(|(_, id)| id).collect();
-    assert!(resynced > 0 || deleted == posts.iter().collect::<Vec<_>>(), "{told:?}");
+        received.iter().filter(|(kind, _)| kind == "delete").map(|(_, id)| id).collect();
+    let resynced = received.iter().rposition(|(kind, _)| kind == "resync").map_or(0, |at| at + 1);
+    let after: Vec<&String> = received[resynced..].iter().map(|(_, id)| id).collect();
+    assert!(resynced > 0 || deleted == posts.iter().collect::<Vec<_>>(), "{received:?}");
     assert_eq!(after, posts[posts.len() - after.len()..].iter().collect::<Vec<_>>());
     assert_eq!(server.texts("/v1/users/@ada/timeline"), ["the end"]);
 }
 
 #[test]
-fn stories_of_friends_come_and_go() {
+fn new_and_ended_stories_of_friends_are_sent() {
     let server = prepared();
     server.befriend("ada", "bob");
-    server.tell("bob", "before", 600);
+    server.post_story("bob", "before", 600);
     let mut events = server.events(PATH, None);
     let start = events.last_id.clone();
-    server.tell("cyd", "a stranger's", 600);
-    server.tell("ada", "mine", 600);
-    let told = server.tell("bob", "told", 600);
-    expect(&mut events, &[("story", "told")]);
+    server.post_story("cyd", "a stranger's", 600);
+    server.post_story("ada", "mine", 600);
+    let story = server.post_story("bob", "during", 600);
+    expect(&mut events, &[("story", "during")]);
     server.publish("bob", "posted");
     expect(&mut events, &[("post", "posted")]);
-    let behind_both = events.last_id.clone();
-    server.send("DELETE", &format!("/v1/stories/{told}"), &[], b"");
-    expect(&mut events, &[("story_expired", &told)]);
+    let after_both = events.last_id.clone();
+    server.send("DELETE", &format!("/v1/stories/{story}"), &[], b"");
+    expect(&mut events, &[("story_expired", &story)]);
 
     server.befriend("cyd", "ada");
-    let later = server.tell("cyd", "a friend's", 600);
+    let later = server.post_story("cyd", "a friend's", 600);
     expect(&mut events, &[("story", "a friend's")]);
     let mut resumed = server.events(PATH, Some(&start));
     expect(&mut resumed, &[("resync", "")]);
     expect(&mut resumed, &[("story", "a stranger's"), ("post", "posted"), ("story", "a friend's")]);
-    let mut resumed = server.events(PATH, Some(&behind_both));
+    let mut resumed = server.events(PATH, Some(&after_both));
     expect(&mut resumed, &[("resync", ""), ("story", "a friend's")]);
 
     server.send("DELETE", "/v1/users/@ada/friends/@cyd", &[], b"");
     let ends = [events.next().unwrap(), events.next().unwrap()];
     assert!(ends.iter().all(|(kind, _)| kind == "story_expired"), "{ends:?}");
     assert!(ends.iter().any(|(_, id)| *id == later), "{ends:?}");
-    server.tell("cyd", "nobody's", 600);
+    server.post_story("cyd", "nobody's", 600);
     server.publish("bob", "last");
     expect(&mut events, &[("post", "last")]);
 }
 
 #[test]
-fn a_story_is_told_to_be_gone_when_it_expires_and_not_before() {
+fn the_end_of_a_story_is_sent_when_it_expires_and_not_before() {
     let server = prepared();
     server.befriend("ada", "bob");
     let mut events = server.events(PATH, None);
-    let story = server.tell("bob", "a second", 1);
+    let story = server.post_story("bob", "a second", 1);
     let expires = server.get(&format!("/v1/stories/{story}")).json()["expires_at"].clone();
     let expires: jiff::Timestamp = expires.as_str().unwrap().parse().unwrap();
     expect(&mut events, &[("story", "a second"), ("story_expired", &story)]);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::client::TestServer;
 
 #[test]
-fn following_and_unfollowing_again_change_nothing_more() {
+fn following_and_unfollowing_are_idempotent() {
     let server = TestServer::open();
     server.register(&["ada", "bob"]);
     let path = "/v1/users/@ada/following/1";
@@ -17,7 +17,7 @@ fn following_and_unfollowing_again_change_nothing_more() {
 }
 
 #[test]
-fn follows_of_oneself_and_of_strangers_are_refused() {
+fn follows_of_oneself_and_of_unknown_users_are_refused() {
     let server = TestServer::open();
     server.register(&["ada"]);
     for (path, status, code) in [
@@ -34,7 +34,7 @@ fn follows_of_oneself_and_of_strangers_are_refused() {
 
 fn ids(page: &Value) -> Vec<u64> {
     let items = page["items"].as_array().unwrap().iter();
-    items.map(|person| person["id"].as_str().unwrap().parse().unwrap()).collect()
+    items.map(|user| user["id"].as_str().unwrap().parse().unwrap()).collect()
 }
 
 #[test]
@@ -68,5 +68,5 @@ fn followers_are_read_in_both_directions_by_the_links() {
     assert_eq!(back, [(11..21).collect::<Vec<_>>(), (1..11).collect()]);
     assert_eq!(ids(&server.get("/v1/users/3/following").json()), [0]);
     assert_eq!(ids(&server.get("/v1/users/3/followers").json()), [0u64; 0]);
-    server.get("/v1/users/25/followers").assert_error(404, "user_not_found", "nobody");
+    server.get("/v1/users/25/followers").assert_error(404, "user_not_found", "no such user");
 }

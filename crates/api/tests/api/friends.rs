@@ -4,20 +4,20 @@ use serde_json::{Value, json};
 
 use crate::client::TestServer;
 
-/// The ids of a person's friends, which the profile counts.
+/// The ids of a user's friends; checks that the profile has the same number.
 fn friends(server: &TestServer, user: &str) -> Vec<String> {
     let page = server.get(&format!("/v1/users/@{user}/friends")).json();
     let items = page["items"].as_array().unwrap();
     let profile = server.get(&format!("/v1/users/@{user}")).json();
     assert_eq!(profile["friend_count"], items.len(), "{user}");
-    items.iter().map(|person| person["id"].as_str().unwrap().to_owned()).collect()
+    items.iter().map(|user| user["id"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
-fn friendship_counts_for_both_and_repeating_changes_nothing_more() {
+fn friendship_is_mutual_and_idempotent() {
     let server = TestServer::open();
     server.register(&["ada", "bob"]);
-    for (method, path, stands) in [
+    for (method, path, friendly) in [
         ("PUT", "/v1/users/@ada/friends/1", true),
         ("PUT", "/v1/users/@ada/friends/1", true),
         ("PUT", "/v1/users/1/friends/@ADA", true),
@@ -28,7 +28,7 @@ fn friendship_counts_for_both_and_repeating_changes_nothing_more() {
         let answer = server.send(method, path, &[], b"");
         assert_eq!((answer.status, answer.body.as_slice()), (204, b"".as_slice()), "{path}");
         let (of_ada, of_bob): (&[&str], &[&str]) =
-            if stands { (&["1"], &["0"]) } else { (&[], &[]) };
+            if friendly { (&["1"], &["0"]) } else { (&[], &[]) };
         assert_eq!(friends(&server, "ada"), of_ada, "{method} {path}");
         assert_eq!(friends(&server, "bob"), of_bob, "{method} {path}");
     }
@@ -36,7 +36,7 @@ fn friendship_counts_for_both_and_repeating_changes_nothing_more() {
 }
 
 #[test]
-fn friendships_with_oneself_and_with_strangers_are_refused() {
+fn friendships_with_oneself_and_with_unknown_users_are_refused() {
     let server = TestServer::open();
     server.register(&["ada"]);
     for (path, status, code) in [
@@ -71,7 +71,7 @@ fn friends_are_read_in_both_directions_by_the_links() {
     assert_eq!(first["items"][0], json!({"id": "1", "handle": "u1", "name": ""}));
     let ids = |page: &Value| {
         let items = page["items"].as_array().unwrap().iter();
-        items.map(|person| person["id"].as_str().unwrap().parse().unwrap()).collect::<Vec<u64>>()
+        items.map(|user| user["id"].as_str().unwrap().parse().unwrap()).collect::<Vec<u64>>()
     };
     let (mut page, mut pages) = (first, Vec::new());
     loop {
@@ -88,5 +88,5 @@ fn friends_are_read_in_both_directions_by_the_links() {
     assert_eq!(back, [(11..21).collect::<Vec<_>>(), (1..11).collect()]);
     assert_eq!(ids(&server.get("/v1/users/3/friends").json()), [0]);
     assert_eq!(ids(&server.get("/v1/users/24/friends").json()), [0u64; 0]);
-    server.get("/v1/users/25/friends").assert_error(404, "user_not_found", "nobody");
+    server.get("/v1/users/25/friends").assert_error(404, "user_not_found", "no such user");
 }

@@ -1,4 +1,4 @@
-//! The URLs of the older reports.
+//! The URLs of the 2014 report.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `/v1/openapi.json`: that it is complete, and that what it shows works.
+//! `/v1/openapi.json`: it is complete, and its examples work.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn operations(api: &Value) -> Vec<(String, String, Value)> {
     found
 }
 
-/// What a reference stands for, or the value itself.
+/// The target of a reference, or the value itself.
 fn resolved<'a>(api: &'a Value, value: &'a Value) -> &'a Value {
     match value["$ref"].as_str() {
         Some(reference) => api.pointer(reference.strip_prefix('#').unwrap()).unwrap(),
@@ -25,7 +25,7 @@ fn resolved<'a>(api: &'a Value, value: &'a Value) -> &'a Value {
 }
 
 #[test]
-fn every_operation_is_described_whole() {
+fn every_operation_is_described_completely() {
     let api = TestServer::open().get("/v1/openapi.json").json();
     assert!(api["openapi"].as_str().unwrap().starts_with("3.1"));
     let mut ids = BTreeSet::new();
@@ -48,7 +48,7 @@ fn every_operation_is_described_whole() {
                 assert_eq!(*schema, "#/components/schemas/ErrorBody", "{what} {status}");
             }
         }
-        // Without the key: what says so is public.
+        // Without a key: operations that are described as public.
         if operation.get("security").is_none() {
             for status in ["400", "401", "403", "500", "503"] {
                 assert!(responses.contains_key(status), "{what} lacks {status}");
@@ -70,7 +70,7 @@ fn every_operation_is_described_whole() {
     }
 }
 
-/// An example of a body, put together from those of its fields.
+/// An example of a body, built from the examples of its fields.
 fn example(api: &Value, schema: &Value) -> Option<Value> {
     let schema = resolved(api, schema);
     if let Some(example) = schema.get("example") {
@@ -88,7 +88,7 @@ fn example(api: &Value, schema: &Value) -> Option<Value> {
     Some(Value::Object(body))
 }
 
-/// What a page for trying sends without any input works on a server that has users, as `roost demo`.
+/// Swagger UI's default requests work on a server with users, such as `roost demo`.
 #[test]
 fn examples_work() {
     let server = TestServer::open();
@@ -96,7 +96,7 @@ fn examples_work() {
     server.befriend("one", "two");
     let api = server.get("/v1/openapi.json").json();
     let mut all = operations(&api);
-    // What is deleted was read and changed before.
+    // Deletions are last, after reads and changes.
     all.sort_by_key(|(method, _, _)| {
         ["put", "post", "patch", "get", "delete"].iter().position(|known| known == method)
     });
@@ -107,7 +107,7 @@ fn examples_work() {
                 continue;
             }
             let name = parameter["name"].as_str().unwrap();
-            // Ids of posts, stories and samples are made here: no example can know them.
+            // Posts, stories and samples are created here: no example can contain their ids.
             let example = if name == "id" {
                 made(&server, &path)
             } else {
@@ -135,7 +135,7 @@ fn examples_work() {
             documented.contains_key(&answer.status.to_string()),
             "{method} {filled}: {answer:?}"
         );
-        // A numbered bucket cannot be deleted; the others are names of one's own.
+        // Buckets with a number cannot be deleted; only named ones.
         let stays = method == "delete" && path == "/v1/buckets/{bucket}";
         assert_eq!(
             answer.status,
@@ -150,7 +150,7 @@ fn examples_work() {
 
 fn made(server: &TestServer, path: &str) -> String {
     if path.contains("stories") {
-        return server.tell("one", "x", 60);
+        return server.post_story("one", "x", 60);
     }
     if path.contains("samples") {
         let body = json!({"label": "x", "sample": "0".repeat(256)});

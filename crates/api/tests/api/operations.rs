@@ -36,7 +36,7 @@ fn metrics_count_requests_by_route_and_status() {
 }
 
 #[test]
-fn the_page_of_the_description_loads_it() {
+fn the_documentation_page_loads_the_description() {
     let server = TestServer::open();
     assert_eq!(server.get("/docs").header("location"), Some("/docs/"));
     let page = server.get("/docs/");
@@ -94,7 +94,7 @@ fn too_many_changes_at_a_time_are_answered_with_503_and_taken_again_afterwards()
         Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    // Rounds of simultaneous posts, each answered before the next: until one finds no room.
+    // Rounds of simultaneous posts, one after the other, until one is refused.
     let mut clients: Vec<_> = (0..64).map(|_| server.connect()).collect();
     let (mut taken, mut refused) = (0, 0);
     for _ in 0..200 {
@@ -121,11 +121,11 @@ fn too_many_changes_at_a_time_are_answered_with_503_and_taken_again_afterwards()
     }
     assert!(refused > 0 && taken > 0, "{taken} taken, {refused} refused");
     server.publish("ada", "afterwards");
-    assert_eq!(server.totals().1, taken + 1, "what was refused did not happen");
+    assert_eq!(server.totals().1, taken + 1, "refused posts were not made");
 }
 
 #[test]
-fn a_request_under_way_at_shutdown_is_finished_and_the_connection_closed() {
+fn a_request_in_progress_at_shutdown_is_finished_and_the_connection_closed() {
     let mut server = TestServer::open();
     let mut stream = server.connect();
     let body = "{\"handle\":\"ada\"}";
@@ -149,7 +149,7 @@ fn a_request_under_way_at_shutdown_is_finished_and_the_connection_closed() {
     let answer = finished.join().unwrap();
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
     assert_eq!(server.totals().0, 1);
-    assert!(std::net::TcpStream::connect(server.address).is_err(), "nobody listens any more");
+    assert!(std::net::TcpStream::connect(server.address).is_err(), "the port is closed");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_closed_node_refuses_changes_and_still_answers_reads() {
 }
 
 #[test]
-fn answers_are_not_kept_by_caches_and_head_is_get_without_a_body() {
+fn responses_are_not_cached_and_head_is_get_without_a_body() {
     let server = TestServer::open();
     let get = server.get("/v1/users");
     assert_eq!(get.header("cache-control"), Some("no-store"));

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::client::TestServer;
 
 #[test]
-fn a_post_is_answered_whole_and_stands_until_it_is_deleted() {
+fn a_post_is_returned_completely_and_exists_until_it_is_deleted() {
     let server = TestServer::open();
     server.register(&["ada", "bob"]);
     let created =
@@ -30,7 +30,7 @@ fn a_post_is_answered_whole_and_stands_until_it_is_deleted() {
 }
 
 #[test]
-fn a_repeated_key_posts_once_and_answers_the_same() {
+fn a_repeated_key_posts_once_and_returns_the_same_response() {
     let server = TestServer::open();
     server.register(&["ada", "bob"]);
     let send = |user: &str, key: &str, text: &str| {
@@ -107,7 +107,7 @@ fn a_reply_names_its_post_and_mentions_its_author_as_long_as_the_post_exists() {
     server.send("DELETE", &format!("/v1/posts/{question}"), &[], b"");
     let left = server.get(&path).json();
     assert!(left["in_reply_to_id"].is_null(), "{left}");
-    assert_eq!(left["reply_to"], bob, "whom it was for is still known");
+    assert_eq!(left["reply_to"], bob, "the user replied to is still known");
     for parent in [question.as_str(), "0", "9223372036854775807"] {
         reply(parent, "too late").assert_error(422, "in_reply_to_not_found", parent);
     }

@@ -13,7 +13,7 @@ const TEXT: [(&str, &str); 1] = [("Content-Type", "text/plain; charset=utf-8")];
 const PNG: [(&str, &str); 1] = [("Content-Type", "image/png")];
 const JPEG: [(&str, &str); 1] = [("Content-Type", "image/jpeg")];
 
-/// A built-in digit that looks like this digit to its neighbours too.
+/// A built-in digit whose nearest neighbors have the same label.
 fn digit(name: &str) -> (u64, Bits) {
     let digits = knn::digits();
     let mut found = Vec::new();
@@ -54,7 +54,7 @@ fn ask(server: &TestServer, path: &str, headers: &[(&str, &str)], body: &[u8]) -
 }
 
 #[test]
-fn every_form_of_a_drawing_gets_the_same_answer() {
+fn every_form_of_a_drawing_has_the_same_result() {
     let server = TestServer::open();
     let (id, bits) = digit("7");
     let ones: String = numbers(&bits).iter().map(ToString::to_string).collect();
@@ -68,9 +68,9 @@ fn every_form_of_a_drawing_gets_the_same_answer() {
         ask(&server, "/v1/recognitions", &JSON, json!({"sample": hex}).to_string().as_bytes());
     assert_eq!((&one["label"], &one["confidence"]), (&json!("7"), &json!(1.0)));
     assert_eq!(one["votes"], json!([{"label": "7", "vote_count": 15}]));
-    let neighbours = one["neighbors"].as_array().unwrap();
-    assert_eq!(neighbours.len(), 15);
-    assert_eq!(neighbours[0], json!({"id": id.to_string(), "label": "7", "distance": 0}));
+    let neighbors = one["neighbors"].as_array().unwrap();
+    assert_eq!(neighbors.len(), 15);
+    assert_eq!(neighbors[0], json!({"id": id.to_string(), "label": "7", "distance": 0}));
     let forms = [json!(ones), json!(lines), json!(hex.to_uppercase()), json!(base64)];
     let forms = [&forms[..], &[json!(numbers(&bits))]].concat();
     for form in &forms {
@@ -89,7 +89,7 @@ fn every_form_of_a_drawing_gets_the_same_answer() {
 }
 
 #[test]
-fn images_of_every_kind_are_recognised_as_the_drawing_they_become() {
+fn images_of_every_kind_are_recognized_as_their_drawing() {
     let server = TestServer::open();
     for name in ["0", "3", "7"] {
         let picture = picture(&digit(name).1);
@@ -98,12 +98,12 @@ fn images_of_every_kind_are_recognised_as_the_drawing_they_become() {
         let body = json!({"sample": format!("{bits:x}")}).to_string();
         let mut drawn = ask(&server, "/v1/recognitions", &JSON, body.as_bytes());
         assert_eq!(drawn["label"], name);
-        // Who sends an image is also told what it became.
+        // The response for an image also has the bits of the drawing.
         assert_eq!(drawn.get("sample"), None);
         drawn["sample"] = json!(format!("{bits:x}"));
         let mut inverted = DynamicImage::from(picture.clone());
         inverted.invert();
-        // Ink of any shade on nothing, as a canvas in a browser saves it.
+        // Ink of any shade on a transparent background, as saved by a canvas in a browser.
         let transparent = |shade: u8| {
             let pixels =
                 picture.pixels().flat_map(|Luma([grey])| [shade, u8::from(*grey < 99) * 255]);
@@ -127,18 +127,18 @@ fn images_of_every_kind_are_recognised_as_the_drawing_they_become() {
             assert_eq!(png == drawn, exact, "{name} {:?}", image.color());
         }
         let jpeg = file(&picture.into(), ImageFormat::Jpeg);
-        let told = ask(&server, "/v1/recognitions", &JPEG, &jpeg);
-        assert_eq!(told["label"], name);
-        // The bytes tell the format, whatever the header says.
+        let result = ask(&server, "/v1/recognitions", &JPEG, &jpeg);
+        assert_eq!(result["label"], name);
+        // The format is detected from the bytes, not from the header.
         for kind in ["image/*", "IMAGE/PNG", "image/jpg"] {
             let kind = [("Content-Type", kind)];
-            assert_eq!(ask(&server, "/v1/recognitions", &kind, &jpeg), told);
+            assert_eq!(ask(&server, "/v1/recognitions", &kind, &jpeg), result);
         }
     }
 }
 
 #[test]
-fn teaching_and_forgetting_change_answers_at_once() {
+fn adding_and_deleting_a_sample_change_results_immediately() {
     let server = TestServer::open();
     let bits = format!("{:x}", Bits::from_fn(|at| at % 3 == 0));
     let question = json!({"sample": bits}).to_string();
@@ -148,13 +148,13 @@ fn teaching_and_forgetting_change_answers_at_once() {
     };
     let before = label(1);
     let body = json!({"label": "\"stripes\" \\", "sample": bits});
-    let taught = server.post("/v1/samples", &body);
-    assert_eq!(taught.status, 201, "{taught:?}");
-    let id = taught.json()["id"].as_str().unwrap().to_owned();
+    let added = server.post("/v1/samples", &body);
+    assert_eq!(added.status, 201, "{added:?}");
+    let id = added.json()["id"].as_str().unwrap().to_owned();
     let path = format!("/v1/samples/{id}");
-    assert_eq!(taught.header("location"), Some(path.as_str()));
+    assert_eq!(added.header("location"), Some(path.as_str()));
     let view = json!({"id": id, "set": "digits", "label": "\"stripes\" \\", "sample": bits});
-    assert_eq!((taught.json(), server.get(&path).json()), (view.clone(), view));
+    assert_eq!((added.json(), server.get(&path).json()), (view.clone(), view));
     assert_eq!(label(1), "\"stripes\" \\");
     assert_ne!(label(15), "\"stripes\" \\");
     assert_eq!(server.send("DELETE", &path, &[], b"").status, 204);
@@ -164,7 +164,7 @@ fn teaching_and_forgetting_change_answers_at_once() {
 }
 
 #[test]
-fn a_set_of_its_own_begins_with_its_first_sample_and_ends_with_its_last() {
+fn a_set_exists_from_its_first_sample_to_its_last() {
     let server = TestServer::open();
     let question = json!({"sample": "0".repeat(256)}).to_string();
     let ask = || server.send("POST", "/v1/recognitions?set=letters", &JSON, question.as_bytes());
@@ -199,11 +199,11 @@ fn a_set_of_its_own_begins_with_its_first_sample_and_ends_with_its_last() {
 }
 
 #[test]
-fn a_sample_is_taught_once_a_key() {
+fn a_repeated_key_adds_a_sample_once() {
     let server = TestServer::open();
     let body = json!({"label": "x", "sample": "0".repeat(256), "set": "once"});
-    let teach = || server.with_json("POST", "/v1/samples", &[("Idempotency-Key", "k")], &body);
-    let (first, again) = (teach(), teach());
+    let add = || server.with_json("POST", "/v1/samples", &[("Idempotency-Key", "k")], &body);
+    let (first, again) = (add(), add());
     assert_eq!((first.status, first.json()), (again.status, again.json()));
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
     assert_eq!(server.get("/v1/recognizer").json()["sets"][1]["sample_count"], 1);
@@ -221,7 +221,7 @@ fn check(send: impl Fn(&TestServer, &[u8]) -> Answer, cases: &[(&[u8], u16, &str
 }
 
 #[test]
-fn samples_that_are_none_are_refused() {
+fn invalid_samples_are_refused() {
     let numbers = |count: usize, last: &str| {
         format!("{{\"sample\":[{}{last}]}}", "0,".repeat(count - 1)).into_bytes()
     };
@@ -286,12 +286,12 @@ fn samples_that_are_none_are_refused() {
 }
 
 #[test]
-fn images_that_are_none_are_refused() {
+fn invalid_images_are_refused() {
     let picture = DynamicImage::from(picture(&digit("3").1));
     let (png, jpeg) = (file(&picture, ImageFormat::Png), file(&picture, ImageFormat::Jpeg));
     let blank = file(&GrayImage::new(30, 30).into(), ImageFormat::Png);
     let half = |file: &[u8]| file[..file.len() / 2].to_vec();
-    // The size stands in the head, and nothing but the head is there.
+    // Only the header, with a large size.
     let mut huge = png[..png.len().min(60)].to_vec();
     for at in [16, 20] {
         huge[at..at + 4].copy_from_slice(&20_000_u32.to_be_bytes());
@@ -323,7 +323,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn samples_that_cannot_be_taught_or_deleted_are_refused() {
+fn samples_that_cannot_be_added_or_deleted_are_refused() {
     let zeros = "0".repeat(256);
     check(
         |server, body| server.send("POST", "/v1/samples", &JSON, body),

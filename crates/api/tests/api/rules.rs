@@ -20,7 +20,7 @@ fn what_cannot_be_read_is_400_and_what_a_rule_refuses_is_422_and_both_name_the_f
     let hex = "0".repeat(256);
     let sample = |json: &str| json.replace("HEX", &hex);
     for (method, path, body, status, code, field) in [
-        // Syntax, types, unknown, doubled and missing names.
+        // Syntax, types, unknown, duplicate and missing names.
         ("POST", "/v1/users", "{", 400, "bad_json", None),
         ("POST", "/v1/users", "{}", 400, "bad_json", Some("handle")),
         ("POST", "/v1/users", r#"{"handle":7}"#, 400, "bad_json", Some("handle")),
@@ -46,7 +46,7 @@ fn what_cannot_be_read_is_400_and_what_a_rule_refuses_is_422_and_both_name_the_f
         ("PUT", "/v1/users/0/friends/x", "", 400, "bad_request", Some("other")),
         ("GET", "/v1/posts/x", "", 400, "bad_request", Some("id")),
         ("PUT", "/v1/buckets/0/keys/k?ttl_s=x", "", 400, "bad_request", Some("ttl_s")),
-        // Lengths, ranges, forms.
+        // Lengths, ranges, formats.
         ("POST", "/v1/users", r#"{"handle":"a-b"}"#, 422, "bad_handle", Some("handle")),
         ("PATCH", "/v1/users/0", r#"{"name":"a\nb"}"#, 422, "bad_name", Some("name")),
         ("POST", "/v1/users/0/posts", r#"{"text":""}"#, 422, "bad_text", Some("text")),
@@ -84,7 +84,7 @@ fn what_cannot_be_read_is_400_and_what_a_rule_refuses_is_422_and_both_name_the_f
 }
 
 #[test]
-fn every_answer_has_an_id_of_its_own() {
+fn every_response_has_a_unique_id() {
     let server = prepared();
     let mut ids = std::collections::BTreeSet::new();
     let paths = ["/", "/healthz", "/v1/users", "/v1/users/9", "/nowhere", "/v1/openapi.json"];
@@ -97,7 +97,7 @@ fn every_answer_has_an_id_of_its_own() {
     }
 }
 
-/// Every change with what it answers, and whether it takes a key.
+/// Every change with its response, and whether it supports a key.
 fn changes(post: &str, story: &str, sample: &str) -> Vec<(&'static str, String, Value, u16, bool)> {
     let drawing = "0".repeat(256);
     let path = |path: &str| path.to_owned();
@@ -127,7 +127,7 @@ fn changes(post: &str, story: &str, sample: &str) -> Vec<(&'static str, String, 
 #[test]
 fn an_idempotency_key_works_on_every_change_or_is_refused() {
     let server = prepared();
-    let (post, story) = (server.publish("ada", "x"), server.tell("ada", "x", 60));
+    let (post, story) = (server.publish("ada", "x"), server.post_story("ada", "x", 60));
     let drawing = json!({"label": "y", "sample": "0".repeat(256)});
     let sample = server.post("/v1/samples", &drawing).json()["id"].as_str().unwrap().to_owned();
     let send = |method: &str, path: &str, key: bool, body: &Value| -> Answer {
@@ -140,7 +140,7 @@ fn an_idempotency_key_works_on_every_change_or_is_refused() {
         server.send(method, path, headers, body.as_bytes())
     };
     let changes = changes(&post, &story, &sample);
-    // The document knows of no other change.
+    // The OpenAPI document has no other changes.
     let api = server.get("/v1/openapi.json").json();
     let documented = api["paths"].as_object().unwrap().values().flat_map(|path| {
         path.as_object().unwrap().keys().filter(|method| *method != "get").cloned()
@@ -157,7 +157,7 @@ fn an_idempotency_key_works_on_every_change_or_is_refused() {
         }
         let first = send(method, path, true, body);
         assert_eq!((first.status, first.header("idempotent-replayed")), (*status, None), "{what}");
-        // The same resource, spelled otherwise.
+        // The same resource under another path.
         let same = path.replace("@ada", "%30").replace("@bob", "@BOB").replace("@cyd", "2");
         let again = send(method, &same, true, body);
         assert_eq!(again.header("idempotent-replayed"), Some("true"), "{what}: {again:?}");
@@ -172,7 +172,7 @@ fn an_idempotency_key_works_on_every_change_or_is_refused() {
 #[test]
 fn every_list_has_the_same_shape_and_bounds() {
     let server = prepared();
-    let story = server.tell("ada", "x", 60);
+    let story = server.post_story("ada", "x", 60);
     for (path, items) in [
         ("/v1/users".to_owned(), 3),
         ("/v1/users?handle=ada".to_owned(), 1),

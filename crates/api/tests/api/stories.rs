@@ -11,7 +11,7 @@ use crate::client::TestServer;
 /// 2027-01-15T08:00:00Z.
 const START_MS: u64 = 1_800_000_000_000;
 
-/// A server whose clock is turned by hand.
+/// A server with a clock that the test sets.
 fn at_start() -> (TestServer, Arc<AtomicU64>) {
     let now = Arc::new(AtomicU64::new(START_MS));
     let clock = Arc::clone(&now);
@@ -26,12 +26,12 @@ fn texts(page: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_story_is_answered_whole_and_stands_until_its_very_end() {
+fn a_story_is_returned_completely_and_exists_until_it_expires() {
     let (server, now) = at_start();
     server.register(&["ada", "bob"]);
-    let told = server.post("/v1/users/@ada/stories", &json!({"text": " hi @bob ", "ttl_s": 60}));
-    assert_eq!(told.status, 201);
-    let story = told.json();
+    let posted = server.post("/v1/users/@ada/stories", &json!({"text": " hi @bob ", "ttl_s": 60}));
+    assert_eq!(posted.status, 201);
+    let story = posted.json();
     let path = format!("/v1/stories/{}", story["id"].as_str().unwrap());
     assert_eq!(
         story,
@@ -39,7 +39,7 @@ fn a_story_is_answered_whole_and_stands_until_its_very_end() {
             "text": "hi @bob", "created_at": "2027-01-15T08:00:00.000Z",
             "expires_at": "2027-01-15T08:01:00.000Z"})
     );
-    assert_eq!(told.header("location"), Some(path.as_str()));
+    assert_eq!(posted.header("location"), Some(path.as_str()));
     now.store(START_MS + 59_999, Ordering::SeqCst);
     assert_eq!(server.get(&path).json(), story);
     assert_eq!(server.texts("/v1/users/@ada/stories"), ["hi @bob"]);
@@ -48,12 +48,12 @@ fn a_story_is_answered_whole_and_stands_until_its_very_end() {
     server.send("DELETE", &path, &[], b"").assert_error(404, "story_not_found", "expired");
     assert_eq!(server.texts("/v1/users/@ada/stories"), [""; 0]);
     now.store(START_MS, Ordering::SeqCst);
-    server.get(&path).assert_error(404, "story_not_found", "a clock that steps back");
+    server.get(&path).assert_error(404, "story_not_found", "a clock that was set back");
     assert_eq!(server.totals(), (2, 0, 0), "a story is no post");
 }
 
 #[test]
-fn a_story_lives_as_long_as_asked_for_or_as_the_server_is_set_to() {
+fn a_story_has_the_requested_or_the_default_lifetime() {
     let life = |server: &TestServer, body: Value| {
         server.register(&["ada"]);
         let story = server.post("/v1/users/@ada/stories", &body).json();
@@ -71,8 +71,8 @@ fn a_story_lives_as_long_as_asked_for_or_as_the_server_is_set_to() {
         server.story_life = feed::Lifetime::from_secs(300).unwrap();
     });
     assert_eq!(life(&set, json!({"text": "x"})), 300_000);
-    let told = set.batch("{\"op\":\"post_story\",\"user\":0,\"text\":\"y\"}\n").lines();
-    let path = format!("/v1/stories/{}", told[0]["id"].as_str().unwrap());
+    let results = set.batch("{\"op\":\"post_story\",\"user\":0,\"text\":\"y\"}\n").lines();
+    let path = format!("/v1/stories/{}", results[0]["id"].as_str().unwrap());
     let story = set.get(&path).json();
     let of = |time: &str| story[time].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
     let life = of("expires_at").as_millisecond() - of("created_at").as_millisecond();
@@ -86,21 +86,21 @@ fn stories_are_for_their_author_friends_and_the_application() {
     server.befriend("ada", "bob");
     server.befriend("dan", "ada");
     server.follow("cyd", "ada");
-    let story = format!("/v1/stories/{}", server.tell("ada", "x", 60));
+    let story = format!("/v1/stories/{}", server.post_story("ada", "x", 60));
     server.send("DELETE", "/v1/users/@ada/friends/@dan", &[], b"");
-    // The page and the story, whether it is shown, and what `seen` says.
+    // The page and the story, whether it is visible, and the value of `seen`.
     let id = story.strip_prefix("/v1/stories/").unwrap();
-    let in_the_name_of = |user: &str| {
+    let on_behalf_of = |user: &str| {
         let page = format!("/v1/users/{user}/friends/@ada/stories");
         (page, format!("/v1/users/{user}/timeline/stories/{id}"))
     };
     for (who, (page, path), shown, seen) in [
         ("the application", ("/v1/users/0/stories".into(), story.clone()), true, Value::Null),
-        ("the author", in_the_name_of("@ada"), true, json!(true)),
-        ("the author by number", in_the_name_of("0"), true, json!(true)),
-        ("a friend", in_the_name_of("%40BOB"), true, json!(false)),
-        ("a stranger who follows", in_the_name_of("@cyd"), false, Value::Null),
-        ("a friend of before", in_the_name_of("3"), false, Value::Null),
+        ("the author", on_behalf_of("@ada"), true, json!(true)),
+        ("the author by number", on_behalf_of("0"), true, json!(true)),
+        ("a friend", on_behalf_of("%40BOB"), true, json!(false)),
+        ("a stranger who follows", on_behalf_of("@cyd"), false, Value::Null),
+        ("a former friend", on_behalf_of("3"), false, Value::Null),
     ] {
         let (page, answer) = (server.get(&page).json(), server.get(&path));
         if shown {
@@ -116,7 +116,7 @@ fn stories_are_for_their_author_friends_and_the_application() {
         assert_eq!(server.texts(&home), expect, "{user}");
     }
     assert_eq!(server.send("DELETE", &story, &[], b"").status, 204);
-    for path in [story.clone(), in_the_name_of("@ada").1, in_the_name_of("@bob").1] {
+    for path in [story.clone(), on_behalf_of("@ada").1, on_behalf_of("@bob").1] {
         let path = path.as_str();
         server.get(path).assert_error(404, "story_not_found", path);
     }
@@ -125,7 +125,7 @@ fn stories_are_for_their_author_friends_and_the_application() {
 }
 
 #[test]
-fn a_repeated_key_creates_one_story_and_answers_the_same() {
+fn a_repeated_key_creates_one_story_and_returns_the_same_response() {
     let (server, now) = at_start();
     server.register(&["ada"]);
     let send = |text: &str| {
@@ -145,15 +145,15 @@ fn a_repeated_key_creates_one_story_and_answers_the_same() {
 }
 
 #[test]
-fn pages_lead_on_and_back_while_stories_around_them_expire() {
+fn pages_can_be_read_in_both_directions_while_stories_expire() {
     let (server, now) = at_start();
     server.register(&["ada", "bob", "cyd"]);
     server.befriend("ada", "bob");
     server.befriend("ada", "cyd");
-    // Even ones by bob die after a minute, odd ones by cyd after an hour.
+    // Even ones by bob expire after a minute, odd ones by cyd after an hour.
     for n in 0..24 {
         let (author, ttl_s) = if n % 2 == 0 { ("bob", 60) } else { ("cyd", 3_600) };
-        server.tell(author, &n.to_string(), ttl_s);
+        server.post_story(author, &n.to_string(), ttl_s);
     }
     let numbers =
         |ns: &mut dyn Iterator<Item = u32>| -> Vec<String> { ns.map(|n| n.to_string()).collect() };
@@ -163,7 +163,7 @@ fn pages_lead_on_and_back_while_stories_around_them_expire() {
     assert_eq!(first.header("link"), Some(link.as_str()));
     let first = first.json();
     assert_eq!(texts(&first), numbers(&mut (14..24).rev()));
-    assert_eq!(server.texts(home).len(), 20, "unless asked otherwise");
+    assert_eq!(server.texts(home).len(), 20, "the default limit");
     assert_eq!(server.texts(&format!("{home}?limit=100")).len(), 24);
     // The story that the cursor names is among those that expire.
     let cut = server.get(&format!("{home}?limit=2")).json()["next"].as_str().unwrap().to_owned();
@@ -185,12 +185,12 @@ fn pages_lead_on_and_back_while_stories_around_them_expire() {
 }
 
 #[test]
-fn pages_of_a_friend_lead_on_and_back() {
+fn pages_of_a_friend_can_be_read_in_both_directions() {
     let (server, _) = at_start();
     server.register(&["ada", "bob", "cyd"]);
     server.befriend("ada", "bob");
     for n in 0..5 {
-        server.tell("ada", &n.to_string(), 60);
+        server.post_story("ada", &n.to_string(), 60);
     }
     for reader in ["@bob", "1"] {
         let mut page =
@@ -214,12 +214,12 @@ fn pages_of_a_friend_lead_on_and_back() {
 }
 
 #[test]
-fn views_count_once_a_friend_and_are_for_the_author_alone() {
+fn views_count_once_per_friend_and_are_only_visible_to_the_author() {
     let (server, now) = at_start();
     server.register(&["ada", "bob", "cyd", "dan"]);
     server.befriend("ada", "bob");
     server.befriend("ada", "cyd");
-    let id = server.tell("ada", "x", 60);
+    let id = server.post_story("ada", "x", 60);
     let views = |user: &str| format!("/v1/users/{user}/stories/{id}/views");
     let view =
         |user: &str| server.send("PUT", &format!("/v1/users/{user}/viewed_stories/{id}"), &[], b"");
@@ -230,11 +230,11 @@ fn views_count_once_a_friend_and_are_for_the_author_alone() {
         let answer = view(viewer);
         assert_eq!(answer.status, status, "{viewer}: {answer:?}");
     }
-    let person = |id: &str, handle: &str, second: u32| {
+    let user = |id: &str, handle: &str, second: u32| {
         let time = format!("2027-01-15T08:00:0{second}.000Z");
         json!({"id": id, "handle": handle, "name": "", "seen_at": time})
     };
-    let (bob, cyd) = (person("1", "bob", 7), person("2", "cyd", 5));
+    let (bob, cyd) = (user("1", "bob", 7), user("2", "cyd", 5));
     let all = server.get(&views("@ada")).json();
     assert_eq!(all, json!({"items": [bob, cyd], "next": null, "prev": null}));
     let page = server.get(&(views("@ada") + "?limit=1")).json();
@@ -258,27 +258,27 @@ fn views_count_once_a_friend_and_are_for_the_author_alone() {
 }
 
 #[test]
-fn a_key_of_a_view_counts_for_its_viewer() {
+fn an_idempotency_key_of_a_view_belongs_to_its_viewer() {
     let (server, _) = at_start();
     server.register(&["ada", "bob", "cyd"]);
     server.befriend("ada", "bob");
     server.befriend("ada", "cyd");
-    let id = server.tell("ada", "x", 60);
-    let look = |viewer: &str| {
+    let id = server.post_story("ada", "x", 60);
+    let view = |viewer: &str| {
         let key = [("Idempotency-Key", "k")];
         server.send("PUT", &format!("/v1/users/{viewer}/viewed_stories/{id}"), &key, b"")
     };
-    assert_eq!(look("@bob").header("idempotent-replayed"), None);
-    assert_eq!(look("@bob").header("idempotent-replayed"), Some("true"));
-    assert_eq!(look("1").header("idempotent-replayed"), Some("true"), "the same user");
-    assert_eq!(look("@cyd").header("idempotent-replayed"), None, "another one");
+    assert_eq!(view("@bob").header("idempotent-replayed"), None);
+    assert_eq!(view("@bob").header("idempotent-replayed"), Some("true"));
+    assert_eq!(view("1").header("idempotent-replayed"), Some("true"), "the same user");
+    assert_eq!(view("@cyd").header("idempotent-replayed"), None, "another one");
 }
 
 #[test]
-fn input_that_is_no_story_is_refused() {
+fn invalid_stories_are_refused() {
     let (server, _) = at_start();
     server.register(&["ada"]);
-    let id = server.tell("ada", "kept", 60);
+    let id = server.post_story("ada", "kept", 60);
     let headers = [("Content-Type", "application/json")];
     let long = format!("{{\"text\":\"{}\"}}", "x".repeat(501));
     for (body, status, code) in [
@@ -298,8 +298,8 @@ fn input_that_is_no_story_is_refused() {
         let answer = server.send("POST", "/v1/users/@ada/stories", &headers, body.as_bytes());
         answer.assert_error(status, code, body);
     }
-    let nobody = server.send("POST", "/v1/users/1/stories", &headers, b"{\"text\":\"x\"}");
-    nobody.assert_error(404, "user_not_found", "nobody");
+    let unknown = server.send("POST", "/v1/users/1/stories", &headers, b"{\"text\":\"x\"}");
+    unknown.assert_error(404, "user_not_found", "no such user");
     assert_eq!(server.texts("/v1/users/@ada/stories"), ["kept"]);
     let of_story = |rest: &str| format!("/v1/stories/{id}{rest}");
     for (method, path, status, code) in [
@@ -335,18 +335,18 @@ fn input_that_is_no_story_is_refused() {
 fn a_batch_creates_views_and_deletes_stories() {
     let (server, _) = at_start();
     server.register(&["ada", "bob"]);
-    let told = server.batch(
+    let results = server.batch(
         "{\"op\":\"befriend\",\"user\":0,\"other\":\"@bob\"}\n\
          {\"op\":\"post_story\",\"user\":\"@ada\",\"text\":\"one\",\"ttl_s\":5}\n\
          {\"op\":\"post_story\",\"user\":0,\"text\":\"two\"}\n\
          {\"op\":\"post_story\",\"user\":0,\"text\":\"x\",\"ttl_s\":0}\n\
          {\"op\":\"befriend\",\"user\":0,\"other\":0}\n",
     );
-    let told = told.lines();
-    assert_eq!((&told[3]["error"], &told[3]["line"]), (&json!("bad_ttl"), &json!(4)));
-    assert_eq!(told[4]["error"], "self_friend");
+    let results = results.lines();
+    assert_eq!((&results[3]["error"], &results[3]["line"]), (&json!("bad_ttl"), &json!(4)));
+    assert_eq!(results[4]["error"], "self_friend");
     assert_eq!(server.texts("/v1/users/@bob/timeline/stories"), ["two", "one"]);
-    let (one, two) = (told[1]["id"].as_str().unwrap(), told[2]["id"].as_str().unwrap());
+    let (one, two) = (results[1]["id"].as_str().unwrap(), results[2]["id"].as_str().unwrap());
     let results = server.batch(&format!(
         "{{\"op\":\"view_story\",\"id\":\"{two}\",\"user\":\"@bob\"}}\n\
          {{\"op\":\"delete_story\",\"id\":\"{one}\"}}\n\

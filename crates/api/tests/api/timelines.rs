@@ -9,7 +9,7 @@ fn texts(page: &Value) -> Vec<String> {
     items.map(|post| post["text"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Reads on by `relation` links from `path`, checking that header and body agree.
+/// Follows `relation` links from `path`, and checks that header and body agree.
 fn read_by(server: &TestServer, relation: &str, path: &str) -> (Vec<Vec<String>>, String) {
     let (mut pages, mut path) = (Vec::new(), path.to_owned());
     loop {
@@ -43,16 +43,16 @@ fn every_timeline_is_read_in_both_directions_by_its_links() {
     for path in ["/v1/users/0/timeline", "/v1/users/@bob/posts", "/v1/users/@cyd/mentions"] {
         let (onwards, last) = read_by(&server, "next", &format!("{path}?limit=10"));
         assert_eq!(onwards, pages, "{path}");
-        // Adjacent pages backwards: the last ten, not the first of all newer ones.
+        // The previous page is the adjacent one, not the first page.
         let (backwards, _) = read_by(&server, "prev", &last);
         let expect = [&newest_first[20..], &newest_first[10..20], &newest_first[..10]];
         assert_eq!(backwards, expect, "{path}");
-        assert_eq!(server.texts(path), newest_first[..20], "{path}: 20 unless told otherwise");
+        assert_eq!(server.texts(path), newest_first[..20], "{path}: 20 by default");
     }
 }
 
 #[test]
-fn home_shows_replies_to_those_who_follow_both_and_own_writes_at_once() {
+fn home_shows_replies_to_users_who_follow_both_and_own_posts_immediately() {
     let server = TestServer::open();
     server.register(&["ada", "bob", "cyd", "dan"]);
     server.follow("ada", "bob");
@@ -79,7 +79,7 @@ fn home_shows_replies_to_those_who_follow_both_and_own_writes_at_once() {
 }
 
 #[test]
-fn timelines_of_nobody_are_not_found() {
+fn timelines_of_unknown_users_are_not_found() {
     let server = TestServer::open();
     for noun in ["timeline", "posts", "mentions", "events", "stories", "timeline/stories"] {
         for user in ["7", "@nobody"] {

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::client::TestServer;
 
 #[test]
-fn a_registered_person_is_answered_whole_and_found_by_number_and_handle() {
+fn a_registered_user_is_returned_completely_and_found_by_id_and_handle() {
     let server = TestServer::open();
     let body = json!({"handle": "Ada", "name": " Ada L. ", "bio": "first\nof all"});
     let created = server.post("/v1/users", &body);
@@ -24,12 +24,12 @@ fn a_registered_person_is_answered_whole_and_found_by_number_and_handle() {
     }
     let one = json!({"items": [user], "next": null, "prev": null});
     assert_eq!(server.get("/v1/users?handle=aDa").json(), one);
-    let nobody = json!({"items": [], "next": null, "prev": null});
-    assert_eq!(server.get("/v1/users?handle=nobody").json(), nobody);
+    let empty = json!({"items": [], "next": null, "prev": null});
+    assert_eq!(server.get("/v1/users?handle=nobody").json(), empty);
 }
 
 #[test]
-fn a_handle_is_given_once_in_whatever_case() {
+fn handles_are_unique_and_case_insensitive() {
     let server = TestServer::open();
     server.register(&["ada"]);
     let again = server.post("/v1/users", &json!({"handle": "ADA"}));
@@ -38,7 +38,7 @@ fn a_handle_is_given_once_in_whatever_case() {
 }
 
 #[test]
-fn a_change_of_profile_leaves_what_it_does_not_name() {
+fn an_edit_of_a_profile_keeps_absent_fields() {
     let server = TestServer::open();
     server.post("/v1/users", &json!({"handle": "ada", "name": "Ada", "bio": "b"}));
     for (change, name, bio) in [
@@ -74,7 +74,7 @@ fn counts_follow_posts_and_follows() {
 }
 
 #[test]
-fn the_list_of_people_is_read_to_its_end_by_its_links() {
+fn the_list_of_users_is_read_to_its_end_by_its_links() {
     let server = TestServer::open();
     let handles: Vec<String> = (0..45).map(|n| format!("user{n}")).collect();
     server.register(&handles.iter().map(String::as_str).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! The pages: what is served at `/`, how it is cached, and where it comes from.
+//! The pages at `/`: their files, caching and sources.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn with_pages(pages: Option<Pages>) -> TestServer {
 }
 
 #[test]
-fn pages_are_public_and_say_what_they_may_do() {
+fn pages_are_public_and_have_a_content_security_policy() {
     for server in [TestServer::open(), TestServer::with_key()] {
         for (path, media_type) in [
             ("/", "text/html; charset=utf-8"),
@@ -35,7 +35,7 @@ fn pages_are_public_and_say_what_they_may_do() {
         let policy = page.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
         assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("unsafe"));
-        // What a page of the server itself sends with its requests.
+        // The headers that a page of the server itself sends.
         let own = format!("http://{}", server.address);
         let headers = [("Origin", own.as_str()), ("Sec-Fetch-Site", "same-origin")];
         assert_eq!(server.send("GET", "/assets/js/main.js", &headers, b"").status, 200);
@@ -43,7 +43,7 @@ fn pages_are_public_and_say_what_they_may_do() {
 }
 
 #[test]
-fn a_page_that_is_known_is_not_sent_again() {
+fn a_cached_page_is_not_sent_again() {
     let server = TestServer::open();
     let page = server.get("/");
     let tag = page.header("etag").unwrap().to_owned();
@@ -62,7 +62,7 @@ fn a_page_that_is_known_is_not_sent_again() {
 }
 
 #[test]
-fn who_takes_gzip_gets_it() {
+fn files_are_compressed_for_clients_that_accept_gzip() {
     let server = TestServer::open();
     let plain = server.get("/assets/js/main.js");
     assert_eq!(plain.header("content-encoding"), None);
@@ -74,7 +74,7 @@ fn who_takes_gzip_gets_it() {
 }
 
 #[test]
-fn without_pages_the_api_stays() {
+fn the_api_works_without_pages() {
     let server = with_pages(None);
     for path in ["/", "/assets/js/main.js"] {
         server.get(path).assert_error(404, "not_found", path);
@@ -83,7 +83,7 @@ fn without_pages_the_api_stays() {
 }
 
 #[test]
-fn a_folder_is_read_at_every_request_and_nothing_beside_it() {
+fn a_folder_is_read_at_every_request_and_nothing_outside_it() {
     let outside = tempfile::tempdir().unwrap();
     let folder = outside.path().join("web");
     std::fs::create_dir(&folder).unwrap();
@@ -103,7 +103,7 @@ fn a_folder_is_read_at_every_request_and_nothing_beside_it() {
 }
 
 #[test]
-fn names_that_are_no_file_are_not_found() {
+fn unknown_files_are_not_found() {
     let server = TestServer::open();
     for path in ["/assets/none.js", "/assets/", "/assets/js", "/index.html", "/assets/../lib.rs"] {
         server.get(path).assert_error(404, "not_found", path);

@@ -1,5 +1,5 @@
 //! The smallest request with the largest effect, for each kind of route, against a server with little
-//! memory: it answers, strangers are served, and everything that was reserved is given back.
+//! memory: it responds, other clients are served, and all reserved memory is released.
 
 use std::io::{Cursor, Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,21 +10,21 @@ use serde_json::json;
 
 use crate::client::TestServer;
 
-/// A quarter is for what is small.
+/// Memory for requests, in bytes. A quarter is for small amounts.
 const MEMORY: usize = 4 << 20;
 
 fn server() -> TestServer {
     TestServer::start(Access::Open, |_, options| options.request_memory = MEMORY)
 }
 
-/// Bytes that requests hold.
+/// Bytes reserved by requests.
 fn held(server: &TestServer) -> usize {
     let text = String::from_utf8(server.get("/metrics").body).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("roost_request_bytes "));
     line.unwrap().parse().unwrap()
 }
 
-/// Waits until nothing is held: the server notices closed connections in its own time.
+/// Waits until no memory is reserved: the server notices closed connections with a delay.
 fn nothing_is_held(server: &TestServer) {
     for _ in 0..100_000 {
         if held(server) == 0 {
@@ -32,11 +32,11 @@ fn nothing_is_held(server: &TestServer) {
         }
         std::thread::yield_now();
     }
-    panic!("{} bytes are held for ever", held(server));
+    panic!("{} bytes are never released", held(server));
 }
 
-/// A stranger's requests, small and of some size.
-fn strangers_are_served(server: &TestServer) {
+/// Requests of another client, small and larger.
+fn other_clients_are_served(server: &TestServer) {
     let value = vec![7; 256 << 10];
     let path = "/v1/buckets/15/keys/stranger";
     assert!(matches!(server.send("PUT", path, &[], &value).status, 201 | 204));
@@ -54,7 +54,7 @@ fn begin(server: &TestServer, request: &str, body: &[u8]) -> TcpStream {
 }
 
 #[test]
-fn what_is_announced_and_not_sent_takes_no_memory() {
+fn announced_bodies_that_are_not_sent_take_no_memory() {
     let server = server();
     server.register(&["ada"]);
     let head = |method: &str, path: &str, media: &str| {
@@ -74,13 +74,13 @@ fn what_is_announced_and_not_sent_takes_no_memory() {
         open.extend((0..20).map(|_| begin(&server, &request, b"x")));
     }
     assert!(held(&server) <= 20, "at most what was sent of lines");
-    strangers_are_served(&server);
+    other_clients_are_served(&server);
     drop(open);
     nothing_is_held(&server);
 }
 
 #[test]
-fn what_does_not_fit_even_alone_is_refused_as_such_and_changes_nothing() {
+fn requests_larger_than_the_memory_are_refused_and_change_nothing() {
     let server = server();
     server.register(&["ada"]);
     let mut white = Cursor::new(Vec::new());
@@ -92,22 +92,22 @@ fn what_does_not_fit_even_alone_is_refused_as_such_and_changes_nothing() {
     for (what, answer) in [
         ("a value", server.send("PUT", "/v1/buckets/0/keys/k", &[], &vec![0; 3 << 20])),
         ("an image", server.send("POST", "/v1/recognitions", &png, white.get_ref())),
-        ("neighbours", server.send("POST", "/v1/recognitions?k=100", &json, samples.as_bytes())),
+        ("neighbors", server.send("POST", "/v1/recognitions?k=100", &json, samples.as_bytes())),
     ] {
         answer.assert_error(413, "beyond_memory", what);
     }
     server.get("/v1/buckets/0/keys/k").assert_error(404, "key_not_found", "a value");
     nothing_is_held(&server);
-    strangers_are_served(&server);
+    other_clients_are_served(&server);
 }
 
 #[test]
-fn lines_that_do_not_end_are_refused_when_they_hold_too_much() {
+fn unterminated_lines_are_refused_when_they_hold_too_much_memory() {
     let server = server();
     server.register(&["ada"]);
     let head = "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
                 Content-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n\r\n";
-    // 60 KiB each, and a quarter of the memory is for what is so small.
+    // 60 KiB each, and a quarter of the memory is for small amounts.
     let mut open: Vec<_> = (0..30).map(|_| begin(&server, head, &[b' '; 60 << 10])).collect();
     let mut refused = false;
     for at in 0..1_000_000 {
@@ -123,25 +123,25 @@ fn lines_that_do_not_end_are_refused_when_they_hold_too_much() {
     assert!(refused && held(&server) <= MEMORY / 4);
     drop(open);
     nothing_is_held(&server);
-    strangers_are_served(&server);
+    other_clients_are_served(&server);
     let line = server.batch("{\"op\":\"register\",\"handle\":\"bob\"}\n").lines();
     assert_eq!(line[0]["ok"], true);
 }
 
 #[test]
-fn readers_of_large_answers_hold_what_they_are_sent_and_no_more_than_there_is() {
+fn readers_of_large_responses_stay_within_the_memory() {
     let server = server();
     server.register(&["ada"]);
     let value = vec![7; 1 << 20];
     assert_eq!(server.send("PUT", "/v1/buckets/0/keys/k", &[], &value).status, 204);
     let request = "GET /v1/buckets/0/keys/k HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    // Each asks ten times and reads nothing: the server waits with the second until the first is sent.
+    // Each sends ten requests and reads nothing: the server handles the second after the first is sent.
     let open: Vec<_> = (0..20).map(|_| begin(&server, &request.repeat(10), b"")).collect();
     assert!(held(&server) <= MEMORY);
     assert_eq!(server.get("/v1/users/0").status, 200, "small answers have their own memory");
     drop(open);
     nothing_is_held(&server);
-    strangers_are_served(&server);
+    other_clients_are_served(&server);
 }
 
 #[test]
@@ -164,13 +164,13 @@ fn long_keys_are_listed_within_memory() {
     }
     assert_eq!(keys, 60);
     nothing_is_held(&server);
-    strangers_are_served(&server);
+    other_clients_are_served(&server);
 }
 
 #[test]
-fn the_longest_answer_to_a_change_needs_no_memory_of_its_own() {
+fn the_longest_response_to_a_change_reserves_no_memory() {
     let server = TestServer::start(Access::Open, |_, options| options.request_memory = 64 << 10);
-    // Nothing is left for answers: a quarter of 64 KiB is not even one long head.
+    // No memory is left for responses: a quarter of 64 KiB is less than one long head.
     let handles: Vec<String> = ('a'..='z')
         .chain('0'..='9')
         .flat_map(|a| ('a'..='e').map(move |b| format!("{a}{b}")))

@@ -1,4 +1,4 @@
-//! A disk in memory that fails as disks do, for the tests of whatever writes through `commitlog::disk`.
+//! A disk in memory that fails as disks do, for tests of code that writes through `commitlog::disk`.
 //!
 //! State: for every file what a reader sees now and what is on the platter, sector by sector; the same
 //! for the names of the directory. A power loss keeps what was synced and a pseudo-random part of the
@@ -58,7 +58,7 @@ impl FaultyDisk {
         self.state().operations_left = Some(operation);
     }
 
-    /// The power fails, and comes back.
+    /// A power loss and a restart.
     pub(crate) fn restart(&self, seed: u64) {
         let mut state = self.state();
         let kept_in_ten = hash(&(seed, "share")) % 11;
@@ -92,7 +92,7 @@ impl FaultyDisk {
         state.syncs_left = None;
     }
 
-    /// From now on only so many bytes can be written.
+    /// From now on only this number of bytes can be written.
     pub(crate) fn fill_up_after(&self, bytes: u64) {
         self.state().bytes_left = Some(bytes);
     }
@@ -135,7 +135,7 @@ impl FaultyDisk {
         state.durable_names.insert(path.to_owned(), id);
     }
 
-    /// Changes a file without anyone's notice.
+    /// Changes a file without an operation of the disk.
     pub(crate) fn edit(&self, path: &Path, edit: impl FnOnce(&mut Vec<u8>)) {
         let mut bytes = self.contents(path);
         edit(&mut bytes);
@@ -155,7 +155,7 @@ impl FaultyDisk {
         self.0.lock().unwrap()
     }
 
-    /// Does `act`, unless everything has stopped; if it stops just then, nobody hears that it is done.
+    /// Does `act`, unless everything has stopped; if it stops just then, the caller gets an error although it is done.
     fn operate<T>(&self, act: impl FnOnce(&mut State) -> io::Result<T>) -> io::Result<T> {
         let mut state = self.state();
         let counts = !std::thread::current().name().is_some_and(|name| name.starts_with("log-"));

@@ -1,4 +1,4 @@
-//! Becoming friends and ceasing to be.
+//! Adding and removing friends.
 
 use crate::command::{Done, Outcome, UserRef};
 use crate::effect::Effect;
@@ -10,20 +10,20 @@ pub(super) fn set(
     txn: &mut Txn<'_>,
     user: &UserRef,
     other: &UserRef,
-    stands: bool,
+    friends: bool,
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfFriend)?;
-    if txn.facts().are_friends(user, other) != stands {
+    if txn.facts().are_friends(user, other) != friends {
         let full = |user| txn.facts().counts(user).friends >= limits::FRIENDS_MAX;
-        if stands && (full(user) || full(other)) {
+        if friends && (full(user) || full(other)) {
             return Err(Refusal::TooManyFriends);
         }
-        txn.put_friends(user, other, stands);
-        txn.count(user, |counts| super::step(&mut counts.friends, stands));
-        txn.count(other, |counts| super::step(&mut counts.friends, stands));
-        txn.total(|totals| super::step_total(&mut totals.friendships, stands));
-        effects.push(Effect::FriendsChanged { user, other, friends: stands });
+        txn.put_friends(user, other, friends);
+        txn.count(user, |counts| super::step(&mut counts.friends, friends));
+        txn.count(other, |counts| super::step(&mut counts.friends, friends));
+        txn.total(|totals| super::step_total(&mut totals.friendships, friends));
+        effects.push(Effect::FriendsChanged { user, other, friends });
     }
-    Ok(if stands { Done::Befriended } else { Done::Unfriended })
+    Ok(if friends { Done::Befriended } else { Done::Unfriended })
 }

@@ -1,4 +1,4 @@
-//! The rules: one function a verb, each checking everything before it changes anything.
+//! The rules: one function per command. Each checks everything before it changes anything.
 
 mod follow;
 mod friend;
@@ -15,13 +15,13 @@ use crate::ids::UserId;
 use crate::records::Sample;
 use crate::refusal::Refusal;
 
-/// Applies one stamped command: changes the facts behind `txn`, appends to `effects` what the views
-/// must hear, and tells what came of it. A refused command changes nothing.
+/// Applies one stamped command: changes the facts of `txn`, appends to `effects` what the views
+/// need, and returns the result. A refused command changes nothing.
 ///
-/// A command whose idempotency key was seen before does nothing and answers as it did then.
+/// A command whose idempotency key was seen before changes nothing and returns the first result.
 ///
 /// # Panics
-/// If the stamp does not rise: the log would be out of order.
+/// If the stamp is not greater than the last one: the log would be out of order.
 pub fn apply(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Reply {
     txn.advance(entry.stamp);
     let Some(idempotency) = &entry.idempotency else {
@@ -60,21 +60,21 @@ fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
         Command::Befriend { user, other } => friend::set(txn, user, other, true, effects),
         Command::Unfriend { user, other } => friend::set(txn, user, other, false, effects),
         Command::PostStory { author, text, life } => {
-            story::tell(txn, stamp, author, text, *life, effects)
+            story::publish(txn, stamp, author, text, *life, effects)
         }
         Command::DeleteStory { story } => story::delete(txn, stamp, *story, effects),
         Command::ViewStory { story, viewer } => story::view(txn, stamp, *story, viewer, effects),
         Command::SweepStories => Ok(sweep::sweep(txn, stamp, effects)),
         Command::AddSample { set, label, bits } => {
             let sample = Sample { set: set.clone(), label: label.clone(), bits: **bits };
-            sample::teach(txn, stamp, &sample, effects)
+            sample::add(txn, stamp, &sample, effects)
         }
-        Command::DeleteSample { sample } => sample::forget(txn, *sample, effects),
+        Command::DeleteSample { sample } => sample::delete(txn, *sample, effects),
         Command::Reserved(never) => match *never {},
     }
 }
 
-/// Two people who are not the same, else refuses with `same`.
+/// Resolves two users. Refuses with `same` if they are the same user.
 fn resolve_two(
     txn: &Txn<'_>,
     user: &UserRef,
@@ -89,7 +89,7 @@ fn resolve(txn: &Txn<'_>, user: &UserRef) -> Result<UserId, Refusal> {
     txn.facts().resolve(user).ok_or(Refusal::UserNotFound)
 }
 
-/// Counts one of a user's rows in or out.
+/// Adds one to a count of a user's rows, or subtracts one.
 ///
 /// # Panics
 /// If the count and the rows differ: limits keep every count below its largest value.

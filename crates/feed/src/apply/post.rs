@@ -12,8 +12,8 @@ use crate::records::Post;
 use crate::refusal::Refusal;
 use crate::text::{self, PostText};
 
-/// Publishes a post, which is a reply to `parent` if there is one, and else to whoever's handle opens
-/// the text.
+/// Publishes a post. It is a reply to `parent` if there is one, and else to the user whose handle is at
+/// the start of the text.
 pub(super) fn publish(
     txn: &mut Txn<'_>,
     stamp: Stamp,
@@ -48,7 +48,7 @@ pub(super) fn publish(
     Ok(Done::Posted(id))
 }
 
-/// Changes the text and whom it mentions. Whom the post replies to stays, so it stays in the same homes.
+/// Changes the text and the mentions. The user replied to stays, so the post stays in the same homes.
 pub(super) fn edit(
     txn: &mut Txn<'_>,
     stamp: Stamp,
@@ -84,7 +84,7 @@ pub(super) fn delete(txn: &mut Txn<'_>, id: PostId, effects: &mut Vec<Effect>) -
     Ok(Done::Deleted)
 }
 
-/// Who is registered whose handle opens a text, and whom it mentions.
+/// The registered user whose handle is at the start of a text, and the registered users it mentions.
 fn addressees(txn: &mut Txn<'_>, text: &PostText) -> (Option<UserId>, Vec<UserId>) {
     let mut opening = None;
     let mut mentioned = Vec::new();
@@ -101,8 +101,8 @@ fn addressees(txn: &mut Txn<'_>, text: &PostText) -> (Option<UserId>, Vec<UserId
     (opening, mentioned)
 }
 
-/// A reply mentions the author of the post that it replies to, whatever its text says, but nobody is
-/// told of a reply to themselves.
+/// A reply always mentions the author of the post that it replies to, except when a user replies to
+/// their own post.
 fn with_replied(mentions: Vec<UserId>, replied: Option<UserId>, author: UserId) -> Vec<UserId> {
     let replied = replied.filter(|user| *user != author && !mentions.contains(user));
     replied.into_iter().chain(mentions).collect()

@@ -1,4 +1,4 @@
-//! Teaching and forgetting samples.
+//! Adding and deleting samples.
 
 use rows::Stamp;
 
@@ -10,7 +10,7 @@ use crate::limits;
 use crate::records::{Sample, SampleSet};
 use crate::refusal::Refusal;
 
-pub(super) fn teach(
+pub(super) fn add(
     txn: &mut Txn<'_>,
     stamp: Stamp,
     sample: &Sample,
@@ -18,7 +18,7 @@ pub(super) fn teach(
 ) -> Outcome {
     let id = SampleId(stamp.0);
     if id.is_built_in() {
-        // The clock stands before the first millisecond of stamps is over.
+        // The clock is set to a time before the end of the first millisecond of stamps.
         return Err(Refusal::SampleBuiltIn);
     }
     let set = match txn.facts().sample_set(&sample.set) {
@@ -40,13 +40,13 @@ pub(super) fn teach(
     Ok(Done::SampleAdded { sample: id })
 }
 
-pub(super) fn forget(txn: &mut Txn<'_>, id: SampleId, effects: &mut Vec<Effect>) -> Outcome {
+pub(super) fn delete(txn: &mut Txn<'_>, id: SampleId, effects: &mut Vec<Effect>) -> Outcome {
     if id.is_built_in() {
         return Err(Refusal::SampleBuiltIn);
     }
     let sample = txn.facts().sample(id).ok_or(Refusal::SampleNotFound)?;
     let Some(set) = txn.facts().sample_set(&sample.set) else {
-        unreachable!("a set stands as long as it has samples")
+        unreachable!("a set exists as long as it has samples")
     };
     txn.remove_sample(id, &sample, set);
     effects.push(Effect::SampleDeleted { set: set.id, sample: id });

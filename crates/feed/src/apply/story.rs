@@ -1,7 +1,7 @@
-//! Telling, deleting and seeing stories.
+//! Posting, deleting and viewing stories.
 //!
-//! A story is dead from the millisecond it expires or the command that deletes it. To every command
-//! a dead story is as one that never was; its rows wait for the sweep.
+//! A story is dead from the millisecond it expires or from the command that deletes it. Every command
+//! treats a dead story as one that does not exist. Its rows are stored until the sweep removes them.
 
 use rows::Stamp;
 
@@ -14,7 +14,7 @@ use crate::records::Story;
 use crate::refusal::Refusal;
 use crate::text::PostText;
 
-pub(super) fn tell(
+pub(super) fn publish(
     txn: &mut Txn<'_>,
     stamp: Stamp,
     author: &UserRef,
@@ -28,7 +28,7 @@ pub(super) fn tell(
     txn.put_story(story, &Story { author, expires_ms, looks: 0 }, text);
     txn.total(|totals| {
         if totals.stories == 0 {
-            // Nothing waits for the sweep: it need not walk the seconds before.
+            // No story is stored: the sweep can skip the seconds before this one.
             totals.sweep_second = stamp.unix_second();
             totals.swept_up_to = 0;
         }
@@ -65,7 +65,7 @@ pub(super) fn view(
     if !txn.facts().are_friends(story.author, viewer) {
         return Err(Refusal::StoryNotFound);
     }
-    // The view is a ephemeral row, so it may decide about an effect but not about the outcome.
+    // The view is an ephemeral row, so an effect may depend on it, but the outcome must not.
     if txn.put_look(id, &story, viewer, stamp.unix_ms()) {
         effects.push(Effect::StoryViewed { story: id, viewer });
     }

@@ -1,8 +1,8 @@
-//! Removing the rows of stories that expired or were deleted, a bounded piece a command.
+//! Removing the rows of stories that expired or were deleted, a bounded number per command.
 //!
 //! The sweep walks the seconds of expiry in order and stops before the second of its own stamp, in
-//! which stories may still live. How far it comes is decided by rows that are not ephemeral: a story
-//! costs the looks it has had, whatever view rows are left of them.
+//! which stories may still be live. How far it gets depends only on rows that are not ephemeral: the cost
+//! of a story is its number of views (`looks`), however many of its view rows are left.
 
 use rows::{Span, Stamp};
 
@@ -12,7 +12,7 @@ use crate::facts::Txn;
 use crate::ids::StoryId;
 use crate::limits::{self, STORY_ROWS};
 
-/// Rows of a look: who saw it, and what they have seen.
+/// Rows of a view: one with the story's viewers, one with the stories that the viewer has seen.
 const LOOK_ROWS: u32 = 2;
 
 pub(super) fn sweep(txn: &mut Txn<'_>, stamp: Stamp, effects: &mut Vec<Effect>) -> Done {
@@ -28,7 +28,7 @@ pub(super) fn sweep(txn: &mut Txn<'_>, stamp: Stamp, effects: &mut Vec<Effect>) 
     }
     let Sweep { stories, mut up_to, .. } = sweep;
     if totals.stories == stories.into() {
-        // Nothing waits anywhere: the seconds until now need no walk.
+        // No story is left to sweep: skip the seconds until now.
         (second, up_to) = (now, 0);
     }
     txn.total(|totals| {
@@ -43,25 +43,25 @@ struct Sweep<'a, 'b> {
     effects: &'a mut Vec<Effect>,
     rows_left: u32,
     stories: u32,
-    /// The last story that is gone of those in the second at hand. None comes before it any more:
-    /// commands with stamps of later seconds put nothing there.
+    /// The last story removed in the current second. No story with a smaller id is added to this second
+    /// any more, because later commands have stamps of later seconds.
     up_to: u64,
 }
 
 impl Sweep<'_, '_> {
-    /// Removes what died in `second`; returns whether that was all of it.
+    /// Removes the stories that died in `second`; returns whether none is left.
     fn empty(&mut self, second: u64) -> bool {
-        // One more than there is room for, so that running out of them means they were all.
+        // One more than can be removed: if all that were read are removed, none is left.
         let limit = (self.rows_left / STORY_ROWS + 1) as usize;
         let rest = Span { low: self.up_to, limit, ..Span::ALL };
         let dead = self.txn.facts().expiring(second, rest);
         dead.into_iter().all(|(story, _)| self.remove(story, second))
     }
 
-    /// Removes a story, or as much of it as there is room for; returns whether it is gone.
+    /// Removes a story, or as many of its rows as `rows_left` allows; returns whether all are removed.
     fn remove(&mut self, id: StoryId, second: u64) -> bool {
-        let Some(mut story) = self.txn.facts().standing_story(id) else {
-            unreachable!("a story stands until its expiry is swept")
+        let Some(mut story) = self.txn.facts().stored_story(id) else {
+            unreachable!("a story is stored until its expiry is swept")
         };
         let looks = story.looks.min(self.rows_left / LOOK_ROWS);
         if looks > 0 {

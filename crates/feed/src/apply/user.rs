@@ -1,4 +1,4 @@
-//! Registering people and changing their profiles.
+//! Registering users and changing their profiles.
 
 use rows::Stamp;
 
@@ -29,7 +29,7 @@ pub(super) fn register(
         User { handle: handle.clone(), name: name.clone(), bio: bio.clone(), registered: stamp };
     txn.put_user(id, &user);
     txn.put_handle(handle, id);
-    // Last: from here on readers take the id for somebody registered.
+    // Last: from here on readers treat the id as a registered user.
     txn.total(|totals| totals.users += 1);
     Ok(Done::Registered(id))
 }

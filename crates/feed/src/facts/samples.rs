@@ -1,6 +1,6 @@
-//! Sets of labelled samples among the facts.
+//! Facts about sets of labelled samples.
 //!
-//! **Invariant:** a set stands as long as it has samples, and counts them and their labels.
+//! **Invariant:** a set exists as long as it has samples, and counts them and their labels.
 
 use rows::{NameTable, PointTable, Rows, SetTable, Span, Value, decode, encode};
 
@@ -10,31 +10,31 @@ use crate::records::{Sample, SampleSet};
 use crate::text::{Label, SetName};
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// A sample that was taught.
+    /// A sample that was added.
     #[must_use]
     pub fn sample(&self, sample: SampleId) -> Option<Sample> {
         self.rows.point(PointTable::Sample, sample.0).map(|row| decode(&row))
     }
 
-    /// Hands every sample that was taught to `each`, in the order of ids. Reads all of them in one scan.
+    /// Calls `each` with every sample that was added, in the order of ids. Reads all of them in one scan.
     pub fn each_sample(&self, mut each: impl FnMut(SampleId, Sample)) {
         let each = &mut |id, row: &[u8]| each(SampleId(id), decode(row));
         self.rows.each_point(PointTable::Sample, each);
     }
 
-    /// What was taught to the set of this name, if anything.
+    /// The set of this name, if samples were added to it.
     #[must_use]
     pub fn sample_set(&self, name: &SetName) -> Option<SampleSet> {
         self.rows.name(NameTable::SampleSet, name.as_str().as_bytes()).map(|row| decode(&row))
     }
 
-    /// The sets to which something was taught, by name.
+    /// The sets that samples were added to, in the order of names.
     pub fn sample_sets(&self) -> impl Iterator<Item = SampleSet> {
         let mut from = Vec::new();
         std::iter::from_fn(move || {
             let mut key = self.rows.first_name(NameTable::SampleSet, &from)?;
             let set = self.rows.name(NameTable::SampleSet, &key).map(|row| decode(&row));
-            // The very next key there could be.
+            // The smallest key greater than this one.
             key.push(0);
             from = key;
             set
@@ -48,7 +48,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         rows.into_iter().map(|(sample, _)| SampleId(sample)).collect()
     }
 
-    /// How many samples of a set have this label.
+    /// Number of samples of a set with this label.
     #[must_use]
     pub fn samples_labelled(&self, set: SampleSetId, label: &Label) -> u32 {
         let row = self.rows.name(NameTable::SampleLabel, &label_key(set, label));
@@ -57,7 +57,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Adds a sample to `set`, which may have none yet.
+    /// Adds a sample to `set`, which may be empty.
     pub fn put_sample(&mut self, id: SampleId, sample: &Sample, mut set: SampleSet) {
         let labelled = self.facts().samples_labelled(set.id, &sample.label);
         set.samples += 1;
@@ -67,7 +67,7 @@ impl Txn<'_> {
         self.put_set(sample, set, labelled + 1);
     }
 
-    /// Removes a sample from `set`, and the set with the last of its samples.
+    /// Removes a sample from `set`, and the set too if that was its last sample.
     pub fn remove_sample(&mut self, id: SampleId, sample: &Sample, mut set: SampleSet) {
         let labelled = self.facts().samples_labelled(set.id, &sample.label) - 1;
         set.samples -= 1;

@@ -1,15 +1,15 @@
-//! Friends and stories among the facts.
+//! Facts about friends and stories.
 //!
-//! Ephemeral rows (texts and views) may be ahead of the rest after a crash; replay then meets rows of
-//! a future it has not reached. It ends in the same rows all the same: a story's id is never used
-//! again, its text is put once, by the command that tells it; a view is put once, unless it is there
-//! already, by a command whose stamp is the value; and once a story is dead nothing is put any more
-//! and the sweep removes all there is. So a row that is there too early is the row that would be
-//! put, and one that is gone too early is put again and removed again.
+//! Ephemeral rows (texts and views) may be newer than the other rows after a crash: replay then finds rows
+//! of commands that it has not applied yet. It still ends with the same rows. The id of a story is never
+//! used again. Its text is written once, by the command that posts the story. A view is written once, if
+//! it does not exist yet, by a command whose stamp is the value. Once a story is dead, nothing is written
+//! for it any more, and the sweep removes all its rows. So a row that exists too early is the row that
+//! replay would write, and a row that was removed too early is written again and removed again.
 
 use rows::{PointTable, Rows, SetTable, Span, decode, encode};
 
-use super::{Facts, Txn, person};
+use super::{Facts, Txn, user_id};
 use crate::ids::{StoryId, UserId};
 use crate::records::Story;
 use crate::stories::StoryRef;
@@ -22,7 +22,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.member(SetTable::Friends, user.0.into(), other.0.into()).is_some()
     }
 
-    /// Everyone who is a friend of `user`, ascending.
+    /// All friends of `user`, in ascending order of ids.
     #[must_use]
     pub fn friends_all(&self, user: UserId) -> Vec<UserId> {
         self.people(SetTable::Friends, user, Span::ALL)
@@ -31,23 +31,23 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// A story that was neither deleted nor swept. It may have expired: see [`Story::is_live`].
     #[must_use]
     pub fn story(&self, story: StoryId) -> Option<Story> {
-        self.standing_story(story).filter(|story| story.expires_ms > 0)
+        self.stored_story(story).filter(|story| story.expires_ms > 0)
     }
 
     /// A story that was not swept, deleted ones included.
-    pub(crate) fn standing_story(&self, story: StoryId) -> Option<Story> {
+    pub(crate) fn stored_story(&self, story: StoryId) -> Option<Story> {
         self.rows.point(PointTable::Story, story.0).map(|row| decode(&row))
     }
 
-    /// The text of a story; nothing from the moment it is deleted or swept. Whether it is live is
-    /// the caller's to ask.
+    /// The text of a story; `None` once it is deleted or swept. The caller must check whether the story
+    /// is live.
     #[must_use]
     pub fn story_text(&self, story: StoryId) -> Option<PostText> {
         self.rows.point(PointTable::StoryText, story.0).map(|row| decode(&row))
     }
 
     /// Stories of `author` within `span` of story ids, each with when it expires in milliseconds
-    /// since 1970. Expired ones stand until they are swept, deleted ones do not.
+    /// since 1970. Expired ones are included until they are swept, deleted ones are not.
     #[must_use]
     pub fn stories_by(&self, author: UserId, span: Span) -> Vec<(StoryId, u64)> {
         let rows = self.rows.members(SetTable::AuthorStories, author.0.into(), span);
@@ -78,25 +78,25 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub fn expiring(&self, second: u64, span: Span) -> Vec<(StoryId, UserId)> {
         let rows = self.rows.members(SetTable::Expiring, second, span);
         rows.into_iter()
-            .filter_map(|(story, author)| Some((StoryId(story), person(author)?)))
+            .filter_map(|(story, author)| Some((StoryId(story), user_id(author)?)))
             .collect()
     }
 
-    /// Who has seen a story, within `span` of user ids, with when they first did in milliseconds
+    /// Users who viewed a story, within `span` of user ids, each with the first time in milliseconds
     /// since 1970.
     #[must_use]
     pub fn story_views(&self, story: StoryId, span: Span) -> Vec<(UserId, u64)> {
         let rows = self.rows.members(SetTable::StoryViews, story.0, span);
-        rows.into_iter().filter_map(|(viewer, at_ms)| Some((person(viewer)?, at_ms))).collect()
+        rows.into_iter().filter_map(|(viewer, at_ms)| Some((user_id(viewer)?, at_ms))).collect()
     }
 
-    /// Whether `viewer` has seen a story that is not swept.
+    /// Whether `viewer` has viewed a story that is not swept.
     #[must_use]
     pub fn seen(&self, viewer: UserId, story: StoryId) -> bool {
         self.rows.member(SetTable::Seen, viewer.0.into(), story.0).is_some()
     }
 
-    /// The stories that `viewer` has seen, within `span` of story ids.
+    /// The stories that `viewer` has viewed, within `span` of story ids.
     #[must_use]
     pub fn seen_by(&self, viewer: UserId, span: Span) -> Vec<StoryId> {
         let rows = self.rows.members(SetTable::Seen, viewer.0.into(), span);
@@ -105,9 +105,9 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Makes the two friends (`stands`) or not, in both directions.
-    pub fn put_friends(&mut self, user: UserId, other: UserId, stands: bool) {
-        let value = stands.then_some(0);
+    /// Stores or removes (`friends`) that the two are friends, in both directions.
+    pub fn put_friends(&mut self, user: UserId, other: UserId, friends: bool) {
+        let value = friends.then_some(0);
         self.rows.put_member(SetTable::Friends, user.0.into(), other.0.into(), value);
         self.rows.put_member(SetTable::Friends, other.0.into(), user.0.into(), value);
     }
@@ -121,8 +121,8 @@ impl Txn<'_> {
         self.rows.put_member(SetTable::Expiring, expires_ms / 1_000, id.0, Some(author));
     }
 
-    /// Hides a story that stands from every read, whatever the reader's clock, and leaves what it
-    /// has of views to the sweep of `second`.
+    /// Hides a story from every read, whatever the reader's clock, and leaves its view rows to the sweep
+    /// of `second`.
     pub fn hide_story(&mut self, id: StoryId, story: &Story, second: u64) {
         let author = story.author.0.into();
         let hidden = Story { expires_ms: 0, ..*story };
@@ -133,8 +133,8 @@ impl Txn<'_> {
         self.rows.put_member(SetTable::Expiring, second, id.0, Some(author));
     }
 
-    /// Counts a look of `viewer` at a live story and records it if it is the first; returns whether
-    /// it is.
+    /// Counts a view of a live story by `viewer` and records it if it is their first; returns whether it
+    /// is.
     pub fn put_look(&mut self, id: StoryId, story: &Story, viewer: UserId, at_ms: u64) -> bool {
         let looked = Story { looks: story.looks.saturating_add(1), ..*story };
         self.rows.put_point(PointTable::Story, id.0, Some(encode(&looked)));
@@ -147,7 +147,7 @@ impl Txn<'_> {
         first
     }
 
-    /// Takes `looks` looks back from a dead story, and as many of its views as there are among them.
+    /// Subtracts `looks` from the number of views of a dead story, and removes up to as many view rows.
     pub fn remove_looks(&mut self, id: StoryId, story: &mut Story, looks: u32) {
         let span = Span { limit: looks as usize, ..Span::ALL };
         for (viewer, _) in self.facts().story_views(id, span) {
@@ -158,7 +158,7 @@ impl Txn<'_> {
         self.rows.put_point(PointTable::Story, id.0, Some(encode(story)));
     }
 
-    /// Removes a dead story without looks, which expires in `second`, from all tables.
+    /// Removes a dead story with no views left, which expires in `second`, from all tables.
     pub fn remove_story(&mut self, id: StoryId, story: &Story, second: u64) {
         self.rows.put_point(PointTable::Story, id.0, None);
         self.rows.put_point(PointTable::StoryText, id.0, None);

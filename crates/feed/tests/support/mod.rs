@@ -1,4 +1,4 @@
-//! A small world that commands are applied to.
+//! A small state that commands are applied to.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use feed::{
@@ -8,22 +8,22 @@ use feed::{
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
 
-/// A small world that commands are applied to, one millisecond apart.
+/// A small state that commands are applied to, one millisecond apart.
 pub(crate) struct World {
     pub(crate) rows: MemoryRows,
     clock: StampClock,
     /// Everything applied so far.
     pub(crate) log: Vec<Entry>,
-    /// The clock, which a command moves on by a millisecond.
+    /// The clock, which every command advances by a millisecond.
     pub(crate) now_ms: u64,
-    /// Those of the last command.
+    /// Effects of the last command.
     pub(crate) effects: Vec<Effect>,
 }
 
 pub(crate) const DAY_MS: u64 = 86_400_000;
 
 impl World {
-    /// People `ada` (0), `bob` (1) and `cy` (2).
+    /// Users `ada` (0), `bob` (1) and `cy` (2).
     pub(crate) fn new() -> Self {
         let mut world = Self {
             rows: MemoryRows::default(),
@@ -57,8 +57,8 @@ impl World {
         }
     }
 
-    pub(crate) fn tell(&mut self, author: u32, secs: u64) -> StoryId {
-        match self.run(tell(author, "a story", secs)) {
+    pub(crate) fn post_story(&mut self, author: u32, secs: u64) -> StoryId {
+        match self.run(post_story(author, "a story", secs)) {
             Ok(Done::StoryPosted { story, expires_ms }) => {
                 assert_eq!(
                     (story.unix_ms(), expires_ms),
@@ -70,7 +70,7 @@ impl World {
         }
     }
 
-    /// Sweeps until nothing is left to sweep now; returns what each sweep answered.
+    /// Sweeps until nothing is left to sweep now; returns the result of each sweep.
     pub(crate) fn sweep(&mut self) -> Vec<(u32, bool)> {
         let mut swept = Vec::new();
         loop {
@@ -88,7 +88,7 @@ impl World {
         Facts::new(&self.rows)
     }
 
-    /// The rows without what every command changes.
+    /// The rows without the values that every command changes.
     pub(crate) fn snapshot(&self) -> MemoryRows {
         use rows::RowsMut as _;
         let mut rows = self.rows.clone();
@@ -132,7 +132,7 @@ pub(crate) fn unfriend(user: UserRef, other: UserRef) -> Command {
     Command::Unfriend { user, other }
 }
 
-pub(crate) fn tell(author: u32, text: &str, secs: u64) -> Command {
+pub(crate) fn post_story(author: u32, text: &str, secs: u64) -> Command {
     let (text, life) = (PostText::parse(text).unwrap(), Lifetime::from_secs(secs).unwrap());
     Command::PostStory { author: id(author), text, life }
 }

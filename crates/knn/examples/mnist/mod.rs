@@ -1,4 +1,4 @@
-//! Reads the MNIST images and labels in their IDX files, as normalised drawings.
+//! Reads the MNIST images and labels in their IDX files, as normalized drawings.
 
 use std::error::Error;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Which pixels are ink, and how much of it: paper and ink told apart by their brightness.
+//! Which pixels are ink, and how much of it: paper and ink are distinguished by their brightness.
 
 use std::array;
 
@@ -31,7 +31,7 @@ impl<'a> Ink<'a> {
             .filter(|(_, _, amount)| *amount > 0.0)
     }
 
-    /// The amount at a point between the centres of four pixels; none outside of the image.
+    /// The amount at a point between the centers of four pixels; none outside of the image.
     pub(super) fn between(&self, x: f64, y: f64) -> f64 {
         let (left, top) = (x.floor(), y.floor());
         let (right_share, low_share) = (x - left, y - top);

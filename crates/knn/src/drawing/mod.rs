@@ -1,9 +1,9 @@
-//! Drawings made comparable: a grey image of any size becomes 32 x 32 bits.
+//! Drawings made comparable: a gray image of any size becomes 32 x 32 bits.
 //!
 //! Two drawings of a digit differ in size, place, slant, pen and paper, which say nothing about which
-//! digit it is. In order: paper and ink are told apart, the slant is taken out, what is drawn is scaled
-//! into a box and put with its centre of mass in the middle, and the darkest quarter of the cells
-//! becomes the drawing. The parameters were chosen on training images (DESIGN.md tells how).
+//! digit it is. In order: paper and ink are distinguished, the slant is removed, what is drawn is scaled
+//! into a box and put with its center of mass in the middle, and the darkest quarter of the cells becomes
+//! the drawing. The parameters were chosen on training images (DESIGN.md says how).
 //!
 //! **Invariant:** the same image gives the same bits on every machine: there are only sums, products,
 //! quotients and square roots, which IEEE 754 fixes.
@@ -29,7 +29,7 @@ const POINT_PIXELS_MAX: f64 = 1.5;
 /// Points of a cell, in each direction, of images that do not need more.
 const POINTS: f64 = 32.0;
 
-/// A grey image.
+/// A gray image: one byte for each pixel.
 #[derive(Clone, Copy, Debug)]
 pub struct Grey<'a> {
     width: usize,
@@ -78,7 +78,7 @@ impl<'a> Grey<'a> {
     }
 }
 
-/// Where the points of a cell are that has so many pixels in one direction, as shares of the cell.
+/// Positions of the points of a cell, as shares of the cell, if it has this many pixels in one direction.
 fn offsets(pixels: f64) -> Vec<f64> {
     let few = pixels.ceil().clamp(1.0, POINTS);
     let points = few.max((pixels / POINT_PIXELS_MAX).ceil()) as usize;
@@ -107,7 +107,7 @@ impl Cells {
         }))
     }
 
-    /// Every cell as the mean of its neighbourhood, weighted 1 2 1 in both directions.
+    /// Every cell as the mean of its neighborhood, weighted 1 2 1 in both directions.
     fn smooth(&self) -> Self {
         let at = |column: usize, row: usize| {
             // One step left of the first column or above the first row wraps to a large number.

@@ -3,19 +3,19 @@
 use super::ink::Ink;
 use crate::bits::SIDE;
 
-/// Cells that the longer side of what is drawn takes. The rest is margin, which lets the centre of mass be
+/// Cells that the longer side of what is drawn takes. The rest is margin, which lets the center of mass be
 /// in the middle.
 const BOX: f64 = 26.0;
 /// The amount of ink from which a pixel is part of what is drawn.
 const DRAWN: f64 = 0.5;
-/// Most slant that is taken out: 45 degrees. A flat line has any slant one likes.
+/// Most slant that is removed: 45 degrees. The slant of a flat line is undefined.
 const SLANT_MAX: f64 = 1.0;
 
 /// From cells to pixels. Cells are measured from the upper left corner of the first, pixels from the
-/// centre of the first.
+/// center of the first.
 pub(super) struct Placement {
-    /// The centre of mass, in pixels and in cells.
-    centre: (f64, f64),
+    /// The center of mass, in pixels and in cells.
+    center: (f64, f64),
     middle: (f64, f64),
     /// Pixels to a cell, across and down.
     step: (f64, f64),
@@ -26,9 +26,9 @@ pub(super) struct Placement {
 impl Placement {
     /// How what is drawn fills the box.
     pub(super) fn of(ink: &Ink<'_>) -> Self {
-        let centre = centre_of_mass(ink);
-        let slant = slant(ink, centre);
-        let [left, right, top, bottom] = extent(ink, centre, slant);
+        let center = center_of_mass(ink);
+        let slant = slant(ink, center);
+        let [left, right, top, bottom] = extent(ink, center, slant);
         let (width, height) = (right - left, bottom - top);
         // Narrow and flat drawings become wider and higher: the proportion counts less than the form. A
         // fourth root keeps the difference between a 1 and a 0 (C.-L. Liu et al., "Handwritten digit
@@ -36,15 +36,15 @@ impl Placement {
         let longer = width.max(height);
         let fill = |side: f64| BOX * (side / longer).sqrt().sqrt();
         let step = (width / fill(width), height / fill(height));
-        let middle = (middle(left, centre.0, right, step.0), middle(top, centre.1, bottom, step.1));
-        Self { centre, middle, step, slant }
+        let middle = (middle(left, center.0, right, step.0), middle(top, center.1, bottom, step.1));
+        Self { center, middle, step, slant }
     }
 
     /// The point in pixels that a point in cells shows.
     pub(super) fn source(&self, column: f64, row: f64) -> (f64, f64) {
         let down = (row - self.middle.1) * self.step.1;
         let right = (column - self.middle.0) * self.step.0 + self.slant * down;
-        (self.centre.0 + right, self.centre.1 + down)
+        (self.center.0 + right, self.center.1 + down)
     }
 
     /// Pixels of a cell across and down.
@@ -53,7 +53,7 @@ impl Placement {
     }
 }
 
-fn centre_of_mass(ink: &Ink<'_>) -> (f64, f64) {
+fn center_of_mass(ink: &Ink<'_>) -> (f64, f64) {
     let add = |(mass, right, down), (x, y, amount)| {
         (mass + amount, right + amount * x, down + amount * y)
     };
@@ -62,28 +62,28 @@ fn centre_of_mass(ink: &Ink<'_>) -> (f64, f64) {
 }
 
 /// How far ink moves to the right for each pixel down, by second moments.
-fn slant(ink: &Ink<'_>, centre: (f64, f64)) -> f64 {
+fn slant(ink: &Ink<'_>, center: (f64, f64)) -> f64 {
     let add = |(mixed, vertical), (x, y, amount)| {
-        let (right, down) = (x - centre.0, y - centre.1);
+        let (right, down) = (x - center.0, y - center.1);
         (mixed + amount * right * down, vertical + amount * down * down)
     };
     let (mixed, vertical) = ink.pixels().fold((0.0, 0.0), add);
     if vertical > 0.0 { (mixed / vertical).clamp(-SLANT_MAX, SLANT_MAX) } else { 0.0 }
 }
 
-/// The edges of what is drawn after the slant is taken out: left, right, top, bottom.
-fn extent(ink: &Ink<'_>, centre: (f64, f64), slant: f64) -> [f64; 4] {
+/// The edges of what is drawn after the slant is removed: left, right, top, bottom.
+fn extent(ink: &Ink<'_>, center: (f64, f64), slant: f64) -> [f64; 4] {
     let drawn = ink.pixels().filter(|(_, _, amount)| *amount > DRAWN);
     let none = [f64::INFINITY, f64::NEG_INFINITY, f64::INFINITY, f64::NEG_INFINITY];
     drawn.fold(none, |[left, right, top, bottom], (x, y, _)| {
-        let x = x - slant * (y - centre.1);
+        let x = x - slant * (y - center.1);
         [left.min(x - 0.5), right.max(x + 0.5), top.min(y - 0.5), bottom.max(y + 0.5)]
     })
 }
 
-/// The cell of the centre of mass: the middle, or as near to it as keeps both ends inside.
-fn middle(low: f64, centre: f64, high: f64, step: f64) -> f64 {
+/// The cell of the center of mass: the middle, or as near to it as keeps both ends inside.
+fn middle(low: f64, center: f64, high: f64, step: f64) -> f64 {
     let end = SIDE as f64;
-    let (before, after) = ((centre - low) / step, (high - centre) / step);
+    let (before, after) = ((center - low) / step, (high - center) / step);
     (end / 2.0).clamp(before, end - after)
 }

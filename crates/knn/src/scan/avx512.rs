@@ -45,7 +45,7 @@ fn measure(query: &Bits, blocks: &[Block], out: &mut Distances) {
         let mut sums = _mm512_setzero_si512();
         let ahead = std::ptr::from_ref(block).wrapping_add(AHEAD).cast::<i8>();
         for (at, (row, word)) in rows(block).iter().zip(&words).enumerate() {
-            // Reads nothing, and so may point behind the last block.
+            // A prefetch reads nothing, so it may point after the last block.
             _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(at * ROW_BYTES));
             sums = _mm512_add_epi64(sums, _mm512_popcnt_epi64(_mm512_xor_si512(*row, *word)));
         }

@@ -4,8 +4,8 @@
 //! second words. An instruction then works on as many vectors as it has lanes, and at the end each lane
 //! holds a whole distance. Nothing is added across lanes.
 //!
-//! The processor is asked once, when a [`Scan`] is made. **Invariant:** a [`Scan`] holds only
-//! instructions that this processor has.
+//! The processor's features are detected once, when a [`Scan`] is made. **Invariant:** a [`Scan`] holds
+//! only instructions that this processor has.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ impl Block {
     }
 }
 
-/// What a scan is done with.
+/// The instructions that a scan uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionSet {
     /// What every processor has that the program was built for.
@@ -144,7 +144,7 @@ impl Scan {
     }
 }
 
-/// Samples whose distances are computed before they are looked at.
+/// Samples whose distances are all computed before they are compared.
 pub(crate) struct Chunk<'a> {
     pub(crate) blocks: &'a [Block],
     pub(crate) ids: &'a [u64],
@@ -173,9 +173,9 @@ impl Chunk<'_> {
         let mut distances = [[FAR; LANES]; Self::BLOCKS];
         measure(self.blocks, &mut distances);
         let distances = distances.as_flattened_mut();
-        // The lanes behind the last sample told something too.
-        if let Some(behind) = distances.get_mut(self.ids.len()..self.blocks.len() * LANES) {
-            behind.fill(FAR);
+        // The lanes after the last sample have distances too, which mean nothing.
+        if let Some(after) = distances.get_mut(self.ids.len()..self.blocks.len() * LANES) {
+            after.fill(FAR);
         }
         let (strides, _) = distances.as_chunks();
         let strides = strides.get(..self.ids.len().div_ceil(STRIDE)).unwrap_or(strides);
@@ -229,9 +229,9 @@ fn full_add(a: u64, b: u64, c: u64) -> (u64, u64) {
 /// Adds 16 words bit by bit so that only five are left to count: two whose ones count 1, then one each
 /// whose ones count 2, 4 and 8.
 ///
-/// `full_add` adds three bits in every place and gives the sums and the carries. It costs less than
-/// the count of ones it saves, unless counting is a single instruction (Harley and Seal; Mula, Kurz and Lemire, "Faster population counts using AVX2
-/// instructions", 2018).
+/// `full_add` adds three bits in every place and gives the sums and the carries. It costs less than the
+/// count of ones it saves, unless counting is a single instruction (Harley and Seal; Mula, Kurz and Lemire,
+/// "Faster population counts using AVX2 instructions", 2018).
 #[inline(always)]
 fn carry_save<V: Copy>(x: &[V; WORDS], full_add: impl Fn(V, V, V) -> (V, V)) -> [V; 5] {
     let (ones, a) = full_add(x[0], x[1], x[2]);

@@ -1,4 +1,4 @@
-//! Whole buckets. None of this takes longer when a bucket has more keys.
+//! Operations on whole buckets. Their time does not depend on the number of keys in a bucket.
 
 use super::{Answer, Keys};
 use crate::answer::{KeyAnswer, KeyRefusal};
@@ -47,7 +47,7 @@ impl Keys<'_, '_> {
         Ok(KeyAnswer::Done)
     }
 
-    /// Empties every bucket there is. Only logs of format 1 ask for it: its cost has no bound.
+    /// Empties every bucket. Only logs of format 1 contain it: its cost has no bound.
     pub(super) fn flush_all(&mut self) -> Answer {
         self.flush_numbered()?;
         let mut from = Vec::new();

@@ -1,7 +1,7 @@
 //! Changing keys of buckets.
 //!
-//! A key that has expired is not there, though its row may still be: every operation looks at the
-//! time of its own stamp. Counts of a bucket include such rows until they are swept.
+//! A key that has expired does not exist, although its row may still be stored: every operation checks
+//! the expiry against the time of its own stamp. Counts of a bucket include such rows until they are swept.
 
 mod bucket;
 mod name;
@@ -19,18 +19,18 @@ use crate::op::{Expiry, KeyOp, Only, OnlyExpiry, Watched};
 use crate::ops::{KeyOps, OpPlace};
 use crate::row::{KeyParts, KeyRow};
 
-/// Rows of so many keys are prefetched together: more would push each other out of the cache.
+/// Most keys whose rows are prefetched together: more would evict each other from the cache.
 const PREFETCH_KEYS: usize = 16;
 
 /// Called between operations, with the index of the next one and the facts as they are then.
 pub type Between<'a> = dyn FnMut(usize, Facts<'_, dyn KeyRowsMut + '_>) + 'a;
 
 /// Applies operations in order, the first with stamp `first`, each further one with the next of the run.
-/// Appends to `answers` what came of each. Calls `between` before each one that is not skipped, with its
+/// Appends the result of each to `answers`. Calls `between` before each one that is not skipped, with its
 /// index, and once after the last.
 ///
 /// # Panics
-/// If the stamp does not rise: the log would be out of order.
+/// If the stamp is not greater than the last one: the log would be out of order.
 pub fn apply(
     txn: &mut Txn<'_>,
     first: Stamp,
@@ -65,7 +65,7 @@ pub fn apply(
     between(ops.len(), txn.facts());
 }
 
-/// Prefetches the rows of the operations after `from`; returns the place up to which it did.
+/// Prefetches the rows of the operations after `from`; returns the place after the last of these.
 fn prefetch(facts: Facts<'_, dyn KeyRowsMut + '_>, ops: &KeyOps, from: OpPlace) -> OpPlace {
     let (mut place, mut keys) = (from, 0);
     while keys < PREFETCH_KEYS
@@ -84,18 +84,18 @@ fn prefetch(facts: Facts<'_, dyn KeyRowsMut + '_>, ops: &KeyOps, from: OpPlace) 
 
 type Answer = Result<KeyAnswer, KeyRefusal>;
 
-/// One operation at work.
+/// The state of one operation while it is applied.
 struct Keys<'a, 'b> {
     txn: &'a mut Txn<'b>,
     stamp: Stamp,
     now_ms: u64,
 }
 
-/// A key with its surroundings, as an operation finds it.
+/// A key with its bucket and row, as an operation finds it.
 struct Found {
     id: BucketId,
     bucket: Bucket,
-    /// The row there is, though it may have expired.
+    /// The stored row, which may have expired.
     row: Option<KeyRow>,
     /// The row, if it is live.
     live: Option<KeyRow>,
@@ -155,7 +155,7 @@ impl Keys<'_, '_> {
         Ok(Found { id, bucket, row, live })
     }
 
-    /// When a key expires that is given `expiry` now.
+    /// When a key expires if it gets `expiry` now.
     fn expires_ms(&self, expiry: Expiry, found: &Found) -> Option<u64> {
         match expiry {
             Expiry::Keep => found.live.as_ref().and_then(KeyRow::expires_ms),
@@ -165,7 +165,7 @@ impl Keys<'_, '_> {
         }
     }
 
-    /// Sets what was found; removes it if it expires at once.
+    /// Sets the key that was found; removes it if it expires at once.
     fn write(&mut self, found: &Found, key: &[u8], value: &[u8], expires_ms: Option<u64>) {
         if expires_ms.is_some_and(|expires| expires <= self.now_ms) {
             self.erase(found);
@@ -176,7 +176,7 @@ impl Keys<'_, '_> {
         self.txn.put_key(found.id, found.bucket, found.row.as_ref(), row);
     }
 
-    /// Removes what was found, if there is a row.
+    /// Removes the key that was found, if it has a row.
     fn erase(&mut self, found: &Found) {
         if let Some(row) = &found.row {
             self.txn.remove_key(found.id, found.bucket, row, self.stamp);

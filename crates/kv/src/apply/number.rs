@@ -1,14 +1,14 @@
-//! Numbers in values: whole ones of 64 bits, and decimals that add up as on paper.
+//! Numbers in values: integers of 64 bits, and decimals that are added exactly where possible.
 
 use crate::answer::KeyRefusal;
 use crate::limits::FLOAT_BYTES_MAX;
 
-/// Digits after the point that are kept.
+/// Most digits after the decimal point.
 const PLACES: u32 = 17;
 /// 1 in units of the last place.
 const ONE: i128 = 10_i128.pow(PLACES);
 
-/// A whole number as Redis writes it: no blanks, no plus, no zeros in front.
+/// A whole number as Redis writes it: no spaces, no plus, no zeros in front.
 pub(super) fn whole_number(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let plain = match digits {
@@ -22,7 +22,7 @@ pub(super) fn whole_number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The sum of two decimal numbers, without an exponent and without zeros at its end: exact if both have
+/// The sum of two decimal numbers, without an exponent and without trailing zeros: exact if both have
 /// at most 17 places and 20 digits in front of them, else in floating point.
 pub(super) fn add_decimals(a: &[u8], b: &[u8]) -> Result<String, KeyRefusal> {
     let (a, b) = (number(a)?, number(b)?);
@@ -36,7 +36,7 @@ pub(super) fn add_decimals(a: &[u8], b: &[u8]) -> Result<String, KeyRefusal> {
     if sum.is_finite() { Ok(format!("{sum}")) } else { Err(KeyRefusal::NotFinite) }
 }
 
-/// Checks that a text is a number at all; one that is infinite is one.
+/// Checks that a text is a number. Infinity is accepted.
 fn number(text: &[u8]) -> Result<&str, KeyRefusal> {
     if text.len() > FLOAT_BYTES_MAX {
         return Err(KeyRefusal::NotFloat);

@@ -157,7 +157,7 @@ impl Keys<'_, '_> {
             return Ok(if read { KeyAnswer::Nothing } else { KeyAnswer::Number(0) });
         };
         let expires_ms = self.expires_ms(expiry, &found);
-        // To say that what does not expire shall not is no change.
+        // Removing an expiry that does not exist is no change.
         let changes = expires_ms != live.expires_ms() || expires_ms.is_some();
         let allowed = changes && only.allows(live.expires_ms(), expires_ms);
         if allowed {

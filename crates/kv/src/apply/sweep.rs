@@ -1,5 +1,5 @@
-//! Removing rows that nobody can see any more, a bounded piece a command: keys that expired, then keys
-//! of spaces that no bucket has.
+//! Removing rows that no client can read any more, a bounded number per command: keys that expired, then
+//! keys of spaces that no bucket has.
 
 use rows::WORK_PER_ROW;
 
@@ -10,12 +10,12 @@ use crate::key_rows::WalkLimit;
 use crate::limits::{SWEEP_BYTES_MAX, SWEEP_ROWS_MAX};
 use crate::row::KeyRow;
 
-/// What one step of a walk counts as, in rows.
+/// Cost of one step of a walk, in rows.
 const WALK_ROWS: usize = 64;
 /// Expiries that are read at a time.
 const STRIDE: usize = 64;
 
-/// What one sweep may still do. It ends after the row with which it has done too much.
+/// The work left for one sweep. The sweep ends after the row that uses it up.
 struct Budget {
     rows: usize,
     bytes: usize,
@@ -28,7 +28,7 @@ impl Budget {
         self.rows == 0 || self.bytes == 0
     }
 
-    /// Counts a row, with what had to be read to remove it.
+    /// Counts a row, and the bytes that were read to remove it.
     fn spend(&mut self, bytes: usize) {
         self.removed += 1;
         self.rows = self.rows.saturating_sub(1);
@@ -67,7 +67,7 @@ impl Keys<'_, '_> {
         budget.spend(next.key.len() + row.as_ref().map_or(0, |row| row.data_bytes() as usize));
         match row.filter(|row| row.expires_ms() == Some(next.expires_ms)) {
             Some(row) => self.remove_expired(&row),
-            // In no row any more. It cannot be, and must not stop the sweep if it is.
+            // An expiry without a row. This should not happen, but must not stop the sweep.
             None => self.txn.put_key_expiry(next.expires_ms, next.space, &next.key, false),
         }
     }
@@ -88,7 +88,7 @@ impl Keys<'_, '_> {
             }
             let limit = WalkLimit { bytes: budget.bytes, ..WalkLimit::rows(budget.rows) };
             let (rows, next) = self.txn.facts().rows_of_keys(space, cursor, limit);
-            // A walk looks at rows of other spaces as well.
+            // A walk reads rows of other spaces as well.
             budget.rows = budget.rows.saturating_sub(WALK_ROWS);
             self.txn.add_work(WALK_ROWS * WORK_PER_ROW);
             for row in &rows {

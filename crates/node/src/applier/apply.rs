@@ -36,7 +36,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         output.work += output.commands * WORK_PER_ROW;
     }
 
-    /// Applies the entries of a group, if any are logged, and answers those who wait.
+    /// Applies the entries of a group, if any are logged, and answers the submissions that are complete.
     pub(super) fn finish(
         &mut self,
         group: Group<T>,
@@ -131,10 +131,10 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         work
     }
 
-    /// Applies a group that is read back from the log. Its effects are of no use: views begin empty.
+    /// Applies a group that is read back from the log. Its effects are dropped: views begin empty.
     ///
     /// # Errors
-    /// If the bytes are not commands, which the checksum all but excludes.
+    /// If the bytes are not commands, which the checksum makes very unlikely.
     pub(crate) fn replay(
         &mut self,
         group: commitlog::Group<'_>,
@@ -191,14 +191,14 @@ impl Partial {
 
 fn next_request(entries: &mut vec::IntoIter<Entry>) -> Request {
     let Some(Entry::Feed(request)) = entries.next() else {
-        unreachable!("whoever waits for a command has an entry in the group")
+        unreachable!("each command that waits has an entry in the group")
     };
     request
 }
 
 fn next_ops(entries: &mut vec::IntoIter<Entry>) -> KeyOps {
     let Some(Entry::Kv(ops)) = entries.next() else {
-        unreachable!("whoever waits for operations on keys has an entry in the group")
+        unreachable!("operations on keys that wait have an entry in the group")
     };
     ops
 }

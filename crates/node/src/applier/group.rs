@@ -1,5 +1,5 @@
-//! Putting a group together: costing what waits, refusing what costs too much, and taking as much as one
-//! group may cost.
+//! Puts a group together: computes the cost of waiting changes, refuses those that cost too much, and takes
+//! as many as one group may hold.
 
 use commitlog::PAYLOAD_BYTES_MAX;
 use feed::limits::POST_BYTES_MAX;
@@ -16,21 +16,21 @@ use crate::entry::Entry;
 
 /// Commands in one group: bounds the time until its first answer.
 pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;
-/// Work in one group, unless a single change takes more: about 20 ms. Everybody's changes wait for it,
-/// and so do reads of several keys.
+/// Work in one group, unless a single change takes more: about 20 ms. All other changes wait for it, and so
+/// do reads of several keys.
 const GROUP_WORK_MAX: usize = 32 << 20;
-/// A submission whose first change takes more work than this waits until no other waits, so that
-/// whoever changes long values again and again delays nobody else.
+/// A submission whose first change takes more work than this waits until no other waits, so that a client
+/// who changes long values repeatedly does not delay others.
 pub(crate) const PLAIN_WORK_MAX: usize = 1 << 20;
 /// Work of one submission in a group while others wait: about 1 ms.
 const SHARE_WORK_MAX: usize = 2 << 20;
-/// Work of a submission of short changes that is taken whole: the changes of many clients of a thread.
+/// Work of a submission of short changes that is taken whole: it may carry the changes of many clients.
 const WHOLE_WORK_MAX: usize = 8 << 20;
-/// Groups that may have no room for the first costly change before one begins with it.
+/// Number of groups in a row without room for the first costly change before one begins with it.
 const COSTLY_PASSED_MAX: usize = 8;
-/// What a command takes in the log besides its longest text.
+/// Bytes that a command takes in the log besides its longest text.
 const ENTRY_BYTES_MAX: usize = 1_024;
-/// What a command that is no operation on keys takes in the log.
+/// Bytes that a command that is no operation on keys takes in the log, at most.
 pub(super) const REQUEST_BYTES_MAX: usize = POST_BYTES_MAX + ENTRY_BYTES_MAX;
 /// Most bytes of operations on keys in one submission.
 pub(crate) const KEY_OPS_BYTES_MAX: usize = 48 << 20;
@@ -44,20 +44,20 @@ const _: () = assert!(KEY_OPS_BYTES_MAX + ENTRY_BYTES_MAX <= PAYLOAD_BYTES_MAX);
 pub(super) struct Group<T> {
     /// As they are in the payload.
     pub(super) entries: Vec<Entry>,
-    /// Who waits for answers, in the order of the entries.
+    /// Submissions that wait for answers, in the order of the entries.
     pub(super) waiting: Vec<Waiting<T>>,
-    /// Whether the last entry is a sweep of keys, for which nobody waits.
+    /// Whether the last entry is a sweep of keys, which no submission asked for.
     pub(super) sweeps: bool,
     /// Operations on keys count one by one.
     pub(super) commands: usize,
     payload: Vec<u8>,
     cost: Cost,
-    /// Work up to which the submission at hand may fill the group.
+    /// Work up to which the current submission may fill the group.
     share: usize,
     pub(super) samples: GroupSamples,
 }
 
-/// What became of a submission.
+/// How much of a submission is in the group.
 pub(super) enum Taken<T> {
     /// All of it is in the group.
     All,
@@ -65,7 +65,7 @@ pub(super) enum Taken<T> {
     Part(Queued<T>),
     /// The group is full; this is left.
     Full(Queued<T>),
-    /// It costs much, or depends on what becomes of this group, and is to wait for its turn.
+    /// It costs much, or depends on the results of this group, and waits for a later group.
     Costly(Queued<T>),
 }
 
@@ -87,7 +87,7 @@ impl<T> Group<T> {
         self.entries.iter().any(|entry| matches!(entry, Entry::Kv(_)))
     }
 
-    /// How many stamps it takes.
+    /// Number of stamps that it takes.
     pub(super) fn stamps(&self) -> usize {
         self.entries.iter().map(Entry::stamps).sum()
     }
@@ -96,7 +96,7 @@ impl<T> Group<T> {
         self.waiting.is_empty() && self.entries.is_empty()
     }
 
-    /// Whether a change of this cost and so many bytes in the log can be added.
+    /// Whether a change of this cost, with this number of commands and of bytes in the log, can be added.
     pub(super) fn has_room(&self, cost: &Cost, commands: usize, bytes: usize) -> bool {
         let sum = self.cost.and(*cost);
         self.is_empty() && self.commands == 0
@@ -107,12 +107,12 @@ impl<T> Group<T> {
                 && sum.work <= GROUP_WORK_MAX
     }
 
-    /// Whether the submission at hand has had its share.
+    /// Whether the current submission has had its share.
     pub(super) fn is_shared_out(&self) -> bool {
         self.cost.work >= self.share
     }
 
-    /// What is left of a submission, and whether that is for want of room.
+    /// The rest of a submission: [`Taken::Part`] if it has had its share, else [`Taken::Full`].
     pub(super) fn rest(&self, queued: Queued<T>) -> Taken<T> {
         if self.is_shared_out() { Taken::Part(queued) } else { Taken::Full(queued) }
     }
@@ -156,7 +156,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             match self.take(&mut group, queued, false) {
                 Taken::All => {}
                 Taken::Costly(queued) => self.costly.push_back(queued),
-                // Others have their turn before the rest of it.
+                // Other submissions come before the rest of it.
                 Taken::Part(queued) => self.plain.push_back(queued),
                 Taken::Full(queued) => {
                     self.plain.push_front(queued);
@@ -197,7 +197,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         !self.plain.is_empty() || !self.costly.is_empty()
     }
 
-    /// Whether there is something to do though nothing is asked for.
+    /// Whether there is something to do without new submissions.
     pub(crate) fn has_work(&self) -> bool {
         self.has_queue() || self.sweep_more
     }
@@ -261,7 +261,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 // Last, so that what waits for the next group holds nothing.
                 if !taken.held.resize(taken.held.bytes() + cost.answer) {
                     if group.commands > 0 {
-                        // What others in this group keep, or its longest value, says nothing about the next.
+                        // The next group may have less memory held by others, and a shorter longest value.
                         break;
                     }
                     refusal = Some(KeyRefusal::Busy);
@@ -296,8 +296,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         }
     }
 
-    /// All operations at once, if their cost is known without a look at each, and there is room for it:
-    /// most submissions are many short changes.
+    /// All operations at once, if their cost is known without checking each, and there is room for it: most
+    /// submissions are many short changes.
     fn take_all(&self, group: &mut Group<T>, ops: &KeyOps, from: OpPlace) -> Option<TakenOps> {
         let cost = ops.known_cost().filter(|cost| cost.work <= WHOLE_WORK_MAX)?;
         let (whole, bytes) = (from.ops == 0, ENTRY_BYTES_MAX + ops.bytes());
@@ -311,7 +311,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     }
 
     /// Adds a sweep if keys have expired or lost their bucket. It has room beyond that of the group, so
-    /// that it always comes to its turn.
+    /// that it is never left out.
     fn add_sweep(&mut self, group: &mut Group<T>, now_ms: u64) {
         let idle = group.entries.is_empty();
         if !self.may_sweep || now_ms < self.sweep_at_ms && !idle {

@@ -10,7 +10,7 @@ use rows::Cost;
 const COLD_WORK: usize = 64 << 10;
 
 /// Lengths as the facts have them, but at least that of the longest value that an earlier operation of
-/// the group may leave: it may be the same key, under whatever name.
+/// the group may leave: it may be the same key, even under another name.
 pub(super) struct GroupLengths<'a, R: KeyRows> {
     facts: Facts<'a, R>,
     /// The longest value so far, in bytes.
@@ -27,8 +27,8 @@ impl<'a, R: KeyRows> GroupLengths<'a, R> {
 }
 
 impl<R: KeyRows> GroupLengths<'_, R> {
-    /// The cost of the next operation of the group. Brings the rows that it looks up into memory: here
-    /// nobody waits for them who only reads, as when the group is applied.
+    /// The cost of the next operation of the group. Loads the rows that it looks up into memory: readers do
+    /// not wait for that here, as they would when the group is applied.
     pub(super) fn cost(&self, op: &KeyOp<'_>) -> Cost {
         let mut cold = 0;
         if self.cold {

@@ -1,16 +1,16 @@
-//! The sequencer and applier as a function: what is asked for goes in, groups for the log, answers and
-//! effects come out. No thread, no clock, no lock and no file here; a thin thread runs it
-//! ([`crate::writer`]), and a simulator can.
+//! The sequencer and applier as a function: submissions go in; groups for the log, answers and effects come
+//! out. No thread, no clock, no lock and no file here; a thread runs it ([`crate::writer`]), and a
+//! simulator can run it too.
 //!
-//! Its user repeats three inputs: [`Input::Submit`] with what is asked for, after which a group may be
-//! proposed; [`Input::Placed`] once the log has it, which applies it; [`Input::Tick`], after which the
-//! next group may be proposed.
+//! Its user repeats three inputs: [`Input::Submit`] with new submissions, after which a group may be
+//! proposed; [`Input::Placed`] once the log has it, which applies it; [`Input::Tick`], after which the next
+//! group may be proposed.
 //!
-//! - **Invariant:** every command is costed before it is proposed. What costs more than
+//! - **Invariant:** the cost of every command is computed before it is proposed. What costs more than
 //!   [`feed::limits`] allow is refused, and a group as a whole costs no more than that either, so
 //!   applying a group, live or in a replay, has a bound in memory and time.
 //! - **Invariant:** stamps are made from the place and time that the log gave a group, never before.
-//! - **Invariant:** whatever is submitted is answered once, in any case.
+//! - **Invariant:** every submission is answered exactly once.
 
 mod apply;
 mod group;
@@ -36,10 +36,10 @@ use group::Group;
 pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
 use queue::Queued;
 
-/// How often a busy applier looks whether keys have expired, in milliseconds.
+/// How often a busy applier checks whether keys have expired, in milliseconds.
 const SWEEP_PAUSE_MS: u64 = 250;
 
-/// State of the sequencer and applier. `T` says whom to answer.
+/// State of the sequencer and applier. A `T` says where to send an answer.
 pub(crate) struct Applier<R, T> {
     rows: R,
     clock: StampClock,
@@ -66,9 +66,9 @@ pub(crate) struct Applier<R, T> {
     sweep_more: bool,
 }
 
-/// What happens to an applier.
+/// What an applier is given.
 pub(crate) enum Input<T> {
-    /// Changes are asked for.
+    /// New submissions.
     Submit(Vec<Submission<T>>),
     /// The proposed group is in the log, as durable as the policy wants it.
     Placed(Placed),
@@ -76,13 +76,13 @@ pub(crate) enum Input<T> {
     Tick,
 }
 
-/// What is to be done then.
+/// What the caller of an applier must do next.
 pub(crate) struct Output<T> {
     /// The payload of a group, to be appended to the log.
     pub(crate) append: Option<Vec<u8>>,
-    /// Whom to answer, once the effects are published.
+    /// Answers to send once the effects are published.
     pub(crate) answers: Vec<(T, Answer)>,
-    /// What the views must hear of, in order.
+    /// Effects for the views, in order.
     pub(crate) effects: Vec<Effect>,
     /// Commands applied, each operation on keys by itself.
     pub(crate) commands: usize,
@@ -90,7 +90,7 @@ pub(crate) struct Output<T> {
     pub(crate) work: usize,
 }
 
-/// What is known so far of a submission.
+/// The answers to a submission so far.
 struct Partial {
     replies: SmallVec<[Reply; 1]>,
     answers: Vec<KeyAnswer>,
@@ -130,8 +130,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         }
     }
 
-    /// Takes one input. `now_ms`, in milliseconds since 1970, decides what is swept; what a command
-    /// makes of the time is decided by the time of its group.
+    /// Takes one input. `now_ms`, in milliseconds since 1970, decides what is swept; a command is applied
+    /// at the time of its group.
     pub(crate) fn step(&mut self, input: Input<T>, now_ms: u64) -> Output<T> {
         let mut output = Output::default();
         match input {
@@ -175,7 +175,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.clock.clone().next_run(time_ms, stamps).after(stamps as u64).unix_ms()
     }
 
-    /// Whether keys may wait to be removed, now or later: then a [`Input::Tick`] is due now and then.
+    /// Whether keys may wait to be removed, now or later: then a [`Input::Tick`] is due regularly.
     pub(crate) fn expects_sweep(&self) -> bool {
         self.may_sweep
     }

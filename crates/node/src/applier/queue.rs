@@ -9,7 +9,7 @@ use crate::submission::{Changes, ReadAt, Submission};
 
 /// A submission on its way into groups.
 pub(super) struct Queued<T> {
-    /// Tells apart those whose answers are incomplete.
+    /// Identifies submissions whose answers are incomplete.
     pub(super) id: u64,
     pub(super) ticket: T,
     pub(super) rest: Rest,
@@ -47,14 +47,14 @@ impl<T> Queued<T> {
 /// A part of a submission that is in a group.
 pub(super) struct Waiting<T> {
     pub(super) id: u64,
-    /// Whom to answer, if this is the last part.
+    /// Where to send the answer, if this is the last part.
     pub(super) ticket: Option<T>,
     pub(super) part: Part,
 }
 
 /// What the part consists of.
 pub(super) enum Part {
-    /// So many commands, one by one.
+    /// This number of commands, one by one.
     Requests(usize),
     /// A command that is not logged.
     Answered(Reply),
@@ -72,6 +72,6 @@ pub(super) enum Part {
 pub(super) enum Piece {
     /// In the log, as one command.
     Logged,
-    /// Refused before that: so many.
+    /// Refused before that: the number of operations, and why.
     Refused(usize, kv::KeyRefusal),
 }

@@ -2,7 +2,7 @@
 //! sample before it is logged.
 //!
 //! **Invariant:** the samples that the facts hold take at most what the applier was given for them, after
-//! every group. So a start with as much memory finds room for them. A replay asks nothing: what is in the
+//! every group. So a start with as much memory finds room for them. A replay checks nothing: what is in the
 //! log was admitted.
 
 use feed::{Command, Refusal, Reply, Request};
@@ -17,10 +17,10 @@ use crate::samples::{TAUGHT_BYTES, taught_bytes};
 /// What a group does to the samples.
 #[derive(Default)]
 pub(super) struct GroupSamples {
-    /// Bytes of the samples there will be, at most: those that are forgotten count until the group is applied.
-    /// None until it is asked.
+    /// Bytes of the samples after this group, at most: those that it deletes still count. `None` until it
+    /// is needed.
     bytes: Option<usize>,
-    /// Whether it teaches or forgets one.
+    /// Whether it adds or deletes a sample.
     changes: bool,
 }
 
@@ -41,9 +41,9 @@ impl GroupSamples {
 /// Whether a command is put into a group.
 enum Admission {
     Admitted,
-    /// What it comes to is known without that.
+    /// Its reply is known without applying it.
     Answered(Reply),
-    /// That depends on what becomes of the group: it is to wait for another one.
+    /// Whether it is admitted depends on the results of this group: it waits for another one.
     Waits,
 }
 
@@ -89,8 +89,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         if waits { Taken::Costly(rest) } else { group.rest(rest) }
     }
 
-    /// Whether there is memory for what a command teaches. Near the limit a group has one such command or
-    /// none: what the commands before it come to decides.
+    /// Whether there is memory for the sample that a command adds. Near the limit a group has one such
+    /// command or none, because the results of the commands before it decide.
     fn admission(&self, group: &mut GroupSamples, request: &Request) -> Admission {
         if !matches!(request.command, Command::AddSample { .. }) {
             return Admission::Admitted;
@@ -105,8 +105,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         Admission::Answered(self.answer_without_memory(request))
     }
 
-    /// The reply to a command that teaches, where there is no memory for it: if it was carried out before, what
-    /// it came to then.
+    /// The reply to a command that adds a sample for which there is no memory: the first result, if it is a
+    /// retry.
     fn answer_without_memory(&self, request: &Request) -> Reply {
         let full = Reply { outcome: Err(Refusal::SamplesFull), replayed: false };
         let last = self.rows.totals().last_stamp;

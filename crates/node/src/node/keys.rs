@@ -12,8 +12,8 @@ use crate::inbox::{SubmitError, Ticket};
 use crate::keys::{Found, Keys, SnapshotLock};
 use crate::submission::{KeyReplies, ReadAt, Submission};
 
-/// Operations of more bytes than this are not looked through to tell whether memory knows their keys.
-const GLANCE_BYTES_MAX: usize = 64 << 10;
+/// Operations of more bytes than this are not checked one by one for keys that are not in memory.
+const CHECKED_BYTES_MAX: usize = 64 << 10;
 
 impl Node {
     /// The facts of buckets. May block.
@@ -28,32 +28,32 @@ impl Node {
         Keys::at(&self.shared.store, self.shared.time.now_ms())
     }
 
-    /// Keys as they are now, at the latest time that anybody was told: for callers who have just read the
-    /// clock ([`Node::keys`]). What expired for somebody has expired here, and what the writer did later is
-    /// no older than this time.
+    /// Keys as they are now, at the latest time that was returned to any reader: for callers who have just
+    /// read the clock ([`Node::keys`]). A key that has expired for any reader has expired here too, and
+    /// later changes by the writer are no older than this time.
     #[must_use]
     pub fn keys_at_last_time(&self) -> Keys<'_> {
         Keys::at(&self.shared.store, self.shared.time.last_ms())
     }
 
-    /// Keeps the writer from changing keys, so that what is read of several belongs together. To be held
-    /// for a moment, and not while reading the disk.
+    /// Keeps the writer from changing keys, so that several keys can be read in one consistent state. Hold
+    /// it only briefly, and not while reading the disk.
     #[must_use]
     pub fn snapshot_lock(&self) -> SnapshotLock<'_> {
         SnapshotLock::hold(&self.shared.snapshot_lock)
     }
 
-    /// The same, if the writer lets it within so long.
+    /// As [`Node::snapshot_lock`], but waits at most `patience`; `None` if the writer held it that long.
     #[must_use]
     pub fn try_steady(&self, patience: Duration) -> Option<SnapshotLock<'_>> {
         SnapshotLock::try_hold(&self.shared.snapshot_lock, patience)
     }
 
-    /// The bucket of this name, if memory knows of one. Never waits for a disk.
+    /// The bucket of this name, if it is known in memory. Never waits for a disk.
     #[must_use]
     pub fn try_bucket_named(&self, name: &BucketName) -> Option<BucketId> {
         let known = || self.shared.bucket_ids.get(name);
-        // An id is never another bucket's; it may be one that was deleted since.
+        // An id is never reused, but its bucket may have been deleted since.
         name.numbered().or_else(known).filter(|id| self.shared.store.bucket(*id).is_some())
     }
 
@@ -65,12 +65,12 @@ impl Node {
         Some(id)
     }
 
-    /// Buckets that were made, in the order of their names, after `after`: at most `limit`. May read
-    /// the disk.
+    /// Buckets that were created, in the order of their names, after `after`: at most `limit`. May read the
+    /// disk.
     #[must_use]
     pub fn buckets_after(&self, after: Option<&str>, limit: usize) -> Vec<(BucketName, BucketId)> {
         let facts = self.key_facts();
-        // The very next name there could be.
+        // The smallest name greater than `after`.
         let mut from = after.map_or_else(Vec::new, |name| [name.as_bytes(), &[0]].concat());
         let next = std::iter::from_fn(|| {
             let (name, id) = facts.first_bucket_from(&from)?;
@@ -82,14 +82,14 @@ impl Node {
 
     /// Submits operations that are applied in this order, and waits until they are durable, under the
     /// node's policy, and applied. A transaction, which begins with [`KeyOp::Begin`](kv::KeyOp),
-    /// is applied with nothing of others in between. `reads` belong to a submission that is one
-    /// transaction, and are in the order of their places.
+    /// is applied as a unit, without operations of other callers in between. `reads` are only for a
+    /// submission that is a single transaction; they are sorted by [`ReadAt::before`].
     ///
-    /// The writer reads what memory does not know of them from disk, while everybody's changes wait: if they
-    /// [may need the disk](Node::may_need_disk), [load](Node::load_keys) them before.
+    /// The writer reads keys that are not in memory from disk, and all other changes wait meanwhile. So if
+    /// the operations [may need the disk](Node::may_need_disk), [load](Node::load_keys) their keys before.
     ///
     /// # Errors
-    /// [`SubmitError`]; none of the operations has happened then.
+    /// [`SubmitError`]; none of the operations was applied then.
     ///
     /// # Panics
     /// If the operations take more than 48 MiB.
@@ -103,22 +103,22 @@ impl Node {
         replies.await.map_err(|_| SubmitError::Stopped)
     }
 
-    /// Whether a change takes long, as far as memory shows: it waits for those of everybody else, and
-    /// is better submitted apart from others.
+    /// Whether a change takes long, judged by what is in memory. Such a change waits until no other changes
+    /// wait, so submit it separately.
     #[must_use]
     pub fn takes_long(&self, op: &KeyOp<'_>) -> bool {
         let cost = op.known_cost().unwrap_or_else(|| op.cost(&self.keys()));
         cost.work > PLAIN_WORK_MAX
     }
 
-    /// Whether operations may look up keys that only the disk knows. Never waits for a disk.
+    /// Whether operations may look up keys that are only on disk. Never waits for a disk.
     #[must_use]
     pub fn may_need_disk(&self, ops: &KeyOps) -> bool {
         if !self.key_facts().has_cold_keys() {
             return false;
         }
         let keys = self.keys();
-        let mut unknown = ops.bytes() > GLANCE_BYTES_MAX;
+        let mut unknown = ops.bytes() > CHECKED_BYTES_MAX;
         let mut ops = ops.iter();
         while let Some(op) = ops.next().filter(|_| !unknown) {
             op.each_key(&mut |bucket, key| {
@@ -128,8 +128,8 @@ impl Node {
         unknown
     }
 
-    /// Brings what operations look up into memory, so that the writer need not read it from disk; also that
-    /// a key does not exist. May block.
+    /// Loads the keys that operations look up into memory, so that the writer need not read them from disk.
+    /// Also remembers which of them do not exist. May block.
     pub fn load_keys(&self, ops: &KeyOps) {
         let facts = self.key_facts();
         for op in ops.iter() {
@@ -139,11 +139,11 @@ impl Node {
         }
     }
 
-    /// As [`Node::submit_keys`], but waits for room instead of reporting [`SubmitError::Busy`]: for
-    /// callers of which there are few, each with a bound of its own.
+    /// As [`Node::submit_keys`], but waits until there is room instead of returning [`SubmitError::Busy`]:
+    /// for a small number of callers, each of which limits how much it submits.
     ///
     /// # Errors
-    /// [`SubmitError::Stopped`]; none of the operations has happened then.
+    /// [`SubmitError::Stopped`]; none of the operations was applied then.
     ///
     /// # Panics
     /// If the operations take more than 48 MiB.

@@ -1,5 +1,5 @@
 //! A node: the log, the writer, the store and the views, put together. Opening one recovers what
-//! was acknowledged; closing one leaves nothing to recover. What can be asked of one is in files by topic.
+//! was acknowledged; closing one leaves nothing to recover. The read functions are in files by topic.
 
 mod keys;
 mod reads;
@@ -42,10 +42,11 @@ use crate::writer::{self, Writer};
 
 /// Most commands that are submitted together.
 pub const SUBMISSION_COMMANDS_MAX: usize = GROUP_COMMANDS_MAX;
+
 /// Why a node did not open.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Somebody has the directory.
+    /// Another process uses the directory.
     #[error("another roost uses {}; stop it or choose another --data", .0.display())]
     InUse(PathBuf),
     /// The operating system reports an error.
@@ -57,7 +58,8 @@ pub enum OpenError {
     /// The store is damaged, newer than this program, or cannot be read.
     #[error("the store cannot be used")]
     Store(#[from] store::StoreError),
-    /// The samples that were taught take more memory than there is for them now.
+    /// The samples that were taught need more memory than is configured for them now. The value is the
+    /// memory needed, in MiB.
     #[error("the samples that were taught need {0} MiB; start with --sample-memory {0}MiB or more")]
     Samples(usize),
 }
@@ -73,18 +75,18 @@ struct Threads {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
     others: Vec<JoinHandle<()>>,
-    /// Held as long as there is a clone of the node.
+    /// Held until the last clone of the node is dropped.
     _lock: File,
 }
 
 /// How much a node holds now.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sizes {
-    /// People registered.
+    /// Registered users.
     pub users: u64,
-    /// Posts that stand.
+    /// Live posts.
     pub posts: u64,
-    /// Follows that stand.
+    /// Live follows.
     pub follows: u64,
     /// Bytes of the log that are kept.
     pub log_bytes: u64,
@@ -92,19 +94,19 @@ pub struct Sizes {
     pub store_bytes: u64,
     /// Bytes of changes not yet in the store.
     pub overlay_bytes: u64,
-    /// Bytes of keys of buckets that are in memory though they are in the store.
+    /// Bytes of keys that are in the store and also cached in memory.
     pub resident_bytes: u64,
-    /// Bytes of samples, with what snapshots hold.
+    /// Bytes of samples, including what snapshots hold.
     pub sample_bytes: u64,
     /// Commands that wait for the writer.
     pub queued_commands: u64,
-    /// The views.
+    /// Sizes of the views.
     pub views: ViewSizes,
 }
 
 impl Node {
-    /// Opens the node in `options.data`, recovering everything that was acknowledged: the store as
-    /// of its last checkpoint, then the log behind it. Blocks.
+    /// Opens the node in `options.data`, recovering everything that was acknowledged: the store as of its
+    /// last checkpoint, then the log after it. Blocks.
     ///
     /// # Errors
     /// See [`OpenError`]. The log of a directory that is refused is not changed.
@@ -210,7 +212,7 @@ impl Node {
     /// Submits one command and waits until it is durable, under the node's policy, and applied.
     ///
     /// # Errors
-    /// [`SubmitError`]; the command has not happened then.
+    /// [`SubmitError`]; the command was not applied then.
     pub async fn submit(&self, request: Request) -> Result<Reply, SubmitError> {
         let (submission, reply) = Submission::of_requests(smallvec![request]);
         self.shared.put(submission)?;
@@ -220,10 +222,11 @@ impl Node {
         }
     }
 
-    /// Submits commands that are applied in this order; those of others may come between.
+    /// Submits commands that are applied in this order; commands of other callers may be applied between
+    /// them.
     ///
     /// # Errors
-    /// [`SubmitError`]; none of the commands has happened then.
+    /// [`SubmitError`]; none of the commands was applied then.
     ///
     /// # Panics
     /// If there are more than [`SUBMISSION_COMMANDS_MAX`].
@@ -236,7 +239,7 @@ impl Node {
     /// As [`Node::submit_all`], but waits for room instead of reporting [`SubmitError::Busy`].
     ///
     /// # Errors
-    /// [`SubmitError::Stopped`]; none of the commands has happened then.
+    /// [`SubmitError::Stopped`]; none of the commands was applied then.
     ///
     /// # Panics
     /// If there are more than [`SUBMISSION_COMMANDS_MAX`].
@@ -249,9 +252,9 @@ impl Node {
         reply.await.map(SmallVec::into_vec).map_err(|_| SubmitError::Stopped)
     }
 
-    /// Takes no more commands, works off those that wait and takes a last checkpoint. Blocks.
-    /// Reads still work, so the directory is free for another node only when the last clone of this
-    /// one is gone. Closing again does nothing.
+    /// Accepts no more commands, applies those that wait and takes a last checkpoint. Blocks. Reads still
+    /// work, so the directory is free for another node only when the last clone of this one is dropped.
+    /// Closing again does nothing.
     pub fn close(&self) {
         self.threads.lock().end();
     }
@@ -262,7 +265,7 @@ impl Node {
         &self.shared.metrics
     }
 
-    /// How much the node holds now. Looks at directories, so it may block.
+    /// How much the node holds now. Reads directories, so it may block.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
         let totals = self.shared.store.totals();
@@ -282,7 +285,8 @@ impl Node {
 }
 
 impl Threads {
-    /// Ends all of them in good order. None ends by a panic: that would have ended the process.
+    /// Stops the writer, then the other threads. None of them can have panicked: a panic aborts the
+    /// process.
     fn end(&mut self) {
         self.shared.inbox.close();
         if let Some(writer) = self.writer.take() {
@@ -296,7 +300,7 @@ impl Threads {
     }
 }
 
-/// A node that is dropped without being closed is closed then.
+/// Closes a node that is dropped without being closed.
 impl Drop for Threads {
     fn drop(&mut self) {
         self.end();
@@ -306,7 +310,7 @@ impl Drop for Threads {
 fn lock(data: &Path) -> Result<File, OpenError> {
     let directory = |error| OpenError::Directory(data.to_owned(), error);
     std::fs::create_dir_all(data).map_err(directory)?;
-    // The directory's own name must survive a power loss as well as what will be in it.
+    // Sync the parent, so that the directory itself survives a power loss.
     if let Some(parent) = data.canonicalize().map_err(directory)?.parent() {
         File::open(parent).and_then(|parent| parent.sync_all()).map_err(directory)?;
     }
@@ -323,8 +327,8 @@ fn lock(data: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Applies what the log has after `applied`; returns what is not in the store yet. Memory and the next
-/// start are bounded as while the node runs: a start that is killed part-way makes progress.
+/// Applies what the log has after `applied`; returns what is not in the store yet. It takes checkpoints as
+/// a running node does: that bounds memory, and a start that is killed part-way still makes progress.
 fn replay(
     log: &LocalLog,
     applied: Position,

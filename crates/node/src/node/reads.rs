@@ -28,15 +28,15 @@ impl Node {
         Facts::new(&self.shared.store)
     }
 
-    /// Up to which stamp everything is in the facts and shown by the views: what is read from now
-    /// on misses nothing up to there. Later posts may show here and not yet there.
+    /// The stamp up to which all changes are in the facts and in the views: a read from now on misses
+    /// nothing up to it. A read may show later changes too.
     #[must_use]
     pub fn visible_up_to(&self) -> rows::Stamp {
         rows::Stamp(self.shared.visible_up_to.load(std::sync::atomic::Ordering::Acquire))
     }
 
-    /// Who is meant: `Some(None)` if it is known that there is nobody, `None` if the facts must be
-    /// asked.
+    /// The id of a user: `Some(None)` if it is known that the user does not exist, `None` if only the facts
+    /// can say.
     #[must_use]
     pub fn try_resolve(&self, user: &UserRef) -> Option<Option<UserId>> {
         match user {
@@ -45,7 +45,7 @@ impl Node {
         }
     }
 
-    /// Who is meant, if they are registered. May block.
+    /// The id of a user, if they are registered. May block.
     #[must_use]
     pub fn resolve(&self, user: &UserRef) -> Option<UserId> {
         let id = self.facts().resolve(user)?;
@@ -73,7 +73,7 @@ impl Node {
         Some(ends(&ids, more))
     }
 
-    /// As [`Node::try_home`], reading what is not in memory; the person is active from now on. May
+    /// As [`Node::try_home`], reading what is not in memory; the user's timeline is active from now on. May
     /// block.
     pub fn home(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
         self.append(&self.home_ids(user, page), out)
@@ -94,7 +94,7 @@ impl Node {
         self.append(&PageOf::from_scan(ids, page), out)
     }
 
-    /// Appends a post as JSON if it is in memory; false says nothing about whether there is one.
+    /// Appends a post as JSON if it is in memory; false if not, whether the post exists or not.
     pub fn try_post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
         let row = |id: PostId| self.shared.store.point_in_memory(PointTable::Post, id.0);
         let in_memory = |id| row(id).map(|row| Post::decode(&row));
@@ -106,7 +106,7 @@ impl Node {
         self.views().rendered.post(self.facts(), post, out)
     }
 
-    /// The ids on a page of home(user); the person is active from now on. May block.
+    /// The ids on a page of home(user); the user's timeline is active from now on. May block.
     #[must_use]
     pub fn home_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
         self.views().home(self.facts(), user, page)
@@ -127,8 +127,8 @@ impl Node {
         PageOf::from_scan(scan.unwrap_or_default(), page)
     }
 
-    /// Hears of new posts at home, new mentions, what changes of them, whom the user follows, and stories
-    /// of friends that come or go. May block.
+    /// Watches for new posts at home and new mentions, edits and deletions of both, changes of whom the
+    /// user follows, and stories of friends that are posted or end. May block.
     #[must_use]
     pub fn watch(&self, user: UserId) -> Watch {
         let news = Some(self.views().watch(self.facts(), user));
@@ -164,7 +164,7 @@ pub(super) fn ends<I: Copy>(newest_first: &[I], more: bool) -> PageEnds<I> {
     PageEnds { first: newest_first.first().copied(), last: newest_first.last().copied(), more }
 }
 
-/// Tells when there may be something new for a person. Ends when dropped.
+/// Notifies when there may be something new for a user. Dropping it ends the watch.
 pub struct Watch {
     node: Node,
     user: UserId,
@@ -173,8 +173,8 @@ pub struct Watch {
 
 impl Watch {
     /// Waits until something may be new at home, in the mentions or among the stories since
-    /// [`Watch::mentions`] was called, or since the watch began. News that come while nobody waits
-    /// are reported once.
+    /// [`Watch::mentions`] was called, or since the watch began. News that come while no call waits are
+    /// reported once.
     ///
     /// The user's home timeline must be active for this: read it once after the watch began, and
     /// again after every change. It may be evicted at any time; then posts at home are not reported
@@ -189,22 +189,22 @@ impl Watch {
         }
     }
 
-    /// The number of mentions of the user since somebody first watched: it has counted those up to
-    /// an earlier [`Node::visible_up_to`]. What was reported until now is not reported again.
+    /// The number of mentions of the user since the first watch of them began; it includes all up to an
+    /// earlier [`Node::visible_up_to`]. [`Watch::changed`] does not report again what is new until now.
     pub fn mentions(&mut self) -> u64 {
         self.news.as_mut().map_or(0, |news| news.borrow_and_update().mentions)
     }
 
-    /// How many changes were heard of since somebody first watched the user.
+    /// The number of changes since the first watch of the user began.
     #[must_use]
     pub fn changes_end(&self) -> u64 {
         self.news.as_ref().map_or(0, |news| news.borrow().end())
     }
 
-    /// What changed after the first `read` changes, oldest first, each with how many there were up to it:
-    /// the first `read` of the next call. The newest 32 are kept. To be called before the home timeline is
-    /// read, which makes it active and so has later changes heard of: then whoever reads again what they
-    /// show after each [`Change::Missed`] has everything.
+    /// The changes after the first `read` ones, oldest first, each with the number of changes up to and
+    /// including it, which is the `read` for the next call. The newest 32 are kept. Call this before
+    /// reading the home timeline: that read makes the timeline active, so that later changes are recorded.
+    /// A caller who also reads everything again after each [`Change::Missed`] misses nothing.
     #[must_use]
     pub fn changes_after(&self, read: u64) -> Vec<(u64, Change)> {
         self.news.as_ref().map_or_else(Vec::new, |news| news.borrow().after(read))

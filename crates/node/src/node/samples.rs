@@ -1,4 +1,4 @@
-//! Reading the recogniser's samples.
+//! Reading the recognizer's samples.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use super::Node;
 use crate::samples::TooManySnapshots;
 
 impl Node {
-    /// The samples of a set as they are now, if it exists: a snapshot, which never changes. Waits for no more
-    /// than some samples being put in.
+    /// The samples of a set as they are now, if it exists: a snapshot, which never changes. Waits at most
+    /// while a few samples are added.
     ///
     /// # Errors
-    /// [`TooManySnapshots`]; it passes.
+    /// [`TooManySnapshots`]; try again later.
     pub fn samples(&self, set: &SetName) -> Result<Option<Arc<Samples>>, TooManySnapshots> {
         self.shared.samples.get(set)
     }
@@ -21,7 +21,7 @@ impl Node {
     /// All sets, by name, as [`Node::samples`] gives them.
     ///
     /// # Errors
-    /// [`TooManySnapshots`]; it passes.
+    /// [`TooManySnapshots`]; try again later.
     pub fn sample_sets(&self) -> Result<Vec<(SetName, Arc<Samples>)>, TooManySnapshots> {
         self.shared.samples.all()
     }

@@ -1,6 +1,6 @@
-//! Who among the active users of a shard follows whom, as lists of their slots.
+//! The active users of a shard who follow each author, as lists of their slots.
 //!
-//! To leave a list costs the same however long it is: a short one is searched, and a long one has an
+//! Removal from a list costs the same however long it is: a short one is searched, and a long one has an
 //! index of its places.
 
 use feed::UserId;
@@ -12,7 +12,8 @@ pub(super) type Slot = u32;
 
 /// Longest list that is searched: 4 KiB, 0.1 µs.
 const SEARCHED_MAX: usize = 1_024;
-/// A list this short has no index any more. Less, so that a list does not gain and lose it in turns.
+/// A list this short has no index any more. Less than [`SEARCHED_MAX`], so that a list does not gain and
+/// lose its index repeatedly.
 const INDEXED_MIN: usize = SEARCHED_MAX / 2;
 
 /// Followers by author. No order within a list.
@@ -64,7 +65,7 @@ impl Followers {
         }
     }
 
-    /// Slots that are searched to leave the list of `author`.
+    /// Number of slots that are searched to remove one from the list of `author`.
     #[cfg(test)]
     pub(super) fn searched(&self, author: UserId) -> usize {
         if self.places.contains_key(&author) { 1 } else { self.of(author).len() }
@@ -92,7 +93,7 @@ mod tests {
     const ADA: UserId = UserId(1);
 
     #[test]
-    fn to_leave_a_list_costs_the_same_however_long_it_is() {
+    fn removal_from_a_list_costs_the_same_however_long_it_is() {
         let mut followers = Followers::default();
         let mut model = BTreeSet::new();
         let mut state = 1_u64;

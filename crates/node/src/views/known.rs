@@ -1,16 +1,16 @@
 //! What was read from the facts about users, kept within a budget until the writer changes it.
 //!
 //! The writer applies a change once the facts show it. A reader who misses an entry reads the facts
-//! and keeps what it read only if nothing changed meanwhile. **Invariant:** an entry says what the
-//! facts say, or what they will say when a change that they show already is applied.
+//! and keeps what it read only if nothing changed meanwhile. **Invariant:** an entry equals the facts, or
+//! will equal them once a change that the facts already show is applied.
 //!
-//! Looking takes no lock, since a home looks at many entries and each lock would wait for the last
-//! one's memory. So entries do not change: a new one takes the place of the old.
+//! A read takes no lock, because a home reads many entries and each lock would wait for the memory access
+//! before it. So entries are immutable: a new one replaces the old one.
 //!
-//! Eviction is CLOCK with counters: a look raises the heat of an entry, the hand lowers it as it
-//! passes and evicts what is cold. The hand passes at most [`HAND_STEPS_MAX`] entries for one that is
-//! to be kept; if all of them are hot, the new one is not kept. So a scan of users who are read once
-//! does not drive out those who are read often, and the work under the lock has a bound.
+//! Eviction is CLOCK with counters: a read raises the heat of an entry, the hand lowers it as it passes and
+//! evicts cold entries. The hand passes at most [`HAND_STEPS_MAX`] entries for one that is to be kept; if
+//! all of them are hot, the new one is not kept. So a scan of users who are read once does not evict those
+//! who are read often, and the work under the lock has a bound.
 
 #[cfg(test)]
 mod tests;
@@ -22,11 +22,11 @@ use hashbrown::DefaultHashBuilder;
 use papaya::{HashMapRef, LocalGuard};
 use parking_lot::Mutex;
 
-/// Parts of the table, each of whose entries are put in and taken out under one lock.
+/// Parts of the table; the entries of each are added and removed under one lock.
 const SHARDS: usize = 64;
 /// What an entry costs in the table and the ring, besides itself.
 const ENTRY_BYTES: usize = 40;
-/// Looks that are remembered of an entry.
+/// Greatest heat of an entry: reads that are remembered.
 const HEAT_MAX: u8 = 3;
 /// Entries that the hand passes at most to make room once: about 3 µs.
 const HAND_STEPS_MAX: usize = 64;
@@ -48,14 +48,14 @@ type Table<V> = papaya::HashMap<UserId, Entry<V>, DefaultHashBuilder>;
 type Pinned<'a, V> = HashMapRef<'a, UserId, Entry<V>, DefaultHashBuilder, LocalGuard<'a>>;
 
 struct Entry<V> {
-    /// Looks since the hand came by, up to [`HEAT_MAX`]. A hint: races lose a look and no more.
+    /// Reads since the hand last passed, up to [`HEAT_MAX`]. A hint: a race loses only a read.
     heat: AtomicU8,
     /// Its index in the ring of its shard, whose lock guards it.
     place: AtomicU32,
     value: V,
 }
 
-/// A look at entries, which stay where they are as long as it lasts.
+/// Read access to entries, which stay in memory as long as it exists.
 pub(super) struct Look<'a, V>(Pinned<'a, V>);
 
 impl<V> Look<'_, V> {
@@ -73,7 +73,7 @@ impl<V> Look<'_, V> {
 
 #[derive(Default)]
 struct Shard {
-    /// Whose entries are in the table.
+    /// Users whose entries are in the table.
     ring: Vec<UserId>,
     hand: usize,
     bytes: usize,
@@ -98,8 +98,8 @@ impl<V: Held> Known<V> {
         shard
     }
 
-    /// Puts what `apply` makes of an entry in its place, or forgets it. Writer only, in order, once
-    /// the facts show the change.
+    /// Replaces an entry by what `apply` returns for it, or removes it. Writer only, in order, once the
+    /// facts show the change.
     pub(super) fn change(&self, user: UserId, apply: impl FnOnce(&V) -> Option<V>) {
         let mut shard = self.shard(user).lock();
         shard.changes += 1;
@@ -118,12 +118,13 @@ impl<V: Held> Known<V> {
         }
     }
 
-    /// Looks at what is known.
+    /// Read access to the entries.
     pub(super) fn look(&self) -> Look<'_, V> {
         Look(self.users.pin())
     }
 
-    /// What `look` finds in the entry of `user`, which is read from the facts if it is not there.
+    /// Returns what `look` returns for the entry of `user`, which is read from the facts if it is not in
+    /// memory.
     pub(super) fn look_or_read<T>(
         &self,
         user: UserId,
@@ -140,7 +141,7 @@ impl<V: Held> Known<V> {
         if shard.changes == changes {
             let users = self.users.pin();
             if let Some(old) = users.get(&user) {
-                // Somebody else has read the same meanwhile.
+                // Another reader has read the same meanwhile.
                 old.heat.store(HEAT_MAX, Ordering::Relaxed);
             } else if shard.make_room(&users, cost(&value), self.shard_bytes_max) {
                 shard.add(&users, user, value, 0);
@@ -156,7 +157,7 @@ impl<V: Held> Known<V> {
 }
 
 impl Shard {
-    /// Evicts cold entries until there is room; false if the hand has met too many hot ones.
+    /// Evicts cold entries until there is room; false if the hand has passed too many hot ones.
     fn make_room<V: Held>(
         &mut self,
         users: &Pinned<'_, V>,
@@ -177,10 +178,10 @@ impl Shard {
             }
             let Some(user) = self.ring.get(self.hand).copied() else { return false };
             let Some(entry) = users.get(&user) else {
-                unreachable!("everybody in the ring has an entry")
+                unreachable!("every user in the ring has an entry")
             };
             match entry.heat.load(Ordering::Relaxed) {
-                // The last of the ring takes its place and is next.
+                // The last entry of the ring takes its place and is next.
                 0 => self.remove(users, user),
                 heat => {
                     entry.heat.store(heat - 1, Ordering::Relaxed);

@@ -40,28 +40,28 @@ use watchers::Watchers;
 const SHARDS: usize = 16;
 /// Effects not yet consumed by every shard at which no more changes are accepted. Those that were
 /// accepted before still come: at most two inboxes of them, one effect for each command that is not a
-/// sweep. With the default inbox the stream holds at most 163,840 effects of 32 bytes, 5 MiB, and a
-/// read of a timeline that its shard has not reached takes in as many: 2 ms.
+/// sweep. With the default inbox the stream holds at most 163,840 effects of 32 bytes, 5 MiB, and a read of
+/// a timeline that its shard has not reached applies as many: 2 ms.
 const BACKLOG_MAX: u64 = 1 << 17;
-/// Effects that nobody waits for at which the deliverer is woken all the same.
+/// Number of pending effects at which the deliverer is woken even if there are no watchers.
 const BACKLOG_WAKE: u64 = 1 << 12;
-/// Effects that a shard may be behind before its timelines take in the rest by themselves, each when it
-/// is read: half of what the stream keeps of what was consumed.
+/// Effects that a shard may lag before its timelines apply the rest by themselves, each when it is read:
+/// half of what the stream keeps of what was consumed.
 const LAG_MAX: u64 = 1 << 15;
 const _: () = assert!(size_of::<Effect>() <= 32 && BACKLOG_WAKE < LAG_MAX && LAG_MAX < BACKLOG_MAX);
 /// Steps of catching up that the deliverer does before it lets others have the shard: about 0.1 ms.
 const DELIVERER_STEPS: usize = 4_096;
 /// Steps of catching up that a reader does: a few tens of microseconds at most.
 const READER_STEPS: usize = 512;
-/// How often a timeline is gathered anew because the person's follows changed meanwhile, before a
-/// page is answered from the facts alone.
+/// How often a timeline is gathered anew because the user's follows changed meanwhile, before a page is
+/// answered from the facts alone.
 const GATHER_ATTEMPTS: usize = 3;
 
-/// Home timelines of active people, everybody's newest posts and stories, and both as JSON.
+/// Home timelines of active users, the newest posts and stories of all authors, and both as JSON.
 pub(crate) struct Views {
     stream: Stream,
     shards: Vec<Mutex<Shard>>,
-    /// Of each shard.
+    /// The watchers of each shard.
     watchers: Vec<Arc<Watchers>>,
     shard_bytes_max: usize,
     recent: Known<Recent<Posted>>,
@@ -81,7 +81,7 @@ pub(crate) struct Views {
 /// What the views hold and did, for the metrics.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ViewSizes {
-    /// People whose home timeline is in memory.
+    /// Users whose home timeline is in memory.
     pub active_timelines: u64,
     /// Estimated bytes of those timelines.
     pub timeline_bytes: u64,
@@ -124,7 +124,7 @@ impl Views {
         }
     }
 
-    /// Takes in what a group of commands did. Writer only; the facts hold it already.
+    /// Applies what a group of commands did. Writer only; the facts hold it already.
     pub(crate) fn publish(&self, effects: &[Effect]) {
         for effect in effects {
             match *effect {
@@ -143,12 +143,12 @@ impl Views {
                     self.watchers(user).mention_changed(user, change(post));
                 }
                 Effect::FriendsChanged { .. } | Effect::StoryPosted { .. } => {
-                    self.stories.take_in(*effect);
+                    self.stories.apply(*effect);
                     self.story_changes.fetch_add(1, Ordering::Release);
                 }
-                Effect::StoryViewed { .. } => self.stories.take_in(*effect),
+                Effect::StoryViewed { .. } => self.stories.apply(*effect),
                 Effect::StoryGone { story, .. } => {
-                    self.stories.take_in(*effect);
+                    self.stories.apply(*effect);
                     self.rendered.forget(story);
                     self.story_changes.fetch_add(1, Ordering::Release);
                 }
@@ -161,7 +161,7 @@ impl Views {
         self.stream.publish(effects.iter().copied().filter(concerns_shards));
     }
 
-    /// Whether a change may be submitted: false while the shards are too far behind the writer.
+    /// Whether a change may be submitted: false while the shards lag too far.
     pub(crate) fn has_room(&self) -> bool {
         self.stream.backlog() < BACKLOG_MAX
     }
@@ -175,7 +175,7 @@ impl Views {
     }
 
     /// Brings every shard up to date until little is left that was published meanwhile; returns
-    /// whether there was anything new. The deliverer's work; anybody may do it.
+    /// whether there was anything new. The deliverer's work; any thread may do it.
     pub(crate) fn deliver(&self) -> bool {
         let mut news = false;
         loop {
@@ -223,8 +223,8 @@ impl Views {
         shard
     }
 
-    /// A page of home(user), newest first, appended to `out`, if it is in memory. Tells whether
-    /// there are more.
+    /// A page of home(user), newest first, appended to `out`, if it is in memory. Returns whether there are
+    /// more.
     pub(crate) fn try_home(
         &self,
         user: UserId,
@@ -240,7 +240,7 @@ impl Views {
         Some(more)
     }
 
-    /// A page of home(user); makes the person active. May read the facts.
+    /// A page of home(user); makes the user active. May read the facts.
     pub(crate) fn home<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -257,8 +257,8 @@ impl Views {
             return self.gather(facts, user, &following, page);
         }
         for _ in 0..GATHER_ATTEMPTS {
-            // First the position, then the facts: what the facts do not show yet is published
-            // behind the position.
+            // First the position, then the facts: what the facts do not show yet is published after the
+            // position.
             let position = self.stream.head();
             following = facts.following_all(user);
             let newest = Page { cursor: Cursor::Newest, limit: timeline::KEPT };
@@ -297,7 +297,7 @@ impl Views {
         let mut found = Vec::new();
         let read = |recent: &Recent<Posted>| recent.read(span, |post| Some(*post), &mut found);
         let newest = || Recent::scanned(facts.posts_by(author, Recent::<Posted>::NEWEST));
-        // Where somebody reads further down, what is newest is not asked for.
+        // A read further down does not need the newest posts.
         let known = match span.high {
             u64::MAX => self.recent.look_or_read(author, newest, read),
             _ => self.recent.look().get(&author).is_some_and(read),
@@ -314,7 +314,7 @@ impl Views {
     ) -> watch::Receiver<News> {
         self.watches.fetch_add(1, Ordering::Relaxed);
         let news = self.watchers(user).watch(user);
-        // Read after the watch began: whoever becomes a friend meanwhile is heard of.
+        // Read after the watch began, so that no new friend is missed.
         let friends = facts.friends_all(user);
         self.watchers(user).watch_stories(user, &friends);
         news
@@ -326,19 +326,18 @@ impl Views {
         self.watchers(user).unwatch(user);
     }
 
-    /// A number that differs once any story was posted or is gone, or friends changed, since it was
-    /// last read. What the facts show up to a stamp has been counted when that is visible.
+    /// A counter that rises when any story is posted or gone, or friends change. When a stamp is visible,
+    /// it includes all changes up to that stamp.
     pub(crate) fn story_changes(&self) -> u64 {
         self.story_changes.load(Ordering::Acquire)
     }
 
-    /// Whether anybody waits to hear of news. If not, delivery is in no hurry: whoever reads
-    /// catches up first.
+    /// Whether there are watchers. If not, delivery is not urgent: a read catches up first.
     pub(crate) fn is_watched(&self) -> bool {
         self.watches.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether the deliverer should be woken: somebody waits, or there is much to deliver.
+    /// Whether the deliverer should be woken: there are watchers, or there is much to deliver.
     pub(crate) fn is_delivery_urgent(&self) -> bool {
         self.is_watched() || self.stream.backlog() > BACKLOG_WAKE
     }
@@ -364,8 +363,8 @@ impl Views {
     }
 }
 
-/// Whether an effect is to reach the shards. A mention does not: it wakes those who wait at once, so
-/// that a post adds one effect to the stream however many it mentions.
+/// Whether an effect is to reach the shards. A mention does not: it wakes the watchers at once, so that a
+/// post adds one effect to the stream however many it mentions.
 fn concerns_shards(effect: &Effect) -> bool {
     match effect {
         Effect::Posted { .. }

@@ -1,4 +1,4 @@
-//! The newest of what somebody wrote, so that gathering a home asks the store for little of it.
+//! The newest items of each author, so that gathering a home reads little from the store.
 
 use feed::StoryId;
 use feed::timeline::Posted;
@@ -35,11 +35,11 @@ impl Listed for (StoryId, u64) {
 
 /// An author's newest items.
 ///
-/// **Invariant:** the items descend, and hold all of the author's that stand and are not older than
-/// the last one; if `complete`, all that stand.
+/// **Invariant:** the items descend, and hold all live ones of the author that are not older than the last
+/// one; if `complete`, all live ones.
 pub(super) struct Recent<T> {
     complete: bool,
-    /// In place, not behind a pointer: finding the list fetches its beginning.
+    /// Stored in place, not through a pointer: finding the list fetches its beginning.
     items: SmallVec<[T; TRIM_AT]>,
 }
 
@@ -66,7 +66,7 @@ impl<T: Listed> Recent<T> {
         Self { complete: self.complete && !full, items }
     }
 
-    /// The list without an item that stands no more, if what is left is of use.
+    /// The list without an item that was deleted, if what is left is of use.
     pub(super) fn without(&self, id: u64) -> Option<Self> {
         let items: SmallVec<_> =
             self.items.iter().copied().filter(|item| item.id() != id).collect();
@@ -82,7 +82,7 @@ impl<T: Listed> Recent<T> {
         wanted: impl Fn(&T) -> Option<U>,
         out: &mut Vec<U>,
     ) -> bool {
-        // The newest are asked for most: that touches no more of the list than it answers.
+        // Reads of the newest are the most frequent: they touch only the items that they return.
         let newer = match span.high {
             u64::MAX => 0,
             high => self.items.partition_point(|item| item.id() > high),
@@ -110,7 +110,7 @@ impl<T: Listed> Recent<T> {
         }
     }
 
-    /// Whether everything that stands from `low` on is here.
+    /// Whether all live items from `low` on are here.
     fn reaches_below(&self, low: u64) -> bool {
         self.complete || self.items.last().is_some_and(|last| last.id() < low)
     }
@@ -118,7 +118,7 @@ impl<T: Listed> Recent<T> {
 
 impl<T: Listed> Held for Recent<T> {
     fn bytes(&self) -> usize {
-        // What came of a list that was cut is in place again.
+        // A list that was cut is stored in place again.
         if self.items.spilled() { self.items.capacity() * size_of::<T>() } else { 0 }
     }
 }

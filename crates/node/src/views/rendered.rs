@@ -1,11 +1,11 @@
 //! Posts and stories as JSON, rendered once and kept as bytes: a page is a concatenation.
 //!
-//! An entry is good as long as the revisions of its author, and of the user it replies to, are those it
+//! An entry is current as long as the revisions of its author, and of the user it replies to, are those it
 //! was rendered under. The writer raises a user's revision, after the facts have changed, when their name
-//! changes or a post of theirs is deleted or edited: a reply shows whether what it replies to still
-//! exists. A reader keeps what it rendered only if no revision was raised since before it read the facts. So
-//! what is found current never shows what an acknowledged command had changed before. The same
-//! goes for the names and handles that are kept for rendering.
+//! changes or a post of theirs is deleted or edited: a reply shows whether what it replies to still exists.
+//! A reader keeps what it rendered only if no revision was raised since before it read the facts. So an
+//! entry that is current never shows a state from before an acknowledged command. The same goes for the
+//! names and handles that are kept for rendering.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use quick_cache::{OptionsBuilder, Weighter, sync::Cache, unsync};
 use rows::Rows;
 
-use crate::render::{self, Person};
+use crate::render::{self, UserNames};
 
 /// Authors share revisions where their numbers are equal modulo this: a rare needless rendering in
 /// exchange for a table of fixed size.
@@ -28,28 +28,29 @@ const TYPICAL_BYTES: usize = 256 + ENTRY_BYTES;
 /// Parts of the table, each with a lock that is held while a post is copied out: a page of posts pays
 /// for no reference counts.
 const SHARDS: usize = 64;
-/// People whose name and handle are kept at hand.
-const PEOPLE: usize = 32_768;
+/// Number of users whose name and handle are kept in memory.
+const USERS: usize = 32_768;
 
 /// Rendered posts and stories within a budget.
 pub(crate) struct Rendered {
     /// By id: posts and stories share the numbers.
     items: Vec<Mutex<unsync::Cache<u64, Kept, Bytes>>>,
-    people: Cache<UserId, Arc<Known>>,
+    users: Cache<UserId, Arc<NamedUser>>,
     revisions: Vec<AtomicU32>,
     /// How often any revision was raised.
     invalidated: AtomicU64,
 }
 
-/// A post or story as JSON after those on whose revisions it depends: one allocation, since each step from
-/// one to the next costs a page of posts a microsecond.
+/// A post or story as JSON, after the users on whose revisions it depends. It is one allocation, because
+/// each further pointer costs a page of posts a microsecond.
 type Kept = Box<[u8]>;
-/// The author and their revision, whoever is replied to (or the author again) and theirs: four bytes each.
+/// The author and their revision, the user who is replied to (or the author again) and their revision: four
+/// bytes each.
 const HEAD_BYTES: usize = 16;
 
-struct Known {
+struct NamedUser {
     revision: u32,
-    person: Person,
+    names: UserNames,
 }
 
 #[derive(Clone)]
@@ -76,7 +77,7 @@ impl Rendered {
         };
         let items = (0..SHARDS).map(shard).collect();
         let revisions = (0..REVISIONS).map(|_| AtomicU32::new(0)).collect();
-        Self { items, people: Cache::new(PEOPLE), revisions, invalidated: AtomicU64::new(0) }
+        Self { items, users: Cache::new(USERS), revisions, invalidated: AtomicU64::new(0) }
     }
 
     fn shard(&self, id: u64) -> &Mutex<unsync::Cache<u64, Kept, Bytes>> {
@@ -98,16 +99,16 @@ impl Rendered {
         revision
     }
 
-    /// Whatever was rendered of this author is not current any more.
+    /// What was rendered of this author is not current any more.
     pub(crate) fn invalidate(&self, author: UserId) {
-        // In this order: who reads the new revision then finds that something was invalidated, and
-        // does not keep what it may have rendered from older facts.
+        // In this order: a reader of the new revision then finds that something was invalidated, and does
+        // not keep what it may have rendered from older facts.
         self.invalidated.fetch_add(1, Ordering::AcqRel);
         self.revision_of(author).fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Appends a post if it is at hand, or can be rendered from what is: `in_memory` gives a post
-    /// without touching a disk. False if not.
+    /// Appends a post if it is kept, or can be rendered from memory: `in_memory` gives a post without
+    /// touching a disk. False if not.
     pub(crate) fn try_post(
         &self,
         in_memory: impl Fn(PostId) -> Option<Post>,
@@ -117,7 +118,7 @@ impl Rendered {
         // What is not in memory may exist all the same.
         let exists = |id| in_memory(id).map(|_| true);
         self.kept(id.0, out)
-            || self.render_post(id, &in_memory, exists, |user| self.person(user), out)
+            || self.render_post(id, &in_memory, exists, |user| self.names(user), out)
     }
 
     /// Appends a post, rendered from the facts if need be; false if there is none.
@@ -127,9 +128,9 @@ impl Rendered {
         id: PostId,
         out: &mut Vec<u8>,
     ) -> bool {
-        let person = |user| self.person(user).or_else(|| self.meet(facts, user));
+        let names = |user| self.names(user).or_else(|| self.load_user(facts, user));
         let exists = |id| Some(facts.has_post(id));
-        self.kept(id.0, out) || self.render_post(id, |id| facts.post(id), exists, person, out)
+        self.kept(id.0, out) || self.render_post(id, |id| facts.post(id), exists, names, out)
     }
 
     fn render_post(
@@ -137,10 +138,10 @@ impl Rendered {
         id: PostId,
         read: impl Fn(PostId) -> Option<Post>,
         exists: impl Fn(PostId) -> Option<bool>,
-        person: impl Fn(UserId) -> Option<Arc<Known>>,
+        names: impl Fn(UserId) -> Option<Arc<NamedUser>>,
         out: &mut Vec<u8>,
     ) -> bool {
-        let known = |user| person(user).map(|known| known.person.clone());
+        let known = |user| names(user).map(|known| known.names.clone());
         let write = |post: &Post, out: &mut Vec<u8>| {
             let parent = match post.in_reply_to {
                 Some(parent) => exists(parent)?.then_some(parent),
@@ -148,49 +149,49 @@ impl Rendered {
             };
             render::post(id, post, parent, known, out)
         };
-        let people = |post: &Post| [post.author, post.reply_to.unwrap_or(post.author)];
-        self.render(id.0, || read(id), people, write, out)
+        let users = |post: &Post| [post.author, post.reply_to.unwrap_or(post.author)];
+        self.render(id.0, || read(id), users, write, out)
     }
 
-    /// Appends a story, but for its end, as [`Rendered::try_post`] does. The story is live: what is
-    /// kept of one outlasts it.
+    /// Appends a story, but for its end, as [`Rendered::try_post`] does. The story is live: a kept
+    /// rendering may exist longer than its story.
     pub(crate) fn try_story(
         &self,
         in_memory: impl Fn(StoryId) -> Option<PostText>,
-        told: StoryRef,
+        story: StoryRef,
         out: &mut Vec<u8>,
     ) -> bool {
-        self.kept(told.story.0, out)
-            || self.render_story(told, in_memory, |user| self.person(user), out)
+        self.kept(story.story.0, out)
+            || self.render_story(story, in_memory, |user| self.names(user), out)
     }
 
     /// Appends a story, but for its end, as [`Rendered::post`] does. The story is live.
     pub(crate) fn story<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
-        told: StoryRef,
+        story: StoryRef,
         out: &mut Vec<u8>,
     ) -> bool {
-        let person = |user| self.person(user).or_else(|| self.meet(facts, user));
-        self.kept(told.story.0, out)
-            || self.render_story(told, |story| facts.story_text(story), person, out)
+        let names = |user| self.names(user).or_else(|| self.load_user(facts, user));
+        self.kept(story.story.0, out)
+            || self.render_story(story, |story| facts.story_text(story), names, out)
     }
 
     fn render_story(
         &self,
-        told: StoryRef,
+        story: StoryRef,
         read: impl Fn(StoryId) -> Option<PostText>,
-        person: impl Fn(UserId) -> Option<Arc<Known>>,
+        names: impl Fn(UserId) -> Option<Arc<NamedUser>>,
         out: &mut Vec<u8>,
     ) -> bool {
         let write = |text: &PostText, out: &mut Vec<u8>| {
-            render::story(told, &person(told.author)?.person, text, out);
+            render::story(story, &names(story.author)?.names, text, out);
             Some(())
         };
-        self.render(told.story.0, || read(told.story), |_| [told.author; 2], write, out)
+        self.render(story.story.0, || read(story.story), |_| [story.author; 2], write, out)
     }
 
-    /// Forgets a story that is gone.
+    /// Removes a story that was deleted or expired.
     pub(super) fn forget(&self, story: StoryId) {
         self.shard(story.0).lock().remove(&story.0);
     }
@@ -209,19 +210,19 @@ impl Rendered {
         current
     }
 
-    /// Renders, appends and keeps something. False if `read` finds nothing or `write` does not know
-    /// somebody in it.
+    /// Renders, appends and keeps something. False if `read` finds nothing or `write` does not know a user
+    /// in it.
     fn render<T>(
         &self,
         id: u64,
         read: impl FnOnce() -> Option<T>,
-        people: impl FnOnce(&T) -> [UserId; 2],
+        users: impl FnOnce(&T) -> [UserId; 2],
         write: impl FnOnce(&T, &mut Vec<u8>) -> Option<()>,
         out: &mut Vec<u8>,
     ) -> bool {
         let invalidated = self.invalidated.load(Ordering::Acquire);
         let Some(item) = read() else { return false };
-        let revisions = people(&item).map(|user| (user, self.revision(user)));
+        let revisions = users(&item).map(|user| (user, self.revision(user)));
         let start = out.len();
         if write(&item, out).is_none() {
             out.truncate(start);
@@ -240,15 +241,19 @@ impl Rendered {
         true
     }
 
-    fn person(&self, user: UserId) -> Option<Arc<Known>> {
-        self.people.get(&user).filter(|known| known.revision == self.revision(user))
+    fn names(&self, user: UserId) -> Option<Arc<NamedUser>> {
+        self.users.get(&user).filter(|known| known.revision == self.revision(user))
     }
 
-    fn meet<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, user: UserId) -> Option<Arc<Known>> {
+    fn load_user<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        user: UserId,
+    ) -> Option<Arc<NamedUser>> {
         let revision = self.revision(user);
-        let person = facts.user(user).map(|user| (user.handle, user.name))?;
-        let known = Arc::new(Known { revision, person: Arc::new(person) });
-        self.people.insert(user, Arc::clone(&known));
+        let names = facts.user(user).map(|user| (user.handle, user.name))?;
+        let known = Arc::new(NamedUser { revision, names: Arc::new(names) });
+        self.users.insert(user, Arc::clone(&known));
         Some(known)
     }
 

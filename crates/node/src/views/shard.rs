@@ -1,17 +1,16 @@
-//! One shard of the home timelines: the active users whose number falls to it, and who among them
-//! follows whom.
+//! One shard of the home timelines: the active users whose number falls to it, and whom they follow.
 //!
 //! A shard is a function of the effect stream up to its cursor. The deliverer makes it catch up, a
-//! bounded number of steps at a time, and readers do a few steps each; so a post by somebody with a
-//! million followers costs the writer nothing and nobody has to wait until it has reached them all.
-//! A read still sees all that was published: the timeline it asks for takes in by itself what the
-//! shard has not got to yet.
+//! bounded number of steps at a time, and readers do a few steps each; so a post by a user with a million
+//! followers costs the writer nothing, and no read waits until it has reached them all. A read still sees
+//! all that was published: the timeline it asks for applies by itself the effects that the shard has not
+//! reached yet.
 //!
-//! A shard that is too far behind the stream does not spread the posts up to its head at all: see
-//! [`Gap`]. It costs one step for each then, and timelines take them in when they are read.
+//! A shard that lags too far does not spread the posts up to the head of the stream at all: see [`Gap`].
+//! Each post costs one step then, and timelines apply them when they are read.
 //!
-//! **Invariant:** a timeline has taken in everything before its [`Shard::position`], and nothing after
-//! it except, while a post is on its way, that post.
+//! **Invariant:** a timeline has applied everything before its [`Shard::position`], and nothing after it
+//! except a post that is being spread.
 
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ use super::stream::Stream;
 use super::timeline::Timeline;
 use super::watchers::{Change, Watchers};
 
-/// What shards tell the metrics.
+/// Counters for the metrics.
 #[derive(Default, Clone, Copy)]
 pub(super) struct Tally {
     /// Posts put into timelines.
@@ -33,25 +32,25 @@ pub(super) struct Tally {
     pub(super) evictions: u64,
 }
 
-/// Positions of effects that were not spread to timelines. One that has not taken in all before `to` by
-/// itself has taken in what is before `from`.
+/// Positions of effects that were not spread to timelines. A timeline that has not applied all before `to`
+/// by itself has applied what is before `from`.
 #[derive(Clone, Copy)]
 struct Gap {
     from: u64,
     to: u64,
 }
 
-/// Gaps that are remembered. More make one of the two oldest: then timelines that were not read since
-/// take in more again than they need to.
+/// Gaps that are remembered. More make one of the two oldest: then timelines that were not read since apply
+/// more effects again than they need to.
 const GAPS_MAX: usize = 8;
 
-/// Timelines of some people.
+/// The timelines of some users.
 #[derive(Default)]
 pub(super) struct Shard {
     cursor: u64,
-    /// Of the effect at the cursor, if it is on its way: how many followers it has yet to reach, the
-    /// first ones in their list. One that leaves the list there is replaced by the last one, who is
-    /// reached twice then, which changes nothing.
+    /// Of the effect at the cursor, if it is being spread: how many followers it has yet to reach, the
+    /// first ones in their list. A follower who is removed there is replaced by the last one, who is then
+    /// reached twice, which changes nothing.
     left: Option<usize>,
     lag_max: u64,
     /// Ascending.
@@ -59,9 +58,9 @@ pub(super) struct Shard {
     slots: Vec<Option<Timeline>>,
     free: Vec<Slot>,
     by_user: HashMap<UserId, Slot>,
-    /// Author -> slots of the active people who follow them, and the author's own.
+    /// Author -> slots of the active users who follow them, and the author's own.
     followers: Followers,
-    /// Those who wait for news of users of this shard.
+    /// The watchers of users of this shard.
     watchers: Arc<Watchers>,
     bytes: usize,
     hand: usize,
@@ -69,13 +68,13 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    /// A shard without timelines, which wakes `watchers`. If it is more than `lag_max` effects behind
-    /// the head of the stream, its timelines take them in when they are read.
+    /// A shard without timelines, which wakes `watchers`. If it lags the head of the stream by more than
+    /// `lag_max` effects, its timelines apply them when they are read.
     pub(super) fn new(watchers: Arc<Watchers>, lag_max: u64) -> Self {
         Self { watchers, lag_max, ..Self::default() }
     }
 
-    /// The position up to which effects are taken in.
+    /// The position up to which effects are applied.
     pub(super) fn cursor(&self) -> u64 {
         self.cursor
     }
@@ -90,8 +89,8 @@ impl Shard {
         self.bytes
     }
 
-    /// Takes in published effects until there are none left or `steps` are done: an effect is one
-    /// step, and so is each timeline that it reaches. True if none are left.
+    /// Applies published effects until there are none left or `steps` are done: an effect is one step, and
+    /// so is each timeline that it reaches. True if none are left.
     pub(super) fn catch_up(&mut self, stream: &Stream, mut steps: usize) -> bool {
         self.skip(stream.head());
         while self.cursor != stream.head() {
@@ -99,7 +98,7 @@ impl Shard {
                 unreachable!("effects stay until every shard has consumed them");
             };
             for effect in piece {
-                if steps == 0 || !self.take_in(effect, &mut steps) {
+                if steps == 0 || !self.apply(effect, &mut steps) {
                     return false;
                 }
                 self.cursor += 1;
@@ -109,8 +108,8 @@ impl Shard {
         true
     }
 
-    /// Leaves what is before `head` to each timeline, if that is too much to spread: then a post by
-    /// somebody with very many followers costs one step instead of one for each.
+    /// Leaves what is before `head` to each timeline, if that is too much to spread: then a post by a user
+    /// with very many followers costs one step instead of one for each.
     fn skip(&mut self, head: u64) {
         if head - self.cursor <= self.lag_max || self.is_in_gap() {
             return;
@@ -134,14 +133,14 @@ impl Shard {
         self.gaps.last().is_some_and(|gap| self.cursor < gap.to)
     }
 
-    /// Before which position a timeline has taken in everything.
+    /// The position before which a timeline has applied everything.
     fn position(&self, timeline: &Timeline) -> u64 {
         let gap = self.gaps.iter().find(|gap| timeline.current < gap.to);
         timeline.current.max(gap.map_or(self.cursor, |gap| gap.from))
     }
 
     /// False if the steps did not suffice.
-    fn take_in(&mut self, effect: Effect, steps: &mut usize) -> bool {
+    fn apply(&mut self, effect: Effect, steps: &mut usize) -> bool {
         match effect {
             Effect::Posted { post, author, reply_to } => {
                 return self.spread(author, steps, None, |timeline| {
@@ -197,7 +196,7 @@ impl Shard {
     }
 
     /// Does `deliver` with the timelines of those who follow `author`; false if the steps did not
-    /// suffice. `deliver` tells whether that is news: a post that comes, unless it is `change`.
+    /// suffice. `deliver` returns whether that is news: a new post if `change` is `None`, else that change.
     fn spread(
         &mut self,
         author: UserId,
@@ -231,7 +230,7 @@ impl Shard {
         start == 0
     }
 
-    /// Whether the person's timeline is kept.
+    /// Whether the user's timeline is kept.
     pub(super) fn is_active(&self, user: UserId) -> bool {
         self.by_user.contains_key(&user)
     }
@@ -240,7 +239,7 @@ impl Shard {
         self.slots.get(*self.by_user.get(&user)? as usize)?.as_ref()
     }
 
-    /// A page of an active person's timeline with all that was published; see [`Timeline::page`].
+    /// A page of an active user's timeline with all that was published; see [`Timeline::page`].
     pub(super) fn page(
         &mut self,
         stream: &Stream,
@@ -269,16 +268,15 @@ impl Shard {
         self.timeline(user)?.page(page, out)
     }
 
-    /// Puts a timeline in, in place of the person's earlier one, and evicts others while the shard
-    /// holds more than `bytes_max`. False, and nothing put in, if it is out of date in a way that
-    /// only gathering it anew mends.
+    /// Puts a timeline in, in place of the user's earlier one, and evicts others while the shard holds more
+    /// than `bytes_max`. False, and nothing put in, if it is out of date and must be gathered anew.
     pub(super) fn insert(
         &mut self,
         stream: &Stream,
         mut timeline: Timeline,
         bytes_max: usize,
     ) -> bool {
-        // Whoever watches was told that changes are missed, and reads again after this.
+        // Watchers have [`Change::Missed`], and read again after this.
         if timeline.catch_up(stream, timeline.current).invalidated {
             return false;
         }

@@ -1,5 +1,5 @@
-//! Stories homes from memory: everybody's newest stories, and of readers who they are friends with
-//! and what they have seen. A home is gathered at each read; what is kept here is what that asks for.
+//! Stories homes from memory: the newest stories of all authors, and the friends and viewed stories of
+//! readers. A home is gathered at each read from what is kept here.
 
 use feed::stories::{StoryRef, gather};
 use feed::{Effect, Facts, Page, PageOf, StoryId, UserId};
@@ -8,11 +8,11 @@ use rows::{Rows, Span};
 use super::known::{Held, Known};
 use super::recent::Recent;
 
-/// Newest stories that a reader is known to have seen, dead ones among them: 8 KiB, which a new one
-/// copies. Of older ones the facts are asked one by one.
+/// Newest stories that a reader is known to have seen, dead ones among them: 8 KiB, which are copied for
+/// each new one. Older ones are read from the facts one by one.
 const SEEN_MAX: usize = 1_024;
 
-/// Who and what stories homes are gathered from.
+/// What stories homes are gathered from.
 pub(crate) struct Stories {
     readers: Known<Reader>,
     recent: Known<Recent<(StoryId, u64)>>,
@@ -27,10 +27,10 @@ struct Reader {
     seen_from: StoryId,
 }
 
-/// A story on somebody's home.
+/// A story on the home of a reader.
 #[derive(Clone, Copy)]
 pub(crate) struct Shown {
-    pub(crate) told: StoryRef,
+    pub(crate) story: StoryRef,
     pub(crate) seen: bool,
 }
 
@@ -59,7 +59,7 @@ impl Reader {
         Self { friends: self.friends.clone(), seen: seen.into(), seen_from }
     }
 
-    /// Whether the reader has seen a live story; `None` if only the facts know.
+    /// Whether the reader has seen a live story; `None` if only the facts can say.
     fn has_seen(&self, story: StoryId) -> Option<bool> {
         let found = self.seen.binary_search(&story).is_ok();
         (found || story >= self.seen_from).then_some(found)
@@ -78,12 +78,12 @@ impl Stories {
         Self { readers: Known::new(bytes / 3), recent: Known::new(bytes - bytes / 3) }
     }
 
-    /// Takes in what a command did. Writer only, in order, once the facts show it.
-    pub(super) fn take_in(&self, effect: Effect) {
+    /// Applies what a command did. Writer only, in order, once the facts show it.
+    pub(super) fn apply(&self, effect: Effect) {
         match effect {
             Effect::FriendsChanged { user, other, .. } => {
-                for person in [user, other] {
-                    self.readers.change(person, |_| None);
+                for user in [user, other] {
+                    self.readers.change(user, |_| None);
                 }
             }
             Effect::StoryPosted { story, author, expires_ms } => {
@@ -109,7 +109,7 @@ impl Stories {
         let PageOf { items, more } = self.try_stories(user, now_ms, page)?;
         let readers = self.readers.look();
         let reader = readers.get(&user)?;
-        let shown = |told: StoryRef| Some(Shown { told, seen: reader.has_seen(told.story)? });
+        let shown = |story: StoryRef| Some(Shown { story, seen: reader.has_seen(story.story)? });
         Some(PageOf { items: items.into_iter().map(shown).collect::<Option<_>>()?, more })
     }
 
@@ -147,7 +147,7 @@ impl Stories {
                 |friend, span, found: &mut _| self.by(facts, friend, now_ms, span, found);
             let PageOf { items, more } = gather(&reader.friends, page, stories_by);
             let seen = |story| reader.has_seen(story).unwrap_or_else(|| facts.seen(user, story));
-            let shown = |told: StoryRef| Shown { told, seen: seen(told.story) };
+            let shown = |story: StoryRef| Shown { story, seen: seen(story.story) };
             PageOf { items: items.into_iter().map(shown).collect(), more }
         };
         self.readers.look_or_read(user, || Reader::read(facts, user), home)
@@ -164,7 +164,7 @@ impl Stories {
     ) {
         let newest = || {
             let live = facts.live_stories_by(author, now_ms, Recent::<(StoryId, u64)>::NEWEST);
-            Recent::scanned(live.into_iter().map(|told| (told.story, told.expires_ms)))
+            Recent::scanned(live.into_iter().map(|story| (story.story, story.expires_ms)))
         };
         let read = |recent: &Recent<_>| read_live(recent, author, now_ms, span, found);
         if !self.recent.look_or_read(author, newest, read) {
@@ -216,7 +216,7 @@ mod tests {
         let many = 5 * SEEN_MAX as u64;
         for n in 1..=many {
             rows.put_member(SetTable::Seen, 1, 2 * n, Some(0));
-            stories.take_in(Effect::StoryViewed { story: StoryId(2 * n), viewer: ADA });
+            stories.apply(Effect::StoryViewed { story: StoryId(2 * n), viewer: ADA });
             if n == 100 || n == many / 2 {
                 drop(stories.home(Facts::new(&rows), ADA, 0, &page));
             }
@@ -225,11 +225,11 @@ mod tests {
                 check(&rows, &stories, &[2, 3, 2 * n - 2, 2 * n - 1, 2 * n, 2 * n + 1]);
             }
         }
-        assert_eq!(stories.try_seen(ADA, StoryId(2 * many)), Some(true), "kept though many");
+        assert_eq!(stories.try_seen(ADA, StoryId(2 * many)), Some(true), "the newest are kept");
         assert_eq!(stories.try_seen(ADA, StoryId(2 * many - 1)), Some(false));
         // One that is older than what is held is seen late.
         rows.put_member(SetTable::Seen, 1, 1, Some(0));
-        stories.take_in(Effect::StoryViewed { story: StoryId(1), viewer: ADA });
+        stories.apply(Effect::StoryViewed { story: StoryId(1), viewer: ADA });
         assert_eq!(stories.try_seen(ADA, StoryId(1)), None);
         check(&rows, &stories, &[1, 2, 3, many]);
     }

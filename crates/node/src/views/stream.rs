@@ -1,8 +1,8 @@
 //! The stream of effects: what the writer publishes and every view shard consumes at its own pace.
 //!
 //! The writer owns the head; publishing costs one short lock, whatever the number of followers.
-//! Consumers keep a cursor each. Effects that everyone has consumed stay for a while
-//! ([`KEPT_MIN`]), so that a timeline gathered from the facts can be brought up to date.
+//! Consumers keep a cursor each. Effects that every shard has consumed stay for a while ([`KEPT_MIN`]), so
+//! that a timeline gathered from the facts can be brought up to date.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use feed::Effect;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-/// Consumed effects that stay available: 2 MB, far more than pass by while a timeline is gathered.
+/// Consumed effects that stay available: 2 MB, far more than are published while a timeline is gathered.
 const KEPT_MIN: u64 = 65_536;
 /// Effects read at once: few enough to lie on the stack and not to keep the writer waiting.
 const PIECE: usize = 64;
@@ -42,7 +42,7 @@ impl Stream {
         self.head.store(kept.first + kept.effects.len() as u64, Ordering::Release);
     }
 
-    /// The position behind the last effect.
+    /// The position after the last effect.
     pub(super) fn head(&self) -> u64 {
         self.head.load(Ordering::Acquire)
     }
@@ -56,7 +56,7 @@ impl Stream {
 
     /// How many effects some shard has not consumed yet.
     pub(super) fn backlog(&self) -> u64 {
-        // A hint for callers who come again: the two may be of different moments.
+        // A hint for callers who ask again: the two values may be of different times.
         self.head().saturating_sub(self.consumed.load(Ordering::Relaxed))
     }
 

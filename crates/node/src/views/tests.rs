@@ -1,4 +1,4 @@
-//! A shard that is left in the middle of its work at any moment still answers as the facts do.
+//! A shard that is interrupted at any step of its work still answers as the facts do.
 
 mod listener;
 
@@ -21,7 +21,7 @@ use super::timeline::{KEPT, Timeline};
 use super::watchers::Watchers;
 use super::{BACKLOG_MAX, Views};
 
-const PEOPLE: u32 = 5;
+const USERS: u32 = 5;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -29,20 +29,20 @@ enum Step {
     Post(u32, Option<u32>),
     Delete(usize),
     Edit(usize),
-    /// The deliverer or a reader does so many steps.
+    /// The deliverer or a reader does this number of steps.
     CatchUp(usize),
-    /// Somebody gathers a timeline, and puts it in much later.
+    /// A reader gathers a timeline, and inserts it much later.
     Gather(u32),
     Insert,
     Read(u32),
-    /// Whoever watches the user looks at what is new.
+    /// A watcher of the user reads what is new.
     Listen(u32),
-    /// So small a budget that all but the newest timeline go.
+    /// A budget so small that all but the newest timeline are evicted.
     Evict(u32),
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let user = 0..PEOPLE;
+    let user = 0..USERS;
     prop_oneof![
         3 => (user.clone(), user.clone(), any::<bool>()).prop_map(|(a, b, on)| Step::Follow(a, b, on)),
         6 => (user.clone(), prop::option::of(user.clone())).prop_map(|(a, to)| Step::Post(a, to)),
@@ -73,7 +73,7 @@ impl Subject {
     fn new(lag_max: u64) -> Self {
         let mut subject = Self::default();
         subject.shard = Shard::new(Arc::clone(&subject.watchers), lag_max);
-        for user in 0..PEOPLE {
+        for user in 0..USERS {
             let Ok(handle) = Handle::parse(&format!("u{user}")) else { panic!("a handle") };
             subject.apply(Command::Register { handle, name: Name::default(), bio: Bio::default() });
             subject.listeners.push(Listener::new(subject.watchers.watch(UserId(user))));
@@ -133,8 +133,8 @@ impl Subject {
             }
             let texts = self.texts(user);
             let listener = &mut self.listeners[user as usize];
-            listener.hear(&items, &changes, &texts, self.stamp);
-            // Reading the timeline may have had it take in changes.
+            listener.apply(&items, &changes, &texts, self.stamp);
+            // Reading the timeline may have made it apply changes.
             if listener.news.borrow().end() == listener.read {
                 assert_eq!(listener.shown, texts, "what is shown of the home of {user}");
                 return;
@@ -196,7 +196,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..80),
     ) {
         let mut subject = Subject::new(lag_max);
-        for user in 0..PEOPLE {
+        for user in 0..USERS {
             subject.step(&Step::Gather(user));
             subject.step(&Step::Insert);
         }
@@ -204,19 +204,19 @@ proptest! {
             subject.step(step);
             subject.shard.check();
         }
-        (0..PEOPLE).for_each(|user| subject.read(user));
+        (0..USERS).for_each(|user| subject.read(user));
         while !subject.shard.catch_up(&subject.stream, 1) {}
-        (0..PEOPLE).for_each(|user| subject.read(user));
-        (0..PEOPLE).for_each(|user| subject.listen(user));
+        (0..USERS).for_each(|user| subject.read(user));
+        (0..USERS).for_each(|user| subject.listen(user));
     }
 }
 
-/// A post of author 0, who everybody follows.
+/// A post of author 0, whom all users follow.
 fn posted(post: u64) -> Effect {
     Effect::Posted { post: PostId(post), author: UserId(0), reply_to: None }
 }
 
-/// An empty timeline of somebody who follows author 0.
+/// An empty timeline of a user who follows author 0.
 fn follower(user: u32) -> Timeline {
     let page = PageOf { items: Vec::new(), more: false };
     Timeline::new(UserId(user), [UserId(0)].into(), &page, 0)
@@ -230,7 +230,7 @@ fn newest(shard: &mut Shard, stream: &Stream, user: u32) -> Option<u64> {
 }
 
 #[test]
-fn a_shard_that_is_far_behind_takes_one_step_for_a_post_however_many_follow() {
+fn a_shard_that_lags_far_takes_one_step_for_a_post_however_many_follow() {
     let (stream, mut shard) = (Stream::default(), Shard::new(Arc::default(), 10));
     for user in 1..=1_000 {
         assert!(shard.insert(&stream, follower(user), usize::MAX));
@@ -264,7 +264,7 @@ fn a_timeline_that_is_older_than_many_gaps_misses_nothing() {
 }
 
 #[test]
-fn who_waits_is_woken_when_posts_are_not_spread() {
+fn watchers_are_woken_when_posts_are_not_spread() {
     let watchers = Arc::new(Watchers::default());
     let (stream, mut shard) = (Stream::default(), Shard::new(Arc::clone(&watchers), 10));
     let mut news = watchers.watch(UserId(1));
@@ -281,7 +281,7 @@ fn who_waits_is_woken_when_posts_are_not_spread() {
 }
 
 #[test]
-fn watched_timelines_are_evicted_last_and_the_budget_holds_all_the_same() {
+fn watched_timelines_are_evicted_last_and_the_budget_still_holds() {
     let watchers = Arc::new(Watchers::default());
     let (stream, mut shard) = (Stream::default(), Shard::new(Arc::clone(&watchers), 10));
     let bytes_max = 10 * follower(1).bytes();
@@ -295,7 +295,7 @@ fn watched_timelines_are_evicted_last_and_the_budget_holds_all_the_same() {
     let all: Vec<_> = (6..=40).map(|user| watchers.watch(UserId(user))).collect();
     for user in (1..=40).rev() {
         shard.insert(&stream, follower(user), bytes_max);
-        assert!(shard.bytes() <= bytes_max, "though all are watched");
+        assert!(shard.bytes() <= bytes_max, "even if all are watched");
         assert!(shard.is_active(UserId(user)), "the newest stays");
     }
     drop((watched, all));

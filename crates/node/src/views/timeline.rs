@@ -1,4 +1,4 @@
-//! One active person's home timeline: the newest post ids, contiguous to the newest of all.
+//! One active user's home timeline: the newest post ids, contiguous to the newest of all.
 
 use std::collections::VecDeque;
 
@@ -8,17 +8,17 @@ use feed::{Cursor, Effect, Page, PageOf, PostId, UserId};
 use super::stream::Stream;
 use super::watchers::{CHANGES_MAX, Change};
 
-/// Ids kept after trimming: a largest page and the one behind it that tells there are more.
+/// Ids kept after trimming: the largest page, and one after it that shows that there are more.
 pub(super) const KEPT: usize = feed::limits::PAGE_MAX + 4;
 
-/// What a timeline took in by itself.
+/// What a timeline applied by itself.
 #[derive(Default)]
 pub(super) struct CaughtUp {
-    /// Posts that came.
+    /// Number of posts that were delivered.
     pub(super) delivered: u64,
-    /// Of the posts that the person has at home, at most [`CHANGES_MAX`].
+    /// Changes of the posts that the user has at home, at most [`CHANGES_MAX`].
     pub(super) changes: Vec<Change>,
-    /// Whether it must be gathered anew, and has not taken in everything.
+    /// Whether it must be gathered anew, and has not applied everything.
     pub(super) invalidated: bool,
 }
 
@@ -37,14 +37,14 @@ impl CaughtUp {
 /// **Invariant:** `posts` is ascending and holds every post of home(user) that is not older than
 /// its first one; if `complete`, it holds all of them.
 pub(super) struct Timeline {
-    /// Whose.
+    /// The owner.
     pub(super) user: UserId,
-    /// Whom they follow, sorted.
+    /// The users whom the owner follows, sorted.
     pub(super) following: Box<[UserId]>,
-    /// Whether it was read since the eviction hand came by.
+    /// Whether it was read since the eviction hand last passed it.
     pub(super) touched: bool,
-    /// The position in the stream before which it has taken in everything, by itself or by being
-    /// gathered; its shard may be further.
+    /// The position in the stream before which it has applied everything, by itself or by being gathered;
+    /// its shard may be further.
     pub(super) current: u64,
     posts: VecDeque<PostId>,
     complete: bool,
@@ -64,7 +64,7 @@ impl Timeline {
         Self { user, following, touched: true, current, posts, complete: !newest.more }
     }
 
-    /// Takes in a post by `author`, whom the user follows or is; false if they do not see it.
+    /// Applies a post by `author`, whom the user follows or is; false if they do not see it.
     pub(super) fn deliver(
         &mut self,
         post: PostId,
@@ -92,8 +92,8 @@ impl Timeline {
         true
     }
 
-    /// Takes in, for this timeline alone, everything from `from` on. What it has already may come again:
-    /// that changes nothing.
+    /// Applies, to this timeline alone, everything from `from` on. Effects that it has already may come
+    /// again: that changes nothing.
     pub(super) fn catch_up(&mut self, stream: &Stream, mut from: u64) -> CaughtUp {
         let mut caught_up = CaughtUp::default();
         while from != stream.head() {
@@ -146,7 +146,7 @@ impl Timeline {
         }
     }
 
-    /// Takes out a post.
+    /// Removes a post.
     pub(super) fn remove(&mut self, post: PostId) {
         if let Ok(at) = self.posts.binary_search(&post) {
             self.posts.remove(at);

@@ -1,11 +1,12 @@
-//! Who waits for news of whom, among the users of one shard.
+//! The watchers of the users of one shard.
 //!
-//! The lock is the last to be taken: whoever holds it takes no other. The writer takes it for one
-//! look-up, so lists of friends go in and out piece by piece.
+//! The lock is the last to be taken: a thread that holds it takes no other. The writer takes it for one
+//! look-up, so lists of friends are added and removed piece by piece.
 //!
 //! Of what was deleted and edited, and of follows, the newest [`CHANGES_MAX`] are kept for each user that
-//! is watched, for all who watch together. Whoever has not read them in time is told that some are
-//! missed, and so is everybody whose timeline was dropped: nobody would say what was deleted meanwhile.
+//! is watched, for all their watchers together. A watcher that has not read them in time gets
+//! [`Change::Missed`], and so does each watcher of a user whose timeline was dropped, because later changes
+//! are not recorded.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -15,37 +16,37 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
-/// Pairs of a friend and a watcher that are indexed, about 32 bytes each: 2 MiB a shard. Stories of
-/// friends beyond that reach a live stream when it next looks by itself.
+/// Pairs of a friend and a watcher that are indexed, about 32 bytes each: 2 MiB per shard. Stories of
+/// friends beyond that reach a live stream when it next polls.
 const PAIRS_MAX: usize = 1 << 16;
-/// Friends that go in or out before others may have the lock: about 50 µs.
+/// Friends that are added or removed before others may have the lock: about 50 µs.
 const FRIENDS_AT_ONCE: usize = 256;
 
 /// Changes kept for a user who is watched, 16 bytes each.
 pub(super) const CHANGES_MAX: usize = 32;
 
-/// What a watcher of a user's timeline hears of besides new posts.
+/// What a watcher of a user's timeline is notified of besides new posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A post was deleted that the user had at home or that mentioned them.
     Deleted(PostId),
     /// A post that the user has at home, or that mentions or mentioned them, has another text.
     Edited(PostId),
-    /// The user follows somebody from now on.
+    /// The user follows this user from now on.
     Followed(UserId),
-    /// The user does not follow somebody any more.
+    /// The user does not follow this user any more.
     Unfollowed(UserId),
     /// There may have been other changes, or posts of the past came or went: what was read before may
     /// be out of date.
     Missed,
 }
 
-/// What there is to hear of a user.
+/// What is new for a user.
 #[derive(Default)]
 pub(crate) struct News {
     /// Number of mentions since the first watch began.
     pub(crate) mentions: u64,
-    /// How many changes came before those that are kept.
+    /// Number of changes before those that are kept.
     dropped: u64,
     changes: VecDeque<Change>,
 }
@@ -59,12 +60,13 @@ impl News {
         self.changes.push_back(change);
     }
 
-    /// How many changes there were.
+    /// Number of changes since the first watch began.
     pub(crate) fn end(&self) -> u64 {
         self.dropped + self.changes.len() as u64
     }
 
-    /// The changes after the first `read`, oldest first, each with how many there were up to it.
+    /// The changes after the first `read`, oldest first, each with the number of changes up to and
+    /// including it.
     pub(crate) fn after(&self, read: u64) -> Vec<(u64, Change)> {
         let missed = (read < self.dropped).then_some((self.dropped, Change::Missed));
         let skip = read.saturating_sub(self.dropped) as usize;
@@ -73,7 +75,7 @@ impl News {
     }
 }
 
-/// Channels to those who wait.
+/// Channels to the watchers.
 #[derive(Default)]
 pub(super) struct Watchers {
     /// Users in the table.
@@ -81,11 +83,11 @@ pub(super) struct Watchers {
     table: Mutex<Table>,
 }
 
-/// What is behind the lock.
+/// What the lock protects.
 #[derive(Default)]
 pub(super) struct Table {
     news: HashMap<UserId, watch::Sender<News>>,
-    /// (friend, watcher): whose stories wake whom.
+    /// (friend, watcher): stories of the friend wake the watcher.
     by_friend: BTreeSet<(UserId, UserId)>,
     /// (watcher, friend): the same pairs.
     by_watcher: BTreeSet<(UserId, UserId)>,
@@ -102,7 +104,7 @@ impl Watchers {
         receiver
     }
 
-    /// Has the stories of `friends` wake `user`, if anybody waits for their news.
+    /// Has the stories of `friends` wake the watchers of `user`, if there are any.
     pub(super) fn watch_stories(&self, user: UserId, friends: &[UserId]) {
         for some in friends.chunks(FRIENDS_AT_ONCE) {
             let mut table = self.table.lock();
@@ -111,7 +113,7 @@ impl Watchers {
         }
     }
 
-    /// Ends the watch of `user` if nobody waits any more.
+    /// Ends the watch of `user` if there are no watchers any more.
     pub(super) fn unwatch(&self, user: UserId) {
         {
             let mut table = self.table.lock();
@@ -123,7 +125,7 @@ impl Watchers {
         }
         loop {
             let mut table = self.table.lock();
-            // Whoever waits again needs the pairs, and removes them in the end.
+            // A new watcher needs the pairs, and removes them in the end.
             if table.news.contains_key(&user) || !table.forget_friends(user) {
                 return;
             }
@@ -133,26 +135,26 @@ impl Watchers {
 
     /// A post that the facts show mentions `user`. Writer only.
     pub(super) fn mentioned(&self, user: UserId) {
-        if let Some(table) = self.any_of_writer() {
+        if let Some(table) = self.table_for_writer() {
             table.modify(user, |news| news.mentions += 1);
         }
     }
 
     /// A post that mentions or mentioned `user` is deleted or edited, as the facts show. Writer only.
     pub(super) fn mention_changed(&self, user: UserId, change: Change) {
-        if let Some(table) = self.any_of_writer() {
+        if let Some(table) = self.table_for_writer() {
             table.changed(user, change);
         }
     }
 
-    /// The table, for what the facts show already, if anybody waits at all.
-    fn any_of_writer(&self) -> Option<MutexGuard<'_, Table>> {
-        // Either this sees that somebody watches, or they see it when they read the facts.
+    /// The table, for what the facts show already, if there are watchers at all.
+    fn table_for_writer(&self) -> Option<MutexGuard<'_, Table>> {
+        // Either this sees the watcher, or the watcher sees the change when it reads the facts.
         fence(Ordering::SeqCst);
         self.any()
     }
 
-    /// The table, if anybody waits at all.
+    /// The table, if there are watchers at all.
     pub(super) fn any(&self) -> Option<MutexGuard<'_, Table>> {
         // A watch that begins now reads by itself what is new already.
         (self.users.load(Ordering::SeqCst) > 0).then(|| self.table.lock())
@@ -160,23 +162,23 @@ impl Watchers {
 }
 
 impl Table {
-    /// Whether anybody waits for news of `user`.
+    /// Whether `user` has watchers.
     pub(super) fn watches(&self, user: UserId) -> bool {
         self.news.contains_key(&user)
     }
 
-    /// Wakes those who wait for news of `user`.
+    /// Wakes the watchers of `user`.
     pub(super) fn notify(&self, user: UserId) {
         self.modify(user, |_| ());
     }
 
-    /// Wakes those who wait for news of `user` with a change.
+    /// Wakes the watchers of `user` with a change.
     pub(super) fn changed(&self, user: UserId, change: Change) {
         self.modify(user, |news| news.push(change));
     }
 
-    /// Changes of what `user` has at home may pass by unheard from now on. Wakes nobody: a timeline that
-    /// had to make room for others is gathered again when it is read, and not at once.
+    /// Changes of what `user` has at home may be missed from now on. Wakes no watcher: a timeline that had
+    /// to make room for others is gathered again when it is read, and not at once.
     pub(super) fn missed(&self, user: UserId) {
         if let Some(news) = self.news.get(&user) {
             news.send_if_modified(|news| {
@@ -192,12 +194,12 @@ impl Table {
         }
     }
 
-    /// Wakes all who wait.
+    /// Wakes all watchers.
     pub(super) fn notify_all(&self) {
         self.news.values().for_each(|news| news.send_modify(|_| ()));
     }
 
-    /// Wakes those whom the stories of `author` wake; returns how many.
+    /// Wakes the watchers of friends of `author`; returns how many.
     pub(super) fn notify_friends(&self, author: UserId) -> usize {
         let pairs = self.by_friend.range((author, UserId(0))..=(author, UserId(u32::MAX)));
         pairs.map(|(_, watcher)| self.notify(*watcher)).count()
@@ -227,7 +229,7 @@ impl Table {
         some.len() == FRIENDS_AT_ONCE
     }
 
-    /// Users who are waited for, and pairs.
+    /// Number of users with watchers, and of pairs.
     #[cfg(test)]
     pub(super) fn sizes(&self) -> (usize, usize) {
         assert_eq!(self.by_friend.len(), self.by_watcher.len());
@@ -245,10 +247,10 @@ mod tests {
         watchers.table.lock().sizes()
     }
 
-    fn heard(news: &mut watch::Receiver<News>) -> bool {
-        let heard = news.has_changed().unwrap();
+    fn notified(news: &mut watch::Receiver<News>) -> bool {
+        let notified = news.has_changed().unwrap();
         news.mark_unchanged();
-        heard
+        notified
     }
 
     #[test]
@@ -261,11 +263,11 @@ mod tests {
         watchers.watch_stories(ADA, &friends);
         assert_eq!(sizes(&watchers), (1, friends.len()));
         assert_eq!(watchers.any().unwrap().notify_friends(UserId(10)), 1);
-        assert!(heard(&mut first));
+        assert!(notified(&mut first));
         watchers.any().unwrap().unfriend(ADA, UserId(10));
         assert_eq!(watchers.any().unwrap().notify_friends(UserId(10)), 0);
-        assert!(!heard(&mut first));
-        // Thousands who were friends for a moment leave nothing.
+        assert!(!notified(&mut first));
+        // Thousands of users who were friends briefly leave nothing.
         for other in (20_000..40_000).map(UserId) {
             let mut table = watchers.any().unwrap();
             table.befriend(ADA, other);
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_have_a_limit_and_mentions_are_heard_beyond_it() {
+    fn pairs_have_a_limit_and_mentions_are_reported_beyond_it() {
         let watchers = Watchers::default();
         let each = PAIRS_MAX as u32 / 10;
         let mut all: Vec<_> = (0..12)
@@ -295,18 +297,18 @@ mod tests {
             .collect();
         assert_eq!(sizes(&watchers), (12, PAIRS_MAX));
         watchers.mentioned(UserId(11));
-        assert!(heard(&mut all[11]) && all[11].borrow().mentions == 1 && !heard(&mut all[0]));
+        assert!(notified(&mut all[11]) && all[11].borrow().mentions == 1 && !notified(&mut all[0]));
     }
 
     #[test]
-    fn changes_are_kept_for_a_while_and_who_is_too_slow_learns_that_some_are_missed() {
+    fn a_limited_number_of_changes_is_kept_and_slow_watchers_get_missed() {
         let watchers = Watchers::default();
         let mut news = watchers.watch(ADA);
         let deleted = |id| Change::Deleted(PostId(id));
         let changed = |id| watchers.mention_changed(ADA, deleted(id));
         changed(1);
         changed(2);
-        assert!(heard(&mut news));
+        assert!(notified(&mut news));
         assert_eq!(news.borrow().after(0), [(1, deleted(1)), (2, deleted(2))]);
         assert_eq!(news.borrow().after(1), [(2, deleted(2))]);
         assert!(news.borrow().after(2).is_empty());
@@ -317,10 +319,10 @@ mod tests {
         assert_eq!((after[0], after[1]), ((3, Change::Missed), (4, deleted(4))));
         assert_eq!(news.borrow().after(3)[0], (4, deleted(4)), "all that came after are kept");
         assert_eq!(news.borrow().end(), end);
-        // What is missed without a wake-up is there for who looks.
-        heard(&mut news);
+        // What is missed without a wake-up is found by the next read.
+        notified(&mut news);
         watchers.any().unwrap().missed(ADA);
-        assert!(!heard(&mut news));
+        assert!(!notified(&mut news));
         assert_eq!(news.borrow().after(end), [(end + 1, Change::Missed)]);
     }
 }

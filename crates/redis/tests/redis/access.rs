@@ -18,7 +18,7 @@ fn without_the_key_nothing_is_done() {
         ("MULTI", refused),
         ("NOPE", "-ERR unknown command 'NOPE'..."),
         ("AUTH nonsense", wrong),
-        (&format!("AUTH somebody {KEY}"), wrong),
+        (&format!("AUTH nouser {KEY}"), wrong),
         ("AUTH a b c", "-ERR syntax error"),
         ("HELLO 3", "-NOAUTH HELLO must be called with the client already authenticated..."),
         (&format!("AUTH {KEY}"), "OK"),
@@ -100,7 +100,7 @@ fn a_connection_whose_key_is_revoked_does_nothing_more() {
     let (mut one, mut two) = (server.client(), server.client());
     one.check(&[("AUTH a", "OK"), ("MULTI", "OK"), ("SET k 1", "QUEUED")]);
     two.check(&[("AUTH b", "OK"), ("MULTI", "OK"), ("SET k 2", "QUEUED")]);
-    // One is gone, and the other may only read.
+    // One key is revoked, and the other one may only read.
     keys.replace(&[key_with("b", &[Scope::Read])]);
     one.check(&[("EXEC", "-EXECABORT ..."), ("GET k", "-NOAUTH Authentication required.")]);
     two.check(&[("EXEC", "-EXECABORT ..."), ("GET k", "nil"), ("SET k 3", "-NOPERM ...")]);
@@ -114,8 +114,8 @@ fn before_the_key_requests_are_small() {
     for request in ["*11\r\n", "*2\r\n$4\r\nAUTH\r\n$16385\r\n"] {
         let mut client = server.client();
         client.send(request.as_bytes());
-        let told = client.receive().unwrap();
-        assert!(told.starts_with("-ERR Protocol error: unauthenticated"), "{told}");
+        let reply = client.receive().unwrap();
+        assert!(reply.starts_with("-ERR Protocol error: unauthenticated"), "{reply}");
         assert_eq!(client.receive(), None);
     }
 }
@@ -130,7 +130,7 @@ fn in_open_mode_a_key_is_not_expected_and_does_no_harm() {
 }
 
 #[test]
-fn connections_beyond_the_limit_are_told_so() {
+fn connections_beyond_the_limit_get_an_error() {
     let server = TestServer::start(Access::Open, |_, options| options.connections_max = 2);
     let (mut one, mut two) = (server.client(), server.client());
     assert_eq!((one.line("PING"), two.line("PING")), ("PONG".into(), "PONG".into()));
@@ -139,7 +139,7 @@ fn connections_beyond_the_limit_are_told_so() {
     assert_eq!(three.receive(), None);
     two.line("QUIT");
     assert_eq!(two.receive(), None);
-    // The place is free as soon as the connection is gone; that may be a moment later.
+    // The place is free once the server has closed the connection, which may take a moment.
     let again = std::iter::repeat_with(|| {
         let mut client = server.client();
         client.send(b"PING\r\n");

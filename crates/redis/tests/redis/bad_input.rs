@@ -1,4 +1,4 @@
-//! What no client should send. Each is answered or refused as Redis does, and nothing else suffers.
+//! Invalid input. It is answered or refused as Redis does, and has no other effect.
 
 use kv::limits::KEY_BYTES_MAX;
 
@@ -30,7 +30,7 @@ fn requests_that_break_the_protocol_end_the_connection_with_a_reason() {
 }
 
 #[test]
-fn a_command_that_is_too_long_as_a_whole_is_refused_before_it_is_there() {
+fn a_command_that_is_too_long_as_a_whole_is_refused_before_it_arrives() {
     let server = TestServer::open();
     let mut client = server.client();
     client.send(b"*4\r\n$4\r\nMSET\r\n$1\r\na\r\n$16777216\r\n");
@@ -65,7 +65,7 @@ fn a_request_of_http_ends_the_connection_at_once() {
 }
 
 #[test]
-fn commands_that_are_not_there_get_a_clear_error_and_the_connection_goes_on() {
+fn commands_that_do_not_exist_get_an_error_and_the_connection_stays_open() {
     TestServer::open().client().check(&[
         ("FOO a b", "-ERR unknown command 'FOO', with args beginning with: 'a' 'b' "),
         ("LPUSH l v", "-ERR unknown command 'LPUSH', with args beginning with: 'l' 'v' (roost..."),
@@ -99,7 +99,7 @@ fn any_bytes_can_be_a_key_and_keys_have_a_longest() {
         let reply = client.run(&[reading.as_bytes(), &longer]);
         assert!(["nil", "-2"].contains(&reply.as_str()), "{reading}: {reply}");
     }
-    // Changes of keys that cannot be.
+    // Changes of invalid keys.
     for words in [
         &[&b"INCR"[..], &longer][..],
         &[b"APPEND", &longer, b"x"],

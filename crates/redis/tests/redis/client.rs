@@ -1,5 +1,5 @@
-//! A server on a free port with its node in a temporary directory and a clock that tests turn, and the
-//! plainest client.
+//! A server on a free port with its node in a temporary directory and a clock that tests set, and a
+//! simple client.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 /// The key of servers that need one.
 pub(crate) const KEY: &str = "a-key-for-tests";
-/// What the clock says at first.
+/// The first time of the clock.
 pub(crate) const START_MS: u64 = 1_800_000_000_000;
 /// No answer takes this long unless something is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -73,7 +73,7 @@ impl TestServer {
         Self { address, clock, runtime, serving, _node: node, _directory: directory }
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub(crate) fn pass(&self, ms: u64) {
         self.clock.fetch_add(ms, Ordering::SeqCst);
     }
@@ -121,8 +121,8 @@ impl Client {
             let mut rest = self.buffer.as_slice();
             if let Some(reply) = self.decoder.next(&mut rest).unwrap() {
                 let shown = show(&reply);
-                let behind = self.buffer.len() - rest.len();
-                self.buffer.drain(..behind);
+                let after = self.buffer.len() - rest.len();
+                self.buffer.drain(..after);
                 return Some(shown);
             }
             let mut piece = vec![0; 1 << 16];
@@ -138,13 +138,13 @@ impl Client {
     /// Sends a command of words and returns its reply.
     pub(crate) fn run(&mut self, words: &[&[u8]]) -> String {
         self.send(&encoded(words));
-        self.receive().unwrap_or_else(|| panic!("closed behind {words:?}"))
+        self.receive().unwrap_or_else(|| panic!("closed after {words:?}"))
     }
 
-    /// Sends a line of words, as a person types it.
+    /// Sends an inline command.
     pub(crate) fn line(&mut self, line: &str) -> String {
         self.send(format!("{line}\r\n").as_bytes());
-        self.receive().unwrap_or_else(|| panic!("closed behind {line}"))
+        self.receive().unwrap_or_else(|| panic!("closed after {line}"))
     }
 
     /// Runs lines of a table and compares the replies. An expectation that ends in `...` is a beginning.
@@ -204,8 +204,8 @@ impl Client {
             if let Some(reply) = self.decoder.next(&mut rest).unwrap() {
                 let Value::Bulk(bytes) = reply else { panic!("{}", show(&reply)) };
                 let bytes = bytes.to_vec();
-                let behind = self.buffer.len() - rest.len();
-                self.buffer.drain(..behind);
+                let after = self.buffer.len() - rest.len();
+                self.buffer.drain(..after);
                 return bytes;
             }
             let mut piece = vec![0; 1 << 16];

@@ -22,7 +22,7 @@ fn replies_have_the_form_of_the_protocol_that_was_chosen() {
             "COMMAND INFO get",
             "[[\"get\", 2, ~[readonly, fast], 1, 1, 1, ~[@read, @string, @fast...",
         ),
-        ("COMMAND DOCS ttl", "{\"ttl\": {\"summary\": \"Tells in how many seconds a key..."),
+        ("COMMAND DOCS ttl", "{\"ttl\": {\"summary\": \"Returns the TTL of a key in sec..."),
         ("COMMAND INFO nothing", "[nil]"),
         ("COMMAND GETKEYS MSET a 1 b 2", "[\"a\", \"b\"]"),
         ("COMMAND LIST FILTERBY PATTERN mg*", "[\"mget\"]"),
@@ -82,7 +82,7 @@ fn writes_of_one_client_are_seen_by_its_own_reads() {
 }
 
 #[test]
-fn a_client_chooses_which_replies_it_wants() {
+fn client_reply_turns_replies_off_and_on() {
     let server = TestServer::open();
     let mut client = server.client();
     client.send(
@@ -126,7 +126,7 @@ fn clients_are_listed_and_killed() {
 }
 
 #[test]
-fn behind_quit_nothing_is_done() {
+fn after_quit_nothing_is_done() {
     let server = TestServer::open();
     let mut client = server.client();
     client.send(b"SET a 1\r\nQUIT\r\nSET a 2\r\n");

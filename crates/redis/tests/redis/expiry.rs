@@ -1,4 +1,4 @@
-//! When keys expire, under a clock that the test turns.
+//! When keys expire, with a clock that the test sets.
 
 use crate::client::{START_MS, TestServer};
 
@@ -30,7 +30,7 @@ fn keys_expire_to_the_millisecond() {
 }
 
 #[test]
-fn expiries_are_set_changed_and_taken_away() {
+fn expiries_are_set_changed_and_removed() {
     let server = TestServer::open();
     let mut client = server.client();
     let second = START_MS / 1_000 + 50;

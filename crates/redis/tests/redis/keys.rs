@@ -1,4 +1,4 @@
-//! Keys, whatever they hold, and databases.
+//! Commands on keys of any type, and databases.
 
 use std::collections::BTreeSet;
 
@@ -95,7 +95,7 @@ fn scan(client: &mut Client, options: &str) -> (BTreeSet<String>, usize) {
 }
 
 #[test]
-fn a_scan_meets_every_key() {
+fn a_scan_returns_every_key() {
     let server = TestServer::open();
     let mut client = server.client();
     let names: BTreeSet<String> = (0..1_000).map(|number| format!("key:{number}")).collect();

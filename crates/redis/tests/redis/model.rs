@@ -1,4 +1,4 @@
-//! Random commands against the plainest model: an ordered map of values with expiries, and a clock.
+//! Random commands against a simple model: an ordered map of values with expiries, and a clock.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..80)
 }
 
-/// What stands: a value, and until when.
+/// The expected state: for each key its value and when it expires.
 #[derive(Default)]
 struct Model {
     now_ms: u64,
@@ -84,29 +84,29 @@ impl Model {
     fn run(&mut self, step: &Step) -> (String, String) {
         match step {
             Step::Set(key, value, life, only) => {
-                let stands = self.keys.contains_key(key);
+                let exists = self.keys.contains_key(key);
                 let (may, word) = match only {
                     Only::Always => (true, ""),
-                    Only::New => (!stands, " NX"),
-                    Only::Old => (stands, " XX"),
+                    Only::New => (!exists, " NX"),
+                    Only::Old => (exists, " XX"),
                 };
                 if may {
                     let until = life.map(|life| self.now_ms + u64::from(life));
                     self.put(*key, value.to_string().into_bytes(), until);
                 }
                 let life = life.map_or(String::new(), |life| format!(" PX {life}"));
-                let told = if may { "OK" } else { "nil" };
-                (format!("SET {key} {value}{word}{life}"), told.into())
+                let reply = if may { "OK" } else { "nil" };
+                (format!("SET {key} {value}{word}{life}"), reply.into())
             }
             Step::Get(key) => (format!("GET {key}"), self.shown(*key)),
             Step::GetMany(a, b) => {
-                let told = format!("[{}, {}]", self.shown(*a), self.shown(*b));
-                (format!("MGET {a} {b}"), told)
+                let reply = format!("[{}, {}]", self.shown(*a), self.shown(*b));
+                (format!("MGET {a} {b}"), reply)
             }
             Step::GetDel(key) => {
-                let told = self.shown(*key);
+                let reply = self.shown(*key);
                 self.keys.remove(key);
-                (format!("GETDEL {key}"), told)
+                (format!("GETDEL {key}"), reply)
             }
             Step::Delete(a, b) => {
                 let count = [a, b].iter().filter(|key| self.keys.remove(key).is_some()).count();
@@ -120,7 +120,7 @@ impl Model {
                 }
                 (format!("MSETNX {a} 1 {b} 2"), u8::from(may).to_string())
             }
-            Step::Pass(_) => unreachable!("time is no command"),
+            Step::Pass(_) => unreachable!("passing time is no command"),
             changing => self.change(changing),
         }
     }
@@ -131,7 +131,7 @@ impl Model {
             Step::Increment(key, by) => {
                 let command = format!("INCRBY {key} {by}");
                 let (value, until) = self.keys.get(&key).cloned().unwrap_or((b"0".into(), None));
-                // Zeros in front, or behind a SETRANGE beyond the end, make it no number.
+                // Leading zeros, or zero bytes from a SETRANGE beyond the end, make it no number.
                 let text = String::from_utf8(value).unwrap();
                 let number = text.parse::<i64>().ok().filter(|number| number.to_string() == text);
                 match number.map(|number| number.checked_add(by.into())) {
@@ -189,28 +189,28 @@ impl Model {
     fn name(&mut self, step: &Step) -> (String, String) {
         match *step {
             Step::Rename(from, to) => {
-                let told = match self.keys.remove(&from) {
+                let reply = match self.keys.remove(&from) {
                     Some(row) => {
                         self.keys.insert(to, row);
                         "OK"
                     }
                     None => "-ERR no such key",
                 };
-                (format!("RENAME {from} {to}"), told.into())
+                (format!("RENAME {from} {to}"), reply.into())
             }
             Step::Copy(from, to, replace) => {
                 let command = format!("COPY {from} {to}{}", if replace { " REPLACE" } else { "" });
                 if from == to {
-                    let told = "-ERR source and destination objects are the same";
-                    return (command, told.into());
+                    let reply = "-ERR source and destination objects are the same";
+                    return (command, reply.into());
                 }
                 let row = self.keys.get(&from).cloned();
                 let row = row.filter(|_| replace || !self.keys.contains_key(&to));
-                let told = u8::from(row.is_some()).to_string();
+                let reply = u8::from(row.is_some()).to_string();
                 row.map(|row| self.keys.insert(to, row));
-                (command, told)
+                (command, reply)
             }
-            _ => unreachable!("told elsewhere"),
+            _ => unreachable!("handled elsewhere"),
         }
     }
 }
@@ -223,7 +223,7 @@ proptest! {
         steps in steps(),
         in_transactions in any::<bool>(),
     ) {
-        // One server for all cases would keep a history that no failure tells.
+        // One server for all cases would keep state that no failure report shows.
         let server = TestServer::open();
         let mut client = server.client();
         let mut model = Model { now_ms: START_MS, ..Model::default() };

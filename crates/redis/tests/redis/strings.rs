@@ -111,8 +111,8 @@ fn longest_common_subsequences() {
     let long = vec![b'x'; 3_000];
     client.run(&[b"SET", b"a", &long]);
     client.run(&[b"SET", b"b", &long]);
-    let told = client.line("LCS a b LEN");
-    assert!(told.starts_with("-ERR Insufficient memory"), "{told}");
+    let reply = client.line("LCS a b LEN");
+    assert!(reply.starts_with("-ERR Insufficient memory"), "{reply}");
     client.run(&[b"SET", b"b", &long[..1_000]]);
     assert_eq!(client.line("LCS a b LEN"), "1000");
 }

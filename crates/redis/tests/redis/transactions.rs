@@ -33,7 +33,7 @@ fn a_transaction_answers_each_command_at_its_place() {
 }
 
 #[test]
-fn a_command_that_cannot_be_queued_spoils_the_transaction() {
+fn a_command_that_cannot_be_queued_makes_exec_fail() {
     TestServer::open().client().check(&[
         ("EXEC", "-ERR EXEC without MULTI"),
         ("DISCARD", "-ERR DISCARD without MULTI"),
@@ -57,7 +57,7 @@ fn a_command_that_cannot_be_queued_spoils_the_transaction() {
 }
 
 #[test]
-fn a_transaction_with_a_watched_key_that_changed_does_not_happen() {
+fn a_transaction_with_a_watched_key_that_changed_is_not_executed() {
     let server = TestServer::open();
     let (mut one, mut other) = (server.client(), server.client());
     let mut check = |prepare: &str, change: &str, happens: bool| {
@@ -101,7 +101,7 @@ fn a_watched_key_that_expires_has_changed() {
 }
 
 #[test]
-fn of_clients_that_race_for_a_key_each_counts_once() {
+fn concurrent_increments_under_watch_are_not_lost() {
     let server = TestServer::open();
     const EACH: usize = 50;
     std::thread::scope(|scope| {

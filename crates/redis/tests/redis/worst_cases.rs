@@ -1,6 +1,5 @@
 //! For each family of commands the smallest request with the largest effect, against a server with
-//! little memory: it gets an answer or a clear error, the server serves others, and all memory is given
-//! back.
+//! little memory: it gets a reply or an error, other clients are served, and all memory is freed.
 
 use edge::{Access, KeyHash, Scopes};
 use redis::RedisOptions;
@@ -11,7 +10,7 @@ use crate::client::{Client, KEY, TestServer, encoded};
 const MEMORY: usize = 24 << 20;
 const BUSY: &str = "-BUSY the server has no memory for this now; try again in a second";
 
-/// A server with little memory, and what says how much of it is used.
+/// A server with little memory, and the budgets that count its use.
 struct Small {
     server: TestServer,
     metrics: redis::RedisMetrics,
@@ -126,14 +125,14 @@ fn changes_that_answer_with_long_rows_are_refused_before_they_happen_if_the_repl
         assert!(small.metrics.memory_bytes().0 <= MEMORY);
     }
     assert_eq!(answered, 40);
-    // A transaction whose rows do not fit does not happen.
+    // A transaction whose rows do not fit is not executed.
     client.line("MULTI");
     for number in 0..8_u8 {
         assert_eq!(client.run(&[b"GETDEL", &[number]]), "QUEUED");
     }
     assert_eq!(client.line("EXEC"), BUSY);
     assert_eq!(client.line("DBSIZE"), "8");
-    // Nor does one whose rows are longer than a reply.
+    // Nor is one whose rows are longer than a reply.
     client.line("MULTI");
     for _ in 0..17 {
         assert_eq!(client.run(&[b"GETEX", &[0], b"PERSIST"]), "QUEUED");
@@ -271,7 +270,7 @@ fn a_new_connection_takes_the_place_of_one_that_never_authenticated() {
     let mut fourth = small.client();
     assert_eq!(fourth.line(&format!("AUTH {KEY}")), "OK");
     assert_eq!(second.receive(), None);
-    // Now everybody has the key.
+    // Now every connection has authenticated.
     assert_eq!(small.client().receive().unwrap(), "-ERR max number of clients reached");
     assert_eq!((known.line("PING"), third.line("PING")), ("PONG".into(), "PONG".into()));
     drop((known, third, fourth));

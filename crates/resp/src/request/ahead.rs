@@ -1,11 +1,11 @@
-//! A look ahead at commands that were not parsed yet, for callers that prepare for what they will ask for.
+//! Looks ahead at commands that are not parsed yet, so that callers can prefetch what they need.
 
 use crate::number;
 
 /// The name and the argument of each command at the front of some input, up to the first one that has not
-/// exactly one argument, is not whole, or is not written in the plainest form.
+/// exactly one argument, is incomplete, or is not an array of bulk strings with plain lengths.
 ///
-/// Nothing is checked: only [`Parser`](crate::Parser) says what the commands are.
+/// Nothing is validated: only [`Parser`](crate::Parser) decides what the commands are.
 #[derive(Clone, Debug)]
 pub struct Ahead<'b> {
     rest: &'b [u8],

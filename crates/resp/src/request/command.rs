@@ -12,7 +12,7 @@ pub(crate) struct Span {
 
 impl Span {
     /// # Panics
-    /// If it lies behind the 4 GiB that [`Limits`](crate::Limits) grant a command.
+    /// If it lies after the 4 GiB that [`Limits`](crate::Limits) grant a command.
     #[inline]
     pub(crate) fn new(start: usize, len: usize) -> Self {
         let (Ok(start), Ok(len)) = (u32::try_from(start), u32::try_from(len)) else {
@@ -24,7 +24,7 @@ impl Span {
 
 /// A command as a client sent it. Its arguments are any bytes.
 ///
-/// It lives until the parser is asked for the next one. **Invariant:** it has a name.
+/// It is valid until the next call of the parser. **Invariant:** it has a name.
 #[derive(Clone, Copy)]
 pub struct Command<'a> {
     name: &'a [u8],
@@ -45,7 +45,7 @@ struct Spans<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// A command of the pieces of `bytes` that `spans` tell; `None` if there are none.
+    /// A command of the pieces of `bytes` at `spans`; `None` if there are no spans.
     ///
     /// # Panics
     /// If a span does not lie within `bytes`.
@@ -66,7 +66,7 @@ impl<'a> Command<'a> {
         Arguments { bytes: self.arguments.bytes, spans: self.arguments.spans.iter() }
     }
 
-    /// The argument at `index`, counted from 0 behind the name.
+    /// The argument at `index`, counted from 0 after the name.
     #[must_use]
     pub fn argument(&self, index: usize) -> Option<&'a [u8]> {
         let Spans { bytes, spans } = self.arguments;
@@ -76,14 +76,14 @@ impl<'a> Command<'a> {
     /// Whether this is a line of an HTTP request and no command.
     ///
     /// A web page can make a browser send such requests to any port. Redis closes the connection
-    /// without an answer, and before it looks at what follows.
+    /// without a reply, and before it reads what follows.
     #[must_use]
     pub fn is_http(&self) -> bool {
         self.name.eq_ignore_ascii_case(b"post") || self.name.eq_ignore_ascii_case(b"host:")
     }
 }
 
-/// Tells the name and how many arguments there are. The arguments may hold a password.
+/// Shows the name and the number of arguments. The arguments may contain a password.
 impl fmt::Debug for Command<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} and {} arguments", self.name.escape_ascii(), self.arguments.spans.len())
@@ -108,7 +108,7 @@ impl ExactSizeIterator for Arguments<'_> {}
 fn cut(bytes: &[u8], span: Span) -> &[u8] {
     let start = span.start as usize;
     let Some(argument) = bytes.get(start..start + span.len as usize) else {
-        unreachable!("the parser made the span when these bytes were there")
+        unreachable!("the parser made the span for these bytes")
     };
     argument
 }

@@ -26,10 +26,10 @@ pub enum ProtocolError {
     /// [`Limits::line_bytes_max`](crate::Limits).
     LengthLineTooLong,
     /// The command is longer than [`Limits::command_bytes_max`](crate::Limits). Redis closes the
-    /// connection without a word here, so the text is ours.
+    /// connection without a reply here, so the text is roost's.
     CommandTooLong,
     /// An inline command does not end within [`Limits::line_bytes_max`](crate::Limits), or holds a
-    /// NUL byte, behind which Redis sees no end.
+    /// NUL byte, after which Redis sees no end.
     InlineTooLong,
     /// A quote in an inline command is not closed, or text follows it without a blank.
     UnbalancedQuotes,

@@ -1,4 +1,4 @@
-//! Inline commands: a line of words as a person types them, split as Redis and redis-cli do.
+//! Inline commands: a line of words as typed by hand, split as Redis and redis-cli do.
 //!
 //! A word may hold parts in quotes. Double quotes know `\n \r \t \b \a`, `\xHH` and a backslash
 //! before any other character; single quotes know `\'` only. A closing quote ends the word.
@@ -9,7 +9,7 @@ use super::error::ProtocolError;
 /// Splits `line` into words. Their bytes are appended to `words`, and where they are to `spans`.
 ///
 /// # Errors
-/// [`ProtocolError::UnbalancedQuotes`] if a quote stays open or a word goes on behind one.
+/// [`ProtocolError::UnbalancedQuotes`] if a quote stays open or a word goes on after one.
 pub(crate) fn split(
     line: &[u8],
     words: &mut Vec<u8>,
@@ -26,19 +26,19 @@ pub(crate) fn split(
 
 /// Takes one word from the beginning of `rest`, which is not blank; what follows it is returned.
 fn word<'b>(mut rest: &'b [u8], words: &mut Vec<u8>) -> Result<&'b [u8], ProtocolError> {
-    while let [first, behind @ ..] = rest {
+    while let [first, after @ ..] = rest {
         match first {
             b' ' | b'\n' | b'\r' | b'\t' => break,
-            b'"' => return ended(double_quoted(behind, words)?),
-            b'\'' => return ended(single_quoted(behind, words)?),
+            b'"' => return ended(double_quoted(after, words)?),
+            b'\'' => return ended(single_quoted(after, words)?),
             plain => words.push(*plain),
         }
-        rest = behind;
+        rest = after;
     }
     Ok(rest)
 }
 
-/// Behind a closing quote there must be a blank or nothing.
+/// After a closing quote there must be a blank or nothing.
 fn ended(rest: &[u8]) -> Result<&[u8], ProtocolError> {
     match rest.first() {
         Some(next) if !is_blank(*next) => Err(ProtocolError::UnbalancedQuotes),
@@ -49,12 +49,12 @@ fn ended(rest: &[u8]) -> Result<&[u8], ProtocolError> {
 fn double_quoted<'b>(mut rest: &'b [u8], words: &mut Vec<u8>) -> Result<&'b [u8], ProtocolError> {
     loop {
         rest = match rest {
-            [b'"', behind @ ..] => return Ok(behind),
-            [b'\\', b'x', high, low, behind @ ..] if let Some(byte) = hex_byte(*high, *low) => {
+            [b'"', after @ ..] => return Ok(after),
+            [b'\\', b'x', high, low, after @ ..] if let Some(byte) = hex_byte(*high, *low) => {
                 words.push(byte);
-                behind
+                after
             }
-            [b'\\', escaped, behind @ ..] => {
+            [b'\\', escaped, after @ ..] => {
                 words.push(match escaped {
                     b'n' => b'\n',
                     b'r' => b'\r',
@@ -63,11 +63,11 @@ fn double_quoted<'b>(mut rest: &'b [u8], words: &mut Vec<u8>) -> Result<&'b [u8]
                     b'a' => 0x07,
                     itself => *itself,
                 });
-                behind
+                after
             }
-            [plain, behind @ ..] => {
+            [plain, after @ ..] => {
                 words.push(*plain);
-                behind
+                after
             }
             [] => return Err(ProtocolError::UnbalancedQuotes),
         };
@@ -77,14 +77,14 @@ fn double_quoted<'b>(mut rest: &'b [u8], words: &mut Vec<u8>) -> Result<&'b [u8]
 fn single_quoted<'b>(mut rest: &'b [u8], words: &mut Vec<u8>) -> Result<&'b [u8], ProtocolError> {
     loop {
         rest = match rest {
-            [b'\'', behind @ ..] => return Ok(behind),
-            [b'\\', b'\'', behind @ ..] => {
+            [b'\'', after @ ..] => return Ok(after),
+            [b'\\', b'\'', after @ ..] => {
                 words.push(b'\'');
-                behind
+                after
             }
-            [plain, behind @ ..] => {
+            [plain, after @ ..] => {
                 words.push(*plain);
-                behind
+                after
             }
             [] => return Err(ProtocolError::UnbalancedQuotes),
         };

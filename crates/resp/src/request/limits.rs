@@ -30,7 +30,7 @@ impl Limits {
     };
 
     /// # Panics
-    /// If a command could be longer than positions of 32 bits can tell, or shorter than a line.
+    /// If a command could be longer than a 32-bit position allows, or shorter than a line.
     pub(crate) fn assert_sound(&self) {
         assert!(self.command_bytes_max <= POSITION_MAX, "a command must be below 4 GiB");
         assert!(self.line_bytes_max <= self.command_bytes_max, "a line must fit a command");

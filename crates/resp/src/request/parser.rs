@@ -1,7 +1,7 @@
 //! Finds commands in a buffer that grows while bytes arrive.
 //!
 //! [`Parser`] owns how far the unfinished command has been read. A command that arrives in small
-//! pieces is looked at once, whatever the pieces are: a call that brings nothing new costs a few
+//! pieces is read once, whatever the pieces are: a call without new bytes costs a few
 //! comparisons.
 
 use super::command::{Command, Span};
@@ -45,11 +45,11 @@ struct Unfinished {
     searched: usize,
 }
 
-/// A count or a length that was sent: the byte in front, the digits, and what is behind the line.
+/// A count or a length that was sent: the byte in front, the digits, and where the next line begins.
 struct Header<'b> {
     marker: u8,
     digits: &'b [u8],
-    behind: usize,
+    after: usize,
 }
 
 impl Parser {
@@ -83,7 +83,7 @@ impl Parser {
         self.spans.capacity() * size_of::<Span>() + self.words.capacity()
     }
 
-    /// Takes the next command from the front of `rest` and moves `rest` behind it.
+    /// Takes the next command from the front of `rest` and moves `rest` after it.
     ///
     /// `None` means that more bytes are needed: call again with what is left of `rest` followed by
     /// at least one more byte. Empty commands (`*0`, `*-1`, a blank line) are passed over. As in
@@ -117,17 +117,17 @@ impl Parser {
     /// Reads on in an array of bulk strings. Returns its length once it is complete.
     fn multibulk(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
         if self.unfinished.at == 0 {
-            let Some((count, behind)) = self.count(input)? else { return Ok(None) };
+            let Some((count, after)) = self.count(input)? else { return Ok(None) };
             self.forget();
             self.unfinished.missing = count;
-            self.unfinished.at = behind;
+            self.unfinished.at = after;
         }
         while self.unfinished.missing > 0 {
             let len = match self.unfinished.bulk_bytes {
                 Some(len) => len,
                 None => {
-                    let Some((len, behind)) = self.length(input)? else { return Ok(None) };
-                    self.unfinished.at = behind;
+                    let Some((len, after)) = self.length(input)? else { return Ok(None) };
+                    self.unfinished.at = after;
                     len
                 }
             };
@@ -147,14 +147,14 @@ impl Parser {
 
     /// The number of arguments, and where the first of them begins.
     fn count(&mut self, input: &[u8]) -> Result<Option<(usize, usize)>, ProtocolError> {
-        let (count, behind) = match number::plain(input.get(1..).unwrap_or_default()) {
+        let (count, after) = match number::plain(input.get(1..).unwrap_or_default()) {
             Some((count, digits)) => (count, 1 + digits + LINE_END_BYTES),
             None => {
                 let header = self.header(input, 0, ProtocolError::CountLineTooLong)?;
-                let Some(Header { digits, behind, .. }) = header else { return Ok(None) };
+                let Some(Header { digits, after, .. }) = header else { return Ok(None) };
                 let count = number::canonical(digits).ok_or(ProtocolError::InvalidCount)?;
                 // A negative count is an empty command; one that is no usize is above every limit.
-                (usize::try_from(count.max(0)).unwrap_or(usize::MAX), behind)
+                (usize::try_from(count.max(0)).unwrap_or(usize::MAX), after)
             }
         };
         if count > self.limits.arguments_max {
@@ -163,22 +163,22 @@ impl Parser {
         if !self.authenticated && count > ARGUMENTS_UNAUTHENTICATED_MAX {
             return Err(ProtocolError::UnauthenticatedCount);
         }
-        Ok(Some((count, behind)))
+        Ok(Some((count, after)))
     }
 
     /// The length of the argument whose header is next, and where its bytes begin.
     fn length(&mut self, input: &[u8]) -> Result<Option<(usize, usize)>, ProtocolError> {
         let from = self.unfinished.at;
-        let (len, behind) = match plain_length(input.get(from..).unwrap_or_default()) {
+        let (len, after) = match plain_length(input.get(from..).unwrap_or_default()) {
             Some((len, header_bytes)) => (len, from + header_bytes),
             None => {
                 let header = self.header(input, from, ProtocolError::LengthLineTooLong)?;
-                let Some(Header { marker, digits, behind }) = header else { return Ok(None) };
+                let Some(Header { marker, digits, after }) = header else { return Ok(None) };
                 if marker != b'$' {
                     return Err(ProtocolError::ExpectedBulk(marker));
                 }
                 let len = number::canonical(digits).ok_or(ProtocolError::InvalidBulkLength)?;
-                (usize::try_from(len).map_err(|_| ProtocolError::InvalidBulkLength)?, behind)
+                (usize::try_from(len).map_err(|_| ProtocolError::InvalidBulkLength)?, after)
             }
         };
         if len > self.limits.bulk_bytes_max {
@@ -187,10 +187,10 @@ impl Parser {
         if !self.authenticated && len > BULK_BYTES_UNAUTHENTICATED_MAX {
             return Err(ProtocolError::UnauthenticatedBulkLength);
         }
-        if len.saturating_add(behind + LINE_END_BYTES) > self.limits.command_bytes_max {
+        if len.saturating_add(after + LINE_END_BYTES) > self.limits.command_bytes_max {
             return Err(ProtocolError::CommandTooLong);
         }
-        Ok(Some((len, behind)))
+        Ok(Some((len, after)))
     }
 
     /// The header line that begins at `from`, if it is complete.
@@ -202,14 +202,14 @@ impl Parser {
         too_long: ProtocolError,
     ) -> Result<Option<Header<'b>>, ProtocolError> {
         let end = self.line_end(input, from, too_long, |byte| byte == b'\r')?;
-        // The byte behind the CR belongs to the line.
+        // The byte after the CR belongs to the line.
         let Some(end) = end.filter(|end| end + 1 < input.len()) else { return Ok(None) };
         let line = input.get(from..=end).unwrap_or_default();
         let Some((marker, digits)) = line.split_first() else {
             unreachable!("a line holds its CR at least")
         };
         let digits = digits.strip_suffix(b"\r").unwrap_or_default();
-        Ok(Some(Header { marker: *marker, digits, behind: end + LINE_END_BYTES }))
+        Ok(Some(Header { marker: *marker, digits, after: end + LINE_END_BYTES }))
     }
 
     /// Where the line that begins at `from` ends. Bytes that have been searched are not searched again.

@@ -1,5 +1,4 @@
-//! A parser written to be read and not to be fast, and a feeder that gives the real one its input in
-//! pieces.
+//! A simple reference parser, and a function that gives the real parser its input in pieces.
 
 use resp::{Limits, Parser};
 
@@ -57,9 +56,9 @@ pub(crate) fn reference(stream: &[u8], limits: &Limits, authenticated: bool) -> 
         let one =
             if rest[0] == b'*' { array(rest, limits, authenticated) } else { inline(rest, limits) };
         match one {
-            Ok((words, behind)) => {
+            Ok((words, after)) => {
                 commands.extend((!words.is_empty()).then_some(words));
-                rest = behind;
+                rest = after;
             }
             Err(Stop::Unfinished) => break,
             Err(Stop::Wrong(what)) => {
@@ -114,7 +113,7 @@ fn array<'b>(
     Ok((words, rest))
 }
 
-/// A line up to its CR, and what comes after the byte behind that.
+/// A line up to its CR, and what comes after the byte after that.
 fn header<'b>(
     stream: &'b [u8],
     limits: &Limits,
@@ -124,8 +123,8 @@ fn header<'b>(
     if line.len() > limits.line_bytes_max {
         return Err(wrong(too_long));
     }
-    let behind = stream.get(line.len() + 2..).ok_or(Stop::Unfinished)?;
-    Ok((line, behind))
+    let after = stream.get(line.len() + 2..).ok_or(Stop::Unfinished)?;
+    Ok((line, after))
 }
 
 fn inline<'b>(stream: &'b [u8], limits: &Limits) -> Result<(Words, &'b [u8]), Stop> {

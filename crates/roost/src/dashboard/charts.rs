@@ -10,7 +10,7 @@ use sim::units;
 
 use super::model::{Model, Moment};
 
-/// A chart of latencies that is less wide has a shorter title.
+/// A chart of latencies below this width has a shorter title.
 const TITLE_WIDTH: u16 = 38;
 /// The widest title of a small chart.
 const SMALL_TITLE_WIDTH: u16 = 28;
@@ -20,7 +20,7 @@ pub(super) const fn small_in_two_rows(width: u16) -> bool {
     width < 4 * (SMALL_TITLE_WIDTH + 2)
 }
 
-/// What a line of a chart is made of: name, colour, points.
+/// What a line of a chart is made of: name, color, points.
 type Drawn<'a> = (&'a str, Color, Vec<(f64, f64)>);
 
 /// Requests per second, and errors if there are any.
@@ -87,13 +87,13 @@ fn chart(
     bounds: [f64; 2],
     labels: Vec<String>,
 ) {
-    let sets = lines.iter().map(|(_, colour, points)| {
+    let sets = lines.iter().map(|(_, color, points)| {
         let set = Dataset::default().marker(Marker::Braille).graph_type(GraphType::Line);
-        set.fg(*colour).data(points)
+        set.fg(*color).data(points)
     });
     let named = lines.iter().filter(|_| lines.len() > 1);
     let legend: Vec<Span> =
-        named.map(|(name, colour, _)| Span::styled(format!(" {name} "), *colour)).collect();
+        named.map(|(name, color, _)| Span::styled(format!(" {name} "), *color)).collect();
     let end = model.duration.as_secs_f64().max(model.elapsed_s);
     let times = ["0".to_owned(), units::seconds(end / 2.0), units::seconds(end)];
     let block = Block::bordered()
@@ -153,13 +153,13 @@ pub(super) fn small(model: &Model, frame: &mut Frame, area: Rect) {
     } else {
         Layout::horizontal([Constraint::Fill(1); 4]).spacing(2).split(area).to_vec()
     };
-    for ((title, colour, values), place) in all.into_iter().zip(places.iter()) {
+    for ((title, color, values), place) in all.into_iter().zip(places.iter()) {
         let newest = values.len().saturating_sub(usize::from(place.width));
         let values: Vec<Option<u64>> = values.into_iter().skip(newest).collect();
         let [above, below] =
             Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(*place);
         frame.render_widget(Line::from(title), above);
-        frame.render_widget(Sparkline::default().data(values).fg(colour), below);
+        frame.render_widget(Sparkline::default().data(values).fg(color), below);
     }
 }
 

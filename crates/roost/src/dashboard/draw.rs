@@ -10,7 +10,7 @@ use sim::units;
 use super::charts;
 use super::model::{Kind, Model};
 
-/// Below this there is not enough to see.
+/// The smallest size in columns and rows.
 const WIDTH_MIN: u16 = 60;
 const HEIGHT_MIN: u16 = 16;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use sim::watch::{Delivery, Plan, ServerLoad, Window, WindowKind};
 
-/// Windows that are kept for charts; older ones are forgotten.
+/// Number of windows that are kept for charts; older ones are dropped.
 const WINDOWS_MAX: usize = 1_200;
 
 /// A run so far.
@@ -18,9 +18,9 @@ pub(super) struct Model {
     /// Seconds from the start to the end of the last window.
     pub(super) elapsed_s: f64,
     pub(super) kinds: Vec<Kind>,
-    /// A moment for each window, the newest last.
+    /// The figures of each window, the newest last.
     pub(super) moments: VecDeque<Moment>,
-    /// Whether somebody has asked to stop.
+    /// Whether the user has stopped the run.
     pub(super) is_stopping: bool,
 }
 

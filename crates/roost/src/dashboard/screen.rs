@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::draw::draw;
 use super::model::Model;
 
-/// How long the keys are waited for before it is looked whether the run is over.
+/// How long to wait for a key before checking whether the run is over.
 const KEYS_EVERY: Duration = Duration::from_millis(100);
 
 /// A terminal that shows a model.
@@ -39,9 +39,9 @@ impl Screen {
     /// Takes the terminal and draws. When a key says so, `stop` becomes true.
     ///
     /// # Errors
-    /// If there is no terminal, which is then as it was.
+    /// If there is no terminal. Nothing is changed then.
     pub(super) fn open(model: Model, stop: watch::Sender<bool>) -> io::Result<Self> {
-        // Gives the terminal back should anything panic.
+        // Restores the terminal if anything panics.
         let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore())?;
         let shown = Arc::new(Mutex::new(Shown { model, terminal }));
         let over = Arc::new(AtomicBool::new(false));
@@ -66,8 +66,8 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Relaxed: it publishes nothing else. Whoever draws has to be gone before the terminal is
-        // given back.
+        // Relaxed: it publishes nothing else. The thread that draws has to end before the terminal is
+        // restored.
         self.over.store(true, Ordering::Relaxed);
         if let Some(keys) = self.keys.take() {
             drop(keys.join());
@@ -77,7 +77,7 @@ impl Drop for Screen {
     }
 }
 
-/// Listens to the keys until the run is over, or nobody can press any.
+/// Reads the keys until the run is over or the input fails.
 fn listen(shown: &Mutex<Shown>, over: &AtomicBool, stop: &watch::Sender<bool>) {
     while !over.load(Ordering::Relaxed) {
         let event = match event::poll(KEYS_EVERY) {
@@ -112,7 +112,7 @@ fn is_stop(key: &KeyEvent) -> bool {
     is_one && key.kind == KeyEventKind::Press
 }
 
-/// A model is whole between any two windows, so a panic elsewhere does not spoil it.
+/// A model is consistent between any two windows, so a panic elsewhere leaves it valid.
 fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -94,8 +94,8 @@ pub(super) fn load(data: &Path) -> anyhow::Result<Option<Vec<StoredKey>>> {
     read().with_context(|| format!("cannot read the application keys in {}", path.display()))
 }
 
-/// Changes the keys while nobody else does. `change` gets `None` if none was ever made, and nothing
-/// is written if it fails.
+/// Changes the keys under the lock. `change` gets `None` if no key was ever made, and nothing is
+/// written if it fails.
 ///
 /// # Errors
 /// Those of `change`, or if files cannot be read, understood or written.
@@ -158,7 +158,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         file.write_all(b"\n")?;
         file.as_file().sync_all()?;
         file.persist(path)?;
-        // The name as well: a key cannot be read again.
+        // The directory entry as well: a key cannot be shown again.
         File::open(folder)?.sync_all()?;
         Ok(())
     };
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_an_earlier_version_goes_on_and_its_file_is_removed() {
+    fn the_key_of_an_earlier_version_stays_valid_and_its_file_is_removed() {
         let data = tempfile::tempdir().unwrap();
         let old = data.path().join(OLD_FILE);
         let hash = KeyHash::new(b"an-old-key", Scopes::ALL);

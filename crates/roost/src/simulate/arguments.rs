@@ -170,9 +170,9 @@ pub(super) enum Busy {
 /// When the next request is sent.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Loop {
-    /// At its time. Latency counts from then, so that waiting shows.
+    /// At its time. Latency counts from then, so it includes waiting.
     Open,
-    /// After the answer to the one before. Waiting does not show.
+    /// After the answer to the one before. Latency does not include waiting.
     Closed,
 }
 

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 
 use super::{Simulate, cancelled_by_signal, command_line};
 
-/// What a feed that feels immediate keeps to.
+/// The default objectives, for a feed without noticeable delay.
 const OBJECTIVE: &str = "p99<50ms,errors<0.1%,lag_p99<1s";
 
 pub(super) async fn find(

@@ -1,10 +1,10 @@
-//! `kill -9` at random moments under load: what was acknowledged is there afterwards, once, in
-//! order, and nothing else is.
+//! `kill -9` at random moments under load: afterwards exactly the acknowledged changes exist, once and
+//! in order.
 //!
-//! A round: workers change things, each its own people, until the round's number of
+//! A round: workers change things, each its own users, until the round's number of
 //! acknowledgements is reached, at which the worker that received it kills the server. So every
-//! other worker has at most one change whose outcome nobody knows. After the restart these are
-//! resolved by looking, and everything is compared with the plain list of what happened. The
+//! other worker has at most one change with an unknown outcome. After the restart these are
+//! resolved by reading, and everything is compared with a simple list of all changes. The
 //! overlay is kept tiny, so that checkpoints are under way all the time, and many texts are long, so
 //! that the log goes from segment to segment and is cut.
 
@@ -34,7 +34,7 @@ const WORKERS: u32 = 6;
 const ACKS_MAX: u64 = 1_000;
 const POLICIES: [&str; 3] = ["always", "never", "interval"];
 
-/// When a round is over.
+/// The end of a round.
 pub(crate) struct Round {
     /// At this number of acknowledgements.
     at: u64,
@@ -48,8 +48,8 @@ impl Round {
         Self { at, acks: AtomicU64::new(0), victim }
     }
 
-    /// To be called after every acknowledged change; returns whether it was enough. A round that
-    /// ends with a kill is over when nobody answers any more.
+    /// To be called after every acknowledged change; returns whether the round is over. A round with a
+    /// kill is over when the server no longer answers.
     pub(crate) fn acknowledged(&self) -> bool {
         let acks = self.acks.fetch_add(1, Ordering::Relaxed) + 1;
         match self.victim {
@@ -72,7 +72,7 @@ impl Round {
     }
 }
 
-/// What the workers know of each other: everybody registered so far, with their handles.
+/// What the workers share: all users registered so far, with their handles.
 pub(crate) type Directory = Mutex<Vec<(u32, String)>>;
 
 #[test]

@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 
 use crate::support::{PATIENCE, skipped};
 
-/// Time between two looks at the screen.
+/// Interval between two reads of the screen.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A terminal with a shell in it. Ends, with all that runs in it, when dropped.
 struct Terminal {
-    /// Where its socket is, so that nobody else's tmux is met and nothing remains.
+    /// The directory of its socket: no other tmux is used, and it is removed at the end.
     sockets: tempfile::TempDir,
 }
 
 impl Terminal {
-    /// One of 100 by 30 that runs a command and then says with what it ended.
+    /// A terminal of 100 by 30 that runs a command and then prints its exit code.
     fn running(command: &str) -> Self {
         let terminal = Self { sockets: tempfile::tempdir().unwrap() };
-        // Whoever reads the screen needs it to stay when the command has ended.
+        // The screen must stay readable after the command has ended.
         let shell = format!("{command}; echo ended with $?; exec cat");
         let size = ["-x", "100", "-y", "30"];
         let began = terminal.tmux(&[&["new-session", "-d"], &size[..], &[&shell]].concat());

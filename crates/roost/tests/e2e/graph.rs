@@ -1,5 +1,5 @@
-//! A real friendship graph: everybody posts, and every home timeline and every mentions feed is
-//! compared with the naive answer, first gathered by fan-in, then as kept warm by fan-out.
+//! A real friendship graph: every user posts, and every home timeline and every mentions feed is
+//! compared with a reference result, first gathered by fan-in, then as kept in memory by fan-out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use serde_json::json;
 
 use crate::support::http::{Client, number};
 use crate::support::process::{Server, run};
-use crate::support::world::{Person, Post, World};
+use crate::support::world::{Account, Post, World};
 use crate::support::{shared, skipped};
 
-const PEOPLE: usize = 962;
+const USERS: usize = 962;
 const FRIENDSHIPS: usize = 18_812;
 
 #[test]
@@ -26,7 +26,7 @@ fn every_home_timeline_of_a_real_graph_is_what_a_naive_reader_finds() {
     post_from_everyone(&mut client, &mut world, "first");
     check_everybody(&server, &world);
 
-    // Now everybody is active: from here on their timelines are kept, not gathered.
+    // Now all users are active: from here on their timelines are kept in memory, not gathered.
     post_from_everyone(&mut client, &mut world, "second");
     change_minds(&mut client, &mut world);
     check_everybody(&server, &world);
@@ -37,7 +37,7 @@ fn every_home_timeline_of_a_real_graph_is_what_a_naive_reader_finds() {
     check_everybody(&server, &world);
 }
 
-/// The edge list, or a loud word that it is not there.
+/// The edge list; without it the test is reported as skipped.
 fn graph() -> Option<PathBuf> {
     let file = shared().map(|shared| shared.join("data/reed98/edges.txt"));
     let file = file.filter(|file| file.is_file());
@@ -50,7 +50,7 @@ fn graph() -> Option<PathBuf> {
     file
 }
 
-/// Loads the graph as an operator would, and lets it live for per second.
+/// Loads the graph with `roost simulate` and runs heavy load for one second.
 fn load(server: &Server, graph: &Path) {
     let target = format!("http://{}", server.address);
     let arguments = ["simulate", "--graph", graph.to_str().unwrap(), "--target", &target];
@@ -64,7 +64,7 @@ fn what_was_loaded(client: &mut Client, graph: &Path) -> World {
     let users = client.all("/v1/users?limit=100");
     for user in &users {
         let handle = user["handle"].as_str().unwrap().to_owned();
-        world.0.insert(number(&user["id"]) as u32, Person { handle, ..Person::default() });
+        world.0.insert(number(&user["id"]) as u32, Account { handle, ..Account::default() });
     }
     let mut friendships = BTreeSet::new();
     for line in std::fs::read_to_string(graph).unwrap().lines() {
@@ -74,29 +74,29 @@ fn what_was_loaded(client: &mut Client, graph: &Path) -> World {
         world.0.get_mut(&one).unwrap().following.insert(other);
         world.0.get_mut(&other).unwrap().following.insert(one);
     }
-    assert_eq!((world.0.len(), friendships.len()), (PEOPLE, FRIENDSHIPS));
+    assert_eq!((world.0.len(), friendships.len()), (USERS, FRIENDSHIPS));
     read_posts(client, &mut world);
     world
 }
 
-/// Takes in everybody's posts, whose addressees are found anew in their texts.
+/// Adds the posts of all users; mentions and replies are parsed again from their texts.
 fn read_posts(client: &mut Client, world: &mut World) {
     let numbers: BTreeMap<String, u32> =
-        world.0.iter().map(|(id, person)| (person.handle.clone(), *id)).collect();
-    for (id, person) in &mut world.0 {
+        world.0.iter().map(|(id, account)| (account.handle.clone(), *id)).collect();
+    for (id, account) in &mut world.0 {
         let mut posts = client.all(&format!("/v1/users/{id}/posts?limit=100"));
         posts.reverse();
         for json in &posts {
             let (author, post) = Post::read(json);
             assert_eq!((author, &post), (*id, &addressed(post.id, &post.text, &numbers)));
-            person.posts.push(post);
+            account.posts.push(post);
         }
     }
-    let posts: usize = world.0.values().map(|person| person.posts.len()).sum();
-    assert!(posts > 0, "per second of heavy load brings posts");
+    let posts: usize = world.0.values().map(|account| account.posts.len()).sum();
+    assert!(posts > 0, "one second of heavy load makes posts");
 }
 
-/// The post with this text, by a plain reading of the rule: `@handle` is a mention, in front a
+/// The post with this text, by a simple form of the rule: `@handle` is a mention, and at the start a
 /// reply.
 fn addressed(id: u64, text: &str, numbers: &BTreeMap<String, u32>) -> Post {
     let of_handle = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -109,16 +109,16 @@ fn addressed(id: u64, text: &str, numbers: &BTreeMap<String, u32>) -> Post {
     Post { id, text: text.to_owned(), reply_to, mentions }
 }
 
-/// Everybody posts three times: something plain, a reply to a friend or to somebody else, and a
-/// mention within.
+/// Every user posts three times: a text without mention, a reply to a friend or another user, and a
+/// mention inside a text.
 fn post_from_everyone(client: &mut Client, world: &mut World, round: &str) {
     let handles: BTreeMap<u32, String> =
-        world.0.iter().map(|(id, person)| (*id, person.handle.clone())).collect();
+        world.0.iter().map(|(id, account)| (*id, account.handle.clone())).collect();
     let numbers = handles.iter().map(|(id, handle)| (handle.clone(), *id)).collect();
     let mut drafts = Vec::new();
-    for (id, person) in &world.0 {
-        let stranger = (id * 7 + 3) % PEOPLE as u32;
-        let friend = person.following.iter().nth(person.following.len() / 2);
+    for (id, account) in &world.0 {
+        let stranger = (id * 7 + 3) % USERS as u32;
+        let friend = account.following.iter().nth(account.following.len() / 2);
         let other = if id % 3 == 0 { stranger } else { *friend.unwrap_or(&stranger) };
         let handle = &handles[&other];
         drafts.push((*id, format!("{round}: a plain word from {id}")));
@@ -134,21 +134,20 @@ fn post_from_everyone(client: &mut Client, world: &mut World, round: &str) {
     }
 }
 
-/// Every seventh person takes a post back, and every fifth unfollows somebody and follows a
-/// stranger.
+/// Every seventh user deletes a post, and every fifth unfollows one user and follows another.
 fn change_minds(client: &mut Client, world: &mut World) {
     let mut commands = Vec::new();
-    for (id, person) in &mut world.0 {
+    for (id, account) in &mut world.0 {
         if id % 7 == 0 {
-            let post = person.posts.remove(person.posts.len() / 2);
+            let post = account.posts.remove(account.posts.len() / 2);
             commands.push(json!({"op": "delete_post", "id": post.id}));
         }
         if id % 5 == 0 {
-            let stranger = (id + PEOPLE as u32 / 2) % PEOPLE as u32;
-            if let Some(friend) = person.following.pop_first() {
+            let stranger = (id + USERS as u32 / 2) % USERS as u32;
+            if let Some(friend) = account.following.pop_first() {
                 commands.push(json!({"op": "unfollow", "user": id, "other": friend}));
             }
-            person.following.insert(stranger);
+            account.following.insert(stranger);
             commands.push(json!({"op": "follow", "user": id, "other": stranger}));
         }
     }
@@ -161,7 +160,7 @@ fn check_everybody(server: &Server, world: &World) {
         for part in 0..2 {
             let mut client = server.client();
             scope.spawn(move || {
-                for reader in (part..PEOPLE as u32).step_by(2) {
+                for reader in (part..USERS as u32).step_by(2) {
                     let limit = [17, 50, 100][reader as usize % 3];
                     world.check_home(&mut client, reader, limit);
                     world.check_mentions(&mut client, reader, limit.min(50));
@@ -173,7 +172,7 @@ fn check_everybody(server: &Server, world: &World) {
 
 /// Reading from the end to the beginning finds the same posts.
 fn check_backwards(client: &mut Client, world: &World) {
-    for reader in (0..PEOPLE as u32).step_by(40) {
+    for reader in (0..USERS as u32).step_by(40) {
         let home = world.home(reader);
         let Some(oldest) = home.last() else { continue };
         let path = format!("/v1/users/{reader}/timeline?limit=30&after={}", oldest - 1);

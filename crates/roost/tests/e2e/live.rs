@@ -1,4 +1,4 @@
-//! Live updates of the real binary: in order, once, across `kill -9`, and past a reader who has
+//! Live updates of the real binary: in order, once, across `kill -9`, and while another reader has
 //! stopped reading.
 
 use serde_json::json;
@@ -7,8 +7,8 @@ use crate::support::events::{Event, Events};
 use crate::support::http::Client;
 use crate::support::process::Server;
 
-/// People 0 to 3; 1 and 2 follow 0.
-fn people(client: &mut Client) {
+/// Users 0 to 3; 1 and 2 follow 0.
+fn users(client: &mut Client) {
     for handle in ["ada", "bob", "eve", "dan"] {
         client.register(handle);
     }
@@ -37,14 +37,14 @@ fn posts_and_mentions_reach_their_readers_once_and_in_order() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::open(data.path(), &[]);
     let mut client = server.client();
-    people(&mut client);
+    users(&mut client);
     client.publish(0, "before anybody listens");
     let mut bob = Events::open(server.address, 1, None);
     let mut dan = Events::open(server.address, 3, None);
     for (author, text) in [
         (0, "for both followers"),
         (0, "hello @bob"),
-        (3, "from one whom nobody follows"),
+        (3, "from a user without followers"),
         (0, "@dan a reply that only dan and ada see"),
         (3, "@bob from a stranger"),
         (1, "one's own"),
@@ -62,24 +62,24 @@ fn posts_and_mentions_reach_their_readers_once_and_in_order() {
     ];
     assert_eq!(reported(&bob.take(expect.len())), expect);
     let expect = [
-        ("post", "from one whom nobody follows"),
+        ("post", "from a user without followers"),
         ("mention", "@dan a reply that only dan and ada see"),
         ("post", "@bob from a stranger"),
         ("mention", "the last one, @dan"),
     ];
     assert_eq!(reported(&dan.take(expect.len())), expect);
 
-    // A server that stops in good order ends its streams, and nothing more was on them.
+    // A server that shuts down ends its streams, and they contain nothing more.
     server.stop();
     assert!(bob.next().is_none() && dan.next().is_none());
 }
 
 #[test]
-fn a_reader_who_reads_along_misses_nothing_however_fast_posts_come() {
+fn a_reader_who_keeps_reading_receives_every_event() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::open(data.path(), &["--durability", "never"]);
     let mut client = server.client();
-    people(&mut client);
+    users(&mut client);
     client.follow(1, 2);
     client.follow(1, 3);
     let mut bob = Events::open(server.address, 1, None);
@@ -103,7 +103,7 @@ fn a_reader_who_comes_back_after_kill_9_misses_nothing_and_sees_nothing_twice() 
     let data = tempfile::tempdir().unwrap();
     let server = Server::open(data.path(), &["--overlay-memory", "64KiB"]);
     let mut client = server.client();
-    people(&mut client);
+    users(&mut client);
     let mut bob = Events::open(server.address, 1, None);
     let mut eve = Events::open(server.address, 2, None);
     let mut published = Vec::new();
@@ -121,7 +121,7 @@ fn a_reader_who_comes_back_after_kill_9_misses_nothing_and_sees_nothing_twice() 
 
     let server = Server::open(data.path(), &["--overlay-memory", "64KiB"]);
     let mut client = server.client();
-    // More than a page behind, in part from before the kill, and in part from before coming back.
+    // More than a page was missed, in part from before the kill, in part from before reconnecting.
     publish(&mut client, 150);
     let mut bob = Events::open(server.address, 1, Some(&seen_by_bob.last().unwrap().id));
     let mut eve = Events::open(server.address, 2, Some(&seen_by_eve.last().unwrap().id));
@@ -138,21 +138,21 @@ fn a_reader_who_comes_back_after_kill_9_misses_nothing_and_sees_nothing_twice() 
 }
 
 #[test]
-fn a_reader_who_has_stopped_reading_delays_nobody() {
+fn a_reader_who_has_stopped_reading_delays_no_other_client() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::open(data.path(), &["--durability", "never"]);
     let mut client = server.client();
-    people(&mut client);
+    users(&mut client);
     let mut bob = Events::open(server.address, 1, None);
     let mut eve = Events::open(server.address, 2, None);
-    // Together more than the system takes in for a reader who reads nothing: some 15 MB.
+    // Together more than the system buffers for a reader who reads nothing: some 15 MB.
     let family = "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}".repeat(430);
     let post = |number| json!({"op": "post", "user": 0, "text": format!("{number} {family}")});
     let mut published = Vec::new();
     for start in (0..2_000).step_by(100) {
         let commands: Vec<_> = (start..start + 100).map(post).collect();
         published.extend(client.batch(&commands).into_iter().flatten());
-        // Eve reads along; bob does not.
+        // Eve keeps reading; bob does not.
         let seen: Vec<u64> = eve.take(100).iter().map(|event| event.post).collect();
         assert_eq!(seen, published[start..]);
     }
@@ -160,7 +160,7 @@ fn a_reader_who_has_stopped_reading_delays_nobody() {
     assert_eq!(eve.next().unwrap().post, last);
     published.push(last);
 
-    // If bob begins to read again he finds everything in order, or the end if he took too long.
+    // When bob reads again he gets everything in order, or the end if he took too long.
     let seen: Vec<u64> =
         std::iter::from_fn(|| bob.next()).take(published.len()).map(|event| event.post).collect();
     assert_eq!(seen, published[..seen.len()]);

@@ -1,5 +1,5 @@
 //! The real binary from end to end: every test starts `roost` as a process of its own on a free
-//! port and a temporary directory, speaks to it as its users do, and ends it as its operators do.
+//! port and a temporary directory, sends requests as users do, and ends it as operators do.
 //!
 //! No test sleeps: they wait for output, for an answer, for words on a screen or for an end, each
 //! with a bound ([`support::PATIENCE`]) beyond which something hangs.

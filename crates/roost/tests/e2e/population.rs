@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::support::process::{Process, roost};
 
 #[test]
-fn every_line_is_a_person_who_follows_others() {
+fn every_line_is_a_user_who_follows_others() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("users.ndjson");
     fs::write(&file, "an earlier one").unwrap();
@@ -23,14 +23,14 @@ fn every_line_is_a_person_who_follows_others() {
     let text = fs::read_to_string(&file).unwrap();
     let (mut handles, mut follows) = (HashSet::new(), 0);
     for (id, line) in text.lines().enumerate() {
-        let person: Value = serde_json::from_str(line).unwrap();
-        assert_eq!(person["id"], id, "ids are in order");
-        assert!(handles.insert(person["handle"].as_str().unwrap().to_owned()), "{line}");
-        assert!(!person["name"].as_str().unwrap().is_empty() && person["community"].is_u64());
-        assert!(!person["interests"].as_array().unwrap().is_empty(), "{line}");
-        let following = person["following"].as_array().unwrap();
+        let user: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(user["id"], id, "ids are in order");
+        assert!(handles.insert(user["handle"].as_str().unwrap().to_owned()), "{line}");
+        assert!(!user["name"].as_str().unwrap().is_empty() && user["community"].is_u64());
+        assert!(!user["interests"].as_array().unwrap().is_empty(), "{line}");
+        let following = user["following"].as_array().unwrap();
         let following: Vec<u64> = following.iter().map(|id| id.as_u64().unwrap()).collect();
-        assert!(following.is_sorted_by(|a, b| a < b), "nobody twice: {line}");
+        assert!(following.is_sorted_by(|a, b| a < b), "no user twice: {line}");
         assert!(following.iter().all(|&other| other < 400 && other != id as u64), "{line}");
         follows += following.len();
     }
@@ -69,7 +69,7 @@ fn a_graph_is_written_as_it_is() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_leaves_the_file_alone() {
+fn invalid_options_are_refused_and_the_file_is_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("users.ndjson");
     fs::write(&file, "an earlier one").unwrap();
@@ -88,7 +88,7 @@ fn what_cannot_be_is_refused_and_leaves_the_file_alone() {
 }
 
 #[test]
-fn a_reader_who_goes_away_is_no_error() {
+fn a_closed_pipe_is_no_error() {
     let mut child = roost(["population", "--users", "5000"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

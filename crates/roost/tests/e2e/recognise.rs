@@ -5,7 +5,7 @@ use knn::SIDE;
 
 use crate::support::process::{Process, roost};
 
-/// A built-in drawing that looks like a seven to its neighbours too.
+/// A built-in drawing of a seven whose nearest samples are sevens too.
 fn seven() -> knn::Bits {
     let digits = knn::digits();
     let mut nearest = Vec::new();

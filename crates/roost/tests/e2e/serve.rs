@@ -1,4 +1,4 @@
-//! `roost serve` as its operators meet it: settings, keys, starting, stopping, refusing.
+//! `roost serve` as operators use it: settings, keys, start, shutdown, refused starts.
 
 mod formats;
 mod keys;
@@ -41,7 +41,7 @@ fn listening(data: &Path, address: &str, more: &[&str]) -> Command {
 }
 
 #[test]
-fn a_flag_goes_before_the_environment_and_that_before_the_file() {
+fn a_flag_overrides_the_environment_which_overrides_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let file = path("roost.toml");
@@ -81,7 +81,7 @@ fn a_second_server_on_the_same_data_refuses_to_start_and_says_why() {
     assert!(second.err.contains("another roost uses"), "{second:#?}");
     assert!(second.err.contains(data.path().to_str().unwrap()), "{second:#?}");
     assert!(second.out.is_empty(), "{second:#?}");
-    // The first is none the worse for it, and nothing is in the way once it has ended.
+    // The first server is unaffected, and once it has ended another one can start.
     server.client().register("ada");
     server.kill();
     Server::open(data.path(), &[]).client().get("/v1/users/@ada").expect(200);
@@ -119,7 +119,7 @@ fn sigterm_under_load_loses_nothing_and_the_next_start_has_nothing_to_replay() {
 
     let server = Server::open(data.path(), &[]);
     let line = server.process.logged("recovered").expect("a start logs what it recovered");
-    let line: Value = serde_json::from_str(&line).expect("a log that nobody watches is JSON");
+    let line: Value = serde_json::from_str(&line).expect("a log that is not on a terminal is JSON");
     assert_eq!((&line["replayed"], &line["level"]), (&0.into(), &"INFO".into()), "{line}");
     let mut client = server.client();
     for (author, mut posts) in acknowledged {
@@ -129,7 +129,7 @@ fn sigterm_under_load_loses_nothing_and_the_next_start_has_nothing_to_replay() {
 }
 
 #[test]
-fn sigterm_as_soon_as_the_server_serves_is_an_end_in_good_order() {
+fn sigterm_right_after_the_start_is_a_clean_shutdown() {
     let data = tempfile::tempdir().unwrap();
     for _ in 0..10 {
         Server::open(data.path(), &[]).stop();

@@ -4,13 +4,12 @@ use serde_json::Value;
 
 use crate::support::process::{Ended, Process, Server, roost, run};
 
-/// Whether a run is inconclusive because the generator was late, which a machine that does other things
-/// as well may make it.
+/// Whether a run is inconclusive because the generator was late, which happens on a busy machine.
 fn was_late(ended: &Ended) -> bool {
     ended.err.contains("error: inconclusive: the generator itself was the bottleneck")
 }
 
-/// Everything was as it should be, but for the time the machine left the generator.
+/// Checks that the run succeeded, or failed only because the generator was late.
 fn assert_ran(ended: &Ended) {
     assert!(ended.status.success() || was_late(ended), "{ended:#?}");
     assert!(ended.out.contains("no errors"), "{ended:#?}");
@@ -48,7 +47,7 @@ fn a_simulation_reports_its_tables_and_writes_them_as_json() {
 }
 
 #[test]
-fn a_simulation_of_the_recogniser_reports_percentiles_and_processor_use() {
+fn a_simulation_of_the_recognizer_reports_percentiles_and_processor_use() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("summary.json");
     let arguments = ["simulate", "--profile", "recognise", "--rate", "200", "--duration", "1s"];
@@ -133,7 +132,7 @@ fn a_simulation_does_not_mix_its_records_with_what_is_there() {
 }
 
 #[test]
-fn the_deathstar_mix_reads_homes_and_people_and_posts() {
+fn the_deathstar_mix_reads_homes_and_users_and_posts() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("summary.json");
     let profile = ["simulate", "--profile", "deathstar", "--users", "200", "--rate", "300"];
@@ -162,7 +161,7 @@ fn a_search_for_the_capacity_ends_with_an_interval() {
     }
     let trials = found["trials"].as_array().unwrap();
     assert!(trials.len() >= 8, "{found:#}");
-    // A machine that does other things as well may be too unsteady for an answer, and says so.
+    // On a busy machine the search may be inconclusive, and reports so.
     let outcome = found["outcome"].as_str().unwrap();
     assert!(["holds", "at_least", "unsteady"].contains(&outcome), "{found:#}");
     let is_found = outcome == "holds" || found["rate_per_s"].as_f64() > Some(0.0);
@@ -184,13 +183,13 @@ fn an_objective_that_is_not_met_is_an_error() {
 }
 
 #[test]
-fn a_simulation_without_its_server_says_what_is_wrong() {
+fn a_simulation_without_its_server_reports_what_is_wrong() {
     let check = |target: &str, expect: &str| {
         let ended = run(["simulate", "--users", "10", "--duration", "1s", "--target", target]);
         assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
         assert!(ended.err.contains(expect), "{target}: {ended:#?}");
         assert_eq!(ended.err.matches(expect).count(), 1, "once: {ended:#?}");
-        assert!(ended.out.is_empty(), "nothing is made before the server was asked: {ended:#?}");
+        assert!(ended.out.is_empty(), "nothing is printed before the server answers: {ended:#?}");
     };
     check("127.0.0.1", "it looks like http://");
     // A port that was free a moment ago.

@@ -1,5 +1,5 @@
-//! The smallest requests with the largest effect, against a server with little memory: strangers are
-//! answered, memory stays below what the server says at its start, and after `kill -9` it starts again
+//! The smallest requests with the largest effect, against a server with little memory: other clients are
+//! served, memory stays below what the server reports at its start, and after `kill -9` it starts again
 //! with everything that was acknowledged.
 
 mod http;
@@ -24,7 +24,7 @@ struct Small {
     settings: Vec<&'static str>,
     server: Option<Server>,
     redis: SocketAddr,
-    /// What the server says that it takes at most, in bytes.
+    /// The memory limit that the server reports, in bytes.
     memory: u64,
     strangers: u32,
 }
@@ -65,7 +65,7 @@ impl Small {
         Redis::new(self.redis)
     }
 
-    /// Strangers read and write, over HTTP and as Redis clients.
+    /// Other clients read and write, over HTTP and as Redis clients.
     fn check_strangers(&mut self) {
         self.strangers += 1;
         let (text, mut client) = (self.strangers.to_string(), self.client());
@@ -80,7 +80,7 @@ impl Small {
         assert_eq!(redis.line("GET stranger"), Reply::Bulk(Some(text.into_bytes())));
     }
 
-    /// Memory was never above what the server says, nor above so many MiB.
+    /// Memory was never above what the server reports, nor above this number of MiB.
     fn check_memory(&self, most_mib: u64) {
         let peak = self.server().process.peak_memory();
         assert!(peak <= self.memory, "{} MiB of {}", peak / MIB, self.memory / MIB);
@@ -93,7 +93,7 @@ impl Small {
         self.serve();
     }
 
-    /// The end of every case: strangers are answered and memory was bounded, and both hold again after
+    /// The end of every case: other clients are served and memory was bounded, and both hold again after
     /// `kill -9`, as does what `kept` checks.
     fn check(mut self, most_mib: u64, kept: impl Fn(&mut Redis)) {
         self.check_strangers();

@@ -26,6 +26,6 @@ fn main() -> std::io::Result<()> {
             return sim::report::write(&path, &summary, &recording, COMMAND);
         }
     };
-    let people = format!("20000 users with 2400000 follows {}", sample::EVIL);
-    sim::report::write_capacity(&path, &search::search(1, end), &people, COMMAND)
+    let scenario = format!("20000 users with 2400000 follows {}", sample::EVIL);
+    sim::report::write_capacity(&path, &search::search(1, end), &scenario, COMMAND)
 }

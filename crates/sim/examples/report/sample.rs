@@ -31,7 +31,7 @@ const KINDS: [(&str, f64, f64); 7] = [
     ("recognitions", 60.0, 0.9),
 ];
 
-/// A run of some kinds (1 to 7) over so many windows of per second: about two thirds in, the server stalls;
+/// A run of some kinds (1 to 7) over so many windows of one second: about two thirds in, the server stalls;
 /// later, posts fail for a while.
 pub(crate) fn run(seed: u64, kinds: usize, windows: u32) -> (Summary, Recording) {
     let kinds = &KINDS[..kinds.clamp(1, KINDS.len())];
@@ -136,12 +136,12 @@ fn summary(
     let kinds: Vec<_> = (0..kinds.len()).map(kind).collect();
     let errors = kinds.iter().map(|kind| kind.errors).sum();
     let making = Making::of(2_000, seed);
-    let people = Population::made(&making);
+    let population = Population::made(&making);
     let feed = FeedSummary {
         load: Load::Heavy,
         follows: 2_400_000,
-        shares: Some(people.shares()),
-        measured: people.measured(Some(&making)),
+        shares: Some(population.shares()),
+        measured: population.measured(Some(&making)),
         posts_by_top_twentieth: 61.3,
     };
     Summary {
@@ -155,7 +155,7 @@ fn summary(
         interrupted: false,
         kinds,
         errors: vec![ErrorCount { kind: "status 503".to_owned(), count: errors }],
-        error_messages: vec![format!("posts of person 7: status 503: {EVIL}")],
+        error_messages: vec![format!("posts of user 7: status 503: {EVIL}")],
         lag: LagSummary {
             scheduling_delay_p99_ms: 0.31,
             late_starts: 412,

@@ -1,4 +1,4 @@
-//! roost's own routes: actions as requests, and what their answers say.
+//! roost's own routes: actions as requests, and the parsing of answers.
 
 mod batch;
 mod check;
@@ -22,7 +22,7 @@ use batch::parse_result;
 pub(crate) use check::Needs;
 use load::{LoadError, Loading};
 
-/// How many stories are read at once from a stories home.
+/// Stories per request to the stories timeline of a user.
 const STORIES_HOME: u32 = 10;
 
 /// A server that is driven over roost's API.
@@ -31,7 +31,7 @@ pub(crate) struct Roost {
     pub(crate) requests: Requests,
     /// Seed of the handles.
     pub(crate) seed: u64,
-    /// What drawings are made of, if there are any.
+    /// The drawings to distort, if any.
     pub(crate) references: Option<Arc<[[u8; 128]]>>,
 }
 
@@ -43,14 +43,14 @@ impl Api for Roost {
     }
 
     fn write(&self, action: &Action, request: &mut Vec<u8>) {
-        let person = action.person;
+        let user = action.user;
         let mut get = |rest: String| self.requests.get(&format!("/v1/users/{rest}"), request);
         match action.what {
-            What::ReadHome => self.write_page(Timeline::Home(person), request),
-            What::ReadMentions => self.write_page(Timeline::Mentions(person), request),
-            What::ReadStoriesHome => get(format!("{person}/timeline/stories?limit={STORIES_HOME}")),
+            What::ReadHome => self.write_page(Timeline::Home(user), request),
+            What::ReadMentions => self.write_page(Timeline::Mentions(user), request),
+            What::ReadStoriesHome => get(format!("{user}/timeline/stories?limit={STORIES_HOME}")),
             What::ReadStories(friend) => {
-                get(format!("{person}/friends/{friend}/stories?limit={PAGE}"));
+                get(format!("{user}/friends/{friend}/stories?limit={PAGE}"));
             }
             What::ReadUserTimeline(other) => self.write_page(Timeline::Posts(other), request),
             What::ReadKey(record) | What::ModifyKey { record, .. } => {
@@ -60,7 +60,7 @@ impl Api for Roost {
                 keys::write(&self.requests, record, &value.bytes(), request);
             }
             What::ScanKeys { from, keys } => keys::scan(&self.requests, from, keys, request),
-            What::Recognise { seed } => {
+            What::Recognize { seed } => {
                 let drawing = distorted(self.references.as_deref().unwrap_or_default(), seed);
                 let body = format!("{{\"sample\":\"{drawing}\"}}");
                 self.requests.post("/v1/recognitions", body.as_bytes(), request);
@@ -69,20 +69,20 @@ impl Api for Roost {
                 let kind = kind.map(|mentioned| texts::handle(self.seed, mentioned));
                 let text = texts::seeded_post_text(text_seed, kind.as_deref());
                 let body = format!("{{\"text\":\"{text}\"}}");
-                self.requests.post(&format!("/v1/users/{person}/posts"), body.as_bytes(), request);
+                self.requests.post(&format!("/v1/users/{user}/posts"), body.as_bytes(), request);
             }
             What::PostStories { stories: 1, life_s, text_seed } => {
                 let text = texts::seeded_post_text(text_seed, PostKind::Plain);
                 let body = format!("{{\"text\":\"{text}\",\"ttl_s\":{life_s}}}");
-                let path = format!("/v1/users/{person}/stories");
+                let path = format!("/v1/users/{user}/stories");
                 self.requests.post(&path, body.as_bytes(), request);
             }
             What::PostStories { stories, life_s, text_seed } => {
                 let mut rng = StdRng::seed_from_u64(text_seed);
                 let mut lines = Vec::new();
-                for person in person..person + stories {
+                for user in user..user + stories {
                     let text = texts::post_text(&mut rng, PostKind::Plain);
-                    lines::post_story(person, &text, life_s.into(), &mut lines);
+                    lines::post_story(user, &text, life_s.into(), &mut lines);
                 }
                 self.requests.post_lines("/v1/batch", &lines, request);
             }
@@ -91,12 +91,12 @@ impl Api for Roost {
 
     fn write_second(&self, action: &Action, first: &[u8], request: &mut Vec<u8>) {
         let What::ModifyKey { record, value } = action.what else {
-            unreachable!("no request follows from another: {action:?}")
+            unreachable!("this action needs one request: {action:?}")
         };
         keys::write(&self.requests, record, &value.changed(first), request);
     }
 
-    /// The answer to a batch has a line for each of its things.
+    /// The answer to a batch has a line for each command.
     fn done_in(&self, answer: &Response<'_>, count: u64) -> u64 {
         match count {
             _ if !answer.is_success() => 0,
@@ -115,12 +115,12 @@ impl Api for Roost {
     }
 
     fn write_page(&self, timeline: Timeline, request: &mut Vec<u8>) {
-        let (person, of) = match timeline {
-            Timeline::Home(person) => (person, "timeline"),
-            Timeline::Posts(person) => (person, "posts"),
-            Timeline::Mentions(person) => (person, "mentions"),
+        let (user, of) = match timeline {
+            Timeline::Home(user) => (user, "timeline"),
+            Timeline::Posts(user) => (user, "posts"),
+            Timeline::Mentions(user) => (user, "mentions"),
         };
-        self.requests.get(&format!("/v1/users/{person}/{of}?limit={PAGE}"), request);
+        self.requests.get(&format!("/v1/users/{user}/{of}?limit={PAGE}"), request);
     }
 
     fn page(&self, body: &[u8]) -> Option<Vec<Entry>> {
@@ -144,13 +144,13 @@ impl Api for Roost {
     }
 }
 
-/// Somebody as posts name them.
+/// A user as posts contain them.
 #[derive(Deserialize)]
 struct Named<'a> {
     id: &'a str,
 }
 
-/// What a post is compared by.
+/// The fields by which posts are compared.
 #[derive(Deserialize)]
 struct Post<'a> {
     id: &'a str,
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn posts_and_pages_and_what_the_server_used_are_read() {
+    fn posts_pages_and_resource_usage_are_parsed() {
         let post = r#"{"id":"12","author":{"id":"3","handle":"c","name":""},"text":"x","reply_to":
             {"id":"4","handle":"d"},"mentions":[{"id":"4","handle":"d"}],"new":1}"#;
         let entry = Entry { id: 12, author: 3, reply_to: Some(4) };
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_a_batch_reports_what_is_done_and_what_is_not() {
+    fn the_answer_to_a_batch_reports_successes_and_failures() {
         let roost = roost();
         let check = |status: u16, body: &str, count: u64, done: u64, refusal: &str| {
             let response = Response { status, body: body.as_bytes() };
@@ -230,13 +230,13 @@ mod tests {
         check(200, done, 2, 1, early);
         check(200, "x", 2, 0, "malformed answer: a malformed result");
         check(503, done, 2, 0, early);
-        // A single thing has an answer of its own kind.
+        // The answer to a single command is not a list of results.
         check(201, "", 1, 1, early);
         check(404, "", 1, 0, early);
     }
 
     #[test]
-    fn a_key_that_is_modified_is_read_first_and_written_with_what_was_read() {
+    fn modifying_a_key_reads_it_and_writes_a_changed_value() {
         let (value, head) = (Value { seed: 9, bytes: 3 }, "HTTP/1.1\r\nHost: localhost:1\r\n");
         let head = format!("{head}Authorization: Bearer k\r\n");
         let path = "/v1/buckets/ycsb/keys/user6284781860667377211";
@@ -247,7 +247,7 @@ mod tests {
         };
         let get = format!("GET {path} {head}\r\n").into_bytes();
         let check = |what: What, first: &[u8], second: Option<&[u8]>| {
-            let action = Action { due: Duration::ZERO, person: 0, what };
+            let action = Action { due: Duration::ZERO, user: 0, what };
             let mut request = Vec::new();
             roost().write(&action, &mut request);
             assert_eq!(request, first, "{what:?}");
@@ -273,7 +273,7 @@ mod tests {
         let roost = roost();
         let check = |what: What, expect: &str| {
             let mut request = Vec::new();
-            roost.write(&Action { due: Duration::ZERO, person: 7, what }, &mut request);
+            roost.write(&Action { due: Duration::ZERO, user: 7, what }, &mut request);
             let request = String::from_utf8(request).unwrap();
             assert_eq!(request, expect.replace('\n', "\r\n"));
         };
@@ -291,10 +291,10 @@ mod tests {
         let check_body = |what: What, path: &str, media: &str, body: &str| {
             let length = body.len();
             let more = format!("Content-Type: application/{media}\nContent-Length: {length}\n\n");
-            // The lines of a body end as they are.
+            // Line ends in the body are not replaced.
             let expect = format!("POST {path} {head}{more}").replace('\n', "\r\n") + body;
             let mut request = Vec::new();
-            roost.write(&Action { due: Duration::ZERO, person: 7, what }, &mut request);
+            roost.write(&Action { due: Duration::ZERO, user: 7, what }, &mut request);
             assert_eq!(String::from_utf8(request).unwrap(), expect);
         };
         let kind = PostKind::MentionFirst(3);
@@ -302,18 +302,18 @@ mod tests {
         let text = texts::seeded_post_text(5, PostKind::MentionFirst(&mentioned));
         let body = format!("{{\"text\":\"{text}\"}}");
         check_body(What::Post { kind, text_seed: 5 }, "/v1/users/7/posts", "json", &body);
-        let report = |stories| What::PostStories { stories, life_s: 60, text_seed: 5 };
+        let post = |stories| What::PostStories { stories, life_s: 60, text_seed: 5 };
         let text = texts::seeded_post_text(5, PostKind::Plain);
         let body = format!("{{\"text\":\"{text}\",\"ttl_s\":60}}");
-        check_body(report(1), "/v1/users/7/stories", "json", &body);
+        check_body(post(1), "/v1/users/7/stories", "json", &body);
         let (mut body, mut rng) = (Vec::new(), StdRng::seed_from_u64(5));
-        for person in [7, 8] {
-            lines::post_story(person, &texts::post_text(&mut rng, PostKind::Plain), 60, &mut body);
+        for user in [7, 8] {
+            lines::post_story(user, &texts::post_text(&mut rng, PostKind::Plain), 60, &mut body);
         }
         let body = String::from_utf8(body).unwrap();
         let line =
             format!("{{\"op\":\"post_story\",\"user\":7,\"text\":\"{text}\",\"ttl_s\":60}}\n");
         assert!(body.starts_with(&line), "{body}");
-        check_body(report(2), "/v1/batch", "x-ndjson", &body);
+        check_body(post(2), "/v1/batch", "x-ndjson", &body);
     }
 }

@@ -1,22 +1,22 @@
-//! The first bracket: down by halves until a rate holds, then up by doubles until one fails twice.
+//! The first bracket: the rate is halved until one holds, then doubled until one fails twice.
 //!
-//! One failure may be a hiccup, and every repeat would start in the wrong place. A rate that holds by
-//! chance does no harm: the next one fails.
+//! A single failure may be an outlier, and then every repeat would start at the wrong rate. A rate
+//! that holds by chance does no harm: the next one fails.
 
 use super::{Bracket, FLOOR_PER_S, Finding, Hunt, Search, Stop, Trials, Verdict};
 
-/// The most trials that finding a bracket takes.
+/// Maximum number of trials to find the first bracket.
 pub(super) fn trials_max(search: &Search) -> usize {
     let doublings = |from: f64, to: f64| (to / from).log2().ceil() as usize;
-    // The floor may be tried twice, and so may every rate on the way up; below a rate that is too much
-    // for the generator what is left of a doubling is halved.
+    // The floor and every rate on the way up may be tried twice; below a rate that is too high for the
+    // generator the rest of a doubling is bisected.
     let down = doublings(FLOOR_PER_S, search.start_per_s) + 2;
     let up = doublings(FLOOR_PER_S, search.rate_per_s_max) + 1 + search.halvings();
     down + 2 * up
 }
 
 impl<T: Trials + Send> Hunt<'_, T> {
-    /// Rates of which the lower one holds and the higher one does not, at most a doubling apart.
+    /// Two rates, at most a factor of two apart: the lower one holds and the higher one fails.
     pub(super) async fn climb(&mut self) -> Result<Bracket, Stop> {
         let mut failed = None;
         let mut low = self.search.start_per_s;
@@ -47,7 +47,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
         Err(Stop::Found(self.at_most_tried()))
     }
 
-    /// The next rate to try above one that holds; none if there is no room below the ceiling.
+    /// The next rate to try above one that holds; `None` if the ceiling is reached.
     fn above(&self, low: f64) -> Option<f64> {
         let (ceiling, double) = (self.ceiling.per_s, 2.0 * low);
         if double < ceiling {

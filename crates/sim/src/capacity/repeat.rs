@@ -1,28 +1,28 @@
-//! One measurement of the capacity: a bracket is halved until its ends are near enough.
+//! One measurement of the capacity: a bracket is bisected until it is narrower than the resolution.
 //!
-//! Its bracket is as wide as that of the climb and lies about the repeat before, since halving leans
-//! towards the middle of its bracket: about the right place that does no harm. It is then shifted by
-//! up to half of its width, so neither end has been tried. An end that halving never came away from
-//! is tried then, and moved outwards if it is wrong. So is one that was too much for the generator;
-//! it still is, and the search is over.
+//! The bracket is as wide as that of the climb and centered at the result of the repeat before,
+//! because bisection is biased towards the middle of its bracket. It is then shifted by up to half of
+//! its width, so neither end has been tried. An end that bisection has not replaced is tried
+//! afterwards, and moved outwards if the limit is beyond it. If the upper end is a rate that was too
+//! high for the generator, the search ends.
 
 use super::{Bracket, FLOOR_PER_S, Finding, Hunt, Search, Stop, Trials, Verdict};
 
-/// How often a wrong end is moved, each time twice as far: together by a doubling at 5 %. A server
-/// whose capacity moves further between repeats has none that could be found.
+/// How often a wrong end is moved, each time twice as far: at a resolution of 5 % by a factor of two
+/// in total. If the capacity changes more than this between repeats, the search gives up.
 const MOVES_MAX: usize = 4;
-/// Multiples of the golden ratio spread evenly however many there are, one far from the next.
+/// The fractional parts of multiples of the golden ratio are spread evenly for any number of repeats.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// The most trials of one repeat: halving the bracket, trying and moving an end, and halving the
-/// last move, which was as far as two to the power of all moves but the first.
+/// Maximum number of trials of one repeat: bisecting the bracket, trying and moving an end, and
+/// bisecting the distance of the last move, which doubled with each move after the first.
 pub(super) fn trials_max(search: &Search) -> usize {
     search.halvings() + (MOVES_MAX + 1) + (MOVES_MAX - 1)
 }
 
-/// The shift of a repeat's bracket, as a power of its width, from about -1/2 to 1/2: some whole
-/// cells, by which halving takes other turns and comes from the other side, and a part of a cell, by
-/// which the last two rates are others.
+/// The shift of a repeat's bracket, as a power of its width, from about -1/2 to 1/2. A cell is the
+/// bracket that bisection ends with. The whole cells of the shift change the path of the bisection
+/// and the side from which it approaches; the fraction of a cell changes the last two rates.
 fn shift(repeat: usize, search: &Search) -> f64 {
     let cells = f64::from(1_u32 << search.halvings());
     let turns = (0.5 + repeat as f64 * GOLDEN).fract() - 0.5;
@@ -31,17 +31,17 @@ fn shift(repeat: usize, search: &Search) -> f64 {
 }
 
 impl<T: Trials + Send> Hunt<'_, T> {
-    /// The capacity as repeat number `repeat`, from 0, finds it about `centre` from a bracket whose
-    /// ends are `width` apart.
+    /// Measures the capacity in repeat number `repeat` (from 0), with a bracket around `center` whose
+    /// ends have the ratio `width`.
     pub(super) async fn measure(
         &mut self,
         repeat: usize,
-        centre: f64,
+        center: f64,
         width: f64,
     ) -> Result<f64, Stop> {
         let by = shift(repeat, self.search);
-        let low = (centre * width.powf(by - 0.5)).max(FLOOR_PER_S);
-        let high = (centre * width.powf(by + 0.5)).max(low * (1.0 + self.search.resolution));
+        let low = (center * width.powf(by - 0.5)).max(FLOOR_PER_S);
+        let high = (center * width.powf(by + 0.5)).max(low * (1.0 + self.search.resolution));
         let mut bracket = self.halve(Bracket { low, high }).await?;
         if bracket.high == high || self.ceiling.is_over(bracket.high) {
             bracket = self.raise(bracket).await?;
@@ -65,13 +65,13 @@ impl<T: Trials + Send> Hunt<'_, T> {
     }
 
     async fn halve(&mut self, mut bracket: Bracket) -> Result<Bracket, Stop> {
-        // Rounding must not cost a trial.
+        // Rounding must not cause one more trial.
         let near = (1.0 + self.search.resolution) * (1.0 + 1e-9);
         while bracket.high / bracket.low > near {
             let middle = bracket.middle();
             match self.attempt(middle).await? {
                 Verdict::Holds => bracket.low = middle,
-                // The limit may well lie below a rate that is too much for the generator.
+                // The limit may lie below a rate that is too high for the generator.
                 Verdict::Fails | Verdict::Unknown => bracket.high = middle,
             }
         }

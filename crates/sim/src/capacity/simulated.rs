@@ -1,4 +1,4 @@
-//! Trials that drive a real server: a simulation driven again and again at other rates.
+//! Trials that drive a real server: one simulation driven repeatedly at different rates.
 
 use std::io;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use crate::slo::Measures;
 use crate::summary::Summary;
 use crate::watch::{Plan, Watcher, Window};
 
-/// The part of a trial's length for which the server is driven before anything counts, so that a
-/// change of the rate is not measured.
+/// The warm-up before a trial is the trial's length divided by this. It is not measured, so that the
+/// change of the rate does not count.
 const WARM_UP_SHARE: u32 = 5;
 /// Drives a simulation at the rates of a search.
 pub struct SimulatedTrials<'a> {
-    /// The people, and the server that has them.
+    /// The loaded server and its users.
     pub simulation: &'a mut Simulation,
-    /// How it is driven but for the rate; its duration is that of a trial.
+    /// The options of each trial, except the rate; the duration is that of one trial.
     pub drive: Drive,
-    /// Ends the search when it turns true.
+    /// Ends the search when it becomes true.
     pub cancel: watch::Receiver<bool>,
 }
 
@@ -49,8 +49,8 @@ impl SimulatedTrials<'_> {
     }
 }
 
-/// Counts what was done before the trial was over: a server that needs its time of grace to come to
-/// an end is too slow.
+/// Counts the requests done before the end of the trial: a server that needs the grace period after
+/// it is too slow.
 struct InTime {
     until_s: f64,
     done: u64,
@@ -64,7 +64,7 @@ impl InTime {
 
 impl Watcher for InTime {
     fn begin(&mut self, plan: &Plan) -> io::Result<()> {
-        // A window ends a little after its time, and the last one with the last answer.
+        // A window ends slightly late, and the last one ends with the last answer.
         self.until_s += plan.window.as_secs_f64() / 2.0;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Servers of known capacity, and what the search says of them.
+//! Searches on simulated servers of known capacity.
 
 mod endings;
 
@@ -86,7 +86,7 @@ fn a_sharp_limit_is_found_wherever_it_is() {
 }
 
 #[test]
-fn an_ordinary_search_takes_about_as_many_trials_as_it_says() {
+fn a_usual_search_takes_about_the_expected_number_of_trials() {
     for limit in [60.0, 400.0, 600.0, 4_900.0] {
         let found = search(Search::default(), |_, rate| measures(rate < limit, rate));
         let (trials, about) = (found.trials.len(), Search::default().trials().about);
@@ -97,7 +97,7 @@ fn an_ordinary_search_takes_about_as_many_trials_as_it_says() {
 }
 
 #[test]
-fn some_repeats_come_from_above_and_some_from_below() {
+fn some_repeats_start_above_the_limit_and_some_below() {
     let found = search(Search::default(), |_, rate| measures(rate < 1_234.0, rate));
     let first = |repeat| found.trials.iter().find(|trial| trial.repeat == Some(repeat)).unwrap();
     let verdicts: Vec<Verdict> = (1..=5).map(|repeat| first(repeat).verdict).collect();
@@ -122,7 +122,7 @@ fn a_server_that_never_fails_holds_at_least_the_highest_rate() {
 }
 
 #[test]
-fn nothing_is_claimed_beyond_what_the_generator_can_do() {
+fn rates_above_the_limit_of_the_generator_are_never_reported() {
     let check = |limit: f64, generator: f64, start_per_s: f64, expect: &str| {
         let options = Search { start_per_s, ..Search::default() };
         let found = search(options, |_, rate| match rate < generator {
@@ -141,18 +141,18 @@ fn nothing_is_claimed_beyond_what_the_generator_can_do() {
     check(1e9, 9_000.0, 500.0, "holds at least 8,");
     check(1e9, 300.0, 500.0, "holds at least 29");
     check(1e9, 0.5, 500.0, "inconclusive about p99<50ms: at 1.00 requests/s");
-    // The limit of the server lies below that of the generator, though a doubling leads over both.
+    // The limit of the server is below that of the generator, but one doubling exceeds both.
     for limit in [5_000.0, 6_000.0, 7_000.0, 8_000.0] {
         let found = check(limit, 9_000.0, 500.0, "holds ");
         let Interval { low, high, .. } = held(&found);
         assert!(low < limit && limit < high, "{limit}: {low} to {high}");
     }
-    // So near that what is above the limit cannot be tried.
+    // The limits are so close that no rate above the server's limit can be tried.
     check(8_950.0, 9_000.0, 500.0, "holds at least 8,");
 }
 
 #[test]
-fn a_hiccup_in_the_climb_does_not_end_it() {
+fn one_failure_in_the_climb_does_not_end_it() {
     let mut trials = 0;
     let found = search(Search::default(), |_, rate| {
         trials += 1;
@@ -163,7 +163,7 @@ fn a_hiccup_in_the_climb_does_not_end_it() {
 }
 
 #[test]
-fn a_hiccup_of_the_generator_does_not_end_the_search() {
+fn one_slow_generator_trial_does_not_end_the_search() {
     let mut trials = 0;
     let found = search(Search::default(), |_, rate| {
         trials += 1;
@@ -174,7 +174,7 @@ fn a_hiccup_of_the_generator_does_not_end_the_search() {
 }
 
 #[test]
-fn a_server_that_leaves_much_undone_fails_whatever_its_latencies() {
+fn a_server_that_does_too_few_requests_fails_whatever_its_latencies() {
     let found = search(Search::default(), |_, rate| {
         let done_per_s = if rate < 2_000.0 { 0.991 * rate } else { 0.989 * rate };
         Measures { done_per_s, ..measures(true, rate) }
@@ -187,7 +187,7 @@ fn a_server_that_leaves_much_undone_fails_whatever_its_latencies() {
 }
 
 #[test]
-fn a_trial_in_which_nothing_was_due_says_nothing() {
+fn a_trial_in_which_nothing_was_due_is_inconclusive() {
     let found = search(Search::default(), |_, rate| match rate < 3.0 {
         true => Measures::default(),
         false => measures(false, rate),
@@ -199,7 +199,7 @@ fn a_trial_in_which_nothing_was_due_says_nothing() {
 }
 
 #[test]
-fn a_capacity_that_runs_away_is_not_reported() {
+fn a_capacity_that_keeps_moving_is_not_reported() {
     for factor in [0.3_f64, 3.0] {
         let found = search(Search::default(), |repeat, rate| {
             measures(rate < 3_000.0 * factor.powi(repeat as i32), rate)
@@ -210,7 +210,7 @@ fn a_capacity_that_runs_away_is_not_reported() {
 }
 
 #[test]
-fn a_search_that_makes_no_sense_is_refused() {
+fn invalid_search_options_are_refused() {
     let check = |options: Search, expect: &str| {
         let mut fake = Fake { answer: |_, rate| measures(true, rate), repeat: Arc::default() };
         let error = run(&mut fake, &options, &mut |_| {}).unwrap_err().to_string();
@@ -244,7 +244,7 @@ fn a_search_ends_with_the_error_of_a_trial() {
 }
 
 #[test]
-fn what_was_found_is_reported_as_a_table_a_sentence_and_json() {
+fn the_result_is_reported_as_a_table_a_sentence_and_json() {
     let found = search(Search::default(), |_, rate| measures(rate < 9_800.0, rate));
     let reported = found.to_string();
     let lines: Vec<&str> = reported.lines().collect();
@@ -277,19 +277,19 @@ fn a_rate_is_reported_in_three_digits() {
     check(1_234_567.0, "1,230,000");
 }
 
-/// What came of many searches.
+/// The results of many searches.
 struct Searches {
-    /// The share whose interval held the truth.
+    /// The share of intervals that contain the true capacity.
     coverage: f64,
-    /// How far the found rate was from the truth on average, as a logarithm.
+    /// The mean difference of the logarithms of the found and the true capacity.
     bias: f64,
-    /// Searches that came to no interval.
+    /// Number of searches without an interval.
     others: u32,
 }
 
-/// Searches servers whose capacity is anew in each repeat, with a normal logarithm of deviation
-/// `spread`, and whose trials hold by chance: the odds against it are `(rate / capacity)` to the
-/// power of `1 / slope`, or all or nothing if that is 0.
+/// Searches on servers whose capacity is drawn again in each repeat, log-normal with deviation
+/// `spread`, and whose trials hold at random: the odds against it are `(rate / capacity)` to the
+/// power of `1 / slope`; with slope 0 there is no randomness.
 fn searches(count: u32, repeats: usize, slope: f64, spread: f64) -> Searches {
     let mut rng = StdRng::seed_from_u64(5);
     let (mut covered, mut off, mut others) = (0, 0.0, 0);
@@ -316,7 +316,7 @@ fn searches(count: u32, repeats: usize, slope: f64, spread: f64) -> Searches {
 }
 
 #[test]
-fn intervals_of_searches_hold_the_truth_at_their_rate() {
+fn intervals_of_searches_contain_the_true_capacity_at_their_confidence() {
     const SEARCHES: u32 = 2_000;
     // Four standard errors of a share of 95 % counted so often.
     let error = 4.0 * (0.95 * 0.05 / f64::from(SEARCHES)).sqrt();
@@ -329,7 +329,7 @@ fn intervals_of_searches_hold_the_truth_at_their_rate() {
                 bias * 100.0
             );
             println!("{case}");
-            // What halving leaves unresolved makes the interval of few and exact repeats wider.
+            // The error of bisection makes the interval of few and exact repeats wider.
             let is_fine = repeats == 3 && slope < 0.03 && spread == 0.0;
             assert!(coverage > 0.95 - error && (is_fine || coverage < 0.95 + error), "{case}");
             assert!(bias.abs() < 0.01 && others <= SEARCHES / 100, "{case}");
@@ -338,7 +338,7 @@ fn intervals_of_searches_hold_the_truth_at_their_rate() {
 }
 
 #[test]
-fn a_server_decided_by_chance_over_a_wide_range_is_reported_a_little_too_surely() {
+fn intervals_are_slightly_too_narrow_if_results_are_random_over_a_wide_range() {
     for (slope, coverage_min) in [(0.1, 0.91), (0.2, 0.85)] {
         let Searches { coverage, bias, others } = searches(2_000, 5, slope, 0.05);
         let case = format!(
@@ -351,7 +351,7 @@ fn a_server_decided_by_chance_over_a_wide_range_is_reported_a_little_too_surely(
 }
 
 #[test]
-fn what_halving_leaves_unresolved_is_in_the_interval() {
+fn the_error_of_bisection_is_in_the_interval() {
     let Searches { coverage, bias, others } = searches(2_000, 5, 0.0, 0.0);
     println!("sharp: coverage {coverage:.4}, bias {:+.2} %", bias * 100.0);
     assert!(coverage > 0.95 && bias.abs() < 0.003 && others == 0);

@@ -1,4 +1,4 @@
-//! A search as people read it: a line a step, and at the end a table and a sentence.
+//! A search as text: one line per step, and at the end a table and a sentence.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use super::{Capacity, Finding, Trial, Verdict};
 use crate::interval::CONFIDENCE_PERCENT;
 use crate::{Interval, units};
 
-/// Something that happens in a search. Its `Display` is a line.
+/// A step of a search. `Display` formats it as one line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step<'a> {
     /// A trial begins.
     Tries {
-        /// Which it is, from 1.
+        /// Number of the trial, from 1.
         number: usize,
-        /// The repeat it belongs to, from 1; none while the bracket is looked for.
+        /// The repeat it belongs to, from 1; `None` in the search for the first bracket.
         repeat: Option<usize>,
-        /// Its rate, in requests per second.
+        /// The rate, in requests per second.
         rate_per_s: f64,
     },
-    /// A trial is over.
+    /// A trial has ended.
     Tried(&'a Trial),
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Step<'_> {
 }
 
 impl Trial {
-    /// What it says, and why.
+    /// The verdict and its reason.
     pub fn why(&self) -> String {
         let measures = &self.measures;
         match self.verdict {
@@ -75,7 +75,7 @@ impl fmt::Display for Capacity {
 }
 
 impl Capacity {
-    /// What was found, in a sentence.
+    /// The result as a sentence.
     pub fn sentence(&self) -> String {
         let slo = &self.slo;
         match &self.finding {
@@ -99,15 +99,15 @@ impl Capacity {
                 format!("not even {} requests/s meet {slo}", rate(*rate_per_s))
             }
             Finding::Unsteady { rate_per_s } => format!(
-                "no capacity with {slo} can be found: it moved by more than half within the search, \
-                 last beyond {} requests/s",
+                "no capacity with {slo} can be found: the limit moved by more than half during the \
+                 search, last beyond {} requests/s",
                 rate(*rate_per_s)
             ),
         }
     }
 }
 
-/// A rate with as many digits as a search can distinguish: 9,800, or 3.2.
+/// A rate rounded to three significant digits: 9,800 or 3.20.
 pub(crate) fn rate(per_s: f64) -> String {
     if per_s < 100.0 {
         return units::number(per_s);

@@ -1,26 +1,26 @@
-//! The chunked coding of a body, taken apart as its bytes arrive. No state but where in a chunk
-//! the next byte belongs.
+//! Incremental decoder of the chunked transfer coding. The only state is the position within the
+//! chunk.
 
 use super::ClientError;
 
-/// Where the next byte of a chunked body belongs.
+/// The position of the next byte in a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// In the size of a chunk, so far read as `size` from so many digits.
+    /// In the size of a chunk; `size` is the value of the `digits` read so far.
     Size { size: u64, digits: u8 },
-    /// After the size, in what may follow it on its line.
+    /// After the size, in the chunk extensions.
     SizeRest { size: u64 },
-    /// In the data of a chunk, with so many bytes still to come.
+    /// In the data of a chunk, with this many bytes left.
     Data { left: u64 },
     /// In the line end after the data.
     DataEnd,
-    /// In the trailer, on a line that is still empty or is not.
+    /// In the trailer; whether the current line is still empty.
     Trailer { empty: bool },
     /// After the body.
     Over,
 }
 
-/// A chunked body under way.
+/// A chunked body that is being received.
 #[derive(Debug)]
 pub(crate) struct Chunked(Place);
 
@@ -34,8 +34,8 @@ impl Chunked {
         self.0 == Place::Over
     }
 
-    /// Takes bytes from the front of `input` until a piece of data has been found, the body is
-    /// over or no byte is left; gives how many it took, and the piece.
+    /// Consumes bytes from the front of `input` until a piece of data is found, the body ends or no
+    /// byte is left. Returns the number of bytes consumed, and the piece.
     pub(crate) fn take<'a>(&mut self, input: &'a [u8]) -> Result<(usize, &'a [u8]), ClientError> {
         for (at, &byte) in input.iter().enumerate() {
             if let Place::Data { left } = &mut self.0 {
@@ -55,7 +55,7 @@ impl Chunked {
         Ok((input.len(), &[]))
     }
 
-    /// Where the byte after this one belongs. Line ends may lack their carriage return.
+    /// The position of the byte after this one. Line ends without carriage return are accepted.
     fn after(&self, byte: u8) -> Result<Place, ClientError> {
         const DIGITS_MAX: u8 = 15;
         let malformed = Err(ClientError::Malformed("bad chunk"));
@@ -145,7 +145,7 @@ mod tests {
         }
 
         #[test]
-        fn garbage_is_no_panic(input in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn random_bytes_do_not_cause_a_panic(input in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = decode(&[&input]);
         }
     }

@@ -1,4 +1,4 @@
-//! The head of an HTTP/1.1 answer: what its status is and how its body is delimited.
+//! The head of an HTTP/1.1 answer: the status and how the body is delimited.
 
 use memchr::{memchr, memmem};
 
@@ -10,13 +10,13 @@ pub const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// How the body of an answer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// After so many bytes.
+    /// After this many bytes.
     Length(u64),
     /// With the last chunk.
     Chunked,
 }
 
-/// What matters of a head.
+/// The parts of a head that the client uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) status: u16,
@@ -28,10 +28,10 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Reads a head from the beginning of `input`; `None` if its end has not come yet.
+    /// Parses a head at the beginning of `input`; `None` if it is incomplete.
     pub(crate) fn parse(input: &[u8]) -> Result<Option<Head>, ClientError> {
         let Some(end) = memmem::find(input, b"\r\n\r\n") else {
-            // Whatever does not even begin like an answer need not be waited for.
+            // If the beginning is not that of an answer, do not wait for the rest.
             let known = input.len().min(STATUS_LINE.len());
             if input.get(..known) != STATUS_LINE.get(..known) {
                 return Err(ClientError::Malformed("no HTTP/1.1 answer"));
@@ -51,7 +51,7 @@ impl Head {
         if framed { Ok(Some(head)) } else { Err(ClientError::Malformed("no length of the body")) }
     }
 
-    /// Takes one header in and says whether it delimits the body.
+    /// Applies one header and returns whether it delimits the body.
     fn header(&mut self, line: &[u8]) -> Result<bool, ClientError> {
         let Some(colon) = memchr(b':', line) else {
             return Err(ClientError::Malformed("header without a colon"));
@@ -82,7 +82,7 @@ impl Head {
 
 const STATUS_LINE: &[u8] = b"HTTP/1.";
 
-/// Cuts the next line off `lines`, without its line end.
+/// Removes the next line from `lines` and returns it without its line end.
 fn next_line<'a>(lines: &mut &'a [u8]) -> &'a [u8] {
     let end = memchr(b'\n', lines).map_or(lines.len(), |at| at + 1);
     let (line, rest) = lines.split_at(end);
@@ -90,7 +90,7 @@ fn next_line<'a>(lines: &mut &'a [u8]) -> &'a [u8] {
     line.trim_ascii_end()
 }
 
-/// The status, and whether the version is the one that closes after an answer.
+/// The status, and whether the version is HTTP/1.0, which closes the connection after an answer.
 fn status(line: &[u8]) -> Result<(u16, bool), ClientError> {
     let malformed = ClientError::Malformed("bad status line");
     let Some([version, b' ', a, b, c, rest @ ..]) = line.strip_prefix(STATUS_LINE) else {
@@ -103,7 +103,7 @@ fn status(line: &[u8]) -> Result<(u16, bool), ClientError> {
         return Err(malformed);
     }
     let status = a * 100 + b * 10 + c;
-    // An interim answer (1xx) is sent only to a client that asked for one, which this one is not.
+    // An interim answer (1xx) is sent only on request, and this client never requests one.
     if status < 200 { Err(malformed) } else { Ok((status, *version == b'0')) }
 }
 
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_refused_and_what_is_not_over_waited_for() {
+    fn a_malformed_head_is_refused_and_an_incomplete_one_waited_for() {
         let check = |input: &[u8], expect: Option<&str>| {
             let outcome = Head::parse(input);
             match expect {

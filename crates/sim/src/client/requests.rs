@@ -1,4 +1,4 @@
-//! Requests as bytes, written into a buffer that is used again and again.
+//! Requests as bytes, written into a buffer that is reused.
 
 /// What all requests to one server have in common.
 #[derive(Debug, Clone)]

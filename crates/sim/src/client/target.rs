@@ -1,4 +1,4 @@
-//! Where a server is: its address, the name that requests give it, and whether connections are encrypted.
+//! A server to connect to: its address, the name in the `Host` header, and whether TLS is used.
 
 use std::fmt;
 use std::io;
@@ -19,7 +19,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
 use super::Dial;
 
-/// A server to be driven. Clones share the encryption's settings.
+/// A server to be driven. Clones share the TLS settings.
 #[derive(Clone)]
 pub struct Target {
     address: SocketAddr,
@@ -27,41 +27,42 @@ pub struct Target {
     tls: Option<Tls>,
 }
 
-/// How connections are encrypted.
+/// The TLS settings of connections.
 #[derive(Clone)]
 struct Tls {
     connector: TlsConnector,
     name: ServerName<'static>,
 }
 
-/// Why no encrypted connection can be made.
+/// Why TLS cannot be set up.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// The name of the server can be in no certificate.
-    #[error("{0:?} is no name of a server")]
+    /// The name of the server cannot be in a certificate.
+    #[error("{0:?} is not a valid server name")]
     Name(String),
     /// The file of certificates cannot be read.
     #[error("no certificates in PEM form: {0}")]
     File(String),
-    /// This system has no certificates of authorities.
-    #[error("this system has no certificates of authorities; name a file of them")]
+    /// This system has no CA certificates.
+    #[error("this system has no CA certificates; give a file of them")]
     NoRoots,
-    /// The library cannot be set up.
+    /// The TLS library cannot be set up.
     #[error("TLS: {0}")]
     Setup(String),
 }
 
 impl Target {
-    /// A server at `address` that requests name `authority`: a name or address, with the port.
+    /// A server at `address`; `authority` is the value of the `Host` header: a name or address, with
+    /// the port.
     pub fn new(address: SocketAddr, authority: &str) -> Target {
         Target { address, authority: authority.to_owned(), tls: None }
     }
 
-    /// The same server over TLS. Its certificate must be for `name` and signed by an authority of the
-    /// PEM file `roots`, or of this system if there is none.
+    /// The same server over TLS. Its certificate must be for `name` and signed by a CA in the PEM file
+    /// `roots`, or by a CA of this system if `roots` is `None`.
     ///
     /// # Errors
-    /// If there are no such authorities, or nothing can have that name.
+    /// If there are no CA certificates, or `name` is not a valid server name.
     pub fn over_tls(self, name: &str, roots: Option<&Path>) -> Result<Target, TlsError> {
         let server = ServerName::try_from(name.to_owned());
         let server = server.map_err(|_| TlsError::Name(name.to_owned()))?;
@@ -76,13 +77,13 @@ impl Target {
         Ok(Target { tls: Some(Tls { connector, name: server }), ..self })
     }
 
-    /// What the `Host` header says.
+    /// The value of the `Host` header.
     pub(crate) fn authority(&self) -> &str {
         &self.authority
     }
 }
 
-/// The certificates of the authorities of a file, or of this system.
+/// The CA certificates of a file, or of this system.
 fn roots_of(file: Option<&Path>) -> Result<RootCertStore, TlsError> {
     let certificates = match file {
         Some(file) => CertificateDer::pem_file_iter(file)
@@ -91,10 +92,10 @@ fn roots_of(file: Option<&Path>) -> Result<RootCertStore, TlsError> {
         None => rustls_native_certs::load_native_certs().certs,
     };
     let mut roots = RootCertStore::empty();
-    // Systems have certificates that are no good, which must not keep the others from being used.
+    // A system may have invalid certificates; they must not prevent the use of the others.
     let (added, _) = roots.add_parsable_certificates(certificates);
     match file {
-        Some(_) if added == 0 => Err(TlsError::File("there is none in it".to_owned())),
+        Some(_) if added == 0 => Err(TlsError::File("the file contains none".to_owned())),
         None if added == 0 => Err(TlsError::NoRoots),
         _ => Ok(roots),
     }
@@ -131,9 +132,9 @@ impl Dial for Target {
 /// A connection to a [`Target`].
 #[derive(Debug)]
 pub enum TargetStream {
-    /// As it is.
+    /// Plain TCP.
     Plain(TcpStream),
-    /// Encrypted.
+    /// TLS.
     Tls(Box<TlsStream<TcpStream>>),
 }
 

@@ -1,10 +1,10 @@
-//! Communities: of very different sizes, each with a few interests.
+//! Communities of very different sizes, each with a few interests.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
-/// What people are interested in.
+/// All interests of users.
 pub const TOPICS: [&str; 40] = [
     "astronomy",
     "baking",
@@ -47,31 +47,31 @@ pub const TOPICS: [&str; 40] = [
     "trains",
     "volcanoes",
 ];
-/// The least members of a community, but for a population that has fewer.
+/// Minimum number of members of a community, unless the population is smaller.
 const MEMBERS_MIN: u32 = 100;
-/// The largest community may have this part of everybody.
+/// The largest community may have one user in this many.
 const LARGEST_PART: u32 = 10;
-/// Least and most interests of a community.
+/// Minimum and maximum number of interests of a community.
 const INTERESTS: (usize, usize) = (3, 5);
 
-/// People with interests in common, most of whom follow each other more than others.
+/// Users with common interests, most of whom follow each other more than other users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Community {
     pub(crate) members: u32,
     pub(crate) interests: Vec<&'static str>,
 }
 
-/// Communities of `people` people, in no order. How many have at least so many members is in inverse
-/// proportion to how many these are.
-pub(crate) fn made(people: u32, rng: &mut StdRng) -> Vec<Community> {
-    let most = f64::from((people / LARGEST_PART).max(2 * MEMBERS_MIN));
+/// Communities of `users` users, unordered. The number of communities with at least `n` members is
+/// inversely proportional to `n`.
+pub(crate) fn made(users: u32, rng: &mut StdRng) -> Vec<Community> {
+    let most = f64::from((users / LARGEST_PART).max(2 * MEMBERS_MIN));
     let least = f64::from(MEMBERS_MIN);
     let mut communities = Vec::new();
-    let mut left = people;
+    let mut left = users;
     while left > 0 {
         let rarity: f64 = rng.random();
         let members = (least / (1.0 - rarity * (1.0 - least / most))) as u32;
-        // Those who would be too few for a community of their own join the last one.
+        // If the rest is too small for its own community, it joins the last one.
         let members = if left < members + MEMBERS_MIN { left } else { members };
         let count = rng.random_range(INTERESTS.0 as u32..=INTERESTS.1 as u32) as usize;
         let interests = TOPICS.sample(rng, count).copied().collect();
@@ -81,15 +81,15 @@ pub(crate) fn made(people: u32, rng: &mut StdRng) -> Vec<Community> {
     communities
 }
 
-/// Some of the interests of their community, at least one if there is any: which ones follows from
-/// the number of the person.
+/// Some of the interests of the community, at least one if there is any; which ones depends on the
+/// number of the user.
 pub(crate) fn own_interests(
     community: &Community,
-    person: u32,
+    user: u32,
 ) -> impl Iterator<Item = &'static str> {
     let all = community.interests.len();
     // Knuth's multiplicative hash; its upper bits are the well mixed ones.
-    let bits = (person.wrapping_mul(2_654_435_769) >> 16) as usize;
+    let bits = (user.wrapping_mul(2_654_435_769) >> 16) as usize;
     let (count, first) = (1 + bits % all.max(1), bits / all.max(1));
     community.interests.iter().copied().cycle().skip(first % all.max(1)).take(count.min(all))
 }
@@ -101,28 +101,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn communities_hold_everybody_and_their_sizes_have_a_heavy_tail() {
-        for people in [0, 1, 99, 150, 1_000, 100_000, 1_000_000] {
-            let communities = made(people, &mut StdRng::seed_from_u64(4));
+    fn communities_contain_all_users_and_their_sizes_have_a_heavy_tail() {
+        for users in [0, 1, 99, 150, 1_000, 100_000, 1_000_000] {
+            let communities = made(users, &mut StdRng::seed_from_u64(4));
             let mut sizes: Vec<u32> = communities.iter().map(|made| made.members).collect();
             sizes.sort_unstable();
-            assert_eq!(sizes.iter().sum::<u32>(), people);
-            assert!(sizes.iter().all(|&size| size >= people.min(MEMBERS_MIN)), "{people} users");
-            if people >= 100_000 {
+            assert_eq!(sizes.iter().sum::<u32>(), users);
+            assert!(sizes.iter().all(|&size| size >= users.min(MEMBERS_MIN)), "{users} users");
+            if users >= 100_000 {
                 let (median, largest) = (sizes[sizes.len() / 2], sizes[sizes.len() - 1]);
                 assert!((100..400).contains(&median), "{median}");
-                assert!(largest > people / 50, "{largest} of {people}");
-                assert!(largest <= people / LARGEST_PART + MEMBERS_MIN, "{largest} of {people}");
+                assert!(largest > users / 50, "{largest} of {users}");
+                assert!(largest <= users / LARGEST_PART + MEMBERS_MIN, "{largest} of {users}");
             }
         }
     }
 
     #[test]
-    fn people_have_some_interests_of_their_community() {
+    fn users_have_some_interests_of_their_community() {
         let community = Community { members: 9, interests: vec!["tea", "maps", "jazz"] };
         let mut counts = [0; 4];
-        for person in 0..1_000 {
-            let own: Vec<&str> = own_interests(&community, person).collect();
+        for user in 0..1_000 {
+            let own: Vec<&str> = own_interests(&community, user).collect();
             counts[own.len()] += 1;
             let is_new = |at: usize| !own[..at].contains(&own[at]);
             assert!((0..own.len()).all(is_new), "{own:?}");

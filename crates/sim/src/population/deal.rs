@@ -1,13 +1,13 @@
-//! Who follows whom, once the numbers of followers and followees of everybody are known.
+//! Assigns follows, given the numbers of followers and followees of each user.
 //!
-//! A configuration model: people take at random, out of all that are to have followers, as many as
-//! they follow, each as often as they are to have followers. Follows that are to be returned are
-//! dealt first, as pairs, and others are never returned, so far as there is a choice.
+//! A configuration model: each user draws followees at random, weighted by the number of followers
+//! that they still need. Mutual follows are assigned first, as pairs; other follows are not returned
+//! as far as possible.
 //!
-//! First come follows of people elsewhere; whoever follows most takes first. So the hard part,
-//! finding thousands of different people for one follower, is done while there is most to take.
-//! Then come follows within communities, one after the other, first in small circles. Last,
-//! whatever found nobody is dealt once more, to anybody.
+//! First come follows between communities; users who follow most draw first, because finding
+//! thousands of different followees is easiest while most users still need followers. Then come
+//! follows within each community, first in small circles. Last, follows without a match are drawn
+//! again from all users.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -20,15 +20,15 @@ use super::plan::{Plan, Quotas};
 use super::steer::Steer;
 use super::urn::Urn;
 
-/// How often those who found no match are paired anew.
+/// How often users without a match are paired again.
 const PAIRINGS: u32 = 6;
-/// Members of a circle; the last one of a community has up to twice as many.
+/// Members of a circle; the last circle of a community has up to twice as many.
 const CIRCLE: u32 = 24;
-/// Most of a circle that one of them follows. Nearer to the whole, pairs are hard to find.
+/// The maximum share of a circle that a member follows. Near 1, pairs are hard to find.
 const CIRCLE_PART_MAX: f64 = 0.8;
 
-/// Deals what is planned for these communities, each a range of places, so that the clustering comes
-/// near to what is asked for.
+/// Assigns the planned follows of these communities, each a range of places, so that the clustering is
+/// near the requested value.
 pub(crate) fn deal(
     plan: Plan,
     communities: &[Range<u32>],
@@ -87,7 +87,7 @@ impl Dealer<'_> {
         });
     }
 
-    /// Deals quotas within a circle or a community. What is left of them found nobody.
+    /// Assigns quotas within a circle or a community. Quotas without a match remain.
     fn deal_within(&mut self, quotas: &mut Quotas, places: Range<u32>) {
         self.pair(quotas, places.clone(), |_, _| true);
         self.draw(quotas, places, |draft, follower, drawn| {
@@ -95,7 +95,7 @@ impl Dealer<'_> {
         });
     }
 
-    /// Deals what found nobody, to anybody at all.
+    /// Assigns quotas without a match to any users.
     fn deal_rest(&mut self, followers: Vec<u32>) {
         let places = 0..self.draft.places();
         let following = places.clone().map(|place| self.draft.room(place)).collect();
@@ -103,7 +103,7 @@ impl Dealer<'_> {
         self.draw(&mut quotas, places, |_, _, _| true);
     }
 
-    /// Joins people in pairs who follow each other. Who finds no match keeps their quota.
+    /// Pairs users who follow each other. Users without a match keep their quota.
     fn pair(&mut self, quotas: &mut Quotas, places: Range<u32>, suits: impl Fn(u32, u32) -> bool) {
         let mut lonely = Vec::new();
         for place in places {
@@ -129,14 +129,14 @@ impl Dealer<'_> {
         }
     }
 
-    /// Whether either follows the other already in the community, or at all if only people elsewhere
-    /// have been dealt.
+    /// Whether one already follows the other within the community, or at all if only follows between
+    /// communities have been assigned.
     fn are_joined(&self, a: u32, b: u32) -> bool {
         let (mine, theirs) = (self.draft.locals(a), self.draft.locals(b));
         mine.contains(&b) || theirs.contains(&a)
     }
 
-    /// Lets people draw whom they follow, whoever follows most first.
+    /// Draws the followees of each user, starting with users who follow most.
     fn draw(
         &mut self,
         quotas: &mut Quotas,
@@ -159,7 +159,7 @@ impl Dealer<'_> {
     }
 }
 
-/// Those with a count, the highest first.
+/// Places with a count above 0, the highest first.
 fn by_count(counts: &[u32], places: Range<u32>) -> Vec<u32> {
     let mut order: Vec<u32> = places.filter(|&place| at(counts, place) > 0).collect();
     order.sort_by_key(|&place| Reverse(at(counts, place)));

@@ -1,42 +1,41 @@
-//! From a table to one count a person.
+//! From a table to one count per user.
 //!
-//! Each row gets its exact share of the people, and inside a row the counts are the quantiles of a
-//! power law cut to the row, so the counts depend on the number of people alone; the seed decides
-//! only who gets which. One exponent a table says how low (large) or high (small, negative) the
-//! counts lie within their rows. The exponents are where the two tables are fitted to each other:
-//! every follow is one of somebody's followers and one of somebody's followees, so both tables must
-//! come to the same sum.
+//! Each row gets its exact share of the users. Inside a row the counts are the quantiles of a power
+//! law cut to the row, so the counts depend only on the number of users; the seed decides which user
+//! gets which count. Each table has one exponent: the larger it is, the lower the counts are within
+//! their rows. The exponents are chosen so that both tables have the same sum, because every follow
+//! counts once as follower and once as followee.
 
 // Not the one of the standard library, which may round otherwise on another machine.
 use libm::pow;
 
 use super::table::{FOLLOWERS, FOLLOWING, Row};
 
-/// The exponent at which the table of followers comes to 120 follows a person at 100,000 people.
+/// The exponent at which the table of followers gives 120 follows per user with 100,000 users.
 /// Its rows alone, each at its lowest count, make 96; so the counts must lie low.
 const FOLLOWERS_EXPONENT: f64 = 7.0;
-/// The first row holds four people in five. With the steep exponent of the others nearly all of
+/// The first row has 80 % of the users. With the steep exponent of the others nearly all of
 /// them would have no follower at all, so it never gets steeper than this.
 const FIRST_ROW_EXPONENT_MAX: f64 = 1.5;
 /// The lowest that following counts may lie: spread evenly over orders of magnitude. Below that,
-/// most people of a small population would follow nobody.
+/// most users of a small population would follow no one.
 const FOLLOWING_EXPONENT_MAX: f64 = 1.0;
 /// Where exponents are searched; at either end the counts sit at the bounds of their rows.
 const EXPONENTS: (f64, f64) = (-30.0, 60.0);
 /// Points at which a row's mean is taken while an exponent is searched.
 const MEAN_POINTS: u32 = 128;
 
-/// Followers and following counts, in order of the rows, not yet given to people.
+/// Followers and following counts, in order of the rows, not yet given to users.
 #[derive(Debug)]
 pub(crate) struct Degrees {
     pub(crate) followers: Vec<u32>,
     pub(crate) following: Vec<u32>,
 }
 
-/// The counts of `people` people from both tables, equal in sum wherever the rows allow it.
-pub(crate) fn fitted(people: u32) -> Degrees {
-    let followers = Counts::new(FOLLOWERS, people);
-    let following = Counts::new(FOLLOWING, people);
+/// The counts of `users` users from both tables, equal in sum wherever the rows allow it.
+pub(crate) fn fitted(users: u32) -> Degrees {
+    let followers = Counts::new(FOLLOWERS, users);
+    let following = Counts::new(FOLLOWING, users);
     let sum =
         followers.estimate(FOLLOWERS_EXPONENT).max(following.estimate(FOLLOWING_EXPONENT_MAX));
     let mut followers_made = followers.quantiles(followers.exponent_for(sum));
@@ -50,25 +49,25 @@ fn total(counts: &[u32]) -> u64 {
     counts.iter().map(|&count| u64::from(count)).sum()
 }
 
-/// A table cut to a number of people: the rows, and how many people each of them gets.
+/// A table cut to a number of users: the rows, and how many users each of them gets.
 struct Counts(Vec<(Row, u32)>);
 
 impl Counts {
-    fn new(table: &[Row], people: u32) -> Counts {
-        let most = people.saturating_sub(1);
+    fn new(table: &[Row], users: u32) -> Counts {
+        let most = users.saturating_sub(1);
         let weights: Vec<f64> = table.iter().map(|row| row.percent).collect();
-        let shares = apportion(&weights, people);
+        let shares = apportion(&weights, users);
         Counts(table.iter().map(|row| row.cut_to(most)).zip(shares).collect())
     }
 
     /// About what the counts sum to at this exponent.
     fn estimate(&self, exponent: f64) -> f64 {
         let mut sum = 0.0;
-        for (at, &(row, people)) in self.0.iter().enumerate() {
-            let points = people.min(MEAN_POINTS);
+        for (at, &(row, users)) in self.0.iter().enumerate() {
+            let points = users.min(MEAN_POINTS);
             let inside = row_exponent(at, exponent);
             let made: f64 = (0..points).map(|i| f64::from(quantile(row, inside, i, points))).sum();
-            sum += made / f64::from(points.max(1)) * f64::from(people);
+            sum += made / f64::from(points.max(1)) * f64::from(users);
         }
         sum
     }
@@ -90,9 +89,9 @@ impl Counts {
 
     fn quantiles(&self, exponent: f64) -> Vec<u32> {
         let mut made = Vec::new();
-        for (at, &(row, people)) in self.0.iter().enumerate() {
+        for (at, &(row, users)) in self.0.iter().enumerate() {
             let inside = row_exponent(at, exponent);
-            made.extend((0..people).map(|i| quantile(row, inside, i, people)));
+            made.extend((0..users).map(|i| quantile(row, inside, i, users)));
         }
         made
     }
@@ -101,7 +100,7 @@ impl Counts {
     /// least, round by round until they come to `sum` or no count can move.
     fn shift_to(&self, sum: u64, counts: &mut [u32]) {
         let by = sum.cast_signed() - total(counts).cast_signed();
-        let rows = self.0.iter().flat_map(|&(row, people)| (0..people).map(move |_| row));
+        let rows = self.0.iter().flat_map(|&(row, users)| (0..users).map(move |_| row));
         let rows: Vec<Row> = rows.collect();
         let step = by.signum();
         let mut left = by.unsigned_abs();
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn both_tables_come_to_about_120_follows_a_person() {
+    fn both_tables_give_about_120_follows_per_user() {
         let made = fitted(100_000);
         assert_eq!(total(&made.followers), total(&made.following));
         let mean = total(&made.followers) as f64 / 100_000.0;
@@ -182,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn sums_agree_and_counts_stay_below_the_number_of_people_at_every_size() {
-        for people in [1, 2, 3, 10, 57, 100, 500, 1_000, 3_000, 10_000] {
-            let made = fitted(people);
-            assert_eq!(total(&made.followers), total(&made.following), "{people} users");
+    fn sums_agree_and_counts_stay_below_the_number_of_users_at_every_size() {
+        for users in [1, 2, 3, 10, 57, 100, 500, 1_000, 3_000, 10_000] {
+            let made = fitted(users);
+            assert_eq!(total(&made.followers), total(&made.following), "{users} users");
             for counts in [&made.followers, &made.following] {
-                assert_eq!(counts.len(), people as usize);
-                assert!(counts.iter().all(|&count| count < people), "{people} users");
+                assert_eq!(counts.len(), users as usize);
+                assert!(counts.iter().all(|&count| count < users), "{users} users");
             }
         }
     }

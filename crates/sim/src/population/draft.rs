@@ -1,18 +1,18 @@
-//! Who follows whom while it is being dealt.
+//! The follows while they are being assigned.
 //!
-//! People have places, the members of a community next to each other, so that what is dealt
-//! within a community stays in the processor's cache. Each place has room for as many followees as
-//! its person is to have. **Invariant:** nobody follows themselves or anybody twice; who adds a
-//! follow has made sure of it.
+//! Each user has a place; the members of a community have adjacent places, so that the data of a
+//! community stays in the CPU cache. Each place has capacity for the planned number of followees.
+//! **Invariant:** no user follows themselves or another user twice; the caller that adds a follow
+//! checks this.
 
 use std::ops::Range;
 
 /// Follows by place, in the order in which they were dealt.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// By place: where its room in `targets` begins; one more at the end.
+    /// By place: the start of its slots in `targets`; one more entry at the end.
     offsets: Vec<u32>,
-    /// By place: where its room is free.
+    /// By place: the first free slot.
     ends: Vec<u32>,
     /// By place: where followees within the community begin; before them are those elsewhere.
     locals: Vec<u32>,
@@ -39,7 +39,7 @@ impl Draft {
         self.ends.len() as u32
     }
 
-    /// Whom the person in `place` follows so far.
+    /// The followees of `place` so far.
     pub(crate) fn following(&self, place: u32) -> &[u32] {
         let span = at(&self.offsets, place) as usize..at(&self.ends, place) as usize;
         self.targets.get(span).unwrap_or_default()
@@ -61,14 +61,14 @@ impl Draft {
         }
     }
 
-    /// How many followees there is room for still.
+    /// The number of free slots of `place`.
     pub(crate) fn room(&self, place: u32) -> u32 {
         at(&self.offsets, place + 1) - at(&self.ends, place)
     }
 
     /// Lets `follower` follow `followed`; there must be room.
     pub(crate) fn add(&mut self, follower: u32, followed: u32) {
-        assert!(self.room(follower) > 0, "nobody follows more than they are to");
+        assert!(self.room(follower) > 0, "more followees than planned");
         let Some(end) = self.ends.get_mut(follower as usize) else { return };
         if let Some(target) = self.targets.get_mut(*end as usize) {
             *target = followed;
@@ -76,7 +76,7 @@ impl Draft {
         }
     }
 
-    /// Marks everybody whom `follower` follows, and themselves, as taken.
+    /// Marks `follower` and all their followees as taken.
     pub(crate) fn mark(&mut self, follower: u32) {
         let span = at(&self.offsets, follower) as usize..at(&self.ends, follower) as usize;
         for &followed in self.targets.get(span).unwrap_or_default() {

@@ -1,8 +1,8 @@
-//! A population from a real graph: an edge list, two numbers a line, each line a friendship of two
-//! people, that is, a follow in both directions.
+//! A population from a real graph: an edge list with two numbers per line, each line a friendship of
+//! two users, that is, a follow in both directions.
 //!
 //! Lines that begin with `#` or `%` are comments, empty lines are skipped, and a friendship given
-//! twice (in either order) counts once. There are as many people as the highest number plus one.
+//! twice (in either order) counts once. The number of users is the highest number plus one.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -57,14 +57,14 @@ fn parse_line(line: &str) -> Result<Option<(u32, u32)>, String> {
     let (Some(a), Some(b), None) = (words.next(), words.next(), words.next()) else {
         return Err(format!("expected two numbers, found {line:?}"));
     };
-    let (a, b) = (person(a)?, person(b)?);
+    let (a, b) = (user(a)?, user(b)?);
     if a == b {
         return Err(format!("user {a} is connected to themselves"));
     }
     Ok(Some((a, b)))
 }
 
-fn person(word: &str) -> Result<u32, String> {
+fn user(word: &str) -> Result<u32, String> {
     match word.parse() {
         Ok(number) if number < PEOPLE_MAX => Ok(number),
         _ => Err(format!("{word:?} is not a number from 0 to {}", PEOPLE_MAX - 1)),
@@ -79,8 +79,8 @@ mod tests {
     fn an_edge_list_reads_as_mutual_follows() {
         let check = |text: &str, expect: &[&[u32]]| {
             let made = parse(text.as_bytes()).expect("a readable graph");
-            let people = 0..made.people();
-            let read: Vec<&[u32]> = people.map(|person| made.following(person)).collect();
+            let users = 0..made.people();
+            let read: Vec<&[u32]> = users.map(|user| made.following(user)).collect();
             assert_eq!(read, expect, "{text:?}");
         };
         check("0 1", &[&[1], &[0]]);

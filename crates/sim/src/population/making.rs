@@ -1,5 +1,5 @@
-//! Making a population: counts from the tables, communities, a plan, the deal, and numbers for
-//! everybody.
+//! Generation of a population: counts from the tables, communities, a plan, the assignment of
+//! follows, and user numbers.
 
 use std::ops::Range;
 
@@ -14,21 +14,21 @@ use super::draft::{Draft, at, offsets, set};
 use super::plan::Plan;
 use super::{PEOPLE_MAX, Population};
 
-/// What population to make.
+/// The options of a population.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Making {
-    /// How many people, at most [`PEOPLE_MAX`].
+    /// Number of users, at most [`PEOPLE_MAX`].
     pub people: u32,
-    /// The seed of who has how many followers, and who follows whom.
+    /// The seed of counts and follows.
     pub seed: u64,
     /// The share of all follows that are returned, within [`Making::RECIPROCITY`]. On all of Twitter
-    /// 22.1 % of the pairs of people that were joined at all followed each other (Kwak, Lee, Park,
+    /// 22.1 % of the pairs of users that were joined at all followed each other (Kwak, Lee, Park,
     /// Moon: What is Twitter, a social network or a news media? WWW 2010). Counted by follows, as here,
     /// that would be 36 %, which these tables do not allow; the default stays below it.
     pub reciprocity: f64,
     /// The mean local clustering of the follows taken without direction, within
-    /// [`Making::CLUSTERING`]. The default can be had from 100,000 people to 1,000,000. The tables alone make
-    /// about as much among 100,000 people, and the more the fewer people there are.
+    /// [`Making::CLUSTERING`]. The default can be had from 100,000 users to 1,000,000. The tables alone make
+    /// about as much among 100,000 users, and the more the fewer users there are.
     pub clustering: f64,
 }
 
@@ -39,19 +39,19 @@ impl Default for Making {
 }
 
 impl Making {
-    /// So many people, with the defaults for the rest.
+    /// This number of users, with the defaults for the rest.
     pub fn of(people: u32, seed: u64) -> Making {
         Making { people, seed, ..Making::default() }
     }
 
     /// Reciprocity that can be asked for, from the first to the second. With more, those who follow most
-    /// would follow hardly anybody but each other.
+    /// would almost only follow each other.
     pub const RECIPROCITY: (f64, f64) = (0.0, 0.3);
     /// Clustering that can be asked for, from the first to the second. With more, the few follows that
     /// are not of celebrities would all have to be in circles.
     pub const CLUSTERING: (f64, f64) = (0.0, 0.2);
 
-    /// What is wrong with it, in words for whoever asked, if anything is.
+    /// An error message if an option is invalid.
     pub fn fault(&self) -> Option<String> {
         let outside = |(least, most): (f64, f64), value: f64| !(least..=most).contains(&value);
         let report = |what: &str, (least, most): (f64, f64), value: f64| {
@@ -92,8 +92,8 @@ pub(crate) fn make(making: &Making) -> Population {
     number(&draft, &places, communities, &mut rng)
 }
 
-/// Gives everybody a number at random. So the numbers of a community are scattered, as if people had
-/// registered in any order.
+/// Gives each user a random number, so the numbers of a community are scattered, as if users had
+/// registered in random order.
 fn number(
     draft: &Draft,
     places: &[Range<u32>],
@@ -102,22 +102,22 @@ fn number(
 ) -> Population {
     let mut place_of: Vec<u32> = (0..draft.places()).collect();
     place_of.shuffle(rng);
-    let mut person_in = vec![0; place_of.len()];
-    for (person, &place) in (0..).zip(&place_of) {
-        set(&mut person_in, place, person);
+    let mut user_in = vec![0; place_of.len()];
+    for (user, &place) in (0..).zip(&place_of) {
+        set(&mut user_in, place, user);
     }
     let count = |&place: &u32| draft.following(place).len() as u32;
     let offsets = offsets(&place_of.iter().map(count).collect::<Vec<u32>>());
     let mut targets = Vec::with_capacity(offsets.last().map_or(0, |&end| end as usize));
     for &place in &place_of {
         let start = targets.len();
-        targets.extend(draft.following(place).iter().map(|&followed| at(&person_in, followed)));
+        targets.extend(draft.following(place).iter().map(|&followed| at(&user_in, followed)));
         targets.get_mut(start..).unwrap_or_default().sort_unstable();
     }
     let mut community_of = vec![0; place_of.len()];
     for (community, places) in (0..).zip(places) {
         for place in places.clone() {
-            set(&mut community_of, at(&person_in, place), community);
+            set(&mut community_of, at(&user_in, place), community);
         }
     }
     Population { offsets, targets, community_of, communities }

@@ -1,5 +1,5 @@
-//! What a population is like beside the tables: how many follows are returned, how clustered they are,
-//! and how far communities keep to themselves.
+//! Properties of a population that the tables do not contain: reciprocity, clustering, and the share
+//! of follows within communities.
 
 use std::fmt;
 
@@ -9,34 +9,34 @@ use super::clustering::Sample;
 use super::draft::at;
 use super::{Making, Population};
 
-/// How many follows are looked at, about, to measure shares of them.
+/// Approximate number of sampled follows.
 const FOLLOWS_LOOKED_AT: u32 = 500_000;
-/// How many people are looked at, at least, to measure the clustering.
-const PEOPLE_LOOKED_AT: u32 = 4_000;
+/// Minimum number of sampled users for the clustering.
+const USERS_SAMPLED: u32 = 4_000;
 
-/// What was asked for, if anything was, and what came of it.
+/// A requested value, if any, and the achieved value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Aim {
-    /// What was asked for.
+    /// The requested value, if any.
     pub asked: Option<f64>,
-    /// What is measured.
+    /// The measured value.
     pub achieved: f64,
 }
 
-/// What is measured of a population. Shares of follows are those of every n-th follow, about 500,000 in all,
-/// and the clustering is the mean over at least 4,000 people, every n-th by number; of small
-/// populations it is all follows and all people.
+/// Measured properties of a population. Shares of follows are of every n-th follow, about 500,000 in
+/// total, and the clustering is the mean over at least 4,000 users, every n-th by number; in small
+/// populations all follows and all users are measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
     /// The share of follows that are returned.
     pub reciprocity: Aim,
-    /// The mean local clustering of people with at least two neighbours: of the pairs of those who
-    /// follow somebody or are followed by them, the share in which one follows the other. Of more than 128
-    /// neighbours, 128 are drawn.
+    /// The mean local clustering of users with at least two neighbors (followers or followees): the
+    /// share of pairs of neighbors in which one follows the other. Of more than 128 neighbors, 128 are
+    /// drawn.
     pub clustering: Aim,
-    /// How many communities there are; a graph that was read has none.
+    /// Number of communities; 0 for a graph from a file.
     pub communities: u32,
-    /// Members of the largest community.
+    /// Number of members of the largest community.
     pub largest_community: u32,
     /// The share of follows between members of the same community.
     pub follows_within_communities: f64,
@@ -80,22 +80,22 @@ fn follows(population: &Population) -> (f64, f64) {
 }
 
 fn clustering(population: &Population) -> f64 {
-    let mut sample = Sample::of(population.people(), PEOPLE_LOOKED_AT, 0);
+    let mut sample = Sample::of(population.people(), USERS_SAMPLED, 0);
     for follower in 0..population.people() {
         for &followed in population.following(follower) {
-            sample.hear(follower, followed);
+            sample.add(follower, followed);
         }
     }
-    let (mut sum, mut people) = (0.0, 0);
-    for person in 0..population.people() {
-        if sample.contains(person)
-            && let Some(local) = sample.local(person, |other| population.following(other))
+    let (mut sum, mut users) = (0.0, 0);
+    for user in 0..population.people() {
+        if sample.contains(user)
+            && let Some(local) = sample.local(user, |other| population.following(other))
         {
             sum += local;
-            people += 1;
+            users += 1;
         }
     }
-    sum / f64::from(people.max(1))
+    sum / f64::from(users.max(1))
 }
 
 impl fmt::Display for Measured {

@@ -1,5 +1,5 @@
-//! How many followers and followees everybody is to have, and of which kind: within their
-//! community or elsewhere, returned or not.
+//! The planned followers and followees of each user: within their community or elsewhere, mutual or
+//! not.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use rand::{Rng, RngExt};
 
 use super::draft::{at, set};
 
-/// Whoever has more followers than this, or than half of the people, is a celebrity: how many they
-/// follow has nothing to do with it. Celebrities have more than half of all followers between them.
+/// A user with more followers than this, or than half of the users, is a celebrity; the number of
+/// their followees is independent of it. Celebrities have more than half of all followers in total.
 const CELEBRITY_FOLLOWERS: u32 = 5_000;
-/// The share of other people who follow the more, the more followers they have, as a multiple of the
+/// The share of other users who follow the more, the more followers they have, as a multiple of the
 /// reciprocity asked for. If it had no influence, hardly a tenth of all follows could be returned:
-/// most are by people with few followers. More of them than it takes would make a dense core of
-/// people who follow each other, and more clustering than asked for.
+/// most are by users with few followers. More of them than it takes would make a dense core of
+/// users who follow each other, and more clustering than asked for.
 const COUPLED_PER_RECIPROCITY: f64 = 2.6;
 /// The share of followers and followees who are of the same community, as far as the limits allow.
 const WITHIN: f64 = 0.85;
@@ -24,7 +24,7 @@ const WITHIN_MAX: u32 = 100;
 /// Most of a community that one of them follows, and that follows one of them.
 const WITHIN_PART_MAX: f64 = 0.3;
 /// The largest share of what can be returned that is asked for; pairs are found at random, and near
-/// the whole some find nobody.
+/// the whole some users find no match.
 const RETURNED_MAX: f64 = 0.95;
 /// How often the interval is halved in which the share lies that is to be returned.
 const HALVINGS: u32 = 24;
@@ -49,7 +49,7 @@ pub(crate) struct Quotas {
 }
 
 impl Plan {
-    /// Plans for people with these counts of followers and followees, both in rising order, in
+    /// Plans for users with these counts of followers and followees, both in rising order, in
     /// communities that are these ranges of places, so that a share of `reciprocity` is returned.
     pub(crate) fn new(
         mut followers: Vec<u32>,
@@ -76,18 +76,18 @@ impl Plan {
 }
 
 /// Gives each place one of the counts in `following`, which rise: to a share of `coupled` of the
-/// people in the order of their followers, and to the others as if they had those of anybody.
+/// users in the order of their followers, and to the others at random.
 fn coupled_with(followers: &[u32], following: &[u32], coupled: f64, rng: &mut StdRng) -> Vec<u32> {
-    let people = followers.len() as u32;
-    let celebrity = CELEBRITY_FOLLOWERS.min(people / 2);
+    let users = followers.len() as u32;
+    let celebrity = CELEBRITY_FOLLOWERS.min(users / 2);
     let key = |place: u32| {
         let own = at(followers, place);
         let is_coupled = own <= celebrity && rng.random_bool(coupled);
-        let key = if is_coupled { own } else { at(followers, rng.random_range(0..people)) };
+        let key = if is_coupled { own } else { at(followers, rng.random_range(0..users)) };
         // Those with equal counts are in any order.
         ((u64::from(key) << 32) | u64::from(rng.next_u32()), place)
     };
-    let mut order: Vec<(u64, u32)> = (0..people).map(key).collect();
+    let mut order: Vec<(u64, u32)> = (0..users).map(key).collect();
     order.sort_unstable();
     let mut given = vec![0; followers.len()];
     for (&(_, place), &count) in order.iter().zip(following) {
@@ -102,8 +102,8 @@ impl Quotas {
         Quotas { followers: none.clone(), following: none.clone(), mutual: none }
     }
 
-    /// Takes a share of the quotas of these places, which form a circle or a community, out of
-    /// others: at most so many a place, and followers and followees of the same sum.
+    /// Moves a share of the quotas of these places, which form a circle or a community, from `from` to
+    /// `self`: at most `most` per place, with equal sums of followers and followees.
     pub(crate) fn carve(&mut self, from: &mut Quotas, places: Range<u32>, share: f64, most: u32) {
         let part = |counts: &[u32]| -> Vec<u32> {
             let counts = places.clone().map(|place| at(counts, place));
@@ -130,7 +130,7 @@ impl Quotas {
         give(&mut self.mutual, &mut to.mutual);
     }
 
-    /// How many pairs somebody is still to be part of and can be.
+    /// The number of pairs that the user at `place` still needs and can be part of.
     pub(crate) fn to_pair(&self, place: u32) -> u32 {
         at(&self.mutual, place).min(self.mutual_max(place))
     }
@@ -179,7 +179,7 @@ fn cap(counts: &mut [u32], sum: u64) {
 }
 
 /// Plans about `wanted` follows that are returned, each pair being two, in proportion to how many
-/// somebody can have; as many as there can be if that is less.
+/// each user can have; or as many as possible if that is less.
 fn plan_mutual(within: &mut Quotas, elsewhere: &mut Quotas, wanted: f64, rng: &mut StdRng) {
     let places = 0..within.followers.len() as u32;
     let rounding: Vec<f64> = places.clone().map(|_| rng.random()).collect();

@@ -1,5 +1,5 @@
-//! How near a population comes to the two tables: the share of people in each row, asked for and
-//! achieved.
+//! A population compared with the two tables: the requested and the achieved share of users in each
+//! row.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Population;
 use super::table::{FOLLOWERS, FOLLOWING, Row};
 
-/// One row of a table and the share of people that lie in it.
+/// One row of a table and the share of users that lie in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Share {
     /// The lowest count of the row.
@@ -21,20 +21,20 @@ pub struct Share {
     pub achieved: f64,
 }
 
-/// Both tables; rows that nobody could be in, for want of people, are left out.
+/// Both tables; rows that are impossible in a population of this size are left out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shares {
-    /// How many followers people have.
+    /// How many followers users have.
     pub followers: Vec<Share>,
-    /// How many others people follow.
+    /// How many others users follow.
     pub following: Vec<Share>,
 }
 
 impl Shares {
     pub(crate) fn of(population: &Population) -> Shares {
-        let people = 0..population.people();
+        let users = 0..population.people();
         let following: Vec<u32> =
-            people.map(|person| population.following(person).len() as u32).collect();
+            users.map(|user| population.following(user).len() as u32).collect();
         Shares {
             followers: shares(FOLLOWERS, &population.follower_counts()),
             following: shares(FOLLOWING, &following),

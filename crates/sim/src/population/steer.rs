@@ -1,6 +1,6 @@
 //! Steers how much is dealt in circles, so that the clustering comes out as asked for.
 //!
-//! When a community has been dealt, all neighbours of its members are known but for the few follows
+//! When a community has been dealt, all neighbors of its members are known but for the few follows
 //! that are dealt last. So the clustering of a sample of them shows progress, and the share
 //! that is dealt in circles is moved for the communities that come after.
 
@@ -12,16 +12,16 @@ use rand::rngs::StdRng;
 use super::clustering::Sample;
 use super::draft::Draft;
 
-/// How many people are looked at, about.
+/// Approximate number of sampled users.
 const LOOKED_AT: u32 = 6_000;
 /// The share that is dealt in circles in the first community.
 const SHARE_FIRST: f64 = 0.5;
-/// A community of all people whose clustering is off by 1 would move the share by this much. What
+/// A community of all users whose clustering is off by 1 would move the share by this much. What
 /// is wrong in the end is what the share had to move, divided by this; with ten times as much, one
 /// large community would throw the share from one end to the other.
 const GAIN: f64 = 100.0;
 
-/// The share that is dealt in circles, moved by what came of it.
+/// The share of follows assigned in circles, adjusted by the measured clustering.
 #[derive(Debug)]
 pub(crate) struct Steer {
     asked: f64,
@@ -30,12 +30,12 @@ pub(crate) struct Steer {
 }
 
 impl Steer {
-    /// Follows of people elsewhere have been dealt in `draft`, and nothing else.
+    /// Follows of users elsewhere have been dealt in `draft`, and nothing else.
     pub(crate) fn new(draft: &Draft, asked: f64, rng: &mut StdRng) -> Steer {
         let mut sample = Sample::of(draft.places(), LOOKED_AT, rng.random());
         for follower in 0..draft.places() {
             for &followed in draft.following(follower) {
-                sample.hear(follower, followed);
+                sample.add(follower, followed);
             }
         }
         Steer { asked, share: SHARE_FIRST, sample }
@@ -46,24 +46,24 @@ impl Steer {
         self.share
     }
 
-    /// Looks at a community that has been dealt.
+    /// Measures a community whose follows have been assigned, and adjusts the share.
     pub(crate) fn look(&mut self, draft: &Draft, community: Range<u32>) {
         for follower in community.clone() {
             for &followed in draft.locals(follower) {
-                self.sample.hear(follower, followed);
+                self.sample.add(follower, followed);
             }
         }
-        let (mut sum, mut people) = (0.0, 0);
-        for person in community.clone() {
-            if self.sample.contains(person)
-                && let Some(local) = self.sample.local(person, |place| draft.following(place))
+        let (mut sum, mut users) = (0.0, 0);
+        for user in community.clone() {
+            if self.sample.contains(user)
+                && let Some(local) = self.sample.local(user, |place| draft.following(place))
             {
                 sum += local;
-                people += 1;
+                users += 1;
             }
         }
-        if people > 0 {
-            let short = self.asked - sum / f64::from(people);
+        if users > 0 {
+            let short = self.asked - sum / f64::from(users);
             let weight = f64::from(community.end - community.start) / f64::from(draft.places());
             self.share = (self.share + GAIN * weight * short).clamp(0.0, 1.0);
         }

@@ -1,17 +1,17 @@
-//! The two measured tables a population is made from: how many followers people have and how many
+//! The two measured tables a population is made from: how many followers users have and how many
 //! they follow (Twitter, 2014, as the issue that asked for the simulator gives them).
 //!
 //! The shares of a table need not add up to 100: they are weights, and are always divided by their
 //! sum.
 
-/// One row of a table: the share of people whose count lies between two bounds.
+/// One row of a table: the share of users whose count lies between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
     /// The lowest count of the row.
     pub low: u32,
     /// The highest count of the row, itself included.
     pub high: u32,
-    /// Share of all people, in percent.
+    /// Share of all users, in percent.
     pub percent: f64,
 }
 
@@ -26,10 +26,10 @@ const fn row(low: u32, high: u32, percent: f64) -> Row {
     Row { low, high, percent }
 }
 
-/// 76, 46, 8 and 8 people of 10^9 are given as counts; as a percentage one of them is this much.
+/// 76, 46, 8 and 8 users of 10^9 are given as counts; as a percentage one of them is this much.
 const ONE_IN_10_9: f64 = 1e-7;
 
-/// How many followers people have.
+/// How many followers users have.
 pub const FOLLOWERS: &[Row] = &[
     row(0, 50, 80.0),
     row(51, 100, 6.0),
@@ -43,7 +43,7 @@ pub const FOLLOWERS: &[Row] = &[
     row(30_000_001, 1_000_000_000, 8.0 * ONE_IN_10_9),
 ];
 
-/// How many others people follow.
+/// How many others users follow.
 pub const FOLLOWING: &[Row] = &[
     row(0, 50, 74.0),
     row(51, 100, 8.0),

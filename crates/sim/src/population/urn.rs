@@ -1,9 +1,9 @@
-//! Drawing people at random, each as often as they are still to be drawn.
+//! Random draws of users, weighted by the number of times each is still to be drawn.
 //!
-//! The counts lie one after the other on a line; a draw is a point on it. Points after the part
-//! of somebody that is left are drawn again, and when half of the line is used up it is laid anew. So
-//! a draw touches a few numbers a person instead of one number a follow, which stay in the
-//! processor's cache.
+//! The counts are consecutive segments of a line; a draw is a point on it. If the point is in the used
+//! part of a segment, it is drawn again, and when half of the line is used the line is built again.
+//! So a draw reads a few numbers per user instead of one number per follow, and they stay in the CPU
+//! cache.
 
 use std::ops::Range;
 
@@ -12,14 +12,14 @@ use rand::rngs::StdRng;
 
 use super::draft::{at, take_one};
 
-/// After so many refused draws in a row there is hardly anybody who suits.
+/// After this many refused draws in a row the draw is given up.
 const REFUSED_DRAWS_MAX: u32 = 64;
 
-/// Whom to draw from. How often each is still to be drawn is handed in with every call.
+/// The users to draw from. The remaining counts are passed with every call.
 #[derive(Debug)]
 pub(crate) struct Urn {
-    people: Vec<u32>,
-    /// By index in `people`: where their part of the line ends.
+    users: Vec<u32>,
+    /// By index in `users`: where their part of the line ends.
     ends: Vec<u32>,
     /// By part of the line of `1 << shift` points: the index that its first point belongs to.
     guide: Vec<u32>,
@@ -31,32 +31,32 @@ pub(crate) struct Urn {
 impl Urn {
     /// An urn of those in `places` who are to be drawn at all.
     pub(crate) fn of(counts: &[u32], places: Range<u32>) -> Urn {
-        let people: Vec<u32> = places.filter(|&place| at(counts, place) > 0).collect();
-        let mut urn = Urn { people, ends: Vec::new(), guide: Vec::new(), shift: 0, left: 0 };
+        let users: Vec<u32> = places.filter(|&place| at(counts, place) > 0).collect();
+        let mut urn = Urn { users, ends: Vec::new(), guide: Vec::new(), shift: 0, left: 0 };
         urn.lay(counts);
         urn
     }
 
     /// Lays the line of what is left.
     fn lay(&mut self, counts: &[u32]) {
-        self.people.retain(|&person| at(counts, person) > 0);
+        self.users.retain(|&user| at(counts, user) > 0);
         self.ends.clear();
         self.guide.clear();
         let mut end = 0;
-        self.ends.extend(self.people.iter().map(|&person| {
-            end += at(counts, person);
+        self.ends.extend(self.users.iter().map(|&user| {
+            end += at(counts, user);
             end
         }));
         self.left = end;
-        self.shift = (end / (self.people.len() as u32).max(1)).max(1).ilog2();
+        self.shift = (end / (self.users.len() as u32).max(1)).max(1).ilog2();
         for (index, &end) in (0..).zip(&self.ends) {
             let parts = ((end - 1) >> self.shift) + 1;
             self.guide.resize(parts as usize, index);
         }
     }
 
-    /// Draws somebody who `suits` and takes one from their count. Nobody, if nobody is left or too
-    /// many in a row did not suit.
+    /// Draws a user for whom `suits` is true and decrements their count. `None` if no user is left or too
+    /// many draws in a row were refused.
     pub(crate) fn draw(
         &mut self,
         counts: &mut [u32],
@@ -68,14 +68,14 @@ impl Urn {
             if self.left < self.ends.last().copied().unwrap_or(0) / 2 {
                 self.lay(counts);
             }
-            let (person, rank) = self.point(rng);
-            if rank >= at(counts, person) {
+            let (user, rank) = self.point(rng);
+            if rank >= at(counts, user) {
                 continue;
             }
-            if suits(person) {
-                take_one(counts, person);
+            if suits(user) {
+                take_one(counts, user);
                 self.left -= 1;
-                return Some(person);
+                return Some(user);
             }
             refused += 1;
         }
@@ -90,7 +90,7 @@ impl Urn {
             index += 1;
         }
         let start = if index == 0 { 0 } else { at(&self.ends, index - 1) };
-        (at(&self.people, index), point - start)
+        (at(&self.users, index), point - start)
     }
 }
 
@@ -101,13 +101,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_is_drawn_as_often_as_they_are_to_be() {
+    fn each_user_is_drawn_as_often_as_their_count() {
         for counts in [vec![], vec![0], vec![7], vec![3, 0, 1_000, 1, 20], vec![1; 300]] {
             let mut rng = StdRng::seed_from_u64(1);
             let (mut left, mut drawn) = (counts.clone(), vec![0; counts.len()]);
             let mut urn = Urn::of(&left, 0..left.len() as u32);
-            while let Some(person) = urn.draw(&mut left, &mut rng, |_| true) {
-                drawn[person as usize] += 1;
+            while let Some(user) = urn.draw(&mut left, &mut rng, |_| true) {
+                drawn[user as usize] += 1;
             }
             assert_eq!(drawn, counts);
             assert!(left.iter().all(|&count| count == 0));
@@ -115,17 +115,17 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_suit_is_not_drawn_and_nobody_waits_for_others() {
+    fn a_refused_user_is_never_drawn() {
         let (mut left, mut rng) = (vec![9, 30, 9], StdRng::seed_from_u64(2));
         let mut urn = Urn::of(&left, 0..3);
         let drawn: Vec<u32> =
-            std::iter::from_fn(|| urn.draw(&mut left, &mut rng, |person| person == 1)).collect();
+            std::iter::from_fn(|| urn.draw(&mut left, &mut rng, |user| user == 1)).collect();
         assert_eq!(drawn, [1; 30]);
         assert_eq!(left, [9, 0, 9]);
     }
 
     #[test]
-    fn the_chance_of_somebody_is_in_proportion_to_what_is_left_of_them() {
+    fn the_probability_of_a_user_is_proportional_to_the_remaining_count() {
         let mut first = [0_u32; 3];
         for seed in 0..3_000 {
             let (mut left, mut rng) = (vec![10, 60, 30], StdRng::seed_from_u64(seed));

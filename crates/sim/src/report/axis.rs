@@ -6,7 +6,7 @@ use crate::units;
 const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
 /// Distances of ticks within a power of ten.
 const DISTANCES: [f64; 4] = [1.0, 2.0, 2.5, 5.0];
-/// Steps of time that people count in, in seconds.
+/// Usual steps of time, in seconds.
 const TIME_STEPS: [f64; 19] = [
     0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0,
     1_800.0, 3_600.0, 7_200.0, 21_600.0,
@@ -17,7 +17,7 @@ const TIME_TICKS_MAX: f64 = 6.0;
 const LINEAR_TICKS: f64 = 5.0;
 /// Most numbers of things along an axis.
 const NUMBERS_MAX: f64 = 12.0;
-/// From so many powers of ten on, only these are labelled.
+/// From so many powers of ten on, only these are labeled.
 const DECADES_ALONE: f64 = 2.2;
 
 /// One axis of a plot.
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_counted_as_people_do() {
+    fn time_axes_have_round_ticks() {
         check(&Axis::time(1.0), &["0 s", "0.2 s", "0.4 s", "0.6 s", "0.8 s", "1 s"]);
         check(&Axis::time(11.3), &["0 s", "2 s", "4 s", "6 s", "8 s", "10 s"]);
         check(&Axis::time(60.0), &["0 s", "10 s", "20 s", "30 s", "40 s", "50 s", "60 s"]);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_go_as_far_as_the_values_can_tell() {
+    fn percentiles_go_as_far_as_the_number_of_values_allows() {
         check(&Axis::rarity(3), &["50 %", "90 %", "99 %"]);
         check(&Axis::rarity(25_000), &["50 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
     }
@@ -243,7 +243,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn few_ticks_stand_on_every_axis_in_order(low in -4.0..5.0, span in 0.0..6.0) {
+        fn every_axis_has_few_ticks_in_order(low in -4.0..5.0, span in 0.0..6.0) {
             let (min, max) = (10_f64.powf(low), 10_f64.powf(low + span));
             let axes =
                 [Axis::time(max), Axis::linear(max, units::tick), Axis::log_ms(min, max), Axis::log_rate(min, max)];

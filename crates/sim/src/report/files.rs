@@ -1,4 +1,4 @@
-//! The files of a report. Each is replaced as a whole, so nobody ever reads half of one.
+//! The files of a report. Each is replaced as a whole, so a reader never sees a partial file.
 
 use std::fmt::Write as _;
 use std::io;

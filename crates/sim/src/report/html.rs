@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_stands_for_itself() {
+    fn text_is_escaped() {
         for (text, expect) in [
             ("plain — ä", "plain — ä"),
             ("<b a=\"1\" c='2'>&", "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;"),
@@ -64,7 +64,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_ends_what_it_stands_in(text: String) {
+        fn escaped_text_contains_no_markup(text: String) {
             let escaped = escape(&text);
             prop_assert!(!escaped.contains(['<', '>', '"', '\'', '\0']), "{}", escaped);
         }

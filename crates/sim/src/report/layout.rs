@@ -19,7 +19,7 @@ const WIDE: (f64, f64) = (1_040.0, 400.0);
 /// The same on a narrow page.
 const NARROW: (f64, f64) = (400.0, 330.0);
 
-/// A plot before it is known how large it will be.
+/// A plot whose size is not known yet.
 #[derive(Debug)]
 pub(super) struct Figure {
     /// Unique in the page.
@@ -37,9 +37,9 @@ pub(super) struct Figure {
 }
 
 impl Figure {
-    fn draw(&self, id: &str, size: (f64, f64), is_labelled: bool) -> String {
+    fn draw(&self, id: &str, size: (f64, f64), is_labeled: bool) -> String {
         let Figure { title, description, x, y, lines, strips, marks, bands, .. } = self;
-        Plot { id, title, description, size, x, y, lines, strips, marks, bands, is_labelled }.draw()
+        Plot { id, title, description, size, x, y, lines, strips, marks, bands, is_labeled }.draw()
     }
 
     /// What the marks and bands are; lines have their labels at their ends.

@@ -1,5 +1,5 @@
 //! What a plot contains besides lines: marks at single values, and bands between two. Both say
-//! what they are in a legend, and differ in shape as well as in colour.
+//! what they are in a legend, and differ in shape as well as in color.
 
 use std::fmt::Write as _;
 
@@ -21,12 +21,12 @@ pub(super) enum Shape {
 #[derive(Debug)]
 pub(super) struct Mark {
     pub(super) shape: Shape,
-    /// Its colour, as a class of the page's style.
+    /// Its color, as a class of the page's style.
     pub(super) class: &'static str,
     /// What marks of its kind are, in the legend.
     pub(super) label: &'static str,
     pub(super) at: (f64, f64),
-    /// Its numbers, for whoever points at it.
+    /// Its numbers, shown under the pointer.
     pub(super) text: String,
 }
 
@@ -77,7 +77,7 @@ pub(super) enum Along {
 #[derive(Debug)]
 pub(super) struct Band {
     pub(super) along: Along,
-    /// Its colour, as a class of the page's style.
+    /// Its color, as a class of the page's style.
     pub(super) class: &'static str,
     /// What it is, in the legend.
     pub(super) label: String,

@@ -9,22 +9,22 @@ use crate::watch::{Delivery, Window, WindowKind};
 
 /// Most parts of a plot that show their numbers; beyond that, one shows several windows.
 const STRIPS_MAX: usize = 120;
-/// Rows for each halving of what is missing to 100 % in a percentile curve.
+/// Rows for each halving of the distance to 100 % in a percentile curve.
 const CURVE_TICKS: u32 = 10;
-/// Colours there are for kinds.
+/// Colors there are for kinds.
 const COLOURS: usize = 7;
 
-/// The colour of a kind.
-pub(super) fn colour(kind: usize) -> String {
+/// The color of a kind.
+pub(super) fn color(kind: usize) -> String {
     format!("k{}", kind % COLOURS)
 }
 
-/// Things done per second, a figure a kind.
+/// Requests done per second, one figure per kind.
 pub(super) fn rates(recording: &Recording) -> Vec<Figure> {
     each_kind(recording, |at, kind| {
         let of = |window: &Window| window.kinds.get(at).map_or(0, |kind| kind.count);
-        let (id, colour) = (format!("rate-{at}"), colour(at));
-        per_second(recording, (id, kind.to_owned(), "per second"), &colour, of)
+        let (id, color) = (format!("rate-{at}"), color(at));
+        per_second(recording, (id, kind.to_owned(), "per second"), &color, of)
     })
 }
 
@@ -36,7 +36,7 @@ pub(super) fn errors(recording: &Recording) -> Option<Figure> {
     any.then(|| per_second(recording, names, "bad", of)).flatten()
 }
 
-/// Latencies over time, a figure a kind, all with the same scale so that they can be compared.
+/// Latencies over time, one figure per kind, all with the same scale so that they can be compared.
 pub(super) fn latencies(recording: &Recording) -> Vec<Figure> {
     let quantiles = |kind: &WindowKind| [kind.p50_ms, kind.p99_ms, kind.max_ms];
     let all = recording.windows().iter().flat_map(|window| window.kinds.iter().map(quantiles));
@@ -44,7 +44,7 @@ pub(super) fn latencies(recording: &Recording) -> Vec<Figure> {
     each_kind(recording, |at, kind| {
         let of = |window: &Window| window.kinds.get(at).map(quantiles);
         let names = (format!("latency-{at}"), kind.to_owned(), latency_unit(recording));
-        three_over_time(recording, names, &colour(at), &y, of)
+        three_over_time(recording, names, &color(at), &y, of)
     })
 }
 
@@ -66,16 +66,16 @@ pub(super) fn memory(recording: &Recording) -> Option<Figure> {
     let (unit, divisor) = if max >= 2e9 { ("GB", 1e9) } else { ("MB", 1e6) };
     let y = Axis::linear(max / divisor, units::plain);
     let text = |value: f64| format!("{} {unit}", units::number(value));
-    let names = ("memory".to_owned(), "Memory of the server".to_owned(), unit);
+    let names = ("memory".to_owned(), "Server memory".to_owned(), unit);
     one_over_time(recording, names, ("k2", y), |window| Some(of(window)? / divisor), text)
 }
 
-/// Processor time of the server, if it reported it.
+/// CPU time of the server, if it reported it.
 pub(super) fn processor(recording: &Recording) -> Option<Figure> {
     let of = |window: &Window| window.server.map(|server| server.cores);
     let y = Axis::linear(largest(recording.windows().iter().filter_map(of))?, units::plain);
     let text = |value: f64| format!("{} cores", units::number(value));
-    let names = ("processor".to_owned(), "Processor of the server".to_owned(), "cores");
+    let names = ("processor".to_owned(), "Server CPU".to_owned(), "cores");
     one_over_time(recording, names, ("k1", y), of, text)
 }
 
@@ -88,7 +88,7 @@ pub(super) fn scheduling_delay(recording: &Recording) -> Option<Figure> {
     one_over_time(recording, names, ("k3", y), of, units::ms)
 }
 
-/// Latency by percentile over the whole run, a line a kind.
+/// Latency by percentile over the whole run, one line per kind.
 pub(super) fn percentiles(recording: &Recording) -> Option<Figure> {
     let measured: Vec<_> = (recording.kinds().iter().zip(recording.latencies_us()).enumerate())
         .filter(|(_, (_, latencies))| !latencies.is_empty())
@@ -99,7 +99,7 @@ pub(super) fn percentiles(recording: &Recording) -> Option<Figure> {
     let (x, y) = (Axis::rarity(count), log_axis(ends)?);
     let line = |&(at, (kind, latencies)): &(usize, (&&str, &hdrhistogram::Histogram<u64>))| Line {
         label: (*kind).to_owned(),
-        class: colour(at),
+        class: color(at),
         points: latencies
             .iter_quantiles(CURVE_TICKS)
             .map(|row| {
@@ -155,7 +155,7 @@ fn each_kind(recording: &Recording, figure: impl Fn(usize, &str) -> Option<Figur
 fn per_second(
     recording: &Recording,
     names: Names,
-    colour: &str,
+    color: &str,
     of: impl Fn(&Window) -> u64,
 ) -> Option<Figure> {
     let usual = recording.plan()?.window.as_secs_f64();
@@ -165,13 +165,13 @@ fn per_second(
     };
     let y = Axis::linear(largest(recording.windows().iter().filter_map(rate))?, units::tick);
     let text = |value: f64| format!("{} per second", units::number(value));
-    one_over_time(recording, names, (colour, y), rate, text)
+    one_over_time(recording, names, (color, y), rate, text)
 }
 
 fn one_over_time(
     recording: &Recording,
     (id, title, unit): Names,
-    (colour, y): (&str, Axis),
+    (color, y): (&str, Axis),
     of: impl Fn(&Window) -> Option<f64>,
     text: impl Fn(f64) -> String,
 ) -> Option<Figure> {
@@ -188,7 +188,7 @@ fn one_over_time(
         y,
         lines: vec![Line {
             label: String::new(),
-            class: colour.to_owned(),
+            class: color.to_owned(),
             points,
             fill: Some(Fill::ToAxis),
         }],
@@ -202,7 +202,7 @@ fn one_over_time(
 fn three_over_time(
     recording: &Recording,
     (id, title, unit): Names,
-    colour: &str,
+    color: &str,
     y: &Axis,
     of: impl Fn(&Window) -> Option<[f64; 3]>,
 ) -> Option<Figure> {
@@ -214,7 +214,7 @@ fn three_over_time(
     let p99 = worst(recording.windows(), 1)?;
     let line = |which, label: &str, weight, fill| Line {
         label: label.to_owned(),
-        class: format!("{colour} {weight}"),
+        class: format!("{color} {weight}"),
         points: points(recording, one(which)),
         fill,
     };

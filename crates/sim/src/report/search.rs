@@ -1,4 +1,4 @@
-//! The page of a search for the capacity: what was found, how, and what that means.
+//! The page of a search for the capacity: the result, the trials and an explanation.
 
 use super::files::DataLink;
 use super::html::escape;
@@ -13,11 +13,16 @@ const OF_SEARCH: &str = "<p>Of <code>trials.tsv</code>, each row is a trial; \
                          <code>capacity.json</code> has the same and what was found.</p>\n";
 
 /// The report as HTML.
-pub(super) fn page(capacity: &Capacity, people: &str, command: &str, links: &[DataLink]) -> String {
+pub(super) fn page(
+    capacity: &Capacity,
+    scenario: &str,
+    command: &str,
+    links: &[DataLink],
+) -> String {
     let body = [
         verdict(capacity),
         figures_of_note(capacity),
-        what_was_run(capacity, people, command),
+        what_was_run(capacity, scenario, command),
         drawn(capacity),
         table(capacity),
         what_it_means(capacity),
@@ -27,11 +32,11 @@ pub(super) fn page(capacity: &Capacity, people: &str, command: &str, links: &[Da
     page::document(&format!("Capacity with {}", capacity.slo), &body)
 }
 
-/// What the search comes to, in a sentence.
+/// The result of the search, in a sentence.
 fn verdict(capacity: &Capacity) -> String {
     let (class, word) = match capacity.finding {
         Finding::Holds { .. } => ("good", "Found"),
-        Finding::AtLeast { rate_per_s, .. } if rate_per_s > 0.0 => ("warn", "Not all found"),
+        Finding::AtLeast { rate_per_s, .. } if rate_per_s > 0.0 => ("warn", "Lower bound only"),
         Finding::AtLeast { .. } | Finding::Nothing { .. } | Finding::Unsteady { .. } => {
             ("bad", "Not found")
         }
@@ -40,7 +45,7 @@ fn verdict(capacity: &Capacity) -> String {
     format!("<p class=\"verdict {class}\"><strong>{word}</strong>: {sentence}.</p>\n")
 }
 
-/// The figures that are asked for first, large.
+/// The most important figures, in large type.
 fn figures_of_note(capacity: &Capacity) -> String {
     let mut tiles = Vec::new();
     match capacity.finding {
@@ -51,7 +56,7 @@ fn figures_of_note(capacity: &Capacity) -> String {
             tiles.push(("Repeats", count(capacity.repeats_per_s.len() as u64), range));
         }
         Finding::AtLeast { rate_per_s, .. } if rate_per_s > 0.0 => {
-            let more = "and nobody knows how much more".to_owned();
+            let more = "the upper limit is unknown".to_owned();
             tiles.push(("Holds at least", format!("{}/s", rate(rate_per_s)), more));
         }
         Finding::AtLeast { .. } | Finding::Nothing { .. } | Finding::Unsteady { .. } => {}
@@ -60,14 +65,14 @@ fn figures_of_note(capacity: &Capacity) -> String {
     let [hold, fail, unknown] = [Verdict::Holds, Verdict::Fails, Verdict::Unknown].map(of);
     let mut more = format!("{hold} hold, {fail} fail");
     if unknown > 0 {
-        more += &format!(", {unknown} say nothing");
+        more += &format!(", {unknown} inconclusive");
     }
     tiles.push(("Trials", count(capacity.trials.len() as u64), more));
     sections::tiles_of(tiles)
 }
 
-/// What one needs to do it again.
-fn what_was_run(capacity: &Capacity, people: &str, command: &str) -> String {
+/// What is needed to repeat the search.
+fn what_was_run(capacity: &Capacity, scenario: &str, command: &str) -> String {
     let climb = capacity.trials.iter().filter(|trial| trial.repeat.is_none()).count();
     let repeats = capacity.trials.iter().filter_map(|trial| trial.repeat).max().unwrap_or(0);
     let trials = format!(
@@ -80,7 +85,7 @@ fn what_was_run(capacity: &Capacity, people: &str, command: &str) -> String {
     sections::facts(&[
         ("Command", format!("<code>{}</code>", escape(command))),
         ("Objective", format!("<code>{}</code>", escape(&capacity.slo.to_string()))),
-        ("Taking part", escape(people)),
+        ("Scenario", escape(scenario)),
         ("Trials", trials),
         ("Loop", sections::OPEN.to_owned()),
     ])
@@ -89,7 +94,7 @@ fn what_was_run(capacity: &Capacity, people: &str, command: &str) -> String {
 /// The sections with plots.
 fn drawn(capacity: &Capacity) -> String {
     if capacity.trials.is_empty() {
-        return sections::section("Trials", "<p>Nothing was tried, so nothing is drawn.</p>\n");
+        return sections::section("Trials", "<p>No trial was run.</p>\n");
     }
     let without =
         capacity.trials.iter().filter(|trial| trial.measures.latency.p99_ms <= 0.0).count();
@@ -140,26 +145,26 @@ fn table(capacity: &Capacity) -> String {
 fn what_it_means(capacity: &Capacity) -> String {
     let html = match capacity.finding {
         Finding::Holds { .. } => {
-            "<p>The interval, of Student's t on the logarithms of the repeats, says between which \
-             rates the mean of very many repeats would lie: of this server, on this machine, with \
-             this load, as things were in this hour. Of another hour, another machine or a fuller \
-             server it says nothing. At the rate itself about half of the trials meet the \
-             objective, so who needs it met always stays below.</p>\n"
+            "<p>The interval is Student's t on the logarithms of the repeats. The mean of many \
+             repeats would lie within it, for this server, machine and load at the time of the \
+             search. It does not cover another time, another machine or a server with more data. \
+             At the rate itself about half of the trials meet the objective; to meet it always, \
+             stay below.</p>\n"
         }
         Finding::AtLeast { .. } => {
-            "<p>What lies above the highest rate that could be measured is not known: where the \
-             generator was too slow, a trial counts neither for nor against the server, and the \
-             search goes no further. There is therefore no interval. A machine of its own for the \
-             generator, or <code>--threads</code>, is the remedy if the generator was the limit.</p>\n"
+            "<p>Rates above the highest one that could be measured are not known: where the \
+             generator was too slow, a trial is inconclusive and the search ends. Therefore there \
+             is no interval. If the generator was the limit, run it on another machine, or use \
+             <code>--threads</code>.</p>\n"
         }
         Finding::Nothing { .. } => {
             "<p>The objective was not met at the lowest rate that is tried, so there is no rate to \
-             show and no interval. The table says which part of the objective was not met.</p>\n"
+             show and no interval. The table shows which part of the objective was not met.</p>\n"
         }
         Finding::Unsteady { .. } => {
             "<p>A repeat found the limit far from where the one before had found it, and a mean of \
-             such repeats would say nothing, so there is no interval. Other work on the machine is \
-             a usual reason; longer trials and a quiet machine are the remedy.</p>\n"
+             such repeats would be meaningless, so there is no interval. A usual reason is other \
+             work on the machine; use longer trials and an idle machine.</p>\n"
         }
     };
     sections::section("What this means", html)

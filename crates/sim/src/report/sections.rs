@@ -58,7 +58,7 @@ fn found(summary: &Summary) -> Vec<String> {
         let pages = several(correctness.pages, "sampled page", "sampled pages");
         parts.push(match (correctness.pages, correctness.faults()) {
             (0, _) => "no sampled timeline could be read".to_owned(),
-            (_, 0) => format!("all {pages} right"),
+            (_, 0) => format!("all {pages} correct"),
             (_, faults) => format!("{} on {pages}", several(faults, "fault", "faults")),
         });
     }
@@ -77,7 +77,7 @@ fn worst(summary: &Summary) -> Option<&KindSummary> {
     summary.kinds.iter().max_by(|a, b| a.p99_ms.total_cmp(&b.p99_ms))
 }
 
-/// The figures that are asked for first, large.
+/// The most important figures, in large type.
 pub(super) fn figures_of_note(summary: &Summary) -> String {
     let errors = summary.error_count();
     let mut tiles = vec![
@@ -97,7 +97,7 @@ pub(super) fn figures_of_note(summary: &Summary) -> String {
     }
     if let Some(found) = summary.correctness.as_ref().filter(|found| found.pages > 0) {
         let pages = several(found.pages, "page compared", "pages compared");
-        tiles.push(("Wrong in homes", count(found.faults()), pages));
+        tiles.push(("Faults in home timelines", count(found.faults()), pages));
     }
     if let Some(server) = summary.server {
         let cores = format!("{} cores", number(server.cores));
@@ -116,7 +116,7 @@ pub(super) fn tiles_of(tiles: Vec<(&str, String, String)>) -> String {
     html + "</dl>\n"
 }
 
-/// What one needs to do it again.
+/// What is needed to repeat the run.
 pub(super) fn what_was_run(summary: &Summary, recording: &Recording, command: &str) -> String {
     let mut rows = vec![("Command", format!("<code>{}</code>", escape(command)))];
     rows.push(("Seed", summary.seed.to_string()));
@@ -131,10 +131,10 @@ pub(super) fn facts(rows: &[(&str, String)]) -> String {
     for (name, value) in rows {
         let _ = writeln!(html, "<div><dt>{name}</dt><dd>{value}</dd></div>");
     }
-    section("The run", &(html + "</dl>\n"))
+    section("Run", &(html + "</dl>\n"))
 }
 
-/// Who took part and did what; values are markup.
+/// The users and their load; values are markup.
 fn who(summary: &Summary) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     if summary.users > 0 {
@@ -170,7 +170,7 @@ fn who(summary: &Summary) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// How it was done, and what that took; values are markup.
+/// Duration, connections and resource usage; values are markup.
 fn how(summary: &Summary, recording: &Recording) -> Vec<(&'static str, String)> {
     let asked = recording.plan().map(|plan| plan.duration.as_secs_f64());
     let asked = asked.map_or(String::new(), |asked| format!(" of {} asked for", seconds(asked)));
@@ -196,11 +196,11 @@ fn how(summary: &Summary, recording: &Recording) -> Vec<(&'static str, String)> 
     rows
 }
 
-pub(super) const OPEN: &str = "open: requests are due at random times whatever the server does, and latency \
+pub(super) const OPEN: &str = "open: requests are due at random times independent of the server, and latency \
                     counts from when a request was due, so a stall shows in full";
 const CLOSED: &str = "closed: the next request waits for the answer to the one before, so a slow \
-                      server is asked less and a stall shows once a connection; not to be compared \
-                      with an open loop";
+                      server gets fewer requests and a stall shows once per connection; not \
+                      comparable with an open loop";
 
 /// A table in a frame that scrolls by itself where the page is too narrow.
 /// A short one is as wide as it needs to be.
@@ -228,8 +228,8 @@ pub(super) fn table(label: &str, head: &[&str], rows: &[Vec<String>]) -> String 
 pub(super) fn kinds(summary: &Summary) -> String {
     let head = ["kind", "count", "per s", "errors", "p50", "p90", "p99", "p99.9", "max"];
     let row = |(at, kind): (usize, &KindSummary)| {
-        let (colour, name) = (plots::colour(at), escape(kind.kind));
-        let mut cells = vec![format!("<i class=\"{colour}\"></i>{name}")];
+        let (color, name) = (plots::color(at), escape(kind.kind));
+        let mut cells = vec![format!("<i class=\"{color}\"></i>{name}")];
         cells.extend([count(kind.count), number(kind.per_second), count(kind.errors)]);
         let times = [kind.p50_ms, kind.p90_ms, kind.p99_ms, kind.p999_ms, kind.max_ms];
         cells.extend(times.map(ms));
@@ -247,11 +247,11 @@ pub(super) fn errors(summary: &Summary) -> String {
     let row = |error: &ErrorCount| vec![escape(&error.kind), count(error.count)];
     let rows: Vec<_> = summary.errors.iter().map(row).collect();
     let html = table("Errors by kind", &["kind", "count"], &rows)
-        + &messages("The first of them", &summary.error_messages);
+        + &messages("First errors", &summary.error_messages);
     section("Errors", &html)
 }
 
-/// What is wrong in homes, by kind.
+/// Faults in home timelines, by kind.
 pub(super) fn correctness(summary: &Summary) -> String {
     let Some(found) = &summary.correctness else { return String::new() };
     let Correctness { readers, pages, posts, missing, doubled, out_of_order, unexpected, .. } =
@@ -260,9 +260,9 @@ pub(super) fn correctness(summary: &Summary) -> String {
         return section("Correctness", "<p class=\"lead\">No timeline could be read.</p>\n");
     }
     let verdict = if found.faults() == 0 {
-        "All of them were on their pages, in order, without duplicates or others."
+        "All were found, in order, without duplicates or unexpected posts."
     } else {
-        "Some timelines were wrong."
+        "Some timelines had faults."
     };
     let full = match readers {
         0 => String::new(),
@@ -287,8 +287,8 @@ pub(super) fn correctness(summary: &Summary) -> String {
         row("unexpected", unexpected),
     ];
     let html = lead
-        + &table("Faults in homes", &["posts", "count"], &rows)
-        + &messages("The first faults", &found.examples);
+        + &table("Faults in home timelines", &["posts", "count"], &rows)
+        + &messages("First faults", &found.examples);
     section("Correctness", &html)
 }
 
@@ -324,7 +324,7 @@ pub(super) fn population(summary: &Summary) -> String {
         format!("<div>{}</div>\n", table(title, &head, &rows))
     };
     let html = format!(
-        "<p class=\"lead\">The share of people with so many followers, and who follow so many.</p>\n\
+        "<p class=\"lead\">Share of users by number of followers and by number of followees.</p>\n\
          <div class=\"row of-2\">\n{}{}</div>\n<p class=\"lead\">{}</p>\n",
         half("followers", &shares.followers),
         half("following", &shares.following),
@@ -333,7 +333,7 @@ pub(super) fn population(summary: &Summary) -> String {
     section("Population", &html)
 }
 
-/// How people are joined beside that.
+/// Reciprocity, clustering and communities.
 fn ties(measured: &Measured) -> String {
     let aim = |what: &str, aim: Aim| {
         let asked = aim.asked.map_or(String::new(), |asked| format!(", asked {asked:.3}"));
@@ -348,25 +348,25 @@ fn ties(measured: &Measured) -> String {
     )
 }
 
-/// For those who see such a report for the first time.
+/// An introduction for first-time readers of a report.
 pub(super) fn how_to_read(summary: &Summary) -> String {
     let latency = if summary.closed {
-        "Latency counts from the sending of a request, and a server that stalls is asked less \
-         meanwhile, so the percentiles are too low."
+        "Latency counts from when a request was sent, and a server that stalls gets fewer \
+         requests meanwhile, so the percentiles are too low."
     } else {
         "Latency counts from when a request was due, not from when it was sent: while a server \
          stalls, every request that becomes due waits, and all of this time counts."
     };
     let html = format!(
         "<p>{latency} Look at p99 and the right end of the curve before the median: a user who sends a hundred \
-         requests meets the p99 about once. The generator's scheduling delay is not caused by the server; \
-         when it is not small against the latencies, the run is inconclusive: give the generator a \
-         machine of its own.</p>\n"
+         requests sees the p99 about once. The generator's scheduling delay is not caused by the server; \
+         if it is not small compared with the latencies, the run is inconclusive: run the generator \
+         on another machine.</p>\n"
     );
     section("How to read this", &html)
 }
 
-/// Where the numbers are; `about` is markup that says what the files are.
+/// Links to the raw data; `about` is markup that describes the files.
 pub(super) fn raw_data(links: &[DataLink], about: &str) -> String {
     let mut html = String::from("<ul class=\"links\">\n");
     for DataLink { name, address } in links {

@@ -1,4 +1,4 @@
-//! Plots as SVG. Colours come from the page's style by class, so both schemes and paper are served
+//! Plots as SVG. Colors come from the page's style by class, so both schemes and paper are served
 //! by one drawing.
 //!
 //! **Invariant:** what is written does not overlap: ticks are few, and labels at line ends move apart.
@@ -26,7 +26,7 @@ pub(super) type Point = Option<(f64, f64)>;
 #[derive(Debug, Default)]
 pub(super) struct Line {
     pub(super) label: String,
-    /// Its colour and weight, as classes of the page's style.
+    /// Its color and weight, as classes of the page's style.
     pub(super) class: String,
     pub(super) points: Vec<Point>,
     /// What the area down to is filled: another line's points, or the lower axis.
@@ -54,7 +54,7 @@ pub(super) struct Plot<'a> {
     /// Unique in the page.
     pub(super) id: &'a str,
     pub(super) title: &'a str,
-    /// What is to be seen, for those who do not see it.
+    /// Description for screen readers.
     pub(super) description: &'a str,
     /// Width and height, in the units that text of 12 is measured in.
     pub(super) size: (f64, f64),
@@ -67,7 +67,7 @@ pub(super) struct Plot<'a> {
     /// They lie below everything else.
     pub(super) bands: &'a [Band],
     /// Whether there are labels at line ends.
-    pub(super) is_labelled: bool,
+    pub(super) is_labeled: bool,
 }
 
 /// Where the axes are.
@@ -99,7 +99,7 @@ impl Plot<'_> {
             let path = self.path(&area, &line.points);
             let _ = write!(svg, "<path class=\"line {}\" d=\"{path}\"/>", line.class);
         }
-        if self.is_labelled {
+        if self.is_labeled {
             self.draw_labels(&area, &mut svg);
         }
         self.draw_strips(&area, &mut svg);
@@ -114,9 +114,9 @@ impl Plot<'_> {
         let length = |text: &String| text.chars().count();
         let tick = self.y.ticks.iter().map(|(_, label)| length(label)).max().unwrap_or(0);
         let left = tick as f64 * CHARACTER + 10.0;
-        let labels = self.lines.iter().filter(|_| self.is_labelled);
+        let labels = self.lines.iter().filter(|_| self.is_labeled);
         let label = labels.map(|line| length(&line.label)).max().unwrap_or(0);
-        // The last tick of the lower axis is centred and may need room of its own.
+        // The last tick of the lower axis is centered and may need room of its own.
         let ends = label as f64 * BOLD_CHARACTER + 13.0;
         let (width, height) = self.size;
         Area { left, right: width - ends.max(18.0), top: TOP, bottom: height - BOTTOM }
@@ -250,7 +250,7 @@ impl Plot<'_> {
     }
 }
 
-/// Moves heights, which rise, as little as needed so that neighbours are [`LABEL_APART`] and all are
+/// Moves heights, which rise, as little as needed so that neighbors are [`LABEL_APART`] and all are
 /// within `top` and `bottom`; if there are too many for that, they leave at the top.
 fn apart(heights: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut placed: Vec<f64> = Vec::with_capacity(heights.len());
@@ -286,7 +286,7 @@ mod tests {
             strips: &[Strip { from: 0.0, to: 10.0, text: "1 & 2".into() }],
             marks: &[],
             bands: &[],
-            is_labelled: true,
+            is_labeled: true,
         };
         plot.draw()
     }

@@ -13,9 +13,9 @@ use crate::units;
 /// How far beyond the rates that were tried an axis follows the interval. Two repeats that differ
 /// can have one that is wider than anything that was measured.
 const BEYOND: f64 = 10.0;
-/// The colour of what was found.
+/// The color of what was found.
 const FOUND: &str = "k2";
-/// The colour of what one repeat found.
+/// The color of what one repeat found.
 const REPEAT: &str = "k3";
 
 /// The mark of a verdict.
@@ -42,7 +42,7 @@ pub(super) fn latencies(capacity: &Capacity) -> Option<Figure> {
         description: format!(
             "{} at {}; p99 is {} at most",
             units::several(measured.len() as u64, "trial", "trials"),
-            told_range(capacity),
+            range_text(capacity),
             units::ms(highest)
         ),
         x: rate_axis(capacity)?,
@@ -68,7 +68,7 @@ pub(super) fn rates(capacity: &Capacity) -> Option<Figure> {
         description: format!(
             "{} at {}",
             units::several(trials.len() as u64, "trial", "trials"),
-            told_range(capacity)
+            range_text(capacity)
         ),
         x: Axis::numbers(trials.len()),
         y: rate_axis(capacity)?,
@@ -147,7 +147,7 @@ fn tried(capacity: &Capacity) -> Option<(f64, f64)> {
     Some((rates().reduce(f64::min)?, largest(rates())?))
 }
 
-fn told_range(capacity: &Capacity) -> String {
+fn range_text(capacity: &Capacity) -> String {
     let (low, high) = tried(capacity).unwrap_or_default();
     format!("{} to {} requests per second", rate(low), rate(high))
 }

@@ -1,5 +1,5 @@
-//! Who is looked at during a run to see whether the server is right: some readers, and everybody
-//! whose posts belong in their homes.
+//! The users that the consistency checker observes: some readers, and all authors whose posts belong
+//! in the home timelines of these readers.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use rand::seq::index;
 use super::lock;
 use crate::Population;
 
-/// Most readers. Each is looked at in full at the end of a run.
+/// Maximum number of readers. The home timeline of each is checked at the end of a run.
 const READERS: usize = 200;
 /// Those who follow more are not chosen, so that what is kept about authors stays bounded.
 const FOLLOWING_MAX: usize = 500;
@@ -22,13 +22,13 @@ pub(crate) struct CheckedReaders {
     readers: Vec<Reader>,
     /// By author: the readers (as places in the list) in whose homes their posts belong.
     of: HashMap<u32, Vec<usize>>,
-    /// Authors of whom a request failed at any time: whether those posts are there nobody knows.
+    /// Authors with a failed request: it is unknown whether these posts exist.
     in_doubt: Mutex<HashSet<u32>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Reader {
-    pub(crate) person: u32,
+    pub(crate) user: u32,
     /// Sorted.
     following: Vec<u32>,
 }
@@ -37,32 +37,31 @@ impl Reader {
     /// Whether a post by `author` that answers `reply_to` belongs in this reader's home: they see
     /// their own, and those they follow, but for answers to strangers.
     pub(crate) fn sees(&self, author: u32, reply_to: Option<u32>) -> bool {
-        let knows =
-            |person: u32| person == self.person || self.following.binary_search(&person).is_ok();
-        knows(author) && (author == self.person || reply_to.is_none_or(knows))
+        let knows = |user: u32| user == self.user || self.following.binary_search(&user).is_ok();
+        knows(author) && (author == self.user || reply_to.is_none_or(knows))
     }
 
-    /// Whose posts may be in their home.
+    /// The authors whose posts may be in this home timeline.
     pub(crate) fn authors(&self) -> impl Iterator<Item = u32> {
-        let oneself = self.following.binary_search(&self.person).is_err().then_some(self.person);
+        let oneself = self.following.binary_search(&self.user).is_err().then_some(self.user);
         self.following.iter().copied().chain(oneself)
     }
 }
 
 impl CheckedReaders {
-    /// Some of those who follow somebody; the same seed chooses the same.
+    /// Some users with followees; the same seed chooses the same.
     pub(crate) fn among(population: &Population, seed: u64) -> CheckedReaders {
         let mut rng = StdRng::seed_from_u64(seed);
-        let people = population.people() as usize;
+        let users = population.people() as usize;
         let mut checked = CheckedReaders::default();
-        // Many are drawn because a fifth or more follow nobody.
-        for person in index::sample(&mut rng, people, people.min(READERS * 4)) {
-            let person = person as u32;
-            let following = population.following(person).to_vec();
+        // More are drawn than needed because a fifth or more follow no one.
+        for user in index::sample(&mut rng, users, users.min(READERS * 4)) {
+            let user = user as u32;
+            let following = population.following(user).to_vec();
             if following.is_empty() || following.len() > FOLLOWING_MAX {
                 continue;
             }
-            let reader = Reader { person, following };
+            let reader = Reader { user, following };
             for author in reader.authors() {
                 checked.of.entry(author).or_default().push(checked.readers.len());
             }
@@ -74,8 +73,8 @@ impl CheckedReaders {
         checked
     }
 
-    pub(crate) fn is_author(&self, person: u32) -> bool {
-        self.of.contains_key(&person)
+    pub(crate) fn is_author(&self, user: u32) -> bool {
+        self.of.contains_key(&user)
     }
 
     /// A request of this author failed.
@@ -91,7 +90,7 @@ impl CheckedReaders {
         &self.readers
     }
 
-    /// In whose homes a post belongs.
+    /// The readers in whose home timelines a post belongs.
     pub(crate) fn readers_of(&self, author: u32, reply_to: Option<u32>) -> Vec<&Reader> {
         let places = self.of.get(&author).map_or(&[][..], Vec::as_slice);
         let readers = places.iter().filter_map(|place| self.readers.get(*place));

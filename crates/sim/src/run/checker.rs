@@ -1,8 +1,9 @@
-//! Looks whether the server is right while it is driven, and how soon.
+//! The consistency checker: compares timelines with accepted posts during a run, and measures the
+//! delivery lag.
 //!
 //! Lanes report every post of a checked author that was accepted. Of these some are sampled and
-//! looked for in a follower's home, among their author's posts and, if they mention somebody, among
-//! that person's mentions, until they are there: how long the home took is the delivery lag. When
+//! looked for in a follower's home, among their author's posts and, if they mention a user, among
+//! that user's mentions, until they are there: how long the home took is the delivery lag. When
 //! the run is over, the homes of all readers are compared with everything that was accepted.
 //!
 //! A post that newer ones have pushed off the page counts as seen only then: the reported lag is an upper
@@ -61,11 +62,11 @@ enum Report {
         mentioned: Option<u32>,
         at: Instant,
     },
-    /// Whether this author's post is there nobody knows.
+    /// It is unknown whether a post of this author exists.
     InDoubt(u32),
 }
 
-/// The lanes' end.
+/// The sender that the lanes use.
 pub(super) struct Reports {
     checked: Arc<CheckedReaders>,
     sender: mpsc::Sender<Report>,
@@ -76,18 +77,18 @@ impl Reports {
     /// Reports a post that was answered with success (and this body) now, or was not.
     pub(super) fn report(&self, api: &dyn Api, action: &Action, body: Option<&[u8]>, now: Instant) {
         let What::Post { kind, .. } = action.what else { return };
-        if !self.checked.is_author(action.person) {
+        if !self.checked.is_author(action.user) {
             return;
         }
         let mentioned = match kind {
             PostKind::Plain => None,
-            PostKind::MentionFirst(person) | PostKind::MentionWithin(person) => Some(person),
+            PostKind::MentionFirst(user) | PostKind::MentionWithin(user) => Some(user),
         };
         let report = match body.and_then(|body| api.posted(body)) {
             Some(entry) => Report::Accepted { entry, mentioned, at: now },
             None => {
-                self.checked.doubt(action.person);
-                Report::InDoubt(action.person)
+                self.checked.doubt(action.user);
+                Report::InDoubt(action.user)
             }
         };
         if self.sender.try_send(report).is_err() {
@@ -105,7 +106,7 @@ struct Findings {
     reported: HashSet<(Fault, Timeline, u64)>,
 }
 
-/// What is found by a task that looks, if there is anybody to look at.
+/// The results of the checker task, if there are readers to check.
 pub(super) struct Checker {
     findings: Option<Arc<Mutex<Findings>>>,
     task: Option<(oneshot::Sender<bool>, JoinHandle<()>)>,
@@ -156,7 +157,7 @@ impl Checker {
     /// No more posts come: waits for those that are looked for and, if `fully`, looks at all homes.
     pub(super) async fn end(&mut self, fully: bool) -> Option<Correctness> {
         let (end, task) = self.task.take()?;
-        // The task ends before it hears this only if it has panicked, which the join reports.
+        // The task ends before it receives this only if it has panicked, which the join reports.
         let _ = end.send(fully);
         joined(task.await);
         Some(lock(self.findings.as_ref()?).correctness.clone())
@@ -211,7 +212,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
                     let Some(reader) = readers.choose(&mut rng) else { continue };
                     next = at + SAMPLE_EVERY;
                     let client = clients.pop().unwrap_or_else(|| Client::new(self.dial.clone()));
-                    let (look, reader) = (Arc::clone(&self), reader.person);
+                    let (look, reader) = (Arc::clone(&self), reader.user);
                     samples.spawn(async move {
                         look.sample(Sample { entry, at }, reader, mentioned, client).await
                     });
@@ -266,7 +267,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
                 let is_overtaken = page.len() == PAGE
                     && page.last().is_some_and(|oldest| oldest.id > sample.entry.id);
                 if is_overtaken {
-                    // It was there before now, or never: the worst is taken for granted.
+                    // It was there before now, or never: assume the worst case.
                     self.lagged(timeline, now.saturating_duration_since(sample.at));
                     return;
                 }
@@ -308,9 +309,9 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         }
         for entry in page {
             let belongs = match timeline {
-                Timeline::Home(person) => {
+                Timeline::Home(user) => {
                     let mut readers = self.checked.readers().iter();
-                    let reader = readers.find(|reader| reader.person == person);
+                    let reader = readers.find(|reader| reader.user == user);
                     reader.is_none_or(|reader| reader.sees(entry.author, entry.reply_to))
                 }
                 Timeline::Posts(author) => entry.author == author,
@@ -327,7 +328,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         for reader in self.checked.readers() {
             let begun = Instant::now();
             let mut again = AGAIN.0;
-            let timeline = Timeline::Home(reader.person);
+            let timeline = Timeline::Home(reader.user);
             loop {
                 let page = self.read(timeline, &mut client).await;
                 let impatient = begun.elapsed() > PATIENCE;
@@ -347,7 +348,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
     }
 
     fn look_at(&self, reader: &Reader, book: &Book, page: &[Entry], missing: &[u64]) {
-        let timeline = Timeline::Home(reader.person);
+        let timeline = Timeline::Home(reader.user);
         self.check_page(timeline, page);
         for id in missing {
             self.fault(Fault::Missing, timeline, *id);

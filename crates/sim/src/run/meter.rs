@@ -28,21 +28,21 @@ pub(crate) enum Kind {
     PostStory,
     StoriesHome,
     Stories,
-    Recognise,
+    Recognize,
     UserTimeline,
     Key(KeyVerb),
 }
 
 impl Kind {
-    /// Those of people who follow and post.
+    /// Kinds of the feed.
     pub(crate) const FEED: [Kind; 3] = [Kind::Post, Kind::Home, Kind::Mentions];
-    /// Those of the benchmark that asks for nobody's mentions and for people's own posts.
+    /// Kinds of the DeathStarBench load, which has user timelines and no mentions.
     pub(crate) const DEATHSTAR: [Kind; 3] = [Kind::Post, Kind::Home, Kind::UserTimeline];
-    /// Those of friends who post stories.
+    /// Kinds of stories.
     pub(crate) const STORIES: [Kind; 3] = [Kind::PostStory, Kind::StoriesHome, Kind::Stories];
 
-    /// That of drawings.
-    pub(crate) const DRAWINGS: [Kind; 1] = [Kind::Recognise];
+    /// Kinds of drawings.
+    pub(crate) const DRAWINGS: [Kind; 1] = [Kind::Recognize];
 
     /// The kind of request that an action makes.
     pub(crate) fn of(what: What) -> Kind {
@@ -53,7 +53,7 @@ impl Kind {
             What::PostStories { .. } => Kind::PostStory,
             What::ReadStoriesHome => Kind::StoriesHome,
             What::ReadStories(_) => Kind::Stories,
-            What::Recognise { .. } => Kind::Recognise,
+            What::Recognize { .. } => Kind::Recognize,
             What::ReadUserTimeline(_) => Kind::UserTimeline,
             What::ReadKey(_) => Kind::Key(KeyVerb::Read),
             What::UpdateKey { .. } => Kind::Key(KeyVerb::Update),
@@ -71,7 +71,7 @@ impl Kind {
             Kind::PostStory => "story posts",
             Kind::StoriesHome => "story homes",
             Kind::Stories => "story reads",
-            Kind::Recognise => "recognitions",
+            Kind::Recognize => "recognitions",
             Kind::UserTimeline => "user reads",
             Kind::Key(KeyVerb::Read) => "key reads",
             Kind::Key(KeyVerb::Update) => "key updates",
@@ -82,7 +82,7 @@ impl Kind {
     }
 }
 
-/// Why an action came to nothing.
+/// Why an action failed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Failure<'a> {
     /// The kind it is counted under.
@@ -166,7 +166,7 @@ pub(crate) struct Meter {
     waited: u64,
     failures: BTreeMap<String, u64>,
     messages: Vec<String>,
-    /// By person: posts they have written.
+    /// By user: posts they have written.
     posts_by: HashMap<u32, u32>,
 }
 
@@ -195,12 +195,12 @@ impl Meter {
 
     /// An action, or `count` done in one request, was answered as it should be; `latency` is from
     /// when it was due.
-    pub(crate) fn answered(&mut self, kind: Kind, person: u32, latency: Duration, count: u64) {
+    pub(crate) fn answered(&mut self, kind: Kind, user: u32, latency: Duration, count: u64) {
         let meter = of(&mut self.kinds, kind);
         meter.answered += count;
         meter.latency_us.saturating_record_n(micros(latency), count);
         if kind == Kind::Post {
-            *self.posts_by.entry(person).or_default() += 1;
+            *self.posts_by.entry(user).or_default() += 1;
         }
     }
 
@@ -245,8 +245,8 @@ impl Meter {
         }
         let room = MESSAGES_MAX.saturating_sub(self.messages.len());
         self.messages.extend(other.messages.iter().take(room).cloned());
-        for (person, posts) in &other.posts_by {
-            *self.posts_by.entry(*person).or_default() += posts;
+        for (user, posts) in &other.posts_by {
+            *self.posts_by.entry(*user).or_default() += posts;
         }
     }
 
@@ -277,19 +277,15 @@ impl Meter {
         self.messages.clone()
     }
 
-    /// The percentage of all posts written by the `people` who wrote most.
-    pub(crate) fn posts_by_top(&self, people: usize) -> f64 {
+    /// The percentage of all posts written by the `users` who wrote most.
+    pub(crate) fn posts_by_top(&self, users: usize) -> f64 {
         let mut counts: Vec<u32> = self.posts_by.values().copied().collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
         let sum = |counts: &mut dyn Iterator<Item = &u32>| {
             counts.map(|&count| u64::from(count)).sum::<u64>()
         };
         let all = sum(&mut counts.iter());
-        if all == 0 {
-            0.0
-        } else {
-            sum(&mut counts.iter().take(people)) as f64 * 100.0 / all as f64
-        }
+        if all == 0 { 0.0 } else { sum(&mut counts.iter().take(users)) as f64 * 100.0 / all as f64 }
     }
 }
 

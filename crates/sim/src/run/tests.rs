@@ -82,8 +82,8 @@ impl Dial for TestServer {
 }
 
 /// A home read every 100 ms, the first after 100 ms.
-fn ten_a_second() -> impl Iterator<Item = Action> + Send + 'static {
-    (1..).map(|i| Action { due: Duration::from_millis(i * 100), person: 0, what: What::ReadHome })
+fn ten_per_second() -> impl Iterator<Item = Action> + Send + 'static {
+    (1..).map(|i| Action { due: Duration::from_millis(i * 100), user: 0, what: What::ReadHome })
 }
 
 fn api() -> Arc<Roost> {
@@ -142,7 +142,7 @@ async fn drive(
     connections: usize,
     cut: Option<Duration>,
 ) -> Outcome {
-    drive_with(ten_a_second(), answering, config(seconds, connections), cut).await
+    drive_with(ten_per_second(), answering, config(seconds, connections), cut).await
 }
 
 async fn drive_with(
@@ -259,7 +259,7 @@ async fn windows_report_everything_once() {
 async fn a_closed_loop_does_the_next_action_when_the_last_is_answered() {
     // The server stalls once for 6 s of 20; whatever is due, a closed loop sends 1 request then.
     let stall = Answering::Stalling(Duration::ZERO, Duration::from_secs(6));
-    let soon = || Action { due: Duration::from_secs(1_000), person: 0, what: What::ReadHome };
+    let soon = || Action { due: Duration::from_secs(1_000), user: 0, what: What::ReadHome };
     let actions = std::iter::repeat_with(soon).take(100);
     let closed = RunConfig { closed: true, ..config(20, 2) };
     let outcome = drive_with(actions, stall, closed, None).await;
@@ -267,7 +267,7 @@ async fn a_closed_loop_does_the_next_action_when_the_last_is_answered() {
     assert_eq!((home.answered, home.errors), (100, 0));
     assert!(home.quantile_ms(0.98) < 1.0 && home.quantile_ms(1.0) > 5_990.0);
     let late = home.latency_us.iter_recorded().filter(|at| at.value_iterated_to() > 1_000_000);
-    assert_eq!(late.map(|at| at.count_at_value()).sum::<u64>(), 2, "one a connection");
+    assert_eq!(late.map(|at| at.count_at_value()).sum::<u64>(), 2, "one per connection");
 }
 
 /// The greatest distance between the distribution of these values and the one with this cumulative
@@ -295,7 +295,7 @@ async fn requests_reach_the_server_as_far_apart_as_they_were_meant_to() {
         let mut due_s = 0.0;
         let actions = std::iter::repeat_with(move || {
             due_s += gap(rng.random());
-            Action { due: Duration::from_secs_f64(due_s), person: 0, what: What::ReadHome }
+            Action { due: Duration::from_secs_f64(due_s), user: 0, what: What::ReadHome }
         });
         let outcome = drive_with(actions, Answering::With(200), config(2_000, 8), None).await;
         let gaps = outcome.came.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
@@ -327,7 +327,7 @@ async fn each_story_of_a_request_counts_done_or_not() {
     let check = async |answering: Answering, answered: u64, errors: &[(&str, u64)]| {
         let actions = (0..4).map(|i| Action {
             due: Duration::from_secs(i),
-            person: 0,
+            user: 0,
             what: What::PostStories { stories: 2, life_s: 1, text_seed: i },
         });
         let outcome = drive_with(actions, answering, config(10, 1), None).await;

@@ -1,38 +1,36 @@
-//! How a server is driven, and what makes no sense there.
+//! The options of a run, and their check.
 
 use std::time::Duration;
 
 use super::SimError;
 
-/// Most requests per second that can be asked for, and least.
+/// Minimum and maximum requests per second that can be requested.
 const RATES: (f64, f64) = (0.001, 10_000_000.0);
 /// The longest run.
 const DURATION_MAX: Duration = Duration::from_hours(24 * 366);
 
-/// How a server is driven once everybody is loaded.
+/// How a server is driven after loading.
 #[derive(Debug, Clone)]
 pub struct Drive {
-    /// How long.
+    /// The duration of the run.
     pub duration: Duration,
-    /// How many actions per second there are on average; if nothing is said, as many as the people
-    /// who take part make of themselves.
+    /// Average number of actions per second; `None` uses the default rates of the scenario.
     pub rate: Option<f64>,
     /// Whether each connection waits for an answer before it does the next action, and does not
     /// wait for the action's time.
     pub closed: bool,
-    /// How long a day is, in which people are active by its hours; if nothing is said, it is always
-    /// the same time of day.
+    /// The length of a simulated day, over which the activity of users varies; `None` keeps it constant.
     pub day: Option<Duration>,
-    /// When the most followed person posts and all their followers look, if that happens.
+    /// The time at which the most followed user posts and all their followers read it, if any.
     pub flash: Option<Duration>,
-    /// How many connections carry the load, at least 1.
+    /// Number of connections, at least 1.
     pub connections: usize,
-    /// How many threads drive these, at least 1.
+    /// Number of threads, at least 1.
     pub threads: usize,
 }
 
 impl Drive {
-    /// An open loop at the people's own rate, at an even time of day, over 64 connections.
+    /// An open loop at the default rates, with constant activity, over 64 connections.
     pub fn new(duration: Duration) -> Drive {
         let (rate, closed, day, flash) = (None, false, None, None);
         Drive { duration, rate, closed, day, flash, connections: 64, threads: 1 }

@@ -1,4 +1,4 @@
-//! A server is made ready: everybody is loaded into it, and it is given time to become idle.
+//! Prepares a server: loads the scenario and waits until the server is idle.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,13 +12,13 @@ use crate::joined::joined;
 use crate::run::cancelled;
 use crate::scenario::Scenario;
 
-/// A server that uses less than this of a core for so many seconds is idle.
+/// A server that uses less than this share of a core for this many seconds is idle.
 const QUIET_CORES: f64 = 0.1;
 const QUIET_SECONDS: u32 = 2;
-/// How long it is waited for.
+/// The maximum wait.
 const IDLE_AFTER_MAX: Duration = Duration::from_secs(30);
 
-/// Loads everybody and reports how many seconds it took.
+/// Loads the scenario and returns the duration in seconds.
 pub(super) async fn load(
     api: &Arc<dyn Api>,
     scenario: &Arc<Scenario>,
@@ -36,9 +36,8 @@ pub(super) async fn load(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Waits until the server has done what it still does with what was loaded, such as sorting it into
-/// place, or for a while: people do not come the moment after. A server that does not report what it
-/// uses is not waited for.
+/// Waits until the server has finished background work on the loaded data, such as compaction, up to
+/// a limit. Does not wait for a server that does not report its resource usage.
 pub(super) async fn wait_until_idle(target: &Target, api: &dyn Api) {
     let mut client = Client::new(target.clone());
     let mut quiet = 0;

@@ -12,8 +12,8 @@ pub enum SloError {
     /// Nothing is asked for.
     #[error("no objective; one looks like p99<50ms, several like p99<50ms,errors<0.1%")]
     Empty,
-    /// A part is no comparison.
-    #[error("{0:?} is no objective; one looks like p99<50ms, with < as the only comparison")]
+    /// A part is not a comparison.
+    #[error("{0:?} is not an objective; one looks like p99<50ms, with < as the only comparison")]
     NoComparison(String),
     /// Nothing is measured under this name.
     #[error(
@@ -127,16 +127,16 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_reported_with_what_could_be() {
+    fn invalid_objectives_are_reported_with_valid_ones() {
         let check = |text: &str, parts: &[&str]| {
             let error = text.parse::<Slo>().expect_err(text).to_string();
             assert!(parts.iter().all(|part| error.contains(part)), "{text:?}: {error}");
         };
         check("", &["no objective", "p99<50ms"]);
         check("  ", &["no objective"]);
-        check("p99", &["\"p99\" is no objective", "p99<50ms"]);
-        check("p99<", &["is no objective"]);
-        check("p99<50ms,", &["\"\" is no objective"]);
+        check("p99", &["\"p99\" is not an objective", "p99<50ms"]);
+        check("p99<", &["is not an objective"]);
+        check("p99<50ms,", &["\"\" is not an objective"]);
         check("p99>50ms", &["\"p99>50ms\"", "the only comparison"]);
         check("p99<=50ms", &["\"p99<=50ms\"", "the only comparison"]);
         check("p95<50ms", &["unknown measure \"p95\"", "p90", "lag_max"]);
@@ -181,7 +181,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_strange_to_be_refused(text in "[p9<,%ms.0 laerros_max=]{0,20}") {
+        fn no_text_causes_a_panic(text in "[p9<,%ms.0 laerros_max=]{0,20}") {
             if let Ok(read) = text.parse::<Slo>() {
                 prop_assert_eq!(read.to_string().parse::<Slo>().unwrap(), read);
             }

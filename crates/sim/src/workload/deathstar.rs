@@ -12,11 +12,11 @@ const PER_SECOND: f64 = 1_000.0;
 const MIX: [(Verb, f64); 3] =
     [(Verb::ReadHome, 60.0), (Verb::ReadUserTimeline, 30.0), (Verb::Post, 10.0)];
 
-/// A clock for each kind of action, for all people alike.
-pub(super) fn clocks(everybody: &Range<usize>) -> impl Iterator<Item = Clock> {
+/// A clock for each kind of action, for all users alike.
+pub(super) fn clocks(all: &Range<usize>) -> impl Iterator<Item = Clock> {
     MIX.into_iter().map(|(verb, percent)| Clock {
         verb,
-        class: everybody.clone(),
+        class: all.clone(),
         tail: 1.0,
         interval_s: 100.0 / percent / PER_SECOND,
         next_s: 0.0,

@@ -1,4 +1,4 @@
-//! Drawings to be recognised: references that were distorted, as no hand draws the same twice.
+//! Drawings to recognize: randomly distorted references.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-use super::stories::now_and_then;
+use super::stories::at_random_times;
 use super::{Action, What};
 
 /// Rows of a drawing, 32 pixels each.
@@ -15,7 +15,7 @@ const ROWS: usize = 32;
 /// Pixels that a distortion turns over.
 const FLIPS: usize = 20;
 
-/// Drawings that are sent to be recognised.
+/// Drawings that are sent to be recognized.
 #[derive(Debug, Clone)]
 pub struct Drawings {
     /// What they are made of: 32 rows of 32 pixels, the first one in the highest bit of the first
@@ -26,8 +26,8 @@ pub struct Drawings {
 }
 
 /// Recognitions of one drawing each.
-pub(crate) fn recognise(per_second: u32, seed: u64) -> impl Iterator<Item = Action> {
-    now_and_then(1, per_second.into(), seed, |_, rng| What::Recognise { seed: rng.random() })
+pub(crate) fn recognize(per_second: u32, seed: u64) -> impl Iterator<Item = Action> {
+    at_random_times(1, per_second.into(), seed, |_, rng| What::Recognize { seed: rng.random() })
 }
 
 /// One of the references, moved by up to a pixel in both directions and with some pixels turned over, in

@@ -1,4 +1,4 @@
-//! Everybody looks: the most followed person posts, and their followers come to read it.
+//! A flash crowd: the most followed user posts, and their followers read it.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use super::{Action, PostKind, What, exponential};
 /// How many seconds after the post a follower looks, on average.
 const LOOK_AFTER_S: f64 = 5.0;
 
-/// The post of `person` after `at`, and one look at home of each of these people.
+/// The post of `user` after `at`, and one look at home of each of these users.
 pub(crate) fn flash(
     at: Duration,
-    person: u32,
+    user: u32,
     followers: &[u32],
     seed: u64,
 ) -> impl Iterator<Item = Action> + use<> {
     let mut rng = StdRng::seed_from_u64(seed);
     let what = What::Post { kind: PostKind::Plain, text_seed: rng.random() };
-    let mut actions = vec![Action { due: at, person, what }];
-    actions.extend(followers.iter().map(|&person| {
+    let mut actions = vec![Action { due: at, user, what }];
+    actions.extend(followers.iter().map(|&user| {
         let after = Duration::from_secs_f64(exponential(LOOK_AFTER_S, &mut rng));
-        Action { due: at + after, person, what: What::ReadHome }
+        Action { due: at + after, user, what: What::ReadHome }
     }));
     actions.sort_by_key(|action| action.due);
     actions.into_iter()
@@ -37,10 +37,10 @@ mod tests {
         let followers: Vec<u32> = (10..2_010).collect();
         let at = Duration::from_secs(30);
         let actions: Vec<Action> = flash(at, 3, &followers, 1).collect();
-        assert!(matches!(actions[0], Action { person: 3, what: What::Post { .. }, .. }));
+        assert!(matches!(actions[0], Action { user: 3, what: What::Post { .. }, .. }));
         assert_eq!(actions[0].due, at);
         assert!(actions.is_sorted_by_key(|action| action.due));
-        let mut readers: Vec<u32> = actions[1..].iter().map(|action| action.person).collect();
+        let mut readers: Vec<u32> = actions[1..].iter().map(|action| action.user).collect();
         readers.sort_unstable();
         assert_eq!(readers, followers);
         let soon = actions.iter().filter(|action| action.due < at + Duration::from_secs(5)).count();

@@ -1,7 +1,7 @@
 //! Friends who post stories and read each other's.
 //!
-//! Everybody keeps the same number of stories alive: each is posted again when its life ends, at a
-//! time of its own within each life. Reads come at exponential intervals, by anybody with equal
+//! Each user keeps the same number of live stories: each is posted again when its TTL ends, at its
+//! own offset within each TTL. Reads come at exponential intervals, by all users with equal
 //! chance.
 
 use std::sync::Arc;
@@ -20,22 +20,22 @@ const REQUESTS_PER_SECOND_MAX: f64 = 500.0;
 /// Reads of one friend's stories for each read of a stories home.
 const STORY_READS_PER_HOME: f64 = 0.5;
 
-/// How people live with stories.
+/// The load with stories.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StoryLoad {
-    /// Friends of each person, about; at least 1.
+    /// Friends of each user, about; at least 1.
     pub friends: u32,
-    /// Stories of each person that live at a time, at least 1.
+    /// Stories of each user that live at a time, at least 1.
     pub stories: u32,
     /// How long a story lives, in seconds, at least 1.
     pub life_s: u32,
-    /// Reads of story homes per second by all people together; half as many are of the stories of
+    /// Total reads of story homes per second; half as many are of the stories of
     /// one friend.
     pub homes_per_second: u32,
 }
 
 impl StoryLoad {
-    /// Reads of the stories of one friend per second by all people together.
+    /// Total reads of the stories of one friend per second.
     pub(crate) fn story_reads_per_second(&self) -> f64 {
         f64::from(self.homes_per_second) * STORY_READS_PER_HOME
     }
@@ -51,29 +51,29 @@ pub(crate) struct StorySchedule {
     group_stories_max: u32,
 }
 
-/// A story of each of some people whose numbers follow each other.
+/// A story of each of some users whose numbers follow each other.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     /// When they are posted first, from the start, within the first life; then once in each life.
     first_due: Duration,
-    /// The first of the people.
-    person: u32,
+    /// The first of the users.
+    user: u32,
     stories: u32,
 }
 
 impl StorySchedule {
-    /// The stories of `people` people.
-    pub(crate) fn new(people: u32, story_load: &StoryLoad, seed: u64) -> StorySchedule {
+    /// The stories of `users` users.
+    pub(crate) fn new(users: u32, story_load: &StoryLoad, seed: u64) -> StorySchedule {
         let mut rng = StdRng::seed_from_u64(seed);
-        let stories = u64::from(people) * u64::from(story_load.stories);
+        let stories = u64::from(users) * u64::from(story_load.stories);
         let per_second = stories as f64 / f64::from(story_load.life_s);
         let group = (per_second / REQUESTS_PER_SECOND_MAX).ceil().max(1.0) as u32;
         let life = f64::from(story_load.life_s);
         let mut groups = Vec::new();
         for _ in 0..story_load.stories {
-            for person in (0..people).step_by(group as usize) {
+            for user in (0..users).step_by(group as usize) {
                 let first_due = Duration::from_secs_f64(rng.random::<f64>() * life);
-                groups.push(Group { first_due, person, stories: group.min(people - person) });
+                groups.push(Group { first_due, user, stories: group.min(users - user) });
             }
         }
         groups.sort_by_key(|group| group.first_due);
@@ -81,7 +81,7 @@ impl StorySchedule {
             life_s: story_load.life_s,
             groups,
             stories,
-            group_stories_max: group.min(people),
+            group_stories_max: group.min(users),
         }
     }
 
@@ -100,12 +100,12 @@ impl StorySchedule {
         self.group_stories_max
     }
 
-    /// What is posted before the start, so that everybody's stories are live then: who posts, and for how
+    /// What is posted before the start, so that all stories are live then: the user, and for how
     /// many seconds, which is until the story is due for the first time, rounded up.
     pub(crate) fn initial(&self) -> impl Iterator<Item = (u32, u64)> {
         self.groups.iter().flat_map(|group| {
             let left_s = (group.first_due.as_secs() + 1).min(self.life_s.into());
-            (group.person..group.person + group.stories).map(move |person| (person, left_s))
+            (group.user..group.user + group.stories).map(move |user| (user, left_s))
         })
     }
 }
@@ -122,16 +122,16 @@ pub(crate) fn post_stories(
             at = 0;
             life += Duration::from_secs(schedule.life_s.into());
         }
-        let Group { first_due, person, stories } = *schedule.groups.get(at)?;
+        let Group { first_due, user, stories } = *schedule.groups.get(at)?;
         at += 1;
         let what = What::PostStories { stories, life_s: schedule.life_s, text_seed: rng.random() };
-        Some(Action { due: life + first_due, person, what })
+        Some(Action { due: life + first_due, user, what })
     })
 }
 
 /// Reads of story homes.
-pub(crate) fn read_homes(people: u32, per_second: f64, seed: u64) -> impl Iterator<Item = Action> {
-    now_and_then(people, per_second, seed, |_, _| What::ReadStoriesHome)
+pub(crate) fn read_homes(users: u32, per_second: f64, seed: u64) -> impl Iterator<Item = Action> {
+    at_random_times(users, per_second, seed, |_, _| What::ReadStoriesHome)
 }
 
 /// Reads of the stories of one friend.
@@ -140,14 +140,14 @@ pub(crate) fn read_friends(
     per_second: f64,
     seed: u64,
 ) -> impl Iterator<Item = Action> {
-    now_and_then(friends.people(), per_second, seed, move |reader, rng| {
+    at_random_times(friends.people(), per_second, seed, move |reader, rng| {
         // Who has no friends looks at their own.
         What::ReadStories(friends.following(reader).choose(rng).copied().unwrap_or(reader))
     })
 }
 
-pub(super) fn now_and_then(
-    people: u32,
+pub(super) fn at_random_times(
+    users: u32,
     per_second: f64,
     seed: u64,
     mut what: impl FnMut(u32, &mut StdRng) -> What,
@@ -159,9 +159,9 @@ pub(super) fn now_and_then(
             return None;
         }
         due_s += exponential(1.0 / per_second, &mut rng);
-        let person = rng.random_range(0..people);
-        let what = what(person, &mut rng);
-        Some(Action { due: Duration::from_secs_f64(due_s), person, what })
+        let user = rng.random_range(0..users);
+        let what = what(user, &mut rng);
+        Some(Action { due: Duration::from_secs_f64(due_s), user, what })
     })
 }
 
@@ -171,9 +171,9 @@ mod tests {
 
     use super::*;
 
-    fn schedule(people: u32, stories: u32, life_s: u32) -> Arc<StorySchedule> {
+    fn schedule(users: u32, stories: u32, life_s: u32) -> Arc<StorySchedule> {
         let story_load = StoryLoad { friends: 2, stories, life_s, homes_per_second: 0 };
-        Arc::new(StorySchedule::new(people, &story_load, 3))
+        Arc::new(StorySchedule::new(users, &story_load, 3))
     }
 
     fn posted_before(schedule: &Arc<StorySchedule>, end_s: u64) -> Vec<Action> {
@@ -183,30 +183,30 @@ mod tests {
 
     #[test]
     fn every_story_is_posted_once_in_each_life() {
-        let check = |people, stories, life_s: u32, per_request| {
-            let schedule = schedule(people, stories, life_s);
-            assert_eq!(schedule.per_request(), per_request, "{people} x {stories} / {life_s} s");
+        let check = |users, stories, life_s: u32, per_request| {
+            let schedule = schedule(users, stories, life_s);
+            assert_eq!(schedule.per_request(), per_request, "{users} x {stories} / {life_s} s");
             let actions = posted_before(&schedule, u64::from(life_s) * 3);
             assert!(actions.is_sorted_by_key(|action| action.due));
-            let mut by_person_and_life = HashMap::new();
-            for Action { due, person, what } in actions {
+            let mut by_user_and_life = HashMap::new();
+            for Action { due, user, what } in actions {
                 let What::PostStories { stories, life_s: posted_s, .. } = what else {
                     panic!("nothing else is posted: {what:?}");
                 };
                 assert!(posted_s == life_s && (1..=per_request).contains(&stories));
-                for person in person..person + stories {
+                for user in user..user + stories {
                     let life = due.as_secs() / u64::from(life_s);
-                    *by_person_and_life.entry((person, life)).or_insert(0) += 1;
+                    *by_user_and_life.entry((user, life)).or_insert(0) += 1;
                 }
             }
-            assert_eq!(by_person_and_life.len(), people as usize * 3);
-            assert!(by_person_and_life.values().all(|&posted| posted == stories));
+            assert_eq!(by_user_and_life.len(), users as usize * 3);
+            assert!(by_user_and_life.values().all(|&posted| posted == stories));
         };
         check(1, 1, 1, 1);
         check(50, 10, 7, 1);
         check(500, 10, 1, 10);
         check(510, 10, 1, 11);
-        // More than there are people in one request is never needed.
+        // More than there are users in one request is never needed.
         check(3, 1_000, 1, 3);
     }
 
@@ -216,15 +216,15 @@ mod tests {
         let initial: Vec<(u32, u64)> = schedule.initial().collect();
         assert_eq!(initial.len() as u64, schedule.stories());
         let posted = posted_before(&schedule, 9);
-        for ((person, left_s), action) in initial.into_iter().zip(&posted) {
-            assert_eq!(person, action.person);
+        for ((user, left_s), action) in initial.into_iter().zip(&posted) {
+            assert_eq!(user, action.user);
             assert_eq!(left_s, action.due.as_secs() + 1);
         }
         assert!(posted.iter().any(|action| action.due.as_secs() == 8), "lives end all the time");
     }
 
     #[test]
-    fn reads_come_at_the_rate_asked_for_by_anybody_and_of_their_friends() {
+    fn reads_have_the_requested_rate_and_are_of_friends() {
         let friends = Arc::new(Population::friends(200, 4, 1));
         let in_1_000_s = |actions: &mut dyn Iterator<Item = Action>| -> Vec<Action> {
             actions.take_while(|action| action.due.as_secs() < 1_000).collect()
@@ -234,14 +234,14 @@ mod tests {
         for (actions, expected) in [(&homes, 20_000.0_f64), (&reads, 10_000.0)] {
             let off = (actions.len() as f64 - expected).abs();
             assert!(off < 4.5 * expected.sqrt(), "{} for {expected}", actions.len());
-            let mut readers: Vec<u32> = actions.iter().map(|action| action.person).collect();
+            let mut readers: Vec<u32> = actions.iter().map(|action| action.user).collect();
             readers.sort_unstable();
             readers.dedup();
             assert_eq!(readers.len(), 200);
         }
-        for Action { person, what, .. } in reads {
+        for Action { user, what, .. } in reads {
             let What::ReadStories(friend) = what else { panic!("{what:?}") };
-            assert!(friends.following(person).contains(&friend));
+            assert!(friends.following(user).contains(&friend));
         }
         assert_eq!(read_homes(200, 0.0, 1).next(), None);
     }

@@ -1,4 +1,4 @@
-//! How fast time passes for those who act: by a factor, and with the hours of a day.
+//! The speed of actions: a factor, and the hours of a day.
 //!
 //! Actions that are due at exponential intervals under an even clock are so under one whose speed
 //! changes, at the changing rate. So the sequences need not know of it.
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Action;
 
-/// How active people are in each hour of a day, from midnight: little at four in the morning, most in
+/// How active users are in each hour of a day, from midnight: little at four in the morning, most in
 /// the evening. Only how they compare matters.
 const HOURS: [f64; 24] = [
     0.72, 0.50, 0.36, 0.28, 0.25, 0.30, 0.45, 0.68, 0.88, 1.00, 1.08, 1.14, 1.20, 1.20, 1.16, 1.14,
@@ -33,7 +33,7 @@ struct Day {
 impl Tempo {
     /// `factor` times as fast as asked for, evenly, or in days of this length with a mean of that.
     pub(crate) fn new(factor: f64, day: Option<Duration>) -> Tempo {
-        assert!(factor > 0.0, "time does not stand still");
+        assert!(factor > 0.0, "the factor must be above 0");
         Tempo { factor, day: day.filter(|length| !length.is_zero()).map(Day::new) }
     }
 

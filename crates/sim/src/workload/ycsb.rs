@@ -156,7 +156,7 @@ pub(crate) fn operate(
     std::iter::from_fn(move || {
         due_s += exponential(1.0 / per_second, &mut operations.rng);
         let due = Duration::from_secs_f64(due_s);
-        Some(Action { due, person: 0, what: operations.next(due) })
+        Some(Action { due, user: 0, what: operations.next(due) })
     })
 }
 

@@ -1,5 +1,5 @@
-//! Reads the replies of a Redis server. [`Decoder`] owns the pieces of the unfinished reply as a flat list; values are built
-//! from it once the reply is complete, so that a reply in many parts is read once.
+//! Reads the replies of a Redis server. [`Decoder`] owns the tokens of the unfinished reply as a flat list; values are built
+//! from it once the reply is complete, so that a reply that arrives in many parts is parsed once.
 
 mod value;
 
@@ -8,10 +8,10 @@ use std::slice;
 
 pub use value::Value;
 
-/// What one reply may hold.
+/// Limits of one reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyLimits {
-    /// Most aggregates within each other.
+    /// Most levels of nested aggregates.
     pub depth_max: usize,
     /// Most elements in all its aggregates together; a pair of a map counts as two.
     pub elements_max: usize,
@@ -24,8 +24,8 @@ pub struct ReplyLimits {
 /// Why a reply cannot be understood. The stream cannot be read any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// No type begins with this byte, or it is an attribute or a streamed part, which no command of
-    /// ours is answered with.
+    /// No type begins with this byte, or it is an attribute or a streamed part, which this server never
+    /// sends.
     #[error("a reply begins with '{}', which is no type known here", .0.escape_ascii())]
     UnknownType(u8),
     /// A line is longer than [`ReplyLimits::line_bytes_max`].
@@ -40,10 +40,10 @@ pub enum DecodeError {
     /// There are more levels than [`ReplyLimits::depth_max`].
     #[error("a reply is nested too deeply")]
     TooDeep,
-    /// A CR without LF, or a string that goes on behind its length.
+    /// A CR without LF, or a string that is longer than its length says.
     #[error("a part of a reply does not end with CR LF")]
     BadEnd,
-    /// A number, a length, a truth value or a null is none.
+    /// A number, a length, a boolean or a null is malformed.
     #[error("a reply holds a malformed number or length")]
     BadNumber,
     /// A verbatim string does not begin with a format and a colon.
@@ -53,20 +53,20 @@ pub enum DecodeError {
 
 /// Reads the replies of one connection.
 ///
-/// **Invariant:** what it holds refers to the unfinished reply at the beginning of the caller's buffer.
+/// **Invariant:** its tokens refer to the unfinished reply at the beginning of the caller's buffer.
 #[derive(Debug)]
 pub struct Decoder {
     limits: ReplyLimits,
-    /// Everything before has been read.
+    /// Everything before this position has been read.
     at: usize,
     tokens: Vec<Token>,
-    /// For each aggregate around `at`, from the outermost: how many elements are missing.
+    /// For each aggregate around `at`, from the outermost: number of elements still to be read.
     open: Vec<usize>,
-    /// Elements that headers have announced so far.
+    /// Number of elements in the headers read so far.
     elements: usize,
 }
 
-/// A piece of a reply: a value, or the header of an aggregate whose elements follow.
+/// A token of a reply: a value, or the header of an aggregate whose elements follow.
 #[derive(Clone, Debug)]
 enum Token {
     Text(u8, Range<usize>),
@@ -79,7 +79,7 @@ enum Token {
 }
 
 impl ReplyLimits {
-    /// Far more than a client of this server needs, far less than would hurt it.
+    /// Much more than a client of this server needs, and little enough to protect its memory.
     pub const CLIENT: Self = Self {
         depth_max: 32,
         elements_max: 1 << 20,
@@ -95,7 +95,7 @@ impl Decoder {
         Self { limits, at: 0, tokens: Vec::new(), open: Vec::new(), elements: 0 }
     }
 
-    /// Takes the next reply from the front of `rest` and moves `rest` behind it.
+    /// Takes the next reply from the front of `rest` and moves `rest` after it.
     ///
     /// `None` means that more bytes are needed: call again with `rest` followed by more.
     ///
@@ -104,14 +104,14 @@ impl Decoder {
     pub fn next<'b>(&mut self, rest: &mut &'b [u8]) -> Result<Option<Value<'b>>, DecodeError> {
         let input = *rest;
         loop {
-            let Some((token, behind)) = self.token(input)? else { return Ok(None) };
+            let Some((token, after)) = self.token(input)? else { return Ok(None) };
             let elements = if let Token::Aggregate(_, elements) = token { elements } else { 0 };
             if matches!(token, Token::Aggregate(..)) && self.open.len() == self.limits.depth_max {
                 return Err(DecodeError::TooDeep);
             }
             self.elements += elements;
             self.tokens.push(token);
-            self.at = behind;
+            self.at = after;
             if self.is_complete_with(elements) {
                 break;
             }
@@ -123,7 +123,7 @@ impl Decoder {
         Ok(Some(value))
     }
 
-    /// Accounts for a token that `elements` follow, and says whether it was the last of the reply.
+    /// Counts a token that `elements` follow, and returns whether it was the last of the reply.
     fn is_complete_with(&mut self, elements: usize) -> bool {
         if elements > 0 {
             self.open.push(elements);
@@ -142,13 +142,13 @@ impl Decoder {
     /// The token at `at` if it is complete, and where the next one begins.
     fn token(&self, input: &[u8]) -> Result<Option<(Token, usize)>, DecodeError> {
         let input = input.get(self.at..).unwrap_or_default();
-        let Some((marker, behind_marker)) = input.split_first() else { return Ok(None) };
+        let Some((marker, after_marker)) = input.split_first() else { return Ok(None) };
         if !b"+-:$*_#,(!=%~>".contains(marker) {
             return Err(DecodeError::UnknownType(*marker));
         }
-        let Some(line) = self.line(behind_marker)? else { return Ok(None) };
+        let Some(line) = self.line(after_marker)? else { return Ok(None) };
         let start = self.at + 1;
-        let behind = start + line.len() + 2;
+        let after = start + line.len() + 2;
         let token = match marker {
             b'+' | b'-' => Token::Text(*marker, start..start + line.len()),
             b'(' if is_big_number(line) => Token::Text(*marker, start..start + line.len()),
@@ -161,7 +161,7 @@ impl Decoder {
             b'$' | b'=' | b'!' => return self.text(*marker, input, line),
             _ => self.aggregate(*marker, line)?,
         };
-        Ok(Some((token, behind)))
+        Ok(Some((token, after)))
     }
 
     fn line<'b>(&self, input: &'b [u8]) -> Result<Option<&'b [u8]>, DecodeError> {
@@ -199,8 +199,8 @@ impl Decoder {
             return Err(DecodeError::BadFormat);
         }
         let range = self.at + start..self.at + start + len;
-        let behind = range.end + 2;
-        Ok(Some((Token::Text(marker, range), behind)))
+        let after = range.end + 2;
+        Ok(Some((Token::Text(marker, range), after)))
     }
 
     fn aggregate(&self, marker: u8, line: &[u8]) -> Result<Token, DecodeError> {

@@ -5,7 +5,7 @@
 pub enum Value<'b> {
     /// A status.
     Simple(&'b [u8]),
-    /// An error: its code, a blank, its message.
+    /// An error: its code, a space, its message.
     Error(&'b [u8]),
     /// A number.
     Integer(i64),
@@ -13,15 +13,15 @@ pub enum Value<'b> {
     Bulk(&'b [u8]),
     /// Text with its format.
     Verbatim([u8; 3], &'b [u8]),
-    /// Nothing, in each of the three ways to say it.
+    /// Null, in any of its three encodings.
     Null,
     /// Replies in order.
     Array(Vec<Self>),
     /// Pairs of key and value, in the order they were sent.
     Map(Vec<(Self, Self)>),
-    /// Replies that the server says are different. Nothing checks that.
+    /// A set of replies. It is not checked that they differ.
     Set(Vec<Self>),
-    /// A message that answers no command.
+    /// A message that is not a reply to a command.
     Push(Vec<Self>),
     /// A floating-point number.
     Double(f64),

@@ -1,5 +1,5 @@
-// Dashboard: what the server measured of itself in the last hour, which it keeps, as it happens. Large
-// figures are readable from afar; each plot has both axes.
+// Dashboard: metrics of the last hour, which the server stores, with live updates. Large numbers are
+// readable from a distance; each plot has both axes.
 
 import { get, send, thrown } from "../api.js";
 import { h, put } from "../dom.js";
@@ -12,10 +12,10 @@ import { left } from "../time.js";
 const EVERY_MS = 2000;
 /** How much of the hour is shown, in seconds. */
 const WINDOWS = [["5 min", 300], ["1 hour", 3600]];
-/** The busiest routes are those of so many turns. */
+/** Number of readings over which the busiest routes are computed. */
 const ROUTES_TURNS = 5;
 const ROUTES_MAX = 6;
-/** What the dashboard itself asks does not count. */
+/** Requests of the dashboard itself are excluded. */
 const others = ({ route }) => !route?.startsWith("/metrics") && !route?.startsWith("/assets") && route !== "/";
 
 const ACCENT = "--accent";
@@ -132,7 +132,7 @@ function tile({ title, unit = "", format, lines, log }) {
   return { node, plot, show, columns: lines.map(([, , column]) => column), push: (at, values) => plot.push(at, values) };
 }
 
-/** The routes that were asked most between two readings. */
+/** The routes with the most requests between two readings. */
 function busiest(list, before, after) {
   const found = new Map();
   for (const { labels } of after.samples.get("roost_http_requests_total") ?? []) {

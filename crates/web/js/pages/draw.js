@@ -1,5 +1,5 @@
-// Draw: what is drawn goes to the recognizer while one draws. It answers with votes and with the nearest
-// samples, and more samples can be added.
+// Draw: the drawing is sent to the recognizer while the user draws. The response has the votes and the
+// nearest samples, and more samples can be added.
 
 import { ask, get, insist, send, thrown } from "../api.js";
 import { bitmap } from "../bitmap.js";
@@ -13,13 +13,13 @@ const SENT = 160;
 const DIGITS = "digits";
 const OWN = "shapes";
 /**
- * In so many of the 1,024 pixels the nearest sample may differ: further away the answer is a guess. Digits
- * have many samples, so that of nearly every digit one is near; of one's own shapes there are few.
+ * Maximum number of different pixels, of 1,024, between the drawing and the nearest sample; above it the result
+ * is uncertain. Digits have many samples, so nearly every digit has a near one; added shapes have few.
  */
 const NEAR_MAX = { digits: 140, others: 220 };
-/** The least share of the votes for an answer that is more than a guess. */
+/** Minimum share of the votes for a certain result. */
 const SURE_MIN = 0.5;
-/** A drawing at rest is announced after so long. */
+/** Delay before the result is announced to screen readers. */
 const SAY_AFTER_MS = 700;
 
 export async function render({ main, signal }) {
@@ -34,7 +34,7 @@ class Board {
     this.again = false;
     this.bits = null;
     this.samples = new Map();
-    this.paper = new Paper({ changed: () => this.look(), rested: () => this.tell() });
+    this.paper = new Paper({ changed: () => this.look(), rested: () => this.announce() });
     this.label = h("output.guess", { "aria-live": "off" });
     this.share = h("p.share");
     this.votes = h("ol.votes", { "aria-label": "Votes" });
@@ -56,7 +56,7 @@ class Board {
     this.blank();
   }
 
-  /** The sets there are; one's own comes into being with its first drawing. */
+  /** The sets of samples; the user's own set is created with its first sample. */
   overview(overview) {
     this.known = new Map(overview.sets.map((set) => [set.set, set]));
     const names = [...new Set([DIGITS, OWN, ...this.known.keys()])];
@@ -71,7 +71,7 @@ class Board {
       : "No samples yet: draw a shape, give it a label, and add it.";
   }
 
-  /** As many neighbors as can outvote the rest: few where there are few samples. */
+  /** The number of neighbors that vote: few if there are few samples. */
   k() {
     if (this.set === DIGITS) return K;
     const least = Math.min(...(this.known.get(this.set)?.labels ?? []).map(({ sample_count: samples }) => samples));
@@ -88,7 +88,7 @@ class Board {
     this.teach.disabled = true;
   }
 
-  /** Asks what the drawing is; while an answer is under way only the latest drawing waits. */
+  /** Sends the drawing to the recognizer; during a request only the latest drawing is queued. */
   async look() {
     if (this.asking) {
       this.again = true;
@@ -111,7 +111,7 @@ class Board {
   async recognize() {
     const body = await this.paper.picture(SENT);
     const known = this.known.has(this.set);
-    // A set of one's own that does not exist yet: asked for the bits of the drawing alone.
+    // The user's own set does not exist yet: the request only converts the drawing to bits.
     const query = known ? `set=${encodeURIComponent(this.set)}&k=${this.k()}` : "k=1";
     const answer = await send(`/v1/recognitions?${query}`, { method: "POST", headers: { "Content-Type": "image/png" }, body, signal: this.signal });
     if (!answer.ok) await thrown(answer);
@@ -146,13 +146,13 @@ class Board {
       bitmap(pictures[place], `${label}, ${distance} of 1,024 pixels apart`), h("span", { "aria-hidden": "true" }, label), h("i", { "aria-hidden": "true" }, String(distance)))));
   }
 
-  /** The pixels of a sample, asked for once. */
+  /** The pixels of a sample, loaded once. */
   async sample(id) {
     if (!this.samples.has(id)) this.samples.set(id, get(`/v1/samples/${id}`, this.signal).then(({ sample }) => sample, () => null));
     return this.samples.get(id);
   }
 
-  tell() {
+  announce() {
     clearTimeout(this.saying);
     this.saying = setTimeout(() => {
       if (this.label.textContent) say(`${this.label.textContent}. ${this.share.textContent}.`);
@@ -169,7 +169,7 @@ class Board {
   async learn(field) {
     const label = field.value.trim();
     if (!label || !this.bits) return field.focus();
-    // The set of digits has digits alone: everything else goes to another set.
+    // The set of digits only has digits: other labels are added to another set.
     if (this.set === DIGITS && !/^[0-9]$/.test(label)) this.set = OWN;
     await insist("POST", "/v1/samples", { json: { label, sample: this.bits, set: this.set } });
     say(`Added a sample of ${label}.`);

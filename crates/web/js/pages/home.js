@@ -1,5 +1,5 @@
-// Home: the timeline of the users one follows, live. What comes while one reads waits behind a button in
-// the header, so that nothing moves while one reads.
+// Home: the live timeline of followed users. New posts are not shown until the user clicks a button in the
+// header, so that the page does not move during reading.
 
 import { get, user } from "../api.js";
 import { composer } from "../compose.js";
@@ -12,14 +12,14 @@ import { carry, murmur } from "../say.js";
 import { whoami } from "../session.js";
 import { tray } from "../tray.js";
 
-/** Most posts that wait; if more came, the newest page is loaded instead. */
+/** Maximum number of pending posts; if there are more, the newest page is loaded instead. */
 const WAITING_MAX = 60;
 
 export async function render({ main, aside, signal, at }) {
   const me = whoami();
   const feed = new Feed({ path: `${user(me.id)}/timeline`, label: "Timeline", empty, signal, at });
   const fresh = waiting(feed, signal);
-  // Asked for first: the posts are what one came for.
+  // Loaded first: the posts are the main content.
   const loaded = feed.load();
   const start = h("div");
   put(main,
@@ -36,7 +36,7 @@ export async function render({ main, aside, signal, at }) {
   put(aside, card);
 }
 
-/** The button behind which new posts wait. */
+/** The button that shows pending new posts. */
 function waiting(feed, signal) {
   const posts = new Map();
   const button = h("button.fresh", { type: "button", hidden: true, onclick: open });
@@ -75,7 +75,7 @@ function waiting(feed, signal) {
     feed.list.querySelector("a.named")?.focus({ preventScroll: true });
   }
 
-  /** Closes the gap between what was loaded and where the stream begins. */
+  /** Loads posts between the last load and the start of the stream. */
   async function catchUp() {
     await feed.ready;
     const [top] = feed.ids();
@@ -102,7 +102,7 @@ function waiting(feed, signal) {
   return button;
 }
 
-/** Users to follow, each with a button; `changed` hears when one is followed or not any more. */
+/** Users to follow, each with a button; `changed` is called when one is followed or unfollowed. */
 async function candidates(most, signal, changed) {
   const people = await lively(30, signal);
   const found = [];
@@ -122,7 +122,7 @@ async function suggestions(signal) {
   return h("section.card", null, h("h2", null, "Who to follow"), h("ul.people", null, ...found.map(({ node }) => node)));
 }
 
-/** Users to follow, above a timeline that was empty. It stays until one is done, whatever comes meanwhile. */
+/** Users to follow, above a timeline that was empty. It stays until the user closes it, even if posts arrive. */
 async function welcome(start, feed, signal) {
   let quiet = false;
   const found = await candidates(8, signal, () => (quiet ? null : feed.load()));
@@ -134,7 +134,7 @@ async function welcome(start, feed, signal) {
     h("ul.people", null, ...found.map(({ node }) => node)),
     h("div.below", null, all, done)));
 
-  /** Follows those who are left and shows their posts, once. */
+  /** Follows the remaining users and shows their posts, once. */
   async function follow() {
     quiet = true;
     for (const { button } of found) await button.press();
@@ -145,6 +145,6 @@ async function welcome(start, feed, signal) {
 
 function empty() {
   return h("div.blank", null, icon("home"), h("h2", null, "Your timeline is empty"),
-    h("p", null, "Posts of the users you follow appear here as they are written. Follow somebody, or write the first post."),
+    h("p", null, "Posts of the users you follow appear here as they are written. Follow users, or write the first post."),
     h("button.pill.main", { type: "button", onclick: () => document.querySelector(".composer textarea")?.focus() }, "Write a post"));
 }

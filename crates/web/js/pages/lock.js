@@ -1,4 +1,4 @@
-// The key: asked for once if the server wants one, kept as long as the tab.
+// The application key: requested once if the server needs one, stored until the tab is closed.
 
 import { send, server } from "../api.js";
 import { h, put } from "../dom.js";

@@ -1,4 +1,4 @@
-// Mentions: posts that name one, live.
+// Mentions: posts that mention the user, live.
 
 import { user } from "../api.js";
 import { h, put } from "../dom.js";
@@ -10,7 +10,7 @@ import { whoami } from "../session.js";
 
 export async function render({ main, signal, at }) {
   const me = whoami();
-  // What one writes oneself belongs here only if it names oneself.
+  // Own posts are listed here only if they mention their author.
   const holds = (post) => post.mentions.some(({ id }) => id === me.id);
   const feed = new Feed({ path: `${user(me.id)}/mentions`, label: "Mentions", empty, signal, holds, at });
   live.addEventListener("mention", ({ detail }) => feed.own(detail), { signal });
@@ -22,6 +22,6 @@ export async function render({ main, signal, at }) {
 function empty() {
   const { handle } = whoami();
   return h("div.blank", null, icon("mentions"), h("h2", null, "No mentions yet"),
-    h("p", null, `Posts that contain @${handle} appear here. Reply to somebody, and they will know your handle.`),
+    h("p", null, `Posts that contain @${handle} appear here. Reply to a post, and its author will know your handle.`),
     h("div.row", null, h("a.pill.main", { href: "#/home" }, "Go to your timeline"), h("a.pill", { href: profile(handle) }, "View your profile")));
 }

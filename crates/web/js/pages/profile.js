@@ -1,11 +1,11 @@
-// A user: who they are, what they posted, whom they follow, and one's ties with them.
+// The profile of a user: posts, follows, followers and friends, with buttons to follow and befriend.
 
 import { ask, get, user } from "../api.js";
 import { h, put } from "../dom.js";
 import { Feed, fault, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
-import { face, line, meet, profile, tieButton, tied } from "../people.js";
+import { face, line, remember, profile, tieButton, tied } from "../people.js";
 import { carry, say } from "../say.js";
 import { reload } from "../route.js";
 import { become, whoami } from "../session.js";
@@ -21,7 +21,7 @@ export async function render({ main, signal, handle, list, at }) {
     return null;
   });
   if (!person) return put(main, unknown(handle));
-  meet(person);
+  remember(person);
   document.title = `${person.name || person.handle} · roost`;
   const counts = h("nav.tabs", { "aria-label": "Profile" });
   const tabs = () => put(counts, tab("Posts", "", person.post_count), ...Object.keys(LISTS).map((name) => tab(LISTS[name], name, person[COUNTS[name]])));
@@ -65,8 +65,8 @@ async function ties(person, buttons, signal, changed) {
     return;
   }
   const kinds = ["following", "friends"];
-  const stand = await Promise.all(kinds.map((kind) => tied(kind, person.id, signal)));
-  put(buttons, ...kinds.map((kind, place) => tieButton(kind, person, stand[place], (on) => changed(kind, on ? 1 : -1))));
+  const states = await Promise.all(kinds.map((kind) => tied(kind, person.id, signal)));
+  put(buttons, ...kinds.map((kind, place) => tieButton(kind, person, states[place], (on) => changed(kind, on ? 1 : -1))));
 }
 
 async function people(person, list, below, signal) {

@@ -1,4 +1,4 @@
-// Stories: those of friends and one's own, until they expire.
+// Stories: those of friends and the user's own, until they expire.
 
 import { composer } from "../compose.js";
 import { arrange, h, put } from "../dom.js";
@@ -39,7 +39,7 @@ function storyComposer(storyList) {
   });
 }
 
-/** The stories as cards, those that are not seen first. What has expired goes at once. */
+/** The stories as cards, unseen ones first. Expired ones are removed immediately. */
 function update(storyList, cards, below, signal) {
   if (!storyList.loaded) return;
   if (storyList.problem) return put(below, fault(storyList.problem, () => storyList.load()));

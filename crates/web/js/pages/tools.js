@@ -1,4 +1,4 @@
-// Tools: what is beside the feed. On a phone they have one tab together.
+// Tools: pages outside the feed. On a phone they share one tab.
 
 import { h, put } from "../dom.js";
 import { icon } from "../icons.js";

@@ -1,4 +1,4 @@
-// Welcome: what this is, seen in a live home timeline, and choosing a user: a new one or one that exists.
+// Welcome: a live home timeline as a preview, and the choice of a user: a new or an existing one.
 
 import { ask, get, insist, user } from "../api.js";
 import { calm, h, put } from "../dom.js";
@@ -12,7 +12,7 @@ import { listen } from "../sse.js";
 import { StoryList } from "../story_list.js";
 import { rings } from "../tray.js";
 
-/** Posts in the window onto somebody's home. */
+/** Number of posts in the preview of a home timeline. */
 const SHOWN = 7;
 const HANDLE = /^[a-z0-9_]{1,30}$/;
 
@@ -24,13 +24,13 @@ export async function render({ main, signal }) {
       h("h1", null, whoami() ? "Switch user" : "Social feeds that update live."),
       h("p.lead", null, whoami()
         ? "Enter a handle, or pick one of the users of this server."
-        : "Home timelines, mentions and stories, up to date the moment somebody writes. Choose a handle to join."),
+        : "Home timelines, mentions and stories, updated as soon as users post. Choose a handle to join."),
       door(),
       people.length ? crowd(people.slice(0, 8)) : null),
-    looked ? glimpse(looked, signal) : nobody()));
+    looked ? glimpse(looked, signal) : noUsers()));
 }
 
-/** One field for both: a handle that exists continues, another one is registered. */
+/** One field for both: an existing handle continues as its user, a new one is registered. */
 function door() {
   const field = h("input", { id: "handle", autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: 31, placeholder: "your_handle", "aria-describedby": "handle-help" });
   const help = h("p.help", { id: "handle-help", "aria-live": "polite" }, "1 to 30 letters, digits or underscores.");
@@ -76,7 +76,7 @@ function crowd(people) {
       h("button.chip", { type: "button", onclick: () => enterAs(person) }, face(person, "s"), h("span", null, person.name || person.handle))))));
 }
 
-/** A window onto somebody's home, which moves as the people they follow write. */
+/** A live preview of a user's home timeline. */
 function glimpse(person, signal) {
   const list = h("div.posts");
   const top = h("div.tray");
@@ -97,7 +97,7 @@ function glimpse(person, signal) {
     }
     while (list.children.length > SHOWN) list.lastElementChild.remove();
   };
-  // A busy timeline is shown at a pace that can be read.
+  // The posts of a busy timeline are shown slowly enough to be read.
   const queue = [];
   const turn = setInterval(() => { if (queue.length) add(queue.shift()); }, 900);
   signal.addEventListener("abort", () => clearInterval(turn));
@@ -109,8 +109,8 @@ function glimpse(person, signal) {
   listen(`${user(person.id)}/events`, {
     signal,
     state: () => null,
-    heard: ({ event, data }) => {
-      if (event.startsWith("story")) return storyList.hear(event, JSON.parse(data));
+    received: ({ event, data }) => {
+      if (event.startsWith("story")) return storyList.apply(event, JSON.parse(data));
       if (event !== "post") return;
       queue.push(JSON.parse(data));
       if (queue.length > 3) queue.shift();
@@ -119,6 +119,6 @@ function glimpse(person, signal) {
   return node;
 }
 
-function nobody() {
+function noUsers() {
   return h("section.glimpse.quiet", null, h("p", null, "There are no users yet. You will be the first."));
 }

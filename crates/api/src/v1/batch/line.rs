@@ -15,7 +15,7 @@ use crate::v1::recognitions::Given;
 use crate::v1::samples::checked;
 use field::{Number, Text};
 
-/// All fields of all commands: telling commands apart first would buffer every line.
+/// All fields of all commands: reading `op` before the other fields would need a buffer for every line.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line<'a> {
@@ -65,14 +65,14 @@ enum Op {
     DeleteSample,
 }
 
-/// What a line asks for.
+/// The command of a line and its idempotency key.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) command: Command,
     pub(super) key: Option<Key>,
 }
 
-/// The change of a line. A story lives for `story_life` if the line does not say.
+/// Parses a line. A story lives for `story_life` if the line has no lifetime.
 pub(super) fn parse(line: &[u8], story_life: Lifetime) -> Result<Change, ApiError> {
     let mut line: Line<'_> = object(line)?;
     let given = line.given();
@@ -143,7 +143,7 @@ fn command(line: Line<'_>, fields: &mut Fields, story_life: Lifetime) -> Result<
     })
 }
 
-/// Counts the fields that a command makes use of.
+/// Counts the fields that a command uses.
 struct Fields {
     used: usize,
 }

@@ -1,4 +1,4 @@
-//! A batch as the description of the API shows it.
+//! The schema of a batch, for the description of the API.
 
 #![expect(dead_code, reason = "describes what `line` reads and `batch` writes as bytes")]
 
@@ -11,13 +11,13 @@ use crate::v1::recognitions::Drawing;
 #[schema(example = json!({"op": "follow", "user": "0", "other": "1"}))]
 pub(crate) struct BatchLine {
     op: Op,
-    /// Who acts: a number or `@handle`.
+    /// The acting user: an id or `@handle`.
     #[schema(nullable = false)]
     user: Option<String>,
-    /// The other user: a number or `@handle`.
+    /// The other user: an id or `@handle`.
     #[schema(nullable = false)]
     other: Option<String>,
-    /// Of a post, story or sample.
+    /// Id of a post, story or sample.
     #[schema(nullable = false)]
     id: Option<String>,
     #[schema(nullable = false)]
@@ -42,7 +42,7 @@ pub(crate) struct BatchLine {
     idempotency_key: Option<String>,
 }
 
-/// What a line does.
+/// The operation of a line.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 pub(crate) enum Op {
@@ -60,12 +60,12 @@ pub(crate) enum Op {
     DeleteSample,
 }
 
-/// One line of the answer: what came of the line at the same place.
+/// One line of the response: the result of the request's line at the same position.
 #[derive(ToSchema)]
 #[schema(example = json!({"ok": true}))]
 pub(crate) struct BatchResult {
     ok: bool,
-    /// Of what was created.
+    /// Id of the created user, post, story or sample.
     #[schema(nullable = false)]
     id: Option<String>,
     /// As in other errors.
@@ -75,7 +75,7 @@ pub(crate) struct BatchResult {
     message: Option<String>,
     #[schema(nullable = false)]
     field: Option<String>,
-    /// Number of the line, from 1, if the line itself cannot be read or is refused.
+    /// Number of the line, from 1, if the line itself cannot be parsed or is refused.
     #[schema(nullable = false)]
     line: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! A chunk on its way to the node, and its results as lines.
+//! Submits a chunk to the node, and writes its results as lines.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::state::AppState;
 /// The results of a chunk.
 pub(super) struct Submitted {
     pub(super) results: Bytes,
-    /// Whether the node takes no more commands.
+    /// Whether the node accepts no more commands.
     pub(super) stopped: bool,
 }
 
-/// Submits the commands of a chunk, in order, and waits for their outcomes.
+/// Submits the commands of a chunk, in order, and waits for their results.
 pub(super) async fn submit(state: Arc<AppState>, chunk: Chunk) -> Submitted {
     let lines = chunk.lines();
     let mut run = Run { state: &state, requests: Vec::new(), replies: Vec::new(), stopped: false };
@@ -44,12 +44,12 @@ pub(super) async fn submit(state: Arc<AppState>, chunk: Chunk) -> Submitted {
     Submitted { results: held_until_sent(out, chunk.held), stopped }
 }
 
-/// Commands of a chunk on their way to the node.
+/// Commands of a chunk that are being submitted.
 struct Run<'a> {
     state: &'a AppState,
-    /// To be submitted together.
+    /// Commands to submit together.
     requests: Vec<node::Request>,
-    /// To all commands before those.
+    /// Replies to all earlier commands.
     replies: Vec<Result<Reply, ApiError>>,
     stopped: bool,
 }
@@ -59,7 +59,7 @@ impl Run<'_> {
         let mut idempotency = None;
         if let Some(key) = key {
             if !self.state.try_resolve_users(&mut command) {
-                // A line before may have registered them.
+                // An earlier line may register these users.
                 self.flush().await;
                 if let Err(error) = self.state.resolve_users(&mut command).await {
                     self.replies.push(Err(error));
@@ -71,7 +71,7 @@ impl Run<'_> {
         self.requests.push(node::Request { command, idempotency });
     }
 
-    /// Submits what was taken, and waits until it is done.
+    /// Submits the collected commands, and waits for their replies.
     async fn flush(&mut self) {
         let requests = std::mem::take(&mut self.requests);
         let commands = requests.len();

@@ -1,7 +1,7 @@
-//! What streams share: the few reads that may touch a disk, and the bytes that wait to be sent.
+//! Resources that streams share: the permits of reads that may access a disk, and the memory of unsent bytes.
 //!
-//! Streams have reads of their own, so that news for thousands of listeners take none from anybody
-//! else. They wait their turn and are not refused: a stream has time.
+//! Streams have their own reads, so that events for thousands of streams do not use reads of requests.
+//! Reads of streams are queued and not refused, since a stream can wait.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::ops::Range;
@@ -14,12 +14,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::ApiError;
 
-/// Reads of streams that run at a time.
+/// Maximum number of concurrent reads of streams.
 pub(super) const READS_MAX: usize = 4;
-/// Events of all streams that wait to be sent, in bytes. A stream that finds no room waits.
+/// Maximum size of unsent events of all streams, in bytes. A stream waits while the limit is reached.
 const BYTES_MAX: usize = 64 << 20;
 
-/// What streams share.
+/// Resources that streams share.
 pub(crate) struct StreamReads {
     pub(super) turns: Arc<Semaphore>,
     pub(super) bytes: MemoryBudget,
@@ -31,11 +31,11 @@ impl Default for StreamReads {
     }
 }
 
-/// The right to read once.
+/// The permit of one read.
 pub(super) struct Turn(OwnedSemaphorePermit);
 
 impl StreamReads {
-    /// Waits until it is this stream's turn.
+    /// Waits for a permit.
     pub(super) async fn turn(&self) -> Turn {
         let Ok(turn) = Arc::clone(&self.turns).acquire_owned().await else {
             unreachable!("the semaphore is never closed");
@@ -43,8 +43,8 @@ impl StreamReads {
         Turn(turn)
     }
 
-    /// Events as a chunk of the answer, if there is room for them; they hold it until the last byte
-    /// is handed to the connection.
+    /// Events as a chunk of the response, if there is enough memory; the chunk holds its memory until the
+    /// last byte is given to the connection.
     pub(super) fn chunk(&self, events: &[u8]) -> Option<Bytes> {
         struct Held {
             bytes: Box<[u8]>,
@@ -72,7 +72,7 @@ impl Turn {
     ) -> Result<T, ApiError> {
         let node = node.clone();
         let read = tokio::task::spawn_blocking(move || {
-            // Held by the read itself: it goes on when the stream ends.
+            // Held by the read itself, which continues when the stream ends.
             let _turn = self.0;
             read(&node)
         });
@@ -80,7 +80,7 @@ impl Turn {
     }
 }
 
-/// A random time within `range`, so that streams that wait together do not come back together.
+/// A random time within `range`, so that streams that wait at the same time do not retry at the same time.
 pub(super) fn within(range: &Range<Duration>) -> Duration {
     let random = RandomState::new().build_hasher().finish() as u32;
     let width = range.end.saturating_sub(range.start);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_holds_its_bytes_until_it_is_dropped() {
+    fn a_chunk_holds_its_memory_until_it_is_dropped() {
         let streams = StreamReads::default();
         let chunk = streams.chunk(b"four").unwrap();
         let part = chunk.slice(1..2);

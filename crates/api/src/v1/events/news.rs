@@ -1,4 +1,4 @@
-//! What a stream has to report after its position, as events.
+//! The events of a stream after its position.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use node::{Change, Node};
 use crate::input::decimal;
 use crate::page::push_number;
 
-/// Of so many of the newest stories of friends a stream reports that they are gone.
+/// Number of newest stories of friends whose end a stream reports.
 pub(super) const STORIES_SHOWN: usize = 1_000;
-/// Bytes of events at which a stream sends what it has. One event is at most 30 kB, and ends of
-/// stories at most 60 kB: so a stream holds at most 128 kB that are not taken yet.
+/// Bytes of events after which a stream sends them. One event is at most 30 kB, and ends of stories are
+/// at most 60 kB: so a stream holds at most 128 kB that are not sent yet.
 pub(super) const EVENTS_BYTES: usize = 32 << 10;
 
-/// Has a client read again what it shows.
+/// Makes a client load its pages again.
 pub(super) const RESYNC: &[u8] = b"event: resync\ndata: {}\n\n";
 
-/// What an event reports: that a post is at home, then that it mentions the user; or that a friend
-/// posted a story.
+/// The kind of an event: a post at home, the same post as a mention of the user, or a friend's new
+/// story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Home,
@@ -27,8 +27,8 @@ pub(super) enum Kind {
     Story,
 }
 
-/// After which event a stream is. Events are ordered by id, then by kind; posts and stories share
-/// the ids.
+/// The last event that a stream has sent. Events are ordered by id, then by kind; posts and stories
+/// share one sequence of ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
     id: u64,
@@ -41,7 +41,7 @@ impl Position {
         Self { id, kind: Kind::Story }
     }
 
-    /// Reads an id and `.p`, `.m` or `.s`.
+    /// Parses an id and `.p`, `.m` or `.s`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (id, kind) = text.split_once('.')?;
         let kind = match kind {
@@ -64,27 +64,27 @@ impl Position {
     }
 }
 
-/// What is asked of the node.
+/// A query of a stream to the node.
 #[derive(Clone)]
 pub(super) struct Question {
     pub(super) user: UserId,
     pub(super) position: Position,
-    /// Up to which id everything is visible. Noted before all that follows.
+    /// The id up to which everything is visible. Read before the other fields.
     pub(super) visible_up_to: u64,
-    /// What changed of posts and follows and was not sent yet, each with the number of changes up to it.
+    /// Unsent changes of posts and follows, each with the number of changes up to it.
     pub(super) changes: Arc<[(u64, Change)]>,
-    /// The number of changes before those.
+    /// The number of changes before `changes`.
     pub(super) changes_read: u64,
-    /// Whether there may be mentions that were not read. Home is always read: that costs little,
-    /// and its timeline may have been evicted without notice.
+    /// Whether there may be unread mentions. Home is always read: that is cheap, and its timeline may have
+    /// been evicted without a notification.
     pub(super) mentions_due: bool,
-    /// Whether stories may have come or gone since `shown` was read.
+    /// Whether stories may have been posted or ended since `shown` was read.
     pub(super) stories_due: bool,
-    /// The newest stories of friends, newest first, as they were.
+    /// The newest stories of friends at the previous read, newest first.
     pub(super) shown: Arc<[StoryRef]>,
 }
 
-/// What there is after a position.
+/// The events after a position.
 pub(super) struct News {
     pub(super) events: Vec<u8>,
     pub(super) position: Position,
@@ -93,23 +93,23 @@ pub(super) struct News {
     pub(super) more: bool,
 }
 
-/// Where from a page is read.
+/// The source of a read.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
-    /// Memory alone.
+    /// Memory only.
     Memory,
-    /// Whatever has it. May block.
+    /// Memory or the store. May block.
     Facts,
 }
 
 impl Question {
-    /// Reads a page of home, one of mentions and one of stories after the position and merges them,
-    /// as far as all reach: an event is reported only when every earlier one is known. Before them
-    /// come changes of posts and the ends of stories that were shown before. `None` if memory does not
-    /// have it all.
+    /// Reads a page of home, one of mentions and one of stories after the position and merges them, up to
+    /// the id that all of them reach: an event is reported only when every earlier one is known. Before them
+    /// come changes of posts and the ends of stories that were shown before. `None` if not everything is in
+    /// memory.
     pub(super) fn answer(&self, node: &Node, source: Source) -> Option<News> {
         let position = self.position;
-        // First of all, so that the timeline is active and later changes are heard of.
+        // Home first, so that the timeline is active and is notified of later changes.
         let home = self.home(node, source)?;
         let mut events = Vec::new();
         let changes_read = self.write_changes(node, source, &mut events)?;
@@ -119,7 +119,7 @@ impl Question {
         }
         let mentions = self.mentions(node, source)?;
         let shown = self.shown(node, source)?;
-        let unread = shown.iter().map(|told| told.story);
+        let unread = shown.iter().map(|shown| shown.story);
         let mut unread: Vec<_> = unread.take_while(|story| story.0 > position.id).collect();
         unread.reverse();
         unread.truncate(limits::PAGE_MAX + 1);
@@ -148,14 +148,14 @@ impl Question {
             self.write_event(node, source, event, &shown, &mut events)?;
             last = event;
         }
-        // With nothing left, all up to `visible_up_to` is reported: posts from before a later follow are
-        // no news.
+        // If nothing is left, everything up to `visible_up_to` is reported: a later follow does not report
+        // older posts.
         let position = if more { last } else { last.max(Position::after(end)) };
         Some(News { events, position, shown, changes_read, more })
     }
 
-    /// Writes changes up to [`EVENTS_BYTES`]; returns the number of those that are sent then. `None` if
-    /// memory does not have it all.
+    /// Writes changes up to [`EVENTS_BYTES`]; returns the number of changes sent so far. `None` if not
+    /// everything is in memory.
     fn write_changes(&self, node: &Node, source: Source, out: &mut Vec<u8>) -> Option<u64> {
         let mut read = self.changes_read;
         for (number, change) in self.changes.iter() {
@@ -210,7 +210,7 @@ impl Question {
         Some(shown.into())
     }
 
-    /// Nothing is written if the post or story is gone. `None` if it is not in memory.
+    /// Writes nothing if the post or story no longer exists. `None` if it is not in memory.
     fn write_event(
         &self,
         node: &Node,
@@ -232,9 +232,9 @@ impl Question {
                 return write_post(node, source, PostId(event.id), start, out);
             }
             (Kind::Story, Source::Memory) => {
-                let told = shown.binary_search_by(|told| event.id.cmp(&told.story.0));
-                let told = told.ok().and_then(|at| shown.get(at));
-                told.is_some_and(|told| node.try_story(*told, self.user, out))
+                let found = shown.binary_search_by(|shown| event.id.cmp(&shown.story.0));
+                let found = found.ok().and_then(|at| shown.get(at));
+                found.is_some_and(|story| node.try_story(*story, self.user, out))
             }
             (Kind::Story, Source::Facts) => node.story(StoryId(event.id), Some(self.user), out),
         };
@@ -257,8 +257,8 @@ fn write_post(
     end(written, source, start, out)
 }
 
-/// Ends the event that begins at `start`, or takes it back if what it is about is gone. `None` if it is not
-/// in memory.
+/// Ends the event that begins at `start`, or removes it if its post or story no longer exists. `None` if that
+/// is not in memory.
 fn end(written: bool, source: Source, start: usize, out: &mut Vec<u8>) -> Option<()> {
     match (written, source) {
         (true, _) => out.extend_from_slice(b"\n\n"),
@@ -272,19 +272,19 @@ fn after<I>(position: u64, id: fn(u64) -> I) -> Page<I> {
     Page { cursor: Cursor::After(id(position)), limit: limits::PAGE_MAX }
 }
 
-/// Up to which id a page is complete, if it does not hold all there is.
+/// The id up to which a page is complete, if there are more items.
 fn reach<I: Copy + Into<u64>>(page: &PageOf<I>) -> Option<u64> {
     page.items.first().filter(|_| page.more).map(|newest| (*newest).into())
 }
 
-/// What was shown and is not any more, unless it only had to make room. Both newest first.
+/// Stories that were shown and are not any more, except those displaced by newer ones. Both newest first.
 fn gone(shown: &[StoryRef], now_shown: &[StoryRef]) -> Vec<StoryId> {
     let full = now_shown.last().filter(|_| now_shown.len() >= STORIES_SHOWN);
-    let oldest = full.map_or(0, |told| told.story.0);
+    let oldest = full.map_or(0, |last| last.story.0);
     let still = |story: &StoryId| {
-        now_shown.binary_search_by(|told| story.cmp(&told.story)).is_ok() || story.0 < oldest
+        now_shown.binary_search_by(|other| story.cmp(&other.story)).is_ok() || story.0 < oldest
     };
-    shown.iter().map(|told| told.story).filter(|story| !still(story)).collect()
+    shown.iter().map(|shown| shown.story).filter(|story| !still(story)).collect()
 }
 
 fn write_id(kind: &str, id: u64, out: &mut Vec<u8>) {

@@ -1,4 +1,4 @@
-//! Streams without connections: what they cost others, and what they hold.
+//! Tests of streams without connections: their effect on other requests, and their memory.
 
 use edge::{Access, BlockingReads};
 use feed::{Bio, Command, Handle, Name, PostText, UserRef};
@@ -30,7 +30,7 @@ fn positions_are_read_as_they_are_written() {
     }
 }
 
-/// A node, what handlers share over it, and the directory. One blocking read at a time.
+/// A node, the state of its handlers, and the directory. One blocking read at a time.
 struct Subject {
     state: Arc<AppState>,
     _closing: watch::Sender<bool>,
@@ -38,7 +38,7 @@ struct Subject {
 }
 
 impl Subject {
-    /// With users 0 to `users` - 1, of whom all follow user 0.
+    /// With users 0 to `users` - 1, who all follow user 0.
     async fn new(users: u32) -> Self {
         let data = tempfile::tempdir().unwrap();
         let mut options = NodeOptions::new(data.path());
@@ -109,7 +109,7 @@ impl Listener {
     }
 }
 
-/// Takes all of the reads that requests share, running and waiting, until the answer is dropped.
+/// Uses all permits of the reads of requests, running and queued, until the returned sender is dropped.
 async fn hold_reads(state: &Arc<AppState>) -> std::sync::mpsc::Sender<()> {
     let (release, held) = std::sync::mpsc::channel::<()>();
     let shared = Arc::clone(state);
@@ -117,7 +117,7 @@ async fn hold_reads(state: &Arc<AppState>) -> std::sync::mpsc::Sender<()> {
     loop {
         let state = Arc::clone(state);
         let mut another = tokio::spawn(async move { state.read(|_| ()).await });
-        // One that waits stays and fills the line; one that is refused says that it is full.
+        // Queued reads fill the queue; a refused one means that it is full.
         let answer = tokio::time::timeout(Duration::from_millis(20), &mut another).await;
         if let Ok(Ok(Err(refused))) = answer {
             assert_eq!(refused.status, 503);
@@ -131,47 +131,47 @@ async fn a_post_wakes_two_thousand_listeners_without_a_read_of_the_store() {
     const LISTENERS: u32 = 2_000;
     let subject = Subject::new(1 + LISTENERS).await;
     let state = &subject.state;
-    let (heard, mut hears) = tokio::sync::mpsc::unbounded_channel();
+    let (received, mut texts) = tokio::sync::mpsc::unbounded_channel();
     for user in 1..=LISTENERS {
         let mut listener = subject.listen(user, None).await;
-        let heard = heard.clone();
+        let received = received.clone();
         tokio::spawn(async move {
             for text in ["nothing yet", "the first", "the second"] {
                 listener.until(text).await;
-                heard.send(text).unwrap();
+                received.send(text).unwrap();
             }
         });
     }
-    let all_hear = async |hears: &mut tokio::sync::mpsc::UnboundedReceiver<&str>, text| {
+    let all_get = async |texts: &mut tokio::sync::mpsc::UnboundedReceiver<&str>, text| {
         for n in 0..LISTENERS {
-            let next = tokio::time::timeout(Duration::from_secs(60), hears.recv()).await;
+            let next = tokio::time::timeout(Duration::from_secs(60), texts.recv()).await;
             assert_eq!(next.ok().flatten(), Some(text), "after {n} listeners");
         }
     };
-    // The first post ever needs the name of its author.
+    // The first post needs a read of its author's name.
     subject.post("nothing yet").await;
-    all_hear(&mut hears, "nothing yet").await;
-    // From here on no stream can read from the store.
+    all_get(&mut texts, "nothing yet").await;
+    // After this no stream can read from the store.
     let turns = state.streams.turns.acquire_many(lane::READS_MAX as u32).await.unwrap();
     let release = hold_reads(state).await;
     subject.post("the first").await;
-    all_hear(&mut hears, "the first").await;
+    all_get(&mut texts, "the first").await;
     drop(release);
     while state.read(|_| ()).await.is_err() {
         tokio::task::yield_now().await;
     }
-    // Strangers read beside the second post, and none is refused.
+    // Other clients read during the second post, and none is refused.
     let strangers = async {
         for _ in 0..200 {
             assert!(state.read(|node| node.facts().exists(UserId(1))).await.unwrap());
         }
     };
-    tokio::join!(subject.post("the second"), strangers, all_hear(&mut hears, "the second"));
+    tokio::join!(subject.post("the second"), strangers, all_get(&mut texts, "the second"));
     drop(turns);
 }
 
 #[tokio::test]
-async fn a_stream_sends_a_long_gap_in_pieces_and_holds_one() {
+async fn a_stream_sends_a_long_gap_in_chunks_and_holds_one() {
     let subject = Subject::new(2).await;
     // 490 letters with marks: 7,350 bytes.
     let text = format!("a{}", "\u{301}".repeat(7)).repeat(490);
@@ -198,11 +198,11 @@ async fn a_stream_sends_a_long_gap_in_pieces_and_holds_one() {
         let at = rest.find(&format!("\"text\":\"{n} ")).unwrap();
         rest = &rest[at..];
     }
-    assert_eq!(subject.state.streams.bytes.used(), 0, "given back with the last chunk");
+    assert_eq!(subject.state.streams.bytes.used(), 0, "released with the last chunk");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_finds_no_room_waits_and_misses_nothing() {
+async fn a_stream_waits_for_memory_and_misses_nothing() {
     let subject = Subject::new(2).await;
     let mut listener = subject.listen(1, None).await;
     let bytes = &subject.state.streams.bytes;
@@ -217,7 +217,7 @@ async fn a_stream_that_finds_no_room_waits_and_misses_nothing() {
 }
 
 #[tokio::test]
-async fn mentions_that_come_while_a_stream_waits_its_turn_are_read_together() {
+async fn mentions_that_arrive_while_a_stream_waits_for_a_read_are_read_together() {
     let subject = Subject::new(2).await;
     let mut listener = subject.listen(1, None).await;
     subject.post("hello @u1").await;

@@ -1,4 +1,4 @@
-//! What requests about keys give: keys as any bytes, lists, times to live and preconditions.
+//! Extractors of routes of keys: keys as any bytes, lists, TTLs and preconditions.
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
@@ -41,10 +41,10 @@ impl<S: Send + Sync> FromRequestParts<S> for OneKey {
     }
 }
 
-/// Which keys are asked for.
+/// The requested page of keys.
 pub(crate) struct Listing {
     pub(super) prefix: Vec<u8>,
-    /// Where to go on, as a number of this server's order.
+    /// The cursor: a position in this server's order.
     pub(super) after: u64,
     pub(super) limit: usize,
 }
@@ -54,9 +54,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let mut query = Query::parse(&parts.uri, &["limit", "after", "prefix"])?;
-        let wrong = |_| {
-            ApiError::bad_cursor("after is a cursor as this server gave it out in next").at("after")
-        };
+        let wrong = |_| ApiError::bad_cursor("after is a cursor from next").at("after");
         Ok(Self {
             prefix: query.bytes("prefix").unwrap_or_default(),
             after: query.number("after").map_err(wrong)?.unwrap_or(0),
@@ -65,7 +63,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
     }
 }
 
-/// The parameters of a change: the time to live of the key.
+/// The parameters of a write: the TTL of the key.
 pub(crate) struct Ttl(pub(super) Expiry);
 
 impl<S: Send + Sync> FromRequestParts<S> for Ttl {
@@ -90,7 +88,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Ttl {
     }
 }
 
-/// What `If-Match` and `If-None-Match` ask of the version that exists.
+/// The conditions of `If-Match` and `If-None-Match` on the current version.
 #[derive(Debug)]
 pub(super) struct Precondition {
     matching: Option<Tags>,
@@ -109,19 +107,19 @@ impl Precondition {
         })
     }
 
-    /// `If-Match`: whether a request may go on with this version.
+    /// `If-Match`: whether the condition holds for this version.
     pub(super) fn is_matched_by(&self, version: Option<Stamp>) -> bool {
         let Some(tags) = &self.matching else { return true };
         version.is_some_and(|version| tags.matches_strong(version.0.to_string().as_bytes()))
     }
 
-    /// `If-None-Match`: whether this version is one of those that the client knows.
+    /// `If-None-Match`: whether this version is one of the listed ones.
     pub(super) fn knows(&self, version: Option<Stamp>) -> bool {
         let Some(tags) = &self.none_matching else { return false };
         version.is_some_and(|version| tags.matches_weak(version.0.to_string().as_bytes()))
     }
 
-    /// The condition as the rules have it, where it does not depend on which version exists.
+    /// The condition as the rules define it, if it does not depend on the current version.
     pub(super) fn as_only(&self) -> Option<Only> {
         match (&self.matching, &self.none_matching) {
             (None, None) => Some(Only::Always),
@@ -138,7 +136,7 @@ mod tests {
 
     #[test]
     fn preconditions_are_those_of_rfc_9110() {
-        // If-Match, If-None-Match, the version that exists, whether a change may happen.
+        // If-Match, If-None-Match, the current version, whether a change is allowed.
         for (matching, none_matching, version, allowed) in [
             ("", "", None, true),
             ("", "", Some(7), true),

@@ -1,7 +1,7 @@
 //! Keys of buckets: writing, reading and deleting values as raw bytes, and listing keys.
 //!
-//! An `ETag` is the version of a key: it is different after every change, also when the value is the same
-//! again. `If-Match` and `If-None-Match` make a request depend on it, as RFC 9110 says.
+//! An `ETag` is the version of a key: it changes with every write, even if the value is the same.
+//! `If-Match` and `If-None-Match` make a request depend on it (RFC 9110).
 
 mod given;
 
@@ -35,17 +35,17 @@ use given::{Listing, OneKey, Precondition, Ttl};
 const PATH: &str = "/v1/buckets/{bucket}/keys/{*key}";
 /// When a key expires, as `expires_at` in a list.
 const EXPIRES: HeaderName = HeaderName::from_static("x-expires-at");
-/// A change whose condition is evaluated here is tried so often, while others change the key in between.
+/// Maximum number of attempts of a change whose condition is evaluated here, if the key changes meanwhile.
 const ATTEMPTS_MAX: usize = 8;
-/// Keys that a page looks at before it ends, although it is not full: some 10 ms of a read.
+/// Number of keys that a page scans before it ends although it is not full: about 10 ms of a read.
 const LOOKED_MAX: usize = 10_000;
-/// Bytes of keys and values after which it ends.
+/// Bytes of keys and values that a page scans before it ends.
 const LOOKED_BYTES: usize = 4 << 20;
-/// Bytes of a page and of what it is made from, for each byte of a key: as `%XX`, both times.
+/// Bytes of a page and of its source, for each byte of a key: as `%XX` in both.
 const LISTED_TIMES: usize = 6;
-/// Keys that are read at a time, with their values.
+/// Number of keys that are read together, with their values.
 const LOOK_AT_ONCE: usize = 256;
-/// What is in a path as it is.
+/// The bytes to percent-encode in a path: all except letters, digits, `-`, `.`, `_` and `~`.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
@@ -58,10 +58,10 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 /// A key in a list.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct KeyView {
-    /// As it is in a path: every byte that is no letter, digit, `-`, `.`, `_` or `~` as `%XX`.
+    /// Percent-encoded: every byte except letters, digits, `-`, `.`, `_` and `~` is `%XX`.
     #[schema(example = "draft%3A1")]
     key: String,
-    /// Of the value.
+    /// Size of the value.
     #[schema(example = 42)]
     size_bytes: usize,
     #[schema(example = "\"381482917519855616\"")]
@@ -94,19 +94,19 @@ fn mark(response: &mut Response, version: Stamp) {
 
 /// Set a key
 ///
-/// The body is the value, as it is: at most 16 MiB. The key expires after `ttl_s` seconds, or never.
+/// The body is the raw value, at most 16 MiB. The key expires after `ttl_s` seconds, or never.
 #[utoipa::path(
     put, path = "/v1/buckets/{bucket}/keys/{key}", operation_id = "put_key", tag = "buckets",
     request_body(content = Binary, content_type = "application/octet-stream"),
     params(
         BucketPath, KeyPath,
         ("ttl_s" = Option<u64>, Query, description = "Seconds until it expires; never if absent", minimum = 1, maximum = 3_153_600_000u64),
-        ("keep_ttl" = Option<bool>, Query, description = "`true`: the key expires when it did before; not with `ttl_s`"),
+        ("keep_ttl" = Option<bool>, Query, description = "`true`: the key keeps its expiry; not with `ttl_s`"),
         ("If-Match" = Option<String>, Header, description = "ETags or `*`: only if the key has one of these versions"),
         ("If-None-Match" = Option<String>, Header, description = "ETags or `*`: only if the key has none of these versions"),
     ),
     responses(
-        (status = 204, description = "It is set", headers(("ETag" = String, description = "Its version"))),
+        (status = 204, description = "The key is set", headers(("ETag" = String, description = "Its version"))),
         (status = 404, description = "`bucket_not_found`", body = ErrorBody),
         (status = 412, description = "`precondition_failed`", body = ErrorBody),
         (status = 422, description = "`bad_key`, `bad_bucket`, `bad_ttl`, `idempotency_key_not_supported`", body = ErrorBody),
@@ -122,7 +122,7 @@ pub(super) async fn put(
     let precondition = Precondition::of(request.headers())?;
     let bucket = resolved(&state, &bucket).await?;
     let mut body = read_body(request.into_body(), VALUE_BYTES_MAX, &state.memory).await?;
-    // A copy is on its way into the log until the answer.
+    // A copy is written to the log until the response.
     body.hold_more(&state.memory, body.bytes().len())?;
     for _ in 0..ATTEMPTS_MAX {
         let only = only(&state, bucket, &key, &precondition).await?;
@@ -140,7 +140,7 @@ pub(super) async fn put(
     Err(ApiError::overloaded())
 }
 
-/// The condition of a change: the version that exists now, if it is as the request asks.
+/// The condition of a change: the current version, if it satisfies the request's conditions.
 async fn only(
     state: &AppState,
     bucket: BucketId,
@@ -181,7 +181,7 @@ async fn row(state: &AppState, bucket: BucketId, key: &[u8]) -> Result<Option<Ke
             ("ETag" = String, description = "Its version"),
             ("X-Expires-At" = String, description = "When it expires; absent if it does not"),
          )),
-        (status = 304, description = "It has not changed"),
+        (status = 304, description = "Not modified"),
         (status = 404, description = "`key_not_found`, `bucket_not_found`", body = ErrorBody),
         (status = 412, description = "`precondition_failed`", body = ErrorBody),
         (status = 422, description = "`bad_key`, `bad_bucket`", body = ErrorBody),
@@ -202,14 +202,14 @@ pub(super) async fn read(
     let mut response = match precondition.knows(Some(version)) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => {
-            // What is sent without a copy is counted until then, as every answer is: the row may be
-            // gone from everywhere else.
+            // The value is sent without a copy, and counted until it is sent: the row may not exist anywhere
+            // else any more.
             Bytes::from_owner(Value(row)).into_response()
         }
     };
     mark(&mut response, version);
     let headers = response.headers_mut();
-    // Whatever the bytes look like, a browser shall not take them for a page.
+    // A browser must not render the value as a page.
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Some(Ok(time)) = expires_ms.map(|ms| HeaderValue::try_from(rfc3339(ms))) {
@@ -236,7 +236,7 @@ impl AsRef<[u8]> for Value {
         ("If-None-Match" = Option<String>, Header, description = "ETags: only if the key has none of these versions"),
     ),
     responses(
-        (status = 204, description = "It is deleted"),
+        (status = 204, description = "The key is deleted"),
         (status = 404, description = "`key_not_found`, `bucket_not_found`", body = ErrorBody),
         (status = 412, description = "`precondition_failed`", body = ErrorBody),
         (status = 422, description = "`bad_key`, `bad_bucket`, `idempotency_key_not_supported`", body = ErrorBody),
@@ -252,7 +252,7 @@ pub(super) async fn delete(
     let bucket = resolved(&state, &bucket).await?;
     for _ in 0..ATTEMPTS_MAX {
         let only = match only(&state, bucket, &key, &precondition).await? {
-            // Nothing is deleted under this condition.
+            // With this condition nothing is deleted.
             Only::IfAbsent => {
                 let exists = row(&state, bucket, &key).await?.is_some();
                 return Err(if exists {
@@ -276,9 +276,9 @@ pub(super) async fn delete(
 
 /// List keys
 ///
-/// In no particular order, and each at least once if it exists all the while, as SCAN of the Redis
-/// protocol. A page may have fewer keys than asked for, or none, although there are more: follow `next`
-/// until it is null.
+/// In no particular order. Each key that exists during the whole iteration is listed at least once, as with
+/// SCAN of the Redis protocol. A page may have fewer keys than requested, or none, although there are more:
+/// follow `next` until it is null.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/keys", operation_id = "list_keys", tag = "buckets",
     params(
@@ -302,14 +302,14 @@ pub(super) async fn list(
     let memory = state.memory.clone();
     let walk = move |node: &Node| {
         let found = walk(node, bucket, after, &begin, limit);
-        // Its keys as they are on the page, and the page.
+        // Encoded keys, and the page.
         let bytes: usize = found.0.iter().map(|row| row.key().len() * LISTED_TIMES).sum();
         memory.grow(&mut held, LOOKED_BYTES + bytes)?;
         let views: Vec<KeyView> = found.0.iter().map(KeyView::of).collect();
         Ok::<_, ApiError>((views, found.1, held))
     };
     let node = state.node.clone();
-    // Among the long reads: it looks at many rows, and quick ones shall not wait for it.
+    // A long read: it scans many rows, and quick reads must not wait for it.
     let (views, next, _held) = state.reads.run_long(move |_| walk(&node)).await??;
     let next = next.map(|next| {
         let prefix = encoded(&prefix);
@@ -318,7 +318,7 @@ pub(super) async fn list(
     Ok(page::answer(page::opened_with(views.iter()), next.as_deref(), None))
 }
 
-/// About `limit` keys that begin with `prefix`, and where to go on. Looks at a bounded number of keys.
+/// About `limit` keys that begin with `prefix`, and the next cursor. Scans a bounded number of keys.
 fn walk(
     node: &Node,
     bucket: BucketId,
@@ -333,7 +333,7 @@ fn walk(
         next.filter(|_| found.len() < limit && looked < LOOKED_MAX && bytes < LOOKED_BYTES)
     {
         let (rows, after) = keys.walk(bucket, from, (limit - found.len()).min(LOOK_AT_ONCE));
-        // One that finds nothing has looked at many rows of other buckets.
+        // A scan that finds nothing has read many rows of other buckets.
         looked += if rows.is_empty() { LOOK_AT_ONCE } else { rows.len() };
         bytes += rows.iter().map(|row| row.key().len() + row.value().len()).sum::<usize>();
         found.extend(rows.into_iter().filter(|row| row.key().starts_with(prefix)));

@@ -1,26 +1,26 @@
-//! Answers of the recognizer, written as bytes.
+//! Responses of the recognizer, written as bytes.
 
 use knn::{Bits, K, Neighbour, Samples};
 
 use super::given::Asked;
 use crate::page::push_number;
 
-/// Room for the answer about one sample.
+/// Initial capacity for the result of one sample, in bytes.
 const ANSWER_BYTES: usize = 256;
-/// Room for each neighbour in it.
-const NEIGHBOUR_BYTES: usize = 64;
-/// An answer may take so many times its room: labels have up to 32 bytes, or 64 as JSON, and each neighbour
-/// may have another.
+/// Additional capacity for each neighbor, in bytes.
+const NEIGHBOR_BYTES: usize = 64;
+/// Maximum size of a response as a multiple of its initial capacity: labels have up to 32 bytes, or 64 as JSON,
+/// and each neighbor may have a different one.
 const LONGEST: usize = 4;
 
-/// Bytes that the answer takes at most.
+/// Maximum size of the response, in bytes.
 pub(super) fn bytes_max(asked: &Asked, k: K) -> usize {
-    LONGEST * (ANSWER_BYTES + NEIGHBOUR_BYTES * k.count()) * asked.all().len()
+    LONGEST * (ANSWER_BYTES + NEIGHBOR_BYTES * k.count()) * asked.all().len()
 }
 
-/// The answer about all that is asked, an object for one and `{"results":[...]}` for a list.
+/// The response: an object for one sample and `{"results":[...]}` for a list.
 pub(super) fn answer(samples: &Samples, asked: &Asked, k: K) -> Vec<u8> {
-    let one = ANSWER_BYTES + NEIGHBOUR_BYTES * k.count();
+    let one = ANSWER_BYTES + NEIGHBOR_BYTES * k.count();
     let mut out = Vec::with_capacity(one * asked.all().len());
     match asked {
         Asked::One(sample) | Asked::Drawn(sample) => {
@@ -47,7 +47,7 @@ fn write_all(samples: &Samples, queries: &[Bits], k: K, out: &mut Vec<u8>) {
 fn write_one(samples: &Samples, nearest: &[Neighbour], out: &mut Vec<u8>) {
     let votes = samples.vote(nearest);
     let Some(winner) = votes.first() else {
-        unreachable!("a set that is empty is not there");
+        unreachable!("empty sets do not exist");
     };
     out.extend_from_slice(b"{\"label\":");
     push_text(samples.name(winner.label), out);
@@ -62,19 +62,19 @@ fn write_one(samples: &Samples, nearest: &[Neighbour], out: &mut Vec<u8>) {
         out.push(b'}');
     });
     out.extend_from_slice(b",\"neighbors\":");
-    write_list(nearest, out, |neighbour, out| {
+    write_list(nearest, out, |neighbor, out| {
         out.extend_from_slice(b"{\"id\":\"");
-        push_number(neighbour.id, out);
+        push_number(neighbor.id, out);
         out.extend_from_slice(b"\",\"label\":");
-        push_text(samples.name(neighbour.label), out);
+        push_text(samples.name(neighbor.label), out);
         out.extend_from_slice(b",\"distance\":");
-        push_number(neighbour.distance.into(), out);
+        push_number(neighbor.distance.into(), out);
         out.push(b'}');
     });
     out.push(b'}');
 }
 
-/// Completes an object with the drawing itself, which the caller has not got.
+/// Completes an object with the bits of the drawing, which the client does not have.
 fn write_bits(sample: &Bits, out: &mut Vec<u8>) {
     out.pop();
     out.extend_from_slice(format!(",\"sample\":\"{sample:x}\"}}").as_bytes());
@@ -91,7 +91,7 @@ fn write_list<T>(items: &[T], out: &mut Vec<u8>, mut write: impl FnMut(&T, &mut 
     out.push(b']');
 }
 
-/// A label in quotes. Labels hold no control characters.
+/// A label in quotes. Labels contain no control characters.
 fn push_text(label: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     for byte in label.bytes() {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_json_whatever_the_labels() {
+    fn a_response_is_json_for_any_label() {
         let mut samples = Samples::new();
         for (id, label) in (0..).zip(["\"", "\\", "\u{e9} \\\"", "\\u0041"]) {
             samples.push(id, label, &Bits::ZERO);

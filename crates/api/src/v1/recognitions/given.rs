@@ -1,4 +1,4 @@
-//! Samples as callers give them: text or numbers in JSON, plain text, images.
+//! Samples in requests: text or numbers in JSON, plain text, images.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,23 +15,23 @@ use crate::error::ApiError;
 use crate::input::{given, media_type, object};
 use crate::memory::RequestMemory;
 
-/// Most samples of one request.
+/// Maximum number of samples of one request.
 pub(crate) const SAMPLES_MAX: usize = 1_000;
-/// Characters of 128 bytes in base64, with padding.
+/// Number of characters of 128 bytes in base64, with padding.
 const BASE64_CHARS: usize = BYTES.div_ceil(3) * 4;
 
-/// A sample in JSON. That it is none is no error of the JSON, so the reason is kept apart.
+/// A sample in JSON. An invalid sample is not a JSON error, so its reason is stored separately.
 pub(crate) struct Given(pub(crate) Result<Bits, Cow<'static, str>>);
 
-/// What a request asks about.
+/// The drawings of a request.
 pub(super) enum Asked {
     One(Bits),
-    /// What an image became.
+    /// The drawing of an image.
     Drawn(Bits),
     Many(Vec<Bits>),
 }
 
-/// How a request says it.
+/// The JSON body of a request.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Json,
@@ -48,7 +48,7 @@ struct Body {
     samples: Option<List>,
 }
 
-/// As many samples as are allowed, or the reason why they are not taken.
+/// At most the allowed number of samples, or the reason why they are refused.
 struct List(Result<Vec<Bits>, Cow<'static, str>>);
 
 impl Asked {
@@ -69,7 +69,7 @@ impl Kind {
         } else if is("text/plain") {
             Ok(Self::Text)
         } else if given.get(..6).is_some_and(|kind| kind.eq_ignore_ascii_case("image/")) {
-            // The bytes say which one: not everybody who sends a file knows.
+            // The format is detected from the bytes, since clients do not always know it.
             Ok(Self::Image)
         } else {
             let known = "application/json, text/plain, image/png or image/jpeg";
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// What the body asks about. May take long for an image or a large body.
+    /// The drawings in the body. May take long for an image or a large body.
     pub(super) fn parse(self, body: &[u8], memory: &RequestMemory) -> Result<Asked, ApiError> {
         match self {
             Self::Json => json(body),
@@ -99,7 +99,7 @@ fn json(body: &[u8]) -> Result<Asked, ApiError> {
     }
 }
 
-/// Samples with empty lines between them; one alone is asked about as such.
+/// Samples with empty lines between them; a single one is not a list.
 fn text(body: &[u8]) -> Result<Asked, ApiError> {
     let body = str::from_utf8(body).map_err(|_| ApiError::bad_request("the text is not UTF-8"))?;
     let mut samples = Vec::new();
@@ -237,7 +237,7 @@ impl<'de> Deserialize<'de> for List {
     }
 }
 
-/// Reads on to the end, keeping nothing; returns whether there was anything.
+/// Reads to the end and discards everything; returns whether there was anything.
 fn rest_of<'de, A: SeqAccess<'de>>(mut list: A) -> Result<bool, A::Error> {
     let mut any = false;
     while list.next_element::<IgnoredAny>()?.is_some() {

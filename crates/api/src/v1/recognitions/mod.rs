@@ -1,4 +1,4 @@
-//! What a drawing is, by its nearest neighbors among the samples.
+//! Classifying a drawing by its nearest neighbors among the samples.
 
 mod answer;
 mod given;
@@ -27,13 +27,13 @@ use answer::{answer, bytes_max};
 pub(crate) use given::Given;
 use given::{Asked, Kind};
 
-/// Most bytes of a body here: 1,000 samples as arrays with spaces take 3 MB.
+/// Maximum size of a body, in bytes: 1,000 samples as arrays with spaces take 3 MB.
 const LARGE_BODY_BYTES_MAX: usize = 4 << 20;
-/// Bodies of up to so many bytes are parsed where they arrive, which takes microseconds.
+/// Bodies of up to this many bytes are parsed on the async worker, which takes microseconds.
 const INLINE_BYTES: usize = 4 << 10;
-/// What a label takes in the overview while it is made: as it is, and as JSON.
+/// Bytes of a label in the overview while it is created: raw and as JSON.
 const LABEL_BYTES: usize = 256;
-/// Up to so many comparisons are made there too: about 0.1 ms with vector instructions.
+/// Up to this many comparisons also run on the async worker: about 0.1 ms with vector instructions.
 const INLINE_COMPARISONS: usize = 32_768;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
@@ -65,30 +65,30 @@ pub(crate) enum Drawing {
     Numbers(Vec<u8>),
 }
 
-/// What a drawing is.
+/// The classification of a drawing.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Recognized {
     #[schema(example = "7")]
     label: String,
-    /// The share of the neighbours that have this label.
+    /// The share of the neighbors that have this label, 0 to 1.
     #[schema(example = 0.9333)]
     confidence: f64,
     /// The votes for each label, the winner first.
     votes: Vec<Votes>,
     /// The K nearest samples, the nearest first; fewer if the set has fewer.
     neighbors: Vec<NearSample>,
-    /// What an image became, as 256 hexadecimal digits; absent unless it was one.
+    /// The drawing of an image, as 256 hexadecimal digits; absent if the request is not an image.
     #[schema(nullable = false)]
     sample: Option<String>,
 }
 
-/// What several drawings are, in their order.
+/// The classifications of several drawings, in their order.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RecognizedList {
     results: Vec<Recognized>,
 }
 
-/// The answer to one drawing, or to several.
+/// The response for one drawing, or for several.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "describes the answer, which is written as bytes")]
@@ -97,34 +97,34 @@ pub(crate) enum Recognition {
     Several(RecognizedList),
 }
 
-/// How many of the neighbours have a label. Of labels with as many votes the one whose nearest sample
-/// is nearer comes first, then the one with the smaller sum of distances, then the smaller label.
+/// The number of neighbors with a label. Of labels with equally many votes the one with the nearest sample
+/// comes first, then the one with the smaller sum of distances, then the smaller label.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Votes {
     label: String,
     vote_count: u32,
 }
 
-/// A sample near to the drawing.
+/// A sample near the drawing.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct NearSample {
     #[schema(example = "1234")]
     id: String,
     label: String,
-    /// In how many of the 1,024 pixels they differ.
+    /// Number of different pixels, of 1,024.
     distance: u32,
 }
 
-/// The recognizer and what it compares with.
+/// The recognizer and its sets of samples.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Overview {
-    /// Neighbours that vote unless the caller says.
+    /// Default number of neighbors that vote.
     #[schema(example = 15)]
     k: usize,
-    /// The most neighbours that can be asked for.
+    /// Maximum number of neighbors that can be requested.
     #[schema(example = 100)]
     k_max: usize,
-    /// The processor's instructions that distances are computed with.
+    /// The processor's instruction set that computes distances.
     #[schema(example = "avx512")]
     instruction_set: String,
     sets: Vec<SetOverview>,
@@ -147,7 +147,7 @@ pub(crate) struct LabelOverview {
     sample_count: usize,
 }
 
-/// With what a drawing is compared.
+/// The parameters of a comparison.
 #[derive(Debug)]
 pub(crate) struct Question {
     set: SetName,
@@ -185,7 +185,7 @@ impl Question {
 #[utoipa::path(
     post, path = "/v1/recognitions", operation_id = "recognize", tag = "recognizer",
     params(
-        ("k" = Option<u32>, Query, description = "How many neighbors vote", minimum = 1, maximum = 100),
+        ("k" = Option<u32>, Query, description = "Number of neighbors that vote", minimum = 1, maximum = 100),
         ("set" = Option<String>, Query, description = "A set of samples, by default `digits`"),
     ),
     request_body(content(
@@ -193,7 +193,7 @@ impl Question {
         (Binary = "image/png"), (Binary = "image/jpeg"),
     )),
     responses(
-        (status = 200, description = "What it is, or `results` for `samples`", body = Recognition),
+        (status = 200, description = "The classification, or `results` for `samples`", body = Recognition),
         (status = 404, description = "`set_not_found`", body = ErrorBody),
         (status = 422, description = "`bad_sample`, `bad_image`, `bad_set`, `bad_k`", body = ErrorBody),
     )
@@ -224,7 +224,7 @@ async fn answered(
 ) -> Result<Response, ApiError> {
     let samples = state.node.samples(&question.set)?.ok_or_else(ApiError::set_not_found)?;
     let (comparisons, k) = (asked.all().len() * samples.len(), question.k);
-    // Until the answer is made, and counted as such.
+    // Held until the response is complete, and counted as its memory.
     let bytes = bytes_max(&asked, k);
     let _held = (bytes > ANSWER_BYTES_FREE).then(|| state.memory.reserve(bytes)).transpose()?;
     let search = move || answer(&samples, &asked, k);
@@ -235,7 +235,7 @@ async fn answered(
 
 /// Show the recognizer
 ///
-/// Its sets of samples, and how it compares.
+/// Its sets of samples, and its parameters.
 #[utoipa::path(
     get, path = "/v1/recognizer", operation_id = "get_recognizer", tag = "recognizer",
     responses((status = 200, description = "The recognizer", body = Overview))
@@ -245,7 +245,7 @@ pub(super) async fn overview(State(state): State<Arc<AppState>>) -> Result<Respo
     let read = state.read(move |node| {
         let sets = node.sample_sets()?;
         let labels: usize = sets.iter().map(|(_, samples)| samples.counts().count()).sum();
-        // Until it is sent it is counted as an answer.
+        // Counted as memory of the response until it is sent.
         let bytes = labels * LABEL_BYTES;
         let _held = (bytes > ANSWER_BYTES_FREE).then(|| memory.reserve(bytes)).transpose()?;
         let instructions = sets.first().map(|(_, samples)| samples.instructions().to_string());
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_are_strict() {
+    fn invalid_parameters_are_refused() {
         let check = |query: &str, expect: Result<(&str, usize), &str>| {
             let parsed = Question::parse(&format!("/?{query}").parse().unwrap());
             let parsed = parsed.as_ref().map(|asked| (asked.set.as_str(), asked.k.count()));

@@ -53,7 +53,7 @@ impl World {
         self.submission(Changes::Keys { ops, reads })
     }
 
-    /// Works everything off.
+    /// Applies everything that waits.
     fn work(&mut self, submissions: Vec<Submission<usize>>) {
         let mut input = Input::Submit(submissions);
         loop {
@@ -186,7 +186,7 @@ fn a_refused_transaction_has_answers_to_its_reads_too() {
 }
 
 #[test]
-fn whoever_changes_long_values_again_and_again_delays_nobody_else() {
+fn repeated_changes_of_long_values_delay_no_other_submissions() {
     let mut world = World::new(1 << 20);
     world.run(&[set_range("big", VALUE_BYTES_MAX - 1)]);
     let mut submissions = Vec::new();
@@ -267,7 +267,7 @@ fn the_same_length_is_not_counted_on_when_keys_are_exchanged_in_the_group() {
 }
 
 #[test]
-fn expired_keys_are_removed_in_the_end_even_if_the_clock_stops() {
+fn expired_keys_are_eventually_removed_even_if_the_clock_stops() {
     let mut world = World::new(1 << 20);
     let (key, value) = (Bytes::new(b"a"), Bytes::new(b"1"));
     let (expiry, only) = (Expiry::In(1_000), Only::Always);
@@ -278,11 +278,11 @@ fn expired_keys_are_removed_in_the_end_even_if_the_clock_stops() {
         world.work(Vec::new());
     }
     assert_eq!(world.applier.keys().bucket(ZERO).unwrap().keys, 0);
-    assert!(!world.applier.expects_sweep(), "nobody has to look again");
+    assert!(!world.applier.expects_sweep(), "no further sweep is expected");
 }
 
 #[test]
-fn many_keys_that_expire_at_once_are_removed_a_bounded_piece_a_group() {
+fn many_keys_that_expire_at_once_are_removed_in_bounded_pieces() {
     let mut world = World::new(1 << 20);
     let keys: Vec<String> = (0..3_000).map(|number| format!("key{number}")).collect();
     let ops: Vec<_> = keys
@@ -303,7 +303,7 @@ fn many_keys_that_expire_at_once_are_removed_a_bounded_piece_a_group() {
 }
 
 #[test]
-fn a_key_that_no_store_has_a_place_for_is_never_written_and_never_exists() {
+fn a_key_that_is_empty_or_too_long_is_never_written_and_never_exists() {
     let mut world = World::new(1 << 20);
     world.run(&[put("a", b"1")]);
     let logged = world.log.len();

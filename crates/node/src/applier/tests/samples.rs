@@ -18,7 +18,7 @@ fn with_key(mut request: Request, key: u8, content: u8) -> Request {
     request
 }
 
-fn forget(sample: SampleId) -> Request {
+fn delete(sample: SampleId) -> Request {
     Request::from(Command::DeleteSample { sample })
 }
 
@@ -47,7 +47,7 @@ fn run(world: &mut World, requests: Vec<Request>) -> Vec<Outcome> {
     replies(world, ticket).into_iter().map(|reply| reply.outcome).collect()
 }
 
-/// The ids of those that were taught; the others were refused for want of memory.
+/// The ids of the samples that were added; the others were refused because the limit was reached.
 #[track_caller]
 fn taught(outcomes: &[Outcome]) -> Vec<SampleId> {
     let taught = outcomes.iter().filter_map(|outcome| match outcome {
@@ -83,7 +83,7 @@ fn samples_of_one_group_share_the_memory_that_is_left() {
 }
 
 #[test]
-fn what_is_refused_for_want_of_memory_is_not_logged_and_changes_nothing() {
+fn samples_beyond_the_limit_are_not_logged_and_change_nothing() {
     let mut world = world(0);
     let outcomes = run(&mut world, vec![teach("x"), register("anna"), teach("x")]);
     assert!(matches!(
@@ -103,7 +103,7 @@ fn commands_of_one_submission_have_the_memory_that_those_before_them_left() {
     assert_eq!(ids.len(), 3);
     let outcomes = run(
         &mut world,
-        vec![teach("x"), forget(ids[0]), teach("x"), teach("x"), forget(ids[1]), teach("x")],
+        vec![teach("x"), delete(ids[0]), teach("x"), teach("x"), delete(ids[1]), teach("x")],
     );
     let refused = outcomes.iter().map(|outcome| *outcome == Err(Refusal::SamplesFull));
     assert_eq!(refused.collect::<Vec<_>>(), [true, false, false, true, false, false]);
@@ -111,7 +111,7 @@ fn commands_of_one_submission_have_the_memory_that_those_before_them_left() {
 }
 
 #[test]
-fn a_retry_gets_the_first_result_though_the_memory_is_used_up_since() {
+fn a_retry_gets_the_first_result_even_if_the_limit_is_reached_since() {
     let mut world = world(1);
     let first = run(&mut world, vec![with_key(teach("x"), 1, 1)]);
     assert_eq!(taught(&first).len(), 1);
@@ -128,16 +128,16 @@ fn a_retry_gets_the_first_result_though_the_memory_is_used_up_since() {
     assert_eq!(replies(&world, ticket), expected);
     // What was refused is not remembered.
     let sample = taught(&first)[0];
-    run(&mut world, vec![forget(sample)]);
+    run(&mut world, vec![delete(sample)]);
     assert_eq!(taught(&run(&mut world, vec![with_key(teach("x"), 2, 1)])).len(), 1);
 }
 
 #[test]
-fn whoever_teaches_at_the_limit_delays_nobody() {
+fn adding_samples_at_the_limit_delays_no_other_submissions() {
     let mut world = world(1);
     assert_eq!(taught(&run(&mut world, vec![teach("x")])).len(), 1);
-    // A group for each pair, as each is decided by what the one before it came to.
-    let pairs = (0..100).flat_map(|_| [teach("x"), forget(SampleId(u64::MAX >> 1))]).collect();
+    // A group for each pair, as each is decided by the result of the one before it.
+    let pairs = (0..100).flat_map(|_| [teach("x"), delete(SampleId(u64::MAX >> 1))]).collect();
     let others: Vec<_> = (0..100).map(|number| register(&format!("u{number}"))).collect();
     let before = world.log.len();
     let pairs = submission(&mut world, pairs);

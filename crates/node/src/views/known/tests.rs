@@ -31,7 +31,7 @@ fn what_was_read_while_it_changed_is_used_once_and_not_kept() {
 }
 
 #[test]
-fn changes_are_taken_in_or_the_entry_is_forgotten() {
+fn changes_are_applied_or_the_entry_is_removed() {
     let known = Known::new(1_000_000);
     known.look_or_read(ADA, || 1, |_| ());
     known.change(ADA, |entry| Some(entry + 4));
@@ -42,12 +42,12 @@ fn changes_are_taken_in_or_the_entry_is_forgotten() {
 }
 
 #[test]
-fn the_budget_holds_whoever_is_read() {
+fn the_budget_holds_whichever_users_are_read() {
     let known = Known::new(SHARDS * (3 * COST + COST / 2));
     for user in (0..10_000).map(UserId) {
         assert_eq!(known.look_or_read(user, || user.0, |entry| *entry), user.0);
     }
-    assert_eq!(known.bytes(), SHARDS * 3 * COST, "three a shard");
+    assert_eq!(known.bytes(), SHARDS * 3 * COST, "three per shard");
     let none = Known::new(SHARDS * (COST - 1));
     assert_eq!(none.look_or_read(ADA, || 1, |entry| *entry), 1);
     assert_eq!(none.bytes(), 0, "an entry that fits in no shard is not kept");
@@ -70,9 +70,9 @@ fn an_entry_that_grows_stays_within_the_budget_or_goes() {
 
 #[test]
 fn users_who_are_read_often_stay_in_memory() {
-    let (people, fit) = (20_000, 2_000);
+    let (users, fit) = (20_000, 2_000);
     let known = Known::new(fit * COST);
-    let mut zipf = Zipf::new(people);
+    let mut zipf = Zipf::new(users);
     for _ in 0..100_000 {
         hit(&known, zipf.next());
     }
@@ -84,7 +84,7 @@ fn users_who_are_read_often_stay_in_memory() {
 }
 
 #[test]
-fn a_scan_drives_nobody_out_who_is_read_meanwhile() {
+fn a_scan_evicts_no_user_who_is_read_meanwhile() {
     let known = Known::new(SHARDS * 10 * COST);
     let hot = || (0..4 * SHARDS as u32).map(UserId);
     let mut scanned = 1_000_000..;
@@ -120,7 +120,7 @@ fn the_hand_passes_few_entries_at_a_time() {
 }
 
 #[test]
-fn everybody_in_a_ring_knows_their_place() {
+fn every_entry_has_its_index_in_the_ring() {
     let known = Known::new(SHARDS * 5 * COST);
     let mut zipf = Zipf::new(1_000);
     for n in 0..20_000 {
@@ -142,15 +142,15 @@ fn everybody_in_a_ring_knows_their_place() {
     assert_eq!((users.len(), known.bytes()), (entries, entries * COST));
 }
 
-/// Numbers below `people`, the number `n` with a weight of 1 / (n + 1).
+/// Numbers below `users`, the number `n` with a weight of 1 / (n + 1).
 struct Zipf {
     up_to: Vec<f64>,
     state: u64,
 }
 
 impl Zipf {
-    fn new(people: u32) -> Self {
-        let weights = (0..people).map(|n| 1.0 / (f64::from(n) + 1.0));
+    fn new(users: u32) -> Self {
+        let weights = (0..users).map(|n| 1.0 / (f64::from(n) + 1.0));
         let up_to = weights
             .scan(0.0, |sum, weight| {
                 *sum += weight;
@@ -193,10 +193,10 @@ fn hit(known: &Known<u32>, user: UserId) -> bool {
 #[ignore = "measures hit ratios"]
 fn measure_hit_ratios() {
     for percent in [1, 5, 20] {
-        let people = 200_000;
-        let fit = people as usize * percent / 100;
+        let users = 200_000;
+        let fit = users as usize * percent / 100;
         let known = Known::new(fit * COST);
-        let mut zipf = Zipf::new(people);
+        let mut zipf = Zipf::new(users);
         let mut hits = [0.0, 0.0];
         for count in &mut hits {
             for _ in 0..1_000_000 {

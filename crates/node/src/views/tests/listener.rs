@@ -1,4 +1,4 @@
-//! A client of a live stream as plain as can be.
+//! A client of a live stream, as simple as possible.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::views::{Change, News};
 
-/// Somebody who shows the whole home of a user and only changes it by what they hear.
+/// A client that shows the whole home of a user and changes it only by the news it gets.
 pub(super) struct Listener {
     pub(super) news: watch::Receiver<News>,
     pub(super) read: u64,
@@ -21,8 +21,8 @@ impl Listener {
         Self { news, read: 0, position: 0, shown: BTreeSet::new() }
     }
 
-    /// Shows what is new of `posts`, and then does what the changes say. `texts` is the whole home now.
-    pub(super) fn hear(
+    /// Shows what is new of `posts`, and then applies the changes. `texts` is the whole home now.
+    pub(super) fn apply(
         &mut self,
         posts: &[PostId],
         changes: &[(u64, Change)],

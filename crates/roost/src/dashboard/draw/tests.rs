@@ -79,7 +79,7 @@ fn everything_of_a_run_is_on_a_screen_of_any_usual_size() {
         check(&model(7, 12), size, &KINDS);
     }
     check(&model(3, 12), (79, 24), &["p99 of all"]);
-    // Nothing is cut at the least width: the last column is there in full.
+    // Nothing is cut at the least width: the last column is complete.
     check(&model(3, 12), (60, 24), &["done  errors", "p50 1.50 ms, p99 40.0 ms"]);
 }
 
@@ -97,7 +97,7 @@ fn a_run_that_has_not_begun_or_reports_little_has_a_screen() {
 }
 
 #[test]
-fn who_has_asked_to_stop_sees_that_it_was_heard() {
+fn a_request_to_stop_is_shown() {
     let mut model = model(1, 1);
     model.is_stopping = true;
     model.closed = true;

@@ -1,5 +1,5 @@
-//! What a worker of the crash test keeps in a bucket: a few keys of its own, whose values it changes again
-//! and again.
+//! The keys of a worker of the crash test in a bucket: a few keys of its own, whose values it changes
+//! repeatedly.
 
 use std::collections::BTreeMap;
 

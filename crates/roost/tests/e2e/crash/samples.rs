@@ -26,7 +26,7 @@ impl SampleAdded {
         client.send("DELETE", &format!("/v1/samples/{id}"), &[], b"")
     }
 
-    /// The sample with this label, if it is there.
+    /// The sample with this label, if it exists.
     pub(super) fn find(&self, client: &mut Client, label: &str) -> Option<u64> {
         let nearest = self.nearest(client, &[label])?.pop().unwrap();
         (nearest["distance"] == 0).then(|| {

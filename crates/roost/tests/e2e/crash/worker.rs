@@ -12,9 +12,9 @@ use super::kept::Kept;
 use super::samples::SampleAdded;
 use super::{Directory, Round};
 use crate::support::http::{Answer, Client, number};
-use crate::support::world::{Form, Person, Post, ids};
+use crate::support::world::{Account, Form, Post, ids};
 
-/// Seconds that a story lives: the longest there is, so that none expires in a test.
+/// TTL of a story in seconds: the largest, so that none expires in a test.
 const STORY_SECS: u64 = 604_800;
 
 /// A change that one worker makes.
@@ -31,11 +31,11 @@ pub(super) enum Change {
     Drop { key: String },
 }
 
-/// What joins two people.
+/// A relation between two users.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Tie {
     Follow,
-    /// Of a person and one with a higher number: so it is the first one's to change.
+    /// Of a user and one with a higher number: so it is the first one's to change.
     Friendship,
 }
 
@@ -55,8 +55,8 @@ pub(super) struct Worker {
     rng: StdRng,
     /// Counts what must not be the same twice: handles, texts and keys.
     serial: u32,
-    /// The people that this worker registered; nobody else changes them.
-    pub(super) people: BTreeMap<u32, Person>,
+    /// The users that this worker registered; no other worker changes them.
+    pub(super) accounts: BTreeMap<u32, Account>,
     /// Every post and story there ever was, also those that were deleted.
     pub(super) published: BTreeMap<u64, Form>,
     /// Its samples.
@@ -72,16 +72,26 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(number: u32, seed: u64) -> Self {
         let rng = StdRng::seed_from_u64(seed);
-        let (people, published) = (BTreeMap::new(), BTreeMap::new());
+        let (accounts, published) = (BTreeMap::new(), BTreeMap::new());
         let (taught, kept) = (SampleAdded::new(number), Kept::new(number));
-        Self { number, rng, serial: 0, people, published, taught, kept, keyed: None, waiting: None }
+        Self {
+            number,
+            rng,
+            serial: 0,
+            accounts,
+            published,
+            taught,
+            kept,
+            keyed: None,
+            waiting: None,
+        }
     }
 
     pub(super) fn is_waiting(&self) -> bool {
         self.waiting.is_some()
     }
 
-    /// Makes changes until the round is over or the server is gone.
+    /// Makes changes until the round is over or the server has ended.
     pub(super) fn work(&mut self, mut client: Client, directory: &Directory, round: &Round) {
         loop {
             let change = self.next(directory);
@@ -96,18 +106,18 @@ impl Worker {
         }
     }
 
-    /// What no worker has said before.
+    /// A text that no worker has used before.
     fn unique(&mut self) -> String {
         self.serial += 1;
         format!("w{}_{}", self.number, self.serial)
     }
 
-    fn person(&mut self, id: u32) -> &mut Person {
-        self.people.get_mut(&id).unwrap()
+    fn account(&mut self, id: u32) -> &mut Account {
+        self.accounts.get_mut(&id).unwrap()
     }
 
     fn next(&mut self, directory: &Directory) -> Change {
-        let own: Vec<u32> = self.people.keys().copied().collect();
+        let own: Vec<u32> = self.accounts.keys().copied().collect();
         let Some(user) = own.choose(&mut self.rng).copied() else { return self.new_person() };
         let tie = if self.rng.random() { Tie::Follow } else { Tie::Friendship };
         let form = if self.rng.random_bool(0.6) { Form::Post } else { Form::Story };
@@ -122,12 +132,12 @@ impl Worker {
                 return Change::Tie { tie, user, other };
             }
         } else if dice < 38 {
-            let others = tie.of(self.people.get_mut(&user).unwrap());
+            let others = tie.of(self.accounts.get_mut(&user).unwrap());
             if let Some(&other) = others.iter().choose(&mut self.rng) {
                 return Change::Untie { tie, user, other };
             }
         } else if dice < 50
-            && let Some(post) = self.people[&user].written(form).choose(&mut self.rng)
+            && let Some(post) = self.accounts[&user].written(form).choose(&mut self.rng)
         {
             return Change::Delete { form, author: user, id: post.id };
         } else if dice < 53
@@ -205,8 +215,8 @@ impl Worker {
 
     fn registered(&mut self, id: u32, handle: String, directory: &Directory) {
         directory.lock().unwrap().push((id, handle.clone()));
-        let person = Person { handle, ..Person::default() };
-        assert!(self.people.insert(id, person).is_none(), "{id} was given out twice");
+        let account = Account { handle, ..Account::default() };
+        assert!(self.accounts.insert(id, account).is_none(), "{id} was given out twice");
     }
 
     /// Checks the answer about a post or a story; returns its id.
@@ -218,7 +228,7 @@ impl Worker {
 
     fn publish(&mut self, draft: Draft, id: u64) {
         assert!(self.published.insert(id, draft.form).is_none(), "{id} was given out twice");
-        let posts = self.person(draft.author).written_mut(draft.form);
+        let posts = self.account(draft.author).written_mut(draft.form);
         assert!(posts.last().is_none_or(|last| last.id < id), "{id} is not the author's newest");
         posts.push(draft.post(id));
         if draft.idempotency_key.is_some() {
@@ -226,7 +236,7 @@ impl Worker {
         }
     }
 
-    /// Takes in a tie, the end of one, a deletion, or a change of a key.
+    /// Applies a relation, the end of one, a deletion, or a change of a key.
     fn happened(&mut self, change: &Change) {
         match *change {
             Change::Keep { ref key, ref value } => {
@@ -236,13 +246,13 @@ impl Worker {
                 self.kept.values.remove(key);
             }
             Change::Tie { tie, user, other } => {
-                tie.of(self.person(user)).insert(other);
+                tie.of(self.account(user)).insert(other);
             }
             Change::Untie { tie, user, other } => {
-                tie.of(self.person(user)).remove(&other);
+                tie.of(self.account(user)).remove(&other);
             }
             Change::Delete { form, author, id } => {
-                self.person(author).written_mut(form).retain(|kept| kept.id != id);
+                self.account(author).written_mut(form).retain(|kept| kept.id != id);
             }
             Change::Forget { id } => {
                 self.taught.labels.remove(&id);
@@ -253,13 +263,13 @@ impl Worker {
         }
     }
 
-    /// Looks at a home timeline now and then: it stays active, and shows one's own last post.
+    /// Reads a home timeline at intervals: it stays active, and contains the user's own last post.
     fn look(&mut self, client: &mut Client) -> std::io::Result<()> {
         if self.rng.random_bool(0.8) {
             return Ok(());
         }
-        let Some((id, person)) = self.people.iter().choose(&mut self.rng) else { return Ok(()) };
-        let Some(last) = person.posts.last() else { return Ok(()) };
+        let Some((id, account)) = self.accounts.iter().choose(&mut self.rng) else { return Ok(()) };
+        let Some(last) = account.posts.last() else { return Ok(()) };
         let before = last.id - 1;
         let path = format!("/v1/users/{id}/timeline?limit=1&after={before}");
         let page = client.send("GET", &path, &[], b"")?.expect(200).json();
@@ -267,7 +277,7 @@ impl Worker {
         Ok(())
     }
 
-    /// After a restart: finds out what became of the change without an answer, then repeats the
+    /// After a restart: determines the outcome of the change without an answer, then repeats the
     /// last post or story that had a key, which must change nothing.
     pub(super) fn resolve(&mut self, client: &mut Client, directory: &Directory) {
         let keyed = self.keyed.take();
@@ -290,7 +300,7 @@ impl Worker {
         }
         // The change without an answer may have deleted that very one.
         if let Some((draft, id)) = keyed
-            && self.people[&draft.author].written(draft.form).iter().any(|post| post.id == id)
+            && self.accounts[&draft.author].written(draft.form).iter().any(|post| post.id == id)
         {
             let change = Change::Publish(draft.clone());
             let answer = send(client, &self.taught, &change).unwrap().expect(201);
@@ -344,15 +354,15 @@ impl Tie {
         }
     }
 
-    fn of(self, person: &mut Person) -> &mut BTreeSet<u32> {
+    fn of(self, account: &mut Account) -> &mut BTreeSet<u32> {
         match self {
-            Self::Follow => &mut person.following,
-            Self::Friendship => &mut person.befriended,
+            Self::Follow => &mut account.following,
+            Self::Friendship => &mut account.befriended,
         }
     }
 }
 
-/// Whether a tie, the end of one, a deletion, or a change of a key has taken place.
+/// Whether a relation, the end of one, a deletion, or a change of a key has been applied.
 fn has_happened(change: &Change, client: &mut Client) -> bool {
     match change {
         Change::Tie { tie, user, other } => are_joined(client, *tie, *user, *other),
@@ -364,7 +374,7 @@ fn has_happened(change: &Change, client: &mut Client) -> bool {
         Change::Keep { key, value } => Kept::read(client, key).as_ref() == Some(value),
         Change::Drop { key } => Kept::read(client, key).is_none(),
         Change::Register { .. } | Change::Publish(_) | Change::AddSample { .. } => {
-            unreachable!("these are looked for")
+            unreachable!("these are resolved by reading")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Clients that people use: redis-cli, redis-benchmark, redis-py and ioredis.
+//! Common clients: redis-cli, redis-benchmark, redis-py and ioredis.
 
 use std::process::{Command, Stdio};
 
@@ -10,7 +10,7 @@ fn is_there(program: &str) -> bool {
 }
 
 #[test]
-fn redis_cli_finds_its_way() {
+fn redis_cli_works() {
     if !is_there("redis-cli") {
         return skipped("redis-cli is not installed (apt-get install redis-tools)");
     }
@@ -29,7 +29,7 @@ fn redis_cli_finds_its_way() {
     check(
         &["LPUSH", "l", "v"],
         "ERR unknown command 'LPUSH', with args beginning with: 'l' 'v' \
-        (roost keeps strings: lists, sets, hashes and streams are not there)",
+        (roost keeps strings: lists, sets, hashes and streams are not supported)",
     );
     let fill: String = (0..10_000).map(|n| format!("SET key:{n} {n}\r\n")).collect();
     std::fs::write(data.path().join("fill"), fill).unwrap();

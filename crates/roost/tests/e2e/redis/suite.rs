@@ -47,7 +47,7 @@ fn the_test_suite_of_redis_passes() {
     let mut command = Command::new("./runtest");
     command
         .current_dir(folder)
-        // Without a terminal it writes no colours.
+        // Without a terminal it writes no colors.
         .env_remove("TERM")
         .args(["--host", "127.0.0.1", "--port", &port.to_string(), "--durable"])
         .args(["--ignore-encoding", "--ignore-digest"])

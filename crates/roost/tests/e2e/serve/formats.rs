@@ -12,7 +12,7 @@ use crate::support::http::{Answer, Client};
 use crate::support::process::{Process, Server, serve};
 
 const KEY: &str = "the-key-of-the-fixture";
-/// The sector of the log's format, in bytes, and where its header has what.
+/// The sector of the log's format, in bytes, and the offsets of fields in its header.
 const SECTOR: usize = 512;
 const VERSION_AT: usize = 4;
 const LENGTH_AT: usize = 16;
@@ -91,7 +91,7 @@ fn data_of_version_1_are_read() {
     check_fixture(&mut client);
 }
 
-/// What [`make_the_fixture`] did, as it must be read for ever.
+/// What [`make_the_fixture`] wrote, which every later version must read.
 fn check_fixture(client: &mut Client) {
     let texts = |answer: Answer| -> Vec<String> {
         let page = answer.expect(200).json();
@@ -139,8 +139,8 @@ fn make_the_fixture() {
     let (server, mut client) = start();
     client.register("eve");
     client.publish(1, "bob's own");
-    let taken_back = client.publish(2, "taken back");
-    client.send("DELETE", &format!("/v1/posts/{taken_back}"), &[], b"").unwrap().expect(204);
+    let deleted = client.publish(2, "taken back");
+    client.send("DELETE", &format!("/v1/posts/{deleted}"), &[], b"").unwrap().expect(204);
     client.publish(2, "@bob from the log");
     client.follow(1, 2);
     server.kill();

@@ -1,4 +1,4 @@
-//! Application keys as operators meet them: the first one, more of them, and what they may do.
+//! Application keys as operators use them: the first one, more of them, and their scopes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ fn statuses(server: &Server, keys: &[&str]) -> Vec<u16> {
     keys.map(read).collect()
 }
 
-/// Waits until the server has read that these are the keys.
+/// Waits until the server has read these keys.
 fn has_read(server: &Server, names: &str) {
     let read = server.process.logged(&format!("\"names\":\"{names}\""));
     assert!(read.is_some(), "the server reads that there are {names}");
@@ -40,7 +40,7 @@ fn check_nowhere(directory: &Path, ended: &Ended, text: &str) {
 }
 
 #[test]
-fn the_first_start_makes_a_key_and_says_where_it_is() {
+fn the_first_start_makes_a_key_and_prints_its_path() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("not/there/yet");
     let server = Server::start(&mut serve(&data, &[]));

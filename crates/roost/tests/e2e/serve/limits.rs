@@ -22,7 +22,7 @@ fn limited(data: &Path, files: u32, more: &[&str]) -> Command {
 }
 
 #[test]
-fn idle_connections_beyond_the_limit_of_files_keep_nobody_out_and_the_log_goes_on() {
+fn idle_connections_beyond_the_limit_of_files_block_no_client_and_the_log_goes_on() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(&mut limited(data.path(), 320, &["--overlay-memory", "16MiB"]));
     let mut client = Client::new(server.address, Some(KEY.into()));
@@ -50,7 +50,7 @@ fn idle_connections_beyond_the_limit_of_files_keep_nobody_out_and_the_log_goes_o
 }
 
 #[test]
-fn limits_that_are_too_low_are_said_at_the_start() {
+fn limits_that_are_too_low_are_reported_at_the_start() {
     let data = tempfile::tempdir().unwrap();
     let check = |command: &mut Command, part: &str| {
         let ended = Process::start(command).ended();
@@ -83,7 +83,7 @@ fn a_start_is_ended_by_sigterm_at_once() {
     let server = Server::open(data.path(), &[]);
     server.client().register("ada");
     server.kill();
-    // A log that cannot be read to its end: nobody writes into this pipe.
+    // A log that cannot be read to its end: nothing writes into this pipe.
     let log = std::fs::read_dir(data.path().join("log")).unwrap();
     let segment = log
         .map(|entry| entry.unwrap().path())

@@ -9,19 +9,19 @@ use serde_json::Value;
 use super::PATIENCE;
 use super::http::{Chunked, connect, number, read_head};
 
-/// An event of a person's stream.
+/// An event of a user's stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     /// `post` or `mention`.
     pub(crate) kind: String,
-    /// What resumes after it.
+    /// Its id, from which a stream can resume.
     pub(crate) id: String,
     /// The post's id.
     pub(crate) post: u64,
     pub(crate) text: String,
 }
 
-/// A reader of a person's events.
+/// A reader of a user's events.
 pub(crate) struct Events {
     lines: BufReader<Chunked<BufReader<TcpStream>>>,
 }
@@ -62,7 +62,7 @@ impl Events {
                 Some(("event", value)) => kind = Some(value.to_owned()),
                 Some(("id", value)) => id = Some(value.to_owned()),
                 Some(("data", value)) => data = serde_json::from_str::<Value>(value).ok(),
-                // A comment to show that the stream lives, or how long to wait before coming back.
+                // A keep-alive comment, or how long to wait before reconnecting.
                 Some(("" | "retry", _)) => {
                     assert!(start.elapsed() < PATIENCE, "no event within {PATIENCE:?}");
                 }

@@ -36,7 +36,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
     }
 
-    /// Itself, if its status is this one.
+    /// Returns itself if its status is this one; panics otherwise.
     pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text());
         self
@@ -48,8 +48,8 @@ impl Client {
         Self { address, key, connection: None }
     }
 
-    /// Sends a request, over a new connection if need be. After an error nobody knows whether the
-    /// server has seen it.
+    /// Sends a request, over a new connection if needed. After an error it is unknown whether the
+    /// server has received it.
     pub(crate) fn send(
         &mut self,
         method: &str,
@@ -108,7 +108,7 @@ impl Client {
         self.send("POST", path, &headers, body.to_string().as_bytes())
     }
 
-    /// Registers a person; gives their number.
+    /// Registers a user; returns the id.
     pub(crate) fn register(&mut self, handle: &str) -> u32 {
         let user = self.post("/v1/users", &json!({"handle": handle})).expect(201).json();
         number(&user["id"]) as u32

@@ -1,4 +1,4 @@
-//! What the tests share: the processes, the client, the streams of events, and the naive answers.
+//! What the tests share: processes, clients, event streams, and a reference model.
 
 pub(crate) mod events;
 pub(crate) mod http;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
 
-/// Nothing takes this long unless it hangs.
+/// Timeout of every wait in the tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The folder of shared data, or `None` if it is not on this machine: `ROOST_SHARED`, or beside
@@ -23,8 +23,8 @@ pub(crate) fn shared() -> Option<PathBuf> {
     named.into_iter().chain(near).find(|path| path.is_dir())
 }
 
-/// Says out loud that something was not tested, and why. The macros would be quiet: what they
-/// print of a test that passes is not shown. In CI, which sets `ROOST_NO_SKIP`, it is a failure.
+/// Reports that something was not tested, and why. It does not use the print macros, whose output is
+/// hidden for tests that pass. In CI, which sets `ROOST_NO_SKIP`, it is a failure.
 pub(crate) fn skipped(what: &str) {
     assert!(std::env::var_os("ROOST_NO_SKIP").is_none(), "nothing may be skipped here: {what}");
     std::io::stderr().write_all(format!("SKIPPED: {what}\n").as_bytes()).unwrap();
@@ -36,7 +36,7 @@ pub(crate) fn fetched(name: &str) -> PathBuf {
     target.join("fetched").join(name)
 }
 
-/// What a program said, if it ended well.
+/// The output of a program that must have succeeded.
 pub(crate) fn said(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));

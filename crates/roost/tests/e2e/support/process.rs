@@ -65,7 +65,7 @@ impl Lines {
             if output.over {
                 return None;
             }
-            let left = left.unwrap_or_else(|| panic!("nothing comes any more; so far:\n{output}"));
+            let left = left.unwrap_or_else(|| panic!("no more output; so far:\n{output}"));
             output = self.0.1.wait_timeout(output, left).unwrap().0;
         }
     }
@@ -81,14 +81,14 @@ impl std::fmt::Display for Output {
     }
 }
 
-/// A process under way; killed when dropped.
+/// A running process; killed when dropped.
 pub(crate) struct Process {
     child: Child,
     out: Lines,
     err: Lines,
 }
 
-/// How a process ended and what it said.
+/// How a process ended, and its output.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
@@ -192,7 +192,7 @@ impl Server {
         Client::new(self.address, self.key.clone())
     }
 
-    /// Ends it with SIGTERM, which must be an end in good order.
+    /// Ends it with SIGTERM, which must be a clean shutdown.
     pub(crate) fn stop(self) -> Ended {
         self.process.signal(Signal::TERM);
         let ended = self.process.ended();

@@ -36,7 +36,7 @@ impl Reply {
         if let Self::Integer(number) = self { *number } else { panic!("no integer: {self:?}") }
     }
 
-    /// Whether the server has refused a command because it has too much to do or to hold.
+    /// Whether the server has refused a command because a limit was reached.
     pub(crate) fn is_busy(&self) -> bool {
         self.error().starts_with("BUSY ")
     }
@@ -52,7 +52,7 @@ impl Redis {
         self.0.get_mut().write_all(bytes).unwrap();
     }
 
-    /// Sends as many of these bytes as are taken at once; whoever has closed the connection takes none.
+    /// Sends as many of these bytes as the peer accepts at once; none if it has closed the connection.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         let stream = self.0.get_mut();
         stream.set_nonblocking(true).unwrap();

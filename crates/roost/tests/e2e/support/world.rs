@@ -1,4 +1,4 @@
-//! The naive answers: what everybody should see, from a plain list of everything that happened.
+//! A reference model: what every user should see, from a simple list of all changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::http::{Client, number};
 
-/// What people write.
+/// What users write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Post,
@@ -23,7 +23,7 @@ impl Form {
     }
 }
 
-/// A post or a story that is live. A story addresses nobody, whatever it says.
+/// A live post or story. A story has no mentions and no reply, whatever its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Post {
     pub(crate) id: u64,
@@ -32,20 +32,20 @@ pub(crate) struct Post {
     pub(crate) mentions: Vec<u32>,
 }
 
-/// A person with what is theirs to change.
+/// The state of a user that the user can change.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Person {
+pub(crate) struct Account {
     pub(crate) handle: String,
     pub(crate) following: BTreeSet<u32>,
-    /// Their friends with higher numbers: each friendship is stored with one of its two.
+    /// Friends with greater ids: each friendship is stored with the smaller id of the two.
     pub(crate) befriended: BTreeSet<u32>,
     /// In order of publishing.
     pub(crate) posts: Vec<Post>,
-    /// In order of publishing. They outlive every test.
+    /// In order of publishing. None expires during a test.
     pub(crate) stories: Vec<Post>,
 }
 
-impl Person {
+impl Account {
     pub(crate) fn written(&self, form: Form) -> &Vec<Post> {
         match form {
             Form::Post => &self.posts,
@@ -61,34 +61,34 @@ impl Person {
     }
 }
 
-/// Everybody, by number.
+/// All users, by id.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct World(pub(crate) BTreeMap<u32, Person>);
+pub(crate) struct World(pub(crate) BTreeMap<u32, Account>);
 
 impl Post {
     /// A post or a story from JSON, and the number of its author.
     pub(crate) fn read(json: &Value) -> (u32, Self) {
-        let person = |person: &Value| number(&person["id"]) as u32;
+        let account = |account: &Value| number(&account["id"]) as u32;
         let post = Self {
             id: number(&json["id"]),
             text: json["text"].as_str().unwrap().to_owned(),
-            reply_to: Some(&json["reply_to"]).filter(|person| !person.is_null()).map(person),
-            mentions: json["mentions"].as_array().into_iter().flatten().map(person).collect(),
+            reply_to: Some(&json["reply_to"]).filter(|account| !account.is_null()).map(account),
+            mentions: json["mentions"].as_array().into_iter().flatten().map(account).collect(),
         };
-        (person(&json["author"]), post)
+        (account(&json["author"]), post)
     }
 }
 
 impl World {
     pub(crate) fn followers(&self, user: u32) -> Vec<u32> {
         let follows =
-            |(id, person): (&u32, &Person)| person.following.contains(&user).then_some(*id);
+            |(id, account): (&u32, &Account)| account.following.contains(&user).then_some(*id);
         self.0.iter().filter_map(follows).collect()
     }
 
     pub(crate) fn friends(&self, user: u32) -> BTreeSet<u32> {
         let befriends =
-            |(id, person): (&u32, &Person)| person.befriended.contains(&user).then_some(*id);
+            |(id, account): (&u32, &Account)| account.befriended.contains(&user).then_some(*id);
         let befriended = self.0[&user].befriended.iter().copied();
         self.0.iter().filter_map(befriends).chain(befriended).collect()
     }
@@ -100,7 +100,7 @@ impl World {
         newest_first(stories.map(|story| story.id).collect())
     }
 
-    /// The posts a person finds at home, newest first.
+    /// The home timeline of a user, newest first.
     pub(crate) fn home(&self, reader: u32) -> Vec<u64> {
         let following = &self.0[&reader].following;
         let mut home: Vec<u64> = self.0[&reader].posts.iter().map(|post| post.id).collect();
@@ -114,25 +114,25 @@ impl World {
         newest_first(home)
     }
 
-    /// The posts that mention a person, newest first.
+    /// The posts that mention a user, newest first.
     pub(crate) fn mentions(&self, reader: u32) -> Vec<u64> {
-        let posts = self.0.values().flat_map(|person| &person.posts);
+        let posts = self.0.values().flat_map(|account| &account.posts);
         newest_first(posts.filter(|post| post.mentions.contains(&reader)).map(|p| p.id).collect())
     }
 
-    /// Checks that the server shows a person this home, on pages of this size.
+    /// Checks that the server shows a user this home, on pages of this size.
     pub(crate) fn check_home(&self, client: &mut Client, reader: u32, limit: usize) {
         let home = ids(client, &format!("/v1/users/{reader}/timeline?limit={limit}"));
         assert_eq!(home, self.home(reader), "the home timeline of {reader}");
     }
 
-    /// Checks that the server shows a person this stories home, on pages of this size.
+    /// Checks that the server shows a user this stories home, on pages of this size.
     pub(crate) fn check_stories_home(&self, client: &mut Client, reader: u32, limit: usize) {
         let home = ids(client, &format!("/v1/users/{reader}/timeline/stories?limit={limit}"));
         assert_eq!(home, self.stories_home(reader), "the stories home of {reader}");
     }
 
-    /// Checks that the server shows a person these mentions, on pages of this size.
+    /// Checks that the server shows a user these mentions, on pages of this size.
     pub(crate) fn check_mentions(&self, client: &mut Client, reader: u32, limit: usize) {
         let mentions = ids(client, &format!("/v1/users/{reader}/mentions?limit={limit}"));
         assert_eq!(mentions, self.mentions(reader), "the mentions of {reader}");

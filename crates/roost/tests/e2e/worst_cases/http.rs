@@ -136,7 +136,7 @@ fn posts_that_mention_as_many_as_fit() {
     small.check(400, |_| ());
 }
 
-/// Teaches until there is no memory for more; the ids of what was taught.
+/// Adds samples until their memory is full; returns their ids.
 fn fill_samples(client: &mut Client, sample: &Value) -> Vec<String> {
     let mut command = sample.clone();
     command["op"] = json!("add_sample");
@@ -211,7 +211,7 @@ fn samples_that_fill_their_memory_and_change_while_all_of_them_are_searched() {
 }
 
 #[test]
-fn nobody_follows_more_than_the_limit() {
+fn no_user_follows_more_than_the_limit() {
     let mut small = Small::start();
     let mut client = small.client();
     let register = |number| json!({"op": "register", "handle": format!("user_{number}")});
@@ -233,7 +233,7 @@ fn nobody_follows_more_than_the_limit() {
 }
 
 #[test]
-fn very_many_listeners_of_one_author() {
+fn very_many_event_streams_of_one_author() {
     const LISTENERS: u32 = 300;
     let small = Small::start();
     let mut client = small.client();
@@ -249,7 +249,7 @@ fn very_many_listeners_of_one_author() {
     let mut posts = Vec::new();
     for (number, user) in users.iter().take(10).enumerate() {
         posts.push(client.publish(author, &format!("post {number}")));
-        // Whoever reads meanwhile is never asked to come back.
+        // Reads of other clients meanwhile are never refused.
         client.get(&format!("/v1/users/{user}/timeline")).expect(200);
     }
     for listener in &mut listeners {

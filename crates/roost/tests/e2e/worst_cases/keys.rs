@@ -18,7 +18,7 @@ fn fill(redis: &mut Redis, keys: usize) {
 /// Waits until there are no keys.
 fn wait_until_empty(redis: &mut Redis) {
     let mut sizes = std::iter::repeat_with(|| redis.line("DBSIZE").integer());
-    // It only fails to come to 0 if something is left for ever.
+    // It stays above 0 only if something is never removed.
     assert!(sizes.by_ref().take(1_000_000).any(|size| size == 0), "{:?}", sizes.next());
 }
 
@@ -129,7 +129,7 @@ fn hostile_patterns_of_clients_that_hang_up() {
         client.push(&line(&format!("KEYS {hostile}")));
         client.push(&line(&format!("SCAN 0 MATCH {hostile} COUNT 100000")));
         if round % 2 == 0 {
-            // Half of them are still there when strangers come.
+            // Half of them are still connected when other clients come.
             drop(client);
         }
     }
@@ -139,7 +139,7 @@ fn hostile_patterns_of_clients_that_hang_up() {
     }
     small.check(500, |redis| {
         assert_eq!(redis.line("DBSIZE").integer(), 300);
-        // A walk of a stranger comes to its turn.
+        // A walk of another client is executed.
         assert_eq!(redis.line("KEYS none"), Reply::Array(Vec::new()));
     });
 }

@@ -1,5 +1,5 @@
 //! Thousands of clients that send much and read nothing, all at their limits at the same time: memory
-//! stays below the sum of the budgets, and strangers are answered.
+//! stays below the sum of the budgets, and other clients are served.
 
 use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -108,7 +108,7 @@ fn pipelines_of_clients_that_read_nothing_with_and_without_the_key() {
     let pings = line("PING").repeat(200_000);
     let keyless: Vec<_> = (0..200).map(|_| push(redis, &pings)).collect();
     let base = server.process.peak_memory();
-    // Whoever has no key takes what every connection takes.
+    // A client without the key takes only what every connection takes.
     assert!(base < 150 << 20, "{base}");
     let mut slow: Vec<Redis> = (0..200).map(|_| known()).collect();
     for client in &mut slow {

@@ -108,7 +108,7 @@ fn crc64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |crc, byte| (0..8).fold(crc ^ u64::from(*byte), |crc, _| step(crc)))
 }
 
-/// Sends the lines together; meanwhile a stranger's changes are answered, at least `beside` of them before
+/// Sends the lines together; meanwhile another client's changes are answered, at least `beside` of them before
 /// the last reply to these.
 fn check_beside(small: &Small, lines: &[&str], times: usize, beside: usize) {
     let flood: Vec<u8> = lines.iter().flat_map(|text| line(text)).collect();
@@ -133,7 +133,7 @@ fn check_beside(small: &Small, lines: &[&str], times: usize, beside: usize) {
 }
 
 #[test]
-fn cheap_changes_of_a_long_value_hold_nobody_up() {
+fn cheap_changes_of_a_long_value_do_not_delay_other_clients() {
     let small = Small::start();
     assert_eq!(small.redis().line("SETRANGE big 16000000 x").integer(), 16_000_001);
     check_beside(&small, &["SETBIT big 5 1"], 300, 100);

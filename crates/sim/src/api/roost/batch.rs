@@ -1,7 +1,7 @@
-//! One request to `/v1/batch`: commands stream out while results stream in.
+//! One request to `/v1/batch`: commands are sent while results are received.
 //!
-//! Neither side is ever held whole. A command leaves in a chunk of about 64 KiB; a result is
-//! checked when its line is complete, and anything but success ends the batch.
+//! Neither commands nor results are buffered as a whole. Commands are sent in chunks of about
+//! 64 KiB; a result is checked when its line is complete, and the first failure ends the batch.
 
 use std::time::Duration;
 
@@ -17,18 +17,18 @@ use crate::client::{
 
 /// A chunk is sent when it has grown to this many bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Room for the size of a chunk before its data: eight digits, which may begin with zeros.
+/// Placeholder for the size of a chunk before its data: eight hexadecimal digits, padded with zeros.
 const CHUNK_PREFIX: &[u8] = b"00000000\r\n";
 /// The longest result line, in bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024;
-/// A server that takes this long for anything at all has stopped.
+/// A server that sends nothing for this long is considered stopped.
 const STALL: Duration = Duration::from_secs(60);
-/// How long to wait for the server's reason after it has stopped reading.
+/// How long to wait for the server's error message after it has stopped reading.
 const REASON: Duration = Duration::from_secs(2);
 
-/// Sends the commands that `next` appends to its buffer, one line a call until it says that there
-/// is none left, and hands the id in each result (if there is one) to `check`, with its number
-/// from 0. Succeeds when all of `total` commands have succeeded.
+/// Sends the commands that `next` appends to its buffer, one line per call until it returns false,
+/// and passes the id in each result (if there is one) to `check`, with its number from 0. Succeeds
+/// when all of `total` commands have succeeded.
 pub(crate) async fn batch(
     target: &Target,
     requests: &Requests,
@@ -41,7 +41,7 @@ pub(crate) async fn batch(
     let mut results = Results { from, incoming: Incoming::default(), number: 0, check };
     let reading = results.read(total);
     tokio::pin!(reading);
-    // The server's own word on a failure is in its answer, so reading goes on when writing fails.
+    // The server's error message is in its answer, so reading continues when writing fails.
     let written = tokio::select! {
         biased;
         outcome = &mut reading => return outcome,
@@ -56,7 +56,7 @@ pub(crate) async fn batch(
     }
 }
 
-/// Writes the whole request; gives the half-connection back, because dropping it would close it.
+/// Writes the whole request. Returns the write half, because dropping it would close the connection.
 async fn write(
     mut to: WriteHalf<TargetStream>,
     requests: &Requests,
@@ -84,7 +84,7 @@ async fn write(
     Ok(to)
 }
 
-/// Writes the size of the chunk into the space before it, and the line end after it.
+/// Writes the size of the chunk into the placeholder before it, and the line end after it.
 fn seal(chunk: &mut Vec<u8>, size: usize) {
     let digits = format!("{size:08x}");
     for (place, digit) in chunk.iter_mut().zip(digits.bytes()) {
@@ -93,7 +93,7 @@ fn seal(chunk: &mut Vec<u8>, size: usize) {
     chunk.extend_from_slice(b"\r\n");
 }
 
-/// The answer under way.
+/// The answer that is being received.
 struct Results<C> {
     from: ReadHalf<TargetStream>,
     incoming: Incoming,
@@ -132,7 +132,7 @@ impl<C: FnMut(u64, Option<u64>) -> Result<(), LoadError>> Results<C> {
         Ok(())
     }
 
-    /// The error for an answer that is no list of results, with the beginning of its body.
+    /// The error for an answer that is not a list of results, with the beginning of its body.
     async fn refusal(&mut self, status: u16, framing: Framing) -> LoadError {
         if let Framing::Length(length) = framing {
             let wanted = length.min(BODY_BYTES_MAX.min(1024)) as usize;
@@ -168,7 +168,7 @@ fn take_lines(
     }
     begun.extend_from_slice(data);
     if begun.len() > LINE_BYTES_MAX {
-        return Err(ClientError::Malformed("a result line without end").into());
+        return Err(ClientError::Malformed("a result line that is too long").into());
     }
     Ok(())
 }
@@ -183,8 +183,8 @@ struct CommandResult {
     message: String,
 }
 
-/// The id in a successful result, if any; results come in their millions, so the two
-/// usual shapes are known by sight and only others are parsed.
+/// The id in a successful result, if any. There are millions of results, so the two usual forms
+/// are compared as bytes and only others are parsed as JSON.
 pub(crate) fn parse_result(line: &[u8], number: u64) -> Result<Option<u64>, LoadError> {
     match line.strip_prefix(br#"{"ok":true"#) {
         Some(b"}") => return Ok(None),
@@ -233,8 +233,8 @@ mod tests {
         check(r#"{"id": "12", "ok": true}"#, Ok(Some(12)));
         check(r#"{"ok":true,"id":"x"}"#, Err("malformed answer: an id that is not a number"));
         check(r#"{ "ok": true, "new": 1 }"#, Ok(None));
-        let refused = "command 3 was refused: self_follow: nobody follows themselves";
-        let line = r#"{"ok":false,"error":"self_follow","message":"nobody follows themselves"}"#;
+        let refused = "command 3 was refused: self_follow: cannot follow yourself";
+        let line = r#"{"ok":false,"error":"self_follow","message":"cannot follow yourself"}"#;
         check(line, Err(refused));
         check("{}", Err("malformed answer: a malformed result"));
         check("", Err("malformed answer: a malformed result"));

@@ -1,4 +1,4 @@
-//! Asks a server, before anything is made for it, whether it can be used.
+//! Checks whether a server can be used, before a population is generated for it.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::client::Client;
 /// How long the server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a server must not have yet.
+/// What must not exist on the server yet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
-    /// It has no users.
+    /// There must be no users.
     pub(crate) no_users: bool,
-    /// It has no bucket of the name that is going to be filled.
+    /// The bucket to be filled must not exist.
     pub(crate) no_bucket: bool,
 }
 
@@ -29,10 +29,10 @@ struct Page {
 }
 
 impl Roost {
-    /// Whether the server answers, accepts the key, and is as it must be.
+    /// Checks that the server answers, accepts the key, and satisfies `needs`.
     ///
     /// # Errors
-    /// If not.
+    /// If one of these does not hold.
     pub(crate) async fn check(&self, needs: Needs) -> Result<(), LoadError> {
         let (status, body) = self.ask("/v1/users?limit=1").await?;
         if matches!(status, 401 | 403) {

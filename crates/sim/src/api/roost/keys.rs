@@ -1,4 +1,4 @@
-//! Keys of one bucket: its records before a run, and requests for them.
+//! Keys of one bucket: loading its records before a run, and requests for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,36 +9,37 @@ use super::load::{LoadError, all};
 use crate::client::{Client, Requests, Response, Target};
 use crate::workload::{KeyLoad, Value, key};
 
-/// The bucket.
+/// Name of the bucket.
 pub(super) const BUCKET: &str = "ycsb";
-/// Connections that write the records. Each waits for its answer, and the server makes changes
-/// durable together: so many lie in one of its groups.
+/// Connections that write the records. Each waits for its answer, and the server makes the changes
+/// of concurrent requests durable together (group commit), so this is the size of a group.
 const CONNECTIONS: u32 = 64;
 
 fn path(record: u64) -> String {
     format!("/v1/buckets/{BUCKET}/keys/{}", key(record))
 }
 
-/// Replaces `request` with one for a value.
+/// Replaces `request` with a request for a value.
 pub(super) fn read(requests: &Requests, record: u64, request: &mut Vec<u8>) {
     requests.get(&path(record), request);
 }
 
-/// Replaces `request` with one that sets a value.
+/// Replaces `request` with a request that sets a value.
 pub(super) fn write(requests: &Requests, record: u64, value: &[u8], request: &mut Vec<u8>) {
     requests.put(&path(record), value, request);
 }
 
-/// Replaces `request` with one for keys from a place on that a record chooses, without their values.
+/// Replaces `request` with a request for `keys` keys without values, starting after a position that
+/// the record `from` determines.
 pub(super) fn scan(requests: &Requests, from: u64, keys: u32, request: &mut Vec<u8>) {
-    // Keys are listed in the order of the server's hashes, so any number is a place to begin.
+    // Keys are listed in the order of the server's hashes, so any number is a valid start.
     let name = key(from);
     let place = name.trim_start_matches(|letter: char| !letter.is_ascii_digit());
     let path = format!("/v1/buckets/{BUCKET}/keys?limit={keys}&after={place}");
     requests.get(&path, request);
 }
 
-/// Makes the bucket and writes all its records.
+/// Creates the bucket and writes all its records.
 pub(super) async fn load(
     target: &Target,
     requests: &Requests,

@@ -1,6 +1,6 @@
-//! Loads everybody into an empty server: they register, in order, on one connection, so that the
-//! server's ids are our numbers; then follows and friendships go over several connections; and at
-//! last the stories that are live when the run begins.
+//! Loads the scenario into an empty server. Users are registered in order over one connection, so
+//! that the server's ids equal our numbers. Then follows and friendships are sent over several
+//! connections, and last the stories that are live when the run begins.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::scenario::{Feed, Scenario, Stories};
 use crate::workload::{PostKind, StorySchedule};
 use crate::{progress, texts};
 
-/// Connections that carry follows and friendships. The server puts all changes in one order anyway: more
-/// connections only keep it fed.
+/// Connections that send follows and friendships. The server applies changes one after another, so
+/// more connections only keep it from waiting for input.
 const TIE_CONNECTIONS: u32 = 4;
 
-/// Why not everybody could be loaded.
+/// Why loading failed.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// The connection or the answer broke.
+    /// The connection failed, or the answer is malformed.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The server does not accept the application key, or asks for one.
@@ -37,7 +37,7 @@ pub enum LoadError {
         /// The status of the answer.
         status: u16,
     },
-    /// The server has refused the batch as a whole.
+    /// The server refused the whole batch.
     #[error("the server refused with status {status}: {body}")]
     Refused {
         /// The status of the answer.
@@ -45,23 +45,23 @@ pub enum LoadError {
         /// The beginning of its body.
         body: String,
     },
-    /// The server has refused one command.
+    /// The server refused one command.
     #[error("command {number} was refused: {error}: {message}")]
     Command {
         /// Number of the command within its batch, from 0.
         number: u64,
-        /// The server's code for the error.
+        /// The server's error code.
         error: String,
-        /// The server's sentence on it.
+        /// The server's error message.
         message: String,
     },
-    /// The server knows other people already.
+    /// The server already has users.
     #[error("the server already has users; a simulation needs an empty one")]
     NotEmpty,
-    /// The server has refused a bucket or a record.
+    /// The server refused a bucket or a record.
     #[error("the server refused {what} with status {status}: {body}")]
     Key {
-        /// The path.
+        /// The path of the request.
         what: String,
         /// The status of the answer.
         status: u16,
@@ -74,27 +74,27 @@ pub enum LoadError {
     /// The answer ended before the last result.
     #[error("the answer ended after {done} of {total} results")]
     Short {
-        /// Results that came.
+        /// Number of results received.
         done: u64,
-        /// Commands that were sent.
+        /// Number of commands sent.
         total: u64,
     },
-    /// Nothing came for a long time.
+    /// Nothing was received for too long.
     #[error("no result for {seconds} s")]
     Stalled {
-        /// How long was waited.
+        /// The timeout in seconds.
         seconds: u64,
     },
 }
 
-/// Everything needed to load everybody.
+/// Everything that loading needs.
 pub(crate) struct Loading {
     pub(crate) target: Target,
     pub(crate) requests: Requests,
     pub(crate) scenario: Arc<Scenario>,
 }
 
-/// What joins two people.
+/// A relation between two users.
 #[derive(Clone, Copy)]
 enum Tie {
     Follow,
@@ -102,12 +102,12 @@ enum Tie {
 }
 
 impl Loading {
-    /// Registers everybody, joins them, and has the first story posts.
+    /// Registers all users, creates follows and friendships, and posts the first stories.
     pub(crate) async fn load(self: Arc<Loading>) -> Result<(), LoadError> {
         let done = AtomicU64::new(0);
-        let people = self.scenario.people.into();
-        if people > 0 {
-            with_progress("users", people, &done, self.register(&done)).await?;
+        let users = self.scenario.users.into();
+        if users > 0 {
+            with_progress("users", users, &done, self.register(&done)).await?;
         }
         if let Some(load) = self.scenario.keys {
             let done = Arc::new(AtomicU64::new(0));
@@ -127,8 +127,8 @@ impl Loading {
     }
 
     async fn register(&self, done: &AtomicU64) -> Result<(), LoadError> {
-        let people = self.scenario.people;
-        let mut numbers = 0..people;
+        let users = self.scenario.users;
+        let mut numbers = 0..users;
         let next = |lines: &mut Vec<u8>| {
             let Some(number) = numbers.next() else { return false };
             lines::register(self.scenario.seed, number, lines);
@@ -141,7 +141,7 @@ impl Loading {
             done.store(number + 1, Ordering::Relaxed);
             Ok(())
         };
-        let registered = batch(&self.target, &self.requests, people.into(), next, check).await;
+        let registered = batch(&self.target, &self.requests, users.into(), next, check).await;
         registered.map_err(|error| match error {
             LoadError::Command { error, .. } if error == "handle_taken" => LoadError::NotEmpty,
             error => error,
@@ -155,9 +155,9 @@ impl Loading {
     ) -> Result<(), LoadError> {
         let done = Arc::new(AtomicU64::new(0));
         let mut parts = JoinSet::new();
-        for people in split(population, TIE_CONNECTIONS) {
+        for users in split(population, TIE_CONNECTIONS) {
             let (population, done) = (Arc::clone(population), Arc::clone(&done));
-            parts.spawn(Arc::clone(self).join_part(tie, population, people, done));
+            parts.spawn(Arc::clone(self).join_part(tie, population, users, done));
         }
         let (what, total) = match tie {
             Tie::Follow => ("follows", population.follows()),
@@ -170,14 +170,14 @@ impl Loading {
         self: Arc<Loading>,
         tie: Tie,
         population: Arc<Population>,
-        people: Range<u32>,
+        users: Range<u32>,
         done: Arc<AtomicU64>,
     ) -> Result<(), LoadError> {
-        let total = tie.pairs(&population, people.clone()).count() as u64;
-        let mut pairs = tie.pairs(&population, people);
+        let total = tie.pairs(&population, users.clone()).count() as u64;
+        let mut pairs = tie.pairs(&population, users);
         let next = |lines: &mut Vec<u8>| {
-            let Some((person, other)) = pairs.next() else { return false };
-            lines::join(tie.op(), person, other, lines);
+            let Some((user, other)) = pairs.next() else { return false };
+            lines::join(tie.op(), user, other, lines);
             true
         };
         let check = |_, _: Option<u64>| {
@@ -195,9 +195,9 @@ impl Loading {
         let mut rng = StdRng::seed_from_u64(self.scenario.seed);
         let mut initial = schedule.initial();
         let next = |lines: &mut Vec<u8>| {
-            let Some((person, left_s)) = initial.next() else { return false };
+            let Some((user, left_s)) = initial.next() else { return false };
             let text = texts::post_text(&mut rng, PostKind::Plain);
-            lines::post_story(person, &text, left_s, lines);
+            lines::post_story(user, &text, left_s, lines);
             true
         };
         let check = |_, _: Option<u64>| {
@@ -209,7 +209,7 @@ impl Loading {
 }
 
 impl Tie {
-    /// The command that makes it.
+    /// The command that creates it.
     fn op(self) -> &'static str {
         match self {
             Tie::Follow => "follow",
@@ -217,16 +217,17 @@ impl Tie {
         }
     }
 
-    /// The ties of these people to others. A friendship is of both: the lower number has it made.
+    /// The ties of these users to others. A friendship belongs to both users and is returned once, for
+    /// the user with the lower number.
     fn pairs(
         self,
         population: &Population,
-        people: Range<u32>,
+        users: Range<u32>,
     ) -> impl Iterator<Item = (u32, u32)> + Send {
-        let of = |person| population.following(person).iter().map(move |&other| (person, other));
-        people.flat_map(of).filter(move |(person, other)| match self {
+        let of = |user| population.following(user).iter().map(move |&other| (user, other));
+        users.flat_map(of).filter(move |(user, other)| match self {
             Tie::Follow => true,
-            Tie::Friendship => person < other,
+            Tie::Friendship => user < other,
         })
     }
 }
@@ -246,7 +247,7 @@ async fn with_progress(
 ) -> Result<(), LoadError> {
     tokio::select! {
         outcome = work => outcome,
-        () = progress::show(what, total, done) => unreachable!("shown until the work is done"),
+        () = progress::show(what, total, done) => unreachable!("progress never ends by itself"),
     }
 }
 
@@ -255,11 +256,11 @@ fn split(population: &Population, parts: u32) -> Vec<Range<u32>> {
     let a_part = population.follows().div_ceil(u64::from(parts));
     let mut ranges = Vec::new();
     let (mut start, mut follows) = (0, 0);
-    for person in 0..population.people() {
-        follows += population.following(person).len() as u64;
-        if follows > 0 && (follows >= a_part || person + 1 == population.people()) {
-            ranges.push(start..person + 1);
-            (start, follows) = (person + 1, 0);
+    for user in 0..population.people() {
+        follows += population.following(user).len() as u64;
+        if follows > 0 && (follows >= a_part || user + 1 == population.people()) {
+            ranges.push(start..user + 1);
+            (start, follows) = (user + 1, 0);
         }
     }
     ranges
@@ -278,11 +279,11 @@ mod tests {
         let covered: Vec<u32> = parts.iter().cloned().flatten().collect();
         let follows =
             |range: Range<u32>| range.map(|p| population.following(p).len() as u64).sum::<u64>();
-        assert!(covered.iter().copied().eq(0..covered.len() as u32), "one after the other");
+        assert!(covered.iter().copied().eq(0..covered.len() as u32), "ranges are adjacent");
         assert_eq!(
             follows(0..covered.len() as u32),
             population.follows(),
-            "nobody's follows are left out"
+            "all follows are covered"
         );
         assert!(split(&Population::made(&Making::of(1, 1)), 4).is_empty());
     }

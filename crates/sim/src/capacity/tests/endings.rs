@@ -1,4 +1,4 @@
-//! Searches that end otherwise than by finding a limit.
+//! Searches that end without finding a limit.
 
 use super::*;
 
@@ -13,7 +13,7 @@ impl Trials for CutShort {
 }
 
 #[tokio::test]
-async fn a_search_that_is_cut_short_says_what_it_has() {
+async fn a_search_that_is_cut_short_returns_its_trials() {
     let slo: Slo = "p99<50ms".parse().unwrap();
     let search = Search { start_per_s: 500.0, ..Search::default() };
     let found = find(&mut CutShort(3), &slo, &search, &mut |_| {}).await.unwrap();

@@ -1,4 +1,4 @@
-//! Everything that was accepted of checked authors, as far back as a page of a home can reach.
+//! All accepted posts of checked authors, as far back as a page of a home timeline can reach.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -78,8 +78,8 @@ impl Book {
         due.map(|post| post.id).filter(|id| !on_page.contains(id)).collect()
     }
 
-    /// Whether nobody has posted this, which can be said only of a time and an author of which
-    /// everything is known.
+    /// Whether this post was never accepted. This is known only for times and authors with complete
+    /// records.
     pub(super) fn knows_nothing_of(&self, entry: &Entry) -> bool {
         let is_known = |posts: &VecDeque<Entry>| posts.iter().any(|post| post.id == entry.id);
         entry.id >= self.first

@@ -1,4 +1,4 @@
-//! Fields of a line as their JSON has them.
+//! Fields of a line in their JSON forms.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::input::{decimal, user, user_number};
 /// Text, borrowed from the line unless it holds escapes.
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
-/// What names a user, a post or a story: `12`, `"12"`, `"@handle"`.
+/// A user, a post or a story: `12`, `"12"`, `"@handle"`.
 pub(super) enum Number<'a> {
     Plain(u64),
     Text(Cow<'a, str>),

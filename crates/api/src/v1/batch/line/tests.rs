@@ -1,4 +1,4 @@
-//! Lines as they are read.
+//! Tests of the parser of lines.
 
 use feed::{PostId, StoryId, UserId, UserRef};
 
@@ -23,7 +23,7 @@ fn handle(text: &str) -> UserRef {
 }
 
 #[test]
-fn lines_name_people_and_posts_as_numbers_strings_or_handles() {
+fn users_and_posts_are_numbers_strings_or_handles() {
     let follow = |user, other| Ok(Command::Follow { user, other });
     check(r#"{"op":"follow","user":1,"other":2}"#, follow(id(1), id(2)));
     check(r#"{"op":"follow","user":"1","other":"@Bob"}"#, follow(id(1), handle("bob")));
@@ -45,7 +45,7 @@ fn lines_name_people_and_posts_as_numbers_strings_or_handles() {
 }
 
 #[test]
-fn lines_about_friends_and_stories() {
+fn lines_with_friends_and_stories_are_parsed() {
     let (user, other) = (id(1), handle("bob"));
     let line = |op: &str| format!(r#"{{"op":"{op}","user":1,"other":"@bob"}}"#);
     let befriend = Command::Befriend { user: user.clone(), other: other.clone() };
@@ -66,7 +66,7 @@ fn lines_about_friends_and_stories() {
 
 #[test]
 fn lines_add_samples_in_every_form() {
-    let teach = |set: &str| Command::AddSample {
+    let add = |set: &str| Command::AddSample {
         set: feed::SetName::parse(set).unwrap(),
         label: feed::Label::parse("\"7\"").unwrap(),
         bits: Box::new([0; 128].into()),
@@ -75,8 +75,8 @@ fn lines_add_samples_in_every_form() {
     for bits in [format!("\"{}\"", "0".repeat(256)), format!("\"{}\"", "0 ".repeat(1_024)), numbers]
     {
         let line = format!(r#"{{"op":"add_sample","label":"\"7\"","sample":{bits}"#);
-        check(&format!("{line}}}"), Ok(teach("digits")));
-        check(&format!(r#"{line},"set":"a-B_9"}}"#), Ok(teach("a-B_9")));
+        check(&format!("{line}}}"), Ok(add("digits")));
+        check(&format!(r#"{line},"set":"a-B_9"}}"#), Ok(add("a-B_9")));
     }
     let sample = feed::SampleId(7);
     check(r#"{"op":"delete_sample","id":7}"#, Ok(Command::DeleteSample { sample }));
@@ -95,7 +95,7 @@ fn lines_add_samples_in_every_form() {
 }
 
 #[test]
-fn lines_that_are_no_command_are_refused() {
+fn invalid_lines_are_refused() {
     for (line, code) in [
         ("x", "bad_json"),
         ("{", "bad_json"),
