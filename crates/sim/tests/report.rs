@@ -168,7 +168,7 @@ fn the_page_asks_for_nothing_and_takes_no_text_for_markup() {
 fn a_closed_loop_says_what_its_latencies_are() {
     let (mut summary, mut recording) = sample::run(5, 1, 3);
     let (page, _) = written(&summary, &recording, "roost simulate");
-    assert!(page.contains("open: requests fall due") && page.contains("from when it was due"));
+    assert!(page.contains("open: requests are due") && page.contains("from when it was due"));
     summary.closed = true;
     let (window, latencies) = (recording.windows()[0].clone(), recording.latencies_us().to_vec());
     recording.begin(&Plan { closed: true, ..recording.plan().unwrap().clone() }).unwrap();

@@ -77,7 +77,7 @@ fn a_key_does_what_its_scopes_allow_and_nothing_else() {
         ("GET", "/v1/users", "read"),
         ("GET", "/v1/users/0/events", "read"),
         ("GET", "/metrics", "read"),
-        ("POST", "/v1/recognise", "read"),
+        ("POST", "/v1/recognitions", "read"),
         ("POST", "/v1/users", "write"),
         ("PATCH", "/v1/users/0", "write"),
         ("PUT", "/v1/users/0/following/1", "write"),
