@@ -27,7 +27,7 @@ use crate::settings::duration;
 #[derive(Args)]
 #[command(after_long_help = format!("{EXAMPLES}\n\n{}", exit::HELP))]
 pub(crate) struct Simulate {
-    /// Server to drive, for example http://127.0.0.1:8998, https://feeds.example or localhost:8998. It
+    /// Server to drive, for example http://127.0.0.1:8998, `https://feeds.example` or localhost:8998. It
     /// must have no users yet, but see --loaded. Its application key, with the scopes read and write, is
     /// read from the environment variable ROOST_TARGET_KEY [default: start a server]
     #[arg(long, value_name = "URL", help_heading = TARGET)]

@@ -34,7 +34,7 @@ fn bodies_that_are_announced_and_never_sent() {
     let open: Vec<_> = (0..300).map(|number| begin(&small, &request(number))).collect();
     let mut client = small.client();
     let value = vec![7; 1 << 20];
-    client.send("PUT", "/v1/buckets/0/keys/k", &[], &value).unwrap().expect(201);
+    client.send("PUT", "/v1/buckets/0/keys/k", &[], &value).unwrap().expect(204);
     drop(open);
     small.check(400, |redis| {
         assert_eq!(redis.line("STRLEN k").integer(), 1 << 20);
