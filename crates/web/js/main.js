@@ -81,7 +81,7 @@ function here(link, is) {
   else link.removeAttribute("aria-current");
 }
 
-/** Marks the current page, and pages with unseen content. */
+/** Marks the current page, and shows the number of unread mentions. */
 function mark(name, handle) {
   const tool = TOOLS.some((page) => page.name === name);
   for (const [page, link] of links) here(link, page === name || (page === "tools" && tool));
