@@ -2,7 +2,7 @@
 //!
 //! A page contains no data. It loads its data from the public API, as any other client does, so the
 //! pages need no key. **Invariant:** a page loads nothing from other hosts, runs no inline script
-//! and never interprets text as markup: with [`POLICY`] browsers block all three.
+//! and never interprets text as markup: with the policy of the document browsers block all three.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
