@@ -4,8 +4,8 @@
 //! randomness, no I/O and no lock: time and new ids arrive in a [`rows::Stamp`], rows are reached through
 //! the [`rows::Rows`] trait. The same commands with the same stamps always make the same facts.
 //!
-//! How a command is processed: an interface (HTTP or RESP) parses input into checked text types
-//! ([`text`]) and builds a [`Command`]. The writer stamps it and appends it to the log. [`apply()`] changes
+//! How a command is processed: the HTTP API parses input into checked text types ([`text`]) and builds a
+//! [`Command`]. The writer appends it to the log and stamps it with the time of its group. [`apply()`] changes
 //! the rows and returns an [`Outcome`], and a list of [`Effect`]s for the views.
 
 pub mod apply;

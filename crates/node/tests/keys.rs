@@ -103,7 +103,9 @@ fn keys_beyond_the_budget_of_memory_come_from_the_disk() {
                 false => drop(expected.insert(key.clone().into_bytes(), value.into_bytes())),
             }
         }
-        assert!(subject.node().sizes().resident_bytes <= 150_000);
+        // A checkpoint may be adding a row at this moment, before it drops another one.
+        let bytes = subject.node().sizes().resident_bytes;
+        assert!(bytes <= 150_000 + 300, "{bytes}");
         assert_eq!(subject.walked(), expected);
         if round % 2 == 1 {
             subject.restart();
