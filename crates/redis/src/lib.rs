@@ -45,6 +45,7 @@ mod serve;
 mod server;
 mod session;
 mod strings;
+mod syntax;
 mod table;
 mod transactions;
 mod values;
