@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::glob::Pattern;
 use super::keys::help;
 use super::numbers::is;
-use super::table;
+use super::{syntax, table};
 
 const HELP: &[&str] = &[
     "COMMAND [INFO name ...]",
@@ -19,7 +19,7 @@ const HELP: &[&str] = &[
 ];
 
 /// Upper bound of the bytes in the description of one command.
-const ABOUT_BYTES_MAX: usize = 512;
+const ABOUT_BYTES_MAX: usize = 2_048;
 
 pub(crate) fn command(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
     // Each word names a command to describe; without words all commands are described.
@@ -99,13 +99,15 @@ fn docs(names: &Words<'_>, reply: &mut Encoder<'_>) {
     reply.map(specs.len());
     for spec in specs {
         reply.bulk(spec.name.as_bytes());
-        reply.map(3);
+        reply.map(4);
         for (name, text) in
             [("summary", spec.summary), ("since", spec.since), ("group", spec.group.name())]
         {
             reply.bulk(name.as_bytes());
             reply.bulk(text.as_bytes());
         }
+        reply.bulk(b"arguments");
+        syntax::write_arguments(spec.name, reply);
     }
 }
 

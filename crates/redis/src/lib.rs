@@ -46,6 +46,7 @@ mod serve;
 mod server;
 mod session;
 mod strings;
+mod syntax;
 mod table;
 mod transactions;
 #[cfg(test)]
