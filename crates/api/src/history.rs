@@ -9,7 +9,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
+use axum::http::Uri;
 use axum::response::Response;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -17,9 +18,9 @@ use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
-use crate::input::decimal;
 use crate::operations;
 use crate::page::{json, to_json};
+use crate::query::Query;
 use crate::routes::Routes;
 use crate::state::AppState;
 
@@ -138,15 +139,9 @@ pub(crate) struct HistoryView {
 )]
 pub(crate) async fn history(
     State(state): State<Arc<AppState>>,
-    RawQuery(query): RawQuery,
+    uri: Uri,
 ) -> Result<Response, ApiError> {
-    let query = query.unwrap_or_default();
-    let after = match query.strip_prefix("after=") {
-        None if query.is_empty() => Some(0),
-        None => None,
-        Some(number) => decimal(number),
-    };
-    let after = after.ok_or_else(|| ApiError::bad_request("the only parameter is after"))?;
+    let after = Query::parse(&uri, &["after"])?.number("after")?.unwrap_or(0);
     let body = state.reads.run({
         let state = Arc::clone(&state);
         move || {

@@ -179,7 +179,7 @@ impl<'r> Reader<'r> {
         };
         if let Source::Memory(..) = self.source {
             let short = keys.len() <= SHORT_KEYS_MAX;
-            let lock = short.then(|| node.try_steady(WRITER_PATIENCE)).flatten();
+            let lock = short.then(|| node.try_snapshot_lock(WRITER_PATIENCE)).flatten();
             return together(lock.ok_or(Stop::Disk)?);
         }
         for _ in 0..TOGETHER_MAX {

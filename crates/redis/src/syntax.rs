@@ -172,7 +172,7 @@ fn required(shape: Shape<'_>) -> Argument<'_> {
     Argument { shape, optional: false, repeats: false }
 }
 
-/// Splits at what stands outside of brackets.
+/// Splits at separators that are not in brackets.
 fn parts<'t>(text: &'t str, separator: &str) -> Vec<&'t str> {
     let (mut found, mut depth, mut start) = (Vec::new(), 0_usize, 0);
     for (at, character) in text.char_indices() {

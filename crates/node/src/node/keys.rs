@@ -45,7 +45,7 @@ impl Node {
 
     /// As [`Node::snapshot_lock`], but waits at most `patience`; `None` if the writer held it that long.
     #[must_use]
-    pub fn try_steady(&self, patience: Duration) -> Option<SnapshotLock<'_>> {
+    pub fn try_snapshot_lock(&self, patience: Duration) -> Option<SnapshotLock<'_>> {
         SnapshotLock::try_hold(&self.shared.snapshot_lock, patience)
     }
 
