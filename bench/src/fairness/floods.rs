@@ -157,7 +157,7 @@ impl Flood {
             Self::ExecMget => {
                 command(&mut out, &[b"MULTI"]);
                 command(&mut out, &[b"SET", b"e", b"1"]);
-                of_all(&mut out, b"MGET", &named("k", 16_000), None);
+                of_all(&mut out, b"MGET", &named("k", 4_000), None);
                 command(&mut out, &[b"EXEC"]);
             }
             _ => {}

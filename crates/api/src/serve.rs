@@ -8,8 +8,8 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use hyper::body::Incoming;
@@ -40,9 +40,9 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(10);
 /// How often a new connection asks to replace another one while none is free.
 const ROOM_PAUSE: Duration = Duration::from_secs(1);
-/// Number of requests of one connection that are handled before it yields to other tasks of the thread: the
-/// HTTP library itself does not yield while there are more.
-const ANSWERS_PER_TURN: u32 = 4;
+/// How long one connection may handle requests before it yields to other tasks of the thread: the HTTP library
+/// itself does not yield while there are more.
+const TURN: Duration = Duration::from_micros(50);
 /// Maximum length of a request's head, in bytes. Bytes beyond 8 KiB are reserved as they arrive.
 const BUFFER_BYTES_MAX: usize = 64 * 1_024;
 
@@ -156,7 +156,7 @@ impl Connection {
             return;
         }
         let seat = &taken.0;
-        let turn = Turn::default();
+        let turn = Turn::new();
         let service = service_fn(|request| {
             let answer = answer(router.clone(), Arc::clone(seat), request);
             async {
@@ -200,21 +200,32 @@ impl Connection {
     }
 }
 
-/// Counts the requests that a connection has begun since it was last polled.
-#[derive(Default)]
-struct Turn(AtomicU32);
+/// How long a connection has been handling requests since it was last polled.
+struct Turn {
+    opened: Instant,
+    /// Nanoseconds from `opened` to the beginning of the turn.
+    began: AtomicU64,
+}
 
 impl Turn {
-    fn begin(&self) {
-        // Only the task of the connection accesses it.
-        self.0.store(0, Ordering::Relaxed);
+    fn new() -> Self {
+        Self { opened: Instant::now(), began: AtomicU64::new(0) }
     }
 
-    /// Yields to other tasks if this connection has handled enough requests.
+    fn begin(&self) {
+        // Only the task of the connection accesses it.
+        self.began.store(self.age().as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// Yields to other tasks if this connection has had its time.
     async fn wait(&self) {
-        if self.0.fetch_add(1, Ordering::Relaxed) >= ANSWERS_PER_TURN {
+        if self.age() >= Duration::from_nanos(self.began.load(Ordering::Relaxed)) + TURN {
             tokio::task::yield_now().await;
         }
+    }
+
+    fn age(&self) -> Duration {
+        self.opened.elapsed()
     }
 }
 

@@ -19,6 +19,7 @@ use super::failure::Failure;
 use super::keys::database;
 use super::memory::Output;
 use super::reader::{Given, REPLY_BYTES_MAX, Reader, Stop, is_possible};
+use super::session::STEPS_MAX;
 use super::transactions::{QUEUE_BYTES_MAX, TOO_LARGE, Transaction, WatchedKeys};
 use edge::Length;
 
@@ -285,7 +286,10 @@ async fn reply(client: &mut Client, steps: Vec<Step>, replies: KeyReplies) {
     let (mut answers, mut reads) = (answers.iter().skip(1), reads.into_iter());
     let start = client.output.len();
     client.reply().array(steps.len());
-    for step in steps {
+    for (at, step) in steps.into_iter().enumerate() {
+        if at % STEPS_MAX == STEPS_MAX - 1 {
+            tokio::task::yield_now().await;
+        }
         let before = client.output.len();
         let changes = matches!(step, Step::Change(_));
         let mut done = match step {

@@ -15,9 +15,11 @@ use edge::{Abandoned, Length};
 
 /// Most bytes of one reply, and of all replies of a transaction.
 pub(crate) const REPLY_BYTES_MAX: usize = 64 << 20;
-/// Most keys that one command reads: they are looked up together, under the lock that blocks the
-/// writer, for 10 ms at most.
+/// Most keys that one command reads.
 pub(crate) const READ_KEYS_MAX: usize = 65_536;
+/// Most keys that are read together, under the lock that blocks the writer: some 0.5 ms. Of more, each part
+/// of so many is as it was at one time; a transaction reads no more.
+pub(crate) const TOGETHER_KEYS_MAX: usize = 4_096;
 /// Most keys that are read on a thread that serves connections: some 50 microseconds.
 const SHORT_KEYS_MAX: usize = 256;
 /// How long such a thread waits for the writer, which blocks readers of several keys while it applies
@@ -25,9 +27,12 @@ const SHORT_KEYS_MAX: usize = 256;
 const WRITER_PATIENCE: Duration = Duration::from_micros(50);
 /// How often a read of several keys is tried until all of them are in memory at once. Beyond that
 /// they are read one by one.
-const TOGETHER_MAX: usize = 3;
+const ATTEMPTS_MAX: usize = 3;
 
 const TOO_MANY_KEYS: Failure = Failure::said("ERR a command reads 65536 keys at most");
+
+/// Rows of several keys, in the order in which they were asked for.
+type Rows = SmallVec<[Option<KeyRow>; 8]>;
 
 /// Why a read did not end.
 #[derive(Debug)]
@@ -157,39 +162,58 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Several keys, as they were at one time.
+    /// Several keys, as they were at one time; of more than 4,096, each 4,096 in order as they were at one
+    /// time.
     ///
     /// # Errors
-    /// [`Stop::Disk`], also if there are many, or an error if there are too many.
-    pub(crate) fn rows(&self, keys: &[&[u8]]) -> Result<SmallVec<[Option<KeyRow>; 8]>, Stop> {
+    /// [`Stop::Disk`] or [`Stop::Long`], depending on their number, or an error if there are too many.
+    pub(crate) fn rows(&self, keys: &[&[u8]]) -> Result<Rows, Stop> {
         if keys.len() > READ_KEYS_MAX {
             return Err(TOO_MANY_KEYS.into());
         }
-        let (node, at) = match &self.source {
-            Source::Memory(node, at) | Source::Blocking(node, at, ..) if keys.len() > 1 => {
-                (node, at)
-            }
-            _ => return keys.iter().map(|key| self.row(key)).collect(),
-        };
-        let together = |_lock: SnapshotLock<'_>| {
-            let row = |key: &&[u8]| {
-                if is_possible(key) { in_memory(at, self.bucket, key) } else { Ok(None) }
-            };
-            keys.iter().map(row).collect()
-        };
-        if let Source::Memory(..) = self.source {
-            let short = keys.len() <= SHORT_KEYS_MAX;
-            let lock = short.then(|| node.try_snapshot_lock(WRITER_PATIENCE)).flatten();
-            return together(lock.ok_or(Stop::Disk)?);
+        if keys.len() > TOGETHER_KEYS_MAX {
+            self.may_take_long()?;
         }
-        for _ in 0..TOGETHER_MAX {
-            if let Ok(rows) = together(node.snapshot_lock()) {
+        match &self.source {
+            Source::Memory(node, at) if keys.len() > 1 => {
+                let short = keys.len() <= SHORT_KEYS_MAX;
+                let lock = short.then(|| node.try_snapshot_lock(WRITER_PATIENCE)).flatten();
+                self.together(at, keys, &lock.ok_or(Stop::Disk)?)
+            }
+            Source::Blocking(node, at, ..) if keys.len() > 1 => {
+                let mut rows = Rows::with_capacity(keys.len());
+                for part in keys.chunks(TOGETHER_KEYS_MAX) {
+                    rows.extend(self.part(node, at, part)?);
+                }
+                Ok(rows)
+            }
+            _ => keys.iter().map(|key| self.row(key)).collect(),
+        }
+    }
+
+    /// A part of the keys, where blocking is allowed.
+    fn part(&self, node: &Node, at: &Keys<'_>, keys: &[&[u8]]) -> Result<Rows, Stop> {
+        for _ in 0..ATTEMPTS_MAX {
+            if let Ok(rows) = self.together(at, keys, &node.snapshot_lock()) {
                 return Ok(rows);
             }
             // Reading a key brings it into memory.
             keys.iter().try_for_each(|key| self.row(key).map(drop))?;
         }
         keys.iter().map(|key| self.row(key)).collect()
+    }
+
+    /// Looks up keys in memory while nothing changes.
+    fn together(
+        &self,
+        at: &Keys<'_>,
+        keys: &[&[u8]],
+        _lock: &SnapshotLock<'_>,
+    ) -> Result<Rows, Stop> {
+        let row = |key: &&[u8]| {
+            if is_possible(key) { in_memory(at, self.bucket, key) } else { Ok(None) }
+        };
+        keys.iter().map(row).collect()
     }
 
     /// Number of keys.

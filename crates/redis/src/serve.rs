@@ -18,8 +18,8 @@ use std::time::Duration;
 use edge::{Access, BlockingReads, accept};
 use node::{Node, Reservation};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::LocalOptions;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::task::LocalSet;
 
 use super::batch::Batches;
 use super::client::{Client, Shared};
@@ -35,6 +35,9 @@ const GRACE: Duration = Duration::from_secs(10);
 const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
 /// Interval at which its end is checked.
 const CLOSE_PAUSE: Duration = Duration::from_millis(1);
+/// Number of tasks of a thread that run before one that another thread has woken: the writer's answer to a
+/// client waits for so many turns of others.
+const WAKE_INTERVAL: u32 = 1;
 
 /// How Redis clients are served.
 #[derive(Clone, Debug)]
@@ -201,20 +204,28 @@ fn spawn(
     shared: &Arc<Shared>,
     alive: &mpsc::Sender<Infallible>,
 ) -> io::Result<mpsc::UnboundedSender<Accepted>> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(shared.reads.threads_max())
-        .build()?;
     let (shared, alive) = (Arc::clone(shared), alive.clone());
     // Not bounded itself: what is in it holds permits.
     let (sender, receiver) = mpsc::unbounded_channel();
+    let (built, started) = std::sync::mpsc::sync_channel(1);
     std::thread::Builder::new().name(format!("redis-{number}")).spawn(move || {
-        let local = LocalSet::new();
-        local.spawn_local(serve_dealt(receiver, shared));
-        runtime.block_on(local);
-        drop(runtime);
+        // A runtime of tasks that stay on one thread is built on that thread.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(shared.reads.threads_max())
+            .global_queue_interval(WAKE_INTERVAL)
+            .build_local(LocalOptions::default());
+        let (runtime, result) = match runtime {
+            Ok(runtime) => (Some(runtime), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        drop(built.send(result));
+        if let Some(runtime) = runtime {
+            runtime.block_on(serve_dealt(receiver, shared));
+        }
         drop(alive);
     })?;
+    started.recv().unwrap_or_else(|_| Err(io::Error::other("the thread has ended")))?;
     Ok(sender)
 }
 

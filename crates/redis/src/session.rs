@@ -23,7 +23,7 @@ const PREFETCH_READS: usize = 16;
 /// A longer key is not worth being hashed twice.
 const PREFETCH_KEY_BYTES_MAX: usize = 256;
 /// Steps after which other connections of the thread get their turn: they wait some 50 microseconds.
-const STEPS_MAX: usize = 256;
+pub(crate) const STEPS_MAX: usize = 256;
 /// Bytes of input that the parser reads before the same: a command may have a million words.
 const PARSED_MAX: usize = 32 << 10;
 const UNAUTHENTICATED: Failure =

@@ -10,20 +10,18 @@ use super::client::Client;
 use super::command::{Flag, Group, Kept, Run, Spec, Wait, Words};
 use super::failure::Failure;
 use super::memory::Held;
-use super::reader::{Reader, Stop};
+use super::reader::{Reader, Stop, TOGETHER_KEYS_MAX};
 use edge::Length;
 
 /// Most memory that the queue of a transaction takes, and most bytes of its changes.
 pub(crate) const QUEUE_BYTES_MAX: usize = 32 << 20;
-/// Most keys that the reads of a transaction name. The writer looks them up: 4 ms of its time.
-const READ_KEYS_MAX: usize = 16_384;
 /// Most bytes of keys that a client watches.
 const WATCHED_BYTES_MAX: usize = 8 << 20;
 /// Bytes that a watched key takes in addition to its name.
 const WATCHED_BYTES_EACH: usize = 96;
 pub(crate) const TOO_LARGE: Failure =
     Failure::said("ERR a transaction has at most 4095 changes and 32 MiB");
-const TOO_MANY_READS: Failure = Failure::said("ERR a transaction reads 16384 keys at most");
+const TOO_MANY_READS: Failure = Failure::said("ERR a transaction reads 4096 keys at most");
 
 const fn row_of(
     name: &'static str,
@@ -104,7 +102,7 @@ impl Transaction {
         if self.memory > QUEUE_BYTES_MAX || self.changes >= SUBMISSION_COMMANDS_MAX {
             return Err(TOO_LARGE);
         }
-        if self.read_keys > READ_KEYS_MAX {
+        if self.read_keys > TOGETHER_KEYS_MAX {
             return Err(TOO_MANY_READS);
         }
         Ok(self.memory)
@@ -203,8 +201,8 @@ pub(crate) async fn watch(client: &mut Client, words: &Words<'_>) -> Result<(), 
         Err(Stop::Disk | Stop::Long) => {
             let kept = Kept::new(words);
             let mut held = Held::new(&client.memory.budget, 0);
-            let read = client.block(Length::Quick, move |node, abandoned| {
-                let (keys, length) = (node.keys(), Length::Quick);
+            let read = client.block(Length::Long, move |node, abandoned| {
+                let (keys, length) = (node.keys(), Length::Long);
                 let reader = Reader::blocking(node, &keys, bucket, length, abandoned, &mut held);
                 reader.rows(&kept.words())
             });

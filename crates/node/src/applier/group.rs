@@ -4,7 +4,7 @@
 use commitlog::PAYLOAD_BYTES_MAX;
 use feed::limits::POST_BYTES_MAX;
 use kv::{KeyOp, KeyOps, KeyRefusal, KeyRowsMut, OpPlace};
-use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost};
+use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, WORK_PER_ROW};
 use smallvec::SmallVec;
 
 use super::lengths::GroupLengths;
@@ -13,21 +13,22 @@ use super::queue::{Part, Queued, Rest, Waiting};
 use super::requests::GroupSamples;
 use super::{Applier, Output, SWEEP_PAUSE_MS};
 use crate::entry::Entry;
+use crate::submission::ReadAt;
 
 /// Commands in one group: bounds the time until its first answer.
 pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;
-/// Work in one group, unless a single change takes more: about 20 ms. All other changes wait for it, and so
+/// Work in one group, unless a single change takes more: about 10 ms. All other changes wait for it, and so
 /// do reads of several keys.
-const GROUP_WORK_MAX: usize = 32 << 20;
-/// A submission whose first change takes more work than this waits until no other waits, so that a client
-/// who changes long values repeatedly does not delay others.
-pub(crate) const PLAIN_WORK_MAX: usize = 1 << 20;
+const GROUP_WORK_MAX: usize = 16 << 20;
+/// A submission whose first change takes more work than this is costly: it waits for a group of costly
+/// changes.
+pub(crate) const PLAIN_WORK_MAX: usize = 128 << 10;
+/// Work in a group of costly changes, unless the first of them takes more: about 3 ms.
+const COSTLY_WORK_MAX: usize = 4 << 20;
 /// Work of one submission in a group while others wait: about 1 ms.
 const SHARE_WORK_MAX: usize = 2 << 20;
 /// Work of a submission of short changes that is taken whole: it may carry the changes of many clients.
 const WHOLE_WORK_MAX: usize = 8 << 20;
-/// Number of groups in a row without room for the first costly change before one begins with it.
-const COSTLY_PASSED_MAX: usize = 8;
 /// Bytes that a command takes in the log besides its longest text.
 const ENTRY_BYTES_MAX: usize = 1_024;
 /// Bytes that a command that is no operation on keys takes in the log, at most.
@@ -148,24 +149,20 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             return;
         }
         let mut group = Group::new();
-        if self.costly_passed >= COSTLY_PASSED_MAX {
+        // Groups of each kind by turns: a change that costs little waits for one group of those that cost
+        // much, however many of these wait.
+        if std::mem::take(&mut self.costly_next) {
             self.take_costly(&mut group);
         }
-        while let Some(queued) = self.plain.pop_front() {
-            group.share = group.cost.work.saturating_add(SHARE_WORK_MAX);
-            match self.take(&mut group, queued, false) {
-                Taken::All => {}
-                Taken::Costly(queued) => self.costly.push_back(queued),
-                // Other submissions come before the rest of it.
-                Taken::Part(queued) => self.plain.push_back(queued),
-                Taken::Full(queued) => {
-                    self.plain.push_front(queued);
-                    break;
-                }
-            }
+        if group.is_empty() {
+            self.take_plain(&mut group);
+            self.costly_next = true;
         }
-        group.share = usize::MAX;
-        self.take_costly(&mut group);
+        if group.is_empty() {
+            // What was taken may have turned out to be costly.
+            self.take_costly(&mut group);
+            self.costly_next = false;
+        }
         self.add_sweep(&mut group, now_ms);
         if group.entries.is_empty() {
             // Nothing is logged, but there may be refusals.
@@ -176,20 +173,37 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.proposed = Some(group);
     }
 
-    /// Takes as much of the first costly submission as there is room for.
-    fn take_costly(&mut self, group: &mut Group<T>) {
-        let Some(queued) = self.costly.pop_front() else {
-            self.costly_passed = 0;
-            return;
-        };
-        let before = group.commands;
-        match self.take(group, queued, true) {
-            Taken::All => {}
-            Taken::Full(queued) | Taken::Part(queued) | Taken::Costly(queued) => {
-                self.costly.push_front(queued);
+    /// Takes submissions that cost little, until the group is full.
+    fn take_plain(&mut self, group: &mut Group<T>) {
+        while let Some(queued) = self.plain.pop_front() {
+            group.share = group.cost.work.saturating_add(SHARE_WORK_MAX);
+            match self.take(group, queued, false) {
+                Taken::All => {}
+                Taken::Costly(queued) => self.costly.push_back(queued),
+                // Other submissions come before the rest of it.
+                Taken::Part(queued) => self.plain.push_back(queued),
+                Taken::Full(queued) => {
+                    self.plain.push_front(queued);
+                    break;
+                }
             }
         }
-        self.costly_passed = if group.commands > before { 0 } else { self.costly_passed + 1 };
+    }
+
+    /// Takes costly submissions, and the first in any case, until they are enough work.
+    fn take_costly(&mut self, group: &mut Group<T>) {
+        group.share = COSTLY_WORK_MAX;
+        while !group.is_shared_out()
+            && let Some(queued) = self.costly.pop_front()
+        {
+            match self.take(group, queued, true) {
+                Taken::All => {}
+                Taken::Full(queued) | Taken::Part(queued) | Taken::Costly(queued) => {
+                    self.costly.push_front(queued);
+                    break;
+                }
+            }
+        }
     }
 
     /// Whether something waits that is not proposed.
@@ -208,6 +222,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         match rest {
             Rest::Requests(requests) => self.take_requests(group, id, ticket, requests),
             Rest::Keys { ops, next, reads } => {
+                let look_ups = look_ups(&reads);
+                if !costly && look_ups.work > PLAIN_WORK_MAX {
+                    let rest = Rest::Keys { ops, next, reads };
+                    return Taken::Costly(Queued { id, ticket, rest });
+                }
                 let Some(taken) = self.take_ops(group, &ops, next, costly || !whole) else {
                     let rest = Rest::Keys { ops, next, reads };
                     return Taken::Costly(Queued { id, ticket, rest });
@@ -219,6 +238,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 let part = Part::Keys { pieces, reads: now, held: taken.held };
                 let rest = log_pieces(group, ops, &taken.pieces);
                 if whole {
+                    group.count(&look_ups, 0);
                     group.waiting.push(Waiting { id, ticket: Some(ticket), part });
                     return Taken::All;
                 }
@@ -327,4 +347,10 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             self.may_sweep = self.keys().totals().keys_expiring > 0;
         }
     }
+}
+
+/// What it costs to look up the keys that a transaction reads.
+fn look_ups(reads: &[ReadAt]) -> Cost {
+    let keys: usize = reads.iter().map(|read| read.keys.len()).sum();
+    Cost { work: keys * WORK_PER_ROW, ..Cost::default() }
 }

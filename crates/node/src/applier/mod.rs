@@ -46,8 +46,8 @@ pub(crate) struct Applier<R, T> {
     /// What is not in a group yet: what costs little, and what costs much.
     plain: VecDeque<Queued<T>>,
     costly: VecDeque<Queued<T>>,
-    /// Groups that had no room for the first of these.
-    costly_passed: usize,
+    /// Whether the next group is one of costly changes.
+    costly_next: bool,
     /// In the log or on the way there; not applied.
     proposed: Option<Group<T>>,
     /// Submissions of which a part is applied and a part is not in a group yet.
@@ -118,7 +118,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             clock: StampClock::new(last),
             plain: VecDeque::new(),
             costly: VecDeque::new(),
-            costly_passed: 0,
+            costly_next: false,
             proposed: None,
             partial: Vec::new(),
             next_id: 0,

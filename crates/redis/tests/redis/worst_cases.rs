@@ -161,9 +161,9 @@ fn what_transactions_keep_is_within_the_budget() {
     // Reads in a transaction: the writer looks up no more than so many keys.
     assert_eq!(one.line("MULTI"), "OK");
     let exists: Vec<&[u8]> =
-        [&b"EXISTS"[..]].into_iter().chain(std::iter::repeat_n(&b"k"[..], 10_000)).collect();
+        [&b"EXISTS"[..]].into_iter().chain(std::iter::repeat_n(&b"k"[..], 3_000)).collect();
     assert_eq!(one.run(&exists), "QUEUED");
-    begins(&mut one, &exists, "-ERR a transaction reads 16384 keys at most");
+    begins(&mut one, &exists, "-ERR a transaction reads 4096 keys at most");
     assert!(one.line("EXEC").starts_with("-EXECABORT"));
     drop((one, other));
     small.check_all_is_given_back();

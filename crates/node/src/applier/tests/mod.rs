@@ -55,26 +55,24 @@ impl World {
 
     /// Applies everything that waits.
     fn work(&mut self, submissions: Vec<Submission<usize>>) {
-        let mut input = Input::Submit(submissions);
-        loop {
-            let output = self.applier.step(input, self.now_ms);
-            self.note(output.answers);
-            match output.append {
-                Some(payload) => {
-                    let placed = Placed {
-                        position: Position(self.log.len() as u64 + 1),
-                        time_ms: self.now_ms,
-                    };
-                    self.log.push((self.now_ms, payload));
-                    let output = self.applier.step(Input::Placed(placed), self.now_ms);
-                    assert!(output.append.is_none(), "one group at a time");
-                    self.note(output.answers);
-                }
-                None if self.applier.has_queue() => {}
-                None => return,
-            }
-            input = Input::Tick;
+        let mut logged = self.group(Input::Submit(submissions));
+        while logged || self.applier.has_queue() {
+            logged = self.group(Input::Tick);
         }
+    }
+
+    /// Applies the next group; returns whether there is one.
+    fn group(&mut self, input: Input<usize>) -> bool {
+        let output = self.applier.step(input, self.now_ms);
+        self.note(output.answers);
+        let Some(payload) = output.append else { return false };
+        let position = Position(self.log.len() as u64 + 1);
+        self.log.push((self.now_ms, payload));
+        let placed = Placed { position, time_ms: self.now_ms };
+        let output = self.applier.step(Input::Placed(placed), self.now_ms);
+        assert!(output.append.is_none(), "one group at a time");
+        self.note(output.answers);
+        true
     }
 
     fn note(&mut self, answers: Vec<(usize, Answer)>) {
@@ -208,6 +206,29 @@ fn repeated_changes_of_long_values_delay_no_other_submissions() {
         assert_eq!(world.answers[&ticket].0, before + 1, "in the first group");
     }
     assert!(world.log.len() > before + 20);
+}
+
+#[test]
+fn costly_changes_take_every_second_group_while_others_wait() {
+    let mut world = World::new(1 << 20);
+    world.run(&[set_range("big", VALUE_BYTES_MAX - 1)]);
+    let costly = [0; 4].map(|_| world.keys(&[set_range("big", 5)], Vec::new()));
+    let costly_tickets: Vec<_> = costly.iter().map(|submission| submission.ticket).collect();
+    let first = world.log.len() + 1;
+    world.group(Input::Submit(costly.into()));
+    let mut cheap_tickets = Vec::new();
+    for _ in 0..8 {
+        let cheap = world.keys(&[put("a", b"1")], Vec::new());
+        cheap_tickets.push(cheap.ticket);
+        world.group(Input::Submit(vec![cheap]));
+    }
+    world.work(Vec::new());
+    let groups = |tickets: &[usize]| -> Vec<usize> {
+        tickets.iter().map(|ticket| world.answers[ticket].0 - first).collect()
+    };
+    assert_eq!(groups(&costly_tickets), [0, 2, 4, 6]);
+    // Those that came during a group of a costly change share the next one.
+    assert_eq!(groups(&cheap_tickets), [1, 3, 3, 5, 5, 7, 7, 8]);
 }
 
 #[test]
