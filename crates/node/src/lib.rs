@@ -31,6 +31,8 @@ mod threads;
 mod views;
 mod writer;
 
+#[cfg(feature = "simulation")]
+pub use applier::TakenPart;
 pub use budget::{MemoryBudget, Reservation};
 pub use clock::Clock;
 pub use feed::Request;

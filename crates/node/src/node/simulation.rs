@@ -14,6 +14,7 @@ use tokio::sync::oneshot::Receiver;
 
 use super::open::{Parts, store_options};
 use super::{Node, OpenError, Threads};
+use crate::applier::TakenPart;
 use crate::entry::Entry;
 use crate::inbox::SubmitError;
 use crate::options::NodeOptions;
@@ -69,6 +70,8 @@ pub struct SimulatedNode {
     /// Sweeps under way, and the reply to the last.
     sweep: Option<(SweptSeconds, SweepReply)>,
     jobs: Queue,
+    /// Number of submissions that the inbox has accepted.
+    submitted: u64,
 }
 
 impl SimulatedNode {
@@ -92,7 +95,7 @@ impl SimulatedNode {
         let threads =
             Threads { shared: Arc::clone(&shared), writer: None, others: Vec::new(), _lock: None };
         let node = Node { shared, threads: Arc::new(Mutex::new(threads)) };
-        Ok(Self { node, writer, sweeper, sweep: None, jobs })
+        Ok(Self { node, writer, sweeper, sweep: None, jobs, submitted: 0 })
     }
 
     /// The node, for reads.
@@ -101,33 +104,49 @@ impl SimulatedNode {
         &self.node
     }
 
-    /// Submits commands; they are applied by a later [`SimulatedNode::turn`].
+    /// The last position of the log.
+    #[must_use]
+    pub fn log_last(&self) -> Position {
+        self.writer.log.last()
+    }
+
+    /// Submits commands; they are applied by a later [`SimulatedNode::turn`]. Returns the number of the
+    /// submission.
     ///
     /// # Errors
     /// [`SubmitError`]; none of the commands is applied then.
-    pub fn submit(&self, requests: Vec<Request>) -> Result<PendingRequests, SubmitError> {
+    pub fn submit(
+        &mut self,
+        requests: Vec<Request>,
+    ) -> Result<(u64, PendingRequests), SubmitError> {
         let (submission, reply) = Submission::of_requests(requests.into());
         self.node.shared.put(submission)?;
-        Ok(reply)
+        self.submitted += 1;
+        Ok((self.submitted, reply))
     }
 
-    /// Submits operations on keys, as [`Node::submit_keys`] does.
+    /// Submits operations on keys, as [`Node::submit_keys`] does. Returns the number of the submission.
     ///
     /// # Errors
     /// [`SubmitError`]; none of the operations is applied then.
-    pub fn submit_keys(&self, ops: KeyOps, reads: Vec<ReadAt>) -> Result<PendingKeys, SubmitError> {
+    pub fn submit_keys(
+        &mut self,
+        ops: KeyOps,
+        reads: Vec<ReadAt>,
+    ) -> Result<(u64, PendingKeys), SubmitError> {
         let (submission, reply) = Submission::of_keys(ops, reads);
         self.node.shared.put(submission)?;
-        Ok(reply)
+        self.submitted += 1;
+        Ok((self.submitted, reply))
     }
 
-    /// One turn of the writer.
+    /// One turn of the writer. Returns what groups took of submissions, in the order of their entries.
     ///
     /// # Errors
     /// If the disk fails: the process would end.
-    pub fn turn(&mut self) -> Result<(), SimulationError> {
+    pub fn turn(&mut self) -> Result<Vec<(u64, TakenPart)>, SimulationError> {
         self.writer.turn(Duration::ZERO)?;
-        Ok(())
+        Ok(std::mem::take(&mut self.writer.applier.taken))
     }
 
     /// What the deliverer does when it wakes.
@@ -142,7 +161,10 @@ impl SimulatedNode {
             self.sweeper.after_sweep(false);
             let Some(seconds) = shared.sweep_due() else { return };
             match shared.submit_sweep(seconds) {
-                Some(reply) => self.sweep = Some((seconds, reply)),
+                Some(reply) => {
+                    self.submitted += 1;
+                    self.sweep = Some((seconds, reply));
+                }
                 None => {
                     shared.swept(seconds, None);
                 }
@@ -158,6 +180,7 @@ impl SimulatedNode {
                 self.sweeper.after_sweep(swept.is_some_and(|(stories, _)| stories > 0));
                 if swept.is_some_and(|(_, more)| more) {
                     self.sweep = shared.submit_sweep(seconds).map(|reply| (seconds, reply));
+                    self.submitted += u64::from(self.sweep.is_some());
                 }
             }
         }
