@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::disk::DiskFile;
 
 pub use format::PAYLOAD_BYTES_MAX;
-pub use local::{LocalLog, SEGMENT_BYTES};
+pub use local::{LocalLog, LogOptions, SEGMENT_BYTES};
 
 /// The position of a group in the log. The first group is at 1; 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -1,7 +1,7 @@
 //! The local log: groups in segment files of one directory, as [`crate::format`] describes.
 //!
-//! State: the last segment, which alone is written to, the list of the older ones, and the thread that
-//! fills the next file with zeros. The directory belongs to one log at a time; the caller ensures that.
+//! State: the last segment, which alone is written to, the list of the older ones, and the next file, which
+//! is filled with zeros in advance. The directory belongs to one log at a time; the caller ensures that.
 //! What always holds:
 //! - Appending is one write to a file that has its full length already, and syncing one fdatasync of it.
 //! - **Invariant:** everything in a segment is durable before its successor gets its name.
@@ -24,11 +24,28 @@ pub const SEGMENT_BYTES: u64 = 16 << 20;
 /// Capacity kept, in sectors, of the buffer in which groups are built: 1 MiB.
 const BUFFER_SECTORS: usize = (1 << 20) / SECTOR_BYTES;
 
+/// How a log is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct LogOptions {
+    /// Length of new segments in bytes: a multiple of 512, at least 1,024. Segments of another length in the
+    /// directory remain as they are.
+    pub segment_bytes: u64,
+    /// Whether the next segment is filled with zeros on a thread of its own. If not, an append does it: only
+    /// for a simulator, in which everything happens on one thread.
+    pub prepares_on_thread: bool,
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        Self { segment_bytes: SEGMENT_BYTES, prepares_on_thread: true }
+    }
+}
+
 /// A log in the files of one directory.
 pub struct LocalLog {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
-    segment_bytes: u64,
+    options: LogOptions,
     closed: VecDeque<Segment>,
     tail: Segment,
     file: Arc<dyn DiskFile>,
@@ -36,8 +53,34 @@ pub struct LocalLog {
     end: u64,
     last: u64,
     durability: Arc<Durability>,
-    next: Option<JoinHandle<Result<Blank, LogError>>>,
+    next: Option<Next>,
     buffer: Vec<Sector>,
+}
+
+/// The next segment.
+enum Next {
+    Filling(JoinHandle<Result<Blank, LogError>>),
+    Filled(Result<Blank, LogError>),
+}
+
+impl Next {
+    fn is_filled(&self) -> bool {
+        match self {
+            Self::Filling(thread) => thread.is_finished(),
+            Self::Filled(_) => true,
+        }
+    }
+
+    /// Waits until it is filled.
+    fn join(self) -> Result<Blank, LogError> {
+        match self {
+            Self::Filling(thread) => match thread.join() {
+                Ok(made) => made,
+                Err(panic) => std::panic::resume_unwind(panic),
+            },
+            Self::Filled(made) => made,
+        }
+    }
 }
 
 impl LocalLog {
@@ -50,26 +93,25 @@ impl LocalLog {
     /// # Errors
     /// [`LogError`]; among others if the log lacks the group after `from`, or ends before `from`.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, from: Position) -> Result<LocalLog, LogError> {
-        LocalLog::open_with(disk, dir, SEGMENT_BYTES, from)
+        LocalLog::open_with(disk, dir, LogOptions::default(), from)
     }
 
-    /// Like `open`, with new segments of `segment_bytes`: a multiple of 512, at least 1,024. Segments of
-    /// another length in the directory remain as they are.
+    /// Like `open`, with other options.
     ///
     /// # Errors
     /// See [`LocalLog::open`].
     pub fn open_with(
         disk: Arc<dyn Disk>,
         dir: &Path,
-        segment_bytes: u64,
+        options: LogOptions,
         from: Position,
     ) -> Result<LocalLog, LogError> {
         let Recovered { closed, tail, file, end, last } =
-            recover(&*disk, dir, segment_bytes, from)?;
+            recover(&*disk, dir, options.segment_bytes, from)?;
         Ok(LocalLog {
             disk,
             dir: dir.to_owned(),
-            segment_bytes,
+            options,
             closed,
             tail,
             file,
@@ -121,12 +163,12 @@ impl LocalLog {
     fn begin_segment(&mut self, group_bytes: u64) -> Result<(), LogError> {
         self.sync()?;
         let needed = SECTOR_BYTES as u64 + group_bytes;
-        let blank = if needed > self.segment_bytes {
+        let blank = if needed > self.options.segment_bytes {
             make_blank(&*self.disk, &self.dir, "long", needed)?
         } else if let Some(next) = self.next.take() {
-            joined(next)?
+            next.join()?
         } else {
-            make_blank(&*self.disk, &self.dir, "now", self.segment_bytes)?
+            make_blank(&*self.disk, &self.dir, "now", self.options.segment_bytes)?
         };
         let (segment, file) = install(&*self.disk, &self.dir, blank, self.last + 1)?;
         let full = std::mem::replace(&mut self.tail, segment);
@@ -140,12 +182,14 @@ impl LocalLog {
     }
 
     /// Begins to fill the next segment with zeros.
-    fn make_next(&self) -> Result<JoinHandle<Result<Blank, LogError>>, LogError> {
-        let (disk, dir, bytes) = (self.disk.clone(), self.dir.clone(), self.segment_bytes);
-        thread::Builder::new()
-            .name("log-next".into())
-            .spawn(move || make_blank(&*disk, &dir, "next", bytes))
-            .map_err(disk_error("start the thread that prepares", &self.dir))
+    fn make_next(&self) -> Result<Next, LogError> {
+        let (disk, dir, bytes) = (self.disk.clone(), self.dir.clone(), self.options.segment_bytes);
+        let make = move || make_blank(&*disk, &dir, "next", bytes);
+        if !self.options.prepares_on_thread {
+            return Ok(Next::Filled(make()));
+        }
+        let thread = thread::Builder::new().name("log-next".into()).spawn(make);
+        thread.map(Next::Filling).map_err(disk_error("start the thread that prepares", &self.dir))
     }
 
     fn remove_oldest(&mut self) -> Result<u64, LogError> {
@@ -217,7 +261,7 @@ impl Log for LocalLog {
                 log.next = Some(log.make_next()?);
                 return Ok(false);
             };
-            if next.is_finished() {
+            if next.is_filled() {
                 log.begin_segment(0)?;
             }
             Ok(log.is_renewed())
@@ -243,12 +287,5 @@ impl Drop for LocalLog {
         if let Some(next) = self.next.take() {
             drop(next.join());
         }
-    }
-}
-
-fn joined(next: JoinHandle<Result<Blank, LogError>>) -> Result<Blank, LogError> {
-    match next.join() {
-        Ok(made) => made,
-        Err(panic) => std::panic::resume_unwind(panic),
     }
 }

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use commitlog::disk::{Disk, RealDisk};
-use commitlog::{Group, LocalLog, Log, LogError, PAYLOAD_BYTES_MAX, Position, SyncPoint};
+use commitlog::{
+    Group, LocalLog, Log, LogError, LogOptions, PAYLOAD_BYTES_MAX, Position, SyncPoint,
+};
 use proptest::prelude::*;
 use support::FaultyDisk;
 
@@ -20,13 +22,17 @@ const SEGMENT_BYTES: u64 = 4096;
 /// Payloads as they were given to the log, or by it, in order.
 type Groups = Vec<Vec<u8>>;
 
+fn options(segment_bytes: u64) -> LogOptions {
+    LogOptions { segment_bytes, ..LogOptions::default() }
+}
+
 fn open_in(
     disk: Arc<dyn Disk>,
     dir: &Path,
     segment_bytes: u64,
     from: u64,
 ) -> Result<(LocalLog, Groups), LogError> {
-    let log = LocalLog::open_with(disk, dir, segment_bytes, Position(from))?;
+    let log = LocalLog::open_with(disk, dir, options(segment_bytes), Position(from))?;
     let groups = read(&log, from)?;
     assert_eq!(log.last().0, from + groups.len() as u64);
     Ok((log, groups))

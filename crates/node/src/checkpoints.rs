@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use commitlog::{LocalLog, Log, Position, SyncPoint};
+use commitlog::{Log, Position, SyncPoint};
 use store::{Checkpoint, Store, StoreError, StoreWriter};
 
+use crate::clock::Clock;
 use crate::fatal::DiskError;
 use crate::metrics::Metrics;
-use crate::threads::spawn;
+use crate::threads::{Background, Job};
 
 /// Work after which a checkpoint is due even if the overlay is small, in the unit of
 /// [`rows::Cost::work`]: bounds the replay at the next start to about a second. 1.5 million small
@@ -19,19 +19,22 @@ pub(crate) const WORK_MAX: usize = 1_500_000 * rows::WORK_PER_ROW;
 /// An idle server takes a checkpoint of what it has after this long.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Takes checkpoints, one at a time, on a thread of their own.
+/// Takes checkpoints, one at a time, beside the writer.
 pub(crate) struct Checkpoints {
     overlay_bytes_max: usize,
     /// Work done since the overlay was frozen last.
     work: usize,
-    last: Instant,
+    /// When the overlay was frozen last, by [`Clock::elapsed`].
+    last: Duration,
     running: Option<Running>,
     /// Whether an erasure is wanted; see [`Checkpoints::want_erasure`].
     erasing: bool,
-    erasure: Option<JoinHandle<()>>,
+    erasure: Option<Job>,
     /// Completed ones, oldest first; the log is cut after the older of the last two, or after the
     /// last one if that erased.
     completed: VecDeque<Position>,
+    clock: Clock,
+    background: Background,
     metrics: Arc<Metrics>,
 }
 
@@ -40,7 +43,7 @@ struct Running {
     position: Position,
     /// What is to be erased after it, if anything.
     erased: Option<Store>,
-    thread: JoinHandle<()>,
+    job: Job,
 }
 
 impl Checkpoints {
@@ -49,16 +52,19 @@ impl Checkpoints {
         overlay_bytes_max: usize,
         applied: Position,
         work: usize,
+        (clock, background): (Clock, Background),
         metrics: Arc<Metrics>,
     ) -> Self {
         Self {
             overlay_bytes_max,
             work,
-            last: Instant::now(),
+            last: clock.elapsed(),
             running: None,
             erasing: false,
             erasure: None,
             completed: VecDeque::from([applied]),
+            clock,
+            background,
             metrics,
         }
     }
@@ -69,7 +75,7 @@ impl Checkpoints {
     pub(crate) fn when_due(
         &mut self,
         rows: &mut StoreWriter,
-        log: &mut LocalLog,
+        log: &mut dyn Log,
         work: usize,
     ) -> Result<(), DiskError> {
         self.work += work;
@@ -94,10 +100,10 @@ impl Checkpoints {
     pub(crate) fn when_idle(
         &mut self,
         rows: &mut StoreWriter,
-        log: &mut LocalLog,
+        log: &mut dyn Log,
     ) -> Result<(), DiskError> {
         self.conclude(rows, log)?;
-        if !self.is_running() && self.work > 0 && self.last.elapsed() >= IDLE {
+        if !self.is_running() && self.work > 0 && self.clock.elapsed() >= self.last + IDLE {
             self.start(rows, log);
         }
         Ok(())
@@ -111,12 +117,12 @@ impl Checkpoints {
 
     /// Cuts the log up to a checkpoint that has ended. Starts an erasing checkpoint if one is wanted, once
     /// the log has a new segment: then all earlier segments can be removed.
-    fn conclude(&mut self, rows: &mut StoreWriter, log: &mut LocalLog) -> Result<(), DiskError> {
+    fn conclude(&mut self, rows: &mut StoreWriter, log: &mut dyn Log) -> Result<(), DiskError> {
         if self.is_running() {
             return Ok(());
         }
         self.finish(log)?;
-        let erases = self.erasure.as_ref().is_some_and(|thread| !thread.is_finished());
+        let erases = self.erasure.as_ref().is_some_and(|job| !job.is_finished());
         if self.erasing && !erases && log.renew()? {
             self.start(rows, log);
         }
@@ -127,7 +133,7 @@ impl Checkpoints {
     pub(crate) fn last(
         &mut self,
         rows: &mut StoreWriter,
-        log: &mut LocalLog,
+        log: &mut dyn Log,
     ) -> Result<(), DiskError> {
         self.finish(log)?;
         if self.work > 0 {
@@ -136,35 +142,36 @@ impl Checkpoints {
         }
         // It holds the store, which may be opened again as soon as this node is closed.
         if let Some(erasure) = self.erasure.take() {
-            drop(erasure.join());
+            erasure.join()?;
         }
         Ok(())
     }
 
     fn is_running(&self) -> bool {
-        self.running.as_ref().is_some_and(|running| !running.thread.is_finished())
+        self.running.as_ref().is_some_and(|running| !running.job.is_finished())
     }
 
-    fn start(&mut self, rows: &mut StoreWriter, log: &LocalLog) {
+    fn start(&mut self, rows: &mut StoreWriter, log: &dyn Log) {
         let position = log.last();
         let Some(checkpoint) = rows.freeze(position.0) else { return };
         let metrics = Arc::clone(&self.metrics);
         let logged = log.sync_point();
-        let thread = spawn("checkpoint", move || run(&logged, checkpoint, &metrics));
+        let work = move || run(&logged, checkpoint, &metrics);
+        let job = self.background.start("checkpoint", work);
         // Only a log that begins anew can be dropped up to here.
         let erased = (self.erasing && log.is_renewed()).then(|| rows.store());
         self.erasing &= erased.is_none();
-        self.running = Some(Running { position, erased, thread });
+        self.running = Some(Running { position, erased, job });
         self.work = 0;
-        self.last = Instant::now();
+        self.last = self.clock.elapsed();
     }
 
     /// Waits for the checkpoint under way, if any, and cuts the log.
-    fn finish(&mut self, log: &mut LocalLog) -> Result<(), DiskError> {
-        let Some(Running { position, erased, thread }) = self.running.take() else {
+    fn finish(&mut self, log: &mut dyn Log) -> Result<(), DiskError> {
+        let Some(Running { position, erased, job }) = self.running.take() else {
             return Ok(());
         };
-        drop(thread.join());
+        job.join()?;
         self.completed.push_back(position);
         while self.completed.len() > if erased.is_some() { 1 } else { 2 } {
             self.completed.pop_front();
@@ -173,7 +180,7 @@ impl Checkpoints {
             log.cut(*older)?;
         }
         if let Some(store) = erased {
-            self.erasure = Some(spawn("erasure", move || erase(&store)));
+            self.erasure = Some(self.background.start("erasure", move || erase(&store)));
         }
         Ok(())
     }

@@ -3,11 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Where the time comes from: milliseconds since 1970. It may step back; the time of the node does not.
+/// Where the time comes from: milliseconds since 1970, which may step back (the time of the node does not),
+/// and the time that has passed, for pauses.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
+pub struct Clock {
+    unix_ms: Arc<dyn Fn() -> u64 + Send + Sync>,
+    elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
+}
 
 impl Clock {
     /// The machine's clock.
@@ -19,15 +23,29 @@ impl Clock {
         })
     }
 
-    /// A clock whose time is what `unix_ms` returns.
+    /// A clock whose time is what `unix_ms` returns. Pauses are those of the machine.
     pub fn from_fn(unix_ms: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
-        Self(Arc::new(unix_ms))
+        let start = Instant::now();
+        Self::from_fns(unix_ms, move || start.elapsed())
+    }
+
+    /// A clock whose time is what `unix_ms` returns. `elapsed` never goes back.
+    pub fn from_fns(
+        unix_ms: impl Fn() -> u64 + Send + Sync + 'static,
+        elapsed: impl Fn() -> Duration + Send + Sync + 'static,
+    ) -> Self {
+        Self { unix_ms: Arc::new(unix_ms), elapsed: Arc::new(elapsed) }
+    }
+
+    /// The time since some moment before the first call. Never goes back.
+    pub(crate) fn elapsed(&self) -> Duration {
+        (self.elapsed)()
     }
 }
 
 impl fmt::Debug for Clock {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Clock({})", (self.0)())
+        write!(formatter, "Clock({})", (self.unix_ms)())
     }
 }
 
@@ -48,12 +66,17 @@ impl Time {
 
     /// Milliseconds since 1970.
     pub(crate) fn now_ms(&self) -> u64 {
-        let now = (self.clock.0)();
+        let now = (self.clock.unix_ms)();
         // Most calls find a time that was already returned, and need not write.
         match self.highest_ms.load(Ordering::Acquire) {
             highest if highest >= now => highest,
             _ => self.highest_ms.fetch_max(now, Ordering::AcqRel).max(now),
         }
+    }
+
+    /// See [`Clock::elapsed`].
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.clock.elapsed()
     }
 
     /// The latest time that was returned to any caller, without reading the clock.

@@ -31,12 +31,16 @@ mod threads;
 mod views;
 mod writer;
 
+#[cfg(feature = "simulation")]
+pub use applier::TakenPart;
 pub use budget::{MemoryBudget, Reservation};
 pub use clock::Clock;
 pub use feed::Request;
 pub use inbox::SubmitError;
 pub use keys::{Found, Keys, SnapshotLock};
 pub use metrics::Metrics;
+#[cfg(feature = "simulation")]
+pub use node::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
 pub use node::{Node, OpenError, PageEnds, SUBMISSION_COMMANDS_MAX, Sizes, Watch};
 pub use options::{Durability, FIXED_MEMORY, NodeOptions, SAMPLE_MEMORY_MIN};
 pub use samples::TooManySnapshots;

@@ -7,12 +7,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use feed::limits::{STORY_ROWS, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX};
-use feed::{Command, Done, Facts, Request};
+use feed::{Command, Done, Facts, Reply, Request};
 use rows::{Rows as _, Span};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
+use tokio::sync::oneshot;
 
 use crate::shared::Shared;
 use crate::submission::Submission;
@@ -23,52 +24,65 @@ const PACE: Duration = Duration::from_millis(250);
 /// at the latest.
 const FIRST_ERASURE: Duration = Duration::from_secs(60);
 
+type Replies = SmallVec<[Reply; 1]>;
+/// Where the reply to a sweep arrives.
+pub(crate) type SweepReply = oneshot::Receiver<Replies>;
+
 /// State of the sweeper's thread.
 pub(crate) struct Sweeper {
     shared: Arc<Shared>,
     erase_within: Duration,
-    /// When something removed is to be erased, if anything is.
-    erase_at: Option<Instant>,
+    /// When something removed is to be erased, if anything is, by [`crate::Clock`]'s elapsed time.
+    erase_at: Option<Duration>,
 }
 
 impl Sweeper {
     /// Erasure begins after half of `erase_within`, which leaves the other half for its work.
     pub(crate) fn new(shared: Arc<Shared>, erase_within: Duration) -> Self {
         let had_stories = shared.store.totals().sweep_second > 0;
-        let erase_at = had_stories.then(|| Instant::now() + FIRST_ERASURE.min(erase_within / 2));
+        let erase_at =
+            had_stories.then(|| shared.time.elapsed() + FIRST_ERASURE.min(erase_within / 2));
         Self { shared, erase_within, erase_at }
     }
 
     /// Runs until the node stops.
     pub(crate) fn run(mut self) {
         while !self.shared.stopped.load(Ordering::Acquire) {
-            if self.shared.sweep() {
-                self.erase_at.get_or_insert_with(|| Instant::now() + self.erase_within / 2);
-            }
-            if self.erase_at.is_some_and(|at| at <= Instant::now()) {
-                self.erase_at = None;
-                self.shared.erasure_due.store(true, Ordering::Release);
-            }
+            let swept = self.shared.sweep();
+            self.after_sweep(swept);
             std::thread::park_timeout(PACE);
         }
     }
+
+    /// Has what was removed erased in time. `swept`: whether a sweep has just removed something.
+    pub(crate) fn after_sweep(&mut self, swept: bool) {
+        let now = self.shared.time.elapsed();
+        if swept {
+            self.erase_at.get_or_insert(now + self.erase_within / 2);
+        }
+        if self.erase_at.is_some_and(|at| at <= now) {
+            self.erase_at = None;
+            self.shared.erasure_due.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// The seconds since 1970 that a sweep looks at: nothing was left of those before `from`, and those from
+/// `now` on have not passed.
+#[derive(Clone, Copy)]
+pub(crate) struct SweptSeconds {
+    from: u64,
+    now: u64,
 }
 
 impl Shared {
     /// Sweeps everything that is due; returns whether there was anything. Blocks.
     pub(crate) fn sweep(&self) -> bool {
-        let now = self.time.now_ms() / 1_000;
-        // Set the mark before reading the facts: a deletion that is applied meanwhile sets the mark back.
-        let from = self.sweep_from.swap(now, Ordering::AcqRel).min(now);
-        if !self.has_dead_stories(from, now) {
-            return false;
-        }
+        let Some(seconds) = self.sweep_due() else { return false };
         let mut swept = 0;
         loop {
-            self.read_ahead(now);
-            let Some(Done::Swept { stories, more }) = self.submit_sweep() else {
-                // The inbox is full, or the node closes: the next sweep finds the rest.
-                self.sweep_from.fetch_min(from, Ordering::AcqRel);
+            let done = self.submit_sweep(seconds).and_then(|reply| reply.blocking_recv().ok());
+            let Some((stories, more)) = self.swept(seconds, done.as_ref()) else {
                 return swept > 0;
             };
             swept += stories;
@@ -76,6 +90,37 @@ impl Shared {
                 return swept > 0;
             }
         }
+    }
+
+    /// Whether a sweep is due.
+    pub(crate) fn sweep_due(&self) -> Option<SweptSeconds> {
+        let now = self.time.now_ms() / 1_000;
+        // Set the mark before reading the facts: a deletion that is applied meanwhile sets the mark back.
+        let from = self.sweep_from.swap(now, Ordering::AcqRel).min(now);
+        self.has_dead_stories(from, now).then_some(SweptSeconds { from, now })
+    }
+
+    /// Submits one sweep; `None` if the inbox does not accept it.
+    pub(crate) fn submit_sweep(&self, seconds: SweptSeconds) -> Option<SweepReply> {
+        self.read_ahead(seconds.now);
+        let (submission, reply) =
+            Submission::of_requests(smallvec![Request::from(Command::SweepStories)]);
+        self.put(submission).ok().map(|()| reply)
+    }
+
+    /// Takes the reply to one sweep, if there is one: the number of stories removed, and whether there are
+    /// more. `None` if the inbox was full, or the node closes: the next sweep finds the rest.
+    pub(crate) fn swept(
+        &self,
+        seconds: SweptSeconds,
+        done: Option<&Replies>,
+    ) -> Option<(u32, bool)> {
+        let outcome = done.and_then(|replies| replies.first()?.outcome.ok());
+        if let Some(Done::Swept { stories, more }) = outcome {
+            return Some((stories, more));
+        }
+        self.sweep_from.fetch_min(seconds.from, Ordering::AcqRel);
+        None
     }
 
     /// Reads what the next sweep will read, so that the writer finds it in the cache of the store: an old
@@ -97,14 +142,6 @@ impl Shared {
             }
             low = 0;
         }
-    }
-
-    /// Submits one sweep and returns its result; `None` if the inbox does not accept it.
-    fn submit_sweep(&self) -> Option<Done> {
-        let (submission, reply) =
-            Submission::of_requests(smallvec![Request::from(Command::SweepStories)]);
-        self.put(submission).ok()?;
-        reply.blocking_recv().ok()?.first()?.outcome.ok()
     }
 
     fn has_dead_stories(&self, from: u64, now: u64) -> bool {

@@ -1,4 +1,5 @@
-//! Starting threads of the node: none of them may end unnoticed.
+//! Starting threads of the node: none of them may end unnoticed. Work beside the writer's is a [`Job`], which
+//! the simulator runs when it chooses.
 
 use std::thread::JoinHandle;
 
@@ -30,5 +31,113 @@ pub(crate) fn spawn(
     match std::thread::Builder::new().name(name.into()).spawn(guarded) {
         Ok(thread) => thread,
         Err(error) => end(&DiskError::Thread(error)),
+    }
+}
+
+/// Where work beside the writer's is done.
+#[derive(Clone, Default)]
+pub(crate) enum Background {
+    /// Each job on a thread of its own.
+    #[default]
+    Threads,
+    /// When the simulator chooses.
+    #[cfg(feature = "simulation")]
+    Queue(queue::Queue),
+}
+
+/// Work that was started. An error on a thread ends the process.
+pub(crate) enum Job {
+    Thread(JoinHandle<()>),
+    #[cfg(feature = "simulation")]
+    Queued(queue::Queued),
+}
+
+impl Background {
+    pub(crate) fn start(
+        &self,
+        name: &str,
+        work: impl FnOnce() -> Result<(), DiskError> + Send + 'static,
+    ) -> Job {
+        match self {
+            Self::Threads => Job::Thread(spawn(name, work)),
+            #[cfg(feature = "simulation")]
+            Self::Queue(queue) => Job::Queued(queue.push(Box::new(work))),
+        }
+    }
+}
+
+impl Job {
+    pub(crate) fn is_finished(&self) -> bool {
+        match self {
+            Self::Thread(thread) => thread.is_finished(),
+            #[cfg(feature = "simulation")]
+            Self::Queued(job) => job.is_finished(),
+        }
+    }
+
+    /// Waits for its end.
+    pub(crate) fn join(self) -> Result<(), DiskError> {
+        match self {
+            Self::Thread(thread) => drop(thread.join()),
+            #[cfg(feature = "simulation")]
+            Self::Queued(job) => job.run()?,
+        }
+        Ok(())
+    }
+}
+
+/// Jobs that wait until somebody runs them.
+#[cfg(feature = "simulation")]
+pub(crate) mod queue {
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+
+    use crate::fatal::DiskError;
+
+    pub(super) type Work = Box<dyn FnOnce() -> Result<(), DiskError> + Send>;
+
+    /// Those that were started, oldest first.
+    #[derive(Clone, Default)]
+    pub(crate) struct Queue(Arc<Mutex<Vec<Queued>>>);
+
+    /// A job; none in it once it was run. Clones are the same job.
+    #[derive(Clone)]
+    pub(crate) struct Queued(Arc<Mutex<Option<Work>>>);
+
+    impl Queue {
+        pub(super) fn push(&self, work: Work) -> Queued {
+            let job = Queued(Arc::new(Mutex::new(Some(work))));
+            self.0.lock().push(job.clone());
+            job
+        }
+
+        /// Runs the oldest one that was not run; false if there is none.
+        pub(crate) fn run_one(&self) -> Result<bool, DiskError> {
+            loop {
+                let mut jobs = self.0.lock();
+                if jobs.is_empty() {
+                    return Ok(false);
+                }
+                let job = jobs.remove(0);
+                drop(jobs);
+                if !job.is_finished() {
+                    job.run()?;
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
+    impl Queued {
+        pub(super) fn is_finished(&self) -> bool {
+            self.0.lock().is_none()
+        }
+
+        /// Runs it, if nobody did.
+        pub(super) fn run(&self) -> Result<(), DiskError> {
+            let work = self.0.lock().take();
+            work.map_or(Ok(()), |work| work())
+        }
     }
 }

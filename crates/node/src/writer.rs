@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use commitlog::{LocalLog, Log, Placed, SyncPoint};
+use commitlog::{Log, Placed, SyncPoint};
 use feed::Effect;
 use parking_lot::Mutex;
 use store::StoreWriter;
@@ -33,12 +33,13 @@ pub(crate) type SyncSlot = Mutex<Option<SyncPoint>>;
 /// State of the writer thread.
 pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) log: LocalLog,
+    pub(crate) log: Box<dyn Log>,
     pub(crate) applier: Applier<StoreWriter, Ticket>,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) durability: Durability,
     pub(crate) sync_slot: Arc<SyncSlot>,
-    pub(crate) deliverer: std::thread::Thread,
+    /// None until it is started.
+    pub(crate) deliverer: Option<std::thread::Thread>,
 }
 
 impl Writer {
@@ -47,34 +48,54 @@ impl Writer {
     /// # Errors
     /// When the disk fails. A failed write must not be tried again: the process ends.
     pub(crate) fn run(mut self) -> Result<(), DiskError> {
-        let mut taken = Vec::new();
-        loop {
-            let patience = if self.applier.has_work() {
-                Duration::ZERO
-            } else if self.applier.expects_sweep() {
-                PATIENCE_WITH_EXPIRIES
-            } else {
-                PATIENCE
-            };
-            let input = match self.shared.inbox.take(&mut taken, patience) {
-                Taken::Work => Input::Submit(std::mem::take(&mut taken)),
-                Taken::Closed if !self.applier.has_queue() => break,
-                Taken::Idle | Taken::Closed => Input::Tick,
-            };
-            let output = self.applier.step(input, self.shared.time.now_ms());
-            match output.append {
-                Some(payload) => self.commit(&payload)?,
-                None if output.answers.is_empty() => {
-                    self.checkpoints.when_idle(self.applier.rows_mut(), &mut self.log)?;
-                }
-                None => self.answer(output.answers),
-            }
-            if self.shared.erasure_due.swap(false, Ordering::AcqRel) {
-                self.checkpoints.want_erasure();
-            }
+        while self.turn(self.patience())? {}
+        self.end()
+    }
+
+    /// How long the writer may wait for new submissions.
+    fn patience(&self) -> Duration {
+        if self.applier.has_work() {
+            Duration::ZERO
+        } else if self.applier.expects_sweep() {
+            PATIENCE_WITH_EXPIRIES
+        } else {
+            PATIENCE
         }
+    }
+
+    /// Takes what waits, for which it waits up to `patience`, and logs and applies a group. False if the
+    /// inbox is closed and nothing is left.
+    ///
+    /// # Errors
+    /// See [`Writer::run`].
+    pub(crate) fn turn(&mut self, patience: Duration) -> Result<bool, DiskError> {
+        let mut taken = Vec::new();
+        let input = match self.shared.inbox.take(&mut taken, patience) {
+            Taken::Work => Input::Submit(taken),
+            Taken::Closed if !self.applier.has_queue() => return Ok(false),
+            Taken::Idle | Taken::Closed => Input::Tick,
+        };
+        let output = self.applier.step(input, self.shared.time.now_ms());
+        match output.append {
+            Some(payload) => self.commit(&payload)?,
+            None if output.answers.is_empty() => {
+                self.checkpoints.when_idle(self.applier.rows_mut(), &mut *self.log)?;
+            }
+            None => self.answer(output.answers),
+        }
+        if self.shared.erasure_due.swap(false, Ordering::AcqRel) {
+            self.checkpoints.want_erasure();
+        }
+        Ok(true)
+    }
+
+    /// Takes a last checkpoint.
+    ///
+    /// # Errors
+    /// See [`Writer::run`].
+    pub(crate) fn end(&mut self) -> Result<(), DiskError> {
         self.log.sync()?;
-        self.checkpoints.last(self.applier.rows_mut(), &mut self.log)
+        self.checkpoints.last(self.applier.rows_mut(), &mut *self.log)
     }
 
     /// Logs and applies the proposed group.
@@ -97,7 +118,7 @@ impl Writer {
             self.shared.visible_up_to.store(last.0, Ordering::Release);
         }
         self.answer(answers);
-        self.checkpoints.when_due(self.applier.rows_mut(), &mut self.log, work)?;
+        self.checkpoints.when_due(self.applier.rows_mut(), &mut *self.log, work)?;
         let overlay_bytes = self.applier.rows_mut().overlay_bytes() as u64;
         self.shared.overlay_bytes.store(overlay_bytes, Ordering::Relaxed);
         Ok(())
@@ -134,7 +155,7 @@ impl Writer {
         if self.shared.views.is_delivery_urgent()
             && !self.shared.delivery_due.swap(true, Ordering::AcqRel)
         {
-            self.deliverer.unpark();
+            self.deliverer.as_ref().inspect(|thread| thread.unpark());
         }
     }
 

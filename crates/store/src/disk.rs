@@ -1,4 +1,4 @@
-//! The rows on disk: two fjall keyspaces of one database, changed by ingestion only. One holds the
+//! The rows on disk: two keyspaces of one fjall database, changed by ingestion only. One holds the
 //! rows of ephemeral tables, so that these can be rewritten without the removed ones at little cost;
 //! the other holds all the rest.
 //!
@@ -23,15 +23,15 @@ use std::time::Duration;
 use fjall::compaction::Leveled;
 use fjall::config::{BloomConstructionPolicy, PinningPolicy};
 use fjall::config::{CompressionPolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy};
-use fjall::{
-    AbstractTree as _, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode,
-};
-use fjall::{Guard, Iter};
+use fjall::{AbstractTree as _, CompressionType, Database, KeyspaceCreateOptions, PersistMode};
 use parking_lot::Mutex;
 use rows::{Order, PointTable, SetTable, Span};
 
 use crate::error::{StoreError, fatal};
+use crate::keyspace::{Keyspace, RowGuard, RowIter};
 use crate::layout;
+#[cfg(feature = "simulation")]
+use crate::memory::MemoryDisk;
 
 /// The database in the store's directory.
 const FACTS: &str = "facts";
@@ -77,7 +77,8 @@ impl Part {
 
 /// The keyspaces.
 pub(crate) struct Disk {
-    database: Database,
+    /// None in the simulator, which has all rows in memory.
+    database: Option<Database>,
     facts: Keyspace,
     ephemeral: Keyspace,
     /// Held while ephemeral rows are ingested: until the end, their tables are files of no version.
@@ -114,9 +115,22 @@ impl Disk {
             .max_cached_files(Some(CACHED_FILES_MAX))
             .worker_threads(1)
             .open()?;
-        let facts = database.keyspace(KEYSPACE, options)?;
-        let ephemeral = database.keyspace(KEYSPACE_EPHEMERAL, options)?;
-        Ok(Self { database, facts, ephemeral, ingesting: Mutex::new(()) })
+        let facts = Keyspace::Fjall(database.keyspace(KEYSPACE, options)?);
+        let ephemeral = Keyspace::Fjall(database.keyspace(KEYSPACE_EPHEMERAL, options)?);
+        Ok(Self { database: Some(database), facts, ephemeral, ingesting: Mutex::new(()) })
+    }
+
+    /// Uses rows in memory; makes `head` the only one if there is none.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn in_memory(memory: MemoryDisk, head: &[u8]) -> Result<Self, StoreError> {
+        let is_new = memory.is_empty();
+        let MemoryDisk { facts, ephemeral } = memory;
+        let (facts, ephemeral) = (Keyspace::Memory(facts), Keyspace::Memory(ephemeral));
+        let disk = Self { database: None, facts, ephemeral, ingesting: Mutex::new(()) };
+        if is_new {
+            disk.ingest(Part::Facts, |write| write(&layout::HEAD, Some(head)))?;
+        }
+        Ok(disk)
     }
 
     fn keyspace(&self, part: Part) -> &Keyspace {
@@ -202,18 +216,12 @@ impl Disk {
         rows: impl FnOnce(&mut WriteRow<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let _whole = (part == Part::Ephemeral).then(|| self.ingesting.lock());
-        let mut ingestion = self.keyspace(part).start_ingestion()?;
-        let done = rows(&mut |key, value| {
-            let written = match value {
-                Some(value) => ingestion.write(key, value),
-                None => ingestion.write_tombstone(key),
-            };
-            Ok(written?)
-        })?;
-        ingestion.finish()?;
-        // An ingestion does not notice that the compaction thread died; this does, and writes
-        // nothing.
-        self.database.persist(PersistMode::Buffer)?;
+        let done = self.keyspace(part).ingest(rows)?;
+        if let Some(database) = &self.database {
+            // An ingestion does not notice that the compaction thread died; this does, and writes
+            // nothing.
+            database.persist(PersistMode::Buffer)?;
+        }
         Ok(done)
     }
 
@@ -224,12 +232,16 @@ impl Disk {
     /// tables, until a later merge. As no snapshots are read here, this merge keeps only the newest
     /// version. The file of a table is deleted with the end of the last read that began before.
     pub(crate) fn erase(&self) -> Result<(), StoreError> {
-        let tables = self.ephemeral.path().join("tables");
+        let Some(ephemeral) = self.ephemeral.fjall() else {
+            // In memory a removed row is nowhere.
+            return Ok(());
+        };
+        let tables = ephemeral.path().join("tables");
         let before = {
             let _whole = self.ingesting.lock();
             files(&tables)?
         };
-        self.ephemeral.tree.major_compact(TABLE_BYTES, u64::MAX).map_err(fjall::Error::from)?;
+        ephemeral.tree.major_compact(TABLE_BYTES, u64::MAX).map_err(fjall::Error::from)?;
         for _ in 0..ERASE_WAIT_MS {
             let left = files(&tables)?;
             if !before.iter().any(|file| left.contains(file)) {
@@ -242,13 +254,14 @@ impl Disk {
 
     /// Bytes on disk, without tables that are about to be removed.
     pub(crate) fn bytes(&self) -> u64 {
-        self.database.disk_space().unwrap_or_else(|error| fatal("measuring the store", &error))
+        let bytes = self.database.as_ref().map_or(Ok(0), Database::disk_space);
+        bytes.unwrap_or_else(|error| fatal("measuring the store", &error))
     }
 }
 
 /// Items of one owner on disk.
 pub(crate) struct DiskItems {
-    rows: Iter,
+    rows: RowIter,
     order: Order,
 }
 
@@ -256,7 +269,7 @@ impl Iterator for DiskItems {
     type Item = (u64, Option<u64>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let row: Guard = match self.order {
+        let row: RowGuard = match self.order {
             Order::Ascending => self.rows.next()?,
             Order::Descending => self.rows.next_back()?,
         };

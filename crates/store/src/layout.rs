@@ -14,6 +14,9 @@ pub(crate) const HEAD: [u8; 1] = [0x00];
 
 /// Blocks of the bitmaps of owners that have set rows (see `owners`).
 const OWNERS: u8 = 0x01;
+/// The rows of all tables, of buckets and of keys begin with this tag or a greater one.
+#[cfg(feature = "simulation")]
+pub(crate) const TABLES_MIN: u8 = 0x10;
 
 /// Buckets by id.
 const BUCKETS: u8 = 0x3e;

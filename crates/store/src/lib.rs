@@ -21,7 +21,10 @@ mod hash;
 mod head;
 mod items;
 mod key_table;
+mod keyspace;
 mod layout;
+#[cfg(feature = "simulation")]
+mod memory;
 mod merge;
 mod migrate;
 mod overlay;
@@ -33,6 +36,8 @@ mod writer;
 
 pub use checkpoint::{Checkpoint, CheckpointStats};
 pub use error::{StoreError, fatal};
+#[cfg(feature = "simulation")]
+pub use memory::{Gate, MemoryDisk};
 pub use store::{Store, StoreOptions};
 pub use writer::StoreWriter;
 

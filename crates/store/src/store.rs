@@ -77,6 +77,30 @@ impl Store {
     pub fn open(dir: &Path, options: StoreOptions) -> Result<(StoreWriter, u64), StoreError> {
         let new = Head { applied: 0, hasher: random_hasher()?, totals: Totals::default() };
         let disk = Disk::open(dir, options.cache_bytes, &new.encode())?;
+        Self::open_on(disk, options, new)
+    }
+
+    /// As [`Store::open`], on rows in memory. `seed` is the secret of a new store.
+    ///
+    /// # Errors
+    /// If they are damaged.
+    #[cfg(feature = "simulation")]
+    pub fn open_in_memory(
+        rows: crate::MemoryDisk,
+        options: StoreOptions,
+        seed: [u8; SEED_BYTES],
+    ) -> Result<(StoreWriter, u64), StoreError> {
+        let hasher = KeyHasher::new(seed);
+        let new = Head { applied: 0, hasher, totals: Totals::default() };
+        let disk = Disk::in_memory(rows, &new.encode())?;
+        Self::open_on(disk, options, new)
+    }
+
+    fn open_on(
+        disk: Disk,
+        options: StoreOptions,
+        new: Head,
+    ) -> Result<(StoreWriter, u64), StoreError> {
         let Head { applied, hasher, totals } = match disk.point(Part::Facts, &layout::HEAD) {
             Some(head) => Head::read(&disk, &head, new.hasher)?,
             None => return Err(StoreError::Damaged("the row that describes it is missing")),

@@ -35,6 +35,8 @@ pub(crate) use apply::Replayed;
 use group::Group;
 pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
 use queue::Queued;
+#[cfg(feature = "simulation")]
+pub use queue::TakenPart;
 
 /// How often a busy applier checks whether keys have expired, in milliseconds.
 const SWEEP_PAUSE_MS: u64 = 250;
@@ -64,6 +66,9 @@ pub(crate) struct Applier<R, T> {
     may_sweep: bool,
     /// Whether the last sweep left something.
     sweep_more: bool,
+    /// What each submission contributed to groups, for the simulator.
+    #[cfg(feature = "simulation")]
+    pub(crate) taken: Vec<(u64, TakenPart)>,
 }
 
 /// What an applier is given.
@@ -127,6 +132,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             sweep_at_ms: 0,
             may_sweep: true,
             sweep_more: false,
+            #[cfg(feature = "simulation")]
+            taken: Vec::new(),
         }
     }
 

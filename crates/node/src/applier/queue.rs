@@ -75,3 +75,36 @@ pub(super) enum Piece {
     /// Refused before that: the number of operations, and why.
     Refused(usize, kv::KeyRefusal),
 }
+
+/// What a group took of a submission.
+#[cfg(feature = "simulation")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakenPart {
+    /// This number of commands, an entry each.
+    Requests(usize),
+    /// A command that is not logged.
+    Answered,
+    /// An entry of operations on keys.
+    Ops,
+    /// Operations on keys that are not logged.
+    RefusedOps(usize),
+}
+
+#[cfg(feature = "simulation")]
+impl<T> Waiting<T> {
+    /// What it is in the group, with the number of the submission: 1 is the first.
+    pub(super) fn taken(&self) -> Vec<(u64, TakenPart)> {
+        let parts = match &self.part {
+            Part::Requests(count) => vec![TakenPart::Requests(*count)],
+            Part::Answered(_) => vec![TakenPart::Answered],
+            Part::Keys { pieces, .. } => pieces
+                .iter()
+                .map(|piece| match piece {
+                    Piece::Logged => TakenPart::Ops,
+                    Piece::Refused(count, _) => TakenPart::RefusedOps(*count),
+                })
+                .collect(),
+        };
+        parts.into_iter().map(|part| (self.id, part)).collect()
+    }
+}

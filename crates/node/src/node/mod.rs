@@ -2,43 +2,40 @@
 //! was acknowledged; closing one leaves nothing to recover. The read functions are in files by topic.
 
 mod keys;
+mod open;
 mod reads;
 mod samples;
+#[cfg(feature = "simulation")]
+mod simulation;
 mod stories;
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use commitlog::disk::RealDisk;
-use commitlog::{LocalLog, Log as _, LogError, Position};
+use commitlog::{LocalLog, LogError, Position};
 use feed::{Reply, Request};
-use parking_lot::{Mutex, RwLock};
-use quick_cache::sync::Cache;
+use parking_lot::Mutex;
 use rows::Rows as _;
 use smallvec::{SmallVec, smallvec};
-use store::{Store, StoreOptions, StoreWriter};
+use store::Store;
 
 pub use self::reads::{PageEnds, Watch};
+#[cfg(feature = "simulation")]
+pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
 
-use crate::applier::{Applier, GROUP_COMMANDS_MAX, Replayed};
-use crate::budget::MemoryBudget;
-use crate::checkpoints::{Checkpoints, WORK_MAX};
-use crate::clock::Time;
-use crate::deliverer;
-use crate::inbox::{Inbox, SubmitError, Ticket};
+use self::open::{Parts, store_options};
+use crate::applier::GROUP_COMMANDS_MAX;
+use crate::inbox::SubmitError;
 use crate::metrics::Metrics;
-use crate::options::{ANSWER_BYTES, Durability, NodeOptions};
-use crate::samples::{SampleSets, memory_for, taught_bytes, taught_bytes_max};
-use crate::shared::{NAMES, Shared};
+use crate::options::NodeOptions;
+use crate::shared::Shared;
 use crate::submission::Submission;
-use crate::sweeper::Sweeper;
-use crate::threads::spawn;
-use crate::views::{ViewSizes, Views};
-use crate::writer::{self, Writer};
+use crate::threads::Background;
+use crate::views::ViewSizes;
 
 /// Most commands that are submitted together.
 pub const SUBMISSION_COMMANDS_MAX: usize = GROUP_COMMANDS_MAX;
@@ -75,8 +72,8 @@ struct Threads {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
     others: Vec<JoinHandle<()>>,
-    /// Held until the last clone of the node is dropped.
-    _lock: File,
+    /// Held until the last clone of the node is dropped. None in the simulator.
+    _lock: Option<File>,
 }
 
 /// How much a node holds now.
@@ -111,102 +108,11 @@ impl Node {
     /// # Errors
     /// See [`OpenError`]. The log of a directory that is refused is not changed.
     pub fn open(options: &NodeOptions) -> Result<Self, OpenError> {
-        let start = Instant::now();
         let lock = lock(&options.data)?;
-        let (rows, applied) = Store::open(
-            &options.data.join("store"),
-            StoreOptions {
-                cache_bytes: options.store_cache as u64,
-                bucket_bytes: options.bucket_memory,
-            },
-        )?;
-        let applied = Position(applied);
-        let log = LocalLog::open(Arc::new(RealDisk), &options.data.join("log"), applied)?;
-        let taught_bytes_max = taught_bytes_max(options.sample_memory);
-        let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES), taught_bytes_max);
-        let work = replay(&log, applied, &mut applier, options.overlay_memory)?;
-        let taught = taught_bytes(applier.facts());
-        if taught > taught_bytes_max {
-            return Err(OpenError::Samples(memory_for(taught).div_ceil(1 << 20)));
-        }
-        tracing::info!(
-            replayed = work.commands, applied = applied.0, elapsed = ?start.elapsed(), "recovered"
-        );
-        Ok(Self::start(options, lock, applier, log, (applied, work.work)))
-    }
-
-    fn start(
-        options: &NodeOptions,
-        lock: File,
-        mut applier: Applier<StoreWriter, Ticket>,
-        log: LocalLog,
-        (applied, replayed): (Position, usize),
-    ) -> Self {
-        let rows = applier.rows_mut();
-        let metrics = Arc::new(Metrics::default());
-        let shared = Arc::new(Shared {
-            inbox: Inbox::new(options.queue_commands_max),
-            views: Views::new(options.timeline_memory, options.post_memory),
-            samples: SampleSets::load(feed::Facts::new(&*rows), options.sample_memory),
-            store: rows.store(),
-            snapshot_lock: RwLock::new(()),
-            metrics: Arc::clone(&metrics),
-            visible_up_to: AtomicU64::new(rows.totals().last_stamp.map_or(0, |stamp| stamp.0)),
-            log_bytes: AtomicU64::new(log.size()),
-            overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
-            delivery_due: AtomicBool::new(false),
-            handles: Cache::new(NAMES),
-            bucket_ids: Cache::new(NAMES),
-            time: Time::new(
-                options.clock.clone(),
-                rows.totals().last_stamp.map_or(0, rows::Stamp::unix_ms),
-            ),
-            sweep_from: AtomicU64::new(0),
-            erasure_due: AtomicBool::new(false),
-            stopped: AtomicBool::new(false),
-        });
-        let deliverer = spawn("deliverer", {
-            let shared = Arc::clone(&shared);
-            move || {
-                deliverer::run(&shared);
-                Ok(())
-            }
-        });
-        let mut others = Vec::new();
-        others.push(spawn("sweeper", {
-            let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
-            move || {
-                sweeper.run();
-                Ok(())
-            }
-        }));
-        others.push(spawn("warm-keys", {
-            let shared = Arc::clone(&shared);
-            move || {
-                shared.store.warm_keys(|| shared.stopped.load(Ordering::Acquire));
-                Ok(())
-            }
-        }));
-        let sync_slot = Arc::new(Mutex::new(None));
-        if let Durability::Interval(interval) = options.durability {
-            let (slot, shared) = (Arc::clone(&sync_slot), Arc::clone(&shared));
-            others.push(spawn("log-sync", move || {
-                writer::sync_periodically(&slot, interval, &shared.stopped, &shared.metrics)
-            }));
-        }
-        let writer = Writer {
-            checkpoints: Checkpoints::new(options.overlay_memory, applied, replayed, metrics),
-            shared: Arc::clone(&shared),
-            log,
-            applier,
-            durability: options.durability,
-            sync_slot,
-            deliverer: deliverer.thread().clone(),
-        };
-        let writer = Some(spawn("writer", move || writer.run()));
-        others.push(deliverer);
-        let threads = Threads { shared: Arc::clone(&shared), writer, others, _lock: lock };
-        Self { shared, threads: Arc::new(Mutex::new(threads)) }
+        let store = Store::open(&options.data.join("store"), store_options(options))?;
+        let log = LocalLog::open(Arc::new(RealDisk), &options.data.join("log"), Position(store.1))?;
+        let parts = Parts::recover(options, store, Box::new(log), Background::Threads)?;
+        Ok(parts.start(options, lock))
     }
 
     /// Submits one command and waits until it is durable, under the node's policy, and applied.
@@ -325,30 +231,4 @@ fn lock(data: &Path) -> Result<File, OpenError> {
         Err(TryLockError::WouldBlock) => Err(OpenError::InUse(data.to_owned())),
         Err(TryLockError::Error(error)) => Err(directory(error)),
     }
-}
-
-/// Applies what the log has after `applied`; returns what is not in the store yet. It takes checkpoints as
-/// a running node does: that bounds memory, and a start that is killed part-way still makes progress.
-fn replay(
-    log: &LocalLog,
-    applied: Position,
-    applier: &mut Applier<StoreWriter, Ticket>,
-    overlay_bytes_max: usize,
-) -> Result<Replayed, OpenError> {
-    let mut replayed = Replayed::default();
-    log.read(applied, &mut |group| {
-        let position = group.position.0;
-        let done = applier.replay(group)?;
-        replayed.commands += done.commands;
-        replayed.work += done.work;
-        let rows = applier.rows_mut();
-        if rows.overlay_bytes() >= overlay_bytes_max || replayed.work >= WORK_MAX {
-            if let Some(checkpoint) = rows.freeze(position) {
-                checkpoint.run()?;
-            }
-            replayed.work = 0;
-        }
-        Ok(())
-    })?;
-    Ok(replayed)
 }

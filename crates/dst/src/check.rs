@@ -1,0 +1,248 @@
+//! What readers of the node must find: what the model says, now.
+
+use feed::{Cursor, Page, PostId, StoryId, UserId, UserRef};
+use kv::{BucketId, BucketName};
+use node::Found;
+
+use crate::events::Event;
+use crate::model::{ModelKey, ms_of};
+use crate::run::Run;
+
+/// Bytes by which a budget may be exceeded for a moment: the item that fills it.
+const ONE_ITEM: u64 = 64 << 10;
+
+impl Run {
+    /// One random read.
+    pub(crate) fn check_one(&mut self) {
+        self.record(Event::Read);
+        self.tally.checks += 1;
+        self.check_time();
+        let users = self.model.feed.users.len() as u64;
+        let user = if users == 0 { 0 } else { self.random.below(users) as u32 };
+        match self.random.below(10) {
+            0..3 => {
+                let page = self.page();
+                self.check_home(user, &page);
+            }
+            3 => {
+                let page = self.page();
+                let found = self.node().node().mention_ids(UserId(user), &page);
+                assert_eq!(found, self.model.feed.mentions(user, &page), "mentions of {user}");
+            }
+            4 => self.check_stories(user),
+            5 => self.check_user(user),
+            6 => self.check_post(),
+            _ => self.check_key(),
+        }
+    }
+
+    /// Every read.
+    pub(crate) fn check_all(&mut self) {
+        self.tally.checks += 1;
+        self.check_time();
+        self.check_budgets();
+        let newest = Page { cursor: Cursor::Newest, limit: 20 };
+        for user in 0..self.model.feed.users.len() as u32 {
+            self.check_home(user, &newest);
+            self.check_stories(user);
+            self.check_user(user);
+        }
+        let node = self.node().node();
+        for (id, post) in self.model.feed.posts.iter().rev().take(50) {
+            let found = node.facts().post(PostId(*id));
+            assert_eq!(found.map(|found| found.text.as_str().to_owned()), Some(post.text.clone()));
+        }
+        self.check_totals();
+        self.check_buckets();
+    }
+
+    fn page(&mut self) -> Page {
+        let around = PostId(match self.model.feed.posts.len() {
+            0 => 7,
+            _ => {
+                let first = self.model.feed.posts.keys().next().copied().unwrap_or_default();
+                let last = self.model.last.max(first);
+                let at = self.random.between(first, last);
+                let next = self.model.feed.posts.range(at..).next();
+                next.map_or(at, |(id, _)| *id)
+            }
+        });
+        let cursor = match self.random.below(4) {
+            0 => Cursor::Before(around),
+            1 => Cursor::After(around),
+            _ => Cursor::Newest,
+        };
+        let limit = if self.random.once_in(5) { 100 } else { 1 + self.random.index(20) };
+        Page { cursor, limit }
+    }
+
+    /// Time never goes back, and is at least that of all changes.
+    fn check_time(&mut self) {
+        let now = self.node().node().now_ms();
+        assert!(now >= self.seen_ms, "the time went back from {} to {now}", self.seen_ms);
+        assert!(self.model.last == 0 || now >= ms_of(self.model.last), "{now} is before a change");
+        self.seen_ms = now;
+    }
+
+    fn check_home(&self, user: u32, page: &Page) {
+        let expected = self.model.feed.home(user, page);
+        let node = self.node().node();
+        if let Some(known) = node.try_home_ids(UserId(user), page) {
+            assert_eq!(known, expected, "home of {user} in memory, {page:?}");
+        }
+        let found = node.home_ids(UserId(user), page);
+        assert_eq!(found, expected, "home of {user}, {page:?}");
+    }
+
+    fn check_stories(&self, user: u32) {
+        let node = self.node().node();
+        let known = node.try_stories_of_friends(UserId(user), 100);
+        let found = node.stories_of_friends(UserId(user), 100);
+        // The time of a read is at least the one before it; nothing passes in between.
+        let mut expected = self.model.feed.stories_home(user, node.now_ms());
+        expected.truncate(100);
+        for found in known.iter().chain([&found]) {
+            let found: Vec<(u64, u64)> =
+                found.iter().map(|story| (story.story.0, story.expires_ms)).collect();
+            let expected: Vec<(u64, u64)> =
+                expected.iter().map(|(id, story)| (*id, story.expires_ms)).collect();
+            assert_eq!(found, expected, "stories of friends of {user}");
+        }
+        if let Some((id, story)) = expected.first() {
+            let views = node.story_views(StoryId(*id), UserId(story.author), rows::Span::ALL);
+            let views = views.unwrap_or_default().into_iter().map(|(user, at_ms)| (user.0, at_ms));
+            assert!(views.eq(story.viewers.iter().map(|(user, at_ms)| (*user, *at_ms))));
+            let mut out = Vec::new();
+            assert!(node.story(StoryId(*id), Some(UserId(user)), &mut out), "story {id} is live");
+            let out = String::from_utf8_lossy(&out);
+            assert!(out.contains(&story.text), "story {id} is {} instead of {out}", story.text);
+        }
+    }
+
+    fn check_user(&self, user: u32) {
+        let Some(expected) = self.model.feed.users.get(user as usize) else { return };
+        let facts = self.node().node().facts();
+        let Some(found) = facts.user(UserId(user)) else { panic!("user {user} does not exist") };
+        let found = (found.handle, found.name, found.bio, found.registered.0);
+        assert_eq!(
+            (found.0.as_str(), found.1.as_str(), found.2.as_str(), found.3),
+            (
+                expected.handle.as_str(),
+                expected.name.as_str(),
+                expected.bio.as_str(),
+                expected.registered
+            ),
+            "profile of {user}"
+        );
+        let Ok(handle) = feed::Handle::parse(&expected.handle) else { return };
+        let resolved = self.node().node().resolve(&UserRef::Handle(handle));
+        assert_eq!(resolved, Some(UserId(user)));
+        assert_eq!(facts.counts(UserId(user)), self.model.feed.counts(user), "counts of {user}");
+    }
+
+    fn check_post(&mut self) {
+        let page = self.page();
+        let (Cursor::Before(id) | Cursor::After(id)) = page.cursor else { return };
+        let node = self.node().node();
+        let mut out = Vec::new();
+        let (exists, expected) = (node.post(id, &mut out), self.model.feed.posts.get(&id.0));
+        assert_eq!(exists, expected.is_some(), "whether post {} exists", id.0);
+        let Some(expected) = expected else { return };
+        let out = String::from_utf8_lossy(&out);
+        assert!(out.contains(&expected.text), "post {} is {out} instead of {expected:?}", id.0);
+        let author = &self.model.feed.users[expected.author as usize];
+        assert!(out.contains(&format!("\"{}\"", author.handle)), "{out} is by {author:?}");
+        let Some(found) = node.facts().post(id) else {
+            panic!("post {} is not in the facts", id.0)
+        };
+        let mentions: Vec<u32> = found.mentions.iter().map(|user| user.0).collect();
+        assert_eq!(
+            (found.author.0, found.reply_to.map(|user| user.0), mentions),
+            (expected.author, expected.reply_to, expected.mentions.clone()),
+            "post {}",
+            id.0
+        );
+        assert_eq!(found.in_reply_to.map(|post| post.0), expected.parent, "parent of {}", id.0);
+        assert_eq!(found.edited.map(|stamp| stamp.0), expected.edited, "edit of {}", id.0);
+    }
+
+    fn check_key(&mut self) {
+        let buckets: Vec<u64> = self.model.keys.buckets.keys().copied().collect();
+        let bucket = *self.random.pick(&buckets);
+        let keys = &self.model.keys.buckets[&bucket];
+        let key = match keys.len() {
+            0 => b"k1".to_vec(),
+            len => keys.keys().nth(self.random.index(len)).cloned().unwrap_or_default(),
+        };
+        self.check_key_of(BucketId(bucket), &key);
+    }
+
+    fn check_key_of(&self, bucket: BucketId, key: &[u8]) {
+        let keys = self.node().node().keys();
+        let expected = self.model.keys.live(bucket, key, keys.now_ms());
+        let known = keys.try_row(bucket, key);
+        let found = keys.row(bucket, key);
+        let found = found.as_ref().map(kv::KeyRow::parts).map(|row| ModelKey {
+            value: row.value.to_vec(),
+            expires_ms: row.expires_ms,
+            version: row.version.0,
+        });
+        let name = key.escape_ascii();
+        assert_eq!(found.as_ref(), expected, "key {name} of {}", bucket.0);
+        let agrees = match known {
+            Found::Row(row) => expected.is_some_and(|key| key.version == row.version().0),
+            Found::Absent => expected.is_none(),
+            Found::Unknown => true,
+        };
+        assert!(agrees, "key {name} of {} in memory", bucket.0);
+    }
+
+    fn check_totals(&self) {
+        let (found, feed) = (self.node().node().facts().totals(), &self.model.feed);
+        let last = found.last_stamp.map_or(0, |stamp| stamp.0);
+        assert_eq!(last, self.model.last, "the last stamp");
+        let found = (found.users as usize, found.posts as usize, found.follows as usize);
+        assert_eq!(found, (feed.users.len(), feed.posts.len(), feed.follows.len()), "totals");
+        let samples = feed.samples.len();
+        let mut count = 0;
+        self.node().node().facts().each_sample(|_, _| count += 1);
+        assert_eq!(count, samples, "number of samples");
+    }
+
+    fn check_buckets(&self) {
+        let node = self.node().node();
+        let listed = node.buckets_after(None, 1_000);
+        let listed = listed.iter().map(|(name, id)| (name.as_str(), id.0));
+        assert!(listed.eq(self.model.keys.names.iter().map(|(name, id)| (name.as_str(), *id))));
+        for (name, id) in &self.model.keys.names {
+            let Some(name) = BucketName::parse(name) else { unreachable!("the model has names") };
+            assert_eq!(node.bucket_named(&name), Some(BucketId(*id)));
+        }
+        for (bucket, expected) in &self.model.keys.buckets {
+            let (keys, mut next, mut found) = (node.keys(), Some(0), Vec::new());
+            while let Some(cursor) = next {
+                let (rows, after) = keys.walk(BucketId(*bucket), cursor, 64);
+                found.extend(rows.iter().map(|row| (row.key().to_vec(), row.version().0)));
+                next = after;
+            }
+            found.sort_unstable();
+            let live = expected.iter().filter(|(_, key)| key.is_live(keys.now_ms()));
+            let live: Vec<(Vec<u8>, u64)> =
+                live.map(|(name, key)| (name.clone(), key.version)).collect();
+            assert_eq!(found, live, "keys of bucket {bucket}");
+        }
+    }
+
+    /// Memory stays within its budgets.
+    fn check_budgets(&self) {
+        let (sizes, options) = (self.node().node().sizes(), &self.options);
+        let within = |what: &str, bytes: u64, budget: usize| {
+            assert!(bytes <= budget as u64 + ONE_ITEM, "{what} take {bytes} of {budget} bytes");
+        };
+        within("keys", sizes.resident_bytes, options.bucket_memory);
+        within("timelines", sizes.views.timeline_bytes, options.timeline_memory);
+        within("rendered posts", sizes.views.rendered_bytes, options.post_memory);
+        within("newest posts", sizes.views.recent_bytes, options.post_memory);
+        within("commands", sizes.queued_commands, options.queue_commands_max);
+    }
+}

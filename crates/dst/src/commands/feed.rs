@@ -1,0 +1,161 @@
+//! Commands of the feed.
+
+use feed::limits::{BIO_CHARS_MAX, NAME_CHARS_MAX, POST_BYTES_MAX, POST_CHARS_MAX, STORY_SECS_MAX};
+use feed::{
+    Bio, Command, Handle, Idempotency, Label, Lifetime, Name, PostId, PostText, SampleBits,
+    SampleId, SetName, StoryId, UserId, UserRef,
+};
+use node::Request;
+
+use super::Generator;
+
+pub(super) const KINDS: usize = 14;
+
+impl Generator {
+    pub(crate) fn request(&mut self) -> Request {
+        let command = self.command();
+        let idempotency = self.random.once_in(8).then(|| self.idempotency());
+        Request { idempotency, command }
+    }
+
+    /// A key that was used before, or a new one; mostly with the same content.
+    fn idempotency(&mut self) -> Idempotency {
+        let number = if self.random.once_in(2) {
+            self.nonce()
+        } else {
+            let newest = self.nonce;
+            newest - self.random.below(newest.clamp(1, 50)).min(newest)
+        };
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&number.to_le_bytes());
+        Idempotency { key, content: [u8::from(self.random.once_in(10)); 8] }
+    }
+
+    fn command(&mut self) -> Command {
+        let weights = self.feed_weights;
+        match self.random.weighted(&weights) {
+            0 => self.register(),
+            1 => {
+                let name = self.random.once_in(2).then(|| self.name());
+                let bio = self.random.once_in(2).then(|| self.bio());
+                Command::EditProfile { user: self.user(), name, bio }
+            }
+            2 => Command::Follow { user: self.user(), other: self.user() },
+            3 => Command::Unfollow { user: self.user(), other: self.user() },
+            4 => Command::Post { author: self.user(), text: self.text() },
+            5 => Command::DeletePost { post: self.post() },
+            6 => Command::Befriend { user: self.user(), other: self.user() },
+            7 => Command::Unfriend { user: self.user(), other: self.user() },
+            8 => {
+                let secs = match self.random.below(8) {
+                    0 => STORY_SECS_MAX,
+                    1 => self.random.between(1, STORY_SECS_MAX),
+                    _ => self.random.between(1, 20),
+                };
+                let Ok(life) = Lifetime::from_secs(secs) else { unreachable!("within the limits") };
+                Command::PostStory { author: self.user(), text: self.text(), life }
+            }
+            9 => Command::DeleteStory { story: self.story() },
+            10 => Command::ViewStory { story: self.story(), viewer: self.user() },
+            11 => self.sample_command(),
+            12 => Command::Reply { author: self.user(), text: self.text(), parent: self.post() },
+            _ => Command::EditPost { post: self.post(), text: self.text() },
+        }
+    }
+
+    fn register(&mut self) -> Command {
+        Command::Register { handle: self.handle(), name: self.name(), bio: self.bio() }
+    }
+
+    fn sample_command(&mut self) -> Command {
+        if self.random.once_in(3) {
+            let sample = match self.samples.len() {
+                0 => 1,
+                len => self.samples[self.random.index(len)],
+            };
+            return Command::DeleteSample { sample: SampleId(sample) };
+        }
+        let (set, label) = (self.random.below(20), self.random.below(30));
+        let mut bits = [0; 128];
+        bits.iter_mut().for_each(|byte| *byte = self.random.next() as u8);
+        let Ok(set) = SetName::parse(&format!("set{set}")) else { unreachable!("a valid name") };
+        let Ok(label) = Label::parse(&format!("label{label}")) else { unreachable!("valid") };
+        Command::AddSample { set, label, bits: Box::new(SampleBits::from(bits)) }
+    }
+
+    fn handle(&mut self) -> Handle {
+        let number = self.random.below(self.users);
+        let text = if number == 7 { "u".repeat(30) } else { format!("u{number}") };
+        let Ok(handle) = Handle::parse(&text) else { unreachable!("a valid handle") };
+        handle
+    }
+
+    fn user(&mut self) -> UserRef {
+        match self.random.below(10) {
+            0 | 1 => UserRef::Handle(self.handle()),
+            2 if self.is_extreme() => UserRef::Id(UserId(u32::MAX)),
+            _ => UserRef::Id(UserId(self.random.below(self.users) as u32)),
+        }
+    }
+
+    fn name(&mut self) -> Name {
+        let text = match self.is_extreme() {
+            true => "n".repeat(NAME_CHARS_MAX),
+            false => format!("n{}", self.nonce()),
+        };
+        Name::parse(&text).unwrap_or_default()
+    }
+
+    fn bio(&mut self) -> Bio {
+        let text = match self.is_extreme() {
+            true => "b".repeat(BIO_CHARS_MAX),
+            false => String::new(),
+        };
+        Bio::parse(&text).unwrap_or_default()
+    }
+
+    fn post(&mut self) -> PostId {
+        match self.posts.len() {
+            0 => PostId(7),
+            _ if self.is_extreme() => PostId(u64::MAX),
+            len => PostId(self.posts[self.random.index(len)]),
+        }
+    }
+
+    fn story(&mut self) -> StoryId {
+        match self.stories.len() {
+            0 => StoryId(7),
+            len => StoryId(self.stories[self.random.index(len)]),
+        }
+    }
+
+    fn text(&mut self) -> PostText {
+        let mut text = String::new();
+        if self.random.once_in(6) {
+            text = format!("@{} ", self.handle().as_str());
+        }
+        text.push_str(&format!("t{}", self.nonce()));
+        for _ in 0..self.random.below(8).saturating_sub(5) {
+            text.push_str(&format!(" @{}", self.handle().as_str()));
+        }
+        if self.is_extreme() {
+            match self.random.below(3) {
+                // As many mentions as fit.
+                0 => {
+                    while text.len() + 4 < POST_CHARS_MAX {
+                        text.push_str(&format!(" @{}", self.handle().as_str()));
+                    }
+                    text.truncate(POST_CHARS_MAX);
+                }
+                1 => text.push_str(&"x".repeat(POST_CHARS_MAX - text.len())),
+                // One long grapheme cluster.
+                _ => {
+                    let marks = (POST_BYTES_MAX - text.len()) / '\u{301}'.len_utf8();
+                    text.push_str(&"\u{301}".repeat(marks));
+                }
+            }
+        }
+        let Ok(text) = PostText::parse(&text) else { unreachable!("a valid text: {text}") };
+        text
+    }
+}

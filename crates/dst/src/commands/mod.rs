@@ -1,0 +1,80 @@
+//! Random commands: plain ones, and some at and just beyond every limit that a run can reach.
+
+mod feed;
+mod keys;
+
+use ::feed::{Done, Outcome};
+
+use crate::random::Random;
+
+/// Makes commands.
+pub(crate) struct Generator {
+    pub(crate) random: Random,
+    /// Number of handles and keys in use: few make conflicts, many make pages.
+    users: u64,
+    keys: u64,
+    /// How often each kind of command is made: a run has much of some and nothing of others.
+    feed_weights: [u64; feed::KINDS],
+    key_weights: [u64; keys::KINDS],
+    /// One in so many commands is at a limit.
+    extreme: u64,
+    posts: Vec<u64>,
+    stories: Vec<u64>,
+    samples: Vec<u64>,
+    /// Versions and digests of idempotency keys that were used.
+    nonce: u64,
+}
+
+/// Newest ids that commands are about.
+const KNOWN_MAX: usize = 200;
+
+impl Generator {
+    pub(crate) fn new(mut random: Random) -> Self {
+        fn weights<const N: usize>(random: &mut Random) -> [u64; N] {
+            std::array::from_fn(|_| if random.once_in(5) { 0 } else { 1 << random.below(6) })
+        }
+        let mut feed_weights = weights(&mut random);
+        // There have to be users, and something has to be done.
+        feed_weights[0] = feed_weights[0].max(1);
+        feed_weights[4] = feed_weights[4].max(1);
+        let mut key_weights = weights(&mut random);
+        key_weights[0] = key_weights[0].max(1);
+        Self {
+            users: random.between(2, 40),
+            keys: 1 << random.between(1, 9),
+            feed_weights,
+            key_weights,
+            extreme: *random.pick(&[30, 300, 3_000]),
+            posts: Vec::new(),
+            stories: Vec::new(),
+            samples: Vec::new(),
+            nonce: 0,
+            random,
+        }
+    }
+
+    fn nonce(&mut self) -> u64 {
+        self.nonce += 1;
+        self.nonce
+    }
+
+    fn is_extreme(&mut self) -> bool {
+        self.random.once_in(self.extreme)
+    }
+
+    /// Takes note of what a command made.
+    pub(crate) fn note(&mut self, outcome: Outcome) {
+        let (known, id) = match outcome {
+            Ok(Done::Posted(id)) => (&mut self.posts, id.0),
+            Ok(Done::StoryPosted { story, .. }) => (&mut self.stories, story.0),
+            Ok(Done::SampleAdded { sample }) => (&mut self.samples, sample.0),
+            _ => return,
+        };
+        if known.len() < KNOWN_MAX {
+            known.push(id);
+        } else {
+            let at = self.random.index(KNOWN_MAX);
+            known[at] = id;
+        }
+    }
+}

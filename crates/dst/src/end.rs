@@ -1,0 +1,63 @@
+//! The end of a run: what the log says, applied again from the first group, gives the same rows.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use commitlog::{LocalLog, Log as _, LogOptions, Position};
+use node::SimulatedNode;
+use rows::Totals;
+
+use crate::random::Random;
+use crate::run::{Run, empty_disks};
+
+impl Run {
+    /// Closes the node, and compares its rows with those of a node that has only the log.
+    pub(crate) fn end(&mut self) {
+        self.drain();
+        self.check_all();
+        self.reopen();
+        self.check_all();
+        let totals = self.node().node().facts().totals();
+        let live = self.rows.rows();
+        let (rows, again) = self.replay();
+        assert_eq!(comparable(totals), comparable(again), "totals, live and replayed");
+        for (part, (live, replayed)) in
+            ["facts", "ephemeral rows"].into_iter().zip(live.iter().zip(&rows))
+        {
+            let differing = live.iter().zip(replayed).find(|(one, other)| one != other);
+            assert!(
+                differing.is_none() && live.len() == replayed.len(),
+                "{} {part} live, {} replayed; the first that differ: {differing:?}",
+                live.len(),
+                replayed.len()
+            );
+        }
+    }
+
+    fn replay(&mut self) -> ([Vec<(Vec<u8>, Vec<u8>)>; 2], Totals) {
+        let (disk, rows) = empty_disks(Random::new(0));
+        let opened = SimulatedNode::open(&self.options, &rows, self.store_seed, |_| {
+            let (disk, dir) = (Arc::new(disk), Path::new("/log"));
+            let options = LogOptions { segment_bytes: 1 << 20, prepares_on_thread: false };
+            let mut log = LocalLog::open_with(disk, dir, options, Position(0))?;
+            for group in &self.history.lock().groups {
+                log.append(&group.payload, group.time_ms)?;
+            }
+            log.sync()?;
+            Ok(Box::new(log))
+        });
+        let node = match opened {
+            Ok(node) => node,
+            Err(error) => panic!("the log cannot be replayed from the first group: {error}"),
+        };
+        let totals = node.node().facts().totals();
+        let closed = node.close();
+        assert!(closed.is_ok(), "{closed:?}");
+        (rows.rows(), totals)
+    }
+}
+
+/// Without what is not stored.
+fn comparable(totals: Totals) -> Totals {
+    Totals { swept_up_to: 0, ..totals }
+}

@@ -1,0 +1,104 @@
+//! Every group that was ever appended to the log, and a log that records them and compares what it reads.
+
+use std::sync::Arc;
+
+use commitlog::{Group, LocalLog, Log, LogError, Placed, Position, ReadError, SyncPoint};
+use parking_lot::Mutex;
+
+/// A recorded group.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorded {
+    pub(crate) time_ms: u64,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// The groups, that at position 1 first; also those whose append failed, until the log is opened again.
+#[derive(Default)]
+pub(crate) struct History {
+    pub(crate) groups: Vec<Recorded>,
+    /// The last position whose append succeeded.
+    pub(crate) appended: u64,
+    /// The last position up to which everything is durable.
+    pub(crate) synced: u64,
+    /// The last position when a sync point was made.
+    pub(crate) pointed: u64,
+}
+
+/// A log that records what is appended.
+pub(crate) struct RecordingLog {
+    pub(crate) inner: LocalLog,
+    pub(crate) history: Arc<Mutex<History>>,
+}
+
+impl Log for RecordingLog {
+    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Placed, LogError> {
+        let position = self.inner.last().0 + 1;
+        {
+            let mut history = self.history.lock();
+            history.groups.truncate(position as usize - 1);
+            assert_eq!(history.groups.len() as u64 + 1, position, "positions have no gaps");
+            history.groups.push(Recorded { time_ms, payload: payload.to_vec() });
+        }
+        let placed = self.inner.append(payload, time_ms)?;
+        assert_eq!(placed, Placed { position: Position(position), time_ms });
+        self.history.lock().appended = position;
+        Ok(placed)
+    }
+
+    fn read(
+        &self,
+        after: Position,
+        each: &mut dyn FnMut(Group<'_>) -> Result<(), ReadError>,
+    ) -> Result<(), LogError> {
+        let mut next = after.0 + 1;
+        self.inner.read(after, &mut |group| {
+            assert_eq!(group.position.0, next, "the log reads its groups in order, each once");
+            next += 1;
+            {
+                let history = self.history.lock();
+                let Some(recorded) = history.groups.get(group.position.0 as usize - 1) else {
+                    panic!("the log has a group at {} that was never appended", group.position.0)
+                };
+                assert!(
+                    recorded.payload == group.payload && group.time_ms == Some(recorded.time_ms),
+                    "the log has another group at {} than was appended",
+                    group.position.0
+                );
+            }
+            each(group)
+        })?;
+        assert_eq!(next, self.inner.last().0 + 1, "the log reads all of its groups");
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), LogError> {
+        self.inner.sync()?;
+        self.history.lock().synced = self.inner.last().0;
+        Ok(())
+    }
+
+    fn sync_point(&self) -> SyncPoint {
+        self.history.lock().pointed = self.inner.last().0;
+        self.inner.sync_point()
+    }
+
+    fn cut(&mut self, up_to: Position) -> Result<u64, LogError> {
+        self.inner.cut(up_to)
+    }
+
+    fn renew(&mut self) -> Result<bool, LogError> {
+        self.inner.renew()
+    }
+
+    fn is_renewed(&self) -> bool {
+        self.inner.is_renewed()
+    }
+
+    fn last(&self) -> Position {
+        self.inner.last()
+    }
+
+    fn size(&self) -> u64 {
+        self.inner.size()
+    }
+}

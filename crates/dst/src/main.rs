@@ -1,0 +1,154 @@
+//! Deterministic simulation tests (DST) of the whole node below its protocols: `cargo xtask dst`.
+//!
+//! A run takes everything from one seed: the commands, the order in which the parts of the node get their
+//! turns, the clock, the disk and the crashes. It compares what the node answers and shows with a model.
+//! The first difference ends it, with the seed that repeats it. `docs/testing.md` says what it can see.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a panic is how a failure is reported"
+)]
+
+mod check;
+mod commands;
+mod disk;
+mod end;
+mod events;
+mod history;
+mod model;
+mod pending;
+mod random;
+mod run;
+mod schedule;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+
+use crate::run::Tally;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Simulates the node, with faults, until something is wrong or the time is over.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Run this seed alone.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Begin with this seed; random by default.
+    #[arg(long, conflicts_with = "seed")]
+    from: Option<u64>,
+    /// Number of seconds.
+    #[arg(long, default_value_t = 30)]
+    seconds: u64,
+    /// Stop after this number of commands instead.
+    #[arg(long, conflicts_with = "seed")]
+    commands: Option<u64>,
+    /// Number of threads, each with a seed of its own; all processors by default.
+    #[arg(long)]
+    threads: Option<usize>,
+}
+
+/// What all threads share.
+struct Campaign {
+    next: AtomicU64,
+    sum: Mutex<Tally>,
+    failed: AtomicBool,
+    start: Instant,
+    end: Duration,
+    commands_max: u64,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    // The report of a failure is printed below, where the seed is known.
+    std::panic::set_hook(Box::new(|panic| {
+        eprintln!("\n{panic}");
+    }));
+    if let Some(seed) = arguments.seed {
+        return match simulate(seed) {
+            Some(tally) => {
+                println!("seed {seed}: {tally:?}");
+                ExitCode::SUCCESS
+            }
+            None => ExitCode::FAILURE,
+        };
+    }
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let from = arguments.from.unwrap_or_else(random_seed);
+    println!("seeds from {from}");
+    let campaign = Campaign {
+        next: AtomicU64::new(from),
+        sum: Mutex::default(),
+        failed: AtomicBool::new(false),
+        start: Instant::now(),
+        end: match arguments.commands {
+            Some(_) => Duration::MAX,
+            None => Duration::from_secs(arguments.seconds),
+        },
+        commands_max: arguments.commands.unwrap_or(u64::MAX),
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..arguments.threads.unwrap_or(processors) {
+            scope.spawn(|| campaign.work());
+        }
+    });
+    campaign.report(from)
+}
+
+impl Campaign {
+    fn work(&self) {
+        while !self.failed.load(Ordering::Relaxed) && self.start.elapsed() < self.end {
+            let seed = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(tally) = simulate(seed) else {
+                self.failed.store(true, Ordering::Relaxed);
+                return;
+            };
+            let mut sum = self.sum.lock().unwrap();
+            sum.commands += tally.commands;
+            sum.crashes += tally.crashes;
+            sum.starts += tally.starts;
+            sum.checks += tally.checks;
+            if sum.commands >= self.commands_max {
+                return;
+            }
+        }
+    }
+
+    fn report(&self, from: u64) -> ExitCode {
+        let sum = *self.sum.lock().unwrap();
+        let seconds = self.start.elapsed().as_secs_f64();
+        println!(
+            "{} seeds, {} commands, {} crashes, {} starts, {} checks in {seconds:.1} s: {:.0} \
+             commands per second",
+            self.next.load(Ordering::Relaxed) - from,
+            sum.commands,
+            sum.crashes,
+            sum.starts,
+            sum.checks,
+            sum.commands as f64 / seconds
+        );
+        if self.failed.load(Ordering::Relaxed) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+}
+
+/// Runs a seed; reports its failure, if it fails.
+fn simulate(seed: u64) -> Option<Tally> {
+    events::clear();
+    let done = catch_unwind(AssertUnwindSafe(|| schedule::run(seed)));
+    if done.is_err() {
+        eprintln!("\nthe last steps:\n{}", events::lines());
+        eprintln!("repeat it with: cargo xtask dst --seed {seed}");
+    }
+    done.ok()
+}
+
+fn random_seed() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one("a seed") >> 16
+}

@@ -1,0 +1,296 @@
+//! Users, follows, posts, friends, stories and samples as they must be.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use feed::limits::{FOLLOWING_MAX, FRIENDS_MAX, SAMPLE_SETS_MAX, SET_LABELS_MAX, SET_SAMPLES_MAX};
+use feed::{
+    Command, Counts, Done, Outcome, Page, PageOf, PostId, Refusal, SampleId, StoryId, UserId,
+    UserRef,
+};
+
+use super::{ms_of, page_of};
+
+/// A user; the id is the place in the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ModelUser {
+    pub(crate) handle: String,
+    pub(crate) name: String,
+    pub(crate) bio: String,
+    pub(crate) registered: u64,
+}
+
+/// A post.
+#[derive(Clone, Debug)]
+pub(crate) struct ModelPost {
+    pub(crate) author: u32,
+    pub(crate) text: String,
+    pub(crate) reply_to: Option<u32>,
+    pub(crate) mentions: Vec<u32>,
+    pub(crate) parent: Option<u64>,
+    pub(crate) edited: Option<u64>,
+}
+
+/// A story that was not deleted.
+#[derive(Clone, Debug)]
+pub(crate) struct ModelStory {
+    pub(crate) author: u32,
+    pub(crate) text: String,
+    pub(crate) expires_ms: u64,
+    /// Users who viewed it, with the first time in milliseconds since 1970.
+    pub(crate) viewers: BTreeMap<u32, u64>,
+}
+
+/// All of the feed.
+#[derive(Clone, Default)]
+pub(crate) struct Feed {
+    pub(crate) users: Vec<ModelUser>,
+    handles: HashMap<String, u32>,
+    pub(crate) follows: BTreeSet<(u32, u32)>,
+    /// Each friendship in both directions.
+    pub(crate) friends: BTreeSet<(u32, u32)>,
+    pub(crate) posts: BTreeMap<u64, ModelPost>,
+    pub(crate) stories: BTreeMap<u64, ModelStory>,
+    /// Set and label of each sample.
+    pub(crate) samples: BTreeMap<u64, (String, String)>,
+}
+
+impl Feed {
+    pub(super) fn apply(&mut self, stamp: u64, command: &Command) -> Outcome {
+        match command {
+            Command::Register { handle, name, bio } => {
+                let handle = handle.as_str().to_owned();
+                if self.handles.contains_key(&handle) {
+                    return Err(Refusal::HandleTaken);
+                }
+                let id = self.users.len() as u32;
+                self.handles.insert(handle.clone(), id);
+                let (name, bio) = (name.as_str().to_owned(), bio.as_str().to_owned());
+                self.users.push(ModelUser { handle, name, bio, registered: stamp });
+                Ok(Done::Registered(UserId(id)))
+            }
+            Command::EditProfile { user, name, bio } => {
+                let id = self.resolve(user)?;
+                let user = &mut self.users[id as usize];
+                name.iter().for_each(|name| user.name = name.as_str().to_owned());
+                bio.iter().for_each(|bio| user.bio = bio.as_str().to_owned());
+                Ok(Done::Edited(UserId(id)))
+            }
+            Command::Follow { user, other } => self.follow(user, other),
+            Command::Unfollow { user, other } => {
+                let pair = self.two(user, other, Refusal::SelfFollow)?;
+                self.follows.remove(&pair);
+                Ok(Done::Unfollowed)
+            }
+            Command::Befriend { user, other } => self.befriend(user, other),
+            Command::Unfriend { user, other } => {
+                let (user, other) = self.two(user, other, Refusal::SelfFriend)?;
+                self.friends.remove(&(user, other));
+                self.friends.remove(&(other, user));
+                Ok(Done::Unfriended)
+            }
+            Command::Post { author, text } => self.post(stamp, author, text.as_str(), None),
+            Command::Reply { author, text, parent } => {
+                self.post(stamp, author, text.as_str(), Some(parent.0))
+            }
+            Command::EditPost { post, text } => self.edit(stamp, *post, text.as_str()),
+            Command::DeletePost { post } => {
+                self.posts.remove(&post.0).ok_or(Refusal::PostNotFound)?;
+                Ok(Done::Deleted)
+            }
+            Command::PostStory { author, text, life } => {
+                let author = self.resolve(author)?;
+                let expires_ms = ms_of(stamp) + life.ms();
+                let (text, viewers) = (text.as_str().to_owned(), BTreeMap::new());
+                self.stories.insert(stamp, ModelStory { author, text, expires_ms, viewers });
+                Ok(Done::StoryPosted { story: StoryId(stamp), expires_ms })
+            }
+            Command::DeleteStory { story } => {
+                self.live_story(stamp, *story)?;
+                self.stories.remove(&story.0);
+                Ok(Done::StoryDeleted)
+            }
+            Command::ViewStory { story, viewer } => self.view(stamp, *story, viewer),
+            Command::AddSample { set, label, .. } => {
+                self.add_sample(stamp, set.as_str(), label.as_str())
+            }
+            Command::DeleteSample { sample } => {
+                if sample.is_built_in() {
+                    return Err(Refusal::SampleBuiltIn);
+                }
+                self.samples.remove(&sample.0).ok_or(Refusal::SampleNotFound)?;
+                Ok(Done::SampleDeleted)
+            }
+            Command::SweepStories | Command::Reserved(_) => unreachable!("no client sends it"),
+        }
+    }
+
+    fn resolve(&self, user: &UserRef) -> Result<u32, Refusal> {
+        let known = match user {
+            UserRef::Id(UserId(id)) => Some(*id).filter(|id| (*id as usize) < self.users.len()),
+            UserRef::Handle(handle) => self.handles.get(handle.as_str()).copied(),
+        };
+        known.ok_or(Refusal::UserNotFound)
+    }
+
+    fn two(&self, user: &UserRef, other: &UserRef, same: Refusal) -> Result<(u32, u32), Refusal> {
+        let (user, other) = (self.resolve(user)?, self.resolve(other)?);
+        if user == other { Err(same) } else { Ok((user, other)) }
+    }
+
+    fn follow(&mut self, user: &UserRef, other: &UserRef) -> Outcome {
+        let pair = self.two(user, other, Refusal::SelfFollow)?;
+        if !self.follows.contains(&pair) && self.following(pair.0).count() >= FOLLOWING_MAX as usize
+        {
+            return Err(Refusal::TooManyFollows);
+        }
+        self.follows.insert(pair);
+        Ok(Done::Followed)
+    }
+
+    fn befriend(&mut self, user: &UserRef, other: &UserRef) -> Outcome {
+        let (user, other) = self.two(user, other, Refusal::SelfFriend)?;
+        let full = |user| self.friends_of(user).count() >= FRIENDS_MAX as usize;
+        if !self.friends.contains(&(user, other)) && (full(user) || full(other)) {
+            return Err(Refusal::TooManyFriends);
+        }
+        self.friends.insert((user, other));
+        self.friends.insert((other, user));
+        Ok(Done::Befriended)
+    }
+
+    fn post(&mut self, stamp: u64, author: &UserRef, text: &str, parent: Option<u64>) -> Outcome {
+        let author = self.resolve(author)?;
+        let replied = match parent {
+            Some(parent) => Some(self.posts.get(&parent).ok_or(Refusal::ParentNotFound)?.author),
+            None => None,
+        };
+        let (opening, mentions) = self.mentioned(text, replied, author);
+        let reply_to = replied.or(opening);
+        let text = text.to_owned();
+        self.posts
+            .insert(stamp, ModelPost { author, text, reply_to, mentions, parent, edited: None });
+        Ok(Done::Posted(PostId(stamp)))
+    }
+
+    fn edit(&mut self, stamp: u64, id: PostId, text: &str) -> Outcome {
+        let old = self.posts.get(&id.0).ok_or(Refusal::PostNotFound)?.clone();
+        if old.text != text {
+            let replied = old.reply_to.filter(|_| old.parent.is_some());
+            let (_, mentions) = self.mentioned(text, replied, old.author);
+            let text = text.to_owned();
+            self.posts.insert(id.0, ModelPost { text, mentions, edited: Some(stamp), ..old });
+        }
+        Ok(Done::PostEdited)
+    }
+
+    /// The user with whose handle the text begins, and all users mentioned, each once: first the author of
+    /// the post replied to, unless that is the author.
+    fn mentioned(&self, text: &str, replied: Option<u32>, author: u32) -> (Option<u32>, Vec<u32>) {
+        let (mut opening, mut found) = (None, Vec::new());
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let mut before = None;
+        for (at, c) in text.char_indices() {
+            let begins = c == '@'
+                && before.is_none_or(|c: char| !c.is_alphanumeric() && c != '_' && c != '@');
+            before = Some(c);
+            if !begins {
+                continue;
+            }
+            let rest = &text[at + 1..];
+            let handle = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
+            let Some(user) = self.handles.get(&handle.to_ascii_lowercase()) else { continue };
+            if at == 0 {
+                opening = Some(*user);
+            }
+            if !found.contains(user) {
+                found.push(*user);
+            }
+        }
+        if let Some(replied) = replied.filter(|user| *user != author && !found.contains(user)) {
+            found.insert(0, replied);
+        }
+        (opening, found)
+    }
+
+    fn live_story(&self, stamp: u64, id: StoryId) -> Result<&ModelStory, Refusal> {
+        let story = self.stories.get(&id.0).filter(|story| ms_of(stamp) < story.expires_ms);
+        story.ok_or(Refusal::StoryNotFound)
+    }
+
+    fn view(&mut self, stamp: u64, id: StoryId, viewer: &UserRef) -> Outcome {
+        let viewer = self.resolve(viewer)?;
+        let author = self.live_story(stamp, id)?.author;
+        if viewer != author {
+            if !self.friends.contains(&(author, viewer)) {
+                return Err(Refusal::StoryNotFound);
+            }
+            let story = self.stories.get_mut(&id.0).ok_or(Refusal::StoryNotFound)?;
+            story.viewers.entry(viewer).or_insert(ms_of(stamp));
+        }
+        Ok(Done::StoryViewed)
+    }
+
+    fn add_sample(&mut self, stamp: u64, set: &str, label: &str) -> Outcome {
+        let of_set = || self.samples.values().filter(|(of, _)| of == set);
+        if of_set().next().is_none() {
+            let sets: BTreeSet<&String> = self.samples.values().map(|(set, _)| set).collect();
+            if sets.len() >= SAMPLE_SETS_MAX {
+                return Err(Refusal::TooManySets);
+            }
+        }
+        if of_set().count() >= SET_SAMPLES_MAX as usize {
+            return Err(Refusal::SetFull);
+        }
+        let labels: BTreeSet<&String> = of_set().map(|(_, label)| label).collect();
+        if labels.len() >= SET_LABELS_MAX as usize && !labels.iter().any(|known| *known == label) {
+            return Err(Refusal::TooManyLabels);
+        }
+        self.samples.insert(stamp, (set.to_owned(), label.to_owned()));
+        Ok(Done::SampleAdded { sample: SampleId(stamp) })
+    }
+
+    fn following(&self, user: u32) -> impl Iterator<Item = u32> {
+        self.follows.range((user, 0)..=(user, u32::MAX)).map(|(_, other)| *other)
+    }
+
+    fn friends_of(&self, user: u32) -> impl Iterator<Item = u32> {
+        self.friends.range((user, 0)..=(user, u32::MAX)).map(|(_, friend)| *friend)
+    }
+
+    /// A page of the home timeline of `reader`: posts by the reader and by those whom the reader follows,
+    /// without replies by others to users whom the reader does not follow.
+    pub(crate) fn home(&self, reader: u32, page: &Page) -> PageOf<PostId> {
+        let follows = |other: u32| other == reader || self.follows.contains(&(reader, other));
+        let seen = |post: &ModelPost| {
+            follows(post.author) && (post.author == reader || post.reply_to.is_none_or(follows))
+        };
+        let newest_first = self.posts.iter().rev().filter(|(_, post)| seen(post));
+        page_of(newest_first.map(|(id, _)| *id), page)
+    }
+
+    /// A page of the posts that mention `user`.
+    pub(crate) fn mentions(&self, user: u32, page: &Page) -> PageOf<PostId> {
+        let newest_first =
+            self.posts.iter().rev().filter(|(_, post)| post.mentions.contains(&user));
+        page_of(newest_first.map(|(id, _)| *id), page)
+    }
+
+    /// The live stories of all friends of `user`, newest first.
+    pub(crate) fn stories_home(&self, user: u32, now_ms: u64) -> Vec<(u64, &ModelStory)> {
+        let shown = |story: &ModelStory| {
+            now_ms < story.expires_ms && self.friends.contains(&(user, story.author))
+        };
+        let newest_first = self.stories.iter().rev().filter(|(_, story)| shown(story));
+        newest_first.map(|(id, story)| (*id, story)).collect()
+    }
+
+    /// Counts of a user.
+    pub(crate) fn counts(&self, user: u32) -> Counts {
+        Counts {
+            posts: self.posts.values().filter(|post| post.author == user).count() as u32,
+            followers: self.follows.iter().filter(|(_, other)| *other == user).count() as u32,
+            following: self.following(user).count() as u32,
+            friends: self.friends_of(user).count() as u32,
+        }
+    }
+}

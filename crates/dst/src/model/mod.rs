@@ -1,0 +1,121 @@
+//! The expected state: plain maps and lists, changed by the groups of the log in order. It knows nothing of
+//! rows, layers and views, and shares no rule with `feed` and `kv`: it is what their promises say, again.
+
+mod feed;
+mod keys;
+
+use std::collections::BTreeMap;
+
+use ::feed::{Outcome, Page, PageOf, PostId, Reply};
+use kv::KeyAnswer;
+use node::Logged;
+
+pub(crate) use self::feed::Feed;
+pub(crate) use self::keys::{Keys, ModelKey, same};
+
+/// Stamps: 41 bits of milliseconds since 2024, 22 bits of sequence.
+const EPOCH_MS: u64 = 1_704_067_200_000;
+const SEQUENCE_BITS: u32 = 22;
+const DAY_MS: u64 = 86_400_000;
+
+/// Milliseconds since 1970 of a stamp.
+pub(crate) fn ms_of(stamp: u64) -> u64 {
+    (stamp >> SEQUENCE_BITS) + EPOCH_MS
+}
+
+/// Everything that the applied groups say.
+#[derive(Clone, Default)]
+pub(crate) struct Model {
+    /// The last stamp.
+    pub(crate) last: u64,
+    pub(crate) feed: Feed,
+    pub(crate) keys: Keys,
+    /// Results by idempotency key, with the day and the digest of the content.
+    remembered: BTreeMap<[u8; 16], (u64, [u8; 8], Outcome)>,
+}
+
+/// What an entry must have been answered with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Expected {
+    Reply(Reply),
+    Keys {
+        answers: Vec<KeyAnswer>,
+        now_ms: u64,
+    },
+    /// A sweep, which the node submits itself.
+    Sweep,
+}
+
+impl Model {
+    /// Applies a group; returns the expected answers to its entries.
+    pub(crate) fn apply(&mut self, time_ms: u64, entries: &[Logged]) -> Vec<Expected> {
+        entries.iter().map(|entry| self.apply_entry(time_ms, entry)).collect()
+    }
+
+    fn apply_entry(&mut self, time_ms: u64, entry: &Logged) -> Expected {
+        let stamps = match entry {
+            Logged::Feed(_) => 1,
+            Logged::Keys(ops) => ops.len().max(1) as u64,
+        };
+        let of_time = time_ms.saturating_sub(EPOCH_MS).max(1) << SEQUENCE_BITS;
+        let first = of_time.max(self.last + 1);
+        self.last = first + stamps - 1;
+        match entry {
+            Logged::Feed(request) if request.command == ::feed::Command::SweepStories => {
+                Expected::Sweep
+            }
+            Logged::Feed(request) => Expected::Reply(self.reply(first, request)),
+            Logged::Keys(ops) => {
+                let now_ms = ms_of(first);
+                match self.keys.apply(first, now_ms, ops) {
+                    Some(answers) => Expected::Keys { answers, now_ms },
+                    None => Expected::Sweep,
+                }
+            }
+        }
+    }
+
+    fn reply(&mut self, stamp: u64, request: &node::Request) -> Reply {
+        let Some(key) = &request.idempotency else {
+            return Reply { outcome: self.feed.apply(stamp, &request.command), replayed: false };
+        };
+        let day = ms_of(stamp) / DAY_MS;
+        let known = self.remembered.get(&key.key).filter(|(of, ..)| *of + 1 >= day);
+        match known {
+            Some((_, content, outcome)) if *content == key.content => {
+                Reply { outcome: *outcome, replayed: true }
+            }
+            Some(_) => Reply { outcome: Err(::feed::Refusal::KeyReused), replayed: false },
+            None => {
+                let outcome = self.feed.apply(stamp, &request.command);
+                if outcome.is_ok() {
+                    self.remembered.insert(key.key, (day, key.content, outcome));
+                }
+                Reply { outcome, replayed: false }
+            }
+        }
+    }
+}
+
+/// A page of `newest_first`, which has all items.
+pub(crate) fn page_of(newest_first: impl Iterator<Item = u64>, page: &Page) -> PageOf<PostId> {
+    use ::feed::Cursor;
+    let mut items: Vec<u64> = match page.cursor {
+        Cursor::Newest => newest_first.take(page.limit + 1).collect(),
+        Cursor::Before(PostId(before)) => {
+            newest_first.skip_while(|id| *id >= before).take(page.limit + 1).collect()
+        }
+        Cursor::After(PostId(after)) => {
+            let mut all: Vec<u64> = newest_first.take_while(|id| *id > after).collect();
+            all.drain(..all.len().saturating_sub(page.limit + 1));
+            let more = all.len() > page.limit;
+            if more {
+                all.remove(0);
+            }
+            return PageOf { items: all.into_iter().map(PostId).collect(), more };
+        }
+    };
+    let more = items.len() > page.limit;
+    items.truncate(page.limit);
+    PageOf { items: items.into_iter().map(PostId).collect(), more }
+}

@@ -1,0 +1,62 @@
+//! Random numbers from a seed: the same on every machine and in every version of the compiler and of
+//! libraries, because a seed has to repeat a run. (SplitMix64; Steele, Lea, Flood 2014.)
+
+/// A generator.
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A generator of its own for one purpose, so that more numbers for one do not change the others.
+    pub(crate) fn fork(&mut self) -> Self {
+        Self(self.next())
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// A number below `end`, which is not 0.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        (u128::from(self.next()) * u128::from(end) >> 64) as u64
+    }
+
+    /// An index below `len`, which is not 0.
+    pub(crate) fn index(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
+    }
+
+    /// A number from `low` to `high`, both included.
+    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high - low + 1)
+    }
+
+    /// True once in `times`.
+    pub(crate) fn once_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+
+    /// One of `items`, of which there is at least one.
+    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.index(items.len())]
+    }
+
+    /// An index, each as often as its weight says; not all of them are 0.
+    pub(crate) fn weighted(&mut self, weights: &[u64]) -> usize {
+        let mut left = self.below(weights.iter().sum());
+        for (index, weight) in weights.iter().enumerate() {
+            if left < *weight {
+                return index;
+            }
+            left -= weight;
+        }
+        unreachable!("less than the sum of the weights")
+    }
+}

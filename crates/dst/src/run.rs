@@ -1,0 +1,443 @@
+//! One run: a node, its disk, its clients and its clock, all on one thread, and all from one seed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use commitlog::{LocalLog, LogOptions};
+use node::{Clock, Durability, Logged, NodeOptions, SimulatedNode};
+use parking_lot::Mutex;
+use store::{Gate, MemoryDisk};
+
+use crate::commands::Generator;
+use crate::disk::{Crash, Faults, SimDisk};
+use crate::events::{self, Event};
+use crate::history::{History, RecordingLog};
+use crate::model::{Expected, Model};
+use crate::pending::{self, Answered, Pending};
+use crate::random::Random;
+
+/// 2026-11-22T12:00:00Z.
+const START_MS: u64 = 1_795_348_800_000;
+const KIB: usize = 1 << 10;
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    /// Commands applied, each operation on keys by itself.
+    pub(crate) commands: u64,
+    pub(crate) crashes: u64,
+    /// Starts, including those that were refused.
+    pub(crate) starts: u64,
+    pub(crate) checks: u64,
+    /// Depends on everything that was logged: the same for the same seed.
+    pub(crate) digest: u64,
+}
+
+/// The state of a run.
+pub(crate) struct Run {
+    pub(crate) random: Random,
+    pub(crate) options: NodeOptions,
+    log_options: LogOptions,
+    pub(crate) store_seed: [u8; 16],
+    pub(crate) disk: SimDisk,
+    pub(crate) rows: MemoryDisk,
+    pub(crate) history: Arc<Mutex<History>>,
+    unix_ms: Arc<AtomicU64>,
+    elapsed_ms: Arc<AtomicU64>,
+    /// None only while it is restarted.
+    node: Option<SimulatedNode>,
+    pub(crate) model: Model,
+    /// Groups that the model has applied.
+    pub(crate) applied: u64,
+    pub(crate) pending: Vec<Pending>,
+    pub(crate) generator: Generator,
+    pub(crate) step: u64,
+    pub(crate) tally: Tally,
+    /// Whether the disk has reported a write as done that went elsewhere: then nothing acknowledged is safe.
+    lied: bool,
+    /// The latest time that was seen.
+    pub(crate) seen_ms: u64,
+}
+
+impl Run {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let (disk, rows) = empty_disks(random.fork());
+        let unix_ms = Arc::new(AtomicU64::new(START_MS));
+        let elapsed_ms = Arc::new(AtomicU64::new(0));
+        let clock = {
+            let (unix_ms, elapsed_ms) = (Arc::clone(&unix_ms), Arc::clone(&elapsed_ms));
+            Clock::from_fns(
+                move || unix_ms.load(Ordering::Relaxed),
+                move || Duration::from_millis(elapsed_ms.load(Ordering::Relaxed)),
+            )
+        };
+        let (options, log_options) = options(&mut random, clock);
+        let mut store_seed = [0; 16];
+        store_seed[..8].copy_from_slice(&random.next().to_le_bytes());
+        let generator = Generator::new(random.fork());
+        let mut run = Self {
+            options,
+            log_options,
+            store_seed,
+            disk,
+            rows,
+            history: Arc::default(),
+            unix_ms,
+            elapsed_ms,
+            node: None,
+            model: Model::default(),
+            applied: 0,
+            pending: Vec::new(),
+            generator,
+            step: 0,
+            tally: Tally::default(),
+            lied: false,
+            seen_ms: 0,
+            random,
+        };
+        run.open(0, 0);
+        run
+    }
+
+    pub(crate) fn node(&self) -> &SimulatedNode {
+        let Some(node) = &self.node else { unreachable!("it is restarted at once") };
+        node
+    }
+
+    fn node_mut(&mut self) -> &mut SimulatedNode {
+        let Some(node) = &mut self.node else { unreachable!("it is restarted at once") };
+        node
+    }
+
+    pub(crate) fn record(&self, event: Event) {
+        events::record(self.step, event);
+    }
+
+    /// Submits a few commands at once.
+    pub(crate) fn submit(&mut self, commands: usize) {
+        if self.generator.random.once_in(2) {
+            let requests: Vec<_> = (0..commands).map(|_| self.generator.request()).collect();
+            self.record(Event::Submit { commands });
+            match self.node_mut().submit(requests.clone()) {
+                Ok(reply) => self.pending.push(Pending::of_requests(requests, reply)),
+                Err(_) => self.record(Event::Busy),
+            }
+        } else {
+            let ops = self.generator.key_ops(&self.model);
+            self.record(Event::SubmitKeys { ops: ops.len() });
+            match self.node_mut().submit_keys(ops.clone(), Vec::new()) {
+                Ok(reply) => self.pending.push(Pending::of_keys(ops, reply)),
+                Err(_) => self.record(Event::Busy),
+            }
+        }
+    }
+
+    /// A turn of the writer; then the model applies the same groups, and answers are compared.
+    pub(crate) fn turn(&mut self) {
+        let Ok(taken) = self.node_mut().turn() else {
+            self.record(Event::Stopped);
+            return self.crash(None);
+        };
+        let appended = self.history.lock().appended;
+        let groups = (appended - self.applied) as usize;
+        let entries = self.catch_up_to(appended);
+        self.record(Event::Turn { groups, entries: entries.len() });
+        pending::distribute(&mut self.pending, &taken, entries);
+        self.check_answers();
+    }
+
+    /// Has the model apply groups of the history; returns their entries with the expected answers.
+    fn catch_up_to(&mut self, position: u64) -> Vec<(Logged, Expected)> {
+        let mut all = Vec::new();
+        while self.applied < position {
+            let (time_ms, entries) = {
+                let history = self.history.lock();
+                let group = &history.groups[self.applied as usize];
+                (group.time_ms, Logged::read_all(&group.payload))
+            };
+            self.tally.digest = self.tally.digest.rotate_left(5) ^ time_ms ^ entries.len() as u64;
+            let expected = self.model.apply(time_ms, &entries);
+            self.applied += 1;
+            let commands = entries.iter().map(|entry| match entry {
+                Logged::Feed(_) => 1,
+                Logged::Keys(ops) => ops.len() as u64,
+            });
+            self.tally.commands += commands.sum::<u64>();
+            all.extend(entries.into_iter().zip(expected));
+        }
+        all
+    }
+
+    fn check_answers(&mut self) {
+        let generator = &mut self.generator;
+        self.pending.retain_mut(|pending| match pending.check() {
+            Answered::NotYet => true,
+            Answered::Requests(replies) => {
+                replies.into_iter().for_each(|reply| generator.note(reply.outcome));
+                false
+            }
+            Answered::Keys => false,
+        });
+    }
+
+    /// Everything that waits is done and answered.
+    pub(crate) fn drain(&mut self) {
+        for _ in 0..10_000 {
+            if self.pending.is_empty() {
+                return;
+            }
+            self.turn();
+            self.deliver();
+        }
+        panic!("{} submissions are never answered", self.pending.len());
+    }
+
+    pub(crate) fn deliver(&mut self) {
+        self.record(Event::Deliver);
+        self.node().deliver();
+    }
+
+    pub(crate) fn sweep(&mut self) {
+        self.record(Event::Sweep);
+        self.node_mut().sweep();
+    }
+
+    pub(crate) fn warm_keys(&mut self) {
+        self.node().warm_keys();
+    }
+
+    pub(crate) fn run_job(&mut self) {
+        self.record(Event::Job);
+        if self.node_mut().run_job().is_err() {
+            self.record(Event::Stopped);
+            self.crash(None);
+        }
+    }
+
+    /// The periodic sync, under the policy that has one.
+    pub(crate) fn sync(&mut self) {
+        if !matches!(self.options.durability, Durability::Interval(_)) {
+            return;
+        }
+        self.record(Event::Sync);
+        match self.node_mut().sync() {
+            Ok(()) => {
+                let mut history = self.history.lock();
+                history.synced = history.synced.max(history.pointed);
+            }
+            Err(_) => {
+                self.record(Event::Stopped);
+                self.crash(None);
+            }
+        }
+    }
+
+    /// Time passes; sometimes the clock leaps.
+    pub(crate) fn tick(&mut self) {
+        let passed = match self.random.below(20) {
+            0 => self.random.below(40_000),
+            1..5 => self.random.below(2_000),
+            _ => self.random.below(20),
+        };
+        self.elapsed_ms.fetch_add(passed, Ordering::Relaxed);
+        let now = self.unix_ms.load(Ordering::Relaxed) + passed;
+        let leap = match self.random.below(400) {
+            0 => self.random.below(3 * 86_400_000),
+            1..5 => self.random.below(20_000),
+            _ => 0,
+        };
+        let now = match leap {
+            0 => now,
+            leap if self.random.once_in(2) => now + leap,
+            leap => now.saturating_sub(leap),
+        };
+        self.unix_ms.store(now, Ordering::Relaxed);
+        self.record(Event::Clock { unix_ms: now });
+    }
+
+    pub(crate) fn set_faults(&mut self, faults: Faults) {
+        self.record(Event::Fault(faults));
+        self.disk.set_faults(faults);
+    }
+
+    /// Closes the node and opens it again.
+    pub(crate) fn reopen(&mut self) {
+        self.record(Event::Close);
+        self.drain();
+        let Some(node) = self.node.take() else { unreachable!("it is restarted at once") };
+        if node.close().is_err() {
+            self.record(Event::Stopped);
+            return self.crash(None);
+        }
+        let appended = self.history.lock().appended;
+        // It may have swept.
+        self.catch_up_to(appended);
+        self.open(appended, 0);
+    }
+
+    /// The process ends, and another one begins.
+    pub(crate) fn crash(&mut self, crash: Option<Crash>) {
+        let crash = crash.unwrap_or(match self.random.below(2) {
+            0 => Crash::Kill,
+            _ => Crash::PowerLoss,
+        });
+        self.record(Event::Crash(crash));
+        self.tally.crashes += 1;
+        self.disk.stop();
+        self.node = None;
+        self.pending.clear();
+        self.disk.restart(crash);
+        self.lied |= self.disk.take_lie();
+        let least = {
+            let mut history = self.history.lock();
+            if crash == Crash::PowerLoss && self.options.durability != Durability::Always {
+                history.appended = history.synced;
+            }
+            if self.lied { 0 } else { history.appended.min(self.acknowledged(crash, &history)) }
+        };
+        let flips = u64::from(self.random.once_in(10));
+        self.open(least, flips);
+        if self.random.once_in(3) {
+            self.check_all();
+        }
+    }
+
+    /// The last position that must be there after a crash.
+    fn acknowledged(&self, crash: Crash, history: &History) -> u64 {
+        match (crash, self.options.durability) {
+            (Crash::PowerLoss, Durability::Always) => self.applied,
+            (Crash::PowerLoss, _) => history.synced,
+            (Crash::Kill, _) => history.appended,
+        }
+    }
+
+    /// Opens the node until that succeeds. The log must have everything up to `least`.
+    fn open(&mut self, mut least: u64, flips: u64) {
+        let mut flipped = None;
+        if flips > 0 {
+            flipped = self.disk.flip_bit();
+            if let Some((_, at, bit)) = &flipped {
+                self.record(Event::FlipBit { at: *at, bit: *bit });
+            }
+        }
+        let mut stops = if self.random.once_in(6) { self.random.below(3) } else { 0 };
+        let node = loop {
+            if stops > 0 {
+                stops -= 1;
+                let stop_at = Some(self.random.between(1, 40));
+                self.disk.set_faults(Faults { stop_at, ..Faults::default() });
+            }
+            self.tally.starts += 1;
+            let error = match self.try_open() {
+                Ok(node) => break node,
+                Err(error) => error,
+            };
+            self.record(Event::Refused);
+            let stopped = self.disk.pass().is_err();
+            if stopped {
+                // It ended while it started.
+                self.disk.stop();
+                let crash = if self.random.once_in(2) { Crash::Kill } else { Crash::PowerLoss };
+                self.record(Event::Crash(crash));
+                self.tally.crashes += 1;
+                self.disk.restart(crash);
+                least = least.min(self.acknowledged(crash, &self.history.lock()));
+            } else if let Some((name, at, bit)) = flipped.take() {
+                // The damage was found. The operator restores the file.
+                self.disk.flip_back(&name, at, bit);
+            } else {
+                assert!(self.lied, "the node does not start: {error}");
+                self.give_up();
+                continue;
+            }
+        };
+        self.disk.set_faults(Faults::default());
+        self.node = Some(node);
+        self.after_open(least);
+    }
+
+    fn try_open(&self) -> Result<SimulatedNode, String> {
+        let history = Arc::clone(&self.history);
+        let opened = SimulatedNode::open(&self.options, &self.rows, self.store_seed, |from| {
+            let disk = Arc::new(self.disk.clone());
+            let inner = LocalLog::open_with(disk, Path::new("/log"), self.log_options, from)?;
+            Ok(Box::new(RecordingLog { inner, history }))
+        });
+        opened.map_err(|error| {
+            let mut text = error.to_string();
+            let mut source = std::error::Error::source(&error);
+            while let Some(cause) = source {
+                text = format!("{text}: {cause}");
+                source = cause.source();
+            }
+            text
+        })
+    }
+
+    /// A disk that lied has lost what nobody can restore: begins with nothing.
+    fn give_up(&mut self) {
+        (self.disk, self.rows) = empty_disks(self.random.fork());
+        *self.history.lock() = History::default();
+        self.model = Model::default();
+        self.applied = 0;
+        self.lied = false;
+    }
+
+    /// What was recovered is what was logged, up to some position.
+    fn after_open(&mut self, least: u64) {
+        let least = if self.history.lock().groups.is_empty() { 0 } else { least };
+        let last = self.node().log_last().0;
+        self.record(Event::Open { last });
+        assert!(
+            last >= least,
+            "groups up to {least} were acknowledged ({:?}), and the log ends at {last}",
+            self.options.durability
+        );
+        {
+            let mut history = self.history.lock();
+            history.groups.truncate(last as usize);
+            assert_eq!(history.groups.len() as u64, last, "the log has groups that nobody logged");
+            (history.appended, history.synced, history.pointed) = (last, last, last);
+        }
+        if last < self.applied {
+            // Unsynced groups were lost: begin again from the first.
+            (self.model, self.applied) = (Model::default(), 0);
+        }
+        let before = self.tally.commands;
+        self.catch_up_to(last);
+        self.tally.commands = before;
+    }
+}
+
+/// A disk for the log, and one for the store that stops with it.
+pub(crate) fn empty_disks(random: Random) -> (SimDisk, MemoryDisk) {
+    let disk = SimDisk::new(random);
+    let gate: Gate = Arc::new({
+        let disk = disk.clone();
+        move || disk.pass()
+    });
+    (disk, MemoryDisk::new(&gate))
+}
+
+/// Budgets so small that everything overflows now and then.
+fn options(random: &mut Random, clock: Clock) -> (NodeOptions, LogOptions) {
+    let mut options = NodeOptions::new(PathBuf::from("/data"));
+    options.clock = clock;
+    options.durability = match random.below(4) {
+        0 => Durability::Interval(Duration::from_millis(1)),
+        1 => Durability::Never,
+        _ => Durability::Always,
+    };
+    options.overlay_memory = *random.pick(&[8, 64, 256, 1_024]) * KIB;
+    options.bucket_memory = *random.pick(&[0, 4, 64, 4_096]) * KIB;
+    options.timeline_memory = *random.pick(&[16, 64, 1_024]) * KIB;
+    options.post_memory = *random.pick(&[4, 64, 1_024]) * KIB;
+    options.sample_memory = node::SAMPLE_MEMORY_MIN + *random.pick(&[0, 10, 100]) * KIB;
+    options.queue_commands_max = *random.pick(&[50, 1_000, 16_384]);
+    options.erase_within = Duration::from_secs(random.between(1, 100));
+    let segment_bytes = *random.pick(&[1, 4, 16, 64, 256]) * KIB as u64;
+    (options, LogOptions { segment_bytes, prepares_on_thread: false })
+}

@@ -1,0 +1,178 @@
+//! Opening a node: recovering its state, and starting its threads.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use commitlog::{Log, Position};
+use parking_lot::{Mutex, RwLock};
+use quick_cache::sync::Cache;
+use rows::Rows as _;
+use store::{StoreOptions, StoreWriter};
+
+use super::{Node, OpenError, Threads};
+use crate::applier::{Applier, Replayed};
+use crate::budget::MemoryBudget;
+use crate::checkpoints::{Checkpoints, WORK_MAX};
+use crate::clock::Time;
+use crate::deliverer;
+use crate::inbox::{Inbox, Ticket};
+use crate::metrics::Metrics;
+use crate::options::{ANSWER_BYTES, Durability, NodeOptions};
+use crate::samples::{SampleSets, memory_for, taught_bytes, taught_bytes_max};
+use crate::shared::{NAMES, Shared};
+use crate::sweeper::Sweeper;
+use crate::threads::{Background, spawn};
+use crate::views::Views;
+use crate::writer::{self, Writer};
+
+/// A node whose threads do not run yet.
+pub(crate) struct Parts {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) writer: Writer,
+}
+
+pub(crate) fn store_options(options: &NodeOptions) -> StoreOptions {
+    StoreOptions { cache_bytes: options.store_cache as u64, bucket_bytes: options.bucket_memory }
+}
+
+impl Parts {
+    /// Replays onto the store, which has applied the log up to a position, what the log has after it.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub(crate) fn recover(
+        options: &NodeOptions,
+        (rows, applied): (StoreWriter, u64),
+        log: Box<dyn Log>,
+        background: Background,
+    ) -> Result<Self, OpenError> {
+        let start = Instant::now();
+        let applied = Position(applied);
+        let taught_bytes_max = taught_bytes_max(options.sample_memory);
+        let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES), taught_bytes_max);
+        let work = replay(&*log, applied, &mut applier, options.overlay_memory)?;
+        let taught = taught_bytes(applier.facts());
+        if taught > taught_bytes_max {
+            return Err(OpenError::Samples(memory_for(taught).div_ceil(1 << 20)));
+        }
+        tracing::info!(
+            replayed = work.commands, applied = applied.0, elapsed = ?start.elapsed(), "recovered"
+        );
+        Ok(Self::new(options, applier, log, (applied, work.work), background))
+    }
+
+    fn new(
+        options: &NodeOptions,
+        mut applier: Applier<StoreWriter, Ticket>,
+        log: Box<dyn Log>,
+        (applied, replayed): (Position, usize),
+        background: Background,
+    ) -> Self {
+        let rows = applier.rows_mut();
+        let metrics = Arc::new(Metrics::default());
+        let shared = Arc::new(Shared {
+            inbox: Inbox::new(options.queue_commands_max),
+            views: Views::new(options.timeline_memory, options.post_memory),
+            samples: SampleSets::load(feed::Facts::new(&*rows), options.sample_memory),
+            store: rows.store(),
+            snapshot_lock: RwLock::new(()),
+            metrics: Arc::clone(&metrics),
+            visible_up_to: AtomicU64::new(rows.totals().last_stamp.map_or(0, |stamp| stamp.0)),
+            log_bytes: AtomicU64::new(log.size()),
+            overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
+            delivery_due: AtomicBool::new(false),
+            handles: Cache::new(NAMES),
+            bucket_ids: Cache::new(NAMES),
+            time: Time::new(
+                options.clock.clone(),
+                rows.totals().last_stamp.map_or(0, rows::Stamp::unix_ms),
+            ),
+            sweep_from: AtomicU64::new(0),
+            erasure_due: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+        });
+        let beside = (options.clock.clone(), background);
+        let writer = Writer {
+            checkpoints: Checkpoints::new(
+                options.overlay_memory,
+                applied,
+                replayed,
+                beside,
+                metrics,
+            ),
+            shared: Arc::clone(&shared),
+            log,
+            applier,
+            durability: options.durability,
+            sync_slot: Arc::new(Mutex::new(None)),
+            deliverer: None,
+        };
+        Self { shared, writer }
+    }
+
+    /// Starts the threads.
+    pub(super) fn start(self, options: &NodeOptions, lock: File) -> Node {
+        let Self { shared, mut writer } = self;
+        let deliverer = spawn("deliverer", {
+            let shared = Arc::clone(&shared);
+            move || {
+                deliverer::run(&shared);
+                Ok(())
+            }
+        });
+        let mut others = Vec::new();
+        others.push(spawn("sweeper", {
+            let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
+            move || {
+                sweeper.run();
+                Ok(())
+            }
+        }));
+        others.push(spawn("warm-keys", {
+            let shared = Arc::clone(&shared);
+            move || {
+                shared.store.warm_keys(|| shared.stopped.load(Ordering::Acquire));
+                Ok(())
+            }
+        }));
+        if let Durability::Interval(interval) = options.durability {
+            let (slot, shared) = (Arc::clone(&writer.sync_slot), Arc::clone(&shared));
+            others.push(spawn("log-sync", move || {
+                writer::sync_periodically(&slot, interval, &shared.stopped, &shared.metrics)
+            }));
+        }
+        writer.deliverer = Some(deliverer.thread().clone());
+        let writer = Some(spawn("writer", move || writer.run()));
+        others.push(deliverer);
+        let threads = Threads { shared: Arc::clone(&shared), writer, others, _lock: Some(lock) };
+        Node { shared, threads: Arc::new(Mutex::new(threads)) }
+    }
+}
+
+/// Applies what the log has after `applied`; returns what is not in the store yet. It takes checkpoints as
+/// a running node does: that bounds memory, and a start that is killed part-way still makes progress.
+fn replay(
+    log: &dyn Log,
+    applied: Position,
+    applier: &mut Applier<StoreWriter, Ticket>,
+    overlay_bytes_max: usize,
+) -> Result<Replayed, OpenError> {
+    let mut replayed = Replayed::default();
+    log.read(applied, &mut |group| {
+        let position = group.position.0;
+        let done = applier.replay(group)?;
+        replayed.commands += done.commands;
+        replayed.work += done.work;
+        let rows = applier.rows_mut();
+        if rows.overlay_bytes() >= overlay_bytes_max || replayed.work >= WORK_MAX {
+            if let Some(checkpoint) = rows.freeze(position) {
+                checkpoint.run()?;
+            }
+            replayed.work = 0;
+        }
+        Ok(())
+    })?;
+    Ok(replayed)
+}

@@ -1,0 +1,222 @@
+//! A node without threads, for the simulator (crate `dst`), which decides what happens next: each function is
+//! one step of what a thread does in a running node, and runs the same code.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use commitlog::{Log, LogError, Position};
+use feed::{Reply, Request};
+use kv::KeyOps;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use store::{MemoryDisk, Store};
+use tokio::sync::oneshot::Receiver;
+
+use super::open::{Parts, store_options};
+use super::{Node, OpenError, Threads};
+use crate::applier::TakenPart;
+use crate::entry::Entry;
+use crate::inbox::SubmitError;
+use crate::options::NodeOptions;
+use crate::submission::{KeyReplies, ReadAt, Submission};
+use crate::sweeper::{SweepReply, Sweeper, SweptSeconds};
+use crate::threads::Background;
+use crate::threads::queue::Queue;
+use crate::writer::Writer;
+
+/// Why a node stopped: the process would have ended.
+pub type SimulationError = Box<dyn std::error::Error + Send + Sync>;
+/// Where the replies to commands arrive.
+pub type PendingRequests = Receiver<SmallVec<[Reply; 1]>>;
+/// Where the replies to operations on keys arrive.
+pub type PendingKeys = Receiver<KeyReplies>;
+
+/// An entry of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Logged {
+    /// A command of the feed.
+    Feed(Request),
+    /// Operations on keys.
+    Keys(KeyOps),
+}
+
+impl Logged {
+    /// The entries of a group.
+    ///
+    /// # Panics
+    /// If the payload is not one of ours.
+    #[must_use]
+    pub fn read_all(mut payload: &[u8]) -> Vec<Self> {
+        let mut entries = Vec::new();
+        while !payload.is_empty() {
+            let Ok((entry, rest)) = Entry::read(payload) else {
+                panic!("a payload consists of entries")
+            };
+            entries.push(match entry {
+                Entry::Feed(request) => Self::Feed(request),
+                Entry::Kv(ops) => Self::Keys(ops),
+            });
+            payload = rest;
+        }
+        entries
+    }
+}
+
+/// A node and what its threads own.
+pub struct SimulatedNode {
+    node: Node,
+    writer: Writer,
+    sweeper: Sweeper,
+    /// Sweeps under way, and the reply to the last.
+    sweep: Option<(SweptSeconds, SweepReply)>,
+    jobs: Queue,
+    /// Number of submissions that the inbox has accepted.
+    submitted: u64,
+}
+
+impl SimulatedNode {
+    /// Opens a node as [`Node::open`] does, on rows in memory and on the log that `open_log` opens. A new
+    /// store orders keys by `seed`.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(
+        options: &NodeOptions,
+        rows: &MemoryDisk,
+        seed: [u8; 16],
+        open_log: impl FnOnce(Position) -> Result<Box<dyn Log>, LogError>,
+    ) -> Result<Self, OpenError> {
+        let store = Store::open_in_memory(rows.clone(), store_options(options), seed)?;
+        let log = open_log(Position(store.1))?;
+        let jobs = Queue::default();
+        let background = Background::Queue(jobs.clone());
+        let Parts { shared, writer } = Parts::recover(options, store, log, background)?;
+        let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
+        let threads =
+            Threads { shared: Arc::clone(&shared), writer: None, others: Vec::new(), _lock: None };
+        let node = Node { shared, threads: Arc::new(Mutex::new(threads)) };
+        Ok(Self { node, writer, sweeper, sweep: None, jobs, submitted: 0 })
+    }
+
+    /// The node, for reads.
+    #[must_use]
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// The last position of the log.
+    #[must_use]
+    pub fn log_last(&self) -> Position {
+        self.writer.log.last()
+    }
+
+    /// Submits commands; they are applied by a later [`SimulatedNode::turn`]. Returns the number of the
+    /// submission.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; none of the commands is applied then.
+    pub fn submit(
+        &mut self,
+        requests: Vec<Request>,
+    ) -> Result<(u64, PendingRequests), SubmitError> {
+        let (submission, reply) = Submission::of_requests(requests.into());
+        self.node.shared.put(submission)?;
+        self.submitted += 1;
+        Ok((self.submitted, reply))
+    }
+
+    /// Submits operations on keys, as [`Node::submit_keys`] does. Returns the number of the submission.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; none of the operations is applied then.
+    pub fn submit_keys(
+        &mut self,
+        ops: KeyOps,
+        reads: Vec<ReadAt>,
+    ) -> Result<(u64, PendingKeys), SubmitError> {
+        let (submission, reply) = Submission::of_keys(ops, reads);
+        self.node.shared.put(submission)?;
+        self.submitted += 1;
+        Ok((self.submitted, reply))
+    }
+
+    /// One turn of the writer. Returns what groups took of submissions, in the order of their entries.
+    ///
+    /// # Errors
+    /// If the disk fails: the process would end.
+    pub fn turn(&mut self) -> Result<Vec<(u64, TakenPart)>, SimulationError> {
+        self.writer.turn(Duration::ZERO)?;
+        Ok(std::mem::take(&mut self.writer.applier.taken))
+    }
+
+    /// What the deliverer does when it wakes.
+    pub fn deliver(&self) {
+        self.node.shared.views.deliver();
+    }
+
+    /// What the sweeper does when it wakes, or when it has the reply to a sweep.
+    pub fn sweep(&mut self) {
+        let shared = Arc::clone(&self.node.shared);
+        let Some((seconds, mut reply)) = self.sweep.take() else {
+            self.sweeper.after_sweep(false);
+            let Some(seconds) = shared.sweep_due() else { return };
+            match shared.submit_sweep(seconds) {
+                Some(reply) => {
+                    self.submitted += 1;
+                    self.sweep = Some((seconds, reply));
+                }
+                None => {
+                    shared.swept(seconds, None);
+                }
+            }
+            return;
+        };
+        match reply.try_recv() {
+            Err(tokio::sync::oneshot::error::TryRecvError::Empty) => {
+                self.sweep = Some((seconds, reply));
+            }
+            done => {
+                let swept = shared.swept(seconds, done.as_ref().ok());
+                self.sweeper.after_sweep(swept.is_some_and(|(stories, _)| stories > 0));
+                if swept.is_some_and(|(_, more)| more) {
+                    self.sweep = shared.submit_sweep(seconds).map(|reply| (seconds, reply));
+                    self.submitted += u64::from(self.sweep.is_some());
+                }
+            }
+        }
+    }
+
+    /// Runs a checkpoint or an erasure that was started; false if there is none.
+    ///
+    /// # Errors
+    /// If the disk fails: the process would end.
+    pub fn run_job(&mut self) -> Result<bool, SimulationError> {
+        Ok(self.jobs.run_one()?)
+    }
+
+    /// What the thread that syncs the log under [`Interval`](crate::Durability::Interval) does when it wakes.
+    ///
+    /// # Errors
+    /// If the disk fails: the process would end.
+    pub fn sync(&mut self) -> Result<(), SimulationError> {
+        let point = self.writer.sync_slot.lock().take();
+        point.map_or(Ok(()), |point| point.sync())?;
+        Ok(())
+    }
+
+    /// What the thread that reads keys into memory after the start does, from the beginning.
+    pub fn warm_keys(&self) {
+        self.node.shared.store.warm_keys(|| false);
+    }
+
+    /// Closes the node as [`Node::close`] does.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn close(mut self) -> Result<(), SimulationError> {
+        self.node.shared.inbox.close();
+        while self.writer.turn(Duration::ZERO)? {}
+        self.writer.end()?;
+        Ok(())
+    }
+}

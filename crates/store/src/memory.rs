@@ -1,0 +1,162 @@
+//! The store's rows in memory instead of on disk, for the simulator of the node (crate `dst`): what outlives
+//! the simulated process. An ingestion is durable as a whole or not there, as fjall promises.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::{Bound, RangeBounds};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use fjall::Slice;
+use parking_lot::RwLock;
+
+use crate::disk::WriteRow;
+use crate::error::StoreError;
+
+/// Asked before and after an ingestion becomes durable; an error is what the disk reports.
+pub type Gate = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
+
+type Map = BTreeMap<Vec<u8>, Slice>;
+
+/// The rows of one store. Clones are the same rows.
+#[derive(Clone)]
+pub struct MemoryDisk {
+    pub(crate) facts: MemoryKeyspace,
+    pub(crate) ephemeral: MemoryKeyspace,
+}
+
+/// The rows of one keyspace.
+#[derive(Clone)]
+pub(crate) struct MemoryKeyspace {
+    rows: Arc<RwLock<Map>>,
+    gate: Gate,
+}
+
+/// Rows of a range. Each step looks for the next one, so changes meanwhile are seen.
+pub(crate) struct MemoryIter {
+    rows: Arc<RwLock<Map>>,
+    low: Bound<Vec<u8>>,
+    high: Bound<Vec<u8>>,
+}
+
+impl MemoryDisk {
+    /// Without rows.
+    #[must_use]
+    pub fn new(gate: &Gate) -> Self {
+        let keyspace = || MemoryKeyspace { rows: Arc::default(), gate: Arc::clone(gate) };
+        Self { facts: keyspace(), ephemeral: keyspace() }
+    }
+
+    /// All rows, of the facts and the ephemeral ones, without those that depend on when checkpoints were
+    /// taken: the description of the store, and the bitmaps of owners.
+    #[must_use]
+    pub fn rows(&self) -> [Vec<(Vec<u8>, Vec<u8>)>; 2] {
+        [&self.facts, &self.ephemeral].map(|keyspace| {
+            let rows = keyspace.rows.read();
+            let of_tables = rows.range(vec![crate::layout::TABLES_MIN]..);
+            of_tables.map(|(key, value)| (key.clone(), value.to_vec())).collect()
+        })
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.facts.rows.read().len() + self.ephemeral.rows.read().len()
+    }
+
+    /// Whether it was never opened.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl MemoryKeyspace {
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Slice> {
+        self.rows.read().get(key).cloned()
+    }
+
+    pub(crate) fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> MemoryIter {
+        let bound = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
+        let (low, high) = (bound(range.start_bound()), bound(range.end_bound()));
+        MemoryIter { rows: Arc::clone(&self.rows), low, high }
+    }
+
+    pub(crate) fn prefix(&self, prefix: &[u8]) -> MemoryIter {
+        let mut end = prefix.to_vec();
+        while end.last() == Some(&u8::MAX) {
+            end.pop();
+        }
+        let high = match end.last_mut() {
+            Some(last) => {
+                *last += 1;
+                Bound::Excluded(end)
+            }
+            None => Bound::Unbounded,
+        };
+        MemoryIter { rows: Arc::clone(&self.rows), low: Bound::Included(prefix.to_vec()), high }
+    }
+
+    pub(crate) fn ingest<T>(
+        &self,
+        rows: impl FnOnce(&mut WriteRow<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut batch: Vec<(Vec<u8>, Option<Slice>)> = Vec::new();
+        let done = rows(&mut |key, value| {
+            assert!(batch.last().is_none_or(|(last, _)| last.as_slice() < key), "in order of keys");
+            batch.push((key.to_vec(), value.map(Slice::from)));
+            Ok(())
+        })?;
+        let at = |source| StoreError::Io { path: PathBuf::from("memory"), source };
+        (self.gate)().map_err(at)?;
+        let mut rows = self.rows.write();
+        for (key, value) in batch {
+            match value {
+                Some(value) => rows.insert(key, value),
+                None => rows.remove(&key),
+            };
+        }
+        drop(rows);
+        (self.gate)().map_err(at)?;
+        Ok(done)
+    }
+}
+
+impl MemoryIter {
+    /// Whether a map may be asked for the range: it accepts none that ends before it begins.
+    fn is_empty(&self) -> bool {
+        match (&self.low, &self.high) {
+            (Bound::Included(low), Bound::Included(high)) => low > high,
+            (Bound::Included(low) | Bound::Excluded(low), Bound::Excluded(high))
+            | (Bound::Excluded(low), Bound::Included(high)) => low >= high,
+            _ => false,
+        }
+    }
+
+    fn step(&mut self, back: bool) -> Option<(Slice, Slice)> {
+        if self.is_empty() {
+            return None;
+        }
+        let rows = self.rows.read();
+        let mut range = rows.range((self.low.clone(), self.high.clone()));
+        let (key, value) = if back { range.next_back() } else { range.next() }?;
+        let found = (Slice::from(key.as_slice()), value.clone());
+        let end = Bound::Excluded(key.clone());
+        *(if back { &mut self.high } else { &mut self.low }) = end;
+        Some(found)
+    }
+}
+
+impl Iterator for MemoryIter {
+    type Item = (Slice, Slice);
+
+    fn next(&mut self) -> Option<(Slice, Slice)> {
+        self.step(false)
+    }
+}
+
+impl DoubleEndedIterator for MemoryIter {
+    fn next_back(&mut self) -> Option<(Slice, Slice)> {
+        self.step(true)
+    }
+}
