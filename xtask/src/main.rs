@@ -78,8 +78,9 @@ fn quick(root: &Path) -> anyhow::Result<()> {
 }
 
 /// Programs that tests use, the Debian packages that have them, and what is tested with them.
-const PROGRAMS: [(&str, &str, &str); 4] = [
+const PROGRAMS: [(&str, &str, &str); 5] = [
     ("ab", "apache2-utils", "the old report's command lines with ab"),
+    ("faketime", "faketime", "clocks that are wrong"),
     ("redis-cli", "redis-tools", "redis-cli and redis-benchmark"),
     ("tclsh", "tcl", "Redis's test suite"),
     ("tmux", "tmux", "the dashboard on a terminal"),

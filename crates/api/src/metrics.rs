@@ -182,6 +182,13 @@ impl Sampled {
         ] {
             gauge(encoder, name, help, size)?;
         }
+        let descriptor = encoder.encode_descriptor(
+            "roost_clock_offset_seconds",
+            "How far the machine's clock is ahead of the time of the server",
+            None,
+            MetricType::Gauge,
+        )?;
+        ConstGauge::new(sizes.clock_offset_ms as f64 / 1e3).encode(descriptor)?;
         for (name, help, count) in [
             ("roost_deliveries", "Posts added to timelines", views.deliveries),
             ("roost_view_hits", "Home pages served from memory", views.hits),

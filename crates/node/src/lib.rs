@@ -19,6 +19,7 @@ mod entry;
 mod fatal;
 mod inbox;
 mod keys;
+mod last_run;
 mod metrics;
 mod node;
 mod options;
@@ -34,7 +35,7 @@ mod writer;
 #[cfg(feature = "simulation")]
 pub use applier::TakenPart;
 pub use budget::{MemoryBudget, Reservation};
-pub use clock::Clock;
+pub use clock::{Clock, ClockError};
 pub use feed::Request;
 pub use inbox::SubmitError;
 pub use keys::{Found, Keys, SnapshotLock};

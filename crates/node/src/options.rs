@@ -60,6 +60,11 @@ pub struct NodeOptions {
     pub erase_within: Duration,
     /// Source of the time.
     pub clock: Clock,
+    /// The clock is not followed if it jumps ahead by more than this, and not accepted at the start if it differs by
+    /// more from when the node last ran.
+    pub clock_jump_max: Duration,
+    /// Whether it is accepted at the start all the same.
+    pub accept_clock: bool,
 }
 
 impl NodeOptions {
@@ -79,6 +84,8 @@ impl NodeOptions {
             queue_commands_max: 16_384,
             erase_within: Duration::from_secs(3_600),
             clock: Clock::system(),
+            clock_jump_max: Duration::from_secs(7 * 86_400),
+            accept_clock: false,
         }
     }
 }

@@ -15,6 +15,7 @@ use rows::{Rows as _, Span};
 use smallvec::{SmallVec, smallvec};
 use tokio::sync::oneshot;
 
+use crate::last_run::LastRun;
 use crate::shared::Shared;
 use crate::submission::Submission;
 
@@ -45,13 +46,15 @@ impl Sweeper {
         Self { shared, erase_within, erase_at }
     }
 
-    /// Runs until the node stops.
-    pub(crate) fn run(mut self) {
+    /// Runs until the node stops. Notes in `last_run` that it runs.
+    pub(crate) fn run(mut self, mut last_run: LastRun) {
         while !self.shared.stopped.load(Ordering::Acquire) {
+            last_run.note_when_due(&self.shared.time);
             let swept = self.shared.sweep();
             self.after_sweep(swept);
             std::thread::park_timeout(PACE);
         }
+        last_run.note(&self.shared.time);
     }
 
     /// Has what was removed erased in time. `swept`: whether a sweep has just removed something.

@@ -38,6 +38,9 @@ pub(crate) struct Serve {
     /// Configuration file in TOML
     #[arg(long, env = "ROOST_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Start although the machine's clock differs by more than --clock-jump from when the server last ran
+    #[arg(long)]
+    accept_clock: bool,
     #[command(flatten)]
     settings: Settings,
 }
@@ -63,7 +66,8 @@ impl Serve {
         memory.log();
         // From here on a signal to stop takes effect at once.
         let mut stop = Box::pin(stop_signal()?);
-        let options = settings.node_options(&memory);
+        let mut options = settings.node_options(&memory);
+        options.accept_clock = self.accept_clock;
         let node = tokio::select! {
             node = open_node(options.clone()) => node?,
             () = &mut stop => end_start(),

@@ -112,6 +112,11 @@ pub(crate) struct Settings {
     #[arg(long, env = "ROOST_ERASE_WITHIN", value_name = "TIME", value_parser = erase_within)]
     #[serde(deserialize_with = "erase_within_in_file")]
     pub(crate) erase_within: Option<Duration>,
+    /// How far the machine's clock may jump. While the server runs, it does not follow a longer jump ahead; and it
+    /// does not start if the clock differs by more from when it last ran [default: 168h]
+    #[arg(long, env = "ROOST_CLOCK_JUMP", value_name = "TIME", value_parser = duration)]
+    #[serde(deserialize_with = "duration_in_file")]
+    pub(crate) clock_jump: Option<Duration>,
     /// Serve the pages at / beside the API [default: true]
     #[arg(
         long,
@@ -175,6 +180,7 @@ impl Settings {
             max_connections: self.max_connections.or(file.max_connections),
             story_life: self.story_life.or(file.story_life),
             erase_within: self.erase_within.or(file.erase_within),
+            clock_jump: self.clock_jump.or(file.clock_jump),
             web: self.web.or(file.web),
             web_assets: self.web_assets.or(file.web_assets),
             log_format: self.log_format.or(file.log_format),
@@ -231,6 +237,7 @@ impl Settings {
         memory.set_node(&mut options);
         options.queue_commands_max = self.queue.unwrap_or(options.queue_commands_max);
         options.erase_within = self.erase_within.unwrap_or(options.erase_within);
+        options.clock_jump_max = self.clock_jump.unwrap_or(options.clock_jump_max);
         options
     }
 }

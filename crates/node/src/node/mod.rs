@@ -29,7 +29,9 @@ pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, 
 
 use self::open::{Parts, store_options};
 use crate::applier::GROUP_COMMANDS_MAX;
+use crate::clock::ClockError;
 use crate::inbox::SubmitError;
+use crate::last_run::LastRun;
 use crate::metrics::Metrics;
 use crate::options::NodeOptions;
 use crate::shared::Shared;
@@ -49,6 +51,12 @@ pub enum OpenError {
     /// The operating system reports an error.
     #[error("cannot use {}", .0.display())]
     Directory(PathBuf, #[source] std::io::Error),
+    /// The file that locks the directory cannot be used.
+    #[error("cannot use the file lock")]
+    Lock(#[source] std::io::Error),
+    /// The machine's clock is far off.
+    #[error(transparent)]
+    Clock(#[from] ClockError),
     /// The log is damaged, newer than this program, or cannot be read.
     #[error("the log cannot be used")]
     Log(#[from] LogError),
@@ -97,6 +105,8 @@ pub struct Sizes {
     pub sample_bytes: u64,
     /// Commands that wait for the writer.
     pub queued_commands: u64,
+    /// How far the machine's clock is ahead of the time of the node, in milliseconds.
+    pub clock_offset_ms: i64,
     /// Sizes of the views.
     pub views: ViewSizes,
 }
@@ -112,7 +122,9 @@ impl Node {
         let store = Store::open(&options.data.join("store"), store_options(options))?;
         let log = LocalLog::open(Arc::new(RealDisk), &options.data.join("log"), Position(store.1))?;
         let parts = Parts::recover(options, store, Box::new(log), Background::Threads)?;
-        Ok(parts.start(options, lock))
+        let last_run = LastRun::new(lock.try_clone().map_err(OpenError::Lock)?);
+        parts.check_clock(options, last_run.read())?;
+        Ok(parts.start(options, lock, last_run))
     }
 
     /// Submits one command and waits until it is durable, under the node's policy, and applied.
@@ -185,6 +197,7 @@ impl Node {
             resident_bytes: self.shared.store.resident_bytes() as u64,
             sample_bytes: self.shared.samples.bytes() as u64,
             queued_commands: self.shared.inbox.len() as u64,
+            clock_offset_ms: self.shared.time.offset_ms(),
             views: self.shared.views.sizes(),
         }
     }
@@ -223,6 +236,7 @@ fn lock(data: &Path) -> Result<File, OpenError> {
     let file = File::options()
         .create(true)
         .truncate(false)
+        .read(true)
         .write(true)
         .open(data.join("lock"))
         .map_err(directory)?;

@@ -15,9 +15,10 @@ use super::{Node, OpenError, Threads};
 use crate::applier::{Applier, Replayed};
 use crate::budget::MemoryBudget;
 use crate::checkpoints::{Checkpoints, WORK_MAX};
-use crate::clock::Time;
+use crate::clock::{ClockError, Time};
 use crate::deliverer;
 use crate::inbox::{Inbox, Ticket};
+use crate::last_run::LastRun;
 use crate::metrics::Metrics;
 use crate::options::{ANSWER_BYTES, Durability, NodeOptions};
 use crate::samples::{SampleSets, memory_for, taught_bytes, taught_bytes_max};
@@ -38,6 +39,20 @@ pub(crate) fn store_options(options: &NodeOptions) -> StoreOptions {
 }
 
 impl Parts {
+    /// Checks the clock of a server that last ran at `last_run_ms`.
+    ///
+    /// # Errors
+    /// [`ClockError`]
+    pub(super) fn check_clock(
+        &self,
+        options: &NodeOptions,
+        last_run_ms: u64,
+    ) -> Result<(), ClockError> {
+        let last_ms = self.shared.time.last_ms().max(last_run_ms);
+        let jump_max = (!options.accept_clock).then_some(options.clock_jump_max);
+        options.clock.check(last_ms, jump_max)
+    }
+
     /// Replays onto the store, which has applied the log up to a position, what the log has after it.
     ///
     /// # Errors
@@ -88,6 +103,7 @@ impl Parts {
             time: Time::new(
                 options.clock.clone(),
                 rows.totals().last_stamp.map_or(0, rows::Stamp::unix_ms),
+                options.clock_jump_max,
             ),
             sweep_from: AtomicU64::new(0),
             erasure_due: AtomicBool::new(false),
@@ -113,7 +129,7 @@ impl Parts {
     }
 
     /// Starts the threads.
-    pub(super) fn start(self, options: &NodeOptions, lock: File) -> Node {
+    pub(super) fn start(self, options: &NodeOptions, lock: File, last_run: LastRun) -> Node {
         let Self { shared, mut writer } = self;
         let deliverer = spawn("deliverer", {
             let shared = Arc::clone(&shared);
@@ -126,7 +142,7 @@ impl Parts {
         others.push(spawn("sweeper", {
             let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
             move || {
-                sweeper.run();
+                sweeper.run(last_run);
                 Ok(())
             }
         }));

@@ -1,0 +1,75 @@
+//! When a server last ran on a data directory, by its own time: kept in the file that locks the directory. So the
+//! next start notices a clock that is far off, even if nothing was written for weeks.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::time::Duration;
+
+use crate::clock::Time;
+
+/// Interval between two notes.
+const INTERVAL: Duration = Duration::from_secs(60);
+/// Decimal digits of a note.
+const DIGITS: usize = 20;
+
+/// Notes the time while the server runs.
+pub(crate) struct LastRun {
+    file: File,
+    /// When the next note is due, by [`Time::elapsed`].
+    due: Duration,
+}
+
+impl LastRun {
+    /// In the file that locks the directory.
+    pub(crate) fn new(file: File) -> Self {
+        Self { file, due: Duration::ZERO }
+    }
+
+    /// The last note, in milliseconds since 1970; 0 if there is none.
+    pub(crate) fn read(&self) -> u64 {
+        let mut digits = [0; DIGITS];
+        let read = self.file.read_exact_at(&mut digits, 0);
+        let text = read.ok().and_then(|()| std::str::from_utf8(&digits).ok());
+        text.and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+
+    /// Notes the time if it is due.
+    pub(crate) fn note_when_due(&mut self, time: &Time) {
+        let now = time.elapsed();
+        if now >= self.due {
+            self.due = now + INTERVAL;
+            self.note(time);
+        }
+    }
+
+    /// Notes the time. It is a hint: errors are ignored, and it is not synced.
+    pub(crate) fn note(&self, time: &Time) {
+        let text = format!("{:020}\n", time.now_ms());
+        drop(self.file.write_all_at(text.as_bytes(), 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+
+    #[test]
+    fn what_is_no_note_is_none() {
+        let file = tempfile::tempfile().unwrap();
+        let last_run = LastRun::new(file.try_clone().unwrap());
+        for (text, read) in [
+            ("", 0),
+            ("1234", 0),
+            ("xxxxxxxxxxxxxxxxxxxxx", 0),
+            ("99999999999999999999\n", 0),
+            ("00000001795348800000\n", 1_795_348_800_000),
+        ] {
+            file.set_len(0).unwrap();
+            file.write_all_at(text.as_bytes(), 0).unwrap();
+            assert_eq!(last_run.read(), read, "{text:?}");
+        }
+        last_run.note(&Time::new(Clock::from_fn(|| 42), 0, Duration::MAX));
+        assert_eq!(last_run.read(), 42);
+    }
+}

@@ -1,0 +1,157 @@
+//! Clocks that are wrong: the real binary under libfaketime, which changes what the machine's clock says and leaves
+//! the rate at which time passes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::support::process::{Process, Server, serve};
+use crate::support::redis::{Redis, Reply};
+use crate::support::skipped;
+
+/// The library, or `None` if it is not on this machine.
+fn library() -> Option<PathBuf> {
+    let folders = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path());
+    let libraries = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1"));
+    let found = libraries.into_iter().find(|path| path.exists());
+    if found.is_none() {
+        skipped("wrong clocks: libfaketime is not installed (apt-get install faketime)");
+    }
+    found
+}
+
+/// `roost serve` whose clock is set in a file, as libfaketime wants it: `+3d`, or `@2200-01-01 00:00:00`.
+struct Wrong {
+    library: PathBuf,
+    folder: tempfile::TempDir,
+}
+
+impl Wrong {
+    fn new() -> Option<Self> {
+        Some(Self { library: library()?, folder: tempfile::tempdir().unwrap() })
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("time")
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn set(&self, time: &str) {
+        // Replaced as a whole, since the server may read it at any time.
+        let new = self.folder.path().join("new");
+        std::fs::write(&new, time).unwrap();
+        std::fs::rename(new, self.file()).unwrap();
+    }
+
+    fn command(&self, time: &str, more: &[&str]) -> Command {
+        self.set(time);
+        let redis = ["--open", "--redis-listen", "127.0.0.1:0"];
+        let mut command = serve(&self.data(), &[&redis, more].concat());
+        command
+            .env("LD_PRELOAD", &self.library)
+            .env("FAKETIME_TIMESTAMP_FILE", self.file())
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+            .env("TZ", "UTC");
+        command
+    }
+
+    fn start(&self, time: &str, more: &[&str]) -> (Server, Redis) {
+        let server = Server::start(&mut self.command(time, more));
+        let address = server.process.said("roost serves redis://").unwrap();
+        (server, Redis::new(address.parse().unwrap()))
+    }
+
+    fn refused(&self, time: &str) -> String {
+        let ended = Process::start(&mut self.command(time, &[])).ended();
+        assert!(!ended.status.success());
+        assert!(!Path::new(&self.data()).join("first-key").exists());
+        ended.err
+    }
+}
+
+fn ahead_seconds(server: &Server) -> f64 {
+    let metrics = server.client().get("/metrics").expect(200).text();
+    let line = metrics.lines().find_map(|line| line.strip_prefix("roost_clock_offset_seconds "));
+    line.unwrap().parse().unwrap()
+}
+
+/// Returns once the key has expired; the connection times out otherwise.
+fn expires(redis: &mut Redis, key: &str) {
+    while redis.line(&format!("EXISTS {key}")).integer() == 1 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn time_passes_after_the_clock_was_three_days_ahead_for_one_start() {
+    let Some(wrong) = Wrong::new() else { return };
+    let (server, mut redis) = wrong.start("+0", &[]);
+    assert_eq!(redis.line("SET lasting v EX 1000000"), Reply::ok());
+    server.stop();
+    let (server, mut redis) = wrong.start("+3d", &[]);
+    assert_eq!(redis.line("SET a v PX 200"), Reply::ok());
+    expires(&mut redis, "a");
+    server.stop();
+    let (server, mut redis) = wrong.start("+0", &[]);
+    assert!(server.process.logged("the time goes on from when this server last ran").is_some());
+    assert!(ahead_seconds(&server) < -2.9 * 86_400.0);
+    assert_eq!(redis.line("SET b v PX 200"), Reply::ok());
+    expires(&mut redis, "b");
+    let mut client = server.client();
+    let user = client.register("ann");
+    let story = format!("/v1/users/{user}/stories");
+    client.post(&story, &json!({"text": "soon gone", "ttl_s": 1})).expect(201);
+    while !client.get(&story).expect(200).json()["items"].as_array().unwrap().is_empty() {}
+    assert_eq!(redis.line("EXISTS lasting").integer(), 1);
+    server.stop();
+}
+
+#[test]
+fn a_clock_that_is_far_off_is_refused_at_the_start_unless_it_is_accepted() {
+    let Some(wrong) = Wrong::new() else { return };
+    let years = ["@1999-12-31 00:00:00", "@2023-12-31 00:00:00", "@2093-01-02 00:00:00"];
+    for time in years {
+        let error = wrong.refused(time);
+        assert!(error.contains("roost works from 2024 to 2092"), "{time}: {error}");
+    }
+    let (server, mut redis) = wrong.start("+0", &[]);
+    assert_eq!(redis.line("SET lasting v EX 604800"), Reply::ok());
+    server.stop();
+    for time in ["+8d", "-8d"] {
+        let error = wrong.refused(time);
+        assert!(error.contains("start once with --accept-clock"), "{time}: {error}");
+    }
+    let (server, mut redis) = wrong.start("+2d", &[]);
+    assert_eq!(redis.line("EXISTS lasting").integer(), 1);
+    server.stop();
+    let (server, mut redis) = wrong.start("+12d", &["--accept-clock"]);
+    assert_eq!(redis.line("EXISTS lasting").integer(), 0);
+    server.stop();
+}
+
+#[test]
+fn a_running_server_does_not_follow_a_jump_of_its_clock_that_is_too_long() {
+    let Some(wrong) = Wrong::new() else { return };
+    let (server, mut redis) = wrong.start("+0", &["--clock-jump", "48h"]);
+    assert_eq!(redis.line("SET a v EX 100000"), Reply::ok());
+    wrong.set("+30d");
+    assert!(server.process.logged("the machine's clock has jumped").is_some());
+    assert!(ahead_seconds(&server) > 29.9 * 86_400.0);
+    assert_eq!(redis.line("EXISTS a").integer(), 1);
+    assert_eq!(redis.line("SET b v PX 200"), Reply::ok());
+    expires(&mut redis, "b");
+    // One that is not too long is followed.
+    wrong.set("+40h");
+    expires(&mut redis, "a");
+    assert!(ahead_seconds(&server).abs() < 60.0);
+    // Back again: the time goes on.
+    wrong.set("+0");
+    assert_eq!(redis.line("SET c v PX 200"), Reply::ok());
+    expires(&mut redis, "c");
+    server.stop();
+}
