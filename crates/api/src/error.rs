@@ -260,6 +260,9 @@ impl From<SubmitError> for ApiError {
         match error {
             SubmitError::Busy => Self::overloaded(),
             SubmitError::Stopped => Self::stopping(),
+            SubmitError::DiskFull => {
+                Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", error.to_string())
+            }
         }
     }
 }

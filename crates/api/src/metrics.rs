@@ -160,6 +160,12 @@ impl Sampled {
             ("roost_log_bytes", "Bytes of the log on disk", sizes.log_bytes),
             ("roost_store_bytes", "Bytes of the store on disk", sizes.store_bytes),
             ("roost_overlay_bytes", "Bytes of changes not yet in the store", sizes.overlay_bytes),
+            ("roost_disk_free_bytes", "Bytes free on the disk", sizes.disk_free_bytes),
+            (
+                "roost_disk_full",
+                "1 if only deletions are accepted because the disk is full",
+                sizes.disk_full.into(),
+            ),
             ("roost_sample_bytes", "Bytes of samples and their snapshots", sizes.sample_bytes),
             ("roost_queued_commands", "Commands queued for the writer", sizes.queued_commands),
             (

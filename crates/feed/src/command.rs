@@ -163,6 +163,22 @@ pub struct Request {
     pub command: Command,
 }
 
+impl Command {
+    /// Whether it only removes something.
+    #[must_use]
+    pub fn removes(&self) -> bool {
+        matches!(
+            self,
+            Self::Unfollow { .. }
+                | Self::DeletePost { .. }
+                | Self::Unfriend { .. }
+                | Self::DeleteStory { .. }
+                | Self::SweepStories
+                | Self::DeleteSample { .. }
+        )
+    }
+}
+
 impl Request {
     /// With the stamp it is applied at.
     #[must_use]

@@ -209,6 +209,21 @@ pub enum KeyOp<'a> {
 }
 
 impl<'a> KeyOp<'a> {
+    /// Whether it only removes something, or begins a transaction.
+    #[must_use]
+    pub fn removes(&self) -> bool {
+        matches!(
+            self,
+            Self::Remove { .. }
+                | Self::Take { .. }
+                | Self::Flush { .. }
+                | Self::FlushNumbered
+                | Self::Drop { .. }
+                | Self::Begin { .. }
+                | Self::Sweep
+        )
+    }
+
     /// Whether all keys that it may write are valid. A key that is only looked up may be invalid: it
     /// does not exist.
     #[must_use]

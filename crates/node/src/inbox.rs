@@ -92,6 +92,9 @@ pub enum SubmitError {
     /// Too many commands wait already.
     #[error("the server has too many changes waiting; try again in a second")]
     Busy,
+    /// The disk is full, and the change is not a deletion.
+    #[error("the disk of the server is full: only deletions are accepted")]
+    DiskFull,
     /// The node is closing.
     #[error("the server is shutting down; try again when it is back")]
     Stopped,
@@ -169,8 +172,8 @@ impl Inbox {
             let room = self.room.notified();
             match self.put(submission) {
                 Ok(()) => return Ok(()),
-                Err((SubmitError::Stopped, _)) => return Err(SubmitError::Stopped),
                 Err((SubmitError::Busy, back)) => submission = *back,
+                Err((error, _)) => return Err(error),
             }
             room.await;
         }

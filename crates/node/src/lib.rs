@@ -26,6 +26,7 @@ mod options;
 mod render;
 mod samples;
 mod shared;
+mod space;
 mod submission;
 mod sweeper;
 mod threads;

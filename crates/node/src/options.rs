@@ -58,6 +58,9 @@ pub struct NodeOptions {
     /// Texts and views of a story are erased from every file within this time after it has expired or was
     /// deleted, while the node runs.
     pub erase_within: Duration,
+    /// Bytes of the disk that are kept free: when less is free, only changes that remove something are accepted. 0
+    /// for none.
+    pub disk_reserve: u64,
     /// Source of the time.
     pub clock: Clock,
     /// The clock is not followed if it jumps ahead by more than this, and not accepted at the start if it differs by
@@ -83,6 +86,7 @@ impl NodeOptions {
             overlay_memory: 64 * MIB,
             queue_commands_max: 16_384,
             erase_within: Duration::from_secs(3_600),
+            disk_reserve: 512 * MIB as u64,
             clock: Clock::system(),
             clock_jump_max: Duration::from_secs(7 * 86_400),
             accept_clock: false,

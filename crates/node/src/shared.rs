@@ -14,6 +14,7 @@ use crate::clock::Time;
 use crate::inbox::{Inbox, SubmitError, Ticket};
 use crate::metrics::Metrics;
 use crate::samples::SampleSets;
+use crate::space::Space;
 use crate::submission::Submission;
 use crate::views::Views;
 
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     /// Buckets by name, as they were at the last look-up.
     pub(crate) bucket_ids: Cache<BucketName, BucketId>,
     pub(crate) time: Time,
+    pub(crate) space: Space,
     /// Before this second since 1970 the sweeper has found nothing left to sweep.
     pub(crate) sweep_from: AtomicU64,
     pub(crate) erasure_due: AtomicBool,
@@ -46,19 +48,27 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Adds a submission to the inbox, unless there is no room for it or for its effects in the views.
+    /// Adds a submission to the inbox, unless there is no room for it, for its effects in the views, or on the
+    /// disk.
     pub(crate) fn put(&self, submission: Submission<Ticket>) -> Result<(), SubmitError> {
+        self.admit(&submission)?;
         if submission.has_effects() && !self.views.has_room() {
             return Err(SubmitError::Busy);
         }
         self.inbox.put(submission).map_err(|(error, _)| error)
     }
 
-    /// As [`Shared::put`], but waits for room.
+    fn admit(&self, submission: &Submission<Ticket>) -> Result<(), SubmitError> {
+        let fits = !self.space.is_full() || submission.changes.only_remove();
+        if fits { Ok(()) } else { Err(SubmitError::DiskFull) }
+    }
+
+    /// As [`Shared::put`], but waits for room in the inbox and the views.
     pub(crate) async fn put_waiting(
         &self,
         submission: Submission<Ticket>,
     ) -> Result<(), SubmitError> {
+        self.admit(&submission)?;
         while submission.has_effects() && !self.views.has_room() {
             self.views.room().await;
         }

@@ -14,6 +14,16 @@ pub(crate) enum Changes {
     Keys { ops: KeyOps, reads: Vec<ReadAt> },
 }
 
+impl Changes {
+    /// Whether they only remove something: they are accepted although the disk is full.
+    pub(crate) fn only_remove(&self) -> bool {
+        match self {
+            Self::Requests(requests) => requests.iter().all(|request| request.command.removes()),
+            Self::Keys { ops, .. } => ops.iter().all(|op| op.removes()),
+        }
+    }
+}
+
 /// Changes of one caller, and where to send the answer.
 pub(crate) struct Submission<T> {
     pub(crate) changes: Changes,

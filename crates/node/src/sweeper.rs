@@ -50,6 +50,7 @@ impl Sweeper {
     pub(crate) fn run(mut self, mut last_run: LastRun) {
         while !self.shared.stopped.load(Ordering::Acquire) {
             last_run.note_when_due(&self.shared.time);
+            self.shared.space.check();
             let swept = self.shared.sweep();
             self.after_sweep(swept);
             std::thread::park_timeout(PACE);

@@ -145,6 +145,8 @@ impl Client {
             Some((bucket, key)) => self.row_bytes(bucket, key).await?,
             None => 0,
         };
+        // Here, so that a change does not make those fail that are submitted with it.
+        self.shared.node.admit(op)?;
         let alone = self.shared.node.takes_long(op);
         if alone {
             self.flush_changes().await;

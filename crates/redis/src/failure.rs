@@ -129,7 +129,12 @@ impl fmt::Display for Failure {
 
 impl From<SubmitError> for Failure {
     fn from(error: SubmitError) -> Self {
-        let code = if error == SubmitError::Busy { "BUSY" } else { "ERR" };
+        let code = match error {
+            SubmitError::Busy => "BUSY",
+            SubmitError::Stopped => "ERR",
+            // What clients know from Redis when its memory is full.
+            SubmitError::DiskFull => "OOM",
+        };
         Self::of(format!("{code} {error}"))
     }
 }

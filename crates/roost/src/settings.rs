@@ -112,6 +112,10 @@ pub(crate) struct Settings {
     #[arg(long, env = "ROOST_ERASE_WITHIN", value_name = "TIME", value_parser = erase_within)]
     #[serde(deserialize_with = "erase_within_in_file")]
     pub(crate) erase_within: Option<Duration>,
+    /// Space on the disk that is kept free. When less is free, only deletions are accepted, until there is room
+    /// again [default: 512MiB]
+    #[arg(long, env = "ROOST_DISK_RESERVE", value_name = "SIZE")]
+    pub(crate) disk_reserve: Option<ByteSize>,
     /// How far the machine's clock may jump. While the server runs, it does not follow a longer jump ahead; and it
     /// does not start if the clock differs by more from when it last ran [default: 168h]
     #[arg(long, env = "ROOST_CLOCK_JUMP", value_name = "TIME", value_parser = duration)]
@@ -180,6 +184,7 @@ impl Settings {
             max_connections: self.max_connections.or(file.max_connections),
             story_life: self.story_life.or(file.story_life),
             erase_within: self.erase_within.or(file.erase_within),
+            disk_reserve: self.disk_reserve.or(file.disk_reserve),
             clock_jump: self.clock_jump.or(file.clock_jump),
             web: self.web.or(file.web),
             web_assets: self.web_assets.or(file.web_assets),
@@ -237,6 +242,7 @@ impl Settings {
         memory.set_node(&mut options);
         options.queue_commands_max = self.queue.unwrap_or(options.queue_commands_max);
         options.erase_within = self.erase_within.unwrap_or(options.erase_within);
+        options.disk_reserve = self.disk_reserve.map_or(options.disk_reserve, |size| size.as_u64());
         options.clock_jump_max = self.clock_jump.unwrap_or(options.clock_jump_max);
         options
     }

@@ -32,6 +32,12 @@ const WITH_BODY: [(&str, &str, &str); 3] = [
     ("415", "UnsupportedMediaType", "`unsupported_media_type`"),
 ];
 
+/// Error of routes that store something.
+const FULL: (&str, &str, &str) =
+    ("507", "DiskFull", "`disk_full`: nothing was changed; only deletions are accepted");
+/// A route that stores nothing although its method is POST.
+const RECOGNITIONS: &str = "/v1/recognitions";
+
 /// Errors of routes that read values.
 const REFUSED: (&str, &str, &str) = ("422", "Refused", "`bad_handle`: a rule refuses a value");
 
@@ -43,13 +49,16 @@ impl Modify for Common {
         let components = api.components.get_or_insert_default();
         let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
         components.security_schemes.insert("key".into(), bearer.into());
-        for (_, name, description) in ALWAYS.into_iter().chain(WITH_BODY).chain([REFUSED]) {
+        for (_, name, description) in ALWAYS.into_iter().chain(WITH_BODY).chain([REFUSED, FULL]) {
             add_error(components, name, description);
         }
-        for item in api.paths.paths.values_mut() {
+        for (path, item) in &mut api.paths.paths {
             let PathItem { get, put, post, delete, patch, .. } = item;
-            for operation in [get, put, post, delete, patch].into_iter().flatten() {
-                complete(operation);
+            for operation in [get, delete].into_iter().flatten() {
+                complete(operation, false);
+            }
+            for operation in [put, post, patch].into_iter().flatten() {
+                complete(operation, path != RECOGNITIONS);
             }
         }
     }
@@ -67,7 +76,7 @@ fn add_error(components: &mut Components, name: &str, description: &str) {
     components.responses.insert(name.into(), response.into());
 }
 
-fn complete(operation: &mut Operation) {
+fn complete(operation: &mut Operation, stores: bool) {
     let public = operation.security.is_some();
     let responses = &mut operation.responses.responses;
     let mut add = |(status, name, _): (&str, &str, &str)| {
@@ -82,6 +91,9 @@ fn complete(operation: &mut Operation) {
     }
     if operation.parameters.iter().flatten().any(names_a_user) || operation.request_body.is_some() {
         add(REFUSED);
+    }
+    if stores {
+        add(FULL);
     }
     for response in responses.values_mut() {
         if let RefOr::T(response) = response {

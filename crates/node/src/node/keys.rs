@@ -103,6 +103,15 @@ impl Node {
         replies.await.map_err(|_| SubmitError::Stopped)
     }
 
+    /// Whether a change is accepted as far as the disk is concerned.
+    ///
+    /// # Errors
+    /// [`SubmitError::DiskFull`]
+    pub fn admit(&self, op: &KeyOp<'_>) -> Result<(), SubmitError> {
+        let fits = !self.shared.space.is_full() || op.removes();
+        if fits { Ok(()) } else { Err(SubmitError::DiskFull) }
+    }
+
     /// Whether a change takes long, judged by what is in memory. Such a change waits until no other changes
     /// wait, so submit it separately.
     #[must_use]

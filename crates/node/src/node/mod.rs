@@ -105,6 +105,10 @@ pub struct Sizes {
     pub sample_bytes: u64,
     /// Commands that wait for the writer.
     pub queued_commands: u64,
+    /// Bytes that are free on the disk.
+    pub disk_free_bytes: u64,
+    /// Whether only deletions are accepted, because the disk is full.
+    pub disk_full: bool,
     /// How far the machine's clock is ahead of the time of the node, in milliseconds.
     pub clock_offset_ms: i64,
     /// Sizes of the views.
@@ -197,6 +201,8 @@ impl Node {
             resident_bytes: self.shared.store.resident_bytes() as u64,
             sample_bytes: self.shared.samples.bytes() as u64,
             queued_commands: self.shared.inbox.len() as u64,
+            disk_free_bytes: self.shared.space.free_bytes(),
+            disk_full: self.shared.space.is_full(),
             clock_offset_ms: self.shared.time.offset_ms(),
             views: self.shared.views.sizes(),
         }

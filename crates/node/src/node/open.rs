@@ -23,6 +23,7 @@ use crate::metrics::Metrics;
 use crate::options::{ANSWER_BYTES, Durability, NodeOptions};
 use crate::samples::{SampleSets, memory_for, taught_bytes, taught_bytes_max};
 use crate::shared::{NAMES, Shared};
+use crate::space::Space;
 use crate::sweeper::Sweeper;
 use crate::threads::{Background, spawn};
 use crate::views::Views;
@@ -105,6 +106,7 @@ impl Parts {
                 rows.totals().last_stamp.map_or(0, rows::Stamp::unix_ms),
                 options.clock_jump_max,
             ),
+            space: Space::new(&options.data, options.disk_reserve),
             sweep_from: AtomicU64::new(0),
             erasure_due: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
@@ -131,6 +133,7 @@ impl Parts {
     /// Starts the threads.
     pub(super) fn start(self, options: &NodeOptions, lock: File, last_run: LastRun) -> Node {
         let Self { shared, mut writer } = self;
+        shared.space.check();
         let deliverer = spawn("deliverer", {
             let shared = Arc::clone(&shared);
             move || {

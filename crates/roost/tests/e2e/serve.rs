@@ -177,6 +177,7 @@ fn help_names_every_setting_of_the_server() {
         "max-connections",
         "story-life",
         "erase-within",
+        "disk-reserve",
         "clock-jump",
         "web",
         "web-assets",

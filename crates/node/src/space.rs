@@ -1,0 +1,99 @@
+//! Free space on the disk of the data directory. Before it is used up, only changes that remove something are
+//! accepted: reads go on, deletions and expiry make room, and what was acknowledged can still be written to the
+//! store.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Below so many times the reserve a warning is logged.
+const LOW: u64 = 2;
+/// A disk that was full is not full any more when this share of the reserve is free beyond it, so that it does not
+/// change with each file.
+const MARGIN: u64 = 8;
+
+/// What is known of the disk.
+pub(crate) struct Space {
+    directory: PathBuf,
+    /// Bytes that are kept free.
+    reserve: u64,
+    free: AtomicU64,
+    full: AtomicBool,
+    low: AtomicBool,
+}
+
+impl Space {
+    /// Of the disk that has `directory`. It counts as free until it is [checked](Self::check).
+    pub(crate) fn new(directory: &Path, reserve: u64) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            reserve,
+            free: AtomicU64::new(u64::MAX),
+            full: AtomicBool::new(false),
+            low: AtomicBool::new(false),
+        }
+    }
+
+    /// Finds out how much is free.
+    pub(crate) fn check(&self) {
+        match rustix::fs::statvfs(&self.directory) {
+            Ok(disk) => self.note(disk.f_bavail.saturating_mul(disk.f_frsize)),
+            Err(error) => tracing::debug!(%error, "the free space of the disk is unknown"),
+        }
+    }
+
+    fn note(&self, free: u64) {
+        self.free.store(free, Ordering::Relaxed);
+        let (reserve, free_mib) = (self.reserve, free >> 20);
+        if crosses(&self.full, free, reserve, reserve / MARGIN) {
+            let reserve_mib = reserve >> 20;
+            tracing::error!(free_mib, reserve_mib, "the disk is full: only deletions are accepted");
+        }
+        let low = reserve.saturating_mul(LOW);
+        if crosses(&self.low, free, low, reserve / MARGIN) && !self.is_full() {
+            tracing::warn!(free_mib, "the disk is almost full");
+        }
+    }
+
+    /// Whether only changes that remove something are accepted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that were free at the last check.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        self.free.load(Ordering::Relaxed)
+    }
+}
+
+/// Sets `below` if `free` is less than `limit`, and unsets it if it is more by `margin`. Returns whether it was set.
+fn crosses(below: &AtomicBool, free: u64, limit: u64, margin: u64) -> bool {
+    if free < limit {
+        return !below.swap(true, Ordering::Relaxed);
+    }
+    if free >= limit.saturating_add(margin) && below.swap(false, Ordering::Relaxed) {
+        tracing::info!(free_mib = free >> 20, "the disk has room again");
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_is_full_below_the_reserve_until_there_is_a_margin() {
+        let space = Space::new(Path::new("/"), 800);
+        assert!(!space.is_full());
+        for (free, full) in
+            [(2_000, false), (800, false), (799, true), (899, true), (900, false), (0, true)]
+        {
+            space.note(free);
+            assert_eq!((space.is_full(), space.free_bytes()), (full, free), "{free}");
+        }
+        space.check();
+        assert!(!space.is_full(), "800 bytes are free");
+        let never = Space::new(Path::new("/"), 0);
+        never.note(0);
+        assert!(!never.is_full());
+    }
+}

@@ -1,0 +1,154 @@
+//! A disk that is full: a small one that is mounted for one process.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::support::process::{Process, Server, serve};
+use crate::support::redis::{Redis, Reply};
+use crate::support::skipped;
+
+const MIB: usize = 1 << 20;
+/// Bytes of the disk.
+const DISK: usize = 160 * MIB;
+
+/// A disk of its own, which a process holds that does nothing else.
+struct Small {
+    data: tempfile::TempDir,
+    holder: Process,
+}
+
+impl Small {
+    /// `None` if this user cannot mount anything.
+    fn new() -> Option<Self> {
+        let data = tempfile::tempdir().unwrap();
+        let mount = "mount -t tmpfs -o size=$1 tmpfs $0 && echo mounted && exec sleep 600";
+        let mut command = Command::new("unshare");
+        command.args(["-rm", "sh", "-c", mount]).arg(data.path()).arg(DISK.to_string());
+        let holder = Process::start(&mut command);
+        if holder.said("mounted").is_none() {
+            skipped("full disks: unshare cannot mount a disk here");
+            return None;
+        }
+        Some(Self { data, holder })
+    }
+
+    /// The command of a server whose data is on the disk.
+    fn command(&self) -> Command {
+        let settings = ["--open", "--redis-listen", "127.0.0.1:0", "--overlay-memory", "8MiB"];
+        let inner =
+            serve(self.data.path(), &[&settings[..], &["--disk-reserve", "48MiB"]].concat());
+        let holder = self.holder.id().as_raw_nonzero().to_string();
+        let mut command = Command::new("nsenter");
+        command.args(["-t", &holder, "-U", "-m", "--preserve-credentials", "--"]);
+        command.arg(inner.get_program()).args(inner.get_args());
+        command
+    }
+
+    fn start(&self) -> (Server, Redis) {
+        let server = Server::start(&mut self.command());
+        let address = server.process.said("roost serves redis://").unwrap();
+        (server, Redis::new(address.parse().unwrap()))
+    }
+
+    /// A file on the disk that has nothing to do with the server.
+    fn other(&self) -> PathBuf {
+        let root = format!("/proc/{}/root", self.holder.id().as_raw_nonzero());
+        PathBuf::from(root).join(self.data.path().strip_prefix("/").unwrap()).join("other")
+    }
+
+    /// Uses up the disk to the last byte.
+    fn use_up(&self) {
+        let mut file = File::options().create(true).append(true).open(self.other()).unwrap();
+        for bytes in [MIB, 4_096, 1] {
+            while file.write_all(&vec![1; bytes]).is_ok() {}
+        }
+    }
+}
+
+fn metric(server: &Server, name: &str) -> f64 {
+    let metrics = server.client().get("/metrics").expect(200).text();
+    let name = format!("{name} ");
+    metrics.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+}
+
+/// Sets a long value; false if the disk is full.
+fn fill(redis: &mut Redis, number: usize) -> bool {
+    let value = vec![number as u8; MIB];
+    match redis.run(&[b"SET", format!("k{number}").as_bytes(), &value]) {
+        Reply::Error(error) => {
+            assert!(error.starts_with("OOM the disk of the server is full"), "{error}");
+            false
+        }
+        reply => {
+            assert_eq!(reply, Reply::ok());
+            true
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_writes_until_something_is_deleted_and_answers_reads() {
+    let Some(small) = Small::new() else { return };
+    let (server, mut redis) = small.start();
+    let mut client = server.client();
+    let ann = client.register("ann");
+    let post = client.publish(ann, "before");
+    // Something else fills the disk.
+    std::fs::write(small.other(), vec![1; 70 * MIB]).unwrap();
+    let kept = (0..1_000).take_while(|number| fill(&mut redis, *number)).count();
+    assert!(server.process.logged("only deletions are accepted").is_some());
+    assert_eq!(metric(&server, "roost_disk_full"), 1.0);
+    // Nobody's reads fail.
+    assert_eq!(redis.line("DBSIZE").integer(), kept as i64);
+    client.get(&format!("/v1/users/{ann}/timeline")).expect(200);
+    client.get("/healthz").expect(200);
+    client.get("/readyz").expect(200);
+    let path = format!("/v1/users/{ann}/posts");
+    let refused = client.post(&path, &json!({"text": "now"})).expect(507);
+    assert_eq!(refused.json()["error"], "disk_full");
+    // Deletions are accepted.
+    client.send("DELETE", &format!("/v1/posts/{post}"), &[], &[]).unwrap().expect(204);
+    for number in 0..kept {
+        assert_eq!(redis.line(&format!("DEL k{number}")).integer(), 1);
+    }
+    // There is room again.
+    std::fs::remove_file(small.other()).unwrap();
+    assert!(server.process.logged("the disk has room again").is_some());
+    assert!(fill(&mut redis, 0));
+    client.publish(ann, "after");
+    assert_eq!(metric(&server, "roost_disk_full"), 0.0);
+    server.stop();
+}
+
+#[test]
+fn a_server_runs_and_starts_on_a_disk_that_something_else_has_used_up() {
+    let Some(small) = Small::new() else { return };
+    let (server, mut redis) = small.start();
+    let mut client = server.client();
+    let ann = client.register("ann");
+    assert!((0..20).all(|number| fill(&mut redis, number)));
+    small.use_up();
+    assert!(server.process.logged("only deletions are accepted").is_some());
+    assert!(!fill(&mut redis, 20));
+    assert_eq!(redis.line("DEL k0").integer(), 1);
+    assert_eq!(redis.line("DBSIZE").integer(), 19);
+    server.process.signal(Signal::KILL);
+    drop(server);
+    let (server, mut redis) = small.start();
+    assert_eq!(redis.line("DBSIZE").integer(), 19);
+    server.client().get(&format!("/v1/users/{ann}")).expect(200);
+    assert!(!fill(&mut redis, 20));
+    // Once there is room, everything goes on.
+    std::fs::remove_file(small.other()).unwrap();
+    assert!(server.process.logged("the disk has room again").is_some());
+    assert!((20..60).all(|number| fill(&mut redis, number)));
+    server.stop();
+    let (server, mut redis) = small.start();
+    assert_eq!(redis.line("DBSIZE").integer(), 59);
+    server.stop();
+}
