@@ -10,6 +10,7 @@ use store::{Checkpoint, Store, StoreError, StoreWriter};
 use crate::clock::Clock;
 use crate::fatal::DiskError;
 use crate::metrics::Metrics;
+use crate::space::Space;
 use crate::threads::{Background, Job};
 
 /// Work after which a checkpoint is due even if the overlay is small, in the unit of
@@ -35,6 +36,7 @@ pub(crate) struct Checkpoints {
     completed: VecDeque<Position>,
     clock: Clock,
     background: Background,
+    space: Arc<Space>,
     metrics: Arc<Metrics>,
 }
 
@@ -53,7 +55,7 @@ impl Checkpoints {
         applied: Position,
         work: usize,
         (clock, background): (Clock, Background),
-        metrics: Arc<Metrics>,
+        (space, metrics): (Arc<Space>, Arc<Metrics>),
     ) -> Self {
         Self {
             overlay_bytes_max,
@@ -63,6 +65,7 @@ impl Checkpoints {
             erasing: false,
             erasure: None,
             completed: VecDeque::from([applied]),
+            space,
             clock,
             background,
             metrics,
@@ -70,7 +73,7 @@ impl Checkpoints {
     }
 
     /// Called after a group that took `work`: starts a checkpoint if the overlay is full or the replay
-    /// would be long. If there is twice as much while one is under way, waits for it: memory and the next
+    /// would be long, and the disk is not used up. If there is twice as much while one is under way, waits for it: memory and the next
     /// start are bounded, at the price of a pause in writing.
     pub(crate) fn when_due(
         &mut self,
@@ -79,6 +82,9 @@ impl Checkpoints {
         work: usize,
     ) -> Result<(), DiskError> {
         self.work += work;
+        if self.space.is_used_up() {
+            return Ok(());
+        }
         self.conclude(rows, log)?;
         let bytes = rows.overlay_bytes();
         if bytes < self.overlay_bytes_max && self.work < WORK_MAX {
@@ -102,6 +108,9 @@ impl Checkpoints {
         rows: &mut StoreWriter,
         log: &mut dyn Log,
     ) -> Result<(), DiskError> {
+        if self.space.is_used_up() {
+            return Ok(());
+        }
         self.conclude(rows, log)?;
         if !self.is_running() && self.work > 0 && self.clock.elapsed() >= self.last + IDLE {
             self.start(rows, log);
@@ -136,7 +145,9 @@ impl Checkpoints {
         log: &mut dyn Log,
     ) -> Result<(), DiskError> {
         self.finish(log)?;
-        if self.work > 0 {
+        if self.space.is_used_up() {
+            tracing::warn!("the disk is used up: the next start reads the changes from the log");
+        } else if self.work > 0 {
             self.start(rows, log);
             self.finish(log)?;
         }

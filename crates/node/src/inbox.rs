@@ -92,8 +92,8 @@ pub enum SubmitError {
     /// Too many commands wait already.
     #[error("the server has too many changes waiting; try again in a second")]
     Busy,
-    /// The disk is full, and the change is not a deletion.
-    #[error("the disk of the server is full: only deletions are accepted")]
+    /// The disk is full, and the change is not a deletion, or the disk is used up.
+    #[error("the disk of the server is full; delete something, or make room on the disk")]
     DiskFull,
     /// The node is closing.
     #[error("the server is shutting down; try again when it is back")]

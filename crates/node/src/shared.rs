@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     /// Buckets by name, as they were at the last look-up.
     pub(crate) bucket_ids: Cache<BucketName, BucketId>,
     pub(crate) time: Time,
-    pub(crate) space: Space,
+    pub(crate) space: Arc<Space>,
     /// Before this second since 1970 the sweeper has found nothing left to sweep.
     pub(crate) sweep_from: AtomicU64,
     pub(crate) erasure_due: AtomicBool,
@@ -59,7 +59,12 @@ impl Shared {
     }
 
     fn admit(&self, submission: &Submission<Ticket>) -> Result<(), SubmitError> {
-        let fits = !self.space.is_full() || submission.changes.only_remove();
+        self.admit_if(|| submission.changes.only_remove())
+    }
+
+    /// Whether the disk has room for changes; `only_remove` says whether they only remove something.
+    pub(crate) fn admit_if(&self, only_remove: impl FnOnce() -> bool) -> Result<(), SubmitError> {
+        let fits = !self.space.is_full() || !self.space.is_used_up() && only_remove();
         if fits { Ok(()) } else { Err(SubmitError::DiskFull) }
     }
 

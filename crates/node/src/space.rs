@@ -1,10 +1,12 @@
 //! Free space on the disk of the data directory. Before it is used up, only changes that remove something are
 //! accepted: reads go on, deletions and expiry make room, and what was acknowledged can still be written to the
-//! store.
+//! store. If something else uses up the rest, no changes are accepted and nothing is written.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+/// Below this share of the reserve nothing is written any more.
+const LEAST: u64 = 8;
 /// Below so many times the reserve a warning is logged.
 const LOW: u64 = 2;
 /// A disk that was full is not full any more when this share of the reserve is free beyond it, so that it does not
@@ -59,6 +61,11 @@ impl Space {
         self.full.load(Ordering::Relaxed)
     }
 
+    /// Whether nothing is to be written.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.free_bytes() < self.reserve / LEAST
+    }
+
     /// Bytes that were free at the last check.
     pub(crate) fn free_bytes(&self) -> u64 {
         self.free.load(Ordering::Relaxed)
@@ -85,15 +92,16 @@ mod tests {
         let space = Space::new(Path::new("/"), 800);
         assert!(!space.is_full());
         for (free, full) in
-            [(2_000, false), (800, false), (799, true), (899, true), (900, false), (0, true)]
+            [(2_000, false), (800, false), (799, true), (899, true), (900, false), (99, true)]
         {
             space.note(free);
             assert_eq!((space.is_full(), space.free_bytes()), (full, free), "{free}");
+            assert_eq!(space.is_used_up(), free < 100, "{free}");
         }
         space.check();
         assert!(!space.is_full(), "800 bytes are free");
         let never = Space::new(Path::new("/"), 0);
         never.note(0);
-        assert!(!never.is_full());
+        assert!(!never.is_full() && !never.is_used_up());
     }
 }

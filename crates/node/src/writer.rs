@@ -54,13 +54,18 @@ impl Writer {
 
     /// How long the writer may wait for new submissions.
     fn patience(&self) -> Duration {
-        if self.applier.has_work() {
+        if self.applier.has_work() && !self.is_out_of_space() {
             Duration::ZERO
         } else if self.applier.expects_sweep() {
             PATIENCE_WITH_EXPIRIES
         } else {
             PATIENCE
         }
+    }
+
+    /// Whether the disk is used up, and nothing was accepted before that.
+    fn is_out_of_space(&self) -> bool {
+        self.shared.space.is_used_up() && !self.applier.has_queue()
     }
 
     /// Takes what waits, for which it waits up to `patience`, and logs and applies a group. False if the
@@ -73,6 +78,8 @@ impl Writer {
         let input = match self.shared.inbox.take(&mut taken, patience) {
             Taken::Work => Input::Submit(taken),
             Taken::Closed if !self.applier.has_queue() => return Ok(false),
+            // Not even a sweep is logged then.
+            Taken::Idle if self.is_out_of_space() => return Ok(true),
             Taken::Idle | Taken::Closed => Input::Tick,
         };
         let output = self.applier.step(input, self.shared.time.now_ms());

@@ -108,8 +108,7 @@ impl Node {
     /// # Errors
     /// [`SubmitError::DiskFull`]
     pub fn admit(&self, op: &KeyOp<'_>) -> Result<(), SubmitError> {
-        let fits = !self.shared.space.is_full() || op.removes();
-        if fits { Ok(()) } else { Err(SubmitError::DiskFull) }
+        self.shared.admit_if(|| op.removes())
     }
 
     /// Whether a change takes long, judged by what is in memory. Such a change waits until no other changes

@@ -88,6 +88,7 @@ impl Parts {
     ) -> Self {
         let rows = applier.rows_mut();
         let metrics = Arc::new(Metrics::default());
+        let space = Arc::new(Space::new(&options.data, options.disk_reserve));
         let shared = Arc::new(Shared {
             inbox: Inbox::new(options.queue_commands_max),
             views: Views::new(options.timeline_memory, options.post_memory),
@@ -106,7 +107,7 @@ impl Parts {
                 rows.totals().last_stamp.map_or(0, rows::Stamp::unix_ms),
                 options.clock_jump_max,
             ),
-            space: Space::new(&options.data, options.disk_reserve),
+            space: Arc::clone(&space),
             sweep_from: AtomicU64::new(0),
             erasure_due: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
@@ -118,7 +119,7 @@ impl Parts {
                 applied,
                 replayed,
                 beside,
-                metrics,
+                (space, metrics),
             ),
             shared: Arc::clone(&shared),
             log,
