@@ -16,6 +16,7 @@ mod clock;
 mod context;
 mod deliverer;
 mod entry;
+mod erasure;
 mod fatal;
 mod inbox;
 mod keys;

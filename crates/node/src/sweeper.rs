@@ -1,5 +1,5 @@
 //! The sweeper: removes the rows of dead stories within seconds, and has their texts erased from every file
-//! in time.
+//! in time. It also removes what is left of deleted users: see [`crate::erasure`].
 //!
 //! Reads do not depend on it: a story is in no reply from its expiry on, swept or not. It checks the
 //! seconds of expiry that have passed and submits [`Command::SweepStories`] only if it finds something, so
@@ -14,6 +14,7 @@ use feed::{Command, Done, Facts, Request};
 use rows::{Rows as _, Span};
 use smallvec::smallvec;
 
+use crate::erasure::Erasure;
 use crate::shared::Shared;
 use crate::submission::Submission;
 
@@ -29,6 +30,8 @@ pub(crate) struct Sweeper {
     erase_within: Duration,
     /// When something removed is to be erased, if anything is.
     erase_at: Option<Instant>,
+    /// What was last removed of a deleted user, if anything is left.
+    erasure: Option<Erasure>,
 }
 
 impl Sweeper {
@@ -36,7 +39,7 @@ impl Sweeper {
     pub(crate) fn new(shared: Arc<Shared>, erase_within: Duration) -> Self {
         let had_stories = shared.store.totals().sweep_second > 0;
         let erase_at = had_stories.then(|| Instant::now() + FIRST_ERASURE.min(erase_within / 2));
-        Self { shared, erase_within, erase_at }
+        Self { shared, erase_within, erase_at, erasure: None }
     }
 
     /// Runs until the node stops.
@@ -49,7 +52,9 @@ impl Sweeper {
                 self.erase_at = None;
                 self.shared.erasure_due.store(true, Ordering::Release);
             }
-            std::thread::park_timeout(PACE);
+            if !self.shared.erase_users(&mut self.erasure) {
+                std::thread::park_timeout(PACE);
+            }
         }
     }
 }
@@ -66,7 +71,7 @@ impl Shared {
         let mut swept = 0;
         loop {
             self.read_ahead(now);
-            let Some(Done::Swept { stories, more }) = self.submit_sweep() else {
+            let Some(Done::Swept { stories, more }) = self.submit_now(Command::SweepStories) else {
                 // The inbox is full, or the node closes: the next sweep finds the rest.
                 self.sweep_from.fetch_min(from, Ordering::AcqRel);
                 return swept > 0;
@@ -99,10 +104,9 @@ impl Shared {
         }
     }
 
-    /// Submits one sweep and returns its result; `None` if the inbox does not accept it.
-    fn submit_sweep(&self) -> Option<Done> {
-        let (submission, reply) =
-            Submission::of_requests(smallvec![Request::from(Command::SweepStories)]);
+    /// Submits a command of the node itself and returns its result; `None` if the inbox does not accept it.
+    pub(crate) fn submit_now(&self, command: Command) -> Option<Done> {
+        let (submission, reply) = Submission::of_requests(smallvec![Request::from(command)]);
         self.put(submission).ok()?;
         reply.blocking_recv().ok()?.first()?.outcome.ok()
     }

@@ -259,6 +259,12 @@ impl Node {
         self.threads.lock().end();
     }
 
+    /// Removes some of what is left of deleted users, which a thread of the node also does by itself; returns
+    /// whether there may be more. Blocks.
+    pub fn erase_users(&self) -> bool {
+        self.shared.erase_users(&mut None)
+    }
+
     /// Counters and histograms of the write path.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
@@ -270,7 +276,7 @@ impl Node {
     pub fn sizes(&self) -> Sizes {
         let totals = self.shared.store.totals();
         Sizes {
-            users: totals.users.into(),
+            users: (totals.users - totals.users_deleted).into(),
             posts: totals.posts,
             follows: totals.follows,
             log_bytes: self.shared.log_bytes.load(Ordering::Relaxed),

@@ -1,0 +1,74 @@
+//! Removing what is left of deleted users: looks for rows of one, and submits commands that remove them, until
+//! none are left. Reads hide all of it already.
+//!
+//! It runs on the thread of the sweeper, so it goes on after a restart with whatever the facts still have.
+
+use feed::limits::ERASE_ROWS_MAX;
+use feed::{Command, Facts, PostId, Remains, UserId};
+use store::Store;
+
+use crate::shared::Shared;
+
+/// Commands in a row before stories are swept again.
+const COMMANDS_AT_ONCE: usize = 64;
+
+/// Number of items of which rows are read before the writer removes them: as many as one command removes.
+const READ_AHEAD: usize = ERASE_ROWS_MAX / 3;
+
+/// How far the erasure of a deleted user is.
+#[derive(Clone, Copy)]
+pub(crate) struct Erasure {
+    user: UserId,
+    remains: Remains,
+    /// No earlier row of these is left: a read does not walk over those that are removed.
+    from: u64,
+}
+
+impl Shared {
+    /// Removes some of what is left of deleted users, and keeps in `erasure` how far it is; returns whether
+    /// there may be more. Blocks.
+    pub(crate) fn erase_users(&self, erasure: &mut Option<Erasure>) -> bool {
+        let facts = Facts::new(&self.store);
+        for _ in 0..COMMANDS_AT_ONCE {
+            *erasure = next(facts, *erasure);
+            let Some(Erasure { user, remains, from }) = *erasure else { return false };
+            if self.submit_now(Command::EraseUser { user, remains, from }).is_none() {
+                // The inbox is full, or the node closes.
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// What is to be removed next.
+fn next(facts: Facts<'_, Store>, last: Option<Erasure>) -> Option<Erasure> {
+    let user = *facts.erasing().first()?;
+    let start = Erasure { user, remains: Remains::Posts, from: 0 };
+    let mut next = last.filter(|last| last.user == user).unwrap_or(start);
+    while next.remains != Remains::Nothing {
+        let rest = facts.remains(user, next.remains, next.from, READ_AHEAD);
+        if let Some(first) = rest.first() {
+            read_ahead(facts, next.remains, &rest);
+            return Some(Erasure { from: *first, ..next });
+        }
+        next = Erasure { remains: next.remains.next(), from: 0, ..next };
+    }
+    Some(next)
+}
+
+/// Reads what the writer will read, so that it finds it in the cache of the store: all changes would wait
+/// while it reads the disk.
+fn read_ahead(facts: Facts<'_, Store>, remains: Remains, items: &[u64]) {
+    for item in items {
+        match remains {
+            Remains::Posts => drop(facts.stored_post(PostId(*item))),
+            Remains::Following | Remains::Followers | Remains::Friends => {
+                if let Ok(other) = u32::try_from(*item) {
+                    let _ = facts.stored_counts(UserId(other));
+                }
+            }
+            Remains::Stories | Remains::Mentions | Remains::Views | Remains::Nothing => {}
+        }
+    }
+}
