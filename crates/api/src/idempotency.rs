@@ -88,10 +88,10 @@ fn scope(command: &Command) -> String {
     }
 }
 
-/// The users that a command names, except one that it deletes: a retry would not find them.
+/// The users that a command names.
 pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
     match command {
-        Command::EditProfile { user, .. } => smallvec![user],
+        Command::EditProfile { user, .. } | Command::DeleteUser { user } => smallvec![user],
         Command::Post { author, .. }
         | Command::Reply { author, .. }
         | Command::PostStory { author, .. } => smallvec![author],
@@ -107,7 +107,6 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::SweepStories
         | Command::AddSample { .. }
         | Command::DeleteSample { .. }
-        | Command::DeleteUser { .. }
         | Command::EraseUser { .. }
         | Command::Reserved(_) => smallvec![],
     }

@@ -1,5 +1,5 @@
 //! The sweeper: removes the rows of dead stories within seconds, and has their texts erased from every file
-//! in time. It also removes what is left of deleted users: see [`crate::erasure`].
+//! in time. It also removes what is left of deleted users: see [`crate::deleted_users`].
 //!
 //! Reads do not depend on it: a story is in no reply from its expiry on, swept or not. It checks the
 //! seconds of expiry that have passed and submits [`Command::SweepStories`] only if it finds something, so
@@ -14,7 +14,7 @@ use feed::{Command, Done, Facts, Request};
 use rows::{Rows as _, Span};
 use smallvec::smallvec;
 
-use crate::erasure::Erasure;
+use crate::deleted_users::Progress;
 use crate::shared::Shared;
 use crate::submission::Submission;
 
@@ -31,7 +31,7 @@ pub(crate) struct Sweeper {
     /// When something removed is to be erased, if anything is.
     erase_at: Option<Instant>,
     /// What was last removed of a deleted user, if anything is left.
-    erasure: Option<Erasure>,
+    erasing: Option<Progress>,
 }
 
 impl Sweeper {
@@ -39,7 +39,7 @@ impl Sweeper {
     pub(crate) fn new(shared: Arc<Shared>, erase_within: Duration) -> Self {
         let had_stories = shared.store.totals().sweep_second > 0;
         let erase_at = had_stories.then(|| Instant::now() + FIRST_ERASURE.min(erase_within / 2));
-        Self { shared, erase_within, erase_at, erasure: None }
+        Self { shared, erase_within, erase_at, erasing: None }
     }
 
     /// Runs until the node stops.
@@ -52,7 +52,7 @@ impl Sweeper {
                 self.erase_at = None;
                 self.shared.erasure_due.store(true, Ordering::Release);
             }
-            if !self.shared.erase_users(&mut self.erasure) {
+            if !self.shared.erase_users(&mut self.erasing) {
                 std::thread::park_timeout(PACE);
             }
         }

@@ -13,7 +13,7 @@
 use rows::{PointTable, Rows, SetTable, Span, encode};
 
 use super::{Facts, Txn, user_id};
-use crate::command::Remains;
+use crate::command::{Remains, UserRef};
 use crate::ids::UserId;
 use crate::records::{Counts, User};
 use crate::text::{Bio, Name};
@@ -24,6 +24,15 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub fn is_deleted(&self, user: UserId) -> bool {
         self.rows.totals().users_deleted > 0
             && self.rows.member(SetTable::DeletedUsers, user.0.into(), 0).is_some()
+    }
+
+    /// The id of a user who is registered, or was.
+    #[must_use]
+    pub fn resolve_with_deleted(&self, user: &UserRef) -> Option<UserId> {
+        match user {
+            UserRef::Id(user) => (user.0 < self.rows.totals().users).then_some(*user),
+            UserRef::Handle(handle) => self.first_by_handle(handle),
+        }
     }
 
     /// Whether posts and stories of this user may be stored, but must not be shown.

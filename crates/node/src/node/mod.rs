@@ -84,6 +84,8 @@ struct Threads {
 pub struct Sizes {
     /// Registered users.
     pub users: u64,
+    /// Deleted users whose rows are not all removed.
+    pub users_erasing: u64,
     /// Live posts.
     pub posts: u64,
     /// Live follows.
@@ -277,6 +279,7 @@ impl Node {
         let totals = self.shared.store.totals();
         Sizes {
             users: (totals.users - totals.users_deleted).into(),
+            users_erasing: totals.users_erasing.into(),
             posts: totals.posts,
             follows: totals.follows,
             log_bytes: self.shared.log_bytes.load(Ordering::Relaxed),

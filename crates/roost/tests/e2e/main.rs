@@ -9,6 +9,7 @@
 mod ab;
 mod crash;
 mod dashboard;
+mod deleted_users;
 mod generated;
 mod graph;
 mod live;

@@ -15,9 +15,9 @@ const COMMANDS_AT_ONCE: usize = 64;
 /// Number of items of which rows are read before the writer removes them: as many as one command removes.
 const READ_AHEAD: usize = ERASE_ROWS_MAX / 3;
 
-/// How far the erasure of a deleted user is.
+/// How far the removal of a deleted user is.
 #[derive(Clone, Copy)]
-pub(crate) struct Erasure {
+pub(crate) struct Progress {
     user: UserId,
     remains: Remains,
     /// No earlier row of these is left: a read does not walk over those that are removed.
@@ -25,13 +25,13 @@ pub(crate) struct Erasure {
 }
 
 impl Shared {
-    /// Removes some of what is left of deleted users, and keeps in `erasure` how far it is; returns whether
+    /// Removes some of what is left of deleted users, and keeps in `progress` how far it is; returns whether
     /// there may be more. Blocks.
-    pub(crate) fn erase_users(&self, erasure: &mut Option<Erasure>) -> bool {
+    pub(crate) fn erase_users(&self, progress: &mut Option<Progress>) -> bool {
         let facts = Facts::new(&self.store);
         for _ in 0..COMMANDS_AT_ONCE {
-            *erasure = next(facts, *erasure);
-            let Some(Erasure { user, remains, from }) = *erasure else { return false };
+            *progress = next(facts, *progress);
+            let Some(Progress { user, remains, from }) = *progress else { return false };
             if self.submit_now(Command::EraseUser { user, remains, from }).is_none() {
                 // The inbox is full, or the node closes.
                 return false;
@@ -42,17 +42,17 @@ impl Shared {
 }
 
 /// What is to be removed next.
-fn next(facts: Facts<'_, Store>, last: Option<Erasure>) -> Option<Erasure> {
+fn next(facts: Facts<'_, Store>, last: Option<Progress>) -> Option<Progress> {
     let user = *facts.erasing().first()?;
-    let start = Erasure { user, remains: Remains::Posts, from: 0 };
+    let start = Progress { user, remains: Remains::Posts, from: 0 };
     let mut next = last.filter(|last| last.user == user).unwrap_or(start);
     while next.remains != Remains::Nothing {
         let rest = facts.remains(user, next.remains, next.from, READ_AHEAD);
         if let Some(first) = rest.first() {
             read_ahead(facts, next.remains, &rest);
-            return Some(Erasure { from: *first, ..next });
+            return Some(Progress { from: *first, ..next });
         }
-        next = Erasure { remains: next.remains.next(), from: 0, ..next };
+        next = Progress { remains: next.remains.next(), from: 0, ..next };
     }
     Some(next)
 }
