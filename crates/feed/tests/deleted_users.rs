@@ -302,7 +302,11 @@ impl Worlds {
                 self.deleting.run(delete(user)).unwrap();
                 undo(&mut self.undoing, user);
             }
-            Step::Erase(count) => (0..count).for_each(|_| drop(erase(&mut self.deleting))),
+            Step::Erase(count) => {
+                for _ in 0..count {
+                    erase(&mut self.deleting);
+                }
+            }
             _ => {}
         }
         // Ids are times: so those of both worlds are the same.
@@ -338,19 +342,20 @@ impl Worlds {
 }
 
 fn undo(world: &mut World, user: u32) {
-    let [id_of, all] = [UserId(user), UserId(user)];
-    let facts = world.facts();
+    let (of, facts) = (UserId(user), world.facts());
     let posts =
-        facts.posts_by(id_of, Span::ALL).into_iter().map(|(post, _)| Command::DeletePost { post });
-    let stories = facts.stories_by(all, Span::ALL).into_iter();
+        facts.posts_by(of, Span::ALL).into_iter().map(|(post, _)| Command::DeletePost { post });
+    let stories = facts.stories_by(of, Span::ALL).into_iter();
     let stories = stories.map(|(story, _)| Command::DeleteStory { story });
-    let people = |table| facts.people(table, id_of, Span::ALL).into_iter();
+    let people = |table| facts.people(table, of, Span::ALL).into_iter();
     let following = people(SetTable::Following).map(|other| unfollow(id(user), id(other.0)));
     let followers = people(SetTable::Followers).map(|other| unfollow(id(other.0), id(user)));
     let friends = people(SetTable::Friends).map(|other| unfriend(id(user), id(other.0)));
     let all: Vec<_> =
         posts.chain(stories).chain(following).chain(followers).chain(friends).collect();
-    all.into_iter().for_each(|command| drop(world.run(command).unwrap()));
+    for command in all {
+        world.run(command).unwrap();
+    }
 }
 
 /// All that a user can read, as text.

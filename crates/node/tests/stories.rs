@@ -375,6 +375,23 @@ fn check_home(subject: &Subject, model: &Model, user: u32, limit: usize) {
     assert_eq!(found, expected, "stories home of {user}, from the oldest up");
 }
 
+fn delete_user(subject: &Subject, model: &mut Model, user: u32) {
+    let deleted = Command::DeleteUser { user: id(user) };
+    assert_eq!(subject.submit(deleted), Ok(Done::UserDeleted));
+    model.deleted.push(user);
+    model.friends.retain(|(one, other)| ![*one, *other].contains(&user));
+    let (gone, left): (Vec<_>, Vec<_>) =
+        model.stories.drain(..).partition(|(_, author, ..)| *author == user);
+    model.stories = left;
+    model.stories.iter_mut().for_each(|(.., viewers)| viewers.retain(|other| *other != user));
+    for (story, ..) in gone {
+        assert!(!subject.node().story(story, None, &mut Vec::new()), "gone for all");
+    }
+    for user in (0..USERS).filter(|user| !model.deleted.contains(user)) {
+        check_home(subject, model, user, 3);
+    }
+}
+
 fn take(subject: &mut Subject, model: &mut Model, step: &Step) {
     let users = match *step {
         Step::Friends(a, b, _) => vec![a, b],
@@ -390,25 +407,7 @@ fn take(subject: &mut Subject, model: &mut Model, step: &Step) {
         return;
     }
     match *step {
-        Step::DeleteUser(user) => {
-            let deleted = Command::DeleteUser { user: id(user) };
-            assert_eq!(subject.submit(deleted), Ok(Done::UserDeleted));
-            model.deleted.push(user);
-            model.friends.retain(|(one, other)| ![*one, *other].contains(&user));
-            let (gone, left): (Vec<_>, Vec<_>) =
-                model.stories.drain(..).partition(|(_, author, ..)| *author == user);
-            model.stories = left;
-            model
-                .stories
-                .iter_mut()
-                .for_each(|(.., viewers)| viewers.retain(|other| *other != user));
-            for (story, ..) in gone {
-                assert!(!subject.node().story(story, None, &mut Vec::new()), "gone for all");
-            }
-            for user in (0..USERS).filter(|user| !model.deleted.contains(user)) {
-                check_home(subject, model, user, 3);
-            }
-        }
+        Step::DeleteUser(user) => delete_user(subject, model, user),
         Step::EraseUsers => while subject.node().erase_users() {},
         Step::Friends(a, b, on) => {
             let outcome = subject.befriend(a, b, on);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Effect, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText,
-    Remains, Txn, UserId, UserRef, apply,
+    Bio, Command, Cursor, Effect, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText, Txn,
+    UserId, UserRef, apply,
 };
 use listener::Listener;
 use proptest::prelude::*;
@@ -30,8 +30,6 @@ enum Step {
     Delete(usize),
     Edit(usize),
     DeleteUser(u32),
-    /// Removes some of what is left of a deleted user.
-    Erase,
     /// The deliverer or a reader does this number of steps.
     CatchUp(usize),
     /// A reader gathers a timeline, and inserts it much later.
@@ -52,7 +50,6 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0usize..1_000).prop_map(Step::Delete),
         1 => (0usize..1_000).prop_map(Step::Edit),
         1 => user.clone().prop_map(Step::DeleteUser),
-        1 => Just(Step::Erase),
         6 => (0usize..6).prop_map(Step::CatchUp),
         2 => user.clone().prop_map(Step::Gather),
         2 => Just(Step::Insert),
@@ -147,15 +144,6 @@ impl Subject {
         }
     }
 
-    fn erase(&mut self) {
-        let facts = Facts::new(&self.rows);
-        let Some(user) = facts.erasing().first().copied() else { return };
-        let is_left = |remains: &Remains| !facts.remains(user, *remains, 0, 1).is_empty();
-        let all = std::iter::successors(Some(Remains::Posts), |remains| Some(remains.next()));
-        let remains = all.take(7).find(is_left).unwrap_or(Remains::Nothing);
-        self.apply(Command::EraseUser { user, remains, from: 0 });
-    }
-
     fn step(&mut self, step: &Step) {
         let id = |user| UserRef::Id(UserId(user));
         if let Step::Gather(user) | Step::Read(user) | Step::Listen(user) | Step::Evict(user) =
@@ -166,7 +154,6 @@ impl Subject {
         }
         match *step {
             Step::DeleteUser(user) => self.apply(Command::DeleteUser { user: id(user) }),
-            Step::Erase => self.erase(),
             Step::Follow(user, other, true) => {
                 self.apply(Command::Follow { user: id(user), other: id(other) });
             }
