@@ -6,7 +6,7 @@ use feed::{
     Bio, Command, Done, Handle, Lifetime, Name, PostId, PostText, Refusal, Sample, SampleId,
     StoryId, UserId, UserRef,
 };
-use node::Request;
+use node::{Node, Request};
 
 use crate::error::ApiError;
 use crate::idempotency::{Key, users_of};
@@ -141,17 +141,21 @@ impl AppState {
         })
     }
 
-    /// Replaces handles by ids.
+    /// Replaces handles by ids, also those of deleted users: a retry of their deletion returns the first
+    /// result, and any other command is refused when it is applied.
     ///
     /// # Errors
-    /// If there is no such user, or too many reads are queued.
+    /// If there never was such a user, or too many reads are queued.
     pub(crate) async fn resolve_users(&self, command: &mut Command) -> Result<(), ApiError> {
         if self.try_resolve_users(command) {
             return Ok(());
         }
         for user in users_of(command) {
             let named = user.clone();
-            let found = self.read(move |node| node.resolve(&named)).await?;
+            let find = move |node: &Node| {
+                node.resolve(&named).or_else(|| node.facts().resolve_with_deleted(&named))
+            };
+            let found = self.read(find).await?;
             *user = UserRef::Id(found.ok_or(Refusal::UserNotFound)?);
         }
         Ok(())

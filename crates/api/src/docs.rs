@@ -62,7 +62,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     ),
     components(schemas(ErrorBody)),
     paths(
-        users::register, users::list, users::profile, users::edit,
+        users::register, users::list, users::profile, users::edit, users::delete,
         follows::follow, follows::unfollow, follows::following, follows::followers,
         friends::befriend, friends::unfriend, friends::friends,
         posts::create, posts::show, posts::edit, posts::delete, context::context,

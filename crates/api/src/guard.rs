@@ -41,11 +41,13 @@ pub(crate) enum Entry {
 }
 
 /// Routes whose scope differs from the default for the method.
-const SCOPES: [(&str, &str, Scope); 2] = [
+const SCOPES: [(&str, &str, Scope); 3] = [
     // The drawing is in the body, and nothing changes.
     ("POST", "/v1/recognitions", Scope::Read),
     // Deletes all keys of the bucket.
     ("DELETE", "/v1/buckets/{bucket}", Scope::Admin),
+    // Deletes everything that the user made.
+    ("DELETE", "/v1/users/{user}", Scope::Admin),
 ];
 
 /// What a route requires of its clients: `GET` needs the scope to read and every other method the scope to
@@ -196,6 +198,8 @@ mod tests {
             (Entry::Plain, "POST", "/v1/samples", scope(Scope::Write)),
             (Entry::Plain, "DELETE", "/v1/buckets/{bucket}", scope(Scope::Admin)),
             (Entry::Plain, "PUT", "/v1/buckets/{bucket}", scope(Scope::Write)),
+            (Entry::Plain, "DELETE", "/v1/users/{user}", scope(Scope::Admin)),
+            (Entry::Plain, "DELETE", "/v1/users/{user}/following/{other}", scope(Scope::Write)),
             (Entry::Public, "GET", "/healthz", Needs::Nothing),
             (Entry::Nowhere, "*", "unknown path", Needs::Key),
         ] {

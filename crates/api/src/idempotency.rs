@@ -81,14 +81,17 @@ fn scope(command: &Command) -> String {
         Command::ViewStory { story, viewer } => format!("view_story {} {}", id(viewer), story.0),
         Command::AddSample { set, .. } => format!("add_sample {}", set.as_str()),
         Command::DeleteSample { sample } => format!("delete_sample {}", sample.0),
-        Command::SweepStories | Command::Reserved(_) => unreachable!("these take no key"),
+        Command::DeleteUser { user } => format!("delete_user {}", id(user)),
+        Command::SweepStories | Command::EraseUser { .. } | Command::Reserved(_) => {
+            unreachable!("these take no key")
+        }
     }
 }
 
 /// The users that a command names.
 pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
     match command {
-        Command::EditProfile { user, .. } => smallvec![user],
+        Command::EditProfile { user, .. } | Command::DeleteUser { user } => smallvec![user],
         Command::Post { author, .. }
         | Command::Reply { author, .. }
         | Command::PostStory { author, .. } => smallvec![author],
@@ -104,6 +107,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::SweepStories
         | Command::AddSample { .. }
         | Command::DeleteSample { .. }
+        | Command::EraseUser { .. }
         | Command::Reserved(_) => smallvec![],
     }
 }

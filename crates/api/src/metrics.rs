@@ -155,6 +155,7 @@ impl Sampled {
         let views = sizes.views;
         for (name, help, size) in [
             ("roost_users", "Registered users", sizes.users),
+            ("roost_users_erasing", "Deleted users with rows to remove", sizes.users_erasing),
             ("roost_posts", "Posts that exist", sizes.posts),
             ("roost_follows", "Follows that exist", sizes.follows),
             ("roost_log_bytes", "Bytes of the log on disk", sizes.log_bytes),

@@ -139,6 +139,59 @@ pub enum Command {
         /// The new text.
         text: PostText,
     },
+    /// Delete a user. What they made is hidden from every read at once, and removed by [`Command::EraseUser`].
+    DeleteUser {
+        /// The user.
+        user: UserRef,
+    },
+    /// Remove some of what is left of a deleted user. Sent by the node, never by a user.
+    EraseUser {
+        /// The deleted user.
+        user: UserId,
+        /// The rows to remove.
+        remains: Remains,
+        /// No such row has a smaller item: so that applying the command does not walk over all rows removed
+        /// before.
+        from: u64,
+    },
+}
+
+/// What can be left of a deleted user, in the order in which it is removed. Stored as the position in the
+/// enum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Remains {
+    /// Their posts, with the mentions in them.
+    Posts,
+    /// Their stories, which are deleted. The sweep removes them.
+    Stories,
+    /// Their follows of other users.
+    Following,
+    /// The follows of other users of them.
+    Followers,
+    /// Their friendships.
+    Friends,
+    /// Mentions of them in posts of other users.
+    Mentions,
+    /// Their views of stories of other users. Ephemeral.
+    Views,
+    /// Only the rows that say that something is left.
+    Nothing,
+}
+
+impl Remains {
+    /// What is removed next.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        match self {
+            Self::Posts => Self::Stories,
+            Self::Stories => Self::Following,
+            Self::Following => Self::Followers,
+            Self::Followers => Self::Friends,
+            Self::Friends => Self::Mentions,
+            Self::Mentions => Self::Views,
+            Self::Views | Self::Nothing => Self::Nothing,
+        }
+    }
 }
 
 /// Has no value.
@@ -175,6 +228,8 @@ impl Command {
                 | Self::DeleteStory { .. }
                 | Self::SweepStories
                 | Self::DeleteSample { .. }
+                | Self::DeleteUser { .. }
+                | Self::EraseUser { .. }
         )
     }
 }
@@ -262,4 +317,8 @@ pub enum Done {
     SampleDeleted,
     /// The text of a post was changed.
     PostEdited,
+    /// A user was deleted.
+    UserDeleted,
+    /// Some of what was left of a deleted user was removed.
+    UserErased,
 }

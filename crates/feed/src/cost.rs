@@ -4,8 +4,8 @@ use rows::{Cost, WORK_PER_ROW};
 
 use crate::command::{Command, Request};
 use crate::limits::{
-    BIO_BYTES_MAX, NAME_BYTES_MAX, POST_BYTES_MAX, POST_CHARS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX,
-    SWEEP_SECONDS_MAX,
+    BIO_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, HANDLE_CHARS_MAX, NAME_BYTES_MAX,
+    POST_BYTES_MAX, POST_CHARS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX,
 };
 use crate::text::PostText;
 
@@ -14,6 +14,9 @@ use crate::text::PostText;
 const IDEMPOTENCY_ROWS: usize = 4;
 /// Most users that a text can mention: a mention has at least two characters.
 const MENTIONS_MAX: usize = POST_CHARS_MAX / 2;
+/// Most rows of a post: its own, that of its author, that of the post replied to, and mentions.
+pub(crate) const POST_ROWS_MAX: usize = 3 + MENTIONS_MAX + 1;
+const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
 /// Looking up a handle and writing a mention, which takes longer than other rows.
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
 
@@ -75,6 +78,18 @@ impl Command {
             // Sets are counted before one is added.
             Self::AddSample { .. } | Self::DeleteSample { .. } => {
                 Cost::of_rows(6 + SAMPLE_SETS_MAX, 512)
+            }
+            Self::DeleteUser { .. } => {
+                let cost = Cost::of_rows(4, HANDLE_CHARS_MAX + 64);
+                // Relations with each deleted user whose rows are not removed, and with the deleted user
+                // who is read twice.
+                let looked_up = 2 * 4 * (ERASING_USERS_MAX as usize + 1);
+                Cost { work: cost.work + looked_up * WORK_PER_ROW + BIO_BYTES_MAX, ..cost }
+            }
+            Self::EraseUser { .. } => {
+                let cost = Cost::of_rows(ERASE_ROWS_MAX, 16 * ERASE_ROWS_MAX);
+                let read = ERASE_ROWS_MAX / 3 * (POST_BYTES_MAX + WORK_PER_ROW);
+                Cost { work: cost.work + read, ..cost }
             }
             Self::Reserved(never) => match *never {},
         }

@@ -108,4 +108,9 @@ pub enum Effect {
         /// The friend who viewed it.
         viewer: UserId,
     },
+    /// A user was deleted, and all they made is hidden. Most of it gets no other effect.
+    UserDeleted {
+        /// The user.
+        user: UserId,
+    },
 }

@@ -1,5 +1,6 @@
 //! The facts as typed records: reads over any implementation of [`Rows`], and the writer's changes.
 
+mod deleted;
 mod samples;
 mod stories;
 
@@ -38,21 +39,29 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         self.rows.totals()
     }
 
-    /// Whether this user is registered. Reads no row: ids are dense and users are never deleted.
+    /// Whether this user is registered and not deleted. Reads no row, because ids are dense, but that of a
+    /// deleted user.
     #[must_use]
     pub fn exists(&self, user: UserId) -> bool {
-        user.0 < self.rows.totals().users
+        user.0 < self.rows.totals().users && !self.is_deleted(user)
     }
 
     /// A user's profile.
     #[must_use]
     pub fn user(&self, user: UserId) -> Option<User> {
+        self.stored_user(user).filter(|_| !self.is_deleted(user))
+    }
+
+    /// The profile of a user who may be deleted: then it has only the handle and the time.
+    #[must_use]
+    pub fn stored_user(&self, user: UserId) -> Option<User> {
         self.rows.point(PointTable::User, u64::from(user.0)).map(|row| decode(&row))
     }
 
-    /// A user's counts; zero if the user does not exist.
+    /// A user's counts as they are stored; zero if the user does not exist. They include deleted users whose
+    /// rows are not removed yet: see [`Facts::counts`].
     #[must_use]
-    pub fn counts(&self, user: UserId) -> Counts {
+    pub fn stored_counts(&self, user: UserId) -> Counts {
         let row = self.rows.point(PointTable::Counts, u64::from(user.0));
         row.map_or_else(Counts::default, |row| Counts::decode(&row))
     }
@@ -60,6 +69,12 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     /// The user who has this handle.
     #[must_use]
     pub fn by_handle(&self, handle: &Handle) -> Option<UserId> {
+        self.first_by_handle(handle).filter(|user| !self.is_deleted(*user))
+    }
+
+    /// The user who registered this handle, who may be deleted: a handle never gets another owner.
+    #[must_use]
+    pub fn first_by_handle(&self, handle: &Handle) -> Option<UserId> {
         self.rows.name(NameTable::Handle, handle.as_str().as_bytes()).map(|row| decode(&row))
     }
 
@@ -87,19 +102,32 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     /// Users related to `user` in `table` (following, followers or friends) within `span` of ids.
     #[must_use]
     pub fn people(&self, table: SetTable, user: UserId, span: Span) -> Vec<UserId> {
-        let rows = self.rows.members(table, user.0.into(), span);
-        rows.into_iter().filter_map(|(item, _)| user_id(item)).collect()
+        // Before the rows: of a user who is not among these any more, no rows are left.
+        let erasing = self.erasing();
+        let wider = Span { limit: span.limit.saturating_add(erasing.len()), ..span };
+        let rows = self.rows.members(table, user.0.into(), wider);
+        let people = rows.into_iter().filter_map(|(item, _)| user_id(item));
+        people.filter(|other| !erasing.contains(other)).take(span.limit).collect()
     }
 
     /// A post that was not deleted.
     #[must_use]
     pub fn post(&self, post: PostId) -> Option<Post> {
+        self.stored_post(post).filter(|post| !self.is_hidden(post.author))
+    }
+
+    /// A post that is stored. Its author may be deleted.
+    #[must_use]
+    pub fn stored_post(&self, post: PostId) -> Option<Post> {
         self.rows.point(PointTable::Post, post.0).map(|row| Post::decode(&row))
     }
 
     /// Whether this post exists.
     #[must_use]
     pub fn has_post(&self, post: PostId) -> bool {
+        if self.rows.totals().users_erasing > 0 {
+            return self.post(post).is_some();
+        }
         self.rows.point(PointTable::Post, post.0).is_some()
     }
 
@@ -109,7 +137,8 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         self.rows.member(SetTable::Replies, parent.0, reply.0).is_some()
     }
 
-    /// Replies to `parent` within `span` of post ids. Replies to a deleted post are still stored.
+    /// Replies to `parent` within `span` of post ids. Replies to a deleted post are still stored, and so may be
+    /// replies by a deleted author.
     #[must_use]
     pub fn replies_to(&self, parent: PostId, span: Span) -> Vec<PostId> {
         let rows = self.rows.members(SetTable::Replies, parent.0, span);
@@ -119,11 +148,15 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     /// Posts of `author` within `span` of post ids, each with the user it replies to.
     #[must_use]
     pub fn posts_by(&self, author: UserId, span: Span) -> Vec<(PostId, Option<UserId>)> {
+        if self.is_hidden(author) {
+            return Vec::new();
+        }
         let rows = self.rows.members(SetTable::AuthorPosts, author.0.into(), span);
         rows.into_iter().map(|(post, reply)| (PostId(post), reply_of(reply))).collect()
     }
 
-    /// Posts that mention `user`, within `span` of post ids.
+    /// Posts that mention `user`, within `span` of post ids. Their authors may be deleted: see
+    /// [`Facts::has_post`].
     #[must_use]
     pub fn mentions_of(&self, user: UserId, span: Span) -> Vec<PostId> {
         let rows = self.rows.members(SetTable::Mentions, user.0.into(), span);
@@ -192,7 +225,7 @@ impl<'a> Txn<'a> {
 
     /// Changes a user's counts.
     pub fn count(&mut self, user: UserId, change: impl FnOnce(&mut Counts)) {
-        let mut counts = self.facts().counts(user);
+        let mut counts = self.facts().stored_counts(user);
         change(&mut counts);
         self.rows.put_point(PointTable::Counts, user.0.into(), Some(counts.encode()));
     }

@@ -55,6 +55,12 @@ pub const SWEEP_ROWS_MAX: u32 = 512;
 pub const STORY_ROWS: u32 = 4;
 /// Most seconds of expiry that one sweep walks. After a long stop nearly all of them are empty.
 pub const SWEEP_SECONDS_MAX: u64 = 4_096;
+/// Most deleted users whose rows are not all removed. A read of a list of users or of counts looks up each of
+/// them.
+pub const ERASING_USERS_MAX: u32 = 64;
+/// Most rows that one command removes of a deleted user, with the counts of other users: as many as a
+/// sweep.
+pub const ERASE_ROWS_MAX: usize = 512;
 /// Longest label of a sample, in bytes.
 pub const LABEL_BYTES_MAX: usize = 32;
 /// Longest name of a set of samples, in characters (ASCII, so also bytes).

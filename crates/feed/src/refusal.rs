@@ -91,6 +91,9 @@ pub enum Refusal {
     /// The memory for samples is full. Checked before a command is logged, never when it is applied.
     #[error("the server has no memory for more samples; delete some, or raise its --sample-memory")]
     SamplesFull,
+    /// Very many users were deleted just now.
+    #[error("the server is still removing the data of users deleted before; try again in a second")]
+    TooManyDeletions,
 }
 
 impl Refusal {
@@ -123,6 +126,7 @@ impl Refusal {
             Self::TooManyPosts => "too_many_posts",
             Self::ParentNotFound => "in_reply_to_not_found",
             Self::SamplesFull => "samples_full",
+            Self::TooManyDeletions => "too_many_deletions",
         }
     }
 }

@@ -3,6 +3,9 @@
 //! Ancestors of a post are found through its references. Descendants are walked in **thread order**: a
 //! reply, then all replies to it, then the next reply to the same post; replies to one post in ascending
 //! order of ids. A deleted post ends the list of ancestors, and its replies are descendants of no post.
+//!
+//! While the rows of a deleted user are removed, a page of descendants may count replies by them, which
+//! do not exist: their number has no bound, so reading on until the page is full has none either.
 
 use rows::{Rows, Span};
 
@@ -96,6 +99,9 @@ impl<R: Rows + ?Sized> Walk<'_, R> {
     }
 
     fn enter(&mut self, post: PostId, from: &[PostId]) -> bool {
+        if self.facts.totals().users_erasing > 0 && !self.facts.has_post(post) {
+            return true;
+        }
         self.path.push(post);
         let all = self.below(post, from);
         self.path.pop();

@@ -5,7 +5,7 @@ mod support;
 
 use feed::{
     Bio, Command, Counts, Done, Effect, Entry, Idempotency, Label, Lifetime, Name, PostId,
-    PostText, Refusal, Request, SampleId, SetName, StoryId, Txn, UserId, apply, limits,
+    PostText, Refusal, Remains, Request, SampleId, SetName, StoryId, Txn, UserId, apply, limits,
 };
 use rows::{Rows, SetTable, Span, Stamp};
 use support::{
@@ -302,6 +302,8 @@ fn entries_survive_their_bytes() {
             bits: Box::new(std::array::from_fn(|at| at as u8).into()),
         },
         Command::DeleteSample { sample: SampleId(u64::MAX >> 1) },
+        Command::DeleteUser { user: handle("ada") },
+        Command::EraseUser { user: UserId(7), remains: Remains::Views, from: u64::MAX },
     ] {
         let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
         let request = Request { idempotency, command };

@@ -62,7 +62,7 @@ fn extend<T: Serialize>(entry: &T, bytes: Vec<u8>) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use feed::{Command, SampleId};
+    use feed::{Command, Remains, SampleId, UserId, UserRef};
     use kv::{BucketId, Bytes, KeyOp};
 
     use super::*;
@@ -76,11 +76,20 @@ mod tests {
         let key = Idempotency { key: [7; 16], content: [9; 8] };
         let forget = Command::DeleteSample { sample: SampleId(300) };
         let plain = Entry::Feed(forget.clone().into());
+        let delete = Entry::Feed(Command::DeleteUser { user: UserRef::Id(UserId(9)) }.into());
+        let (user, remains, from) = (UserId(9), Remains::Nothing, 300);
+        let erase = Entry::Feed(Command::EraseUser { user, remains, from }.into());
         let once = Entry::Feed(Request { idempotency: Some(key), command: forget });
         let once_bytes = [&[1][..], &[7; 16], &[9; 8], &[13, 0xac, 2]].concat();
         // Two operations of 7 bytes together: number, bucket, one key of two bytes; number.
         let keys_bytes = [0, 14, 2, 7, 2, 3, 1, 2, b'a', b'b', 18];
-        let cases = [(plain, &[0, 13, 0xac, 2][..]), (once, &once_bytes), (keys, &keys_bytes)];
+        let cases = [
+            (plain, &[0, 13, 0xac, 2][..]),
+            (once, &once_bytes),
+            (keys, &keys_bytes),
+            (delete, &[0, 17, 0, 9]),
+            (erase, &[0, 18, 9, 7, 0xac, 2]),
+        ];
         for (entry, bytes) in cases {
             assert_eq!(entry.write(Vec::new()), bytes, "{entry:?}");
             let followed = [bytes, b"next"].concat();

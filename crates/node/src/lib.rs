@@ -4,7 +4,7 @@
 //!   applies them to the store's rows by the rules of `feed` and `kv`, and publishes the effects. Its
 //!   decisions are made by `applier`, which has no thread, clock or file of its own.
 //! - The views (home timelines, rendered posts, newest posts by author, samples) consume the effects.
-//! - The sweeper has dead stories removed, and erased from the disk.
+//! - The sweeper has dead stories removed, and erased from the disk, and what is left of deleted users.
 //! - Reads go to the views and to the store, never through the writer.
 //!
 //! **Invariant:** changes are made only by [`Node::submit`] and the other `submit` functions.
@@ -14,6 +14,7 @@ mod budget;
 mod checkpoints;
 mod clock;
 mod context;
+mod deleted_users;
 mod deliverer;
 mod entry;
 mod fatal;

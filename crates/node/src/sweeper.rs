@@ -1,5 +1,5 @@
 //! The sweeper: removes the rows of dead stories within seconds, and has their texts erased from every file
-//! in time.
+//! in time. It also removes what is left of deleted users: see [`crate::deleted_users`].
 //!
 //! Reads do not depend on it: a story is in no reply from its expiry on, swept or not. It checks the
 //! seconds of expiry that have passed and submits [`Command::SweepStories`] only if it finds something, so
@@ -15,6 +15,7 @@ use rows::{Rows as _, Span};
 use smallvec::{SmallVec, smallvec};
 use tokio::sync::oneshot;
 
+use crate::deleted_users::Progress;
 use crate::last_run::LastRun;
 use crate::shared::Shared;
 use crate::submission::Submission;
@@ -26,8 +27,8 @@ const PACE: Duration = Duration::from_millis(250);
 const FIRST_ERASURE: Duration = Duration::from_secs(60);
 
 type Replies = SmallVec<[Reply; 1]>;
-/// Where the reply to a sweep arrives.
-pub(crate) type SweepReply = oneshot::Receiver<Replies>;
+/// Where the reply to a command of the node itself arrives.
+pub(crate) type OwnReply = oneshot::Receiver<Replies>;
 
 /// State of the sweeper's thread.
 pub(crate) struct Sweeper {
@@ -35,6 +36,8 @@ pub(crate) struct Sweeper {
     erase_within: Duration,
     /// When something removed is to be erased, if anything is, by [`crate::Clock`]'s elapsed time.
     erase_at: Option<Duration>,
+    /// What was last removed of a deleted user, if anything is left.
+    erasing: Option<Progress>,
 }
 
 impl Sweeper {
@@ -43,7 +46,7 @@ impl Sweeper {
         let had_stories = shared.store.totals().sweep_second > 0;
         let erase_at =
             had_stories.then(|| shared.time.elapsed() + FIRST_ERASURE.min(erase_within / 2));
-        Self { shared, erase_within, erase_at }
+        Self { shared, erase_within, erase_at, erasing: None }
     }
 
     /// Runs until the node stops. Notes in `last_run` that it runs.
@@ -53,7 +56,9 @@ impl Sweeper {
             self.shared.space.check();
             let swept = self.shared.sweep();
             self.after_sweep(swept);
-            std::thread::park_timeout(PACE);
+            if !self.shared.erase_users(&mut self.erasing) {
+                std::thread::park_timeout(PACE);
+            }
         }
         last_run.note(&self.shared.time);
     }
@@ -105,10 +110,14 @@ impl Shared {
     }
 
     /// Submits one sweep; `None` if the inbox does not accept it.
-    pub(crate) fn submit_sweep(&self, seconds: SweptSeconds) -> Option<SweepReply> {
+    pub(crate) fn submit_sweep(&self, seconds: SweptSeconds) -> Option<OwnReply> {
         self.read_ahead(seconds.now);
-        let (submission, reply) =
-            Submission::of_requests(smallvec![Request::from(Command::SweepStories)]);
+        self.submit_own(Command::SweepStories)
+    }
+
+    /// Submits a command of the node itself; `None` if the inbox does not accept it.
+    pub(crate) fn submit_own(&self, command: Command) -> Option<OwnReply> {
+        let (submission, reply) = Submission::of_requests(smallvec![Request::from(command)]);
         self.put(submission).ok().map(|()| reply)
     }
 

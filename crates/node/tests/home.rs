@@ -2,7 +2,7 @@
 //! written in between.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use feed::{
@@ -23,6 +23,9 @@ enum Step {
     Edit(usize),
     Delete(usize),
     Rename(u32),
+    DeleteUser(u32),
+    /// Waits until nothing is left of deleted users.
+    Erase,
     Read(u32, Page),
     ReadAround(u32, usize, bool, usize),
     Restart,
@@ -39,6 +42,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0usize..10_000).prop_map(Step::Edit),
         2 => (0usize..10_000).prop_map(Step::Delete),
         1 => user.clone().prop_map(Step::Rename),
+        1 => user.clone().prop_map(Step::DeleteUser),
+        1 => Just(Step::Erase),
         6 => (user.clone(), 1usize..=100)
             .prop_map(|(user, limit)| Step::Read(user, Page { cursor: Cursor::Newest, limit })),
         4 => (user, 0usize..10_000, any::<bool>(), 1usize..=100)
@@ -56,6 +61,7 @@ struct Model {
     parents: BTreeMap<PostId, PostId>,
     edits: BTreeMap<PostId, String>,
     names: Vec<u32>,
+    deleted: BTreeSet<u32>,
 }
 
 impl Model {
@@ -125,6 +131,7 @@ impl Subject {
     fn post(&mut self, author: u32, to: Option<u32>) {
         let text = to.map_or("plain".into(), |to| format!("@u{to} hello"));
         let text = PostText::parse(&text).unwrap();
+        let to = to.filter(|to| !self.model.deleted.contains(to));
         let Ok(Done::Posted(id)) = self.submit(Command::Post { author: id(author), text }) else {
             panic!("a post is accepted");
         };
@@ -140,8 +147,71 @@ impl Subject {
         assert_eq!(self.read(user, page), self.model.page(user, page), "{user} {page:?}");
     }
 
+    /// The users whom a step is about. Nobody finds those who are deleted.
+    fn has_deleted(&self, step: &Step) -> bool {
+        let users = match *step {
+            Step::Follow(user, other, _) => vec![user, other],
+            Step::Post(user, _)
+            | Step::Burst(user, _)
+            | Step::Reply(user, _)
+            | Step::Rename(user)
+            | Step::DeleteUser(user)
+            | Step::Read(user, _)
+            | Step::ReadAround(user, ..) => vec![user],
+            Step::Edit(_) | Step::Delete(_) | Step::Erase | Step::Restart => vec![],
+        };
+        users.iter().any(|user| self.model.deleted.contains(user))
+    }
+
+    fn delete_user(&mut self, user: u32) {
+        let model = &mut self.model;
+        model.deleted.insert(user);
+        model.follows.retain(|(one, other)| ![*one, *other].contains(&user));
+        let (gone, left) = model.posts.iter().partition(|(_, author, _)| *author == user);
+        model.posts = left;
+        assert_eq!(self.submit(Command::DeleteUser { user: id(user) }), Ok(Done::UserDeleted));
+        let gone: Vec<(PostId, u32, Option<u32>)> = gone;
+        for (post, ..) in gone {
+            assert!(!self.node().post(post, &mut Vec::new()), "a post of a deleted user is gone");
+            let replies: Vec<PostId> = self.replies(post).collect();
+            replies.into_iter().for_each(|reply| self.check_thread(reply));
+        }
+        assert_eq!(self.node().try_resolve(&id(user)), Some(None));
+        self.check_all();
+    }
+
+    /// All homes, profiles and counts.
+    fn check_all(&self) {
+        let facts = self.node().facts();
+        for user in 0..USERS {
+            let exists = !self.model.deleted.contains(&user);
+            assert_eq!(self.node().resolve(&id(user)).is_some(), exists);
+            let handle = UserRef::Handle(Handle::parse(&format!("u{user}")).unwrap());
+            assert_eq!(self.node().resolve(&handle).is_some(), exists);
+            assert_eq!(facts.user(UserId(user)).is_some(), exists);
+            if exists {
+                self.check(user, &newest(100));
+                let follows = &self.model.follows;
+                let following = follows.iter().filter(|(one, _)| *one == user).count();
+                let followers = follows.iter().filter(|(_, other)| *other == user).count();
+                let counts = facts.counts(UserId(user));
+                let counts = (counts.following as usize, counts.followers as usize);
+                assert_eq!(counts, (following, followers));
+            }
+        }
+        let sizes = self.node().sizes();
+        let users = u64::from(USERS) - self.model.deleted.len() as u64;
+        let model = (users, self.model.posts.len() as u64, self.model.follows.len() as u64);
+        assert_eq!((sizes.users, sizes.posts, sizes.follows), model);
+    }
+
     fn step(&mut self, step: &Step) {
+        if self.has_deleted(step) {
+            return;
+        }
         match *step {
+            Step::DeleteUser(user) => self.delete_user(user),
+            Step::Erase => while self.node().erase_users() {},
             Step::Follow(user, other, on) => {
                 let (user_ref, other_ref) = (id(user), id(other));
                 self.model.follows.retain(|follow| *follow != (user, other));
@@ -289,9 +359,10 @@ proptest! {
         for step in &steps {
             subject.step(step);
         }
-        for user in 0..USERS {
-            subject.check(user, &newest(100));
-        }
+        subject.check_all();
+        while subject.node().erase_users() {}
+        prop_assert!(subject.node().facts().erasing().is_empty());
+        subject.check_all();
     }
 }
 

@@ -261,6 +261,31 @@ fn the_text_of_a_dead_story_is_erased_from_every_file() {
     assert_eq!(subject.newest_home(1), [kept]);
 }
 
+#[test]
+fn the_stories_of_a_deleted_user_are_erased_from_every_file() {
+    let mut subject = Subject::new();
+    subject.befriend(0, 1, true).unwrap();
+    let (kept, _) = subject.post_story(1, 9_000, "staying-9357");
+    subject.post_story(0, 9_000, "withering-0862");
+    subject.view(kept, 0).unwrap();
+    subject.restart();
+    let files = |text: &str| files_with(subject.data.path(), text.as_bytes());
+    assert!(!files("withering-0862").is_empty(), "it is in a file");
+    subject.submit(Command::DeleteUser { user: id(0) }).unwrap();
+    while subject.node().erase_users() {}
+    let views = subject.node().story_views(kept, UserId(1), Span::ALL);
+    assert_eq!(views, Some(vec![]), "nobody saw it");
+    subject.set_clock(subject.node().now_ms() + 2_000);
+    subject.node().sweep_stories();
+    subject.node().erase_stories();
+    // The node erases on its own threads, in its own time; each change makes it check.
+    while !files("withering-0862").is_empty() {
+        subject.submit(Command::EditProfile { user: id(1), name: None, bio: None }).unwrap();
+        std::thread::yield_now();
+    }
+    assert!(!files("staying-9357").is_empty());
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Friends(u32, u32, bool),
@@ -273,6 +298,8 @@ enum Step {
     Home(u32, usize),
     Sweep,
     Erase,
+    DeleteUser(u32),
+    EraseUsers,
     Restart,
 }
 
@@ -289,9 +316,11 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (0usize..1_000, user.clone()).prop_map(|(story, viewer)| Step::View(story, viewer)),
         4 => (1u64..8_000).prop_map(Step::Advance),
         1 => (1u64..5_000).prop_map(Step::Rewind),
-        6 => (user, 1usize..12).prop_map(|(user, limit)| Step::Home(user, limit)),
+        6 => (user.clone(), 1usize..12).prop_map(|(user, limit)| Step::Home(user, limit)),
         1 => Just(Step::Sweep),
         1 => Just(Step::Erase),
+        1 => user.clone().prop_map(Step::DeleteUser),
+        1 => Just(Step::EraseUsers),
         1 => Just(Step::Restart),
     ]
 }
@@ -302,6 +331,7 @@ struct Model {
     friends: Vec<(u32, u32)>,
     /// Id, author, expiry, viewers.
     stories: Vec<(StoryId, u32, u64, Vec<u32>)>,
+    deleted: Vec<u32>,
 }
 
 impl Model {
@@ -345,8 +375,40 @@ fn check_home(subject: &Subject, model: &Model, user: u32, limit: usize) {
     assert_eq!(found, expected, "stories home of {user}, from the oldest up");
 }
 
+fn delete_user(subject: &Subject, model: &mut Model, user: u32) {
+    let deleted = Command::DeleteUser { user: id(user) };
+    assert_eq!(subject.submit(deleted), Ok(Done::UserDeleted));
+    model.deleted.push(user);
+    model.friends.retain(|(one, other)| ![*one, *other].contains(&user));
+    let (gone, left): (Vec<_>, Vec<_>) =
+        model.stories.drain(..).partition(|(_, author, ..)| *author == user);
+    model.stories = left;
+    model.stories.iter_mut().for_each(|(.., viewers)| viewers.retain(|other| *other != user));
+    for (story, ..) in gone {
+        assert!(!subject.node().story(story, None, &mut Vec::new()), "gone for all");
+    }
+    for user in (0..USERS).filter(|user| !model.deleted.contains(user)) {
+        check_home(subject, model, user, 3);
+    }
+}
+
 fn take(subject: &mut Subject, model: &mut Model, step: &Step) {
+    let users = match *step {
+        Step::Friends(a, b, _) => vec![a, b],
+        Step::Post(user, _)
+        | Step::View(_, user)
+        | Step::Home(user, _)
+        | Step::DeleteUser(user) => {
+            vec![user]
+        }
+        _ => vec![],
+    };
+    if users.iter().any(|user| model.deleted.contains(user)) {
+        return;
+    }
     match *step {
+        Step::DeleteUser(user) => delete_user(subject, model, user),
+        Step::EraseUsers => while subject.node().erase_users() {},
         Step::Friends(a, b, on) => {
             let outcome = subject.befriend(a, b, on);
             assert_eq!(outcome.is_ok(), a != b);
@@ -405,8 +467,9 @@ proptest! {
         for step in &steps {
             take(&mut subject, &mut model, step);
         }
+        while subject.node().erase_users() {}
         let now_ms = subject.node().now_ms();
-        for user in 0..USERS {
+        for user in (0..USERS).filter(|user| !model.deleted.contains(user)) {
             check_home(&subject, &model, user, 3);
         }
         for (story, author, expires_ms, viewers) in &model.stories {

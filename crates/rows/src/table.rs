@@ -113,6 +113,10 @@ tables! {
         FreeSpaces = 0x2c,
         /// (post, reply to it) -> 0. Rows of a deleted post stay until its replies are deleted.
         Replies = 0x2d,
+        /// (deleted user, 0) -> 0. Rows are never removed.
+        DeletedUsers = 0x2e,
+        /// (0, deleted user whose rows are not all removed) -> 0.
+        ErasingUsers = 0x2f,
     }
 }
 
@@ -134,6 +138,7 @@ impl SetTable {
                 | Self::OrphanedSpaces
                 | Self::FreeSpaces
                 | Self::Replies
+                | Self::ErasingUsers
         )
     }
 }

@@ -8,7 +8,7 @@ use crate::stamp::Stamp;
 /// its own fields. Fields are stored in this order: new ones are added at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Number of registered users; also the next user id.
+    /// Number of users ever registered; also the next user id.
     pub users: u32,
     /// Number of posts that exist.
     pub posts: u64,
@@ -30,6 +30,10 @@ pub struct Totals {
     pub keys_expiring: u64,
     /// Number of buckets ever made in addition to the numbered ones.
     pub buckets_made: u64,
+    /// Number of users that were deleted.
+    pub users_deleted: u32,
+    /// Number of deleted users whose rows are not all removed.
+    pub users_erasing: u32,
     /// No rows are left of stories that died in `sweep_second`, up to this id. The next sweep begins here,
     /// so that it does not walk over all rows removed before. Lost at a restart, which costs one such walk
     /// and changes nothing.

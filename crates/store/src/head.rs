@@ -10,6 +10,10 @@ use crate::migrate;
 
 /// The first version of the format that has a seed.
 const SEED_VERSION: u32 = 4;
+/// The first version whose totals count deleted users.
+const DELETED_USERS_VERSION: u32 = 6;
+/// Postcard writes a zero in one byte. Numbers of deleted users, and of those whose rows are not removed.
+const NO_DELETED_USERS: [u8; 2] = [0; 2];
 
 /// The content of the row. Since version 4 of the format: version (`u32`), applied position (`u64`), seed (16 bytes),
 /// totals (postcard); numbers little endian. Earlier versions have no seed.
@@ -43,17 +47,21 @@ impl Head {
         let applied = u64::from_le_bytes(*applied);
         if found >= SEED_VERSION {
             let Some((seed, totals)) = rest.split_first_chunk() else { return Err(malformed) };
-            return Ok(Self { applied, hasher: KeyHasher::new(*seed), totals: decode(totals) });
+            let missing: &[u8] =
+                if found < DELETED_USERS_VERSION { &NO_DELETED_USERS } else { &[] };
+            let totals = decode(&[totals, missing].concat());
+            return Ok(Self { applied, hasher: KeyHasher::new(*seed), totals });
         }
         let mut totals = rest.to_vec();
         // What later versions added, a zero of one byte each: friendships, stories and the second of
-        // their sweep; spaces, keys that expire and, in version 3, the second of their sweep.
+        // their sweep; spaces, keys that expire and, in version 3, the second of their sweep; then deleted
+        // users.
         let missing = match found {
             1 => 6,
             2 => 3,
             _ => 0,
         };
-        totals.resize(totals.len() + missing, 0);
+        totals.resize(totals.len() + missing + NO_DELETED_USERS.len(), 0);
         migrate::to_version_4(disk, Self { applied, hasher, totals: decode(&totals) })
     }
 }

@@ -52,5 +52,7 @@ pub use writer::StoreWriter;
 /// when it is opened.
 ///
 /// Version 4 has no replies to a post: it has no rows of them, and posts end after the mentions. Its other
-/// rows are those of version 5; the first checkpoint makes it a store of version 5.
-pub const FORMAT_VERSION: u32 = 5;
+/// rows are those of later versions; the first checkpoint makes it a store of the newest.
+///
+/// Version 5 has no deleted users: its totals end before their fields. Its rows are those of version 6.
+pub const FORMAT_VERSION: u32 = 6;

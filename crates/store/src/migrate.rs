@@ -57,7 +57,7 @@ pub(crate) fn to_version_4(disk: &Disk, mut head: Head) -> Result<Head, StoreErr
         remove(disk, &[OLD_BUCKETS], &[OLD_BUCKETS + 1], write)?;
         remove(disk, &[OLD_KEYS], &[OLD_KEYS + 1], write)
     })?;
-    tracing::info!("the store has format version 4 now");
+    tracing::info!("the keys of the store have the order of format version 4 now");
     Ok(head)
 }
 

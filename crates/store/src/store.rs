@@ -141,6 +141,17 @@ impl Store {
         self.shared.layers.load().find(|layer| layer.point(table, key)).flatten()
     }
 
+    /// Whether `item` of `owner` may be a member; false is certain. So is true, if this is the only item and
+    /// members of the table are never removed. Never reads the disk.
+    #[must_use]
+    pub fn may_have_member(&self, table: SetTable, owner: u64, item: u64) -> bool {
+        let layers = self.shared.layers.load();
+        match layers.find(|layer| layer.member(table, owner, item)) {
+            Some(changed) => changed.is_some(),
+            None => self.shared.owners.contains(table, owner),
+        }
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }

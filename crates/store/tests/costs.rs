@@ -6,10 +6,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use feed::limits::SAMPLE_SETS_MAX;
+use feed::limits::{ERASING_USERS_MAX, SAMPLE_SETS_MAX};
 use feed::{
-    Bio, Command, Facts, Handle, Idempotency, Label, Lifetime, Name, PostId, PostText, Request,
-    SampleBits, SampleId, SetName, StoryId, Txn, UserId, UserRef, apply,
+    Bio, Command, Facts, Handle, Idempotency, Label, Lifetime, Name, PostId, PostText, Remains,
+    Request, SampleBits, SampleId, SetName, StoryId, Txn, UserId, UserRef, apply,
 };
 use kv::{
     Bucket, BucketId, BucketName, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, KeyRows,
@@ -244,6 +244,8 @@ enum Step {
     DeleteStory(usize),
     View(usize, u8),
     Sweep,
+    DeleteUser(u8),
+    EraseUser,
     AddSample(u8, u8),
     Forget(usize),
     Put(u8, usize, bool, bool),
@@ -284,6 +286,8 @@ fn feed_step() -> impl Strategy<Value = Step> {
         1 => any::<usize>().prop_map(Step::DeleteStory),
         2 => (any::<usize>(), user()).prop_map(|(at, u)| Step::View(at, u)),
         2 => Just(Step::Sweep),
+        1 => user().prop_map(Step::DeleteUser),
+        3 => Just(Step::EraseUser),
         2 => (0..20_u8, 0..3_u8).prop_map(|(set, label)| Step::AddSample(set, label)),
         1 => any::<usize>().prop_map(Step::Forget),
         2 => (user(), any::<u8>()).prop_map(|(u, key)| Step::Idempotent(u, key)),
@@ -338,6 +342,19 @@ fn mentioning(mentions: usize) -> PostText {
     PostText::parse(&text).or_else(|_| PostText::parse(registered)).unwrap()
 }
 
+/// What is removed next of a deleted user.
+fn erasure(facts: Facts<'_, StoreWriter>) -> Option<Command> {
+    let user = *facts.erasing().first()?;
+    let mut remains = Remains::Posts;
+    while remains != Remains::Nothing {
+        if let Some(from) = facts.remains(user, remains, 0, 1).first() {
+            return Some(Command::EraseUser { user, remains, from: *from });
+        }
+        remains = remains.next();
+    }
+    Some(Command::EraseUser { user, remains, from: 0 })
+}
+
 fn feed_command(world: &World, step: &Step) -> Option<Command> {
     Some(match step {
         Step::Register(u, bio) => Command::Register {
@@ -372,6 +389,8 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
             Command::ViewStory { story: picked(&world.stories, *at)?, viewer: user(*u) }
         }
         Step::Sweep => Command::SweepStories,
+        Step::DeleteUser(u) => Command::DeleteUser { user: user(*u) },
+        Step::EraseUser => erasure(Facts::new(&world.counting.rows))?,
         Step::AddSample(set, label) => Command::AddSample {
             set: SetName::parse(&format!("set{}", usize::from(*set) % (SAMPLE_SETS_MAX + 2)))
                 .unwrap(),
@@ -527,6 +546,57 @@ fn sweeps_cost_no_more_than_they_were_costed_at() {
     }
     assert_eq!(world.counting.rows.totals().keys_expiring, 0);
     assert_eq!(world.counting.rows.totals().stories, 0);
+}
+
+/// Deleting users at the limits, which random steps do not reach.
+#[test]
+fn deletions_cost_no_more_than_they_were_costed_at() {
+    let mut world = World::new();
+    let others = 600;
+    for user in 0..=others {
+        let handle = Handle::parse(&format!("w{user}")).unwrap();
+        let (name, bio) = (Name::parse("").unwrap(), Bio::parse("").unwrap());
+        world.request(Request::from(Command::Register { handle, name, bio }));
+    }
+    let id = |user| UserRef::Id(UserId(user));
+    for other in 1..=others {
+        for command in [
+            Command::Follow { user: id(0), other: id(other) },
+            Command::Follow { user: id(other), other: id(0) },
+            Command::Befriend { user: id(0), other: id(other) },
+            Command::Post { author: id(other), text: PostText::parse("@w0").unwrap() },
+        ] {
+            world.request(Request::from(command));
+        }
+    }
+    let mentions: String = (1..120).map(|user| format!("@w{user} ")).collect();
+    let life = Lifetime::from_secs(3_600).unwrap();
+    for n in 0..250_u32 {
+        let text = if n.is_multiple_of(7) { mentions.as_str() } else { "hi" };
+        let text = PostText::parse(&text.chars().take(499).collect::<String>()).unwrap();
+        world.request(Request::from(Command::Post { author: id(0), text: text.clone() }));
+        world.request(Request::from(Command::PostStory { author: id(0), text, life }));
+        let author = id(1 + n);
+        let text = PostText::parse("seen").unwrap();
+        world.request(Request::from(Command::PostStory { author, text, life }));
+        let story = world.stories[world.stories.len() - 1];
+        world.request(Request::from(Command::ViewStory { story, viewer: id(0) }));
+    }
+    // The last one, when the most others are not removed.
+    for user in (0..ERASING_USERS_MAX).rev() {
+        world.request(Request::from(Command::DeleteUser { user: id(user) }));
+    }
+    assert_eq!(world.counting.rows.totals().users_erasing, ERASING_USERS_MAX);
+    let mut commands = 0;
+    while let Some(command) = erasure(Facts::new(&world.counting.rows)) {
+        world.request(Request::from(command));
+        commands += 1;
+        assert!(commands < 1_000, "it ends");
+    }
+    let facts = Facts::new(&world.counting.rows);
+    let totals = facts.totals();
+    assert_eq!((totals.users_erasing, totals.follows, totals.friendships), (0, 0, 0));
+    assert!(facts.people(SetTable::Followers, UserId(599), Span::ALL).is_empty());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v5` was written by `make_the_fixture`, `fixtures/store-v4` by the same function when it
-//! wrote no reply yet, `fixtures/store-v3` by the same function when it
+//! `fixtures/store-v6` was written by `make_the_fixture`, `fixtures/store-v5` by the same function when it
+//! deleted no user yet, `fixtures/store-v4` when it wrote no reply yet, `fixtures/store-v3` by the same function when it
 //! wrote format 3, `fixtures/store-v2` when it did not write keys yet, `fixtures/store-v1` when it did not
 //! write stories either. A fixture is never written again once its version is released.
 
@@ -146,6 +146,23 @@ fn check_replies(rows: &impl Rows) {
     assert_eq!(facts.replies_to(PARENT, Span::ALL), [REPLY]);
 }
 
+/// What version 6 added: deleted users, of whom one has rows left.
+fn write_deletions(rows: &mut impl RowsMut) {
+    for user in [35, 36] {
+        rows.put_member(SetTable::DeletedUsers, user, 0, Some(0));
+    }
+    rows.put_member(SetTable::ErasingUsers, 0, 36, Some(0));
+    let totals = rows.totals();
+    rows.put_totals(Totals { users_deleted: 2, users_erasing: 1, ..totals });
+}
+
+fn check_deletions(rows: &impl Rows) {
+    let facts = Facts::new(rows);
+    let deleted: Vec<u32> = (0..40).filter(|user| facts.is_deleted(UserId(*user))).collect();
+    assert_eq!(deleted, [35, 36]);
+    assert_eq!(facts.erasing(), [UserId(36)]);
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -171,6 +188,7 @@ fn make_the_fixture() {
     write_stories(&mut writer);
     write_keys(&mut writer);
     write_replies(&mut writer);
+    write_deletions(&mut writer);
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
     // The engine sizes its (empty) journal down when it opens it again.
@@ -222,8 +240,8 @@ fn a_store_of_version_2_opens_with_its_rows() {
 }
 
 #[test]
-fn stores_of_versions_3_to_5_open_with_their_rows() {
-    for version in [3, 4, 5] {
+fn stores_of_versions_3_to_6_open_with_their_rows() {
+    for version in [3, 4, 5, 6] {
         let dir = tempfile::tempdir().unwrap();
         copy(&fixture(version), dir.path());
         let mut expected = MemoryRows::default();
@@ -234,19 +252,27 @@ fn stores_of_versions_3_to_5_open_with_their_rows() {
         if version >= 5 {
             write_replies(&mut expected);
         }
+        if version >= 6 {
+            write_deletions(&mut expected);
+        }
         // The first time, rows of version 3 become rows of version 4.
-        for applied in [APPLIED, APPLIED + 1] {
+        for (applied, is_first) in [(APPLIED, true), (APPLIED + 1, false)] {
             let (mut writer, found) = Store::open(dir.path(), OPTIONS).unwrap();
             assert_eq!((found, writer.totals()), (applied, expected.totals()));
             check_rows(&writer, &expected);
             check_stories(&writer);
             check_keys(&writer);
+            // It takes the rows of later versions from now on.
             if version < 5 {
-                // It takes the rows of version 5 from now on.
                 write_replies(&mut writer);
                 write_replies(&mut expected);
             }
+            if version < 6 && is_first {
+                write_deletions(&mut writer);
+                write_deletions(&mut expected);
+            }
             check_replies(&writer);
+            check_deletions(&writer);
             assert!(writer.freeze(APPLIED + 1).unwrap().run().is_ok());
         }
     }
@@ -319,9 +345,9 @@ fn a_store_of_a_later_version_is_refused_and_both_versions_are_named() {
     let dir = tempfile::tempdir().unwrap();
     describe(dir.path(), &[7, 0, 0, 0, 1, 2, 3]);
     let error = Store::open(dir.path(), OPTIONS).map(|_| ()).unwrap_err();
-    assert!(matches!(error, StoreError::NewerFormat { found: 7, known: 5 }));
+    assert!(matches!(error, StoreError::NewerFormat { found: 7, known: 6 }));
     let text = error.to_string();
-    assert!(text.contains("version 7") && text.contains("up to 5"), "{text}");
+    assert!(text.contains("version 7") && text.contains("up to 6"), "{text}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::ApiError;
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         let status = match refusal {
+            Refusal::TooManyDeletions => StatusCode::SERVICE_UNAVAILABLE,
             Refusal::UserNotFound
             | Refusal::PostNotFound
             | Refusal::StoryNotFound
@@ -64,7 +65,8 @@ fn field(refusal: Refusal) -> Option<&'static str> {
         | Refusal::TooManyFollows
         | Refusal::TooManyFriends
         | Refusal::TooManyPosts
-        | Refusal::SamplesFull => return None,
+        | Refusal::SamplesFull
+        | Refusal::TooManyDeletions => return None,
     })
 }
 

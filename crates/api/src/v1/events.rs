@@ -112,8 +112,8 @@ impl FromRequestParts<Arc<AppState>> for Caller {
 /// `event: edit`, with the post, for one with a new text, whether the user has it at home or is mentioned
 /// in it; clients ignore events for posts they do not show, and repeated events. `event: follow` and
 /// `event: unfollow`, with the `id` of the other user, when the user follows or unfollows another user. After
-/// `event: resync` clients load their pages again: they may be out of date. Without `Last-Event-ID` the
-/// stream begins now.
+/// `event: resync` clients load their pages again: they may be out of date, for example because a user whom
+/// the user follows was deleted. Without `Last-Event-ID` the stream begins now. It ends when the user is deleted.
 #[utoipa::path(
     get, path = "/v1/users/{user}/events", operation_id = "stream_events", tag = "timelines",
     params(
@@ -207,14 +207,18 @@ struct Asked {
 
 impl Subscription {
     /// The next events, or a comment when there are none for a while. `None` at shutdown, and after the
-    /// client's key was revoked.
+    /// client's key was revoked or the user was deleted.
     async fn next(&mut self) -> Option<Bytes> {
         let mut closing = self.closing.clone();
         let next = async {
             loop {
                 if !self.caught_up {
                     let events = self.read().await?;
-                    // After the read, which may have waited: nothing is sent for a revoked key.
+                    // After the read, which may have waited: nothing is sent to a deleted user, or for a
+                    // revoked key.
+                    if self.state.node.is_deleted(self.user) {
+                        return None;
+                    }
                     let grant = self.state.access.renew(&self.grant);
                     self.grant = grant.filter(|grant| grant.allows(Scope::Read))?;
                     if events.is_some() {

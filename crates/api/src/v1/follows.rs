@@ -142,17 +142,21 @@ pub(crate) async fn users(
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let facts = node.facts();
         let ids = span.map(|span| facts.people(table, user, span)).unwrap_or_default();
-        let listed = |id| Some((id, Listed::read(facts, id)?));
-        Ok::<_, Refusal>(ids.into_iter().filter_map(listed).collect::<Vec<_>>())
+        let listed = |id| (id, Listed::read(facts, id));
+        Ok::<_, Refusal>(ids.into_iter().map(listed).collect::<Vec<_>>())
     });
     Ok(page_of_users(asked, found.await??))
 }
 
-/// The response with the users `found` by a scan of [`Asked::of_users`], each with their id.
-pub(crate) fn page_of_users<T: Serialize>(asked: &Asked, found: Vec<(UserId, T)>) -> Response {
+/// The response with the users `found` by a scan of [`Asked::of_users`], each with their id. Deleted users
+/// are left out of it, but the next page begins after them.
+pub(crate) fn page_of_users<T: Serialize>(
+    asked: &Asked,
+    found: Vec<(UserId, Option<T>)>,
+) -> Response {
     let (found, more) = asked.users_found(found);
-    let id_of = |found: Option<&(UserId, T)>| found.map(|(id, _)| u64::from(id.0));
+    let id_of = |found: Option<&(UserId, _)>| found.map(|(id, _)| u64::from(id.0));
     let ends = Ends { first: id_of(found.first()), last: id_of(found.last()), more };
-    let out = page::opened_with(found.iter().map(|(_, user)| user));
+    let out = page::opened_with(found.iter().filter_map(|(_, user)| user.as_ref()));
     asked.answer(Reading::Up, ends, out)
 }

@@ -298,9 +298,10 @@ pub(crate) async fn views(
         let seen = node.story_views(story, author, span).ok_or(Refusal::StoryNotFound)?;
         let facts = node.facts();
         let viewer = |(id, seen_ms)| {
-            Some((id, Viewer { user: Listed::read(facts, id)?, seen_at: rfc3339(seen_ms) }))
+            let user = Listed::read(facts, id);
+            (id, user.map(|user| Viewer { user, seen_at: rfc3339(seen_ms) }))
         };
-        Ok::<_, Refusal>(seen.into_iter().filter_map(viewer).collect::<Vec<_>>())
+        Ok::<_, Refusal>(seen.into_iter().map(viewer).collect::<Vec<_>>())
     });
     Ok(page_of_users(&asked, found.await??))
 }

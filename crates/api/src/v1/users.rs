@@ -7,13 +7,14 @@ use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use feed::{Bio, Counts, Facts, Handle, Name, Order, Rows, Span, User, UserId};
+use feed::{Bio, Command, Counts, Facts, Handle, Name, Order, Rows, Span, User, UserId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::changes::Changed;
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
+use crate::idempotency::Once;
 use crate::input::{Input, OneUser, given};
 use crate::page::{self, Asked, json};
 use crate::params::{KeyHeader, PageQuery, UserPath};
@@ -28,6 +29,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/v1/users", Entry::Query, list);
     routes.on("GET", "/v1/users/{user}", Entry::Plain, profile);
     routes.on("PATCH", "/v1/users/{user}", Entry::Plain, edit);
+    routes.on("DELETE", "/v1/users/{user}", Entry::Plain, delete);
 }
 
 /// A user to be registered.
@@ -189,6 +191,28 @@ pub(crate) async fn edit(
     Ok(user.mark(profile_of(&state, user.value).await?))
 }
 
+/// Delete a user
+///
+/// With all posts, stories, follows, friendships and views of stories, which nobody can read any more. Replies of
+/// others remain, and so do their mentions of the user. The handle remains taken.
+#[utoipa::path(
+    delete, path = "/v1/users/{user}", operation_id = "delete_user", tag = "users",
+    params(UserPath, KeyHeader),
+    responses(
+        (status = 204, description = "The user is deleted"),
+        (status = 404, description = "`user_not_found`", body = ErrorBody),
+        (status = 422, description = "`bad_handle`, `idempotency_key_reused`", body = ErrorBody),
+        (status = 503, description = "`too_many_deletions`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn delete(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+    Once(key): Once,
+) -> Result<Response, ApiError> {
+    state.carry_out(Command::DeleteUser { user }, key).await
+}
+
 /// The requested list of users.
 pub(crate) enum Listing {
     /// The user with this handle.
@@ -212,7 +236,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
 
 /// List users
 ///
-/// In order of registration, or the one with a handle.
+/// In order of registration, or the one with a handle. A page has fewer users than its limit where some were
+/// deleted.
 #[utoipa::path(
     get, path = "/v1/users", operation_id = "list_users", tag = "users",
     params(
@@ -243,8 +268,8 @@ pub(crate) async fn list(
     let found = state.read(move |node| {
         let facts = node.facts();
         let ids = span.map(|span| ids(&span, facts.totals().users)).unwrap_or_default();
-        let profile = |id| Some((id, Profile::read(facts, id)?));
-        ids.into_iter().filter_map(profile).collect::<Vec<_>>()
+        let profile = |id| (id, Profile::read(facts, id));
+        ids.into_iter().map(profile).collect::<Vec<_>>()
     });
     Ok(page_of_users(&asked, found.await?))
 }

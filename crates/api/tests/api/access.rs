@@ -17,6 +17,7 @@ fn with_keys_only_paths_without_data_are_public() {
         ("POST", "/v1/users"),
         ("GET", "/v1/users/0"),
         ("PATCH", "/v1/users/0"),
+        ("DELETE", "/v1/users/0"),
         ("PUT", "/v1/users/0/following/1"),
         ("DELETE", "/v1/users/0/following/1"),
         ("GET", "/v1/users/0/followers"),
@@ -86,6 +87,7 @@ fn a_key_allows_only_its_scopes() {
         ("PUT", "/v1/buckets/b", "write"),
         ("DELETE", "/v1/buckets/b/keys/k", "write"),
         ("DELETE", "/v1/buckets/b", "admin"),
+        ("DELETE", "/v1/users/0", "admin"),
     ] {
         for scope in Scope::ALL.map(Scope::name) {
             let key = format!("Bearer {scope}");

@@ -136,7 +136,7 @@ fn wrong_methods_and_media_types_are_refused() {
     answer.assert_error(405, "method_not_allowed", "PUT");
     let mut allowed: Vec<_> = answer.header("allow").unwrap().split(',').collect();
     allowed.sort_unstable();
-    assert_eq!(allowed, ["GET", "HEAD", "PATCH"]);
+    assert_eq!(allowed, ["DELETE", "GET", "HEAD", "PATCH"]);
     for media_type in ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""] {
         let headers = [("Content-Type", media_type)];
         let answer = server.send("POST", "/v1/users", &headers, b"{\"handle\":\"cyd\"}");

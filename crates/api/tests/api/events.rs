@@ -237,6 +237,32 @@ fn the_end_of_a_story_is_sent_when_it_expires_and_not_before() {
 }
 
 #[test]
+fn a_deleted_user_is_sent_to_those_concerned_and_their_own_stream_ends() {
+    let server = prepared();
+    server.befriend("cyd", "bob");
+    let story = server.post_story("bob", "a story", 600);
+    let mention = server.publish("bob", "for @cyd");
+    let mut follower = server.events(PATH, None);
+    let mut friend = server.events("/v1/users/@cyd/events", None);
+    let mut own = server.events("/v1/users/@bob/events", None);
+    let deleted = server.send("DELETE", "/v1/users/@bob", &[], b"");
+    assert_eq!(deleted.status, 204);
+    expect(&mut follower, &[("resync", "")]);
+    assert_eq!(server.texts("/v1/users/@ada/timeline"), [""; 0]);
+    let mut received = [(); 2].map(|()| {
+        loop {
+            match friend.next().unwrap() {
+                (kind, _) if kind == "resync" => {}
+                event => break event,
+            }
+        }
+    });
+    received.sort_unstable();
+    assert_eq!(received, [("delete".to_owned(), mention), ("story_expired".to_owned(), story)]);
+    while own.next().is_some() {}
+}
+
+#[test]
 fn shutting_down_ends_streams() {
     let mut server = prepared();
     let mut events = server.events(PATH, None);

@@ -96,9 +96,10 @@ fn examples_work() {
     server.befriend("one", "two");
     let api = server.get("/v1/openapi.json").json();
     let mut all = operations(&api);
-    // Deletions are last, after reads and changes.
-    all.sort_by_key(|(method, _, _)| {
-        ["put", "post", "patch", "get", "delete"].iter().position(|known| known == method)
+    // Deletions are last, after reads and changes, and that of the user is the last of them.
+    all.sort_by_key(|(method, path, _)| {
+        let methods = ["put", "post", "patch", "get", "delete"];
+        (methods.iter().position(|known| known == method), path == "/v1/users/{user}")
     });
     for (method, path, operation) in all {
         let mut filled = path.clone();

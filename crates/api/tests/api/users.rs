@@ -101,3 +101,95 @@ fn the_list_of_users_is_read_to_its_end_by_its_links() {
         1
     );
 }
+
+fn delete(server: &TestServer, user: &str) {
+    let answer = server.send("DELETE", &format!("/v1/users/{user}"), &[], b"");
+    assert_eq!((answer.status, answer.body.as_slice()), (204, b"".as_slice()), "{user}");
+}
+
+#[test]
+fn a_deleted_user_and_what_they_made_are_found_nowhere() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob", "cyd"]);
+    for (user, other) in [("ada", "bob"), ("bob", "ada"), ("bob", "cyd")] {
+        server.follow(user, other);
+    }
+    server.befriend("ada", "bob");
+    let post = server.publish("ada", "hello @bob");
+    let story = server.post_story("ada", "a story", 600);
+    let bobs_story = server.post_story("bob", "another", 600);
+    let seen = server.send("PUT", &format!("/v1/users/0/viewed_stories/{bobs_story}"), &[], b"");
+    assert_eq!(seen.status, 204);
+    let reply = json!({"text": "to you @ada", "in_reply_to_id": post});
+    let reply = server.post("/v1/users/@bob/posts", &reply).json();
+    let reply = reply["id"].as_str().unwrap().to_owned();
+    // Everything is in memory once.
+    for path in ["/v1/users/@bob/timeline", "/v1/users/@bob/timeline/stories", "/v1/users/@ada"] {
+        assert_eq!(server.get(path).status, 200);
+    }
+    delete(&server, "@ada");
+    for path in ["", "/posts", "/timeline", "/mentions", "/followers", "/stories", "/events"] {
+        for user in ["0", "@ada"] {
+            let path = format!("/v1/users/{user}{path}");
+            server.get(&path).assert_error(404, "user_not_found", &path);
+        }
+    }
+    server.get(&format!("/v1/posts/{post}")).assert_error(404, "post_not_found", "the post");
+    let context = format!("/v1/posts/{post}/context");
+    server.get(&context).assert_error(404, "post_not_found", "the thread");
+    server.get(&format!("/v1/stories/{story}")).assert_error(404, "story_not_found", "the story");
+    let again = server.send("DELETE", "/v1/users/0", &[], b"");
+    again.assert_error(404, "user_not_found", "again");
+    server.post("/v1/users", &json!({"handle": "ada"})).assert_error(409, "handle_taken", "again");
+    for path in ["/followers", "/friends", "/mentions", "/timeline/stories"] {
+        let path = format!("/v1/users/@bob{path}");
+        assert_eq!(server.get(&path).json()["items"], json!([]), "{path}");
+    }
+    let views = format!("/v1/users/@bob/stories/{bobs_story}/views");
+    assert_eq!(server.get(&views).json()["items"], json!([]));
+    assert_eq!(server.texts("/v1/users/@bob/timeline"), ["to you @ada"]);
+    let bob = server.get("/v1/users/@bob").json();
+    let counts = ["follower_count", "following_count", "friend_count"].map(|count| &bob[count]);
+    assert_eq!(counts, [0, 1, 0]);
+    assert_eq!(server.totals(), (2, 1, 1));
+    let reply = server.get(&format!("/v1/posts/{reply}")).json();
+    assert_eq!(reply["in_reply_to_id"], json!(null));
+    assert_eq!(reply["mentions"], json!([{"id": "0", "handle": "ada"}]), "as in the text");
+}
+
+#[test]
+fn lists_are_read_to_their_ends_over_deleted_users() {
+    let server = TestServer::open();
+    let handles: Vec<String> = (0..12).map(|n| format!("user{n}")).collect();
+    server.register(&handles.iter().map(String::as_str).collect::<Vec<_>>());
+    (1..12).for_each(|n| server.follow(&handles[n], "user0"));
+    for n in [2, 3, 4, 7, 11] {
+        delete(&server, &n.to_string());
+    }
+    for (path, expected) in [
+        ("/v1/users?limit=2", vec![0, 1, 5, 6, 8, 9, 10]),
+        ("/v1/users/0/followers?limit=2", vec![1, 5, 6, 8, 9, 10]),
+    ] {
+        let (mut next, mut read) = (Some(path.to_owned()), Vec::new());
+        while let Some(path) = next {
+            let page = server.get(&path).json();
+            let ids = page["items"].as_array().unwrap().iter().map(|user| user["id"].clone());
+            read.extend(ids.map(|id| id.as_str().unwrap().parse::<u32>().unwrap()));
+            next = page["next"].as_str().map(str::to_owned);
+        }
+        assert_eq!(read, expected, "{path}");
+    }
+    assert_eq!(server.get("/v1/users?handle=user2").json()["items"], json!([]));
+}
+
+#[test]
+fn a_retry_of_a_deletion_with_its_key_succeeds() {
+    let server = TestServer::open();
+    server.register(&["ada"]);
+    let once = |path| server.send("DELETE", path, &[("Idempotency-Key", "k1")], b"");
+    for (path, replayed) in [("/v1/users/@ada", None), ("/v1/users/@ada", Some("true"))] {
+        let answer = once(path);
+        assert_eq!((answer.status, answer.header("idempotent-replayed")), (204, replayed));
+    }
+    server.send("DELETE", "/v1/users/@ada", &[], b"").assert_error(404, "user_not_found", "no key");
+}

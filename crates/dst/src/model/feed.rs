@@ -120,7 +120,10 @@ impl Feed {
                 self.samples.remove(&sample.0).ok_or(Refusal::SampleNotFound)?;
                 Ok(Done::SampleDeleted)
             }
-            Command::SweepStories | Command::Reserved(_) => unreachable!("no client sends it"),
+            Command::SweepStories
+            | Command::Reserved(_)
+            | Command::DeleteUser { .. }
+            | Command::EraseUser { .. } => unreachable!("no client sends it"),
         }
     }
 

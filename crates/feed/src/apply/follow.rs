@@ -15,7 +15,7 @@ pub(super) fn set(
 ) -> Outcome {
     let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfFollow)?;
     if txn.facts().follows(user, other) != follows {
-        if follows && txn.facts().counts(user).following >= limits::FOLLOWING_MAX {
+        if follows && txn.facts().stored_counts(user).following >= limits::FOLLOWING_MAX {
             return Err(Refusal::TooManyFollows);
         }
         txn.put_follow(user, other, follows);

@@ -15,7 +15,7 @@ pub(super) fn set(
 ) -> Outcome {
     let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfFriend)?;
     if txn.facts().are_friends(user, other) != friends {
-        let full = |user| txn.facts().counts(user).friends >= limits::FRIENDS_MAX;
+        let full = |user| txn.facts().stored_counts(user).friends >= limits::FRIENDS_MAX;
         if friends && (full(user) || full(other)) {
             return Err(Refusal::TooManyFriends);
         }

@@ -1,5 +1,6 @@
 //! The rules: one function per command. Each checks everything before it changes anything.
 
+mod erase;
 mod follow;
 mod friend;
 mod post;
@@ -70,6 +71,10 @@ fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
             sample::add(txn, stamp, &sample, effects)
         }
         Command::DeleteSample { sample } => sample::delete(txn, *sample, effects),
+        Command::DeleteUser { user } => erase::delete(txn, user, effects),
+        Command::EraseUser { user, remains, from } => {
+            Ok(erase::erase(txn, stamp, *user, (*remains, *from), effects))
+        }
         Command::Reserved(never) => match *never {},
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn publish(
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let author = super::resolve(txn, author)?;
-    if txn.facts().counts(author).posts >= limits::USER_POSTS_MAX {
+    if txn.facts().stored_counts(author).posts >= limits::USER_POSTS_MAX {
         return Err(Refusal::TooManyPosts);
     }
     let replied = match parent {

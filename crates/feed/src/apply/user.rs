@@ -18,7 +18,7 @@ pub(super) fn register(
     name: &Name,
     bio: &Bio,
 ) -> Outcome {
-    if txn.facts().by_handle(handle).is_some() {
+    if txn.facts().first_by_handle(handle).is_some() {
         return Err(Refusal::HandleTaken);
     }
     let id = UserId(txn.facts().totals().users);

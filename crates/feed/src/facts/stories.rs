@@ -4,8 +4,10 @@
 //! of commands that it has not applied yet. It still ends with the same rows. The id of a story is never
 //! used again. Its text is written once, by the command that posts the story. A view is written once, if
 //! it does not exist yet, by a command whose stamp is the value. Once a story is dead, nothing is written
-//! for it any more, and the sweep removes all its rows. So a row that exists too early is the row that
-//! replay would write, and a row that was removed too early is written again and removed again.
+//! for it any more, and the sweep removes all its rows. A view of a user who is deleted may be removed
+//! before: the command says up to how many of that user's views, from which story on, and the user views
+//! nothing any more. So a row that exists too early is the row that replay would write, and a row that was
+//! removed too early is written again and removed again.
 
 use rows::{PointTable, Rows, SetTable, Span, decode, encode};
 
@@ -31,7 +33,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// A story that was neither deleted nor swept. It may have expired: see [`Story::is_live`].
     #[must_use]
     pub fn story(&self, story: StoryId) -> Option<Story> {
-        self.stored_story(story).filter(|story| story.expires_ms > 0)
+        let visible = |story: &Story| story.expires_ms > 0 && !self.is_hidden(story.author);
+        self.stored_story(story).filter(visible)
     }
 
     /// A story that was not swept, deleted ones included.
@@ -50,6 +53,9 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// since 1970. Expired ones are included until they are swept, deleted ones are not.
     #[must_use]
     pub fn stories_by(&self, author: UserId, span: Span) -> Vec<(StoryId, u64)> {
+        if self.is_hidden(author) {
+            return Vec::new();
+        }
         let rows = self.rows.members(SetTable::AuthorStories, author.0.into(), span);
         rows.into_iter().map(|(story, expires_ms)| (StoryId(story), expires_ms)).collect()
     }

@@ -89,6 +89,8 @@ struct Threads {
 pub struct Sizes {
     /// Registered users.
     pub users: u64,
+    /// Deleted users whose rows are not all removed.
+    pub users_erasing: u64,
     /// Live posts.
     pub posts: u64,
     /// Live follows.
@@ -181,6 +183,12 @@ impl Node {
         self.threads.lock().end();
     }
 
+    /// Removes some of what is left of deleted users, which a thread of the node also does by itself; returns
+    /// whether there may be more. Blocks.
+    pub fn erase_users(&self) -> bool {
+        self.shared.erase_users(&mut None)
+    }
+
     /// Counters and histograms of the write path.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
@@ -192,7 +200,8 @@ impl Node {
     pub fn sizes(&self) -> Sizes {
         let totals = self.shared.store.totals();
         Sizes {
-            users: totals.users.into(),
+            users: (totals.users - totals.users_deleted).into(),
+            users_erasing: totals.users_erasing.into(),
             posts: totals.posts,
             follows: totals.follows,
             log_bytes: self.shared.log_bytes.load(Ordering::Relaxed),

@@ -3,7 +3,7 @@
 
 use feed::timeline::Posted;
 use feed::{Facts, Page, PageOf, Post, PostId, UserId, UserRef};
-use rows::{PointTable, Rows as _};
+use rows::{PointTable, Rows as _, SetTable};
 use store::Store;
 use tokio::sync::watch;
 
@@ -39,10 +39,20 @@ impl Node {
     /// can say.
     #[must_use]
     pub fn try_resolve(&self, user: &UserRef) -> Option<Option<UserId>> {
-        match user {
-            UserRef::Id(id) => Some((id.0 < self.shared.store.totals().users).then_some(*id)),
-            UserRef::Handle(handle) => self.shared.handles.get(handle).map(Some),
-        }
+        let known = match user {
+            UserRef::Id(id) => (id.0 < self.shared.store.totals().users).then_some(*id),
+            UserRef::Handle(handle) => Some(self.shared.handles.get(handle)?),
+        };
+        Some(known.filter(|id| !self.is_deleted(*id)))
+    }
+
+    /// Whether a user was deleted. Never waits for a disk.
+    #[must_use]
+    pub fn is_deleted(&self, user: UserId) -> bool {
+        let store = &self.shared.store;
+        // Rows of this table are never removed, so memory knows.
+        store.totals().users_deleted > 0
+            && store.may_have_member(SetTable::DeletedUsers, user.0.into(), 0)
     }
 
     /// The id of a user, if they are registered. May block.
@@ -79,7 +89,8 @@ impl Node {
         self.append(&self.home_ids(user, page), out)
     }
 
-    /// A page of posts that mention `user`, as [`Node::home`] does. May block.
+    /// A page of posts that mention `user`, as [`Node::home`] does. It has fewer posts while posts of a
+    /// deleted user are removed. May block.
     pub fn mentions(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
         self.append(&self.mention_ids(user, page), out)
     }
@@ -97,7 +108,8 @@ impl Node {
     /// Appends a post as JSON if it is in memory; false if not, whether the post exists or not.
     pub fn try_post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
         let row = |id: PostId| self.shared.store.point_in_memory(PointTable::Post, id.0);
-        let in_memory = |id| row(id).map(|row| Post::decode(&row));
+        let shown = |post: &Post| !self.is_deleted(post.author);
+        let in_memory = |id| row(id).map(|row| Post::decode(&row)).filter(shown);
         self.views().rendered.try_post(in_memory, post, out)
     }
 
@@ -120,7 +132,8 @@ impl Node {
         Some(PageOf { items, more })
     }
 
-    /// The ids on a page of the posts that mention `user`. May block.
+    /// The ids on a page of the posts that mention `user`, which may be by users who were deleted just now. May
+    /// block.
     #[must_use]
     pub fn mention_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
         let scan = page.span(page.limit + 1).map(|span| self.facts().mentions_of(user, span));
@@ -152,7 +165,7 @@ impl Node {
             if before > start {
                 out.push(b',');
             }
-            // A post may have been deleted since its id was read: then it is left out.
+            // A post may have been deleted since its id was read, or with its author: then it is left out.
             if !self.views().rendered.post(self.facts(), *id, out) {
                 out.truncate(before);
             }

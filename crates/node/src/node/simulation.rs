@@ -19,7 +19,7 @@ use crate::entry::Entry;
 use crate::inbox::SubmitError;
 use crate::options::NodeOptions;
 use crate::submission::{KeyReplies, ReadAt, Submission};
-use crate::sweeper::{SweepReply, Sweeper, SweptSeconds};
+use crate::sweeper::{OwnReply, Sweeper, SweptSeconds};
 use crate::threads::Background;
 use crate::threads::queue::Queue;
 use crate::writer::Writer;
@@ -68,7 +68,7 @@ pub struct SimulatedNode {
     writer: Writer,
     sweeper: Sweeper,
     /// Sweeps under way, and the reply to the last.
-    sweep: Option<(SweptSeconds, SweepReply)>,
+    sweep: Option<(SweptSeconds, OwnReply)>,
     jobs: Queue,
     /// Number of submissions that the inbox has accepted.
     submitted: u64,

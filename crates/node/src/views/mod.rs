@@ -152,6 +152,12 @@ impl Views {
                     self.rendered.forget(story);
                     self.story_changes.fetch_add(1, Ordering::Release);
                 }
+                Effect::UserDeleted { user } => {
+                    self.recent.change(user, |_| None);
+                    self.stories.apply(*effect);
+                    self.rendered.invalidate(user);
+                    self.story_changes.fetch_add(1, Ordering::Release);
+                }
                 // Samples are a view of their own.
                 Effect::FollowingChanged { .. }
                 | Effect::SampleAdded { .. }
@@ -373,7 +379,8 @@ fn concerns_shards(effect: &Effect) -> bool {
         | Effect::FollowingChanged { .. }
         | Effect::FriendsChanged { .. }
         | Effect::StoryPosted { .. }
-        | Effect::StoryGone { .. } => true,
+        | Effect::StoryGone { .. }
+        | Effect::UserDeleted { .. } => true,
         Effect::Mentioned { .. }
         | Effect::MentionChanged { .. }
         | Effect::ProfileChanged { .. }

@@ -2,7 +2,8 @@
 //!
 //! An entry is current as long as the revisions of its author, and of the user it replies to, are those it
 //! was rendered under. The writer raises a user's revision, after the facts have changed, when their name
-//! changes or a post of theirs is deleted or edited: a reply shows whether what it replies to still exists.
+//! changes, a post of theirs is deleted or edited, or they are deleted: a reply shows whether what it replies
+//! to still exists.
 //! A reader keeps what it rendered only if no revision was raised since before it read the facts. So an
 //! entry that is current never shows a state from before an acknowledged command. The same goes for the
 //! names and handles that are kept for rendering.
@@ -251,7 +252,8 @@ impl Rendered {
         user: UserId,
     ) -> Option<Arc<NamedUser>> {
         let revision = self.revision(user);
-        let names = facts.user(user).map(|user| (user.handle, user.name))?;
+        // Deleted users are still mentioned.
+        let names = facts.stored_user(user).map(|user| (user.handle, user.name))?;
         let known = Arc::new(NamedUser { revision, names: Arc::new(names) });
         self.users.insert(user, Arc::clone(&known));
         Some(known)

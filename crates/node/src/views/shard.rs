@@ -184,6 +184,7 @@ impl Shard {
                 let woken = self.watchers.any().map_or(0, |table| table.notify_friends(author));
                 *steps = steps.saturating_sub(woken);
             }
+            Effect::UserDeleted { user } => return self.forget(user, steps),
             // Not in the stream.
             Effect::Mentioned { .. }
             | Effect::MentionChanged { .. }
@@ -191,6 +192,31 @@ impl Shard {
             | Effect::StoryViewed { .. }
             | Effect::SampleAdded { .. }
             | Effect::SampleDeleted { .. } => {}
+        }
+        true
+    }
+
+    /// Drops the timelines of those who follow a deleted user, and the user's own: they are gathered again
+    /// when they are read. False if the steps did not suffice.
+    fn forget(&mut self, user: UserId, steps: &mut usize) -> bool {
+        while let Some(slot) = self.followers.of(user).last().copied() {
+            let timeline = self.slots.get(slot as usize).and_then(Option::as_ref);
+            let Some(timeline) = timeline else {
+                unreachable!("followers are listed while their timelines are kept")
+            };
+            if *steps == 0 {
+                return false;
+            }
+            let (follower, authors) = (timeline.user, timeline.following.len());
+            *steps = steps.saturating_sub(1 + authors);
+            self.drop_timeline(follower);
+            if let Some(watchers) = self.watchers.any() {
+                watchers.notify(follower);
+            }
+        }
+        if let Some(watchers) = self.watchers.any() {
+            watchers.notify(user);
+            *steps = steps.saturating_sub(watchers.notify_friends(user));
         }
         true
     }

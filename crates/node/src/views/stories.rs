@@ -92,6 +92,11 @@ impl Stories {
             Effect::StoryGone { story, author } => {
                 self.recent.change(author, |recent| recent.without(story.0));
             }
+            // Friends still list the user, who has no stories any more.
+            Effect::UserDeleted { user } => {
+                self.recent.change(user, |_| None);
+                self.readers.change(user, |_| None);
+            }
             Effect::StoryViewed { story, viewer } => {
                 self.readers.change(viewer, |reader| Some(reader.seeing(story)));
             }

@@ -29,6 +29,7 @@ enum Step {
     Post(u32, Option<u32>),
     Delete(usize),
     Edit(usize),
+    DeleteUser(u32),
     /// The deliverer or a reader does this number of steps.
     CatchUp(usize),
     /// A reader gathers a timeline, and inserts it much later.
@@ -48,6 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (user.clone(), prop::option::of(user.clone())).prop_map(|(a, to)| Step::Post(a, to)),
         2 => (0usize..1_000).prop_map(Step::Delete),
         1 => (0usize..1_000).prop_map(Step::Edit),
+        1 => user.clone().prop_map(Step::DeleteUser),
         6 => (0usize..6).prop_map(Step::CatchUp),
         2 => user.clone().prop_map(Step::Gather),
         2 => Just(Step::Insert),
@@ -144,7 +146,14 @@ impl Subject {
 
     fn step(&mut self, step: &Step) {
         let id = |user| UserRef::Id(UserId(user));
+        if let Step::Gather(user) | Step::Read(user) | Step::Listen(user) | Step::Evict(user) =
+            *step
+            && Facts::new(&self.rows).is_deleted(UserId(user))
+        {
+            return;
+        }
         match *step {
+            Step::DeleteUser(user) => self.apply(Command::DeleteUser { user: id(user) }),
             Step::Follow(user, other, true) => {
                 self.apply(Command::Follow { user: id(user), other: id(other) });
             }
@@ -204,10 +213,10 @@ proptest! {
             subject.step(step);
             subject.shard.check();
         }
-        (0..USERS).for_each(|user| subject.read(user));
+        (0..USERS).for_each(|user| subject.step(&Step::Read(user)));
         while !subject.shard.catch_up(&subject.stream, 1) {}
-        (0..USERS).for_each(|user| subject.read(user));
-        (0..USERS).for_each(|user| subject.listen(user));
+        (0..USERS).for_each(|user| subject.step(&Step::Read(user)));
+        (0..USERS).for_each(|user| subject.step(&Step::Listen(user)));
     }
 }
 

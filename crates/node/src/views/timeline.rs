@@ -108,6 +108,10 @@ impl Timeline {
                         caught_up.invalidated = true;
                         return caught_up;
                     }
+                    Effect::UserDeleted { user } if self.follows(user) => {
+                        caught_up.invalidated = true;
+                        return caught_up;
+                    }
                     Effect::Posted { post, author, reply_to } if self.follows(author) => {
                         caught_up.delivered += u64::from(self.deliver(post, author, reply_to));
                     }

@@ -10,6 +10,7 @@ mod ab;
 mod clock;
 mod crash;
 mod dashboard;
+mod deleted_users;
 mod disk;
 mod generated;
 mod graph;

@@ -1,0 +1,136 @@
+//! Deleting a user, and removing what is left of one, a bounded number of rows per command.
+//!
+//! The node looks for the next rows to remove, and says in the command which they are. So the writer walks
+//! over no rows that are removed already, and no outcome depends on ephemeral rows.
+
+use rows::Stamp;
+
+use crate::command::{Done, Outcome, Remains, UserRef};
+use crate::cost::POST_ROWS_MAX;
+use crate::effect::Effect;
+use crate::facts::Txn;
+use crate::ids::{PostId, StoryId, UserId};
+use crate::limits::{ERASE_ROWS_MAX, ERASING_USERS_MAX};
+use crate::records::Counts;
+use crate::refusal::Refusal;
+
+/// Rows of a story that is deleted.
+const STORY_ROWS: usize = 5;
+/// Rows of a follow or a friendship: one for each of the two, and the counts of the other user.
+const RELATION_ROWS: usize = 3;
+/// Rows of a view.
+const VIEW_ROWS: usize = 2;
+
+pub(super) fn delete(txn: &mut Txn<'_>, user: &UserRef, effects: &mut Vec<Effect>) -> Outcome {
+    let id = super::resolve(txn, user)?;
+    let user = txn.facts().user(id).ok_or(Refusal::UserNotFound)?;
+    if txn.facts().totals().users_erasing >= ERASING_USERS_MAX {
+        return Err(Refusal::TooManyDeletions);
+    }
+    txn.delete_user(id, user);
+    effects.push(Effect::UserDeleted { user: id });
+    Ok(Done::UserDeleted)
+}
+
+pub(super) fn erase(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    user: UserId,
+    (remains, from): (Remains, u64),
+    effects: &mut Vec<Effect>,
+) -> Done {
+    if !txn.facts().is_erasing(user) {
+        return Done::UserErased;
+    }
+    let mut erase = Erase { txn, effects, user };
+    match remains {
+        Remains::Posts => erase.posts(from),
+        Remains::Stories => erase.stories(from, stamp),
+        Remains::Following | Remains::Followers | Remains::Friends => {
+            erase.relations(remains, from);
+        }
+        Remains::Mentions => {
+            for post in erase.items(remains, from, ERASE_ROWS_MAX) {
+                erase.txn.remove_mention(user, post);
+            }
+        }
+        Remains::Views => {
+            for story in erase.items(remains, from, ERASE_ROWS_MAX / VIEW_ROWS) {
+                erase.txn.remove_view(user, story);
+            }
+        }
+        Remains::Nothing => erase.txn.finish_erasing(user),
+    }
+    Done::UserErased
+}
+
+struct Erase<'a, 'b> {
+    txn: &'a mut Txn<'b>,
+    effects: &'a mut Vec<Effect>,
+    user: UserId,
+}
+
+impl Erase<'_, '_> {
+    fn items(&self, remains: Remains, from: u64, limit: usize) -> Vec<u64> {
+        self.txn.facts().remains(self.user, remains, from, limit)
+    }
+
+    fn posts(&mut self, from: u64) {
+        let mut rows_left = ERASE_ROWS_MAX;
+        for post in self.items(Remains::Posts, from, ERASE_ROWS_MAX / 3) {
+            if rows_left < POST_ROWS_MAX {
+                return;
+            }
+            let id = PostId(post);
+            let Some(post) = self.txn.facts().stored_post(id) else {
+                unreachable!("an author has rows of posts that are stored")
+            };
+            rows_left -= 3 + post.mentions.len();
+            self.txn.remove_post(id, &post);
+            let deleted =
+                |user: &UserId| Effect::MentionChanged { post: id, user: *user, deleted: true };
+            self.effects.extend(post.mentions.iter().map(deleted));
+        }
+    }
+
+    fn stories(&mut self, from: u64, stamp: Stamp) {
+        for story in self.items(Remains::Stories, from, ERASE_ROWS_MAX / STORY_ROWS) {
+            let id = StoryId(story);
+            let Some(story) = self.txn.facts().stored_story(id) else {
+                unreachable!("an author has rows of stories that are stored")
+            };
+            self.txn.hide_story(id, &story, stamp.unix_second());
+            self.effects.push(Effect::StoryGone { story: id, author: self.user });
+        }
+    }
+
+    fn relations(&mut self, remains: Remains, from: u64) {
+        for other in self.items(remains, from, ERASE_ROWS_MAX / RELATION_ROWS) {
+            let Ok(other) = u32::try_from(other).map(UserId) else { continue };
+            self.relation(remains, other);
+        }
+    }
+
+    /// The count first: a reader of counts subtracts what has a row.
+    fn relation(&mut self, remains: Remains, other: UserId) {
+        let user = self.user;
+        let count: fn(&mut Counts) -> &mut u32 = match remains {
+            Remains::Following => |counts| &mut counts.followers,
+            Remains::Followers => |counts| &mut counts.following,
+            _ => |counts| &mut counts.friends,
+        };
+        // The counts of a deleted user are not shown, and may be removed already.
+        if !self.txn.facts().is_deleted(other) {
+            self.txn.count(other, |counts| super::step(count(counts), false));
+        }
+        match remains {
+            Remains::Following => self.txn.put_follow(user, other, false),
+            Remains::Followers => self.txn.put_follow(other, user, false),
+            _ => {
+                self.txn.put_friends(user, other, false);
+                let friends = false;
+                self.effects.push(Effect::FriendsChanged { user, other, friends });
+            }
+        }
+    }
+}

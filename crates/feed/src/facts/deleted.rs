@@ -1,0 +1,145 @@
+//! Facts about deleted users.
+//!
+//! Deleting a user writes three rows, and from then on every read hides what they made. Their other rows are
+//! removed later, some at a time. Meanwhile the user is among those who are **erasing**, of whom there are at
+//! most [`ERASING_USERS_MAX`](crate::limits::ERASING_USERS_MAX); without any, no read looks up more rows than
+//! if no user had ever been deleted.
+//!
+//! What stays: the handle, which so never gets another owner, and the id in posts of others that mention or
+//! answer the user.
+//!
+//! **Invariant:** a deleted user gets no new rows, because no command finds them.
+
+use rows::{PointTable, Rows, SetTable, Span, encode};
+
+use super::{Facts, Txn, user_id};
+use crate::command::{Remains, UserRef};
+use crate::ids::UserId;
+use crate::records::{Counts, User};
+use crate::text::{Bio, Name};
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// Whether this user was deleted.
+    #[must_use]
+    pub fn is_deleted(&self, user: UserId) -> bool {
+        self.rows.totals().users_deleted > 0
+            && self.rows.member(SetTable::DeletedUsers, user.0.into(), 0).is_some()
+    }
+
+    /// The id of a user who is registered, or was.
+    #[must_use]
+    pub fn resolve_with_deleted(&self, user: &UserRef) -> Option<UserId> {
+        match user {
+            UserRef::Id(user) => (user.0 < self.rows.totals().users).then_some(*user),
+            UserRef::Handle(handle) => self.first_by_handle(handle),
+        }
+    }
+
+    /// Whether posts and stories of this user may be stored, but must not be shown.
+    #[must_use]
+    pub fn is_hidden(&self, author: UserId) -> bool {
+        self.rows.totals().users_erasing > 0 && self.is_deleted(author)
+    }
+
+    /// Deleted users whose rows are not all removed, in ascending order.
+    #[must_use]
+    pub fn erasing(&self) -> Vec<UserId> {
+        if self.rows.totals().users_erasing == 0 {
+            return Vec::new();
+        }
+        let rows = self.rows.members(SetTable::ErasingUsers, 0, Span::ALL);
+        rows.into_iter().filter_map(|(user, _)| user_id(user)).collect()
+    }
+
+    /// Whether rows of this deleted user may be left.
+    #[must_use]
+    pub fn is_erasing(&self, user: UserId) -> bool {
+        self.rows.member(SetTable::ErasingUsers, 0, user.0.into()).is_some()
+    }
+
+    /// A user's counts, without deleted users; zero if the user does not exist.
+    #[must_use]
+    pub fn counts(&self, user: UserId) -> Counts {
+        loop {
+            let before = self.still_counted(user);
+            let counts = self.stored_counts(user);
+            // What is removed meanwhile may be in both numbers, or in none.
+            if self.still_counted(user) == before {
+                return Counts {
+                    posts: counts.posts,
+                    followers: counts.followers.saturating_sub(before.followers),
+                    following: counts.following.saturating_sub(before.following),
+                    friends: counts.friends.saturating_sub(before.friends),
+                };
+            }
+        }
+    }
+
+    /// The relations of `user` with deleted users that are not removed yet.
+    fn still_counted(&self, user: UserId) -> Counts {
+        let mut found = Counts::default();
+        for deleted in self.erasing() {
+            found.followers += u32::from(self.follows(deleted, user));
+            found.following += u32::from(self.follows(user, deleted));
+            found.friends += u32::from(self.are_friends(user, deleted));
+        }
+        found
+    }
+
+    /// The first items, from `from` on, of what is left of a deleted user: ids of posts, stories or users.
+    #[must_use]
+    pub fn remains(&self, user: UserId, remains: Remains, from: u64, limit: usize) -> Vec<u64> {
+        let table = match remains {
+            Remains::Posts => SetTable::AuthorPosts,
+            Remains::Stories => SetTable::AuthorStories,
+            Remains::Following => SetTable::Following,
+            Remains::Followers => SetTable::Followers,
+            Remains::Friends => SetTable::Friends,
+            Remains::Mentions => SetTable::Mentions,
+            Remains::Views => SetTable::Seen,
+            Remains::Nothing => return Vec::new(),
+        };
+        let rows = self.rows.members(table, user.0.into(), Span { low: from, limit, ..Span::ALL });
+        rows.into_iter().map(|(item, _)| item).collect()
+    }
+}
+
+impl Txn<'_> {
+    /// Hides all that a user made and empties the profile, of which the handle is needed to show mentions.
+    pub fn delete_user(&mut self, id: UserId, user: User) {
+        // Relations with users who are deleted already were subtracted then.
+        let counts = self.facts().counts(id);
+        let (name, bio) = (Name::default(), Bio::default());
+        let user = User { name, bio, ..user };
+        self.rows.put_point(PointTable::User, id.0.into(), Some(encode(&user)));
+        self.rows.put_member(SetTable::DeletedUsers, id.0.into(), 0, Some(0));
+        self.rows.put_member(SetTable::ErasingUsers, 0, id.0.into(), Some(0));
+        // Last: from here on readers look for the rows.
+        self.total(|totals| {
+            totals.posts -= u64::from(counts.posts);
+            totals.follows -= u64::from(counts.following) + u64::from(counts.followers);
+            totals.friendships -= u64::from(counts.friends);
+            totals.users_deleted += 1;
+            totals.users_erasing += 1;
+        });
+    }
+
+    /// Removes a mention of a deleted user.
+    pub fn remove_mention(&mut self, user: UserId, post: u64) {
+        self.rows.put_member(SetTable::Mentions, user.0.into(), post, None);
+    }
+
+    /// Removes a view of a story by a deleted user. The story still counts it: see
+    /// [`Story::looks`](crate::records::Story::looks).
+    pub fn remove_view(&mut self, user: UserId, story: u64) {
+        self.rows.put_member(SetTable::StoryViews, story, user.0.into(), None);
+        self.rows.put_member(SetTable::Seen, user.0.into(), story, None);
+    }
+
+    /// Removes the last rows of a deleted user.
+    pub fn finish_erasing(&mut self, user: UserId) {
+        self.rows.put_point(PointTable::Counts, user.0.into(), None);
+        self.rows.put_member(SetTable::ErasingUsers, 0, user.0.into(), None);
+        self.total(|totals| totals.users_erasing -= 1);
+    }
+}
