@@ -6,6 +6,7 @@ mod circles;
 mod documents;
 mod fetch;
 mod licences;
+mod power;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -17,7 +18,8 @@ use anyhow::{Context as _, bail, ensure};
 const USAGE: &str = "cargo xtask test            format, lints, documents, tests, real clients
 cargo xtask test --install  the same, and install the system packages that tests use first
 cargo xtask tidy            only the quick checks of the sources
-cargo xtask bench [ARGS]    measure; --help lists what; raw data go to runs/DATE-bench";
+cargo xtask bench [ARGS]    measure; --help lists what; raw data go to runs/DATE-bench
+cargo xtask power [ARGS]    power losses and kills under load; --help lists its arguments";
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -30,6 +32,7 @@ fn main() -> anyhow::Result<()> {
         },
         Some("tidy") => quick(&root),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
+        Some("power") => power::run(&root, &arguments.collect::<Vec<_>>()),
         _ => bail!("{USAGE}"),
     }
 }

@@ -116,6 +116,9 @@ impl Disk {
             .open()?;
         let facts = database.keyspace(KEYSPACE, options)?;
         let ephemeral = database.keyspace(KEYSPACE_EPHEMERAL, options)?;
+        // fjall makes a folder for each keyspace, but does not sync the folder that lists them.
+        let folders = path.join("keyspaces");
+        File::open(&folders).and_then(|dir| dir.sync_all()).map_err(at(&folders))?;
         Ok(Self { database, facts, ephemeral, ingesting: Mutex::new(()) })
     }
 
