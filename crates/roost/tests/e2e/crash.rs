@@ -225,7 +225,7 @@ pub(crate) fn checkpoints_in(log: &str) -> u64 {
 }
 
 /// The number of the oldest group in the log, which is the name of its first file.
-fn first_group_kept(data: &Path) -> u64 {
+pub(crate) fn first_group_kept(data: &Path) -> u64 {
     let files = std::fs::read_dir(data.join("log")).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let first = names.filter_map(|name| name.strip_suffix(".log")?.parse().ok()).min();

@@ -29,7 +29,7 @@ const KILLS_EACH: u64 = 25;
 /// Most calls that change files before a loss, usually, and now and then.
 const CALLS_MAX: [u64; 2] = [1_500, 8_000];
 /// Most such calls of a server that loses power while it starts.
-const CALLS_OF_START: u64 = 250;
+const CALLS_OF_START: u64 = 120;
 
 #[test]
 fn whatever_was_acknowledged_survives_a_power_loss_once_and_in_order() {
@@ -156,6 +156,8 @@ impl Machine {
         let server = Server::start(&mut crash::server(&self.data, self.policy));
         self.load.resolve_and_check(&server, Readers::All);
         server.stop();
+        let first = crash::first_group_kept(&self.data);
+        out(&format!("seed {}: the log begins at group {first}", self.seed));
         counts
     }
 

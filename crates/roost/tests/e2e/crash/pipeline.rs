@@ -91,9 +91,12 @@ impl Pipeline {
         }
         self.serial += 1;
         let mut value = self.serial.to_string();
-        if self.rng.random_bool(0.1) {
-            value.push_str(&"-".repeat(10_000));
-        }
+        // Long ones, so that the log goes from segment to segment and is cut.
+        value.push_str(&"-".repeat(match self.rng.random_range(0..100) {
+            0..10 => 10_000,
+            10..13 => 300_000,
+            _ => 0,
+        }));
         Step::Set(key, value)
     }
 
