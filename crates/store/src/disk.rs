@@ -32,6 +32,7 @@ use rows::{Order, PointTable, SetTable, Span};
 
 use crate::error::{StoreError, fatal};
 use crate::layout;
+use crate::manifest;
 
 /// The database in the store's directory.
 const FACTS: &str = "facts";
@@ -104,6 +105,7 @@ impl Disk {
             fs::rename(&new, &facts).map_err(at(&facts))?;
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(at(dir))?;
         }
+        manifest::check(&facts)?;
         Self::open_at(&facts, cache_bytes)
     }
 

@@ -22,6 +22,7 @@ mod head;
 mod items;
 mod key_table;
 mod layout;
+mod manifest;
 mod merge;
 mod migrate;
 mod overlay;
