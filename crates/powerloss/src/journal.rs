@@ -56,7 +56,7 @@ pub(crate) const REMOVE: u64 = 7;
 pub(crate) const MAKE_DIR: u64 = 8;
 
 /// Something that a process did to a file or directory. Offsets and lengths are bytes; paths are absolute.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "fields that their names explain")]
 pub enum Record<'a> {
     /// Opened a file that may be new, and perhaps emptied it.

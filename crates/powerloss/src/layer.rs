@@ -8,81 +8,19 @@
 
 #![expect(unsafe_code, reason = "system calls and a signal handler")]
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
+use crate::filter::{install_filter, powerloss_call, system};
 use crate::journal::{
     CREATE, Fixed, Head, LINK, MAKE_DIR, REMOVE, RENAME, RESIZE, SYNC, WRITE, map, place,
 };
-
-/// Longest path in bytes.
-const PATH_BYTES: usize = 4096;
-
-/// Calls that are stopped. Those that `handle` does not know end the process.
-const STOPPED: [i64; 34] = [
-    libc::SYS_open,
-    libc::SYS_openat,
-    libc::SYS_openat2,
-    libc::SYS_creat,
-    libc::SYS_write,
-    libc::SYS_pwrite64,
-    libc::SYS_writev,
-    libc::SYS_pwritev,
-    libc::SYS_pwritev2,
-    libc::SYS_truncate,
-    libc::SYS_ftruncate,
-    libc::SYS_fallocate,
-    libc::SYS_fsync,
-    libc::SYS_fdatasync,
-    libc::SYS_rename,
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
-    libc::SYS_link,
-    libc::SYS_linkat,
-    libc::SYS_symlink,
-    libc::SYS_symlinkat,
-    libc::SYS_unlink,
-    libc::SYS_unlinkat,
-    libc::SYS_rmdir,
-    libc::SYS_mkdir,
-    libc::SYS_mkdirat,
-    libc::SYS_mknod,
-    libc::SYS_mknodat,
-    libc::SYS_mmap,
-    libc::SYS_copy_file_range,
-    libc::SYS_sendfile,
-    libc::SYS_splice,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_submit,
-];
+use crate::paths::{PATH_BYTES, path_below};
 
 static MEMORY: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
-static DIRECTORY: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
+/// The directory whose files are recorded.
+pub(crate) static DIRECTORY: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
 static DEVICE: AtomicU64 = AtomicU64::new(0);
-
-unsafe extern "C" {
-    /// A system call that the filter lets through, because it comes from here.
-    fn powerloss_call(nr: i64, args: *const i64) -> i64;
-    /// The address after its instruction.
-    static powerloss_call_end: u8;
-}
-
-std::arch::global_asm!(
-    ".global powerloss_call",
-    ".global powerloss_call_end",
-    "powerloss_call:",
-    "mov rax, rdi",
-    "mov r11, rsi",
-    "mov rdi, [r11]",
-    "mov rsi, [r11 + 8]",
-    "mov rdx, [r11 + 16]",
-    "mov r10, [r11 + 24]",
-    "mov r8, [r11 + 32]",
-    "mov r9, [r11 + 40]",
-    "syscall",
-    "powerloss_call_end:",
-    "ret",
-);
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -132,52 +70,6 @@ unsafe fn begin(journal: *const c_char, directory: *mut c_char) -> Option<()> {
         (*memory.cast::<Head>()).loaded.store(1, Ordering::Release);
     }
     Some(())
-}
-
-/// Installs the filter: calls of [`STOPPED`] that do not come from [`powerloss_call`] raise SIGSYS.
-fn install_filter() -> Option<()> {
-    const NR: u32 = 0;
-    const POINTER: u32 = 8;
-    const ARGUMENTS: u32 = 16;
-    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let load = |at: u32| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at);
-    let jump = |kind: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
-        code: (libc::BPF_JMP | kind | libc::BPF_K) as u16,
-        jt,
-        jf,
-        k,
-    };
-    let answer = |what: u32| statement(libc::BPF_RET | libc::BPF_K, what);
-    let from = (&raw const powerloss_call_end) as u64;
-    let mut filter = vec![load(NR)];
-    for (index, call) in STOPPED.into_iter().enumerate() {
-        let left = (STOPPED.len() - index) as u8;
-        // To the check of `mmap`'s arguments, or that of the address after them.
-        let skip = if call == libc::SYS_mmap { left } else { left + 5 };
-        filter.push(jump(libc::BPF_JEQ, call as u32, skip, 0));
-    }
-    filter.push(answer(libc::SECCOMP_RET_ALLOW));
-    // Only a mapping that is shared and can be written changes a file.
-    filter.push(load(ARGUMENTS + 2 * 8));
-    filter.push(jump(libc::BPF_JSET, libc::PROT_WRITE as u32, 1, 0));
-    filter.push(answer(libc::SECCOMP_RET_ALLOW));
-    filter.push(load(ARGUMENTS + 3 * 8));
-    filter.push(jump(libc::BPF_JSET, libc::MAP_SHARED as u32, 0, 5));
-    filter.push(load(POINTER));
-    filter.push(jump(libc::BPF_JEQ, from as u32, 0, 2));
-    filter.push(load(POINTER + 4));
-    filter.push(jump(libc::BPF_JEQ, (from >> 32) as u32, 1, 0));
-    filter.push(answer(libc::SECCOMP_RET_TRAP));
-    filter.push(answer(libc::SECCOMP_RET_ALLOW));
-    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: the program is valid for the duration of the call.
-    unsafe {
-        if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
-            return None;
-        }
-        let mode = libc::SECCOMP_MODE_FILTER;
-        (libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program) == 0).then_some(())
-    }
 }
 
 /// Does the call that was stopped and returns its result in its register.
@@ -249,11 +141,6 @@ unsafe fn handle(call: Call) -> i64 {
 unsafe fn plain(call: Call) -> i64 {
     // SAFETY: the call of the process, with its arguments.
     unsafe { powerloss_call(call.nr, call.args.as_ptr()) }
-}
-
-unsafe fn system(nr: i64, args: [i64; 6]) -> i64 {
-    // SAFETY: as the caller says.
-    unsafe { powerloss_call(nr, args.as_ptr()) }
 }
 
 /// Ends the process, because what it does cannot be recorded.
@@ -505,53 +392,4 @@ unsafe fn named(call: Call, kind: u64, from: (i64, i64), to: (i64, i64)) -> i64 
         }
         done
     }
-}
-
-/// Writes the whole path into `buffer`, with a zero after it, and returns its length, if it is below the
-/// directory.
-unsafe fn path_below(dir: i64, path: i64, buffer: &mut [u8; PATH_BYTES]) -> Option<usize> {
-    // SAFETY: the path is one of the process; the buffer is longer than what is written.
-    unsafe {
-        let path = CStr::from_ptr(path as *const c_char).to_bytes();
-        let mut bytes = 0;
-        if path.first() != Some(&b'/') {
-            // The test does not run the process inside the directory.
-            if dir == i64::from(libc::AT_FDCWD) {
-                return None;
-            }
-            bytes = path_of(dir, buffer)?;
-            *buffer.get_mut(bytes)? = b'/';
-            bytes += 1;
-        }
-        buffer.get_mut(bytes..bytes + path.len())?.copy_from_slice(path);
-        bytes += path.len();
-        *buffer.get_mut(bytes)? = 0;
-        let directory = CStr::from_ptr(DIRECTORY.load(Ordering::Acquire)).to_bytes();
-        let rest = buffer.get(..bytes)?.strip_prefix(directory)?;
-        rest.starts_with(b"/").then_some(bytes)
-    }
-}
-
-/// The path of an open directory.
-unsafe fn path_of(fd: i64, buffer: &mut [u8; PATH_BYTES]) -> Option<usize> {
-    let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0";
-    let mut digits = [0; 10];
-    let (mut rest, mut count) = (fd, 0);
-    while rest > 0 || count == 0 {
-        *digits.get_mut(count)? = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        count += 1;
-    }
-    for (at, digit) in digits.iter().take(count).rev().enumerate() {
-        *link.get_mut(14 + at)? = *digit;
-    }
-    // SAFETY: the link ends with a zero; the kernel writes at most this number of bytes.
-    let bytes = unsafe {
-        let room = (PATH_BYTES / 2) as i64;
-        system(
-            libc::SYS_readlink,
-            [link.as_ptr() as i64, buffer.as_mut_ptr() as i64, room, 0, 0, 0],
-        )
-    };
-    usize::try_from(bytes).ok()
 }

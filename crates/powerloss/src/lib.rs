@@ -9,12 +9,18 @@
 //! It works on Linux on x86-64. Only tests use it.
 
 mod disk;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod filter;
 mod journal;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod layer;
+mod loss;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod paths;
 
-pub use disk::{Accounting, Disk, Loss};
+pub use disk::{Accounting, Disk};
 pub use journal::{Journal, Record};
+pub use loss::Loss;
 
 /// Environment variable with the path of the journal.
 pub const JOURNAL: &str = "POWERLOSS_JOURNAL";

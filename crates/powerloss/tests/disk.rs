@@ -126,7 +126,8 @@ fn child() {
             fs::File::open(root.join("a")).unwrap().sync_all().unwrap();
             fs::File::open(&root).unwrap().sync_all().unwrap();
             append().write_all(b"more").unwrap();
-            append().write_vectored(&[IoSlice::new(b" and"), IoSlice::new(b" more")]).unwrap();
+            let parts = [IoSlice::new(b" and"), IoSlice::new(b" more")];
+            assert_eq!(append().write_vectored(&parts).unwrap(), 9);
             fs::OpenOptions::new()
                 .write(true)
                 .open(root.join("a"))
