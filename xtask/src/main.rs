@@ -5,7 +5,9 @@ mod browser;
 mod circles;
 mod documents;
 mod fetch;
+mod fuzz;
 mod licences;
+mod power;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -17,7 +19,11 @@ use anyhow::{Context as _, bail, ensure};
 const USAGE: &str = "cargo xtask test            format, lints, documents, tests, real clients
 cargo xtask test --install  the same, and install the system packages that tests use first
 cargo xtask tidy            only the quick checks of the sources
-cargo xtask bench [ARGS]    measure; --help lists what; raw data go to runs/DATE-bench";
+cargo xtask bench [ARGS]    measure; --help lists what; raw data go to runs/DATE-bench
+cargo xtask power [ARGS]    power losses and kills under load; --help lists its arguments
+cargo xtask damage --minutes N [--out FILE]
+                            damage every file of a data directory, bit by bit
+cargo xtask fuzz TARGET     look for inputs that fail; --help says more";
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -30,6 +36,9 @@ fn main() -> anyhow::Result<()> {
         },
         Some("tidy") => quick(&root),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
+        Some("damage") => damage(&root, &arguments.collect::<Vec<_>>()),
+        Some("fuzz") => fuzz::run(&root, &arguments.collect::<Vec<_>>()),
+        Some("power") => power::run(&root, &arguments.collect::<Vec<_>>()),
         _ => bail!("{USAGE}"),
     }
 }
@@ -146,6 +155,20 @@ fn bench(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         bench.arg("--out").arg(format!("runs/{}-bench", date.trim()));
     }
     step(&mut bench)
+}
+
+/// Runs the test of damaged files for a time instead of a number of cases.
+fn damage(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (minutes, out) = match arguments.as_slice() {
+        ["--minutes", minutes] => (minutes, None),
+        ["--minutes", minutes, "--out", out] => (minutes, Some(std::path::absolute(out)?)),
+        _ => bail!("{USAGE}"),
+    };
+    let mut test = cargo(root, &["test", "-p", "node", "--test", "damage", "--", "--nocapture"]);
+    test.env("ROOST_DAMAGE_MINUTES", minutes);
+    test.envs(out.map(|out| ("ROOST_DAMAGE_OUT", out)));
+    step(test)
 }
 
 fn cargo(root: &Path, arguments: &[&str]) -> Command {

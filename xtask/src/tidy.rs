@@ -11,7 +11,7 @@ use crate::{circles, documents};
 /// Longest file of product code, in lines.
 const LINES_MAX: usize = 400;
 /// What each crate may use of ours. The edges are the architecture: ARCHITECTURE.md gives the reasons.
-const EDGES: [(&str, &[&str]); 17] = [
+const EDGES: [(&str, &[&str]); 19] = [
     ("commitlog", &[]),
     ("rows", &[]),
     ("feed", &["rows"]),
@@ -28,8 +28,25 @@ const EDGES: [(&str, &[&str]); 17] = [
     ("roost", &["api", "edge", "knn", "node", "redis", "sim", "web"]),
     ("bench", &["feed", "knn", "kv", "node", "sim"]),
     ("xtask", &[]),
-    // For tests alone: no crate may depend on it otherwise.
+    // For tests alone: no crate may depend on them otherwise.
     ("testkit", &["kv", "rows"]),
+    ("powerloss", &[]),
+    (
+        "fuzz",
+        &[
+            "api",
+            "commitlog",
+            "edge",
+            "feed",
+            "knn",
+            "kv",
+            "node",
+            "redis",
+            "resp",
+            "testkit",
+            "web",
+        ],
+    ),
 ];
 
 /// Checks the tree at `root`.
@@ -43,7 +60,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     documents::check(root, &EDGES, &mut faults)?;
     circles::check(root, &mut faults)?;
     let mut files = Vec::new();
-    for folder in ["crates", "bench", "xtask"] {
+    for folder in ["crates", "bench", "xtask", "fuzz"] {
         rust_files(&root.join(folder), &mut files)?;
     }
     for file in &files {
@@ -95,7 +112,7 @@ fn edges(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
 }
 
 fn ours_at_root(name: &str) -> bool {
-    matches!(name, "bench" | "xtask")
+    matches!(name, "bench" | "fuzz" | "xtask")
 }
 
 /// Adds all Rust files below `folder` to `found`.

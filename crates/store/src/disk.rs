@@ -30,6 +30,7 @@ use rows::{Order, PointTable, SetTable, Span};
 use crate::error::{StoreError, fatal};
 use crate::keyspace::{Keyspace, RowGuard, RowIter};
 use crate::layout;
+use crate::manifest;
 #[cfg(feature = "simulation")]
 use crate::memory::MemoryDisk;
 
@@ -105,6 +106,7 @@ impl Disk {
             fs::rename(&new, &facts).map_err(at(&facts))?;
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(at(dir))?;
         }
+        manifest::check(&facts)?;
         Self::open_at(&facts, cache_bytes)
     }
 
@@ -117,6 +119,9 @@ impl Disk {
             .open()?;
         let facts = Keyspace::Fjall(database.keyspace(KEYSPACE, options)?);
         let ephemeral = Keyspace::Fjall(database.keyspace(KEYSPACE_EPHEMERAL, options)?);
+        // fjall makes a folder for each keyspace, but does not sync the folder that lists them.
+        let folders = path.join("keyspaces");
+        File::open(&folders).and_then(|dir| dir.sync_all()).map_err(at(&folders))?;
         Ok(Self { database: Some(database), facts, ephemeral, ingesting: Mutex::new(()) })
     }
 

@@ -30,6 +30,14 @@ pub enum StoreError {
     /// Reads that began before an erasure have not ended.
     #[error("removed rows are still being read; erase again later")]
     StillRead,
+    /// A file of the engine is missing or was changed. Nothing has been changed by opening the store.
+    #[error("the store is damaged: {path}: {what}")]
+    DamagedFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// The rows that describe the store are missing or malformed.
     #[error("the store is damaged: {0}")]
     Damaged(&'static str),

@@ -23,6 +23,7 @@ mod items;
 mod key_table;
 mod keyspace;
 mod layout;
+mod manifest;
 #[cfg(feature = "simulation")]
 mod memory;
 mod merge;

@@ -359,3 +359,33 @@ fn a_store_with_a_malformed_description_is_refused() {
         assert!(matches!(error, StoreError::Damaged(_)), "{error}");
     }
 }
+
+/// fjall would remove the keyspace.
+#[test]
+fn a_store_that_lost_the_file_which_names_a_manifest_is_refused_and_keeps_its_tables() {
+    for keyspace in ["1", "2"] {
+        let dir = tempfile::tempdir().unwrap();
+        copy(&fixture(5), dir.path());
+        let keyspace = dir.path().join("facts/keyspaces").join(keyspace);
+        fs::remove_file(keyspace.join("current")).unwrap();
+        let error = Store::open(dir.path(), OPTIONS).map(|_| ()).unwrap_err();
+        assert!(matches!(error, StoreError::DamagedFile { .. }), "{error}");
+        assert!(fs::read_dir(keyspace.join("tables")).unwrap().count() > 0);
+    }
+}
+
+#[test]
+fn a_manifest_with_a_changed_bit_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    copy(&fixture(5), dir.path());
+    let keyspace = dir.path().join("facts/keyspaces/1");
+    let names = fs::read_dir(&keyspace).unwrap().map(|file| file.unwrap().file_name());
+    let manifest = names.map(|name| name.into_string().unwrap()).find(|name| name.starts_with('v'));
+    let manifest = keyspace.join(manifest.unwrap());
+    let mut bytes = fs::read(&manifest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&manifest, bytes).unwrap();
+    let error = Store::open(dir.path(), OPTIONS).map(|_| ()).unwrap_err();
+    assert!(matches!(error, StoreError::DamagedFile { path, .. } if path == manifest));
+}

@@ -8,11 +8,14 @@
 //! overlay is kept tiny, so that checkpoints are under way all the time, and many texts are long, so
 //! that the log goes from segment to segment and is cut.
 
+mod batch;
 mod check;
 mod kept;
+mod pipeline;
 mod samples;
 mod worker;
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
@@ -24,14 +27,17 @@ use rand::{RngExt as _, SeedableRng as _};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::process::{Process, Server, serve};
-use check::{Readers, check_everything};
+pub(crate) use check::Readers;
+use check::check_everything;
+use pipeline::Pipeline;
 use worker::Worker;
 
 /// Kills under load. Further ones hit servers that are starting.
 const KILLS: u64 = 27;
 const WORKERS: u32 = 6;
+const PIPELINES: u32 = 2;
 /// Most acknowledgements before a kill.
-const ACKS_MAX: u64 = 1_000;
+const ACKS_MAX: u64 = 2_000;
 const POLICIES: [&str; 3] = ["always", "never", "interval"];
 
 /// The end of a round.
@@ -48,6 +54,11 @@ impl Round {
         Self { at, acks: AtomicU64::new(0), victim }
     }
 
+    /// Ends with the server.
+    pub(crate) fn until_the_server_ends(server: &Server) -> Self {
+        Self::until(u64::MAX, Some(server.process.id()))
+    }
+
     /// To be called after every acknowledged change; returns whether the round is over. A round with a
     /// kill is over when the server no longer answers.
     pub(crate) fn acknowledged(&self) -> bool {
@@ -59,62 +70,89 @@ impl Round {
         }
         false
     }
-
-    /// Lets the workers work until it is over; gives the acknowledgements.
-    fn run(self, server: &Server, workers: &mut [Worker], directory: &Directory) -> u64 {
-        std::thread::scope(|scope| {
-            for worker in workers {
-                let (client, round) = (server.client(), &self);
-                scope.spawn(move || worker.work(client, directory, round));
-            }
-        });
-        self.acks.into_inner()
-    }
 }
 
 /// What the workers share: all users registered so far, with their handles.
 pub(crate) type Directory = Mutex<Vec<(u32, String)>>;
 
+/// All clients of a server and what they know: HTTP, batches and Redis.
+pub(crate) struct Load {
+    workers: Vec<Worker>,
+    pipelines: Vec<Pipeline>,
+    directory: Directory,
+}
+
+impl Load {
+    pub(crate) fn new(rng: &mut StdRng) -> Self {
+        Self {
+            workers: (0..WORKERS).map(|number| Worker::new(number, rng.random())).collect(),
+            pipelines: (0..PIPELINES).map(|number| Pipeline::new(number, rng.random())).collect(),
+            directory: Directory::default(),
+        }
+    }
+
+    /// Lets all clients work until the round is over; returns the number of acknowledgements.
+    pub(crate) fn run(&mut self, server: &Server, round: Round) -> u64 {
+        let redis = redis_address(server);
+        std::thread::scope(|scope| {
+            for worker in &mut self.workers {
+                let (client, round, directory) = (server.client(), &round, &self.directory);
+                scope.spawn(move || worker.work(client, directory, round));
+            }
+            for pipeline in &mut self.pipelines {
+                let round = &round;
+                scope.spawn(move || pipeline.work(redis, round));
+            }
+        });
+        round.acks.into_inner()
+    }
+
+    /// Number of clients with changes whose outcome is unknown.
+    pub(crate) fn unknown(&self) -> usize {
+        let workers = self.workers.iter().filter(|worker| worker.is_waiting()).count();
+        workers + self.pipelines.iter().filter(|pipeline| pipeline.is_waiting()).count()
+    }
+
+    /// After a restart: determines the unknown outcomes, then compares everything.
+    pub(crate) fn resolve_and_check(&mut self, server: &Server, readers: Readers<'_>) {
+        let mut client = server.client();
+        for worker in &mut self.workers {
+            worker.resolve(&mut client, &self.directory);
+        }
+        for pipeline in &mut self.pipelines {
+            pipeline.resolve(redis_address(server));
+        }
+        self.check(server, readers);
+    }
+
+    fn check(&self, server: &Server, readers: Readers<'_>) {
+        check_everything(server, &self.workers, readers);
+        for pipeline in &self.pipelines {
+            pipeline.check(redis_address(server));
+        }
+    }
+}
+
+fn redis_address(server: &Server) -> SocketAddr {
+    server.process.said("roost serves redis://").unwrap().parse().unwrap()
+}
+
+/// What happened in a number of rounds.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) acknowledged: u64,
+    pub(crate) unknown: usize,
+    pub(crate) checkpoints: u64,
+}
+
 #[test]
 fn whatever_was_acknowledged_survives_kill_9_once_and_in_order() {
     let seed = seed();
     println!("to repeat: ROOST_TEST_SEED={seed} cargo test -p roost --test e2e kill_9");
-    let mut rng = StdRng::seed_from_u64(seed);
-    let directory = Directory::default();
-    let mut workers: Vec<Worker> =
-        (0..WORKERS).map(|number| Worker::new(number, rng.random())).collect();
     let data = tempfile::tempdir().unwrap();
-    let mut checkpoints = 0;
-    let (mut acks, mut unknown) = (0, 0);
-
-    let mut server = Server::start(&mut command(data.path(), 0));
-    for round in 1..=KILLS {
-        let at = rng.random_range(1..=ACKS_MAX);
-        let kill = Round::until(at, Some(server.process.id()));
-        acks += kill.run(&server, &mut workers, &directory);
-        unknown += workers.iter().filter(|worker| worker.is_waiting()).count();
-        checkpoints += checkpoints_in(&server.process.ended().err);
-        if rng.random_bool(0.5) {
-            kill_while_starting(data.path(), round, &mut rng);
-        }
-        server = Server::start(&mut command(data.path(), round));
-        let mut client = server.client();
-        for worker in &mut workers {
-            worker.resolve(&mut client, &directory);
-        }
-        check_everything(&server, &workers, Readers::Some(&mut rng));
-    }
-    checkpoints += checkpoints_in(&server.stop().err);
-
-    // In the end without a kill, so that timelines are read that were kept, not gathered.
-    let server = Server::start(&mut command(data.path(), 0));
-    check_everything(&server, &workers, Readers::All);
-    Round::until(ACKS_MAX, None).run(&server, &mut workers, &directory);
-    check_everything(&server, &workers, Readers::All);
-
-    println!(
-        "{KILLS} kills, {acks} acknowledged, {unknown} without an answer, {checkpoints} checkpoints"
-    );
+    let counts = kills(data.path(), KILLS, seed);
+    println!("{KILLS} kills, {counts:?}");
+    let checkpoints = counts.checkpoints;
     assert!(
         checkpoints > KILLS,
         "only {checkpoints} checkpoints: the test tests less than it says"
@@ -122,8 +160,36 @@ fn whatever_was_acknowledged_survives_kill_9_once_and_in_order() {
     assert!(first_group_kept(data.path()) > 1, "the log was never cut");
 }
 
+/// Kills a server on `data`, which is empty, so many times, and compares everything after each.
+pub(crate) fn kills(data: &Path, kills: u64, seed: u64) -> Counts {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut load = Load::new(&mut rng);
+    let mut counts = Counts::default();
+    let mut server = Server::start(&mut command(data, 0));
+    for round in 1..=kills {
+        let at = rng.random_range(1..=ACKS_MAX);
+        let kill = Round::until(at, Some(server.process.id()));
+        counts.acknowledged += load.run(&server, kill);
+        counts.unknown += load.unknown();
+        counts.checkpoints += checkpoints_in(&server.process.ended().err);
+        if rng.random_bool(0.5) {
+            kill_while_starting(data, round, &mut rng);
+        }
+        server = Server::start(&mut command(data, round));
+        load.resolve_and_check(&server, Readers::Some(&mut rng));
+    }
+    counts.checkpoints += checkpoints_in(&server.stop().err);
+
+    // In the end without a kill, so that timelines are read that were kept, not gathered.
+    let server = Server::start(&mut command(data, 0));
+    load.check(&server, Readers::All);
+    load.run(&server, Round::until(ACKS_MAX, None));
+    load.check(&server, Readers::All);
+    counts
+}
+
 /// The seed from the environment, or a new one.
-fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     match std::env::var("ROOST_TEST_SEED") {
         Ok(seed) => seed.parse().expect("a seed is a number"),
         Err(_) => SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64,
@@ -131,9 +197,14 @@ fn seed() -> u64 {
 }
 
 fn command(data: &Path, round: u64) -> Command {
-    let policy = POLICIES[(round % POLICIES.len() as u64) as usize];
+    server(data, POLICIES[(round % POLICIES.len() as u64) as usize])
+}
+
+/// A server that takes checkpoints all the time, with this durability.
+pub(crate) fn server(data: &Path, policy: &str) -> Command {
     let more = ["--open", "--overlay-memory", "64KiB", "--durability", policy];
     let mut command = serve(data, &more);
+    command.args(["--redis-listen", "127.0.0.1:0", "--erase-within", "10s"]);
     command.args(["--fsync-interval", "20ms"]).env("ROOST_LOG", "info,node=debug");
     command
 }
@@ -149,12 +220,12 @@ fn kill_while_starting(data: &Path, round: u64, rng: &mut StdRng) {
     process.ended();
 }
 
-fn checkpoints_in(log: &str) -> u64 {
+pub(crate) fn checkpoints_in(log: &str) -> u64 {
     log.lines().filter(|line| line.contains(r#""message":"checkpoint""#)).count() as u64
 }
 
 /// The number of the oldest group in the log, which is the name of its first file.
-fn first_group_kept(data: &Path) -> u64 {
+pub(crate) fn first_group_kept(data: &Path) -> u64 {
     let files = std::fs::read_dir(data.join("log")).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let first = names.filter_map(|name| name.strip_suffix(".log")?.parse().ok()).min();

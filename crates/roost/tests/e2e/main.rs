@@ -16,6 +16,7 @@ mod generated;
 mod graph;
 mod live;
 mod population;
+mod power;
 mod recognise;
 mod redis;
 mod serve;

@@ -18,7 +18,7 @@ const READERS: usize = 16;
 const CONNECTIONS: usize = 3;
 
 /// The users whose home timelines, story homes and mentions are compared.
-pub(super) enum Readers<'a> {
+pub(crate) enum Readers<'a> {
     /// Those of [`READERS`] users.
     Some(&'a mut StdRng),
     /// Those of all users; deleted posts and stories are checked as well.

@@ -8,6 +8,7 @@ use rand::seq::{IndexedRandom as _, IteratorRandom as _};
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 
+use super::batch;
 use super::kept::Kept;
 use super::samples::SampleAdded;
 use super::{Directory, Round};
@@ -20,15 +21,40 @@ const STORY_SECS: u64 = 604_800;
 /// A change that one worker makes.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    Register { handle: String },
-    Tie { tie: Tie, user: u32, other: u32 },
-    Untie { tie: Tie, user: u32, other: u32 },
+    Register {
+        handle: String,
+    },
+    Tie {
+        tie: Tie,
+        user: u32,
+        other: u32,
+    },
+    Untie {
+        tie: Tie,
+        user: u32,
+        other: u32,
+    },
     Publish(Draft),
-    Delete { form: Form, author: u32, id: u64 },
-    AddSample { label: String },
-    Forget { id: u64 },
-    Keep { key: String, value: String },
-    Drop { key: String },
+    /// Posts of one author, in order.
+    Batch(Vec<Draft>),
+    Delete {
+        form: Form,
+        author: u32,
+        id: u64,
+    },
+    AddSample {
+        label: String,
+    },
+    Forget {
+        id: u64,
+    },
+    Keep {
+        key: String,
+        value: String,
+    },
+    Drop {
+        key: String,
+    },
 }
 
 /// A relation between two users.
@@ -43,8 +69,8 @@ pub(super) enum Tie {
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     form: Form,
-    author: u32,
-    text: String,
+    pub(super) author: u32,
+    pub(super) text: String,
     reply_to: Option<u32>,
     mentions: Vec<u32>,
     idempotency_key: Option<String>,
@@ -95,6 +121,12 @@ impl Worker {
     pub(super) fn work(&mut self, mut client: Client, directory: &Directory, round: &Round) {
         loop {
             let change = self.next(directory);
+            if let Change::Batch(drafts) = change {
+                if !self.batch(drafts, &client, round) {
+                    return;
+                }
+                continue;
+            }
             let Ok(answer) = send(&mut client, &self.taught, &change) else {
                 self.waiting = Some(change);
                 return;
@@ -104,6 +136,21 @@ impl Worker {
                 return;
             }
         }
+    }
+
+    /// Sends a batch; returns whether the worker goes on.
+    fn batch(&mut self, mut drafts: Vec<Draft>, client: &Client, round: &Round) -> bool {
+        let ids = batch::send(client, &drafts);
+        let mut over = false;
+        for (draft, id) in drafts.drain(..ids.len()).zip(ids) {
+            self.publish(draft, id);
+            over |= round.acknowledged();
+        }
+        if !drafts.is_empty() {
+            self.waiting = Some(Change::Batch(drafts));
+            return false;
+        }
+        !over
     }
 
     /// A text that no worker has used before.
@@ -156,6 +203,11 @@ impl Worker {
                 value.push_str(&"-".repeat(20_000));
             }
             return Change::Keep { key, value };
+        }
+        if dice < 76 {
+            let draft =
+                |_| Draft { idempotency_key: None, ..self.draft(Form::Post, user, directory) };
+            return Change::Batch((0..8).map(draft).collect());
         }
         Change::Publish(self.draft(form, user, directory))
     }
@@ -257,7 +309,10 @@ impl Worker {
             Change::Forget { id } => {
                 self.taught.labels.remove(&id);
             }
-            Change::Register { .. } | Change::Publish(_) | Change::AddSample { .. } => {
+            Change::Register { .. }
+            | Change::Publish(_)
+            | Change::Batch(_)
+            | Change::AddSample { .. } => {
                 unreachable!("they have ids")
             }
         }
@@ -290,6 +345,7 @@ impl Worker {
                 }
             }
             Some(Change::Publish(draft)) => self.resolve_post(draft, client),
+            Some(Change::Batch(drafts)) => self.resolve_batch(drafts, client),
             Some(Change::AddSample { label }) => {
                 if let Some(id) = self.taught.find(client, &label) {
                     self.taught(id, label);
@@ -306,6 +362,20 @@ impl Worker {
             let answer = send(client, &self.taught, &change).unwrap().expect(201);
             assert_eq!(self.check_published(&draft, &answer.json()), id, "{draft:?}");
             assert_eq!(answer.header("idempotent-replayed"), Some("true"), "{draft:?}");
+        }
+    }
+
+    /// Those of a batch that were applied are the first ones, in order.
+    fn resolve_batch(&mut self, drafts: Vec<Draft>, client: &mut Client) {
+        let path = format!("/v1/users/{}/posts?limit={}", drafts[0].author, drafts.len());
+        let newest = client.get(&path).expect(200).json();
+        let newest = newest["items"].as_array().unwrap().iter().map(|post| Post::read(post).1);
+        let mut found: Vec<Post> =
+            newest.take_while(|post| drafts.iter().any(|draft| draft.text == post.text)).collect();
+        found.reverse();
+        for (post, draft) in found.into_iter().zip(drafts) {
+            assert_eq!(post.text, draft.text, "a batch was not applied in order");
+            self.publish(draft, post.id);
         }
     }
 
@@ -373,7 +443,10 @@ fn has_happened(change: &Change, client: &mut Client) -> bool {
         Change::Forget { id } => !SampleAdded::is_there(client, *id),
         Change::Keep { key, value } => Kept::read(client, key).as_ref() == Some(value),
         Change::Drop { key } => Kept::read(client, key).is_none(),
-        Change::Register { .. } | Change::Publish(_) | Change::AddSample { .. } => {
+        Change::Register { .. }
+        | Change::Publish(_)
+        | Change::Batch(_)
+        | Change::AddSample { .. } => {
             unreachable!("these are resolved by reading")
         }
     }
@@ -387,6 +460,7 @@ fn are_joined(client: &mut Client, tie: Tie, user: u32, other: u32) -> bool {
 fn send(client: &mut Client, taught: &SampleAdded, change: &Change) -> std::io::Result<Answer> {
     match change {
         Change::AddSample { label } => taught.teach(client, label),
+        Change::Batch(_) => unreachable!("has answers of its own"),
         Change::Forget { id } => SampleAdded::forget(client, *id),
         Change::Keep { key, value } => Kept::put(client, key, value),
         Change::Drop { key } => Kept::remove(client, key),

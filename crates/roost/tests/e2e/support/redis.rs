@@ -47,6 +47,16 @@ impl Redis {
         Self(connect(address).unwrap())
     }
 
+    /// A connection, or why there is none.
+    pub(crate) fn try_new(address: SocketAddr) -> io::Result<Self> {
+        Ok(Self(connect(address)?))
+    }
+
+    /// Sends bytes as they are, unless the server has ended.
+    pub(crate) fn try_send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.get_mut().write_all(bytes)
+    }
+
     /// Sends bytes as they are.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.0.get_mut().write_all(bytes).unwrap();

@@ -1,0 +1,209 @@
+//! The journal: what a process has done to files, in order, in memory that it shares with the test.
+//!
+//! State: the file, mapped by both. One lock, held by the process, orders all calls; it dies with the
+//! process. A record is complete before the head moves past it, so a reader needs no lock once the process
+//! has ended.
+
+#![expect(unsafe_code, reason = "memory shared between processes")]
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Most bytes of a journal. The file has holes: it takes as much as was recorded.
+const BYTES: usize = 2 << 30;
+/// The first bytes, where the counters are.
+const HEAD_BYTES: usize = 4096;
+
+/// The counters at the beginning of a journal.
+#[repr(C)]
+pub(crate) struct Head {
+    /// Bytes of records so far.
+    pub(crate) end: AtomicU64,
+    /// Number of records so far.
+    pub(crate) records: AtomicU64,
+    /// The process ends during the call that would be this record; 0 for never.
+    pub(crate) die_at: AtomicU64,
+    /// Number plus 1 of a system call that the layer does not know.
+    pub(crate) unknown: AtomicU64,
+    pub(crate) lock: AtomicU32,
+    /// Whether the layer was loaded.
+    pub(crate) loaded: AtomicU32,
+}
+
+/// The fixed part of a record; `payload` bytes follow, and zeros up to a multiple of 8.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Fixed {
+    pub(crate) kind: u64,
+    pub(crate) inode: u64,
+    pub(crate) first: u64,
+    pub(crate) second: u64,
+    pub(crate) payload: u64,
+}
+
+pub(crate) const CREATE: u64 = 1;
+pub(crate) const WRITE: u64 = 2;
+pub(crate) const RESIZE: u64 = 3;
+pub(crate) const SYNC: u64 = 4;
+pub(crate) const RENAME: u64 = 5;
+pub(crate) const LINK: u64 = 6;
+pub(crate) const REMOVE: u64 = 7;
+pub(crate) const MAKE_DIR: u64 = 8;
+
+/// Something that a process did to a file or directory. Offsets and lengths are bytes; paths are absolute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "fields that their names explain")]
+pub enum Record<'a> {
+    /// Opened a file that may be new, and perhaps emptied it.
+    Create { inode: u64, path: &'a Path, emptied: bool },
+    /// Wrote so many bytes at an offset; zeros if there is no data.
+    Write { inode: u64, offset: u64, bytes: u64, data: Option<&'a [u8]> },
+    /// Gave a file another length.
+    Resize { inode: u64, bytes: u64 },
+    /// Synced a file or a directory.
+    Sync { inode: u64 },
+    /// Gave a file or directory another name.
+    Rename { from: &'a Path, to: &'a Path },
+    /// Gave a file a second name.
+    Link { from: &'a Path, to: &'a Path },
+    /// Removed a name of a file, or a directory.
+    Remove { path: &'a Path },
+    /// Made a directory.
+    MakeDir { inode: u64, path: &'a Path },
+}
+
+/// A journal, mapped.
+pub struct Journal {
+    path: PathBuf,
+    memory: *mut u8,
+}
+
+// SAFETY: the memory is shared with another process anyway; only atomics and finished records are read.
+unsafe impl Send for Journal {}
+// SAFETY: as above.
+unsafe impl Sync for Journal {}
+
+impl Journal {
+    /// Makes an empty journal. The best place is a file system in memory.
+    ///
+    /// # Errors
+    /// From the file system.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(true).open(path)?;
+        file.set_len(BYTES as u64)?;
+        let memory = map(file.as_raw_fd())?;
+        Ok(Self { path: path.to_owned(), memory })
+    }
+
+    /// Where it is, for [`crate::JOURNAL`].
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn head(&self) -> &Head {
+        // SAFETY: the mapping is longer than the head, aligned to a page, and lives as long as `self`.
+        unsafe { &*self.memory.cast() }
+    }
+
+    /// Number of records so far.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.head().records.load(Ordering::Acquire)
+    }
+
+    /// Has the process killed, as by SIGKILL, during the n-th call from now: 1 is the next one.
+    pub fn die_after(&self, calls: u64) {
+        self.head().die_at.store(self.records() + calls, Ordering::Release);
+    }
+
+    /// Whether the layer was loaded into a process with this journal.
+    #[must_use]
+    pub fn is_loaded(&self) -> bool {
+        self.head().loaded.load(Ordering::Acquire) != 0
+    }
+
+    /// The number of the system call that the layer does not know and that ended the process, if any; a
+    /// number that no call has if the journal was full.
+    #[must_use]
+    pub fn unknown_call(&self) -> Option<u64> {
+        self.head().unknown.load(Ordering::Acquire).checked_sub(1)
+    }
+
+    /// Gives all records to `each`, in order. To be called when the process has ended.
+    pub fn read(&self, mut each: impl FnMut(Record<'_>)) {
+        let end = self.head().end.load(Ordering::Acquire) as usize;
+        // SAFETY: the process has written these bytes and has ended.
+        let mut rest = unsafe { std::slice::from_raw_parts(self.memory.add(HEAD_BYTES), end) };
+        while let Some((fixed, after)) = rest.split_at_checked(size_of::<Fixed>()) {
+            // SAFETY: `Fixed` has no invalid values, and records begin at multiples of 8.
+            let fixed: Fixed = unsafe { fixed.as_ptr().cast::<Fixed>().read() };
+            let bytes = fixed.payload as usize;
+            let (payload, _) = after.split_at(bytes);
+            (_, rest) = after.split_at(bytes.next_multiple_of(8));
+            each(fixed.record(payload));
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `map`, and nothing borrows from it any more.
+        unsafe { libc::munmap(self.memory.cast(), BYTES) };
+        std::fs::remove_file(&self.path).ok();
+    }
+}
+
+impl Fixed {
+    fn record<'a>(&self, payload: &'a [u8]) -> Record<'a> {
+        let path = || Path::new(OsStr::from_bytes(payload));
+        let paths = || {
+            let (from, to) = payload.split_at(self.first as usize);
+            (Path::new(OsStr::from_bytes(from)), Path::new(OsStr::from_bytes(to)))
+        };
+        let inode = self.inode;
+        match self.kind {
+            CREATE => Record::Create { inode, path: path(), emptied: self.first != 0 },
+            WRITE => {
+                let data = (!payload.is_empty()).then_some(payload);
+                Record::Write { inode, offset: self.first, bytes: self.second, data }
+            }
+            RESIZE => Record::Resize { inode, bytes: self.first },
+            SYNC => Record::Sync { inode },
+            RENAME => {
+                let (from, to) = paths();
+                Record::Rename { from, to }
+            }
+            LINK => {
+                let (from, to) = paths();
+                Record::Link { from, to }
+            }
+            REMOVE => Record::Remove { path: path() },
+            MAKE_DIR => Record::MakeDir { inode, path: path() },
+            kind => unreachable!("a record of kind {kind}"),
+        }
+    }
+}
+
+/// Maps the journal that is open as `fd`.
+pub(crate) fn map(fd: i32) -> io::Result<*mut u8> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping, of a file of this length.
+    let memory =
+        unsafe { libc::mmap(std::ptr::null_mut(), BYTES, protection, libc::MAP_SHARED, fd, 0) };
+    if memory == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(memory.cast()) }
+}
+
+/// Where the record begins that would follow, if a payload of this length fits.
+pub(crate) fn place(memory: *mut u8, end: u64, payload: u64) -> Option<*mut u8> {
+    let at = HEAD_BYTES as u64 + end;
+    let after = at + size_of::<Fixed>() as u64 + payload + 8;
+    // SAFETY: within the mapping.
+    (after <= BYTES as u64).then(|| unsafe { memory.add(at as usize) })
+}

@@ -1,0 +1,30 @@
+//! Power losses for a whole process, without root and without a kernel module.
+//!
+//! `libpowerloss.so` is loaded into the process under test with `LD_PRELOAD`. A seccomp filter turns every
+//! system call that can change a file into a signal; its handler does the call and writes it into a
+//! [`Journal`], a file in shared memory that survives the process. So calls that bypass the C library are
+//! seen as well, and a call that the layer does not know ends the process instead of being missed.
+//! Afterwards a [`Disk`] tells what a disk might hold: what was synced, and any part of the rest.
+//!
+//! It works on Linux on x86-64. Only tests use it.
+
+mod disk;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod filter;
+mod journal;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod layer;
+mod loss;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod paths;
+
+pub use disk::{Accounting, Disk};
+pub use journal::{Journal, Record};
+pub use loss::Loss;
+
+/// Environment variable with the path of the journal.
+pub const JOURNAL: &str = "POWERLOSS_JOURNAL";
+/// Environment variable with the absolute path of the directory whose files are recorded.
+pub const DIRECTORY: &str = "POWERLOSS_DIRECTORY";
+/// Whether processes can be recorded on this machine.
+pub const SUPPORTED: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));

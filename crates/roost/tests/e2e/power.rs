@@ -1,0 +1,231 @@
+//! Power losses under load, for the whole process: afterwards exactly the acknowledged changes exist, once and
+//! in order, as after `kill -9` in [`crate::crash`].
+//!
+//! A layer under the server (the crate `powerloss`) records what it does to files. The server ends during a
+//! randomly chosen one of these calls; then its directory is replaced by what a disk might hold: what was
+//! synced, and a random part of the rest. The ledger is in this process.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use powerloss::{Accounting, DIRECTORY, Disk, JOURNAL, Journal, Loss, SUPPORTED};
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use rustix::process::Signal;
+
+use crate::crash::{self, Counts, Load, Readers, Round};
+use crate::support::process::{Process, Server};
+use crate::support::skipped;
+
+/// Losses in a test run.
+const LOSSES: u64 = 6;
+/// Losses on one data directory, so that reading everything after each stays quick.
+const LOSSES_EACH: u64 = 12;
+/// Kills on one data directory.
+const KILLS_EACH: u64 = 25;
+/// Most calls that change files before a loss, usually, and now and then.
+const CALLS_MAX: [u64; 2] = [1_500, 8_000];
+/// Most such calls of a server that loses power while it starts.
+const CALLS_OF_START: u64 = 120;
+
+#[test]
+fn whatever_was_acknowledged_survives_a_power_loss_once_and_in_order() {
+    if !SUPPORTED {
+        return skipped("power losses: the layer works on Linux on x86-64");
+    }
+    let seed = crash::seed();
+    println!("to repeat: ROOST_TEST_SEED={seed} cargo test -p roost --test e2e power_loss");
+    let counts = Machine::new("always", Accounting::Honest, seed).lose_power(LOSSES, &mut print);
+    println!("{LOSSES} power losses, {counts:?}");
+    assert!(counts.checkpoints > 0, "no checkpoint: the test tests less than it says");
+}
+
+#[test]
+fn a_server_that_never_syncs_loses_what_it_acknowledged() {
+    if !SUPPORTED {
+        return skipped("power losses: the layer works on Linux on x86-64");
+    }
+    let mut machine = Machine::new("never", Accounting::Honest, 1);
+    let lost = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        machine.lose_power(LOSSES, &mut print);
+    }));
+    assert!(lost.is_err(), "no loss was found: the test cannot find any");
+}
+
+/// `cargo xtask power`: as many losses and kills as the environment says.
+#[test]
+#[ignore = "takes long; cargo xtask power runs it"]
+fn campaign() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let losses = number("ROOST_POWER_LOSSES").unwrap_or(LOSSES);
+    let kills = number("ROOST_POWER_KILLS").unwrap_or(10);
+    let seed = crash::seed();
+    let accounting = match std::env::var("ROOST_POWER_DISK").as_deref() {
+        Ok("forgets-files") => Accounting::ForgetsFiles,
+        Ok("forgets-directories") => Accounting::ForgetsDirectories,
+        _ => Accounting::Honest,
+    };
+    let mut out: Box<dyn FnMut(&str)> = match std::env::var_os("ROOST_POWER_OUT") {
+        Some(path) => {
+            let mut file = fs::File::create(path).unwrap();
+            Box::new(move |line| writeln!(file, "{line}").unwrap())
+        }
+        None => Box::new(print),
+    };
+    let (start, mut rng) = (Instant::now(), StdRng::seed_from_u64(seed));
+    out(&format!("seed {seed}, {losses} power losses, {kills} kills, {accounting:?}"));
+    let mut total = Counts::default();
+    let mut left = losses;
+    while left > 0 {
+        let now = left.min(LOSSES_EACH);
+        let mut machine = Machine::new("always", accounting, rng.random());
+        total.add(&machine.lose_power(now, &mut out));
+        left -= now;
+        println!("{} of {losses} power losses, {:.0?}", losses - left, start.elapsed());
+    }
+    out(&format!("power losses: {total:?}"));
+    let (mut left, mut total) = (kills, Counts::default());
+    while left > 0 {
+        let (now, seed) = (left.min(KILLS_EACH), rng.random());
+        let folder = folder();
+        let counts = crash::kills(&folder.path().join("data"), now, seed);
+        out(&format!("seed {seed}: {now} kills, {counts:?}"));
+        total.add(&counts);
+        left -= now;
+        println!("{} of {kills} kills, {:.0?}", kills - left, start.elapsed());
+    }
+    out(&format!("kills: {total:?}"));
+    out(&format!("nothing acknowledged was lost; {:.0?}", start.elapsed()));
+}
+
+fn print(line: &str) {
+    println!("{line}");
+}
+
+/// A folder in memory if there is such a file system, because syncs take no time there.
+fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
+/// A machine that loses power: a data directory, its clients and what they know.
+struct Machine {
+    folder: tempfile::TempDir,
+    data: PathBuf,
+    policy: &'static str,
+    accounting: Accounting,
+    seed: u64,
+    rng: StdRng,
+    load: Load,
+}
+
+/// A server under the layer is about to start on this disk.
+struct Recorded {
+    disk: Disk,
+    journal: Journal,
+    command: Command,
+}
+
+impl Machine {
+    fn new(policy: &'static str, accounting: Accounting, seed: u64) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let folder = folder();
+        let data = folder.path().canonicalize().unwrap().join("data");
+        fs::create_dir(&data).unwrap();
+        let load = Load::new(&mut rng);
+        Self { folder, data, policy, accounting, seed, rng, load }
+    }
+
+    /// Loses power so many times, each followed by a comparison of everything. A line for each goes to
+    /// `out`.
+    fn lose_power(&mut self, losses: u64, out: &mut dyn FnMut(&str)) -> Counts {
+        let mut counts = Counts::default();
+        let mut done = 0;
+        while done < losses {
+            let line = if self.rng.random_bool(0.3) {
+                self.while_starting()
+            } else {
+                self.under_load(&mut counts)
+            };
+            done += 1;
+            out(&format!("seed {}, loss {done}: {line}", self.seed));
+        }
+        let server = Server::start(&mut crash::server(&self.data, self.policy));
+        self.load.resolve_and_check(&server, Readers::All);
+        server.stop();
+        let first = crash::first_group_kept(&self.data);
+        out(&format!("seed {}: the log begins at group {first}", self.seed));
+        counts
+    }
+
+    fn under_load(&mut self, counts: &mut Counts) -> String {
+        let mut recorded = self.recorded();
+        let server = Server::start(&mut recorded.command);
+        self.load.resolve_and_check(&server, Readers::Some(&mut self.rng));
+        let most = CALLS_MAX[usize::from(self.rng.random_bool(0.1))];
+        recorded.journal.die_after(self.rng.random_range(1..=most));
+        let acknowledged = self.load.run(&server, Round::until_the_server_ends(&server));
+        let unknown = self.load.unknown();
+        let checkpoints = crash::checkpoints_in(&server.process.ended().err);
+        counts.add(&Counts { acknowledged, unknown, checkpoints });
+        let lost = self.forget(recorded);
+        format!(
+            "under load, {acknowledged} acknowledged, {unknown} unknown, {checkpoints} checkpoints, {lost}"
+        )
+    }
+
+    fn while_starting(&mut self) -> String {
+        let mut recorded = self.recorded();
+        recorded.journal.die_after(self.rng.random_range(1..=CALLS_OF_START));
+        let process = Process::start(&mut recorded.command);
+        let served = process.said("roost serves http://").is_some();
+        if served {
+            process.signal(Signal::KILL);
+        }
+        process.ended();
+        let lost = self.forget(recorded);
+        format!("{}, {lost}", if served { "after a start" } else { "while starting" })
+    }
+
+    fn recorded(&self) -> Recorded {
+        let journal = Journal::create(&self.folder.path().join("journal")).unwrap();
+        let disk = Disk::read(&self.data, self.accounting).unwrap();
+        let mut command = crash::server(&self.data, self.policy);
+        command.env("LD_PRELOAD", layer()).env(JOURNAL, journal.path()).env(DIRECTORY, &self.data);
+        Recorded { disk, journal, command }
+    }
+
+    /// Leaves of the directory what a power loss leaves.
+    fn forget(&mut self, recorded: Recorded) -> String {
+        let Recorded { mut disk, journal, .. } = recorded;
+        assert!(journal.is_loaded(), "the layer was not loaded");
+        assert_eq!(journal.unknown_call(), None, "a system call that the layer does not know");
+        journal.read(|record| disk.apply(record));
+        let loss = match self.rng.random_range(0..10) {
+            0 => Loss::Nothing,
+            1 => Loss::Everything,
+            2..4 => Loss::Before,
+            _ => Loss::Parts(self.rng.random_range(0..=1000)),
+        };
+        disk.lose_power(loss, self.rng.random()).unwrap();
+        format!("{} calls, {} not synced, kept {loss:?}", journal.records(), disk.unsynced())
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: &Self) {
+        self.acknowledged += other.acknowledged;
+        self.unknown += other.unknown;
+        self.checkpoints += other.checkpoints;
+    }
+}
+
+/// The library of the layer, beside this test.
+fn layer() -> PathBuf {
+    let path = std::env::current_exe().unwrap().parent().unwrap().join("libpowerloss.so");
+    assert!(path.exists(), "{} is missing", path.display());
+    path
+}

@@ -1,0 +1,25 @@
+//! Images, and grids of gray: decoded within the memory that was announced, or refused.
+
+use api::drawing;
+use knn::Grey;
+
+/// Images that need more are not decoded here, in bytes: they are slow, and no different.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// A PNG or JPEG file; or a width, and pixels.
+pub(crate) fn image(data: &[u8]) {
+    if let Ok(image) = drawing::open(data)
+        && image.bytes() <= BYTES_MAX
+        && let Ok(bits) = image.normalise()
+    {
+        assert!(bits.ones() > 0, "a drawing has ink");
+    }
+    let Some((width, pixels)) = data.split_first() else { return };
+    let width = usize::from(*width).max(1);
+    let height = pixels.len() / width;
+    if let Ok(grey) = Grey::new(width, height, &pixels[..width * height])
+        && let Ok(bits) = grey.normalise()
+    {
+        assert!(bits.ones() > 0, "a drawing has ink");
+    }
+}

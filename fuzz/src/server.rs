@@ -1,0 +1,25 @@
+//! A node in a directory that is forgotten, and the runtime that its servers run on.
+
+use std::sync::LazyLock;
+
+use node::{Durability, Node, NodeOptions};
+use tokio::runtime::Runtime;
+
+/// The runtime of all servers.
+pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(1).enable_all().build().unwrap()
+});
+
+/// A new node.
+pub(crate) fn node() -> Node {
+    let memory = std::path::Path::new("/dev/shm");
+    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    let folder = folder.unwrap();
+    let mut options = NodeOptions::new(folder.path().join("data"));
+    options.durability = Durability::Never;
+    let node = Node::open(&options).unwrap();
+    // Its files stay usable without names, as long as no new ones are needed.
+    std::mem::forget(folder);
+    node
+}

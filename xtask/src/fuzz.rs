@@ -1,0 +1,54 @@
+//! `cargo xtask fuzz`: looks for inputs that a fuzz target treats wrongly, with libFuzzer.
+//!
+//! The targets are functions in `fuzz/`; every test run replays the inputs in `fuzz/corpus`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::{step, target};
+
+const USAGE: &str = "cargo xtask fuzz TARGET [--minutes 30]
+
+The targets are the folders of fuzz/corpus. It needs a nightly toolchain and cargo-fuzz
+(cargo install cargo-fuzz). New inputs go to target/fuzz/corpus/TARGET, what fails to
+target/fuzz/failures: put that into fuzz/corpus/TARGET with the repair.";
+/// Resident memory at which an input has failed, in MiB.
+const MEMORY_MIB: u32 = 4_096;
+/// Seconds after which an input has failed.
+const SECONDS_EACH: u32 = 20;
+/// Longest input, in bytes.
+const INPUT_BYTES: u32 = 8_192;
+
+/// Runs one target.
+///
+/// # Errors
+/// If arguments are wrong, tools are missing, or an input fails.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
+    let (name, minutes) = match arguments {
+        [name] => (name, 30),
+        [name, option, minutes] if option == "--minutes" => (name, minutes.parse::<u32>()?),
+        _ => bail!("{USAGE}"),
+    };
+    let seeds = root.join("fuzz/corpus").join(name);
+    ensure!(seeds.is_dir(), "there is no target {name}\n\n{USAGE}");
+    let folder = target(root).join("fuzz");
+    let (found, failures) = (folder.join("corpus").join(name), folder.join("failures"));
+    for folder in [&found, &failures] {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    // No sanitizer: the code is safe Rust but for a few lines, and a program without one is five times as
+    // fast.
+    let mut fuzz = Command::new("cargo");
+    fuzz.current_dir(root.join("fuzz/runner"));
+    fuzz.args(["+nightly", "fuzz", "run", "--fuzz-dir", ".", "--sanitizer", "none", "any"]);
+    fuzz.args([&found, &seeds]).arg("--");
+    fuzz.arg(format!("-max_total_time={}", minutes * 60));
+    fuzz.args([format!("-rss_limit_mb={MEMORY_MIB}"), format!("-timeout={SECONDS_EACH}")]);
+    fuzz.args([format!("-max_len={INPUT_BYTES}"), "-print_final_stats=1".into()]);
+    fuzz.arg(format!("-artifact_prefix={}/{name}-", failures.display()));
+    fuzz.env("ROOST_FUZZ_TARGET", name).env("CARGO_TARGET_DIR", &folder);
+    step(fuzz)
+}
