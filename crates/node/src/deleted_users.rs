@@ -7,8 +7,7 @@ use feed::limits::ERASE_ROWS_MAX;
 use feed::{Command, Facts, PostId, Remains, UserId};
 use store::Store;
 
-use crate::shared::Shared;
-use crate::sweeper::OwnReply;
+use crate::shared::{OwnReply, Shared};
 
 /// Commands in a row before stories are swept again.
 const COMMANDS_AT_ONCE: usize = 64;

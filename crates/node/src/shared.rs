@@ -4,11 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use feed::{Handle, UserId};
+use feed::{Command, Handle, Reply, Request, UserId};
 use kv::{BucketId, BucketName};
 use parking_lot::RwLock;
 use quick_cache::sync::Cache;
+use smallvec::{SmallVec, smallvec};
 use store::Store;
+use tokio::sync::oneshot;
 
 use crate::clock::Time;
 use crate::inbox::{Inbox, SubmitError, Ticket};
@@ -20,6 +22,11 @@ use crate::views::Views;
 
 /// Number of handles that are remembered, and of names of buckets.
 pub(crate) const NAMES: usize = 65_536;
+
+/// Replies to the commands of a submission.
+pub(crate) type Replies = SmallVec<[Reply; 1]>;
+/// Where the reply to a command of the node itself arrives.
+pub(crate) type OwnReply = oneshot::Receiver<Replies>;
 
 /// What the writer, the deliverer and the readers share.
 pub(crate) struct Shared {
@@ -78,5 +85,11 @@ impl Shared {
             self.views.room().await;
         }
         self.inbox.put_waiting(submission).await
+    }
+
+    /// Submits a command of the node itself; `None` if the inbox does not accept it.
+    pub(crate) fn submit_own(&self, command: Command) -> Option<OwnReply> {
+        let (submission, reply) = Submission::of_requests(smallvec![Request::from(command)]);
+        self.put(submission).ok().map(|()| reply)
     }
 }

@@ -10,25 +10,18 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use feed::limits::{STORY_ROWS, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX};
-use feed::{Command, Done, Facts, Reply, Request};
+use feed::{Command, Done, Facts};
 use rows::{Rows as _, Span};
-use smallvec::{SmallVec, smallvec};
-use tokio::sync::oneshot;
 
 use crate::deleted_users::Progress;
 use crate::last_run::LastRun;
-use crate::shared::Shared;
-use crate::submission::Submission;
+use crate::shared::{OwnReply, Replies, Shared};
 
 /// Pause between two sweeps.
 const PACE: Duration = Duration::from_millis(250);
 /// What an earlier process swept, or deleted and did not sweep, is erased this long after the start
 /// at the latest.
 const FIRST_ERASURE: Duration = Duration::from_secs(60);
-
-type Replies = SmallVec<[Reply; 1]>;
-/// Where the reply to a command of the node itself arrives.
-pub(crate) type OwnReply = oneshot::Receiver<Replies>;
 
 /// State of the sweeper's thread.
 pub(crate) struct Sweeper {
@@ -113,12 +106,6 @@ impl Shared {
     pub(crate) fn submit_sweep(&self, seconds: SweptSeconds) -> Option<OwnReply> {
         self.read_ahead(seconds.now);
         self.submit_own(Command::SweepStories)
-    }
-
-    /// Submits a command of the node itself; `None` if the inbox does not accept it.
-    pub(crate) fn submit_own(&self, command: Command) -> Option<OwnReply> {
-        let (submission, reply) = Submission::of_requests(smallvec![Request::from(command)]);
-        self.put(submission).ok().map(|()| reply)
     }
 
     /// Takes the reply to one sweep, if there is one: the number of stories removed, and whether there are
