@@ -51,12 +51,7 @@ pub(crate) fn make_blank(
 }
 
 /// Writes zeros over a range of bytes and syncs them.
-pub(crate) fn write_zeros(
-    file: &dyn DiskFile,
-    path: &Path,
-    mut from: u64,
-    to: u64,
-) -> Result<(), LogError> {
+fn write_zeros(file: &dyn DiskFile, path: &Path, mut from: u64, to: u64) -> Result<(), LogError> {
     let zeros = vec![0; ZEROING_BYTES.min(to.saturating_sub(from)) as usize];
     while from < to {
         let (now, _) = zeros.split_at(ZEROING_BYTES.min(to - from) as usize);

@@ -5,6 +5,7 @@
 //! names in the one directory. After a power loss there is what was synced, and a random part of the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ const SECTOR: usize = 512;
 pub(crate) struct SimDisk(Arc<Mutex<State>>);
 
 /// What happens to the disk while a process runs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Faults {
     /// The process stops at this operation from now: 1 is the next one.
     pub(crate) stop_at: Option<u64>,
@@ -36,6 +37,22 @@ pub(crate) struct Faults {
     pub(crate) misdirected_write: Option<u64>,
     /// One in so many reads and writes is done in part only, or interrupted; 0 for none.
     pub(crate) partial: u64,
+}
+
+/// Only the faults that there are.
+impl fmt::Debug for Faults {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = [
+            ("stop_at", self.stop_at),
+            ("bytes_left", self.bytes_left),
+            ("failed_write", self.failed_write),
+            ("failed_sync", self.failed_sync),
+            ("misdirected_write", self.misdirected_write),
+            ("partial", Some(self.partial).filter(|times| *times > 0)),
+        ];
+        let set = named.iter().filter_map(|(name, number)| Some((*name, (*number)?)));
+        out.debug_map().entries(set).finish()
+    }
 }
 
 /// What ended a process.
@@ -57,6 +74,8 @@ struct State {
     faults: Faults,
     /// Everything fails, because the process has stopped.
     stopped: bool,
+    /// Whether an operation has failed in this process because of a fault.
+    has_failed: bool,
     /// Whether a write was misdirected, and the log may have lost what it acknowledged.
     lied: bool,
 }
@@ -91,12 +110,20 @@ impl SimDisk {
             unsynced_names: Vec::new(),
             faults: Faults::default(),
             stopped: false,
+            has_failed: false,
             lied: false,
         })))
     }
 
     pub(crate) fn set_faults(&self, faults: Faults) {
         self.state().faults = faults;
+    }
+
+    /// Removes all faults; returns whether there were any, in this process.
+    pub(crate) fn repair(&self) -> bool {
+        let mut state = self.state();
+        let faults = std::mem::take(&mut state.faults);
+        std::mem::take(&mut state.has_failed) || faults != Faults::default()
     }
 
     /// From now on every operation fails: the process has ended.
@@ -114,6 +141,7 @@ impl SimDisk {
         let mut state = self.state();
         state.stopped = false;
         state.faults = Faults::default();
+        state.has_failed = false;
         if crash == Crash::PowerLoss {
             state.lose_power();
         }
@@ -281,18 +309,21 @@ impl State {
 
     fn write(&mut self, id: usize, offset: usize, bytes: &[u8]) -> io::Result<usize> {
         if count_down(&mut self.faults.failed_write) {
+            self.has_failed = true;
             let written = self.random.index(bytes.len() / SECTOR + 1) * SECTOR;
             self.file(id).write(offset, &bytes[..written]);
             return Err(io::Error::other("the write failed"));
         }
         let mut writes = self.part(bytes.len())?;
-        if let Some(left) = &mut self.faults.bytes_left {
+        if let Some(left) = self.faults.bytes_left {
+            // What is there already needs no more space.
+            let there = self.file(id).now.len().saturating_sub(offset);
             // Whole sectors, as `commitlog::disk` promises.
-            writes = writes.min(*left as usize / SECTOR * SECTOR);
+            writes = writes.min(there + left as usize / SECTOR * SECTOR);
             if writes == 0 {
                 return Err(io::ErrorKind::StorageFull.into());
             }
-            *left -= writes as u64;
+            self.faults.bytes_left = Some(left - writes.saturating_sub(there) as u64);
         }
         if self.stopped {
             // It stops in the middle of the write.
@@ -391,6 +422,7 @@ impl DiskFile for OpenFile {
                 return Ok(());
             }
             let failed = count_down(&mut state.faults.failed_sync);
+            state.has_failed |= failed;
             let file = state.file(self.id);
             for sector in std::mem::take(&mut file.dirty) {
                 if !failed {

@@ -7,12 +7,15 @@ use commitlog::{LocalLog, Log as _, LogOptions, Position};
 use node::SimulatedNode;
 use rows::Totals;
 
+use crate::disk::Faults;
 use crate::random::Random;
 use crate::run::{Run, empty_disks};
 
 impl Run {
     /// Closes the node, and compares its rows with those of a node that has only the log.
     pub(crate) fn end(&mut self) {
+        // From here on nothing fails, so that the last checkpoint has everything.
+        self.set_faults(Faults::default());
         self.drain();
         self.check_all();
         self.reopen();

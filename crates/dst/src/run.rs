@@ -348,10 +348,9 @@ impl Run {
             } else if let Some((name, at, bit)) = flipped.take() {
                 // The damage was found. The operator restores the file.
                 self.disk.flip_back(&name, at, bit);
-            } else {
+            } else if !self.disk.repair() {
                 assert!(self.lied, "the node does not start: {error}");
                 self.give_up();
-                continue;
             }
         };
         self.disk.set_faults(Faults::default());
@@ -406,6 +405,8 @@ impl Run {
             // Unsynced groups were lost: begin again from the first.
             (self.model, self.applied) = (Model::default(), 0);
         }
+        // Over a restart the time continues after the last change.
+        self.seen_ms = 0;
         let before = self.tally.commands;
         self.catch_up_to(last);
         self.tally.commands = before;
