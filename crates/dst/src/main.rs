@@ -9,6 +9,7 @@
     reason = "a panic is how a failure is reported"
 )]
 
+mod bugs;
 mod check;
 mod commands;
 mod disk;
@@ -49,6 +50,10 @@ struct Arguments {
     /// Stop after this number of commands instead.
     #[arg(long, conflicts_with = "seed")]
     commands: Option<u64>,
+    /// Look for the bugs that are seeded on purpose, those whose names contain this, one after the other, each
+    /// for so many seconds.
+    #[arg(long, num_args = 0..=1, default_missing_value = "", conflicts_with = "seed")]
+    bugs: Option<String>,
     /// Number of threads, each with a seed of its own; all processors by default.
     #[arg(long)]
     threads: Option<usize>,
@@ -70,6 +75,12 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         eprintln!("\n{panic}");
     }));
+    if let Some(part) = &arguments.bugs {
+        return bugs::find_all(part, arguments.seconds);
+    }
+    if let Some(bug) = bugs::switched_on() {
+        println!("with the bug {bug}");
+    }
     if let Some(seed) = arguments.seed {
         return match simulate(seed) {
             Some(tally) => {

@@ -254,8 +254,22 @@ impl Run {
             leap if self.random.once_in(2) => now + leap,
             leap => now.saturating_sub(leap),
         };
+        let now = if self.random.once_in(4) { self.expiry_after(now).unwrap_or(now) } else { now };
         self.unix_ms.store(now, Ordering::Relaxed);
         self.record(Event::Clock { unix_ms: now });
+    }
+
+    /// A time at which a key or a story expires, or the millisecond before or after: some minutes from now at
+    /// most.
+    fn expiry_after(&mut self, now: u64) -> Option<u64> {
+        const AHEAD_MS: u64 = 200_000;
+        let keys = self.model.keys.buckets.get(&0)?;
+        let start = self.random.index(keys.len().max(1));
+        let of_keys = keys.values().skip(start).take(30).filter_map(|key| key.expires_ms);
+        let of_stories = self.model.feed.stories.values().rev().take(30);
+        let expiries = of_keys.chain(of_stories.map(|story| story.expires_ms));
+        let first = expiries.filter(|at| (now..now + AHEAD_MS).contains(at)).min()?;
+        Some(first + self.random.below(3) - 1)
     }
 
     pub(crate) fn set_faults(&mut self, faults: Faults) {
