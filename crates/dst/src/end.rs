@@ -6,6 +6,7 @@ use std::sync::Arc;
 use commitlog::{LocalLog, Log as _, LogOptions, Position};
 use node::SimulatedNode;
 use rows::Totals;
+use store::MemoryRow;
 
 use crate::disk::Faults;
 use crate::random::Random;
@@ -37,7 +38,7 @@ impl Run {
         }
     }
 
-    fn replay(&mut self) -> ([Vec<(Vec<u8>, Vec<u8>)>; 2], Totals) {
+    fn replay(&mut self) -> ([Vec<MemoryRow>; 2], Totals) {
         let (disk, rows) = empty_disks(Random::new(0));
         let opened = SimulatedNode::open(&self.options, &rows, self.store_seed, |_| {
             let (disk, dir) = (Arc::new(disk), Path::new("/log"));

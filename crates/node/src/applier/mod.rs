@@ -1,6 +1,6 @@
 //! The sequencer and applier as a function: submissions go in; groups for the log, answers and effects come
-//! out. No thread, no clock, no lock and no file here; a thread runs it ([`crate::writer`]), and a
-//! simulator can run it too.
+//! out. No thread, no clock, no lock and no file here; a thread runs it ([`crate::writer`]), and the
+//! simulator (`dst`) runs it too.
 //!
 //! Its user repeats three inputs: [`Input::Submit`] with new submissions, after which a group may be
 //! proposed; [`Input::Placed`] once the log has it, which applies it; [`Input::Tick`], after which the next

@@ -4,15 +4,18 @@
 //! State: for every file what a reader sees and what is on the platter, sector by sector; the same for the
 //! names in the one directory. After a power loss there is what was synced, and a random part of the rest.
 
+mod faults;
+mod files;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use commitlog::disk::{Disk, DiskFile};
 use parking_lot::{Mutex, MutexGuard};
 
+pub(crate) use self::faults::Faults;
+use self::faults::count_down;
 use crate::random::Random;
 
 const SECTOR: usize = 512;
@@ -20,40 +23,6 @@ const SECTOR: usize = 512;
 /// A disk. Clones are the same disk.
 #[derive(Clone)]
 pub(crate) struct SimDisk(Arc<Mutex<State>>);
-
-/// What happens to the disk while a process runs.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Faults {
-    /// The process stops at this operation from now: 1 is the next one.
-    pub(crate) stop_at: Option<u64>,
-    /// Bytes that can be written until the disk is full.
-    pub(crate) bytes_left: Option<u64>,
-    /// The write from now that fails.
-    pub(crate) failed_write: Option<u64>,
-    /// The sync from now that fails. As on Linux the data is lost, readers see it nevertheless, and later
-    /// syncs succeed.
-    pub(crate) failed_sync: Option<u64>,
-    /// The write from now that lands in a wrong place and reports success.
-    pub(crate) misdirected_write: Option<u64>,
-    /// One in so many reads and writes is done in part only, or interrupted; 0 for none.
-    pub(crate) partial: u64,
-}
-
-/// Only the faults that there are.
-impl fmt::Debug for Faults {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = [
-            ("stop_at", self.stop_at),
-            ("bytes_left", self.bytes_left),
-            ("failed_write", self.failed_write),
-            ("failed_sync", self.failed_sync),
-            ("misdirected_write", self.misdirected_write),
-            ("partial", Some(self.partial).filter(|times| *times > 0)),
-        ];
-        let set = named.iter().filter_map(|(name, number)| Some((*name, (*number)?)));
-        out.debug_map().entries(set).finish()
-    }
-}
 
 /// What ended a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,11 +61,6 @@ enum NameChange {
     Set(PathBuf, usize),
     Unset(PathBuf),
     Rename(PathBuf, PathBuf, usize),
-}
-
-struct OpenFile {
-    disk: SimDisk,
-    id: usize,
 }
 
 impl SimDisk {
@@ -199,21 +163,6 @@ impl SimDisk {
         state.stopped = count_down(&mut state.faults.stop_at);
         let done = act(&mut state)?;
         if state.stopped { Err(io::Error::other("the process stops")) } else { Ok(done) }
-    }
-}
-
-/// Counts an event; true if it is the one.
-fn count_down(left: &mut Option<u64>) -> bool {
-    match left {
-        Some(0 | 1) => {
-            *left = None;
-            true
-        }
-        Some(more) => {
-            *more -= 1;
-            false
-        }
-        None => false,
     }
 }
 
@@ -337,99 +286,5 @@ impl State {
         }
         self.file(id).write(offset, &bytes[..writes]);
         Ok(writes)
-    }
-}
-
-impl Disk for SimDisk {
-    fn make_dir(&self, _dir: &Path) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn list(&self, _dir: &Path) -> io::Result<Vec<String>> {
-        self.operate(|state| {
-            let name = |path: &PathBuf| Some(path.file_name()?.to_str()?.to_owned());
-            Ok(state.names.keys().filter_map(name).collect())
-        })
-    }
-
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let id = self.operate(|state| state.id(path))?;
-        Ok(Arc::new(OpenFile { disk: self.clone(), id }))
-    }
-
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let id = self.operate(|state| {
-            let id = state.next_id;
-            state.next_id += 1;
-            state.files.insert(id, Contents::default());
-            state.change(NameChange::Set(path.to_owned(), id));
-            Ok(id)
-        })?;
-        Ok(Arc::new(OpenFile { disk: self.clone(), id }))
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.operate(|state| {
-            let id = state.id(from)?;
-            state.change(NameChange::Rename(from.to_owned(), to.to_owned(), id));
-            Ok(())
-        })
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.operate(|state| {
-            state.id(path)?;
-            state.change(NameChange::Unset(path.to_owned()));
-            Ok(())
-        })
-    }
-
-    fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
-        self.operate(|state| {
-            // One that is under way when everything stops has done nothing for certain.
-            if !state.stopped {
-                state.durable_names = state.names.clone();
-                state.unsynced_names.clear();
-            }
-            Ok(())
-        })
-    }
-}
-
-impl DiskFile for OpenFile {
-    fn bytes(&self) -> io::Result<u64> {
-        self.disk.operate(|state| Ok(state.file(self.id).now.len() as u64))
-    }
-
-    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.disk.operate(|state| {
-            let wanted = state.part(into.len())?;
-            let now = &state.file(self.id).now;
-            let from = now.len().min(offset as usize);
-            let to = now.len().min(from + wanted);
-            into[..to - from].copy_from_slice(&now[from..to]);
-            Ok(to - from)
-        })
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        self.disk.operate(|state| state.write(self.id, offset as usize, bytes))
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.disk.operate(|state| {
-            if state.stopped {
-                return Ok(());
-            }
-            let failed = count_down(&mut state.faults.failed_sync);
-            state.has_failed |= failed;
-            let file = state.file(self.id);
-            for sector in std::mem::take(&mut file.dirty) {
-                if !failed {
-                    file.persist(sector);
-                }
-            }
-            if failed { Err(io::Error::other("the sync failed")) } else { Ok(()) }
-        })
     }
 }
