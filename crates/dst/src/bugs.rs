@@ -1,7 +1,7 @@
 //! Bugs that are seeded on purpose in the crates below, to show that the simulator finds them. The binary has
 //! them only if it is built with the feature `bugs`; the environment variable `ROOST_BUG` switches on one.
 
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Output};
 use std::time::Instant;
 
 /// The environment variable with the name of the bug.
@@ -33,18 +33,21 @@ const BUGS: [(&str, &str); 22] = [
     ("show-expired-story", "a story is shown a millisecond too long"),
 ];
 
+/// Whether this binary has the bugs.
+pub(crate) const ARE_BUILT: bool = cfg!(feature = "bugs");
+
 /// The bug that is switched on.
 pub(crate) fn switched_on() -> Option<String> {
     let name = std::env::var(VARIABLE).ok()?;
     let known = BUGS.iter().any(|(known, _)| *known == name);
-    assert!(known && cfg!(feature = "bugs"), "{name} is not a bug of this binary");
+    assert!(known && ARE_BUILT, "{name} is not a bug of this binary");
     Some(name)
 }
 
 /// Looks for each bug whose name contains `part`, for at most `seconds` each; prints how long that took.
 /// Fails if one is not found.
 pub(crate) fn find_all(part: &str, seconds: u64) -> ExitCode {
-    if !cfg!(feature = "bugs") {
+    if !ARE_BUILT {
         eprintln!("the bugs are not in this binary: build it with --features bugs");
         return ExitCode::FAILURE;
     }
@@ -63,15 +66,21 @@ pub(crate) fn find_all(part: &str, seconds: u64) -> ExitCode {
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// Whether the bug is found with this seed.
+pub(crate) fn is_found_with(name: &str, seed: u64) -> bool {
+    run_with(name, &["--seed", &seed.to_string()]).is_some()
+}
+
+/// What a process with the bug reports, if it fails.
+fn run_with(name: &str, arguments: &[&str]) -> Option<Output> {
+    let mut command = Command::new(std::env::current_exe().ok()?);
+    let output = command.env(VARIABLE, name).args(arguments).output().ok()?;
+    (!output.status.success()).then_some(output)
+}
+
 /// The seed with which a bug was found, and the first line of the report.
 fn find(name: &str, seconds: u64) -> Option<(String, String)> {
-    let program = std::env::current_exe().ok()?;
-    let mut command = Command::new(program);
-    command.env(VARIABLE, name).args(["--seconds", &seconds.to_string()]);
-    let output = command.output().ok()?;
-    if output.status.success() {
-        return None;
-    }
+    let output = run_with(name, &["--seconds", &seconds.to_string()])?;
     let report = String::from_utf8_lossy(&output.stderr).into_owned();
     let seed = report.lines().find_map(|line| line.split_once("--seed ").map(|(_, seed)| seed));
     let mut lines = report.lines().skip_while(|line| !line.starts_with("panicked")).skip(1);

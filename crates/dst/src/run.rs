@@ -313,7 +313,10 @@ fn options(random: &mut Random, clock: Clock) -> (NodeOptions, LogOptions) {
         _ => Durability::Always,
     };
     options.overlay_memory = *random.pick(&[8, 64, 256, 1_024]) * KIB;
-    options.bucket_memory = *random.pick(&[0, 4, 64, 4_096]) * KIB;
+    options.bucket_memory = *random.pick(&[4, 16, 64, 4_096]) * KIB;
+    if random.once_in(12) {
+        options.bucket_memory = 0;
+    }
     options.timeline_memory = *random.pick(&[16, 64, 1_024]) * KIB;
     options.post_memory = *random.pick(&[4, 64, 1_024]) * KIB;
     options.sample_memory = node::SAMPLE_MEMORY_MIN + *random.pick(&[0, 10, 100]) * KIB;

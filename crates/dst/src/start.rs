@@ -71,8 +71,7 @@ impl Run {
                 Err(error) => error,
             };
             self.record(Event::Refused);
-            let stopped = self.disk.pass().is_err();
-            if stopped {
+            if self.disk.has_stopped() {
                 // It ended while it started.
                 self.disk.stop();
                 let crash = if self.random.once_in(2) { Crash::Kill } else { Crash::PowerLoss };

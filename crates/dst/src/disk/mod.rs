@@ -144,9 +144,20 @@ impl SimDisk {
         }
     }
 
-    /// An operation of the store: fails if the process stops there.
+    /// Whether the process has stopped.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.state().stopped
+    }
+
+    /// A write of the store: fails if the process stops there, or if it is the write that fails.
     pub(crate) fn pass(&self) -> io::Result<()> {
-        self.operate(|_| Ok(()))
+        self.operate(|state| {
+            if count_down(&mut state.faults.failed_write) {
+                state.has_failed = true;
+                return Err(io::Error::other("the write failed"));
+            }
+            Ok(())
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
