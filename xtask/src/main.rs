@@ -1,9 +1,10 @@
-//! `cargo xtask test` checks everything the project can check by itself; `cargo xtask bench`
-//! measures it. Both run from anywhere inside the repository.
+//! `cargo xtask test` checks everything the project can check by itself; `cargo xtask dst` simulates the
+//! node; `cargo xtask bench` measures. Both run from anywhere inside the repository.
 
 mod browser;
 mod circles;
 mod documents;
+mod dst;
 mod fetch;
 mod fuzz;
 mod licences;
@@ -19,6 +20,7 @@ use anyhow::{Context as _, bail, ensure};
 const USAGE: &str = "cargo xtask test            format, lints, documents, tests, real clients
 cargo xtask test --install  the same, and install the system packages that tests use first
 cargo xtask tidy            only the quick checks of the sources
+cargo xtask dst [ARGS]      simulate the node with faults; --help lists how
 cargo xtask bench [ARGS]    measure; --help lists what; raw data go to runs/DATE-bench
 cargo xtask power [ARGS]    power losses and kills under load; --help lists its arguments
 cargo xtask damage --minutes N [--out FILE]
@@ -35,6 +37,7 @@ fn main() -> anyhow::Result<()> {
             _ => bail!("{USAGE}"),
         },
         Some("tidy") => quick(&root),
+        Some("dst") => dst::run(&root, &arguments.collect::<Vec<_>>()),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
         Some("damage") => damage(&root, &arguments.collect::<Vec<_>>()),
         Some("fuzz") => fuzz::run(&root, &arguments.collect::<Vec<_>>()),
@@ -68,6 +71,7 @@ fn test(root: &Path, install: bool) -> anyhow::Result<()> {
         tests.env("ROOST_NO_SKIP", "1");
     }
     step(&mut tests)?;
+    dst::test(root)?;
     if browser::missing(root).is_none() {
         step(&mut browser::tests(root))?;
     }

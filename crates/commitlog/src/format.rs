@@ -214,6 +214,10 @@ pub(crate) fn read_group(
         payload.extend_from_slice(rest);
     }
     let (body, padding) = payload.split_at(header.payload_bytes);
+    if crate::has_bug("accept-torn-group") {
+        payload.truncate(header.payload_bytes);
+        return Body::Whole;
+    }
     if !marked {
         let sound = |sector: &Sector| sector.starts_with(&MORE) || is_unwritten(sector);
         return match more.iter().all(sound) {
@@ -221,7 +225,7 @@ pub(crate) fn read_group(
             false => Body::Damaged("a part of a group is not marked as such"),
         };
     }
-    if crc32c::crc32c(body) != header.payload_crc {
+    if crc32c::crc32c(body) != header.payload_crc && !crate::has_bug("skip-checksum") {
         return Body::Damaged("a payload does not match its checksum");
     }
     if padding.iter().any(|byte| *byte != 0) {

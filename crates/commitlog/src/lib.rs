@@ -238,3 +238,18 @@ impl Durability {
         Ok(())
     }
 }
+
+/// Whether a bug that is seeded on purpose is switched on: the simulator must find each
+/// (`cargo xtask dst --bug NAME`).
+#[cfg(feature = "bugs")]
+pub(crate) fn has_bug(name: &str) -> bool {
+    use std::sync::OnceLock;
+    static BUG: OnceLock<String> = OnceLock::new();
+    BUG.get_or_init(|| std::env::var("ROOST_BUG").unwrap_or_default()) == name
+}
+
+/// False: seeded bugs exist only with the feature.
+#[cfg(not(feature = "bugs"))]
+pub(crate) const fn has_bug(_name: &str) -> bool {
+    false
+}

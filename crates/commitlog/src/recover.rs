@@ -22,7 +22,7 @@ use crate::format::{
     Body, GroupHeader, SECTOR_BYTES, Sector, Start, group_sectors, is_unwritten, read_group,
     read_start,
 };
-use crate::segment::{Segment, install, make_blank, read_segment, survey, write_zeros};
+use crate::segment::{Segment, install, make_blank, read_segment, survey};
 use crate::{Group, LogError, Position, ReadError, disk_error};
 
 /// The callback that receives the groups.
@@ -62,30 +62,26 @@ pub(crate) fn recover(
     let mut found = None;
     while let Some(first) = firsts.next() {
         let (segment, file) = read_segment(disk, dir, first, &mut sectors)?;
-        if firsts.peek().is_none() {
-            // A process that was killed leaves groups that are only in the page cache. They may go
-            // into a checkpoint, and a store must never be newer than the log on disk.
-            file.sync_data().map_err(disk_error("sync", &segment.path))?;
-        }
         let mut scan = Scan { segment: &segment, sectors: &sectors, at: 1, due };
         if first != due {
             return Err(scan.damaged(0, "groups are missing before this segment"));
         }
         scan.groups(&mut |_| Ok(()))?;
         due = scan.due;
-        let end = scan.offset(scan.at);
         if firsts.peek().is_some() {
             scan.check_rest_unwritten()?;
             closed.push_back(segment);
         } else {
+            let (at, end) = (scan.at, scan.offset(scan.at));
             if scan.check_rest_never_durable()? {
                 tracing::warn!(
                     file = %segment.path.display(), offset = end, group = due,
                     "the log ended in groups that were not durable when the power failed; they are cut"
                 );
-                write_zeros(&*file, &segment.path, end, segment.bytes)?;
-                file.sync_data().map_err(disk_error("sync", &segment.path))?;
+                let at = if crate::has_bug("keep-torn-group") { sectors.len() } else { at };
+                sectors.iter_mut().skip(at).for_each(|sector| sector.fill(0));
             }
+            write_again(&*file, &segment, &sectors)?;
             found = Some((segment, file, end));
         }
     }
@@ -103,6 +99,18 @@ pub(crate) fn recover(
         }
     };
     Ok(Recovered { closed, tail, file, end, last })
+}
+
+/// Makes the last segment durable as it was read. A process that was killed leaves groups that are only in the
+/// page cache, and they may go into a checkpoint: a store must never be newer than the log on disk. A sync
+/// alone is not enough. If one has failed before, the page cache has what the disk has not, and the next sync
+/// reports success.
+fn write_again(file: &dyn DiskFile, segment: &Segment, sectors: &[Sector]) -> Result<(), LogError> {
+    if crate::has_bug("trust-page-cache") {
+        return file.sync_data().map_err(disk_error("sync", &segment.path));
+    }
+    file.write_all_at(sectors.as_flattened(), 0).map_err(disk_error("write to", &segment.path))?;
+    file.sync_data().map_err(disk_error("sync", &segment.path))
 }
 
 /// Gives the groups of a segment to `each`, in order. The bytes after the last of them are not checked.

@@ -207,6 +207,14 @@ impl Run {
         let mut count = 0;
         self.node().node().facts().each_sample(|_, _| count += 1);
         assert_eq!(count, samples, "number of samples");
+        for set in 0..20 {
+            let name = format!("set{set}");
+            let expected = feed.samples.values().filter(|(of, _)| *of == name).count();
+            let Ok(name) = feed::SetName::parse(&name) else { unreachable!("a valid name") };
+            if let Ok(found) = self.node().node().samples(&name) {
+                assert_eq!(found.map_or(0, |set| set.len()), expected, "samples of set {set}");
+            }
+        }
     }
 
     fn check_buckets(&self) {

@@ -6,13 +6,17 @@ use std::sync::Arc;
 use commitlog::{LocalLog, Log as _, LogOptions, Position};
 use node::SimulatedNode;
 use rows::Totals;
+use store::MemoryRow;
 
+use crate::disk::Faults;
 use crate::random::Random;
 use crate::run::{Run, empty_disks};
 
 impl Run {
     /// Closes the node, and compares its rows with those of a node that has only the log.
     pub(crate) fn end(&mut self) {
+        // From here on nothing fails, so that the last checkpoint has everything.
+        self.set_faults(Faults::default());
         self.drain();
         self.check_all();
         self.reopen();
@@ -34,7 +38,7 @@ impl Run {
         }
     }
 
-    fn replay(&mut self) -> ([Vec<(Vec<u8>, Vec<u8>)>; 2], Totals) {
+    fn replay(&mut self) -> ([Vec<MemoryRow>; 2], Totals) {
         let (disk, rows) = empty_disks(Random::new(0));
         let opened = SimulatedNode::open(&self.options, &rows, self.store_seed, |_| {
             let (disk, dir) = (Arc::new(disk), Path::new("/log"));

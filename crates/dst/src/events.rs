@@ -29,28 +29,49 @@ pub(crate) enum Event {
     Open { last: u64 },
 }
 
+/// The last events of a run.
+#[derive(Default)]
+struct Events {
+    all: VecDeque<(u64, Event)>,
+    /// Faults, crashes and starts, which matter for longer.
+    faults: VecDeque<(u64, Event)>,
+}
+
 thread_local! {
-    static EVENTS: RefCell<VecDeque<(u64, Event)>> = const { RefCell::new(VecDeque::new()) };
+    static EVENTS: RefCell<Events> = RefCell::default();
 }
 
 /// Records an event of the run on this thread.
 pub(crate) fn record(step: u64, event: Event) {
     EVENTS.with_borrow_mut(|events| {
-        if events.len() == KEPT {
-            events.pop_front();
+        let is_fault = matches!(
+            event,
+            Event::Fault(_)
+                | Event::Stopped
+                | Event::Crash(_)
+                | Event::Close
+                | Event::FlipBit { .. }
+                | Event::Refused
+                | Event::Open { .. }
+        );
+        let list = if is_fault { &mut events.faults } else { &mut events.all };
+        if list.len() == KEPT {
+            list.pop_front();
         }
-        events.push_back((step, event));
+        list.push_back((step, event));
     });
 }
 
 /// Forgets all events.
 pub(crate) fn clear() {
-    EVENTS.with_borrow_mut(VecDeque::clear);
+    EVENTS.with_borrow_mut(|events| *events = Events::default());
 }
 
-/// The last events, a line each.
+/// The last events, a line each, those of faults also from longer ago.
 pub(crate) fn lines() -> String {
     EVENTS.with_borrow(|events| {
-        events.iter().map(|(step, event)| format!("  {step:>8} {event:?}\n")).collect()
+        let mut lines: Vec<&(u64, Event)> = events.faults.iter().chain(&events.all).collect();
+        lines.sort_by_key(|(step, _)| *step);
+        lines.iter().map(|(step, event)| format!("  {step:>8} {event:?}\n")).collect()
     })
 }

@@ -9,6 +9,7 @@
     reason = "a panic is how a failure is reported"
 )]
 
+mod bugs;
 mod check;
 mod commands;
 mod disk;
@@ -20,6 +21,7 @@ mod pending;
 mod random;
 mod run;
 mod schedule;
+mod start;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -33,6 +35,9 @@ use crate::run::Tally;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Seeds that failed once, a line each.
+const REGRESSIONS: &str = include_str!("../regressions.txt");
 
 /// Simulates the node, with faults, until something is wrong or the time is over.
 #[derive(Debug, Parser)]
@@ -49,6 +54,13 @@ struct Arguments {
     /// Stop after this number of commands instead.
     #[arg(long, conflicts_with = "seed")]
     commands: Option<u64>,
+    /// Run the seeds that failed once, and no others.
+    #[arg(long, conflicts_with = "seed")]
+    regressions: bool,
+    /// Look for the bugs that are seeded on purpose, those whose names contain this, one after the other, each
+    /// for so many seconds.
+    #[arg(long, num_args = 0..=1, default_missing_value = "", conflicts_with = "seed")]
+    bugs: Option<String>,
     /// Number of threads, each with a seed of its own; all processors by default.
     #[arg(long)]
     threads: Option<usize>,
@@ -70,14 +82,19 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         eprintln!("\n{panic}");
     }));
+    if let Some(part) = &arguments.bugs {
+        return bugs::find_all(part, arguments.seconds);
+    }
+    if let Some(bug) = bugs::switched_on() {
+        println!("with the bug {bug}");
+    }
+    if arguments.regressions {
+        return run_regressions();
+    }
     if let Some(seed) = arguments.seed {
-        return match simulate(seed) {
-            Some(tally) => {
-                println!("seed {seed}: {tally:?}");
-                ExitCode::SUCCESS
-            }
-            None => ExitCode::FAILURE,
-        };
+        let tally = simulate(seed);
+        tally.iter().for_each(|tally| println!("seed {seed}: {tally:?}"));
+        return exit_code(tally.is_some());
     }
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let from = arguments.from.unwrap_or_else(random_seed);
@@ -133,7 +150,7 @@ impl Campaign {
             sum.checks,
             sum.commands as f64 / seconds
         );
-        if self.failed.load(Ordering::Relaxed) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        exit_code(!self.failed.load(Ordering::Relaxed))
     }
 }
 
@@ -146,6 +163,28 @@ fn simulate(seed: u64) -> Option<Tally> {
         eprintln!("repeat it with: cargo xtask dst --seed {seed}");
     }
     done.ok()
+}
+
+/// Runs the seeds of the file, each without and with the bug that it is about: it must be sound, and find it.
+fn run_regressions() -> ExitCode {
+    let mut sound = true;
+    for line in REGRESSIONS.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+        let mut words = line.splitn(3, ' ');
+        let (seed, bug) = (words.next().unwrap().parse().unwrap(), words.next().unwrap());
+        println!("{line}");
+        sound &= simulate(seed).is_some();
+        if bugs::ARE_BUILT && !bugs::is_found_with(bug, seed) {
+            eprintln!(
+                "{seed} does not find {bug}: take one that `cargo xtask dst --bugs {bug}` prints"
+            );
+            sound = false;
+        }
+    }
+    exit_code(sound)
+}
+
+fn exit_code(sound: bool) -> ExitCode {
+    if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn random_seed() -> u64 {

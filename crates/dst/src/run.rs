@@ -1,19 +1,19 @@
 //! One run: a node, its disk, its clients and its clock, all on one thread, and all from one seed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use commitlog::{LocalLog, LogOptions};
+use commitlog::LogOptions;
 use node::{Clock, Durability, Logged, NodeOptions, SimulatedNode};
 use parking_lot::Mutex;
 use store::{Gate, MemoryDisk};
 
 use crate::commands::Generator;
-use crate::disk::{Crash, Faults, SimDisk};
+use crate::disk::{Faults, SimDisk};
 use crate::events::{self, Event};
-use crate::history::{History, RecordingLog};
+use crate::history::History;
 use crate::model::{Expected, Model};
 use crate::pending::{self, Answered, Pending};
 use crate::random::Random;
@@ -39,7 +39,7 @@ pub(crate) struct Tally {
 pub(crate) struct Run {
     pub(crate) random: Random,
     pub(crate) options: NodeOptions,
-    log_options: LogOptions,
+    pub(crate) log_options: LogOptions,
     pub(crate) store_seed: [u8; 16],
     pub(crate) disk: SimDisk,
     pub(crate) rows: MemoryDisk,
@@ -47,7 +47,7 @@ pub(crate) struct Run {
     unix_ms: Arc<AtomicU64>,
     elapsed_ms: Arc<AtomicU64>,
     /// None only while it is restarted.
-    node: Option<SimulatedNode>,
+    pub(crate) node: Option<SimulatedNode>,
     pub(crate) model: Model,
     /// Groups that the model has applied.
     pub(crate) applied: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Run {
     pub(crate) step: u64,
     pub(crate) tally: Tally,
     /// Whether the disk has reported a write as done that went elsewhere: then nothing acknowledged is safe.
-    lied: bool,
+    pub(crate) lied: bool,
     /// The latest time that was seen.
     pub(crate) seen_ms: u64,
 }
@@ -150,7 +150,7 @@ impl Run {
     }
 
     /// Has the model apply groups of the history; returns their entries with the expected answers.
-    fn catch_up_to(&mut self, position: u64) -> Vec<(Logged, Expected)> {
+    pub(crate) fn catch_up_to(&mut self, position: u64) -> Vec<(Logged, Expected)> {
         let mut all = Vec::new();
         while self.applied < position {
             let (time_ms, entries) = {
@@ -254,8 +254,22 @@ impl Run {
             leap if self.random.once_in(2) => now + leap,
             leap => now.saturating_sub(leap),
         };
+        let now = if self.random.once_in(4) { self.expiry_after(now).unwrap_or(now) } else { now };
         self.unix_ms.store(now, Ordering::Relaxed);
         self.record(Event::Clock { unix_ms: now });
+    }
+
+    /// A time at which a key or a story expires, or the millisecond before or after: some minutes from now at
+    /// most.
+    fn expiry_after(&mut self, now: u64) -> Option<u64> {
+        const AHEAD_MS: u64 = 200_000;
+        let keys = self.model.keys.buckets.get(&0)?;
+        let start = self.random.index(keys.len().max(1));
+        let of_keys = keys.values().skip(start).take(30).filter_map(|key| key.expires_ms);
+        let of_stories = self.model.feed.stories.values().rev().take(30);
+        let expiries = of_keys.chain(of_stories.map(|story| story.expires_ms));
+        let first = expiries.filter(|at| (now..now + AHEAD_MS).contains(at)).min()?;
+        Some(first + self.random.below(3) - 1)
     }
 
     pub(crate) fn set_faults(&mut self, faults: Faults) {
@@ -276,139 +290,6 @@ impl Run {
         // It may have swept.
         self.catch_up_to(appended);
         self.open(appended, 0);
-    }
-
-    /// The process ends, and another one begins.
-    pub(crate) fn crash(&mut self, crash: Option<Crash>) {
-        let crash = crash.unwrap_or(match self.random.below(2) {
-            0 => Crash::Kill,
-            _ => Crash::PowerLoss,
-        });
-        self.record(Event::Crash(crash));
-        self.tally.crashes += 1;
-        self.disk.stop();
-        self.node = None;
-        self.pending.clear();
-        self.disk.restart(crash);
-        self.lied |= self.disk.take_lie();
-        let least = {
-            let mut history = self.history.lock();
-            if crash == Crash::PowerLoss && self.options.durability != Durability::Always {
-                history.appended = history.synced;
-            }
-            if self.lied { 0 } else { history.appended.min(self.acknowledged(crash, &history)) }
-        };
-        let flips = u64::from(self.random.once_in(10));
-        self.open(least, flips);
-        if self.random.once_in(3) {
-            self.check_all();
-        }
-    }
-
-    /// The last position that must be there after a crash.
-    fn acknowledged(&self, crash: Crash, history: &History) -> u64 {
-        match (crash, self.options.durability) {
-            (Crash::PowerLoss, Durability::Always) => self.applied,
-            (Crash::PowerLoss, _) => history.synced,
-            (Crash::Kill, _) => history.appended,
-        }
-    }
-
-    /// Opens the node until that succeeds. The log must have everything up to `least`.
-    fn open(&mut self, mut least: u64, flips: u64) {
-        let mut flipped = None;
-        if flips > 0 {
-            flipped = self.disk.flip_bit();
-            if let Some((_, at, bit)) = &flipped {
-                self.record(Event::FlipBit { at: *at, bit: *bit });
-            }
-        }
-        let mut stops = if self.random.once_in(6) { self.random.below(3) } else { 0 };
-        let node = loop {
-            if stops > 0 {
-                stops -= 1;
-                let stop_at = Some(self.random.between(1, 40));
-                self.disk.set_faults(Faults { stop_at, ..Faults::default() });
-            }
-            self.tally.starts += 1;
-            let error = match self.try_open() {
-                Ok(node) => break node,
-                Err(error) => error,
-            };
-            self.record(Event::Refused);
-            let stopped = self.disk.pass().is_err();
-            if stopped {
-                // It ended while it started.
-                self.disk.stop();
-                let crash = if self.random.once_in(2) { Crash::Kill } else { Crash::PowerLoss };
-                self.record(Event::Crash(crash));
-                self.tally.crashes += 1;
-                self.disk.restart(crash);
-                least = least.min(self.acknowledged(crash, &self.history.lock()));
-            } else if let Some((name, at, bit)) = flipped.take() {
-                // The damage was found. The operator restores the file.
-                self.disk.flip_back(&name, at, bit);
-            } else {
-                assert!(self.lied, "the node does not start: {error}");
-                self.give_up();
-                continue;
-            }
-        };
-        self.disk.set_faults(Faults::default());
-        self.node = Some(node);
-        self.after_open(least);
-    }
-
-    fn try_open(&self) -> Result<SimulatedNode, String> {
-        let history = Arc::clone(&self.history);
-        let opened = SimulatedNode::open(&self.options, &self.rows, self.store_seed, |from| {
-            let disk = Arc::new(self.disk.clone());
-            let inner = LocalLog::open_with(disk, Path::new("/log"), self.log_options, from)?;
-            Ok(Box::new(RecordingLog { inner, history }))
-        });
-        opened.map_err(|error| {
-            let mut text = error.to_string();
-            let mut source = std::error::Error::source(&error);
-            while let Some(cause) = source {
-                text = format!("{text}: {cause}");
-                source = cause.source();
-            }
-            text
-        })
-    }
-
-    /// A disk that lied has lost what nobody can restore: begins with nothing.
-    fn give_up(&mut self) {
-        (self.disk, self.rows) = empty_disks(self.random.fork());
-        *self.history.lock() = History::default();
-        self.model = Model::default();
-        self.applied = 0;
-        self.lied = false;
-    }
-
-    /// What was recovered is what was logged, up to some position.
-    fn after_open(&mut self, least: u64) {
-        let least = if self.history.lock().groups.is_empty() { 0 } else { least };
-        let last = self.node().log_last().0;
-        self.record(Event::Open { last });
-        assert!(
-            last >= least,
-            "groups up to {least} were acknowledged ({:?}), and the log ends at {last}",
-            self.options.durability
-        );
-        {
-            let mut history = self.history.lock();
-            history.groups.truncate(last as usize);
-            assert_eq!(history.groups.len() as u64, last, "the log has groups that nobody logged");
-            (history.appended, history.synced, history.pointed) = (last, last, last);
-        }
-        if last < self.applied {
-            // Unsynced groups were lost: begin again from the first.
-            (self.model, self.applied) = (Model::default(), 0);
-        }
-        let before = self.tally.commands;
-        self.catch_up_to(last);
-        self.tally.commands = before;
     }
 }
 
@@ -432,7 +313,10 @@ fn options(random: &mut Random, clock: Clock) -> (NodeOptions, LogOptions) {
         _ => Durability::Always,
     };
     options.overlay_memory = *random.pick(&[8, 64, 256, 1_024]) * KIB;
-    options.bucket_memory = *random.pick(&[0, 4, 64, 4_096]) * KIB;
+    options.bucket_memory = *random.pick(&[4, 16, 64, 4_096]) * KIB;
+    if random.once_in(12) {
+        options.bucket_memory = 0;
+    }
     options.timeline_memory = *random.pick(&[16, 64, 1_024]) * KIB;
     options.post_memory = *random.pick(&[4, 64, 1_024]) * KIB;
     options.sample_memory = node::SAMPLE_MEMORY_MIN + *random.pick(&[0, 10, 100]) * KIB;

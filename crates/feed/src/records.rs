@@ -151,7 +151,8 @@ impl From<SampleBits> for [u8; 128] {
 impl Story {
     /// Whether it can be seen at `now_ms`, in milliseconds since 1970.
     #[must_use]
-    pub const fn is_live(&self, now_ms: u64) -> bool {
+    pub fn is_live(&self, now_ms: u64) -> bool {
+        let now_ms = now_ms - u64::from(rows::has_bug("show-expired-story"));
         now_ms < self.expires_ms
     }
 }

@@ -164,6 +164,7 @@ impl Checkpoints {
 
     fn start(&mut self, rows: &mut StoreWriter, log: &dyn Log) {
         let position = log.last();
+        let position = Position(position.0 + u64::from(rows::has_bug("checkpoint-ahead")));
         let Some(checkpoint) = rows.freeze(position.0) else { return };
         let metrics = Arc::clone(&self.metrics);
         let logged = log.sync_point();
@@ -201,7 +202,9 @@ impl Checkpoints {
 /// of it. A store that cannot be written stops the process: the log still has the changes.
 fn run(logged: &SyncPoint, checkpoint: Checkpoint, metrics: &Metrics) -> Result<(), DiskError> {
     let start = Instant::now();
-    logged.sync()?;
+    if !rows::has_bug("checkpoint-before-sync") {
+        logged.sync()?;
+    }
     let stats = checkpoint.run()?;
     Metrics::observe(&metrics.checkpoint, start.elapsed());
     tracing::debug!(?stats, "checkpoint");

@@ -108,6 +108,10 @@ impl Writer {
     /// Logs and applies the proposed group.
     fn commit(&mut self, payload: &[u8]) -> Result<(), DiskError> {
         let placed = self.append(payload)?;
+        let placed = match rows::has_bug("stamp-from-clock") {
+            true => Placed { time_ms: self.shared.time.now_ms() + 1, ..placed },
+            false => placed,
+        };
         // Before a row of the group is visible: what has expired at the time of the group has then expired
         // for every reader.
         self.shared.time.at_least(self.applier.last_ms(placed.time_ms));
@@ -134,6 +138,7 @@ impl Writer {
     fn append(&mut self, payload: &[u8]) -> Result<Placed, DiskError> {
         let placed = self.log.append(payload, self.shared.time.now_ms())?;
         match self.durability {
+            Durability::Always if rows::has_bug("acknowledge-before-sync") => {}
             Durability::Always => {
                 let start = Instant::now();
                 self.log.sync()?;

@@ -122,6 +122,9 @@ impl Ingest<'_, '_> {
                 owners.push(owner);
                 Ok(())
             })?;
+            if rows::has_bug("forget-owner") {
+                owners.pop();
+            }
             for (block, bytes) in shared.owners.note(table, &owners) {
                 self.put(&layout::owners(table, block), Some(&bytes))?;
             }
@@ -138,6 +141,9 @@ impl Ingest<'_, '_> {
 
     fn keys(&mut self, rows: &[(u64, KeyRow)]) -> Result<(), StoreError> {
         rows.iter().try_for_each(|(hash, row)| {
+            if rows::has_bug("lose-removal") && row.is_removed() {
+                return Ok(());
+            }
             let value = (!row.is_removed()).then(|| layout::encode_key_row(row));
             self.put(&layout::key(row.space(), *hash, row.key()), value.as_deref())
         })

@@ -38,7 +38,7 @@ mod writer;
 pub use checkpoint::{Checkpoint, CheckpointStats};
 pub use error::{StoreError, fatal};
 #[cfg(feature = "simulation")]
-pub use memory::{Gate, MemoryDisk};
+pub use memory::{Gate, MemoryDisk, MemoryRow};
 pub use store::{Store, StoreOptions};
 pub use writer::StoreWriter;
 

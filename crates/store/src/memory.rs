@@ -18,6 +18,9 @@ pub type Gate = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 type Map = BTreeMap<Vec<u8>, Slice>;
 
+/// Key and value.
+pub type MemoryRow = (Vec<u8>, Vec<u8>);
+
 /// The rows of one store. Clones are the same rows.
 #[derive(Clone)]
 pub struct MemoryDisk {
@@ -50,7 +53,7 @@ impl MemoryDisk {
     /// All rows, of the facts and the ephemeral ones, without those that depend on when checkpoints were
     /// taken: the description of the store, and the bitmaps of owners.
     #[must_use]
-    pub fn rows(&self) -> [Vec<(Vec<u8>, Vec<u8>)>; 2] {
+    pub fn rows(&self) -> [Vec<MemoryRow>; 2] {
         [&self.facts, &self.ephemeral].map(|keyspace| {
             let rows = keyspace.rows.read();
             let of_tables = rows.range(vec![crate::layout::TABLES_MIN]..);

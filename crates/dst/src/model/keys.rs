@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use kv::limits::{NUMBERED_BUCKETS, VALUE_BYTES_MAX};
+use kv::limits::NUMBERED_BUCKETS;
 use kv::{
     BucketId, Expiry, KeyAnswer, KeyOp, KeyOps, KeyParts, KeyRefusal, KeyRow, Only, OnlyExpiry,
     Space, Stamp, Watched,
 };
+
+use super::numbers::{decimal, hundredths, integer, long_enough};
 
 /// A key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -379,31 +381,5 @@ fn expires_ms(expiry: Expiry, before: Option<&ModelKey>, at: At) -> Option<u64> 
         Expiry::Never => None,
         Expiry::At(ms) => Some(ms),
         Expiry::In(ms) => Some(at.now_ms.saturating_add(ms)),
-    }
-}
-
-fn long_enough(length: u64) -> Result<(), KeyRefusal> {
-    if length > VALUE_BYTES_MAX as u64 { Err(KeyRefusal::TooLong) } else { Ok(()) }
-}
-
-fn integer(text: &[u8]) -> Result<i64, KeyRefusal> {
-    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
-    number.filter(|number| number.to_string().as_bytes() == text).ok_or(KeyRefusal::NotInteger)
-}
-
-/// A number with up to two places; the commands add such numbers alone.
-fn hundredths(text: &[u8]) -> Result<i64, KeyRefusal> {
-    let text = std::str::from_utf8(text).map_err(|_| KeyRefusal::NotFloat)?;
-    let number: f64 = text.parse().map_err(|_| KeyRefusal::NotFloat)?;
-    Ok((number * 100.0).round() as i64)
-}
-
-fn decimal(hundredths: i64) -> String {
-    let sign = if hundredths < 0 { "-" } else { "" };
-    let (whole, places) = (hundredths.unsigned_abs() / 100, hundredths.unsigned_abs() % 100);
-    match places {
-        0 => format!("{sign}{whole}"),
-        places if places % 10 == 0 => format!("{sign}{whole}.{}", places / 10),
-        places => format!("{sign}{whole}.{places:02}"),
     }
 }

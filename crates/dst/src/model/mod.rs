@@ -3,6 +3,7 @@
 
 mod feed;
 mod keys;
+mod numbers;
 
 use std::collections::BTreeMap;
 

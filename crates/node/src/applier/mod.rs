@@ -1,6 +1,6 @@
 //! The sequencer and applier as a function: submissions go in; groups for the log, answers and effects come
-//! out. No thread, no clock, no lock and no file here; a thread runs it ([`crate::writer`]), and a
-//! simulator can run it too.
+//! out. No thread, no clock, no lock and no file here; a thread runs it ([`crate::writer`]), and the
+//! simulator (`dst`) runs it too.
 //!
 //! Its user repeats three inputs: [`Input::Submit`] with new submissions, after which a group may be
 //! proposed; [`Input::Placed`] once the log has it, which applies it; [`Input::Tick`], after which the next
@@ -118,6 +118,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// `taught_bytes_max` bytes.
     pub(crate) fn new(rows: R, answers: MemoryBudget, taught_bytes_max: usize) -> Self {
         let last = rows.totals().last_stamp.unwrap_or(rows::Stamp(0));
+        let last = if rows::has_bug("forget-last-stamp") { rows::Stamp(0) } else { last };
         Self {
             rows,
             clock: StampClock::new(last),

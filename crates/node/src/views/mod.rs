@@ -164,6 +164,10 @@ impl Views {
                 | Effect::SampleDeleted { .. } => {}
             }
         }
+        let effects = match effects {
+            [rest @ .., _] if rows::has_bug("lose-effect") && rest.len() > 5 => rest,
+            all => all,
+        };
         self.stream.publish(effects.iter().copied().filter(concerns_shards));
     }
 

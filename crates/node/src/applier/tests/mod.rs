@@ -288,6 +288,22 @@ fn the_same_length_is_not_counted_on_when_keys_are_exchanged_in_the_group() {
 }
 
 #[test]
+fn what_others_do_in_the_same_group_makes_no_transaction_too_large() {
+    let mut world = World::new(1 << 20);
+    world.run(&[put("small", b"1")]);
+    let swap = world.keys(&[KeyOp::Swap { a: BucketId(1), b: BucketId(2) }], Vec::new());
+    let (key, to) = (Bytes::new(b"small"), Bytes::new(b"copy"));
+    let copy = KeyOp::Copy { bucket: ZERO, key, to_bucket: ZERO, to, replace: true };
+    let begin = KeyOp::Begin { watched: Vec::new(), then: 4 };
+    let copies = [begin, copy.clone(), copy.clone(), copy.clone(), copy];
+    let copies = world.keys(&copies, Vec::new());
+    let ticket = copies.ticket;
+    world.work(vec![swap, copies]);
+    let [KeyAnswer::Done, done @ ..] = &world.key_answers(ticket)[..] else { panic!("refused") };
+    assert_eq!(done, vec![KeyAnswer::Number(1); 4]);
+}
+
+#[test]
 fn expired_keys_are_eventually_removed_even_if_the_clock_stops() {
     let mut world = World::new(1 << 20);
     let (key, value) = (Bytes::new(b"a"), Bytes::new(b"1"));

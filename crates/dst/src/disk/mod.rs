@@ -4,14 +4,18 @@
 //! State: for every file what a reader sees and what is on the platter, sector by sector; the same for the
 //! names in the one directory. After a power loss there is what was synced, and a random part of the rest.
 
+mod faults;
+mod files;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use commitlog::disk::{Disk, DiskFile};
 use parking_lot::{Mutex, MutexGuard};
 
+pub(crate) use self::faults::Faults;
+use self::faults::count_down;
 use crate::random::Random;
 
 const SECTOR: usize = 512;
@@ -19,24 +23,6 @@ const SECTOR: usize = 512;
 /// A disk. Clones are the same disk.
 #[derive(Clone)]
 pub(crate) struct SimDisk(Arc<Mutex<State>>);
-
-/// What happens to the disk while a process runs.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Faults {
-    /// The process stops at this operation from now: 1 is the next one.
-    pub(crate) stop_at: Option<u64>,
-    /// Bytes that can be written until the disk is full.
-    pub(crate) bytes_left: Option<u64>,
-    /// The write from now that fails.
-    pub(crate) failed_write: Option<u64>,
-    /// The sync from now that fails. As on Linux the data is lost, readers see it nevertheless, and later
-    /// syncs succeed.
-    pub(crate) failed_sync: Option<u64>,
-    /// The write from now that lands in a wrong place and reports success.
-    pub(crate) misdirected_write: Option<u64>,
-    /// One in so many reads and writes is done in part only, or interrupted; 0 for none.
-    pub(crate) partial: u64,
-}
 
 /// What ended a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +43,8 @@ struct State {
     faults: Faults,
     /// Everything fails, because the process has stopped.
     stopped: bool,
+    /// Whether an operation has failed in this process because of a fault.
+    has_failed: bool,
     /// Whether a write was misdirected, and the log may have lost what it acknowledged.
     lied: bool,
 }
@@ -75,11 +63,6 @@ enum NameChange {
     Rename(PathBuf, PathBuf, usize),
 }
 
-struct OpenFile {
-    disk: SimDisk,
-    id: usize,
-}
-
 impl SimDisk {
     pub(crate) fn new(random: Random) -> Self {
         Self(Arc::new(Mutex::new(State {
@@ -91,12 +74,20 @@ impl SimDisk {
             unsynced_names: Vec::new(),
             faults: Faults::default(),
             stopped: false,
+            has_failed: false,
             lied: false,
         })))
     }
 
     pub(crate) fn set_faults(&self, faults: Faults) {
         self.state().faults = faults;
+    }
+
+    /// Removes all faults; returns whether there were any, in this process.
+    pub(crate) fn repair(&self) -> bool {
+        let mut state = self.state();
+        let faults = std::mem::take(&mut state.faults);
+        std::mem::take(&mut state.has_failed) || faults != Faults::default()
     }
 
     /// From now on every operation fails: the process has ended.
@@ -114,6 +105,7 @@ impl SimDisk {
         let mut state = self.state();
         state.stopped = false;
         state.faults = Faults::default();
+        state.has_failed = false;
         if crash == Crash::PowerLoss {
             state.lose_power();
         }
@@ -152,9 +144,20 @@ impl SimDisk {
         }
     }
 
-    /// An operation of the store: fails if the process stops there.
+    /// Whether the process has stopped.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.state().stopped
+    }
+
+    /// A write of the store: fails if the process stops there, or if it is the write that fails.
     pub(crate) fn pass(&self) -> io::Result<()> {
-        self.operate(|_| Ok(()))
+        self.operate(|state| {
+            if count_down(&mut state.faults.failed_write) {
+                state.has_failed = true;
+                return Err(io::Error::other("the write failed"));
+            }
+            Ok(())
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -171,21 +174,6 @@ impl SimDisk {
         state.stopped = count_down(&mut state.faults.stop_at);
         let done = act(&mut state)?;
         if state.stopped { Err(io::Error::other("the process stops")) } else { Ok(done) }
-    }
-}
-
-/// Counts an event; true if it is the one.
-fn count_down(left: &mut Option<u64>) -> bool {
-    match left {
-        Some(0 | 1) => {
-            *left = None;
-            true
-        }
-        Some(more) => {
-            *more -= 1;
-            false
-        }
-        None => false,
     }
 }
 
@@ -281,18 +269,21 @@ impl State {
 
     fn write(&mut self, id: usize, offset: usize, bytes: &[u8]) -> io::Result<usize> {
         if count_down(&mut self.faults.failed_write) {
+            self.has_failed = true;
             let written = self.random.index(bytes.len() / SECTOR + 1) * SECTOR;
             self.file(id).write(offset, &bytes[..written]);
             return Err(io::Error::other("the write failed"));
         }
         let mut writes = self.part(bytes.len())?;
-        if let Some(left) = &mut self.faults.bytes_left {
+        if let Some(left) = self.faults.bytes_left {
+            // What is there already needs no more space.
+            let there = self.file(id).now.len().saturating_sub(offset);
             // Whole sectors, as `commitlog::disk` promises.
-            writes = writes.min(*left as usize / SECTOR * SECTOR);
+            writes = writes.min(there + left as usize / SECTOR * SECTOR);
             if writes == 0 {
                 return Err(io::ErrorKind::StorageFull.into());
             }
-            *left -= writes as u64;
+            self.faults.bytes_left = Some(left - writes.saturating_sub(there) as u64);
         }
         if self.stopped {
             // It stops in the middle of the write.
@@ -306,98 +297,5 @@ impl State {
         }
         self.file(id).write(offset, &bytes[..writes]);
         Ok(writes)
-    }
-}
-
-impl Disk for SimDisk {
-    fn make_dir(&self, _dir: &Path) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn list(&self, _dir: &Path) -> io::Result<Vec<String>> {
-        self.operate(|state| {
-            let name = |path: &PathBuf| Some(path.file_name()?.to_str()?.to_owned());
-            Ok(state.names.keys().filter_map(name).collect())
-        })
-    }
-
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let id = self.operate(|state| state.id(path))?;
-        Ok(Arc::new(OpenFile { disk: self.clone(), id }))
-    }
-
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let id = self.operate(|state| {
-            let id = state.next_id;
-            state.next_id += 1;
-            state.files.insert(id, Contents::default());
-            state.change(NameChange::Set(path.to_owned(), id));
-            Ok(id)
-        })?;
-        Ok(Arc::new(OpenFile { disk: self.clone(), id }))
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.operate(|state| {
-            let id = state.id(from)?;
-            state.change(NameChange::Rename(from.to_owned(), to.to_owned(), id));
-            Ok(())
-        })
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.operate(|state| {
-            state.id(path)?;
-            state.change(NameChange::Unset(path.to_owned()));
-            Ok(())
-        })
-    }
-
-    fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
-        self.operate(|state| {
-            // One that is under way when everything stops has done nothing for certain.
-            if !state.stopped {
-                state.durable_names = state.names.clone();
-                state.unsynced_names.clear();
-            }
-            Ok(())
-        })
-    }
-}
-
-impl DiskFile for OpenFile {
-    fn bytes(&self) -> io::Result<u64> {
-        self.disk.operate(|state| Ok(state.file(self.id).now.len() as u64))
-    }
-
-    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.disk.operate(|state| {
-            let wanted = state.part(into.len())?;
-            let now = &state.file(self.id).now;
-            let from = now.len().min(offset as usize);
-            let to = now.len().min(from + wanted);
-            into[..to - from].copy_from_slice(&now[from..to]);
-            Ok(to - from)
-        })
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        self.disk.operate(|state| state.write(self.id, offset as usize, bytes))
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.disk.operate(|state| {
-            if state.stopped {
-                return Ok(());
-            }
-            let failed = count_down(&mut state.faults.failed_sync);
-            let file = state.file(self.id);
-            for sector in std::mem::take(&mut file.dirty) {
-                if !failed {
-                    file.persist(sector);
-                }
-            }
-            if failed { Err(io::Error::other("the sync failed")) } else { Ok(()) }
-        })
     }
 }

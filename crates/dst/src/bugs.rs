@@ -1,0 +1,90 @@
+//! Bugs that are seeded on purpose in the crates below, to show that the simulator finds them. The binary has
+//! them only if it is built with the feature `bugs`; the environment variable `ROOST_BUG` switches on one.
+
+use std::process::{Command, ExitCode, Output};
+use std::time::Instant;
+
+/// The environment variable with the name of the bug.
+const VARIABLE: &str = "ROOST_BUG";
+
+/// Names, and what each breaks.
+const BUGS: [(&str, &str); 22] = [
+    ("acknowledge-before-sync", "a change is answered before its group is durable"),
+    ("skip-checksum", "a payload in the log is not compared with its checksum"),
+    ("accept-torn-group", "a group with missing sectors is applied"),
+    ("keep-torn-group", "the remains of a torn group stay in the log"),
+    ("no-directory-sync", "the name of a new segment is not durable"),
+    ("no-segment-sync", "a segment gets a successor before it is durable"),
+    ("cut-too-much", "the log is cut after the checkpoint that it needs"),
+    ("trust-page-cache", "a start builds on what a failed sync left in the page cache"),
+    ("apply-twice", "a start applies the first group after the checkpoint twice"),
+    ("forget-last-stamp", "stamps begin anew at a start"),
+    ("stamp-from-clock", "stamps come from the clock instead of the log"),
+    ("checkpoint-before-sync", "the store is durable before the log"),
+    ("checkpoint-ahead", "a checkpoint claims one more group than it has"),
+    ("lose-removal", "a checkpoint forgets keys that were removed"),
+    ("wrong-layer", "rows being written hide newer ones"),
+    ("forget-owner", "the last owner of a set is not noted"),
+    ("stale-cache", "a removed key stays in the cache"),
+    ("refuse-for-others", "a small transaction is refused for what others do in the same group"),
+    ("lose-effect", "the last change of a large group does not reach the home timelines"),
+    ("show-expired-key", "a key is shown a millisecond too long"),
+    ("sweep-live-key", "a key is removed a millisecond too early"),
+    ("show-expired-story", "a story is shown a millisecond too long"),
+];
+
+/// Whether this binary has the bugs.
+pub(crate) const ARE_BUILT: bool = cfg!(feature = "bugs");
+
+/// The bug that is switched on.
+pub(crate) fn switched_on() -> Option<String> {
+    let name = std::env::var(VARIABLE).ok()?;
+    let known = BUGS.iter().any(|(known, _)| *known == name);
+    assert!(known && ARE_BUILT, "{name} is not a bug of this binary");
+    Some(name)
+}
+
+/// Looks for each bug whose name contains `part`, for at most `seconds` each; prints how long that took.
+/// Fails if one is not found.
+pub(crate) fn find_all(part: &str, seconds: u64) -> ExitCode {
+    if !ARE_BUILT {
+        eprintln!("the bugs are not in this binary: build it with --features bugs");
+        return ExitCode::FAILURE;
+    }
+    let mut missed = 0;
+    println!("| bug | what it breaks | found after | seed | reported as |\n|---|---|---|---|---|");
+    for (name, breaks) in BUGS.iter().filter(|(name, _)| name.contains(part)) {
+        let start = Instant::now();
+        let found = find(name, seconds);
+        let time = start.elapsed().as_secs_f64();
+        let (seed, report) = found.unwrap_or_else(|| {
+            missed += 1;
+            ("none".into(), "**not found**".into())
+        });
+        println!("| {name} | {breaks} | {time:.1} s | {seed} | {report} |");
+    }
+    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Whether the bug is found with this seed.
+pub(crate) fn is_found_with(name: &str, seed: u64) -> bool {
+    run_with(name, &["--seed", &seed.to_string()]).is_some()
+}
+
+/// What a process with the bug reports, if it fails.
+fn run_with(name: &str, arguments: &[&str]) -> Option<Output> {
+    let mut command = Command::new(std::env::current_exe().ok()?);
+    let output = command.env(VARIABLE, name).args(arguments).output().ok()?;
+    (!output.status.success()).then_some(output)
+}
+
+/// The seed with which a bug was found, and the first line of the report.
+fn find(name: &str, seconds: u64) -> Option<(String, String)> {
+    let output = run_with(name, &["--seconds", &seconds.to_string()])?;
+    let report = String::from_utf8_lossy(&output.stderr).into_owned();
+    let seed = report.lines().find_map(|line| line.split_once("--seed ").map(|(_, seed)| seed));
+    let mut lines = report.lines().skip_while(|line| !line.starts_with("panicked")).skip(1);
+    let first = lines.next().unwrap_or_default();
+    let short: String = first.chars().take(90).collect();
+    Some((seed.unwrap_or("unknown").to_owned(), short.replace('|', "/")))
+}
