@@ -203,6 +203,7 @@ impl Run {
     pub(crate) fn sweep(&mut self) {
         self.record(Event::Sweep);
         self.node_mut().sweep();
+        self.node_mut().erase_users();
     }
 
     pub(crate) fn warm_keys(&mut self) {

@@ -9,7 +9,7 @@ use node::Request;
 
 use super::Generator;
 
-pub(super) const KINDS: usize = 14;
+pub(super) const KINDS: usize = 15;
 
 impl Generator {
     pub(crate) fn request(&mut self) -> Request {
@@ -59,6 +59,8 @@ impl Generator {
             10 => Command::ViewStory { story: self.story(), viewer: self.user() },
             11 => self.sample_command(),
             12 => Command::Reply { author: self.user(), text: self.text(), parent: self.post() },
+            // Users who are gone do nothing any more, so few go.
+            13 if self.random.once_in(20) => Command::DeleteUser { user: self.user() },
             _ => Command::EditPost { post: self.post(), text: self.text() },
         }
     }

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use feed::limits::{FOLLOWING_MAX, FRIENDS_MAX, SAMPLE_SETS_MAX, SET_LABELS_MAX, SET_SAMPLES_MAX};
+use feed::limits::{
+    ERASING_USERS_MAX, FOLLOWING_MAX, FRIENDS_MAX, SAMPLE_SETS_MAX, SET_LABELS_MAX, SET_SAMPLES_MAX,
+};
 use feed::{
-    Command, Counts, Done, Outcome, Page, PageOf, PostId, Refusal, SampleId, StoryId, UserId,
-    UserRef,
+    Command, Counts, Done, Outcome, Page, PageOf, PostId, Refusal, Remains, SampleId, StoryId,
+    UserId, UserRef,
 };
 
 use super::{ms_of, page_of};
@@ -17,6 +19,7 @@ pub(crate) struct ModelUser {
     pub(crate) name: String,
     pub(crate) bio: String,
     pub(crate) registered: u64,
+    pub(crate) deleted: bool,
 }
 
 /// A post.
@@ -50,6 +53,8 @@ pub(crate) struct Feed {
     pub(crate) friends: BTreeSet<(u32, u32)>,
     pub(crate) posts: BTreeMap<u64, ModelPost>,
     pub(crate) stories: BTreeMap<u64, ModelStory>,
+    /// Deleted users of whom rows may be left.
+    pub(crate) erasing: BTreeSet<u32>,
     /// Set and label of each sample.
     pub(crate) samples: BTreeMap<u64, (String, String)>,
 }
@@ -65,7 +70,7 @@ impl Feed {
                 let id = self.users.len() as u32;
                 self.handles.insert(handle.clone(), id);
                 let (name, bio) = (name.as_str().to_owned(), bio.as_str().to_owned());
-                self.users.push(ModelUser { handle, name, bio, registered: stamp });
+                self.users.push(ModelUser { handle, name, bio, registered: stamp, deleted: false });
                 Ok(Done::Registered(UserId(id)))
             }
             Command::EditProfile { user, name, bio } => {
@@ -120,10 +125,10 @@ impl Feed {
                 self.samples.remove(&sample.0).ok_or(Refusal::SampleNotFound)?;
                 Ok(Done::SampleDeleted)
             }
-            Command::SweepStories
-            | Command::Reserved(_)
-            | Command::DeleteUser { .. }
-            | Command::EraseUser { .. } => unreachable!("no client sends it"),
+            Command::DeleteUser { user } => self.delete_user(user),
+            Command::SweepStories | Command::Reserved(_) | Command::EraseUser { .. } => {
+                unreachable!("no client sends it")
+            }
         }
     }
 
@@ -132,7 +137,32 @@ impl Feed {
             UserRef::Id(UserId(id)) => Some(*id).filter(|id| (*id as usize) < self.users.len()),
             UserRef::Handle(handle) => self.handles.get(handle.as_str()).copied(),
         };
-        known.ok_or(Refusal::UserNotFound)
+        known.filter(|id| !self.users[*id as usize].deleted).ok_or(Refusal::UserNotFound)
+    }
+
+    /// Nothing is left of a deleted user but the handle, which nobody else gets.
+    fn delete_user(&mut self, user: &UserRef) -> Outcome {
+        let user = self.resolve(user)?;
+        if self.erasing.len() >= ERASING_USERS_MAX as usize {
+            return Err(Refusal::TooManyDeletions);
+        }
+        self.users[user as usize].deleted = true;
+        self.erasing.insert(user);
+        self.posts.retain(|_, post| post.author != user);
+        self.stories.retain(|_, story| story.author != user);
+        for story in self.stories.values_mut() {
+            story.viewers.remove(&user);
+        }
+        self.follows.retain(|(one, other)| *one != user && *other != user);
+        self.friends.retain(|(one, other)| *one != user && *other != user);
+        Ok(Done::UserDeleted)
+    }
+
+    /// The node has removed some rows of a deleted user, or all if `remains` is nothing.
+    pub(super) fn erased(&mut self, user: UserId, remains: Remains) {
+        if remains == Remains::Nothing {
+            self.erasing.remove(&user.0);
+        }
     }
 
     fn two(&self, user: &UserRef, other: &UserRef, same: Refusal) -> Result<(u32, u32), Refusal> {
@@ -202,6 +232,9 @@ impl Feed {
             let rest = &text[at + 1..];
             let handle = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
             let Some(user) = self.handles.get(&handle.to_ascii_lowercase()) else { continue };
+            if self.users[*user as usize].deleted {
+                continue;
+            }
             if at == 0 {
                 opening = Some(*user);
             }

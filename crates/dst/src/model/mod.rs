@@ -7,7 +7,7 @@ mod numbers;
 
 use std::collections::BTreeMap;
 
-use ::feed::{Outcome, Page, PageOf, PostId, Reply};
+use ::feed::{Command, Outcome, Page, PageOf, PostId, Reply};
 use kv::KeyAnswer;
 use node::Logged;
 
@@ -43,7 +43,7 @@ pub(crate) enum Expected {
         answers: Vec<KeyAnswer>,
         now_ms: u64,
     },
-    /// A sweep, which the node submits itself.
+    /// A sweep, or the removal of a deleted user, which the node submits itself.
     Sweep,
 }
 
@@ -62,7 +62,12 @@ impl Model {
         let first = of_time.max(self.last + 1);
         self.last = first + stamps - 1;
         match entry {
-            Logged::Feed(request) if request.command == ::feed::Command::SweepStories => {
+            Logged::Feed(request) if request.command == Command::SweepStories => Expected::Sweep,
+            Logged::Feed(node::Request {
+                command: Command::EraseUser { user, remains, .. },
+                ..
+            }) => {
+                self.feed.erased(*user, *remains);
                 Expected::Sweep
             }
             Logged::Feed(request) => Expected::Reply(self.reply(first, request)),

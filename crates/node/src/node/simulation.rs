@@ -10,11 +10,12 @@ use kv::KeyOps;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use store::{MemoryDisk, Store};
-use tokio::sync::oneshot::Receiver;
+use tokio::sync::oneshot::{self, Receiver};
 
 use super::open::{Parts, store_options};
 use super::{Node, OpenError, Threads};
 use crate::applier::TakenPart;
+use crate::deleted_users::Progress;
 use crate::entry::Entry;
 use crate::inbox::SubmitError;
 use crate::options::NodeOptions;
@@ -70,6 +71,9 @@ pub struct SimulatedNode {
     sweeper: Sweeper,
     /// Sweeps under way, and the reply to the last.
     sweep: Option<(SweptSeconds, OwnReply)>,
+    /// What was last removed of a deleted user, and the reply to the last command that did so.
+    erasing: Option<Progress>,
+    erasure: Option<OwnReply>,
     jobs: Queue,
     /// Number of submissions that the inbox has accepted.
     submitted: u64,
@@ -96,7 +100,16 @@ impl SimulatedNode {
         let threads =
             Threads { shared: Arc::clone(&shared), writer: None, others: Vec::new(), _lock: None };
         let node = Node { shared, threads: Arc::new(Mutex::new(threads)) };
-        Ok(Self { node, writer, sweeper, sweep: None, jobs, submitted: 0 })
+        Ok(Self {
+            node,
+            writer,
+            sweeper,
+            sweep: None,
+            erasing: None,
+            erasure: None,
+            jobs,
+            submitted: 0,
+        })
     }
 
     /// The node, for reads.
@@ -155,6 +168,18 @@ impl SimulatedNode {
         self.node.shared.views.deliver();
     }
 
+    /// What the sweeper does for deleted users when it wakes, or when it has the reply to a command.
+    pub fn erase_users(&mut self) {
+        if let Some(mut reply) = self.erasure.take()
+            && let Err(oneshot::error::TryRecvError::Empty) = reply.try_recv()
+        {
+            self.erasure = Some(reply);
+            return;
+        }
+        self.erasure = self.node.shared.submit_erasure(&mut self.erasing);
+        self.submitted += u64::from(self.erasure.is_some());
+    }
+
     /// What the sweeper does when it wakes, or when it has the reply to a sweep.
     pub fn sweep(&mut self) {
         let shared = Arc::clone(&self.node.shared);
@@ -173,7 +198,7 @@ impl SimulatedNode {
             return;
         };
         match reply.try_recv() {
-            Err(tokio::sync::oneshot::error::TryRecvError::Empty) => {
+            Err(oneshot::error::TryRecvError::Empty) => {
                 self.sweep = Some((seconds, reply));
             }
             done => {
