@@ -8,7 +8,7 @@ use std::time::Instant;
 const VARIABLE: &str = "ROOST_BUG";
 
 /// Names, and what each breaks.
-const BUGS: [(&str, &str); 22] = [
+const BUGS: [(&str, &str); 23] = [
     ("acknowledge-before-sync", "a change is answered before its group is durable"),
     ("skip-checksum", "a payload in the log is not compared with its checksum"),
     ("accept-torn-group", "a group with missing sectors is applied"),
@@ -28,6 +28,7 @@ const BUGS: [(&str, &str); 22] = [
     ("stale-cache", "a removed key stays in the cache"),
     ("refuse-for-others", "a small transaction is refused for what others do in the same group"),
     ("lose-effect", "the last change of a large group does not reach the home timelines"),
+    ("show-story-as-post", "the id of a story, asked for as a post, shows the story"),
     ("show-expired-key", "a key is shown a millisecond too long"),
     ("sweep-live-key", "a key is removed a millisecond too early"),
     ("show-expired-story", "a story is shown a millisecond too long"),
@@ -39,9 +40,13 @@ pub(crate) const ARE_BUILT: bool = cfg!(feature = "bugs");
 /// The bug that is switched on.
 pub(crate) fn switched_on() -> Option<String> {
     let name = std::env::var(VARIABLE).ok()?;
-    let known = BUGS.iter().any(|(known, _)| *known == name);
-    assert!(known && ARE_BUILT, "{name} is not a bug of this binary");
+    assert!(is_known(&name) && ARE_BUILT, "{name} is not a bug of this binary");
     Some(name)
+}
+
+/// Whether a bug has this name.
+pub(crate) fn is_known(name: &str) -> bool {
+    BUGS.iter().any(|(known, _)| *known == name)
 }
 
 /// Looks for each bug whose name contains `part`, for at most `seconds` each; prints how long that took.

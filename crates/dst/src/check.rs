@@ -161,11 +161,19 @@ impl Run {
 
     fn check_post(&mut self) {
         let page = self.page();
-        let (Cursor::Before(id) | Cursor::After(id)) = page.cursor else { return };
+        let id = match page.cursor {
+            Cursor::Before(id) | Cursor::After(id) => id,
+            // A story is no post.
+            Cursor::Newest => match self.model.feed.stories.keys().next_back() {
+                Some(story) => PostId(*story),
+                None => return,
+            },
+        };
         let node = self.node().node();
         let mut out = Vec::new();
         let (exists, expected) = (node.post(id, &mut out), self.model.feed.posts.get(&id.0));
-        assert_eq!(exists, expected.is_some(), "whether post {} exists", id.0);
+        let shown = String::from_utf8_lossy(&out);
+        assert_eq!(exists, expected.is_some(), "whether post {} exists: {shown}", id.0);
         let Some(expected) = expected else { return };
         let out = String::from_utf8_lossy(&out);
         assert!(out.contains(&expected.text), "post {} is {out} instead of {expected:?}", id.0);

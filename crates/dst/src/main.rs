@@ -78,6 +78,7 @@ struct Campaign {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    store::panic_when_fatal();
     // The report of a failure is printed below, where the seed is known.
     std::panic::set_hook(Box::new(|panic| {
         eprintln!("\n{panic}");
@@ -190,4 +191,28 @@ fn exit_code(sound: bool) -> ExitCode {
 fn random_seed() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one("a seed") >> 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_makes_the_same_run() {
+        for seed in [1, 2, 3] {
+            let (one, other) = (schedule::run(seed), schedule::run(seed));
+            assert_eq!(one, other, "seed {seed}");
+            assert!(one.commands > 0);
+        }
+        assert_ne!(schedule::run(4).digest, schedule::run(5).digest);
+    }
+
+    #[test]
+    fn every_regression_is_a_seed_and_a_seeded_bug() {
+        for line in REGRESSIONS.lines().filter(|line| !line.starts_with('#')) {
+            let mut words = line.split(' ');
+            assert!(words.next().unwrap().parse::<u64>().is_ok(), "{line}");
+            assert!(bugs::is_known(words.next().unwrap()), "{line}");
+        }
+    }
 }

@@ -60,3 +60,28 @@ impl Random {
         unreachable!("less than the sum of the weights")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_never_change() {
+        let mut random = Random::new(1_234_567);
+        // As published with the algorithm.
+        let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973];
+        assert_eq!([random.next(), random.next()], expected);
+    }
+
+    #[test]
+    fn numbers_are_within_their_range() {
+        let mut random = Random::new(1);
+        let mut seen = [0; 3];
+        for _ in 0..1_000 {
+            assert!(random.below(7) < 7);
+            assert!((5..=6).contains(&random.between(5, 6)));
+            seen[random.weighted(&[1, 0, 3])] += 1;
+        }
+        assert!(seen[0] > 150 && seen[1] == 0 && seen[2] > 600, "{seen:?}");
+    }
+}

@@ -23,7 +23,7 @@ const START_MS: u64 = 1_795_348_800_000;
 const KIB: usize = 1 << 10;
 
 /// What a run did.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Commands applied, each operation on keys by itself.
     pub(crate) commands: u64,
@@ -158,7 +158,8 @@ impl Run {
                 let group = &history.groups[self.applied as usize];
                 (group.time_ms, Logged::read_all(&group.payload))
             };
-            self.tally.digest = self.tally.digest.rotate_left(5) ^ time_ms ^ entries.len() as u64;
+            let length = self.history.lock().groups[self.applied as usize].payload.len() as u64;
+            self.tally.digest = self.tally.digest.rotate_left(7) ^ time_ms ^ (length << 40);
             let expected = self.model.apply(time_ms, &entries);
             self.applied += 1;
             let commands = entries.iter().map(|entry| match entry {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use feed::{
-    Bio, Command, Cursor, Done, Handle, Lifetime, Name, Outcome, Page, PostText, Refusal, StoryId,
-    UserId, UserRef,
+    Bio, Command, Cursor, Done, Handle, Lifetime, Name, Outcome, Page, PostId, PostText, Refusal,
+    StoryId, UserId, UserRef,
 };
 use node::{Clock, Durability, Node, NodeOptions, Request};
 use proptest::prelude::*;
@@ -172,6 +172,17 @@ fn an_expired_story_stays_gone_when_the_clock_steps_back_and_over_a_restart() {
     subject.set_clock(START_MS + 2_000_000);
     subject.restart();
     assert!(subject.newest_home(1).is_empty(), "after a leap while the node was down");
+}
+
+#[test]
+fn a_story_is_no_post_even_if_it_was_shown_just_now() {
+    let subject = Subject::new();
+    subject.befriend(0, 1, true).unwrap();
+    let (story, _) = subject.post_story(0, 10, "for friends");
+    assert!(subject.shows(story, 1));
+    let (post, mut out) = (PostId(story.0), Vec::new());
+    assert!(!subject.node().try_post(post, &mut out) && !subject.node().post(post, &mut out));
+    assert_eq!(out, b"");
 }
 
 #[test]

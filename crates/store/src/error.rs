@@ -43,6 +43,16 @@ pub enum StoreError {
     Damaged(&'static str),
 }
 
+/// Whether [`fatal`] panics.
+#[cfg(feature = "simulation")]
+static FATAL_PANICS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// From now on [`fatal`] panics instead of ending the process: the simulator reports a panic with its seed.
+#[cfg(feature = "simulation")]
+pub fn panic_when_fatal() {
+    FATAL_PANICS.store(true, std::sync::atomic::Ordering::Relaxed);
+}
+
 /// Ends the process: the one place that does so for an error of the disk.
 ///
 /// Reads return no errors: an answer from incomplete facts would be wrong, and the facts can be rebuilt
@@ -55,6 +65,10 @@ pub fn fatal(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
         causes.push_str(": ");
         causes.push_str(&error.to_string());
         cause = error.source();
+    }
+    #[cfg(feature = "simulation")]
+    if FATAL_PANICS.load(std::sync::atomic::Ordering::Relaxed) {
+        panic!("{doing}: {causes}");
     }
     tracing::error!(doing, "{causes}; stopping");
     if !tracing::dispatcher::has_been_set() {

@@ -36,6 +36,8 @@ mod store;
 mod writer;
 
 pub use checkpoint::{Checkpoint, CheckpointStats};
+#[cfg(feature = "simulation")]
+pub use error::panic_when_fatal;
 pub use error::{StoreError, fatal};
 #[cfg(feature = "simulation")]
 pub use memory::{Gate, MemoryDisk, MemoryRow};

@@ -34,12 +34,19 @@ const USERS: usize = 32_768;
 
 /// Rendered posts and stories within a budget.
 pub(crate) struct Rendered {
-    /// By id: posts and stories share the numbers.
-    items: Vec<Mutex<unsync::Cache<u64, Kept, Bytes>>>,
+    items: Vec<Mutex<unsync::Cache<Key, Kept, Bytes>>>,
     users: Cache<UserId, Arc<NamedUser>>,
     revisions: Vec<AtomicU32>,
     /// How often any revision was raised.
     invalidated: AtomicU64,
+}
+
+/// Posts and stories have ids of the same kind: who asks for a post must never get a story, which only friends
+/// may see, and only while it is live.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    Post(u64),
+    Story(u64),
 }
 
 /// A post or story as JSON, after the users on whose revisions it depends. It is one allocation, because
@@ -57,9 +64,15 @@ struct NamedUser {
 #[derive(Clone)]
 struct Bytes;
 
-impl Weighter<u64, Kept> for Bytes {
-    fn weight(&self, _: &u64, rendered: &Kept) -> u64 {
+impl Weighter<Key, Kept> for Bytes {
+    fn weight(&self, _: &Key, rendered: &Kept) -> u64 {
         (rendered.len() + ENTRY_BYTES) as u64
+    }
+}
+
+impl Key {
+    fn story(id: StoryId) -> Self {
+        if rows::has_bug("show-story-as-post") { Self::Post(id.0) } else { Self::Story(id.0) }
     }
 }
 
@@ -81,7 +94,8 @@ impl Rendered {
         Self { items, users: Cache::new(USERS), revisions, invalidated: AtomicU64::new(0) }
     }
 
-    fn shard(&self, id: u64) -> &Mutex<unsync::Cache<u64, Kept, Bytes>> {
+    fn shard(&self, key: Key) -> &Mutex<unsync::Cache<Key, Kept, Bytes>> {
+        let (Key::Post(id) | Key::Story(id)) = key;
         let spread = id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let Some(shard) = self.items.get(spread as usize % SHARDS) else {
             unreachable!("a remainder is within the shards");
@@ -118,7 +132,7 @@ impl Rendered {
     ) -> bool {
         // What is not in memory may exist all the same.
         let exists = |id| in_memory(id).map(|_| true);
-        self.kept(id.0, out)
+        self.kept(Key::Post(id.0), out)
             || self.render_post(id, &in_memory, exists, |user| self.names(user), out)
     }
 
@@ -131,7 +145,8 @@ impl Rendered {
     ) -> bool {
         let names = |user| self.names(user).or_else(|| self.load_user(facts, user));
         let exists = |id| Some(facts.has_post(id));
-        self.kept(id.0, out) || self.render_post(id, |id| facts.post(id), exists, names, out)
+        self.kept(Key::Post(id.0), out)
+            || self.render_post(id, |id| facts.post(id), exists, names, out)
     }
 
     fn render_post(
@@ -151,7 +166,7 @@ impl Rendered {
             render::post(id, post, parent, known, out)
         };
         let users = |post: &Post| [post.author, post.reply_to.unwrap_or(post.author)];
-        self.render(id.0, || read(id), users, write, out)
+        self.render(Key::Post(id.0), || read(id), users, write, out)
     }
 
     /// Appends a story, but for its end, as [`Rendered::try_post`] does. The story is live: a kept
@@ -162,7 +177,7 @@ impl Rendered {
         story: StoryRef,
         out: &mut Vec<u8>,
     ) -> bool {
-        self.kept(story.story.0, out)
+        self.kept(Key::story(story.story), out)
             || self.render_story(story, in_memory, |user| self.names(user), out)
     }
 
@@ -174,7 +189,7 @@ impl Rendered {
         out: &mut Vec<u8>,
     ) -> bool {
         let names = |user| self.names(user).or_else(|| self.load_user(facts, user));
-        self.kept(story.story.0, out)
+        self.kept(Key::story(story.story), out)
             || self.render_story(story, |story| facts.story_text(story), names, out)
     }
 
@@ -189,17 +204,19 @@ impl Rendered {
             render::story(story, &names(story.author)?.names, text, out);
             Some(())
         };
-        self.render(story.story.0, || read(story.story), |_| [story.author; 2], write, out)
+        let key = Key::story(story.story);
+        self.render(key, || read(story.story), |_| [story.author; 2], write, out)
     }
 
     /// Removes a story that was deleted or expired.
     pub(super) fn forget(&self, story: StoryId) {
-        self.shard(story.0).lock().remove(&story.0);
+        let key = Key::story(story);
+        self.shard(key).lock().remove(&key);
     }
 
-    fn kept(&self, id: u64, out: &mut Vec<u8>) -> bool {
-        let items = self.shard(id).lock();
-        let Some(kept) = items.get(&id) else { return false };
+    fn kept(&self, key: Key, out: &mut Vec<u8>) -> bool {
+        let items = self.shard(key).lock();
+        let Some(kept) = items.get(&key) else { return false };
         let Some((head, json)) = kept.split_first_chunk::<HEAD_BYTES>() else { return false };
         let (words, _) = head.as_chunks::<4>();
         let current = words.as_chunks::<2>().0.iter().all(|[user, revision]| {
@@ -215,7 +232,7 @@ impl Rendered {
     /// in it.
     fn render<T>(
         &self,
-        id: u64,
+        key: Key,
         read: impl FnOnce() -> Option<T>,
         users: impl FnOnce(&T) -> [UserId; 2],
         write: impl FnOnce(&T, &mut Vec<u8>) -> Option<()>,
@@ -237,7 +254,7 @@ impl Rendered {
                 kept.extend_from_slice(&revision.to_le_bytes());
             }
             kept.extend_from_slice(json);
-            self.shard(id).lock().insert(id, kept.into());
+            self.shard(key).lock().insert(key, kept.into());
         }
         true
     }
