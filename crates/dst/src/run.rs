@@ -291,7 +291,8 @@ impl Run {
         let appended = self.history.lock().appended;
         // It may have swept.
         self.catch_up_to(appended);
-        self.open(appended, 0);
+        self.lied |= self.disk.take_lie();
+        self.open(if self.lied { 0 } else { appended }, 0);
     }
 }
 
