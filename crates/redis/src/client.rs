@@ -18,7 +18,7 @@ use super::command::{Flag, Kept, Read, Run, Spec, Wait, WordList, Words};
 use super::failure::Failure;
 use super::memory::{Memory, Output};
 use super::metrics::{RedisMetrics, Turn};
-use super::reader::{Reader, Stop};
+use super::reader::{LookUps, Reader, Stop};
 use super::registry::{Registered, Registry, Seen};
 use super::{buckets, exec, scopes, table, transactions};
 use edge::{Abandoned, Access, BlockingReads, Grant, Length};
@@ -288,9 +288,15 @@ impl Client {
             let keys = keys(node, &self.clock_read);
             let (mut reply, held) = self.output.parts(self.protocol);
             let reader = Reader::in_memory(node, &keys, self.bucket, held);
-            read(&reader, words, &mut reply)
+            read(&reader, words, &mut reply).map(|()| reader.looked_up())
         };
-        let Err(stop) = stopped else { return Ok(()) };
+        let stop = match stopped {
+            Ok(looked_up) => {
+                self.turn.count_look_ups(looked_up);
+                return Ok(());
+            }
+            Err(stop) => stop,
+        };
         self.output.truncate(start);
         let length = match stop {
             Stop::Failed(failure) => return Err(failure),
@@ -303,7 +309,10 @@ impl Client {
             stopped = self.read_elsewhere(read, words, Length::Long).await?;
         }
         match stopped {
-            Ok(reply) => self.output.append(reply),
+            Ok((reply, looked_up)) => {
+                self.turn.count_look_ups(looked_up);
+                self.output.append(reply)
+            }
             Err(Stop::Failed(failure)) => Err(failure),
             Err(Stop::Disk | Stop::Long) => unreachable!("both are allowed in the long lane"),
         }
@@ -315,7 +324,7 @@ impl Client {
         read: Read,
         words: &Words<'_>,
         length: Length,
-    ) -> Result<Result<Output, Stop>, Failure> {
+    ) -> Result<Result<(Output, LookUps), Stop>, Failure> {
         if !self.memory.words.cover(words.len() * WORD_BYTES + Kept::memory_of(words)) {
             return Err(Failure::BUSY);
         }
@@ -325,7 +334,9 @@ impl Client {
             let keys = node.keys();
             let (mut reply, held) = output.parts(protocol);
             let reader = Reader::blocking(node, &keys, bucket, length, abandoned, held);
-            read(&reader, &kept.words(), &mut reply).map(|()| output)
+            read(&reader, &kept.words(), &mut reply)?;
+            let looked_up = reader.looked_up();
+            Ok((output, looked_up))
         });
         let done = done.await;
         self.memory.words.cover(words.len() * WORD_BYTES);

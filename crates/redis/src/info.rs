@@ -103,6 +103,9 @@ fn stats(client: &Client) -> Vec<(&'static str, String)> {
         ("total_net_input_bytes", totals.bytes_in.to_string()),
         ("total_net_output_bytes", totals.bytes_out.to_string()),
         ("rejected_connections", totals.refused.to_string()),
+        ("instantaneous_ops_per_sec", totals.rate.to_string()),
+        ("keyspace_hits", totals.hits.to_string()),
+        ("keyspace_misses", totals.misses.to_string()),
     ]
 }
 

@@ -1,7 +1,9 @@
 //! Counters of the Redis edge, shared by all its threads and the metrics page.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use node::MemoryBudget;
 use prometheus_client::collector::Collector;
@@ -11,6 +13,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::command::Group;
+use super::reader::LookUps;
 
 /// Upper ends of the sizes of batches.
 const SIZES: [usize; 7] = [1, 4, 16, 64, 256, 1_024, 4_096];
@@ -27,6 +30,10 @@ struct Counters {
     commands: [AtomicU64; Group::ALL.len()],
     bytes_in: AtomicU64,
     bytes_out: AtomicU64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    /// Commands in the last second that has passed.
+    rate: AtomicU64,
     batches: [AtomicU64; SIZES.len() + 1],
     batched: AtomicU64,
     /// The budgets of the connections and of their buffers.
@@ -42,6 +49,15 @@ pub(crate) struct Turn {
     pub(crate) bytes_in: u64,
     /// Bytes written.
     pub(crate) bytes_out: u64,
+    /// Keys looked up.
+    looked_up: LookUps,
+}
+
+impl Turn {
+    pub(crate) fn count_look_ups(&mut self, more: LookUps) {
+        self.looked_up.hits += more.hits;
+        self.looked_up.misses += more.misses;
+    }
 }
 
 /// A connection, counted until this is dropped.
@@ -63,6 +79,10 @@ pub(crate) struct Totals {
     pub(crate) commands: u64,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
+    /// Commands in the last second that has passed.
+    pub(crate) rate: u64,
 }
 
 impl RedisMetrics {
@@ -102,7 +122,21 @@ impl RedisMetrics {
         }
         self.0.bytes_in.fetch_add(turn.bytes_in, Ordering::Relaxed);
         self.0.bytes_out.fetch_add(turn.bytes_out, Ordering::Relaxed);
+        self.0.hits.fetch_add(turn.looked_up.hits, Ordering::Relaxed);
+        self.0.misses.fetch_add(turn.looked_up.misses, Ordering::Relaxed);
         *turn = Turn::default();
+    }
+
+    /// Notes how many commands there were each second; never returns.
+    pub(crate) async fn measure_rate(&self) -> Infallible {
+        let mut seconds = tokio::time::interval(Duration::from_secs(1));
+        let mut before = self.totals().commands;
+        loop {
+            seconds.tick().await;
+            let now = self.totals().commands;
+            self.0.rate.store(now - before, Ordering::Relaxed);
+            before = now;
+        }
     }
 
     pub(crate) fn count_batch(&self, operations: usize) {
@@ -115,6 +149,7 @@ impl RedisMetrics {
 
     pub(crate) fn totals(&self) -> Totals {
         let Counters { connected, accepted, refused, commands, bytes_in, bytes_out, .. } = &*self.0;
+        let Counters { hits, misses, rate, .. } = &*self.0;
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Totals {
             connected: read(connected),
@@ -123,6 +158,9 @@ impl RedisMetrics {
             commands: commands.iter().map(read).sum(),
             bytes_in: read(bytes_in),
             bytes_out: read(bytes_out),
+            hits: read(hits),
+            misses: read(misses),
+            rate: read(rate),
         }
     }
 

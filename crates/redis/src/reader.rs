@@ -83,6 +83,24 @@ pub(crate) struct Reader<'r> {
     bucket: BucketId,
     /// Covers the buffer of the reply.
     held: RefCell<&'r mut Held>,
+    looked_up: Cell<LookUps>,
+}
+
+/// How many keys were looked up for commands that read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LookUps {
+    /// Those that exist.
+    pub(crate) hits: u64,
+    /// Those that do not.
+    pub(crate) misses: u64,
+}
+
+impl LookUps {
+    /// With so many keys, of which some exist.
+    fn and(self, keys: usize, existing: usize) -> Self {
+        let misses = self.misses + (keys - existing) as u64;
+        Self { hits: self.hits + existing as u64, misses }
+    }
 }
 
 impl<'r> Reader<'r> {
@@ -93,7 +111,12 @@ impl<'r> Reader<'r> {
         bucket: BucketId,
         held: &'r mut Held,
     ) -> Self {
-        Self { source: Source::Memory(node, keys), bucket, held: RefCell::new(held) }
+        Self {
+            source: Source::Memory(node, keys),
+            bucket,
+            held: RefCell::new(held),
+            looked_up: Cell::default(),
+        }
     }
 
     /// Where blocking is allowed. A long read stops when it is `abandoned`.
@@ -106,12 +129,17 @@ impl<'r> Reader<'r> {
         held: &'r mut Held,
     ) -> Self {
         let source = Source::Blocking(node, keys, length, abandoned);
-        Self { source, bucket, held: RefCell::new(held) }
+        Self { source, bucket, held: RefCell::new(held), looked_up: Cell::default() }
     }
 
     /// From what a transaction has read.
     pub(crate) fn given(given: &'r Given<'r>, bucket: BucketId, held: &'r mut Held) -> Self {
-        Self { source: Source::Given(given), bucket, held: RefCell::new(held) }
+        Self {
+            source: Source::Given(given),
+            bucket,
+            held: RefCell::new(held),
+            looked_up: Cell::default(),
+        }
     }
 
     /// Milliseconds since 1970.
@@ -152,6 +180,17 @@ impl<'r> Reader<'r> {
     /// # Errors
     /// [`Stop::Disk`]
     pub(crate) fn row(&self, key: &[u8]) -> Result<Option<KeyRow>, Stop> {
+        let row = self.look_up(key)?;
+        self.looked_up.set(self.looked_up.get().and(1, usize::from(row.is_some())));
+        Ok(row)
+    }
+
+    /// How many keys were looked up so far.
+    pub(crate) fn looked_up(&self) -> LookUps {
+        self.looked_up.get()
+    }
+
+    fn look_up(&self, key: &[u8]) -> Result<Option<KeyRow>, Stop> {
         if !is_possible(key) {
             return Ok(None);
         }
@@ -174,6 +213,13 @@ impl<'r> Reader<'r> {
         if keys.len() > TOGETHER_KEYS_MAX {
             self.may_take_long()?;
         }
+        let rows = self.look_up_all(keys)?;
+        let existing = rows.iter().filter(|row| row.is_some()).count();
+        self.looked_up.set(self.looked_up.get().and(keys.len(), existing));
+        Ok(rows)
+    }
+
+    fn look_up_all(&self, keys: &[&[u8]]) -> Result<Rows, Stop> {
         match &self.source {
             Source::Memory(node, at) if keys.len() > 1 => {
                 let short = keys.len() <= SHORT_KEYS_MAX;
@@ -187,7 +233,7 @@ impl<'r> Reader<'r> {
                 }
                 Ok(rows)
             }
-            _ => keys.iter().map(|key| self.row(key)).collect(),
+            _ => keys.iter().map(|key| self.look_up(key)).collect(),
         }
     }
 
@@ -198,9 +244,9 @@ impl<'r> Reader<'r> {
                 return Ok(rows);
             }
             // Reading a key brings it into memory.
-            keys.iter().try_for_each(|key| self.row(key).map(drop))?;
+            keys.iter().try_for_each(|key| self.look_up(key).map(drop))?;
         }
-        keys.iter().map(|key| self.row(key)).collect()
+        keys.iter().map(|key| self.look_up(key)).collect()
     }
 
     /// Looks up keys in memory while nothing changes.

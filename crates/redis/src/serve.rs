@@ -114,11 +114,12 @@ pub async fn serve(
     drop(alive);
     let permits = Arc::new(Semaphore::new(connections_max as usize));
     tracing::info!(%address, threads = threads.len(), "serving Redis clients");
-    let mut shutdown = pin!(shutdown);
+    let (mut shutdown, mut rate) = (pin!(shutdown), pin!(options.metrics.measure_rate()));
     let mut next = threads.iter().cycle();
     loop {
         let accepted = tokio::select! {
             _ = &mut shutdown => break,
+            never = &mut rate => match never {},
             accepted = accept(&listener) => accepted,
         };
         let Some(admitted) = admit(&permits, &shared).await else {

@@ -34,6 +34,19 @@ fn replies_have_the_form_of_the_protocol_that_was_chosen() {
 }
 
 #[test]
+fn info_counts_the_keys_that_reads_found_and_did_not_find() {
+    let server = TestServer::open();
+    let mut client = server.client();
+    for line in ["SET a 1", "SET b 2", "GET a", "GET none", "MGET a b none", "EXISTS a none none"] {
+        client.line(line);
+    }
+    let stats = client.line("INFO stats");
+    assert!(stats.contains("keyspace_hits:4\\r\\nkeyspace_misses:4\\r\\n"), "{stats}");
+    // The rate of the second before: asked for until there were commands in it.
+    while client.line("INFO stats").contains("instantaneous_ops_per_sec:0\\r") {}
+}
+
+#[test]
 fn a_hundred_thousand_commands_at_once_are_answered_in_order() {
     const COMMANDS: usize = 100_000;
     let server = TestServer::open();
