@@ -15,7 +15,8 @@ const TEST_BUGS: [&str; 3] = ["no-segment-sync", "apply-twice", "wrong-layer"];
 /// # Errors
 /// If it does not build, or finds something.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
-    let with_bugs = arguments.iter().any(|argument| argument.starts_with("--bug"));
+    let with_bugs = arguments.iter().any(|argument| argument.starts_with("--bugs"))
+        || std::env::var_os("ROOST_BUG").is_some();
     build(root, with_bugs)?;
     step(simulator(root).args(arguments))
 }

@@ -240,7 +240,7 @@ impl Durability {
 }
 
 /// Whether a bug that is seeded on purpose is switched on: the simulator must find each
-/// (`cargo xtask dst --bug NAME`).
+/// (`cargo xtask dst --bugs NAME`).
 #[cfg(feature = "bugs")]
 pub(crate) fn has_bug(name: &str) -> bool {
     use std::sync::OnceLock;

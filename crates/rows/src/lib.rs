@@ -23,7 +23,7 @@ pub use table::{NameTable, PointTable, SetTable};
 pub use totals::Totals;
 
 /// Whether a bug that is seeded on purpose is switched on: the simulator must find each
-/// (`cargo xtask dst --bug NAME`).
+/// (`cargo xtask dst --bugs NAME`).
 #[cfg(feature = "bugs")]
 pub fn has_bug(name: &str) -> bool {
     use std::sync::OnceLock;
