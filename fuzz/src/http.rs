@@ -35,7 +35,7 @@ static ROUTER: LazyLock<Router> = LazyLock::new(|| {
 });
 
 /// `METHOD target`, header lines, a blank line, and the body.
-pub(crate) fn request(data: &[u8]) {
+pub fn http(data: &[u8]) {
     let Some(request) = parse(data) else { return };
     server::RUNTIME.block_on(async {
         let response = ROUTER.clone().oneshot(request).await.unwrap();
@@ -44,7 +44,7 @@ pub(crate) fn request(data: &[u8]) {
 }
 
 /// The lines of a batch.
-pub(crate) fn batch(data: &[u8]) {
+pub fn batch(data: &[u8]) {
     let results = server::RUNTIME.block_on(post_lines(&ROUTER, data));
     let Some(results) = results else { return };
     let lines = data.split(|byte| *byte == b'\n').count();

@@ -30,7 +30,7 @@ static ADDRESS: LazyLock<SocketAddr> = LazyLock::new(|| {
 });
 
 /// A command on each line, its words between blanks.
-pub(crate) fn commands(data: &[u8]) {
+pub fn redis(data: &[u8]) {
     let mut bytes = encode(&[b"FLUSHALL"]);
     for line in data.split(|byte| *byte == b'\n').take(COMMANDS_MAX) {
         let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
