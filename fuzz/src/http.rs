@@ -37,8 +37,10 @@ static ROUTER: LazyLock<Router> = LazyLock::new(|| {
 /// `METHOD target`, header lines, a blank line, and the body.
 pub fn http(data: &[u8]) {
     let Some(request) = parse(data) else { return };
+    // Outside the runtime, because making it waits.
+    let router = ROUTER.clone();
     server::RUNTIME.block_on(async {
-        let response = ROUTER.clone().oneshot(request).await.unwrap();
+        let response = router.oneshot(request).await.unwrap();
         read(response).await;
     });
 }

@@ -49,6 +49,8 @@ pub fn redis(data: &[u8]) {
     loop {
         let count = match stream.read(&mut buffer) {
             Ok(0) => return,
+            // The clock of libFuzzer.
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return,
             read => read.unwrap(),
         };
