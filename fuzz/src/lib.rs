@@ -47,8 +47,11 @@ pub mod targets {
     pub use crate::rows::rows;
 }
 
+/// A function of any bytes.
+pub type Target = fn(&[u8]);
+
 /// All targets, by name; their inputs are in the folder of that name in `corpus/`.
-pub const TARGETS: [(&str, fn(&[u8])); 9] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("batch", targets::batch),
     ("config", targets::config),
     ("drawings", targets::drawings),
