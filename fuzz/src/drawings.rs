@@ -7,7 +7,7 @@ use knn::Grey;
 const BYTES_MAX: u64 = 16 << 20;
 
 /// A PNG or JPEG file; or a width, and pixels.
-pub(crate) fn image(data: &[u8]) {
+pub fn drawings(data: &[u8]) {
     if let Ok(image) = drawing::open(data)
         && image.bytes() <= BYTES_MAX
         && let Ok(bits) = image.normalise()

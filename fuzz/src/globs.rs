@@ -3,7 +3,7 @@
 use crate::glob::{PATTERN_BYTES_MAX, Pattern};
 
 /// A pattern, a zero byte, and a text.
-pub(crate) fn pattern(data: &[u8]) {
+pub fn globs(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let (pattern, text) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let Ok(compiled) = Pattern::new(pattern) else {

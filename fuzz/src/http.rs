@@ -35,16 +35,18 @@ static ROUTER: LazyLock<Router> = LazyLock::new(|| {
 });
 
 /// `METHOD target`, header lines, a blank line, and the body.
-pub(crate) fn request(data: &[u8]) {
+pub fn http(data: &[u8]) {
     let Some(request) = parse(data) else { return };
+    // Outside the runtime, because making it waits.
+    let router = ROUTER.clone();
     server::RUNTIME.block_on(async {
-        let response = ROUTER.clone().oneshot(request).await.unwrap();
+        let response = router.oneshot(request).await.unwrap();
         read(response).await;
     });
 }
 
 /// The lines of a batch.
-pub(crate) fn batch(data: &[u8]) {
+pub fn batch(data: &[u8]) {
     let results = server::RUNTIME.block_on(post_lines(&ROUTER, data));
     let Some(results) = results else { return };
     let lines = data.split(|byte| *byte == b'\n').count();

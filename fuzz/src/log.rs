@@ -14,7 +14,7 @@ const GROUPS_MAX: usize = 24;
 
 /// A byte for the number of groups, then changes: three bytes for the place, one for what becomes of it. A
 /// place beyond the log shortens the last file.
-pub(crate) fn recovery(data: &[u8]) {
+pub fn log(data: &[u8]) {
     let Some((groups, changes)) = data.split_first() else { return };
     let groups = usize::from(*groups) % GROUPS_MAX;
     let disk = MemoryDisk::default();

@@ -30,7 +30,7 @@ static ADDRESS: LazyLock<SocketAddr> = LazyLock::new(|| {
 });
 
 /// A command on each line, its words between blanks.
-pub(crate) fn commands(data: &[u8]) {
+pub fn redis(data: &[u8]) {
     let mut bytes = encode(&[b"FLUSHALL"]);
     for line in data.split(|byte| *byte == b'\n').take(COMMANDS_MAX) {
         let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
@@ -49,6 +49,8 @@ pub(crate) fn commands(data: &[u8]) {
     loop {
         let count = match stream.read(&mut buffer) {
             Ok(0) => return,
+            // The clock of libFuzzer.
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return,
             read => read.unwrap(),
         };

@@ -10,7 +10,7 @@ const LIMITS: Limits =
 type Found = (Vec<Vec<Vec<u8>>>, Result<Vec<u8>, String>);
 
 /// A byte for the size of the pieces and whether the client has authenticated, then the stream.
-pub(crate) fn pieces(data: &[u8]) {
+pub fn resp(data: &[u8]) {
     let Some((first, stream)) = data.split_first() else { return };
     let size = usize::from(first >> 1) + 1;
     let authenticated = first & 1 == 1;

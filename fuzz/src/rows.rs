@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// A byte for the kind of record, then its bytes.
-pub(crate) fn decode(data: &[u8]) {
+pub fn rows(data: &[u8]) {
     let Some((kind, bytes)) = data.split_first() else { return };
     match kind % 7 {
         0 => check::<User>(bytes),

@@ -43,12 +43,12 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     // fast.
     let mut fuzz = Command::new("cargo");
     fuzz.current_dir(root.join("fuzz/runner"));
-    fuzz.args(["+nightly", "fuzz", "run", "--fuzz-dir", ".", "--sanitizer", "none", "any"]);
-    fuzz.args([&found, &seeds]).arg("--");
+    fuzz.args(["+nightly", "fuzz", "run", "--fuzz-dir", ".", "--sanitizer", "none"]);
+    fuzz.arg(name).args([&found, &seeds]).arg("--");
     fuzz.arg(format!("-max_total_time={}", minutes * 60));
     fuzz.args([format!("-rss_limit_mb={MEMORY_MIB}"), format!("-timeout={SECONDS_EACH}")]);
     fuzz.args([format!("-max_len={INPUT_BYTES}"), "-print_final_stats=1".into()]);
     fuzz.arg(format!("-artifact_prefix={}/{name}-", failures.display()));
-    fuzz.env("ROOST_FUZZ_TARGET", name).env("CARGO_TARGET_DIR", &folder);
+    fuzz.env("CARGO_TARGET_DIR", &folder);
     step(fuzz)
 }
