@@ -20,7 +20,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use edge::{LineGate, ReadError, Scope};
-use node::{SubmitError, TooManySnapshots};
+use node::{SubmitError, TooManySnapshots, Unreadable};
 use serde::Serialize;
 
 /// Maximum length of a message, in bytes: some quote input.
@@ -207,6 +207,12 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
     }
 
+    /// A row on the disk is damaged. The store has logged which.
+    pub(crate) fn unreadable() -> Self {
+        let message = "the server cannot read what this needs: its disk is damaged";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", message)
+    }
+
     pub(crate) fn stopping() -> Self {
         let message = "the server is shutting down; try again when it is back";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", message)
@@ -260,6 +266,7 @@ impl From<SubmitError> for ApiError {
         match error {
             SubmitError::Busy => Self::overloaded(),
             SubmitError::Stopped => Self::stopping(),
+            SubmitError::Unreadable => Self::unreadable(),
             SubmitError::DiskFull => {
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", error.to_string())
             }
@@ -271,7 +278,8 @@ impl From<ReadError> for ApiError {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Overloaded => Self::overloaded(),
-            ReadError::Panicked(error) => Self::internal(&error),
+            ReadError::Panicked(payload) if payload.is::<Unreadable>() => Self::unreadable(),
+            ReadError::Panicked(_) => Self::internal(&"a read panicked"),
         }
     }
 }

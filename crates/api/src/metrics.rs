@@ -197,6 +197,11 @@ impl Sampled {
         )?;
         ConstGauge::new(sizes.clock_offset_ms as f64 / 1e3).encode(descriptor)?;
         for (name, help, count) in [
+            (
+                "roost_unreadable_reads",
+                "Reads that met a damaged row on the disk",
+                sizes.unreadable_reads,
+            ),
             ("roost_deliveries", "Posts added to timelines", views.deliveries),
             ("roost_view_hits", "Home pages served from memory", views.hits),
             ("roost_view_rebuilds", "Timelines rebuilt from the store", views.rebuilds),

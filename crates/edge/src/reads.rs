@@ -5,12 +5,12 @@
 //! threads, so that quick reads never wait for it. **Invariant:** the number of running reads of a lane is
 //! limited, and [`WAITING_PER_RUNNING`] times as many may wait.
 
+use std::any::Any;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Semaphore;
-use tokio::task::JoinError;
 
 /// Number of reads that may wait for each that may run.
 const WAITING_PER_RUNNING: usize = 16;
@@ -38,8 +38,8 @@ pub enum Length {
 pub enum ReadError {
     /// Too many wait already.
     Overloaded,
-    /// The read panicked.
-    Panicked(JoinError),
+    /// The read panicked, with this payload.
+    Panicked(Box<dyn Any + Send>),
 }
 
 /// Whether the caller of a read still waits for it. A long read checks this between two pieces of work
@@ -149,7 +149,10 @@ impl BlockingReads {
             let _turn = turn;
             read(&abandoned)
         });
-        read.await.map_err(ReadError::Panicked)
+        read.await.map_err(|error| match error.try_into_panic() {
+            Ok(payload) => ReadError::Panicked(payload),
+            Err(cancelled) => ReadError::Panicked(Box::new(cancelled)),
+        })
     }
 }
 

@@ -95,6 +95,9 @@ pub enum SubmitError {
     /// The disk is full, and the change is not a deletion, or the disk is used up.
     #[error("the disk of the server is full; delete something, or make room on the disk")]
     DiskFull,
+    /// The change depends on a row that cannot be read.
+    #[error("what this depends on cannot be read: the disk of the server is damaged")]
+    Unreadable,
     /// The node is closing.
     #[error("the server is shutting down; try again when it is back")]
     Stopped,

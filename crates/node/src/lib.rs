@@ -47,5 +47,6 @@ pub use node::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationEr
 pub use node::{Node, OpenError, PageEnds, SUBMISSION_COMMANDS_MAX, Sizes, Watch};
 pub use options::{Durability, FIXED_MEMORY, NodeOptions, SAMPLE_MEMORY_MIN};
 pub use samples::TooManySnapshots;
+pub use store::Unreadable;
 pub use submission::{KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 pub use views::{Change, ViewSizes};

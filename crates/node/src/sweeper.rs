@@ -12,6 +12,7 @@ use std::time::Duration;
 use feed::limits::{STORY_ROWS, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX};
 use feed::{Command, Done, Facts};
 use rows::{Rows as _, Span};
+use store::unless_unreadable;
 
 use crate::deleted_users::Progress;
 use crate::last_run::LastRun;
@@ -19,6 +20,8 @@ use crate::shared::{OwnReply, Replies, Shared};
 
 /// Pause between two sweeps.
 const PACE: Duration = Duration::from_millis(250);
+/// The same after it has met damage on the disk.
+const PACE_DAMAGED: Duration = Duration::from_secs(60);
 /// What an earlier process swept, or deleted and did not sweep, is erased this long after the start
 /// at the latest.
 const FIRST_ERASURE: Duration = Duration::from_secs(60);
@@ -47,13 +50,20 @@ impl Sweeper {
         while !self.shared.stopped.load(Ordering::Acquire) {
             last_run.note_when_due(&self.shared.time);
             self.shared.space.check();
-            let swept = self.shared.sweep();
-            self.after_sweep(swept);
-            if !self.shared.erase_users(&mut self.erasing) {
-                std::thread::park_timeout(PACE);
+            match unless_unreadable(|| self.work()) {
+                Some(true) => {}
+                Some(false) => std::thread::park_timeout(PACE),
+                None => std::thread::park_timeout(PACE_DAMAGED),
             }
         }
         last_run.note(&self.shared.time);
+    }
+
+    /// Sweeps stories, and removes something of a deleted user; returns whether there may be more of that.
+    fn work(&mut self) -> bool {
+        let swept = self.shared.sweep();
+        self.after_sweep(swept);
+        self.shared.erase_users(&mut self.erasing)
     }
 
     /// Has what was removed erased in time. `swept`: whether a sweep has just removed something.

@@ -185,6 +185,7 @@ impl Outcome {
             "same" => Kind::Same,
             "cut" => Kind::LastGroupCut,
             "panicked" => Kind::Panicked,
+            "stopped" => Kind::Stopped,
             "wrong" => Kind::Wrong,
             _ => panic!("no outcome: {line}"),
         };
@@ -217,6 +218,7 @@ fn child() {
 fn outcome(data: &Path, answers: &Answers) -> String {
     let read = std::panic::catch_unwind(|| subject::read_all(data));
     match read {
+        Err(payload) if payload.is::<node::Unreadable>() => "stopped a damaged row".into(),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));

@@ -132,7 +132,8 @@ impl Batches {
         tokio::task::spawn_local(async move {
             batch.answer(match load_keys(&reads, &node, ops).await {
                 Ok(ops) => node.submit_keys_waiting(ops, Vec::new()).await,
-                Err(_) => Err(SubmitError::Busy),
+                Err(ReadError::Overloaded) => Err(SubmitError::Busy),
+                Err(ReadError::Panicked(_)) => Err(SubmitError::Unreadable),
             });
         });
     }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use kv::KeyRefusal;
 use kv::limits::KEY_BYTES_MAX;
-use node::SubmitError;
+use node::{SubmitError, Unreadable};
 
 use super::dump::DumpError;
 use edge::ReadError;
@@ -131,7 +131,7 @@ impl From<SubmitError> for Failure {
     fn from(error: SubmitError) -> Self {
         let code = match error {
             SubmitError::Busy => "BUSY",
-            SubmitError::Stopped => "ERR",
+            SubmitError::Stopped | SubmitError::Unreadable => "ERR",
             // What clients know from Redis when its memory is full.
             SubmitError::DiskFull => "OOM",
         };
@@ -152,8 +152,11 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Overloaded => Self::BUSY_READS,
-            ReadError::Panicked(error) => {
-                tracing::error!(%error, "a read failed");
+            ReadError::Panicked(payload) if payload.is::<Unreadable>() => {
+                SubmitError::Unreadable.into()
+            }
+            ReadError::Panicked(_) => {
+                tracing::error!("a read panicked");
                 Self::INTERNAL
             }
         }

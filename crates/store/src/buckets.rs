@@ -9,7 +9,7 @@ use kv::{Bucket, BucketId, KeyRow, Space, WalkLimit, is_possible_key};
 use rows::Stamp;
 
 use crate::disk::{Disk, Part};
-use crate::error::{StoreError, fatal};
+use crate::error::{StoreError, unreadable};
 use crate::key_table::{KeyTable, SHARD_BITS, shard_of};
 use crate::layout;
 use crate::store::{Layers, Store};
@@ -207,7 +207,10 @@ impl Store {
         let mut bytes = 0;
         for (key, row) in self.shared().disk.rows(&low, &layout::space_end(space)) {
             let Some((space, hash, key)) = layout::read_key(&key) else {
-                fatal("reading keys", &StoreError::Damaged("the name of a key's row is too short"))
+                unreadable(
+                    "reading keys",
+                    &StoreError::Damaged("the name of a key's row is too short"),
+                )
             };
             let full = rows.len() >= limit.rows || bytes >= limit.bytes;
             match rows.last() {
@@ -274,6 +277,6 @@ fn last_within(rows: &[(u64, u8, KeyRow)], limit: WalkLimit) -> Option<u64> {
 
 fn decode(space: Space, key: &[u8], bytes: &[u8]) -> KeyRow {
     layout::decode_key_row(space, key, bytes).unwrap_or_else(|| {
-        fatal("reading a key", &StoreError::Damaged("the row of a key is malformed"))
+        unreadable("reading a key", &StoreError::Damaged("the row of a key is malformed"))
     })
 }

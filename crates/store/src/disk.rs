@@ -27,7 +27,7 @@ use fjall::{AbstractTree as _, CompressionType, Database, KeyspaceCreateOptions,
 use parking_lot::Mutex;
 use rows::{Order, PointTable, SetTable, Span};
 
-use crate::error::{StoreError, fatal};
+use crate::error::{StoreError, fatal, unreadable};
 use crate::keyspace::{Keyspace, RowGuard, RowIter};
 use crate::layout;
 use crate::manifest;
@@ -147,7 +147,7 @@ impl Disk {
 
     /// The value of `key`.
     pub(crate) fn point(&self, part: Part, key: &[u8]) -> Option<fjall::Slice> {
-        self.keyspace(part).get(key).unwrap_or_else(|error| fatal("reading a row", &error))
+        self.keyspace(part).get(key).unwrap_or_else(|error| unreadable("reading a row", &error))
     }
 
     /// The points of `table` in order, read one by one.
@@ -155,12 +155,13 @@ impl Disk {
         let all = layout::point(table, 0)..=layout::point(table, u64::MAX);
         self.keyspace(Part::of_point(table)).range(all).map(|row| {
             let (key, value) =
-                row.into_inner().unwrap_or_else(|error| fatal("reading points", &error));
+                row.into_inner().unwrap_or_else(|error| unreadable("reading points", &error));
             match key.last_chunk() {
                 Some(number) if key.len() == 9 => (u64::from_be_bytes(*number), value),
-                _ => {
-                    fatal("reading points", &StoreError::Damaged("the key of a point has 9 bytes"))
-                }
+                _ => unreadable(
+                    "reading points",
+                    &StoreError::Damaged("the key of a point has 9 bytes"),
+                ),
             }
         })
     }
@@ -183,13 +184,13 @@ impl Disk {
     /// The first key of the facts from `from` to before `end`.
     pub(crate) fn first_key(&self, from: &[u8], end: &[u8]) -> Option<fjall::Slice> {
         let row = self.facts.range(from..end).next()?;
-        Some(row.key().unwrap_or_else(|error| fatal("reading names", &error)))
+        Some(row.key().unwrap_or_else(|error| unreadable("reading names", &error)))
     }
 
     /// Keys of the facts from `from` to before `end`, without their tag, read one by one.
     pub(crate) fn names(&self, from: &[u8], end: &[u8]) -> impl Iterator<Item = (Vec<u8>, bool)> {
         self.facts.range(from..end).map(|row| {
-            let key = row.key().unwrap_or_else(|error| fatal("reading names", &error));
+            let key = row.key().unwrap_or_else(|error| unreadable("reading names", &error));
             (key.get(1..).unwrap_or_default().to_vec(), true)
         })
     }
@@ -201,7 +202,7 @@ impl Disk {
         end: &[u8],
     ) -> impl Iterator<Item = (fjall::Slice, fjall::Slice)> {
         let rows = self.facts.range(from..end);
-        rows.map(|row| row.into_inner().unwrap_or_else(|error| fatal("reading rows", &error)))
+        rows.map(|row| row.into_inner().unwrap_or_else(|error| unreadable("reading rows", &error)))
     }
 
     /// All rows whose keys begin with `prefix`.
@@ -278,9 +279,10 @@ impl Iterator for DiskItems {
             Order::Ascending => self.rows.next()?,
             Order::Descending => self.rows.next_back()?,
         };
-        let (key, number) = row.into_inner().unwrap_or_else(|error| fatal("reading a set", &error));
+        let (key, number) =
+            row.into_inner().unwrap_or_else(|error| unreadable("reading a set", &error));
         let Some(item) = layout::item_of(&key) else {
-            fatal("reading a set", &StoreError::Damaged("the key of a set row has 17 bytes"))
+            unreadable("reading a set", &StoreError::Damaged("the key of a set row has 17 bytes"))
         };
         Some((item, Some(layout::decode_number(&number))))
     }

@@ -1,6 +1,10 @@
 //! Errors of the store, and the abort of the process where no error can be returned.
 
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
+#[cfg(feature = "simulation")]
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Why a store could not be opened, or a checkpoint or an erasure not be made.
 #[derive(Debug, thiserror::Error)]
@@ -45,20 +49,52 @@ pub enum StoreError {
 
 /// Whether [`fatal`] panics.
 #[cfg(feature = "simulation")]
-static FATAL_PANICS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+static FATAL_PANICS: AtomicBool = AtomicBool::new(false);
 
 /// From now on [`fatal`] panics instead of ending the process: the simulator reports a panic with its seed.
 #[cfg(feature = "simulation")]
 pub fn panic_when_fatal() {
-    FATAL_PANICS.store(true, std::sync::atomic::Ordering::Relaxed);
+    FATAL_PANICS.store(true, Ordering::Relaxed);
 }
 
-/// Ends the process: the one place that does so for an error of the disk.
+/// What a thread unwinds with that has read a damaged row; see [`unreadable`].
+#[derive(Debug)]
+pub struct Unreadable;
+
+/// Number of reads that met a damaged row.
+static UNREADABLE: AtomicU64 = AtomicU64::new(0);
+
+/// Number of reads of this process that met a damaged row.
+#[must_use]
+pub fn unreadable_reads() -> u64 {
+    UNREADABLE.load(Ordering::Relaxed)
+}
+
+/// Ends a read that has met damage on the disk.
 ///
-/// Reads return no errors: an answer from incomplete facts would be wrong, and the facts can be rebuilt
-/// from the log. So the cause is logged and the process aborts, without running destructors that
-/// might write.
-pub fn fatal(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
+/// Reads return no errors: almost none of their callers could do anything but pass them on, and an answer from
+/// incomplete facts would be wrong. So the cause is logged and the thread unwinds with [`Unreadable`]. Who reads for
+/// a request refuses that request; the writer, which cannot refuse what is in the log, ends the process.
+pub(crate) fn unreadable(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
+    let count = UNREADABLE.fetch_add(1, Ordering::Relaxed) + 1;
+    // The first ones, and then few: a client may repeat a request without end.
+    if count <= 10 || count.is_multiple_of(1_000) {
+        let causes = causes(error);
+        tracing::error!(doing, count, "the disk is damaged: {causes}; run roost verify");
+    }
+    std::panic::resume_unwind(Box::new(Unreadable))
+}
+
+/// Does something that reads rows; `None` if it met damage, which was logged.
+pub fn unless_unreadable<T>(read: impl FnOnce() -> T) -> Option<T> {
+    match std::panic::catch_unwind(AssertUnwindSafe(read)) {
+        Ok(done) => Some(done),
+        Err(payload) if payload.is::<Unreadable>() => None,
+        Err(payload) => std::panic::resume_unwind(payload),
+    }
+}
+
+fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut causes = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -66,8 +102,15 @@ pub fn fatal(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
         causes.push_str(&error.to_string());
         cause = error.source();
     }
+    causes
+}
+
+/// Ends the process: the one place that does so for an error of the disk. The cause is logged and the process
+/// aborts, without running destructors that might write.
+pub fn fatal(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
+    let causes = causes(error);
     #[cfg(feature = "simulation")]
-    if FATAL_PANICS.load(std::sync::atomic::Ordering::Relaxed) {
+    if FATAL_PANICS.load(Ordering::Relaxed) {
         panic!("{doing}: {causes}");
     }
     tracing::error!(doing, "{causes}; stopping");

@@ -38,7 +38,7 @@ mod writer;
 pub use checkpoint::{Checkpoint, CheckpointStats};
 #[cfg(feature = "simulation")]
 pub use error::panic_when_fatal;
-pub use error::{StoreError, fatal};
+pub use error::{StoreError, Unreadable, fatal, unless_unreadable, unreadable_reads};
 #[cfg(feature = "simulation")]
 pub use memory::{Gate, MemoryDisk, MemoryRow};
 pub use store::{Store, StoreOptions};

@@ -17,7 +17,7 @@ const ALWAYS: [(&str, &str, &str); 5] = [
     ),
     ("401", "Unauthorized", "`unauthorized`: no valid application key"),
     ("403", "Forbidden", "`forbidden_origin`: in open mode, not from this machine"),
-    ("500", "Internal", "`internal`: the server has logged the cause"),
+    ("500", "Internal", "`internal`, `damaged`: the server has logged the cause"),
     (
         "503",
         "Unavailable",

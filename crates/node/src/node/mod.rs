@@ -21,7 +21,7 @@ use feed::{Reply, Request};
 use parking_lot::Mutex;
 use rows::Rows as _;
 use smallvec::{SmallVec, smallvec};
-use store::Store;
+use store::{Store, unless_unreadable, unreadable_reads};
 
 pub use self::reads::{PageEnds, Watch};
 #[cfg(feature = "simulation")]
@@ -63,6 +63,9 @@ pub enum OpenError {
     /// The store is damaged, newer than this program, or cannot be read.
     #[error("the store cannot be used")]
     Store(#[from] store::StoreError),
+    /// Rows that a start needs are damaged. The log says which.
+    #[error("the store is damaged; run roost verify")]
+    Unreadable,
     /// The samples that were taught need more memory than is configured for them now. The value is the
     /// memory needed, in MiB.
     #[error("the samples that were taught need {0} MiB; start with --sample-memory {0}MiB or more")]
@@ -111,6 +114,8 @@ pub struct Sizes {
     pub disk_free_bytes: u64,
     /// Whether only deletions are accepted, because the disk is full.
     pub disk_full: bool,
+    /// Reads since the start that met a damaged row.
+    pub unreadable_reads: u64,
     /// How far the machine's clock is ahead of the time of the node, in milliseconds.
     pub clock_offset_ms: i64,
     /// Sizes of the views.
@@ -127,7 +132,8 @@ impl Node {
         let lock = lock(&options.data)?;
         let store = Store::open(&options.data.join("store"), store_options(options))?;
         let log = LocalLog::open(Arc::new(RealDisk), &options.data.join("log"), Position(store.1))?;
-        let parts = Parts::recover(options, store, Box::new(log), Background::Threads)?;
+        let recover = || Parts::recover(options, store, Box::new(log), Background::Threads);
+        let parts = unless_unreadable(recover).ok_or(OpenError::Unreadable)??;
         let last_run = LastRun::new(lock.try_clone().map_err(OpenError::Lock)?);
         parts.check_clock(options, last_run.read())?;
         Ok(parts.start(options, lock, last_run))
@@ -212,6 +218,7 @@ impl Node {
             queued_commands: self.shared.inbox.len() as u64,
             disk_free_bytes: self.shared.space.free_bytes(),
             disk_full: self.shared.space.is_full(),
+            unreadable_reads: unreadable_reads(),
             clock_offset_ms: self.shared.time.offset_ms(),
             views: self.shared.views.sizes(),
         }

@@ -9,7 +9,7 @@ use commitlog::{Log, Position};
 use parking_lot::{Mutex, RwLock};
 use quick_cache::sync::Cache;
 use rows::Rows as _;
-use store::{StoreOptions, StoreWriter};
+use store::{StoreOptions, StoreWriter, unless_unreadable};
 
 use super::{Node, OpenError, Threads};
 use crate::applier::{Applier, Replayed};
@@ -153,7 +153,9 @@ impl Parts {
         others.push(spawn("warm-keys", {
             let shared = Arc::clone(&shared);
             move || {
-                shared.store.warm_keys(|| shared.stopped.load(Ordering::Acquire));
+                let stopped = || shared.stopped.load(Ordering::Acquire);
+                // Keys that cannot be read stay on disk, where reads of them will fail.
+                unless_unreadable(|| shared.store.warm_keys(stopped));
                 Ok(())
             }
         }));

@@ -9,6 +9,7 @@
 mod ab;
 mod clock;
 mod crash;
+mod damage;
 mod dashboard;
 mod deleted_users;
 mod disk;

@@ -1,0 +1,84 @@
+//! A damaged row: the server runs, and refuses what needs it.
+
+use std::path::{Path, PathBuf};
+
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+
+use crate::support::process::Server;
+use crate::support::redis::{Redis, Reply};
+
+const KEYS: u8 = 40;
+/// Bytes of a value: a block of the store holds one.
+const VALUE: usize = 100_000;
+/// The key whose row is damaged.
+const DAMAGED: u8 = 17;
+
+/// What cannot be compressed, so that it is in the file as it is.
+fn value(number: u8) -> Vec<u8> {
+    let mut random = StdRng::seed_from_u64(number.into());
+    (0..VALUE).map(|_| random.random()).collect()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// Changes one bit in the middle of the value, wherever in the store it is.
+fn damage(store: &Path, value: &[u8]) {
+    let part = &value[VALUE / 2..VALUE / 2 + 64];
+    let mut found = 0;
+    for path in files(store) {
+        let mut bytes = std::fs::read(&path).unwrap();
+        while let Some(at) = bytes.windows(part.len()).position(|window| window == part) {
+            bytes[at] ^= 1;
+            found += 1;
+        }
+        std::fs::write(&path, bytes).unwrap();
+    }
+    assert_eq!(found, 1, "the value is in one place");
+}
+
+fn start(data: &Path) -> (Server, Redis) {
+    let server = Server::open(data, &["--redis-listen", "127.0.0.1:0"]);
+    let address = server.process.said("roost serves redis://").unwrap();
+    (server, Redis::new(address.parse().unwrap()))
+}
+
+#[test]
+fn a_damaged_row_refuses_what_needs_it_and_nothing_else() {
+    let data = tempfile::tempdir().unwrap();
+    let (server, mut redis) = start(data.path());
+    let ann = server.client().register("ann");
+    for number in 0..KEYS {
+        assert_eq!(redis.run(&[b"SET", &[b'k', number], &value(number)]), Reply::ok());
+    }
+    server.stop();
+    damage(&data.path().join("store"), &value(DAMAGED));
+    let (server, mut redis) = start(data.path());
+    assert!(server.process.logged("the disk is damaged").is_some());
+    let mut refused = 0;
+    for number in 0..KEYS {
+        match redis.run(&[b"GET", &[b'k', number]]) {
+            Reply::Error(error) => {
+                assert!(error.contains("the disk of the server is damaged"), "{error}");
+                refused += 1;
+            }
+            reply => assert_eq!(reply, Reply::Bulk(Some(value(number)))),
+        }
+    }
+    assert_eq!(refused, 1);
+    let mut client = server.client();
+    let answer = client.get(&format!("/v1/buckets/0/keys/k%{DAMAGED:02x}")).expect(500);
+    assert_eq!(answer.json()["error"], "damaged");
+    let error = redis.run(&[b"APPEND", &[b'k', DAMAGED], b"more"]);
+    assert!(error.error().contains("the disk of the server is damaged"), "{error:?}");
+    // Everything else goes on.
+    assert_eq!(redis.line("SET other 1"), Reply::ok());
+    client.publish(ann, "still here");
+    client.get(&format!("/v1/users/{ann}/timeline")).expect(200);
+    let metrics = client.get("/metrics").expect(200).text();
+    assert!(!metrics.contains("roost_unreadable_reads_total 0"), "{metrics}");
+    server.stop();
+}
