@@ -2,7 +2,7 @@
 //! another one. `tests/replay.rs` gives them the inputs in `corpus/` with every test run; `runner/` is the
 //! program that looks for new ones (`cargo xtask fuzz TARGET`).
 //!
-//! State: the servers of [`http`] and [`redis`], one for all inputs.
+//! State: the servers of `http` and `redis`, one for all inputs.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
