@@ -1,8 +1,9 @@
 //! `cargo xtask test` checks everything the project can check by itself; `cargo xtask bench`
-//! measures it. Both run from anywhere inside the repository.
+//! measures it; `cargo xtask dist` makes packages of it. All run from anywhere inside the repository.
 
 mod browser;
 mod circles;
+mod dist;
 mod documents;
 mod fetch;
 mod licences;
@@ -17,7 +18,8 @@ use anyhow::{Context as _, bail, ensure};
 const USAGE: &str = "cargo xtask test            format, lints, documents, tests, real clients
 cargo xtask test --install  the same, and install the system packages that tests use first
 cargo xtask tidy            only the quick checks of the sources
-cargo xtask bench [ARGS]    measure; --help lists what; raw data go to runs/DATE-bench";
+cargo xtask bench [ARGS]    measure; --help lists what; raw data go to runs/DATE-bench
+cargo xtask dist            build for release: an archive and a Debian package, in target/dist";
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -29,6 +31,7 @@ fn main() -> anyhow::Result<()> {
             _ => bail!("{USAGE}"),
         },
         Some("tidy") => quick(&root),
+        Some("dist") => dist::run(&root, &arguments.collect::<Vec<_>>()),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
         _ => bail!("{USAGE}"),
     }
@@ -78,12 +81,19 @@ fn quick(root: &Path) -> anyhow::Result<()> {
 }
 
 /// Programs that tests use, the Debian packages that have them, and what is tested with them.
-const PROGRAMS: [(&str, &str, &str); 5] = [
+const PROGRAMS: [(&str, &str, &str); 12] = [
     ("ab", "apache2-utils", "the old report's command lines with ab"),
+    ("dpkg-deb", "dpkg", "the Debian package"),
     ("faketime", "faketime", "clocks that are wrong"),
+    ("fish", "fish", "completions of fish"),
+    ("groff", "groff-base", "man pages"),
+    ("lintian", "lintian", "the rules for Debian packages"),
+    ("promtool", "prometheus", "queries of the dashboard, and alerts"),
     ("redis-cli", "redis-tools", "redis-cli and redis-benchmark"),
+    ("systemd-analyze", "systemd", "the unit of the service"),
     ("tclsh", "tcl", "Redis's test suite"),
     ("tmux", "tmux", "the dashboard on a terminal"),
+    ("zsh", "zsh", "completions of zsh"),
 ];
 
 /// Provides what the tests use beyond the Rust toolchain: system packages only if `may_install`, the rest

@@ -14,6 +14,7 @@ mod disk;
 mod generated;
 mod graph;
 mod live;
+mod packaging;
 mod population;
 mod recognise;
 mod redis;
