@@ -1,8 +1,10 @@
 //! `cargo xtask test` checks everything the project can check by itself; `cargo xtask dst` simulates the
-//! node; `cargo xtask bench` measures. Both run from anywhere inside the repository.
+//! node; `cargo xtask bench` measures; `cargo xtask dist` makes packages. All run from anywhere inside the
+//! repository.
 
 mod browser;
 mod circles;
+mod dist;
 mod documents;
 mod dst;
 mod fetch;
@@ -22,6 +24,7 @@ cargo xtask test --install  the same, and install the system packages that tests
 cargo xtask tidy            only the quick checks of the sources
 cargo xtask dst [ARGS]      simulate the node with faults; --help lists how
 cargo xtask bench [ARGS]    measure; --help lists what; raw data go to runs/DATE-bench
+cargo xtask dist            build for release: an archive and a Debian package, in target/dist
 cargo xtask power [ARGS]    power losses and kills under load; --help lists its arguments
 cargo xtask damage --minutes N [--out FILE]
                             damage every file of a data directory, bit by bit
@@ -38,6 +41,7 @@ fn main() -> anyhow::Result<()> {
         },
         Some("tidy") => quick(&root),
         Some("dst") => dst::run(&root, &arguments.collect::<Vec<_>>()),
+        Some("dist") => dist::run(&root, &arguments.collect::<Vec<_>>()),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
         Some("damage") => damage(&root, &arguments.collect::<Vec<_>>()),
         Some("fuzz") => fuzz::run(&root, &arguments.collect::<Vec<_>>()),
@@ -91,12 +95,19 @@ fn quick(root: &Path) -> anyhow::Result<()> {
 }
 
 /// Programs that tests use, the Debian packages that have them, and what is tested with them.
-const PROGRAMS: [(&str, &str, &str); 5] = [
+const PROGRAMS: [(&str, &str, &str); 12] = [
     ("ab", "apache2-utils", "the old report's command lines with ab"),
+    ("dpkg-deb", "dpkg", "the Debian package"),
     ("faketime", "faketime", "clocks that are wrong"),
+    ("fish", "fish", "completions of fish"),
+    ("groff", "groff-base", "man pages"),
+    ("lintian", "lintian", "the rules for Debian packages"),
+    ("promtool", "prometheus", "queries of the dashboard, and alerts"),
     ("redis-cli", "redis-tools", "redis-cli and redis-benchmark"),
+    ("systemd-analyze", "systemd", "the unit of the service"),
     ("tclsh", "tcl", "Redis's test suite"),
     ("tmux", "tmux", "the dashboard on a terminal"),
+    ("zsh", "zsh", "completions of zsh"),
 ];
 
 /// Provides what the tests use beyond the Rust toolchain: system packages only if `may_install`, the rest

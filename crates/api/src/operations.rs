@@ -40,7 +40,7 @@ pub(crate) async fn health() -> Response {
 /// Check that the server takes requests
 #[utoipa::path(
     get, path = "/readyz", operation_id = "check_readiness", tag = "operations", security(()),
-    responses((status = 200, description = "The server takes requests", body = Healthy), (status = 503, description = "`stopping`", body = ErrorBody))
+    responses((status = 200, description = "The server takes requests", body = Healthy), (status = 503, description = "`starting` or `stopping`", body = ErrorBody))
 )]
 pub(crate) async fn readiness(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
     if *state.closing.borrow() {

@@ -7,6 +7,7 @@ use rows::CHANGE_BYTES_MAX;
 
 use crate::applier::KEY_OPS_BYTES_MAX;
 use crate::clock::Clock;
+use crate::progress::OpenProgress;
 
 const MIB: usize = 1 << 20;
 
@@ -68,6 +69,8 @@ pub struct NodeOptions {
     pub clock_jump_max: Duration,
     /// Whether it is accepted at the start all the same.
     pub accept_clock: bool,
+    /// Says how far the opening is.
+    pub progress: OpenProgress,
 }
 
 impl NodeOptions {
@@ -90,6 +93,7 @@ impl NodeOptions {
             clock: Clock::system(),
             clock_jump_max: Duration::from_secs(7 * 86_400),
             accept_clock: false,
+            progress: OpenProgress::default(),
         }
     }
 }

@@ -132,6 +132,21 @@ fn teach(set: &str, label: &str, ones: usize) -> Command {
 }
 
 #[test]
+fn opening_says_how_many_groups_of_the_log_it_has_replayed() {
+    let mut subject = Subject::new();
+    assert_eq!(subject.options.progress.groups(), (0, 0));
+    for ones in [100, 200, 300] {
+        subject.teach("ramps", "low", ones);
+    }
+    subject.restart(true);
+    assert_eq!(subject.options.progress.groups(), (3, 3));
+    let progress = subject.options.progress.to_string();
+    assert_eq!(progress, "replayed 3 of 3 groups of the log");
+    subject.restart(false);
+    assert_eq!(subject.options.progress.groups(), (0, 0));
+}
+
+#[test]
 fn samples_added_and_deleted_count_at_once_and_after_a_restart() {
     let mut subject = Subject::new();
     assert_eq!(subject.nearest("ramps", 500), None);

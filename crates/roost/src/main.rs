@@ -5,6 +5,7 @@ mod dashboard;
 mod demo;
 mod descriptors;
 mod exit;
+mod generate;
 mod key;
 mod logging;
 mod memory;
@@ -13,8 +14,10 @@ mod population;
 mod recognise;
 mod running;
 mod serve;
+mod service;
 mod settings;
 mod simulate;
+mod starting;
 
 use std::process::ExitCode;
 
@@ -41,6 +44,8 @@ enum Command {
     Simulate(simulate::Simulate),
     Population(population::Population),
     Recognise(recognise::Recognise),
+    #[command(hide = true)]
+    Generate(generate::Generate),
 }
 
 /// Number of tasks that a thread runs before it checks for requests that have arrived. tokio's default of 61
@@ -68,6 +73,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             Command::Simulate(simulate) => simulate.run().await,
             Command::Population(population) => population.run(),
             Command::Recognise(recognise) => recognise.run(),
+            Command::Generate(generate) => generate.run(),
         }
     })
 }

@@ -1,4 +1,4 @@
-//! `roost serve`: opens the node, binds, serves, and shuts down in order.
+//! `roost serve`: binds, opens the node, serves, and shuts down in order.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::key::ServerKeys;
 use crate::memory::Memory;
 use crate::settings::Settings;
-use crate::{descriptors, logging};
+use crate::{descriptors, logging, service, starting};
 
 /// Largest number of concurrent reads, of all protocols, that may wait for a disk. 16 times as many may be
 /// queued; beyond that requests get a temporary error.
@@ -66,19 +66,16 @@ impl Serve {
         memory.log();
         // From here on a signal to stop takes effect at once.
         let mut stop = Box::pin(stop_signal()?);
+        let (listener, redis) = listeners(listen, settings.redis_listen).await?;
         let mut options = settings.node_options(&memory);
         options.accept_clock = self.accept_clock;
         let node = tokio::select! {
             node = open_node(options.clone()) => node?,
+            never = starting::answer(&listener, redis.as_ref(), &options.progress) => match never {},
             () = &mut stop => end_start(),
         };
         let keys = if open { None } else { Some(server_keys(&options.data)?) };
         let access = keys.as_ref().map_or(Access::Open, |keys| Access::Keys(keys.set()));
-        let listener = bind(listen, "--listen").await?;
-        let redis = match settings.redis_listen {
-            Some(listen) => Some(bind(listen, "--redis-listen").await?),
-            None => None,
-        };
         let (api, redis_options) = server_options(&settings, &memory, access, connections_max);
         // Nothing can fail after this point, so a failed start leaves no unread key.
         if let Some(keys) = keys {
@@ -90,10 +87,7 @@ impl Serve {
             }
             tokio::spawn(keys.follow());
         }
-        if let Some(redis) = &redis {
-            println!("roost serves redis://{}", redis.local_addr()?);
-        }
-        println!("roost serves http://{}", listener.local_addr()?);
+        announce(&listener, redis.as_ref())?;
         let (stopping, mut stopped) = watch::channel(false);
         let redis = redis.map(|redis| {
             let node = node.clone();
@@ -104,6 +98,7 @@ impl Serve {
         });
         let stop = async {
             stop.await;
+            service::stopping();
             stopping.send_replace(true);
         };
         api::serve(listener, node.clone(), api, stop).await?;
@@ -166,6 +161,32 @@ async fn open_node(options: NodeOptions) -> anyhow::Result<Node> {
 fn end_start() -> ! {
     tracing::info!("stopped during the start");
     std::process::exit(0)
+}
+
+/// Those of HTTP and of Redis clients.
+async fn listeners(
+    http: SocketAddr,
+    redis: Option<SocketAddr>,
+) -> anyhow::Result<(TcpListener, Option<TcpListener>)> {
+    let http = bind(http, "--listen").await?;
+    let redis = match redis {
+        Some(redis) => Some(bind(redis, "--redis-listen").await?),
+        None => None,
+    };
+    let redis_address = redis.as_ref().map(TcpListener::local_addr).transpose()?;
+    let redis_address = redis_address.map(tracing::field::display);
+    tracing::info!(http = %http.local_addr()?, redis = redis_address, "starting");
+    Ok((http, redis))
+}
+
+/// Says that it serves, to people and to the service manager.
+fn announce(http: &TcpListener, redis: Option<&TcpListener>) -> anyhow::Result<()> {
+    if let Some(redis) = redis {
+        println!("roost serves redis://{}", redis.local_addr()?);
+    }
+    println!("roost serves http://{}", http.local_addr()?);
+    service::ready();
+    Ok(())
 }
 
 async fn bind(listen: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {

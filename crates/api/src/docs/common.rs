@@ -21,7 +21,7 @@ const ALWAYS: [(&str, &str, &str); 5] = [
     (
         "503",
         "Unavailable",
-        "`overloaded`, `stopping`: nothing was changed; retry after `Retry-After`",
+        "`overloaded`, `starting`, `stopping`: nothing was changed; retry after `Retry-After`",
     ),
 ];
 

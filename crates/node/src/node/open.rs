@@ -68,7 +68,7 @@ impl Parts {
         let applied = Position(applied);
         let taught_bytes_max = taught_bytes_max(options.sample_memory);
         let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES), taught_bytes_max);
-        let work = replay(&*log, applied, &mut applier, options.overlay_memory)?;
+        let work = replay(&*log, applied, &mut applier, options)?;
         let taught = taught_bytes(applier.facts());
         if taught > taught_bytes_max {
             return Err(OpenError::Samples(memory_for(taught).div_ceil(1 << 20)));
@@ -179,9 +179,10 @@ fn replay(
     log: &dyn Log,
     applied: Position,
     applier: &mut Applier<StoreWriter, Ticket>,
-    overlay_bytes_max: usize,
+    options: &NodeOptions,
 ) -> Result<Replayed, OpenError> {
     let mut replayed = Replayed::default();
+    options.progress.begin(log.last().0.saturating_sub(applied.0));
     log.read(applied, &mut |group| {
         let position = group.position.0;
         let done = applier.replay(group)?;
@@ -191,12 +192,13 @@ fn replay(
         replayed.commands += done.commands;
         replayed.work += done.work;
         let rows = applier.rows_mut();
-        if rows.overlay_bytes() >= overlay_bytes_max || replayed.work >= WORK_MAX {
+        if rows.overlay_bytes() >= options.overlay_memory || replayed.work >= WORK_MAX {
             if let Some(checkpoint) = rows.freeze(position) {
                 checkpoint.run()?;
             }
             replayed.work = 0;
         }
+        options.progress.replayed(position - applied.0);
         Ok(())
     })?;
     Ok(replayed)

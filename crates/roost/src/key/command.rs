@@ -1,6 +1,7 @@
 //! `roost key`: creates, lists and revokes the application keys of a data directory.
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -77,8 +78,26 @@ impl Directory {
             "there is no data directory {}; name one with --data, or start the server once",
             path.display()
         );
+        check_owner(&path)?;
         Ok(path)
     }
+}
+
+/// Refuses to work as root on the data of a server of another user, who could not read what root writes.
+fn check_owner(data: &Path) -> anyhow::Result<()> {
+    // A server has made this file; a directory alone may have been made for it.
+    let owner = data.join("lock").symlink_metadata().or_else(|_| data.metadata())?.uid();
+    let is_root = rustix::process::geteuid().is_root();
+    may_change(is_root, owner).with_context(|| format!("cannot use {}", data.display()))
+}
+
+fn may_change(is_root: bool, owner: u32) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        !is_root || owner == 0,
+        "its server runs as user {owner} and could not read what root writes; run this as that user, for example \
+         with sudo -u '#{owner}'"
+    );
+    Ok(())
 }
 
 fn scopes() -> impl TypedValueParser<Value = Scope> {
@@ -135,6 +154,15 @@ mod tests {
     use edge::Scopes;
 
     use super::*;
+
+    #[test]
+    fn root_changes_no_keys_of_the_server_of_another_user() {
+        let refused = may_change(true, 998).unwrap_err().to_string();
+        assert!(refused.contains("sudo -u '#998'"), "{refused}");
+        for (is_root, owner) in [(true, 0), (false, 0), (false, 998)] {
+            may_change(is_root, owner).unwrap();
+        }
+    }
 
     #[test]
     fn names_are_unique_and_their_number_is_bounded() {

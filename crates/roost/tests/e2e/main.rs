@@ -16,6 +16,7 @@ mod disk;
 mod generated;
 mod graph;
 mod live;
+mod packaging;
 mod population;
 mod power;
 mod recognise;

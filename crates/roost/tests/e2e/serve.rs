@@ -3,6 +3,7 @@
 mod formats;
 mod keys;
 mod limits;
+mod starting;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -78,11 +78,25 @@ fn a_key_of_the_environment_is_accepted_beside_the_stored_one_and_never_stored()
 fn a_start_that_fails_makes_no_key() {
     let data = tempfile::tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let listen = format!("--redis-listen={}", taken.local_addr().unwrap());
-    let ended = Process::start(&mut serve(data.path(), &[&listen])).ended();
+    let taken_address = taken.local_addr().unwrap().to_string();
+    for flag in ["--listen", "--redis-listen"] {
+        let listen = format!("{flag}={taken_address}");
+        let mut command = roost(["serve", &listen]);
+        if flag == "--redis-listen" {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
+        let ended = Process::start(command.arg("--data").arg(data.path())).ended();
+        assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
+        assert!(ended.err.contains(flag) && ended.out.is_empty(), "{ended:#?}");
+        assert!(fs::read_dir(data.path()).unwrap().next().is_none(), "nothing was made");
+    }
+    // A later failure: what the node opens is refused.
+    fs::write(data.path().join("log"), "not a directory").unwrap();
+    let ended = Process::start(&mut serve(data.path(), &[])).ended();
     assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
-    assert!(ended.err.contains("--redis-listen") && ended.out.is_empty(), "{ended:#?}");
+    assert!(ended.out.is_empty(), "{ended:#?}");
     assert!(!data.path().join("first-key").exists() && !data.path().join("keys.json").exists());
+    fs::remove_file(data.path().join("log")).unwrap();
     drop(taken);
     let server = Server::start(&mut serve(data.path(), &[]));
     let first = fs::read_to_string(data.path().join("first-key")).unwrap();
@@ -118,4 +132,24 @@ fn keys_are_created_listed_and_revoked_while_a_server_runs() {
     assert_eq!(key(&data.path().join("none"), &["list"]).status.code(), Some(1));
     fs::remove_file(data.path().join("first-key")).unwrap();
     check_nowhere(data.path(), &server.stop(), &reader);
+}
+
+#[test]
+fn a_lost_key_is_replaced_by_another_one() {
+    let data = tempfile::tempdir().unwrap();
+    Server::start(&mut serve(data.path(), &[])).stop();
+    let file = data.path().join("first-key");
+    let lost = fs::read_to_string(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    let made = key(data.path(), &["create", "new", "--scope", "read,write,admin"]);
+    assert!(made.status.success(), "{made:#?}");
+    assert!(key(data.path(), &["revoke", "default"]).status.success());
+    let server = Server::start(&mut serve(data.path(), &[]));
+    assert_eq!(statuses(&server, &[lost.trim(), made.out.trim()]), [401, 401, 200]);
+    // Even without any key no other first one is made: that would be a key that nobody asked for.
+    assert!(key(data.path(), &["revoke", "new"]).status.success());
+    server.stop();
+    let server = Server::start(&mut serve(data.path(), &[]));
+    assert_eq!(statuses(&server, &[made.out.trim()]), [401, 401]);
+    assert!(!server.stop().out.contains("key") && !file.exists());
 }

@@ -1,0 +1,26 @@
+//! Messages to the service manager that started the process, by the protocol of systemd's `sd_notify`. Without
+//! one, which `NOTIFY_SOCKET` would name, nothing is sent.
+
+use sd_notify::NotifyState;
+
+/// The server serves.
+pub(crate) fn ready() {
+    send(&[NotifyState::Ready, NotifyState::Status("serving")]);
+}
+
+/// The server has begun to stop.
+pub(crate) fn stopping() {
+    send(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
+}
+
+/// What the server does now, for `systemctl status`.
+pub(crate) fn status(status: &str) {
+    send(&[NotifyState::Status(status)]);
+}
+
+/// A service manager that cannot be reached is no reason to stop serving.
+fn send(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::warn!(%error, "cannot notify the service manager");
+    }
+}

@@ -1,0 +1,139 @@
+//! What a server answers while its node opens: that it lives, and how far the start is.
+//!
+//! Nothing of a request but its first line is read, so this has no routes and no keys. A connection gets one
+//! answer and is closed. **Invariant:** it holds at most [`CONNECTIONS_MAX`] connections, the newest ones, each for
+//! at most [`PATIENCE`] and with [`HEAD_BYTES_MAX`] bytes; the start itself waits for none of them.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use node::OpenProgress;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::service;
+
+/// Most connections at a time; the oldest gives way to a new one.
+const CONNECTIONS_MAX: usize = 64;
+/// Longest time for one of them.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest head of a request that is read before it is answered.
+const HEAD_BYTES_MAX: usize = 8 << 10;
+/// Time between lines of the log about the progress.
+const LOG_EVERY: Duration = Duration::from_secs(5);
+
+/// The protocol of a connection.
+#[derive(Clone, Copy, PartialEq)]
+enum Protocol {
+    Http,
+    Redis,
+}
+
+/// Answers the clients of both listeners, and logs the progress, until it is dropped.
+pub(crate) async fn answer(
+    http: &TcpListener,
+    redis: Option<&TcpListener>,
+    progress: &OpenProgress,
+) -> Infallible {
+    let mut replies: VecDeque<AbortHandle> = VecDeque::new();
+    let mut lines = tokio::time::interval(LOG_EVERY);
+    lines.tick().await;
+    loop {
+        let (socket, protocol) = tokio::select! {
+            accepted = edge::accept(http) => (accepted.0, Protocol::Http),
+            accepted = accept_redis(redis) => (accepted, Protocol::Redis),
+            _ = lines.tick() => {
+                tracing::info!("starting: {progress}");
+                service::status(&format!("starting: {progress}"));
+                continue;
+            }
+        };
+        let progress = progress.clone();
+        // A client that is gone or too slow gets no answer.
+        let reply =
+            async move { drop(timeout(PATIENCE, reply(socket, protocol, &progress)).await) };
+        replies.push_back(tokio::spawn(reply).abort_handle());
+        if replies.len() > CONNECTIONS_MAX
+            && let Some(oldest) = replies.pop_front()
+        {
+            oldest.abort();
+        }
+    }
+}
+
+async fn accept_redis(redis: Option<&TcpListener>) -> TcpStream {
+    match redis {
+        Some(redis) => edge::accept(redis).await.0,
+        None => std::future::pending().await,
+    }
+}
+
+async fn reply(
+    mut socket: TcpStream,
+    protocol: Protocol,
+    progress: &OpenProgress,
+) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    let is_complete = |head: &[u8]| match protocol {
+        Protocol::Http => head.windows(4).any(|end| end == b"\r\n\r\n"),
+        Protocol::Redis => !head.is_empty(),
+    };
+    while !is_complete(&head) && head.len() < HEAD_BYTES_MAX {
+        if (&mut socket).take(1 << 10).read_buf(&mut head).await? == 0 {
+            return Ok(());
+        }
+    }
+    let response = match protocol {
+        Protocol::Http => http_response(&head, progress),
+        Protocol::Redis => format!("-LOADING the server is starting: {progress}\r\n"),
+    };
+    socket.write_all(response.as_bytes()).await?;
+    socket.shutdown().await?;
+    // With bytes unread the operating system would reset the connection, and the answer could be lost.
+    let mut rest = [0; 1 << 10];
+    while socket.read(&mut rest).await? > 0 {}
+    Ok(())
+}
+
+/// The response to a request with this head: only `/healthz` succeeds.
+fn http_response(head: &[u8], progress: &OpenProgress) -> String {
+    let path = head.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+    let (status, more, body) = if path == b"/healthz" {
+        ("200 OK", "", r#"{"ok":true}"#.to_owned())
+    } else {
+        let body = serde_json::json!({
+            "error": "starting",
+            "message": format!("the server is starting: {progress}"),
+        });
+        ("503 Service Unavailable", "retry-after: 1\r\n", body.to_string())
+    };
+    let body_sent = if head.starts_with(b"HEAD ") { "" } else { body.as_str() };
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncache-control: no-store\r\n{more}\
+         content-length: {}\r\nconnection: close\r\n\r\n{body_sent}",
+        body.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_health_check_succeeds_while_the_server_starts() {
+        let check = |head: &str, status: &str, end: &str| {
+            let response = http_response(head.as_bytes(), &OpenProgress::default());
+            assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{head:?}: {response}");
+            assert!(response.ends_with(end), "{head:?}: {response}");
+        };
+        check("GET /healthz HTTP/1.1\r\n\r\n", "200", "{\"ok\":true}");
+        check("HEAD /healthz HTTP/1.1\r\n\r\n", "200", "\r\n\r\n");
+        check("GET /readyz HTTP/1.1\r\n\r\n", "503", "opening the store and the log\"}");
+        for head in ["GET /healthz/../v1 HTTP/1.1\r\n\r\n", "GET  /healthz", "\r\n\r\n", ""] {
+            check(head, "503", "}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `cargo xtask dist`: what is handed out. A directory, the same as a tar archive, and a Debian package.
+//!
+//! The directory has the program, man pages, completions, licenses, and the files of `packaging/`. Whoever
+//! builds the same commit twice gets the same bytes: every time in an archive is that of the commit.
+
+mod debian;
+mod notices;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::{cargo, step, target};
+
+pub(crate) const USAGE: &str = "cargo xtask dist [--binary FILE] [--out DIR]
+    --binary FILE  package this program instead of building one for release
+    --out DIR      directory to write to [default: target/dist]";
+
+/// The time that everything in an archive has, for programs that follow this convention, in seconds since 1970.
+const TIME: &str = "SOURCE_DATE_EPOCH";
+
+/// What the arguments say.
+struct Options {
+    binary: Option<PathBuf>,
+    out: PathBuf,
+}
+
+/// What the parts of a distribution are made from.
+struct Distribution<'a> {
+    root: &'a Path,
+    /// The directory that is handed out.
+    tree: PathBuf,
+    version: String,
+    /// Seconds since 1970.
+    time: String,
+}
+
+/// Builds everything and prints the paths.
+///
+/// # Errors
+/// If an argument is wrong, a tool is missing, or a file cannot be written.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
+    let options = Options::parse(root, arguments)?;
+    let version = version(root)?;
+    let distribution = Distribution {
+        root,
+        tree: options.out.join(format!("roost-{version}")),
+        version,
+        time: time(root)?,
+    };
+    let binary = match options.binary {
+        Some(binary) => binary,
+        None => {
+            step(cargo(root, &["build", "--release", "--locked", "-p", "roost"]))?;
+            target(root).join("release/roost")
+        }
+    };
+    distribution.fill(&binary)?;
+    let archive = distribution.archive(&options.out)?;
+    let package = debian::build(&distribution, &options.out)?;
+    for path in [&distribution.tree, &archive, &package] {
+        println!("{}", path.display());
+    }
+    Ok(())
+}
+
+impl Options {
+    fn parse(root: &Path, arguments: &[String]) -> anyhow::Result<Self> {
+        let mut options = Self { binary: None, out: target(root).join("dist") };
+        let mut rest = arguments.iter();
+        while let Some(option) = rest.next() {
+            let value = || rest.clone().next().map(PathBuf::from).context(USAGE);
+            match option.as_str() {
+                "--binary" => options.binary = Some(value()?),
+                "--out" => options.out = value()?,
+                _ => bail!(USAGE),
+            }
+            rest.next();
+        }
+        Ok(options)
+    }
+}
+
+impl Distribution<'_> {
+    /// Makes the directory anew.
+    fn fill(&self, binary: &Path) -> anyhow::Result<()> {
+        let tree = &self.tree;
+        if tree.exists() {
+            fs::remove_dir_all(tree)?;
+        }
+        fs::create_dir_all(tree)?;
+        install(binary, &tree.join("roost"), 0o755)?;
+        // Backtraces keep the names of functions; lines and types are for debuggers.
+        tool(Command::new("strip").arg("--strip-debug").arg(tree.join("roost")))?;
+        tool(Command::new(tree.join("roost")).arg("generate").arg(tree))?;
+        for name in ["LICENSE", "NOTICE", "README.md", "CHANGELOG.md"] {
+            install(&self.root.join(name), &tree.join(name), 0o644)?;
+        }
+        fs::write(tree.join("THIRD-PARTY"), notices::all(self.root)?)?;
+        for folder in ["docs", "packaging"] {
+            copy(&self.root.join(folder), &tree.join(folder))?;
+        }
+        Ok(())
+    }
+
+    /// The directory as an archive.
+    fn archive(&self, out: &Path) -> anyhow::Result<PathBuf> {
+        let platform = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
+        let archive = out.join(format!("roost-{}-{platform}.tar.gz", self.version));
+        let mut tar = Command::new("tar");
+        tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=go-w"]);
+        tar.arg(format!("--mtime=@{}", self.time)).args(["--use-compress-program=gzip -9n", "-cf"]);
+        tar.arg(&archive).arg("-C").arg(out).arg(format!("roost-{}", self.version));
+        tool(&mut tar)?;
+        Ok(archive)
+    }
+}
+
+/// The version in the manifest of the workspace.
+fn version(root: &Path) -> anyhow::Result<String> {
+    let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
+    let version = manifest.lines().find_map(|line| line.strip_prefix("version = "));
+    Ok(version.context("the workspace has no version")?.trim_matches('"').to_owned())
+}
+
+/// The time of the commit, or what the environment says.
+fn time(root: &Path) -> anyhow::Result<String> {
+    if let Ok(time) = std::env::var(TIME) {
+        return Ok(time);
+    }
+    let mut git = Command::new("git");
+    Ok(tool(git.current_dir(root).args(["log", "-1", "--format=%ct"]))?.trim().to_owned())
+}
+
+/// Copies a file, and the folders it is in, with this mode.
+fn install(from: &Path, to: &Path, mode: u32) -> anyhow::Result<()> {
+    write(to, &fs::read(from).with_context(|| format!("cannot read {}", from.display()))?, mode)
+}
+
+/// Writes a file, and the folders it is in, with this mode.
+fn write(to: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
+    let put = || -> std::io::Result<()> {
+        fs::create_dir_all(to.parent().unwrap_or(Path::new("/")))?;
+        fs::write(to, bytes)?;
+        fs::set_permissions(to, fs::Permissions::from_mode(mode))
+    };
+    put().with_context(|| format!("cannot write {}", to.display()))
+}
+
+/// Copies a folder of files.
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            install(&entry.path(), &target, 0o644)?;
+        }
+    }
+    Ok(())
+}
+
+/// The output of a program that must succeed.
+fn tool(command: &mut Command) -> anyhow::Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot run {name}"))?;
+    let problem = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{name} failed: {problem}");
+    Ok(String::from_utf8(output.stdout)?)
+}

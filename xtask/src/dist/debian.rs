@@ -1,0 +1,161 @@
+//! The Debian package, from the directory that is handed out and `packaging/`. `dpkg-deb` alone makes it: it is
+//! part of every Debian, and nothing is downloaded.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context as _;
+
+use super::{Distribution, TIME, install, tool, write};
+
+/// The revision of the package for one version of roost.
+const REVISION: u32 = 1;
+
+/// The files of the package: where it is in the directory that is handed out, where it is installed, its mode.
+const FILES: [(&str, &str, u32); 8] = [
+    ("roost", "usr/bin/roost", 0o755),
+    ("packaging/systemd/roost.service", "lib/systemd/system/roost.service", 0o644),
+    ("packaging/systemd/sysusers.conf", "usr/lib/sysusers.d/roost.conf", 0o644),
+    ("packaging/systemd/default", "etc/default/roost", 0o644),
+    ("packaging/debian/copyright", "usr/share/doc/roost/copyright", 0o644),
+    ("completions/roost.bash", "usr/share/bash-completion/completions/roost", 0o644),
+    ("completions/_roost", "usr/share/zsh/vendor-completions/_roost", 0o644),
+    ("completions/roost.fish", "usr/share/fish/vendor_completions.d/roost.fish", 0o644),
+];
+/// The scripts that run when it is installed and removed.
+const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
+/// Folders of the distribution that go to the documentation as they are.
+const DOCUMENTATION: [&str; 1] = ["packaging/monitoring"];
+
+/// Builds it in `out`.
+///
+/// # Errors
+/// If a tool is missing or a file cannot be written.
+pub(super) fn build(distribution: &Distribution<'_>, out: &Path) -> anyhow::Result<PathBuf> {
+    let architecture = tool(Command::new("dpkg").arg("--print-architecture"))?.trim().to_owned();
+    let version = format!("{}-{REVISION}", distribution.version);
+    let folder = out.join("debian");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    for (from, to, mode) in FILES {
+        install(&distribution.tree.join(from), &folder.join(to), mode)?;
+    }
+    documents(distribution, &folder, &version)?;
+    control(distribution, &folder, &version, &architecture)?;
+    let package = out.join(format!("roost_{version}_{architecture}.deb"));
+    let mut build = Command::new("dpkg-deb");
+    build.env(TIME, &distribution.time).args(["--root-owner-group", "-Zxz", "--build"]);
+    tool(build.arg(&folder).arg(&package))?;
+    fs::remove_dir_all(&folder)?;
+    Ok(package)
+}
+
+/// Man pages, changelogs, notices, and what monitors it.
+fn documents(distribution: &Distribution<'_>, folder: &Path, version: &str) -> anyhow::Result<()> {
+    let tree = &distribution.tree;
+    let documents = folder.join("usr/share/doc/roost");
+    for page in fs::read_dir(tree.join("man"))? {
+        let page = page?;
+        let name = format!("{}.gz", page.file_name().to_string_lossy());
+        write(&folder.join("usr/share/man/man1").join(name), &gzip(&page.path())?, 0o644)?;
+    }
+    for name in DOCUMENTATION {
+        super::copy(
+            &tree.join(name),
+            &documents.join(Path::new(name).file_name().unwrap_or_default()),
+        )?;
+    }
+    for (name, installed) in [
+        ("CHANGELOG.md", "changelog.gz"),
+        ("NOTICE", "NOTICE.gz"),
+        ("THIRD-PARTY", "THIRD-PARTY.gz"),
+    ] {
+        write(&documents.join(installed), &gzip(&tree.join(name))?, 0o644)?;
+    }
+    let mut date = Command::new("date");
+    let date = tool(date.env("LC_ALL", "C").args(["-uR", &format!("-d@{}", distribution.time)]))?;
+    let changes = format!(
+        "roost ({version}) unstable; urgency=medium\n\n  * Package of this version; its changes are in changelog.gz.\n\n \
+         -- {}  {date}",
+        field(&template(distribution)?, "Maintainer")?,
+    );
+    let plain = documents.join("changelog.Debian");
+    write(&plain, changes.as_bytes(), 0o644)?;
+    write(&documents.join("changelog.Debian.gz"), &gzip(&plain)?, 0o644)?;
+    Ok(fs::remove_file(plain)?)
+}
+
+/// What dpkg reads: the description, checksums, files that an administrator may change, scripts.
+fn control(
+    distribution: &Distribution<'_>,
+    folder: &Path,
+    version: &str,
+    architecture: &str,
+) -> anyhow::Result<()> {
+    let mut files = Vec::new();
+    list(folder, &mut files)?;
+    files.sort();
+    let bytes: u64 = files.iter().filter_map(|file| Some(fs::metadata(file).ok()?.len())).sum();
+    let names =
+        files.iter().map(|file| file.strip_prefix(folder)).collect::<Result<Vec<_>, _>>()?;
+    let sums = tool(Command::new("md5sum").current_dir(folder).args(&names))?;
+    let control = template(distribution)?
+        .replace("{version}", version)
+        .replace("{architecture}", architecture)
+        .replace("{installed_kib}", &bytes.div_ceil(1_024).to_string())
+        .replace("{libraries}", &libraries()?);
+    let settings = names.iter().filter(|name| name.starts_with("etc"));
+    let conffiles: String = settings.map(|name| format!("/{}\n", name.display())).collect();
+    let debian = folder.join("DEBIAN");
+    write(&debian.join("control"), control.as_bytes(), 0o644)?;
+    write(&debian.join("md5sums"), sums.as_bytes(), 0o644)?;
+    write(&debian.join("conffiles"), conffiles.as_bytes(), 0o644)?;
+    for script in SCRIPTS {
+        let from = distribution.tree.join("packaging/debian").join(script);
+        install(&from, &debian.join(script), 0o755)?;
+    }
+    Ok(())
+}
+
+fn template(distribution: &Distribution<'_>) -> anyhow::Result<String> {
+    Ok(fs::read_to_string(distribution.root.join("packaging/debian/control"))?)
+}
+
+fn field(control: &str, name: &str) -> anyhow::Result<String> {
+    let found = control.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    Ok(found.with_context(|| format!("control has no {name}"))?.to_owned())
+}
+
+/// The libraries that the program is linked to, at least as new as on this machine, where it was built.
+fn libraries() -> anyhow::Result<String> {
+    let query = ["-W", "-f", "${Package} (>= ${Version})\n", "libc6", "libgcc-s1"];
+    let lines = tool(Command::new("dpkg-query").args(query))?;
+    // Without Debian's revision: 2.36-9 is as good as 2.36-8.
+    let upstream = |line: &str| match line.rsplit_once('-') {
+        Some((before, _)) if line.contains(" (>= ") => format!("{before})"),
+        _ => line.to_owned(),
+    };
+    Ok(lines.lines().map(upstream).collect::<Vec<_>>().join(", "))
+}
+
+/// The bytes of the file as gzip has them, without its name and time.
+fn gzip(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let output = Command::new("gzip").arg("-9nc").arg(file).output().context("cannot run gzip")?;
+    anyhow::ensure!(output.status.success(), "gzip cannot read {}", file.display());
+    Ok(output.stdout)
+}
+
+/// Adds all files below `folder`.
+fn list(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            list(&path, files)?;
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
