@@ -57,7 +57,7 @@ pub fn panic_when_fatal() {
     FATAL_PANICS.store(true, Ordering::Relaxed);
 }
 
-/// What a thread unwinds with that has read a damaged row; see [`unreadable`].
+/// What a thread unwinds with that has read a damaged row.
 #[derive(Debug)]
 pub struct Unreadable;
 
