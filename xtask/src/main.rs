@@ -95,7 +95,7 @@ fn quick(root: &Path) -> anyhow::Result<()> {
 }
 
 /// Programs that tests use, the Debian packages that have them, and what is tested with them.
-const PROGRAMS: [(&str, &str, &str); 12] = [
+const PROGRAMS: [(&str, &str, &str); 13] = [
     ("ab", "apache2-utils", "the old report's command lines with ab"),
     ("dpkg-deb", "dpkg", "the Debian package"),
     ("faketime", "faketime", "clocks that are wrong"),
@@ -104,6 +104,7 @@ const PROGRAMS: [(&str, &str, &str); 12] = [
     ("lintian", "lintian", "the rules for Debian packages"),
     ("promtool", "prometheus", "queries of the dashboard, and alerts"),
     ("redis-cli", "redis-tools", "redis-cli and redis-benchmark"),
+    ("redis-server", "redis-server", "the same replies as Redis"),
     ("systemd-analyze", "systemd", "the unit of the service"),
     ("tclsh", "tcl", "Redis's test suite"),
     ("tmux", "tmux", "the dashboard on a terminal"),

@@ -26,6 +26,8 @@ impl Failure {
     pub(crate) const DECREMENT: Self = Self::said("ERR decrement would overflow");
     pub(crate) const TOO_LONG: Self =
         Self::said("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+    pub(crate) const DB_RANGE: Self =
+        Self::said("ERR value is out of range, value must between -2147483648 and 2147483647");
     pub(crate) const DB_INDEX: Self = Self::said("ERR DB index is out of range");
     pub(crate) const BUSY_KEY: Self = Self::said("BUSYKEY Target key name already exists.");
     pub(crate) const EMPTY_KEY: Self = Self::said("ERR a key must not be empty");

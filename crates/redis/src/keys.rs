@@ -198,8 +198,8 @@ fn renamenx<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Fai
 /// # Errors
 /// If it is no number or there is no such database.
 pub(crate) fn database(word: &[u8]) -> Result<BucketId, Failure> {
-    let index = u64::try_from(integer(word)?).ok();
-    let index = index.filter(|index| *index < u64::from(NUMBERED_BUCKETS));
+    let index = i32::try_from(integer(word)?).map_err(|_| Failure::DB_RANGE)?;
+    let index = u64::try_from(index).ok().filter(|index| *index < u64::from(NUMBERED_BUCKETS));
     index.map(BucketId).ok_or(Failure::DB_INDEX)
 }
 
@@ -375,11 +375,11 @@ fn flushall<'a>(_: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure
 
 fn swapdb<'a>(_: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> {
     let [a, b] = words else { return Err(Failure::arity("swapdb")) };
-    let index = |word: &[u8], which| {
-        integer(word).map_err(|_| Failure::of(format!("ERR invalid {which} DB index")))?;
-        database(word)
-    };
-    let (a, b) = (index(a, "first")?, index(b, "second")?);
+    for (word, which) in [(a, "first"), (b, "second")] {
+        let number = integer(word).ok().and_then(|number| i32::try_from(number).ok());
+        number.ok_or_else(|| Failure::of(format!("ERR invalid {which} DB index")))?;
+    }
+    let (a, b) = (database(a)?, database(b)?);
     Ok(Plan::Change(KeyOp::Swap { a, b }, ok))
 }
 

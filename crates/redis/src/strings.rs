@@ -129,7 +129,7 @@ fn set<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure>
     let [name, new, options @ ..] = words else { return Err(Failure::arity("set")) };
     let (key, value) = (key(name)?, value(new)?);
     let (mut only, mut expiry, mut old) = (Only::Always, Expiry::Never, false);
-    let mut timed = false;
+    let mut timed = None;
     let mut options = options.iter();
     while let Some(option) = options.next() {
         if is(option, "nx") && only != Only::IfPresent {
@@ -138,18 +138,19 @@ fn set<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure>
             only = Only::IfPresent;
         } else if is(option, "get") {
             old = true;
-        } else if is(option, "keepttl") && !timed {
+        } else if is(option, "keepttl") && timed.is_none() {
             expiry = Expiry::Keep;
         } else if let Some(unit) = Unit::of_option(option)
-            && !timed
+            && timed.is_none()
             && expiry != Expiry::Keep
         {
-            let time = options.next().ok_or(Failure::SYNTAX)?;
-            expiry = unit.life(time, "set", scope.now_ms)?;
-            timed = true;
+            timed = Some((unit, options.next().ok_or(Failure::SYNTAX)?));
         } else {
             return Err(Failure::SYNTAX);
         }
+    }
+    if let Some((unit, time)) = timed {
+        expiry = unit.life(time, "set", scope.now_ms)?;
     }
     let op = KeyOp::Put { bucket: scope.bucket, key, value, expiry, only, old };
     Ok(Plan::Change(op, if old { row } else { written }))

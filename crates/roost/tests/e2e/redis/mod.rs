@@ -1,6 +1,7 @@
 //! Redis clients, and the test suite of Redis itself, against the real binary.
 
 mod clients;
+mod differential;
 mod suite;
 
 use std::path::Path;
