@@ -13,20 +13,19 @@ use super::{Distribution, TIME, install, tool, write};
 const REVISION: u32 = 1;
 
 /// The files of the package: where it is in the directory that is handed out, where it is installed, its mode.
-const FILES: [(&str, &str, u32); 8] = [
+const FILES: [(&str, &str, u32); 9] = [
     ("roost", "usr/bin/roost", 0o755),
     ("packaging/systemd/roost.service", "lib/systemd/system/roost.service", 0o644),
     ("packaging/systemd/sysusers.conf", "usr/lib/sysusers.d/roost.conf", 0o644),
     ("packaging/systemd/default", "etc/default/roost", 0o644),
     ("packaging/debian/copyright", "usr/share/doc/roost/copyright", 0o644),
+    ("packaging/debian/lintian-overrides", "usr/share/lintian/overrides/roost", 0o644),
     ("completions/roost.bash", "usr/share/bash-completion/completions/roost", 0o644),
     ("completions/_roost", "usr/share/zsh/vendor-completions/_roost", 0o644),
     ("completions/roost.fish", "usr/share/fish/vendor_completions.d/roost.fish", 0o644),
 ];
 /// The scripts that run when it is installed and removed.
 const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
-/// Folders of the distribution that go to the documentation as they are.
-const DOCUMENTATION: [&str; 1] = ["packaging/monitoring"];
 
 /// Builds it in `out`.
 ///
@@ -61,12 +60,7 @@ fn documents(distribution: &Distribution<'_>, folder: &Path, version: &str) -> a
         let name = format!("{}.gz", page.file_name().to_string_lossy());
         write(&folder.join("usr/share/man/man1").join(name), &gzip(&page.path())?, 0o644)?;
     }
-    for name in DOCUMENTATION {
-        super::copy(
-            &tree.join(name),
-            &documents.join(Path::new(name).file_name().unwrap_or_default()),
-        )?;
-    }
+    super::copy(&tree.join("packaging/monitoring"), &documents.join("monitoring"))?;
     for (name, installed) in [
         ("CHANGELOG.md", "changelog.gz"),
         ("NOTICE", "NOTICE.gz"),

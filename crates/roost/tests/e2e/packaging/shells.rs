@@ -41,7 +41,7 @@ fn zsh_and_fish_accept_their_completions() {
     for (shell, file) in [("zsh", "_roost"), ("fish", "roost.fish")] {
         let mut check = Command::new(shell);
         let file = Dist::made().tree.join("completions").join(file);
-        if let Some(output) = tool(check.arg("--no-execute").arg(file)) {
+        if let Some(output) = tool(check.arg("-n").arg(file)) {
             assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
         }
     }
