@@ -10,6 +10,7 @@
 //! **Invariant:** changes are made only by [`Node::submit`] and the other `submit` functions.
 
 mod applier;
+mod backup;
 mod budget;
 mod checkpoints;
 mod clock;
@@ -19,20 +20,25 @@ mod entry;
 mod fatal;
 mod inbox;
 mod keys;
+mod lock;
 mod metrics;
 mod node;
+mod open_error;
 mod options;
 mod render;
+mod restore;
 mod samples;
 mod shared;
 mod submission;
 mod sweeper;
 mod threads;
+mod verify;
 mod views;
 mod writer;
 
 #[cfg(feature = "simulation")]
 pub use applier::TakenPart;
+pub use backup::{Backup, NodeBackupError};
 pub use budget::{MemoryBudget, Reservation};
 pub use clock::Clock;
 pub use feed::Request;
@@ -41,8 +47,11 @@ pub use keys::{Found, Keys, SnapshotLock};
 pub use metrics::Metrics;
 #[cfg(feature = "simulation")]
 pub use node::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
-pub use node::{Node, OpenError, PageEnds, SUBMISSION_COMMANDS_MAX, Sizes, Watch};
+pub use node::{Node, PageEnds, SUBMISSION_COMMANDS_MAX, Sizes, Watch};
+pub use open_error::OpenError;
 pub use options::{Durability, FIXED_MEMORY, NodeOptions, SAMPLE_MEMORY_MIN};
+pub use restore::{Restored, restore};
 pub use samples::TooManySnapshots;
 pub use submission::{KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
+pub use verify::{DataReport, verify};
 pub use views::{Change, ViewSizes};

@@ -45,6 +45,11 @@ const TABLE_BYTES: u64 = 64_000_000;
 /// How long an erasure waits for reads that began before it; they take milliseconds.
 const ERASE_WAIT_MS: u32 = 10_000;
 const FILTER_BITS_PER_KEY: f32 = 10.0;
+/// Cache for blocks of a store that is made from rows or checked: each block is used once.
+const CREATE_CACHE_BYTES: u64 = 8 << 20;
+/// The file of a keyspace that names its manifest, and the folder of its tables.
+const CURRENT: &str = "current";
+const TABLES: &str = "tables";
 /// Most files that the engine keeps open: much fewer than the descriptors reserved for log and store.
 const CACHED_FILES_MAX: usize = 128;
 /// Number of tables of ingestions that are merged into the level below. A smaller number makes reads
@@ -108,7 +113,24 @@ impl Disk {
         Self::open_at(&facts, cache_bytes)
     }
 
+    /// Makes keyspaces without rows below `dir`, which has none. Until rows are ingested they are no store.
+    pub(crate) fn create(dir: &Path) -> Result<Self, StoreError> {
+        let facts = dir.join(FACTS);
+        fs::create_dir_all(&facts).map_err(at(&facts))?;
+        Self::open_at(&facts, CREATE_CACHE_BYTES)
+    }
+
+    /// Opens the keyspaces below `dir`, which must exist, to check them.
+    pub(crate) fn open_existing(dir: &Path) -> Result<Self, StoreError> {
+        let facts = dir.join(FACTS);
+        if !facts.is_dir() {
+            return Err(StoreError::Missing(facts));
+        }
+        Self::open_at(&facts, CREATE_CACHE_BYTES)
+    }
+
     fn open_at(path: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        check_manifests(path)?;
         // One worker: with more, fjall keeps one of them spinning while another compacts.
         let database = Database::builder(path)
             .cache_size(cache_bytes)
@@ -208,6 +230,11 @@ impl Disk {
         self.keyspace(part).prefix(prefix).map(|row| Ok(row.into_inner()?))
     }
 
+    /// All rows of a keyspace as they are now; the files that hold them stay until the iterator is dropped.
+    pub(crate) fn all(&self, part: Part) -> RowIter {
+        self.keyspace(part).prefix(&[])
+    }
+
     /// Makes the rows that `rows` writes, in ascending order of keys, durable and visible, all at
     /// once; a key without a value removes its row.
     pub(crate) fn ingest<T>(
@@ -236,7 +263,7 @@ impl Disk {
             // In memory a removed row is nowhere.
             return Ok(());
         };
-        let tables = ephemeral.path().join("tables");
+        let tables = ephemeral.path().join(TABLES);
         let before = {
             let _whole = self.ingesting.lock();
             files(&tables)?
@@ -295,6 +322,23 @@ fn options() -> KeyspaceCreateOptions {
         .index_block_pinning_policy(PinningPolicy::all(true))
         .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
         .compaction_strategy(Arc::new(compaction))
+}
+
+/// Refuses a database with a keyspace that has tables and no manifest: the engine would begin it anew without
+/// a word, and remove the tables.
+fn check_manifests(database: &Path) -> Result<(), StoreError> {
+    let keyspaces = database.join("keyspaces");
+    if !keyspaces.is_dir() {
+        return Ok(());
+    }
+    for name in files(&keyspaces)? {
+        let keyspace = keyspaces.join(name);
+        let (current, tables) = (keyspace.join(CURRENT), keyspace.join(TABLES));
+        if !current.is_file() && tables.is_dir() && !files(&tables)?.is_empty() {
+            return Err(StoreError::Missing(current));
+        }
+    }
+    Ok(())
 }
 
 /// The names of the files in `dir`.

@@ -24,12 +24,25 @@ pub enum StoreError {
         /// Newest version that this program reads.
         known: u32,
     },
+    /// An earlier version wrote the store, and no server has opened it since.
+    #[error("the store has format version {0}; start the server on it once, which rewrites it")]
+    OldFormat(u32),
     /// The operating system returned no random bytes for the secret that orders keys.
     #[error("the operating system returned no random bytes")]
     NoRandomness,
     /// Reads that began before an erasure have not ended.
     #[error("removed rows are still being read; erase again later")]
     StillRead,
+    /// A file is missing, and with it the rows that it led to.
+    #[error(
+        "{} is missing; restore a backup (roost restore), or copy the file from a copy of the directory \
+         that was made at the same time",
+        .0.display()
+    )]
+    Missing(PathBuf),
+    /// What should be written into a new store could not be read.
+    #[error("{0}")]
+    Source(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The rows that describe the store are missing or malformed.
     #[error("the store is damaged: {0}")]
     Damaged(&'static str),

@@ -31,14 +31,18 @@ mod overlay;
 mod owners;
 mod prefetch;
 mod resident;
+mod snapshot;
 mod store;
+mod verify;
 mod writer;
 
 pub use checkpoint::{Checkpoint, CheckpointStats};
 pub use error::{StoreError, fatal};
 #[cfg(feature = "simulation")]
 pub use memory::{Gate, MemoryDisk};
+pub use snapshot::{EachRow, PutRow, Snapshot, restore};
 pub use store::{Store, StoreOptions};
+pub use verify::{Counted, RowsReport, verify};
 pub use writer::StoreWriter;
 
 /// The format that this code writes, and the newest it reads.
