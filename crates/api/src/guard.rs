@@ -41,7 +41,9 @@ pub(crate) enum Entry {
 }
 
 /// Routes whose scope differs from the default for the method.
-const SCOPES: [(&str, &str, Scope); 2] = [
+const SCOPES: [(&str, &str, Scope); 3] = [
+    // Holds everything.
+    ("GET", "/v1/backup", Scope::Admin),
     // The drawing is in the body, and nothing changes.
     ("POST", "/v1/recognitions", Scope::Read),
     // Deletes all keys of the bucket.
@@ -196,6 +198,7 @@ mod tests {
             (Entry::Plain, "POST", "/v1/samples", scope(Scope::Write)),
             (Entry::Plain, "DELETE", "/v1/buckets/{bucket}", scope(Scope::Admin)),
             (Entry::Plain, "PUT", "/v1/buckets/{bucket}", scope(Scope::Write)),
+            (Entry::Plain, "GET", "/v1/backup", scope(Scope::Admin)),
             (Entry::Public, "GET", "/healthz", Needs::Nothing),
             (Entry::Nowhere, "*", "unknown path", Needs::Key),
         ] {

@@ -15,7 +15,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -233,6 +233,14 @@ impl Disk {
     /// All rows of a keyspace as they are now; the files that hold them stay until the iterator is dropped.
     pub(crate) fn all(&self, part: Part) -> RowIter {
         self.keyspace(part).prefix(&[])
+    }
+
+    /// The files of the tables of a keyspace, with the checksum that the engine has noted of each.
+    pub(crate) fn tables(&self, part: Part) -> Vec<(PathBuf, u128)> {
+        let Some(keyspace) = self.keyspace(part).fjall() else { return Vec::new() };
+        let version = keyspace.tree.current_version();
+        let tables = version.iter_tables();
+        tables.map(|table| (table.path.to_path_buf(), table.checksum().into_u128())).collect()
     }
 
     /// Makes the rows that `rows` writes, in ascending order of keys, durable and visible, all at
