@@ -93,7 +93,7 @@ fn open(
         None => None,
         Some(Ok(keys)) => Some(keys),
         Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => None,
-        Some(Err(error)) => return Err(backup::BackupError::Io(error).into()),
+        Some(Err(error)) => return Err(::backup::BackupError::Io(error).into()),
     };
     Ok((node.backup(env!("CARGO_PKG_VERSION"))?, keys))
 }
