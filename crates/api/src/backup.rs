@@ -74,9 +74,8 @@ pub(crate) async fn backup(State(state): State<Arc<AppState>>) -> Result<Respons
         let _held = held;
         send(backup, keys.as_deref(), chunks);
     });
-    let chunks = stream::unfold(receiver, |mut receiver| async {
-        Some((receiver.recv().await?, receiver))
-    });
+    let chunks =
+        stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
     let mut response = Response::new(Body::from_stream(chunks));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));

@@ -53,8 +53,7 @@ impl<R: Read> Reader<R> {
         tally.add(&prefix);
         let damaged = |what| BackupError::Damaged { offset: 0, what };
         let (checked, crc) = prefix.split_at_checked(12).unwrap_or_default();
-        let Some(((found, _), (crc, _))) =
-            checked.get(8..).and_then(take_u32).zip(take_u32(crc))
+        let Some(((found, _), (crc, _))) = checked.get(8..).and_then(take_u32).zip(take_u32(crc))
         else {
             return Err(BackupError::Truncated { bytes: tally.bytes });
         };
@@ -64,13 +63,8 @@ impl<R: Read> Reader<R> {
         if found != FORMAT_VERSION {
             return Err(BackupError::Version { found, known: FORMAT_VERSION });
         }
-        let header = Header {
-            roost: String::new(),
-            made_ms: 0,
-            checkpoint: 0,
-            checkpoint_ms: 0,
-            last: 0,
-        };
+        let header =
+            Header { roost: String::new(), made_ms: 0, checkpoint: 0, checkpoint_ms: 0, last: 0 };
         let (next, summary) = (Block::default(), Summary::default());
         let mut reader = Self { stream, header, tally, number: 0, next, summary };
         reader.advance()?;

@@ -111,7 +111,8 @@ impl OpenSegment {
         let mut offset = SECTOR_BYTES as u64;
         while due <= up_to.0 && offset + SECTOR_BYTES as u64 <= bytes {
             self.sectors(offset, 1, &mut sectors)?;
-            let Some(Start::Group(header)) = sectors.first().map(|start| read_start(version, start))
+            let Some(Start::Group(header)) =
+                sectors.first().map(|start| read_start(version, start))
             else {
                 // The end, unless the group is missing: then the next segment does not begin here.
                 break;
@@ -151,12 +152,7 @@ impl OpenSegment {
         }
     }
 
-    fn sectors(
-        &self,
-        offset: u64,
-        count: usize,
-        into: &mut Vec<Sector>,
-    ) -> Result<(), LogError> {
+    fn sectors(&self, offset: u64, count: usize, into: &mut Vec<Sector>) -> Result<(), LogError> {
         into.resize(count, [0; SECTOR_BYTES]);
         self.file
             .read_exact_at(into.as_flattened_mut(), offset)

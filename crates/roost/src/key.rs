@@ -113,7 +113,7 @@ impl ServerKeys {
 
     /// Reads the file if it is not the one that was seen; returns the one that is there.
     fn look(&self, seen: Option<Identity>) -> Option<Identity> {
-        let now = Identity::of(&file::path(&self.data));
+        let now = Identity::of(&path(&self.data));
         if now != seen {
             match file::load(&self.data) {
                 Ok(Some(keys)) => {

@@ -61,12 +61,15 @@ impl Snapshot {
         // first, those that are read second belong to the same checkpoint or to a later one.
         let facts = Peeked::new(disk.all(Part::Facts))?;
         let ephemeral = Peeked::new(disk.all(Part::Ephemeral))?;
-        let head = facts.head().ok_or(StoreError::Damaged("the row that describes it is missing"))?;
+        let head =
+            facts.head().ok_or(StoreError::Damaged("the row that describes it is missing"))?;
         let (applied, totals) = Head::peek(head)?;
         let newest = match ephemeral.head().map(TryInto::try_into) {
             None => 0,
             Some(Ok(newest)) => u64::from_le_bytes(newest),
-            Some(Err(_)) => return Err(StoreError::Damaged("the row of ephemeral rows is malformed")),
+            Some(Err(_)) => {
+                return Err(StoreError::Damaged("the row of ephemeral rows is malformed"));
+            }
         };
         Ok((newest <= applied).then_some(Self { applied, totals, ephemeral, facts }))
     }

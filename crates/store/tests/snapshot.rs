@@ -34,10 +34,9 @@ fn rows(snapshot: Snapshot) -> (Vec<Row>, Vec<Row>) {
         Ok(())
     };
     snapshot
-        .read(
-            &mut |key, value| push(&mut ephemeral, key, value),
-            &mut |key, value| push(&mut facts, key, value),
-        )
+        .read(&mut |key, value| push(&mut ephemeral, key, value), &mut |key, value| {
+            push(&mut facts, key, value)
+        })
         .unwrap();
     (ephemeral, facts)
 }
@@ -46,7 +45,8 @@ fn make(dir: &Path, (ephemeral, facts): &(Vec<Row>, Vec<Row>)) {
     let put = |rows: &[Row], write: store::PutRow<'_>| {
         rows.iter().try_for_each(|(key, value)| write(key, value))
     };
-    restore(dir, &mut (), |(), write| put(ephemeral, write), |(), write| put(facts, write)).unwrap();
+    restore(dir, &mut (), |(), write| put(ephemeral, write), |(), write| put(facts, write))
+        .unwrap();
 }
 
 #[test]

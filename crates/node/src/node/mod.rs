@@ -26,8 +26,8 @@ pub use self::reads::{PageEnds, Watch};
 #[cfg(feature = "simulation")]
 pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
 
-pub(crate) use self::open::replay_once;
 use self::open::Parts;
+pub(crate) use self::open::replay_once;
 use crate::applier::GROUP_COMMANDS_MAX;
 use crate::inbox::SubmitError;
 use crate::lock::DataLock;

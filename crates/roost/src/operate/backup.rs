@@ -31,7 +31,12 @@ const PIECES_MAX: usize = 64;
 #[derive(Args)]
 pub(crate) struct Backup {
     /// URL of the running server
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8998", conflicts_with = "data")]
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8998",
+        conflicts_with = "data"
+    )]
     server: String,
     /// Authorities that may sign the certificate of an https server, in a PEM file [default: those of the
     /// system]
@@ -63,7 +68,11 @@ impl Backup {
             File::open(folder).and_then(|folder| folder.sync_all()).with_context(cannot)?;
             made
         };
-        let to = if self.to == Path::new("-") { "standard output".into() } else { self.to.display().to_string() };
+        let to = if self.to == Path::new("-") {
+            "standard output".into()
+        } else {
+            self.to.display().to_string()
+        };
         // Standard output may be the backup.
         eprintln!("wrote {to}: {} bytes, {}", summary.bytes, describe(&header, &summary));
         Ok(())
@@ -93,10 +102,10 @@ impl Backup {
             let checked = ::backup::verify(&mut tee);
             (tee.out, checked)
         });
-        let fetched = fetch(&target, &mut |bytes| {
+        let mut each = |bytes: &[u8]| {
             sender.send(bytes.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe.into())
-        });
-        let fetched = fetched.await;
+        };
+        let fetched = fetch(&target, &mut each).await;
         drop(sender);
         let Ok((out, checked)) = checked.join() else { anyhow::bail!("the check has failed") };
         match (fetched, checked) {
@@ -149,7 +158,8 @@ fn of_directory<W: Write>(data: &Path, out: W) -> anyhow::Result<(W, (Header, Su
     let written = node::Backup::of_stopped(&options, env!("CARGO_PKG_VERSION"), |backup| {
         let header = backup.header().clone();
         let (out, summary) = backup.write(keys.as_deref(), io::BufWriter::new(out))?;
-        let out = out.into_inner().map_err(|error| ::backup::BackupError::Io(error.into_error()))?;
+        let out =
+            out.into_inner().map_err(|error| ::backup::BackupError::Io(error.into_error()))?;
         Ok((out, (header, summary)))
     });
     Ok(written?)

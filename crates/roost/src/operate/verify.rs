@@ -56,7 +56,9 @@ impl Verify {
             }
             Err(error @ (BackupError::Truncated { .. } | BackupError::Damaged { .. })) => {
                 println!("{}: {error}", self.path.display());
-                println!("Nothing of it can be restored. Use another backup, or make one: roost backup.");
+                println!(
+                    "Nothing of it can be restored. Use another backup, or make one: roost backup."
+                );
                 Err(Exit::failed("damage was found".to_owned()))
             }
             Err(error) => {
