@@ -3,6 +3,7 @@
 //! No lock and no pause of the writer: the rows are those of an iterator, the log is read from handles that stay
 //! readable when it is cut, and a group is read after its append has returned.
 
+use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -140,32 +141,58 @@ impl Backup {
     ) -> Result<(W, Summary), NodeBackupError> {
         let Self { header, rows, log } = self;
         let mut writer = Writer::new(out, &header).map_err(BackupError::Io)?;
-        {
-            let writer = std::cell::RefCell::new(&mut writer);
-            let row = |keyspace, key: &[u8], value: &[u8]| {
-                let written = writer.borrow_mut().row(keyspace, key, value);
-                written.map_err(|error| StoreError::Source(error.into()))
-            };
-            rows.read(
-                &mut |key, value| row(Keyspace::Ephemeral, key, value),
-                &mut |key, value| row(Keyspace::Facts, key, value),
-            )?;
-        }
-        let (after, up_to) = (Position(header.checkpoint), Position(header.last));
-        let mut is_old = false;
-        let read = log.read(after, up_to, &mut |group| {
-            is_old = group.time_ms.is_none();
-            let time_ms = group.time_ms.ok_or("the group has no time")?;
-            let position = group.position.0;
-            Ok(writer.group(Group { position, time_ms, payload: group.payload })?)
-        });
-        if is_old {
-            return Err(NodeBackupError::NeedsServer("an earlier version wrote the log"));
-        }
-        read?;
+        write_rows(rows, &mut writer)?;
+        write_groups(&log, &header, &mut writer)?;
         if let Some(keys) = keys {
             writer.keys(keys).map_err(BackupError::Io)?;
         }
         Ok(writer.finish().map_err(BackupError::Io)?)
+    }
+}
+
+fn write_rows<W: Write>(rows: Snapshot, writer: &mut Writer<W>) -> Result<(), NodeBackupError> {
+    let mut failed = None;
+    let state = RefCell::new((writer, &mut failed));
+    let row = |keyspace, key: &[u8], value: &[u8]| {
+        let (writer, failed) = &mut *state.borrow_mut();
+        writer.row(keyspace, key, value).map_err(|error| {
+            **failed = Some(error);
+            StoreError::Damaged("its rows cannot be written")
+        })
+    };
+    let read = rows
+        .read(&mut |key, value| row(Keyspace::Ephemeral, key, value), &mut |key, value| {
+            row(Keyspace::Facts, key, value)
+        });
+    match failed {
+        Some(error) => Err(BackupError::Io(error).into()),
+        None => Ok(read?),
+    }
+}
+
+fn write_groups<W: Write>(
+    log: &LogReader,
+    header: &Header,
+    writer: &mut Writer<W>,
+) -> Result<(), NodeBackupError> {
+    let (after, up_to) = (Position(header.checkpoint), Position(header.last));
+    let mut failed = None;
+    let read = log.read(after, up_to, &mut |group| {
+        let written = match group.time_ms {
+            None => Err(NodeBackupError::NeedsServer("an earlier version wrote the log")),
+            Some(time_ms) => {
+                let (position, payload) = (group.position.0, group.payload);
+                let written = writer.group(Group { position, time_ms, payload });
+                written.map_err(|error| BackupError::Io(error).into())
+            }
+        };
+        written.map_err(|error| {
+            failed = Some(error);
+            "the group cannot be written".into()
+        })
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(read?),
     }
 }

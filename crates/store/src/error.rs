@@ -40,9 +40,6 @@ pub enum StoreError {
         .0.display()
     )]
     Missing(PathBuf),
-    /// What should be written into a new store could not be read.
-    #[error("{0}")]
-    Source(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The rows that describe the store are missing or malformed.
     #[error("the store is damaged: {0}")]
     Damaged(&'static str),

@@ -353,13 +353,14 @@ fn others_may_read_no_file_of_a_data_directory_or_backup() {
 fn a_backup_needs_the_scope_admin_and_is_made_one_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let mut server = Server::start(serve(&data, &[]).env("ROOST_KEY", "a-key-of-this-test"));
+    fs::create_dir(&data).unwrap();
     let key = |scopes: &str| {
         let name = scopes.replace(',', "-");
         let arguments = ["key", "create", &name, "--scope", scopes, "--data", path(&data)];
         done(&arguments).out.trim().to_owned()
     };
     let (app, admin) = (key("read,write"), key("admin"));
+    let mut server = Server::start(serve(&data, &[]).env("ROOST_KEY", "a-key-of-this-test"));
     server.key = Some("a-key-of-this-test".into());
     let mut client = server.client();
     client.put("/v1/buckets/b").expect(204);
