@@ -21,6 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::Entry;
 use crate::memory::RequestMemory;
+use crate::params::Binary;
 use crate::routes::Routes;
 use crate::state::AppState;
 
@@ -45,7 +46,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 #[utoipa::path(
     get, path = "/v1/backup", operation_id = "make_backup", tag = "operations",
     responses(
-        (status = 200, description = "The backup", content_type = "application/octet-stream", body = Vec<u8>),
+        (status = 200, description = "The backup", content_type = "application/octet-stream", body = Binary),
         (status = 409, description = "`backup_running`: another backup is being made", body = ErrorBody),
     )
 )]

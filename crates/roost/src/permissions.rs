@@ -26,7 +26,7 @@ pub(crate) fn warn_of_readable_files(data: &Path) {
             data.display()
         ),
         Err(error) => {
-            tracing::warn!(%error, "the permissions of the data directory cannot be read")
+            tracing::warn!(%error, "the permissions of the data directory cannot be read");
         }
     }
 }
