@@ -24,7 +24,7 @@ use crate::v1::{
     batch, buckets, context, events, follows, friends, keys, posts, recognitions, samples, stories,
     timelines, users,
 };
-use crate::{history, operations};
+use crate::{backup, history, operations};
 
 use common::Common;
 
@@ -58,7 +58,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
         (name = "buckets", description = "Keys and values, shared with Redis clients"),
         (name = "recognizer", description = "Classifying drawings by their nearest neighbors"),
         (name = "batch", description = "Many changes in one request"),
-        (name = "operations", description = "Health, readiness and metrics, for operators"),
+        (name = "operations", description = "Health, readiness, metrics and backups, for operators"),
     ),
     components(schemas(ErrorBody)),
     paths(
@@ -74,7 +74,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
         recognitions::recognize, recognitions::overview,
         samples::add, samples::show, samples::delete,
         batch::batch,
-        operations::health, operations::readiness, operations::metrics, history::history, description,
+        operations::health, operations::readiness, operations::metrics, history::history, backup::backup, description,
     ),
     modifiers(&Common),
     security(("key" = [])),

@@ -186,6 +186,11 @@ impl ApiError {
         Self::new(status, "idempotency_key_not_supported", why).at("Idempotency-Key")
     }
 
+    pub(crate) fn backup_running() -> Self {
+        let message = "another backup is being made; try again when it is finished";
+        Self::new(StatusCode::CONFLICT, "backup_running", message)
+    }
+
     pub(crate) fn body_too_slow() -> Self {
         let message = "the body did not arrive in time";
         Self::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", message)

@@ -41,7 +41,9 @@ pub(crate) enum Entry {
 }
 
 /// Routes whose scope differs from the default for the method.
-const SCOPES: [(&str, &str, Scope); 3] = [
+const SCOPES: [(&str, &str, Scope); 4] = [
+    // Holds everything.
+    ("GET", "/v1/backup", Scope::Admin),
     // The drawing is in the body, and nothing changes.
     ("POST", "/v1/recognitions", Scope::Read),
     // Deletes all keys of the bucket.
@@ -200,6 +202,7 @@ mod tests {
             (Entry::Plain, "PUT", "/v1/buckets/{bucket}", scope(Scope::Write)),
             (Entry::Plain, "DELETE", "/v1/users/{user}", scope(Scope::Admin)),
             (Entry::Plain, "DELETE", "/v1/users/{user}/following/{other}", scope(Scope::Write)),
+            (Entry::Plain, "GET", "/v1/backup", scope(Scope::Admin)),
             (Entry::Public, "GET", "/healthz", Needs::Nothing),
             (Entry::Nowhere, "*", "unknown path", Needs::Key),
         ] {

@@ -11,6 +11,7 @@
 //! queued requests: above a limit they are refused with 503.
 
 mod auth;
+mod backup;
 mod body;
 mod changes;
 mod deadline;
@@ -42,6 +43,7 @@ mod tests;
 mod time;
 mod v1;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
@@ -73,6 +75,8 @@ pub struct ApiOptions {
     pub story_life: Lifetime,
     /// The files at `/` and `/assets/`, if any.
     pub pages: Option<Arc<dyn FileSource>>,
+    /// The file of the application keys, which backups include if it exists.
+    pub keys_file: Option<PathBuf>,
     /// Additional metrics for `/metrics`.
     pub registry: Registry,
 }
@@ -91,6 +95,7 @@ impl ApiOptions {
             request_memory: 256 << 20,
             story_life,
             pages: None,
+            keys_file: None,
             registry: Registry::default(),
         }
     }

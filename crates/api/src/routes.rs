@@ -16,7 +16,7 @@ use crate::guard::{Entry, Guarded};
 use crate::memory::RequestMemory;
 use crate::metrics::HttpMetrics;
 use crate::state::AppState;
-use crate::{ApiOptions, docs, files, history, legacy, operations, v1};
+use crate::{ApiOptions, backup, docs, files, history, legacy, operations, v1};
 
 /// All routes over `node`, and a future that must run as long as they are served.
 pub(crate) fn routes(
@@ -40,6 +40,7 @@ pub(crate) fn routes_of(
     v1::route(&mut routes);
     operations::route(&mut routes);
     history::route(&mut routes);
+    backup::route(&mut routes);
     docs::route(&mut routes);
     if let Some(pages) = pages {
         files::route(&mut routes, pages);
@@ -103,6 +104,7 @@ mod tests {
         v1::route(&mut routes);
         operations::route(&mut routes);
         history::route(&mut routes);
+        backup::route(&mut routes);
         docs::route(&mut routes);
         let served: BTreeSet<(String, String)> = metrics
             .names()

@@ -1,5 +1,6 @@
 //! State that all handlers share.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use edge::{Access, BlockingReads};
@@ -29,6 +30,9 @@ pub(crate) struct AppState {
     pub(crate) streams: StreamReads,
     /// Permits of reads for responses to completed changes. These reads are never refused.
     done_reads: Arc<Semaphore>,
+    /// One backup at a time.
+    pub(crate) backups: Arc<Semaphore>,
+    pub(crate) keys_file: Option<PathBuf>,
     pub(crate) memory: RequestMemory,
     pub(crate) registry: Registry,
     pub(crate) history: History,
@@ -59,6 +63,8 @@ impl AppState {
             reads: options.reads,
             streams: StreamReads::default(),
             done_reads: Arc::new(Semaphore::new(DONE_READS_MAX)),
+            backups: Arc::new(Semaphore::new(1)),
+            keys_file: options.keys_file,
             memory,
             registry,
             history: History::default(),

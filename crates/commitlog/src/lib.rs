@@ -15,6 +15,8 @@
 pub mod disk;
 mod format;
 mod local;
+mod read_only;
+mod reader;
 mod recover;
 mod segment;
 
@@ -27,6 +29,8 @@ use crate::disk::DiskFile;
 
 pub use format::PAYLOAD_BYTES_MAX;
 pub use local::{LocalLog, LogOptions, SEGMENT_BYTES};
+pub use read_only::{Checked, check, check_all};
+pub use reader::{LogReader, begin_after};
 
 /// The position of a group in the log. The first group is at 1; 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -140,11 +140,11 @@ pub(crate) fn read_segment(
     Ok((Segment { first, version: header.version, bytes, path }, file))
 }
 
-fn path_of(dir: &Path, first: u64) -> Arc<Path> {
+pub(crate) fn path_of(dir: &Path, first: u64) -> Arc<Path> {
     dir.join(format!("{first:020}{SUFFIX}")).into()
 }
 
-fn first_of(name: &str) -> Option<u64> {
+pub(crate) fn first_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(SUFFIX)?;
     let all_digits = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
     if all_digits { digits.parse().ok() } else { None }

@@ -1,12 +1,15 @@
-//! When a server last ran on a data directory, by its own time: kept in the file that locks the directory. So the
-//! next start notices a clock that is far off, even if nothing was written for weeks.
+//! When a server last ran on a data directory, by its own time: kept in a file of the directory. So the next start
+//! notices a clock that is far off, even if nothing was written for weeks.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::clock::Time;
+use crate::open_error::OpenError;
 
+const FILE: &str = "last-run";
 /// Interval between two notes.
 const INTERVAL: Duration = Duration::from_secs(60);
 /// Decimal digits of a note.
@@ -20,9 +23,16 @@ pub(crate) struct LastRun {
 }
 
 impl LastRun {
-    /// In the file that locks the directory.
-    pub(crate) fn new(file: File) -> Self {
-        Self { file, due: Duration::ZERO }
+    /// In the data directory `data`.
+    ///
+    /// # Errors
+    /// [`OpenError::Directory`]
+    pub(crate) fn open(data: &Path) -> Result<Self, OpenError> {
+        let mut options = File::options();
+        let file =
+            options.create(true).truncate(false).read(true).write(true).open(data.join(FILE));
+        let file = file.map_err(|error| OpenError::Directory(data.to_owned(), error))?;
+        Ok(Self { file, due: Duration::ZERO })
     }
 
     /// The last note, in milliseconds since 1970; 0 if there is none.
@@ -56,8 +66,9 @@ mod tests {
 
     #[test]
     fn what_is_no_note_is_none() {
-        let file = tempfile::tempfile().unwrap();
-        let last_run = LastRun::new(file.try_clone().unwrap());
+        let data = tempfile::tempdir().unwrap();
+        let last_run = LastRun::open(data.path()).unwrap();
+        let file = last_run.file.try_clone().unwrap();
         for (text, read) in [
             ("", 0),
             ("1234", 0),

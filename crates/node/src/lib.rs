@@ -10,6 +10,7 @@
 //! **Invariant:** changes are made only by [`Node::submit`] and the other `submit` functions.
 
 mod applier;
+mod backup;
 mod budget;
 mod checkpoints;
 mod clock;
@@ -21,22 +22,27 @@ mod fatal;
 mod inbox;
 mod keys;
 mod last_run;
+mod lock;
 mod metrics;
 mod node;
+mod open_error;
 mod options;
 mod progress;
 mod render;
+mod restore;
 mod samples;
 mod shared;
 mod space;
 mod submission;
 mod sweeper;
 mod threads;
+mod verify;
 mod views;
 mod writer;
 
 #[cfg(feature = "simulation")]
 pub use applier::TakenPart;
+pub use backup::{Backup, NodeBackupError};
 pub use budget::{MemoryBudget, Reservation};
 pub use clock::{Clock, ClockError};
 pub use feed::Request;
@@ -45,10 +51,13 @@ pub use keys::{Found, Keys, SnapshotLock};
 pub use metrics::Metrics;
 #[cfg(feature = "simulation")]
 pub use node::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
-pub use node::{Node, OpenError, PageEnds, SUBMISSION_COMMANDS_MAX, Sizes, Watch};
+pub use node::{Node, PageEnds, SUBMISSION_COMMANDS_MAX, Sizes, Watch};
+pub use open_error::OpenError;
 pub use options::{Durability, FIXED_MEMORY, NodeOptions, SAMPLE_MEMORY_MIN};
 pub use progress::OpenProgress;
+pub use restore::{Restored, restore};
 pub use samples::TooManySnapshots;
 pub use store::Unreadable;
 pub use submission::{KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
+pub use verify::{DataReport, verify};
 pub use views::{Change, ViewSizes};

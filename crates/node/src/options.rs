@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rows::CHANGE_BYTES_MAX;
+use store::StoreOptions;
 
 use crate::applier::KEY_OPS_BYTES_MAX;
 use crate::clock::Clock;
@@ -95,5 +96,20 @@ impl NodeOptions {
             accept_clock: false,
             progress: OpenProgress::default(),
         }
+    }
+
+    /// The directory of the log.
+    pub(crate) fn log_dir(&self) -> PathBuf {
+        self.data.join("log")
+    }
+
+    /// The directory of the store.
+    pub(crate) fn store_dir(&self) -> PathBuf {
+        self.data.join("store")
+    }
+
+    /// How the store is opened.
+    pub(crate) fn store(&self) -> StoreOptions {
+        StoreOptions { cache_bytes: self.store_cache as u64, bucket_bytes: self.bucket_memory }
     }
 }

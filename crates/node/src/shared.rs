@@ -1,6 +1,7 @@
 //! What the threads of a node and its readers share. Only the writer changes it, unless a comment says
 //! otherwise.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -40,6 +41,11 @@ pub(crate) struct Shared {
     /// The highest stamp whose effects the views have.
     pub(crate) visible_up_to: AtomicU64,
     pub(crate) log_bytes: AtomicU64,
+    /// Position of the last group whose append has returned. A group up to it is read only after this was
+    /// loaded: release and acquire.
+    pub(crate) log_last: AtomicU64,
+    /// The directory of the log.
+    pub(crate) log_dir: PathBuf,
     pub(crate) overlay_bytes: AtomicU64,
     pub(crate) delivery_due: AtomicBool,
     /// Users by handle. An entry never changes, so nothing is ever invalidated.

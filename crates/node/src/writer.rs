@@ -147,6 +147,7 @@ impl Writer {
             Durability::Interval(_) => *self.sync_slot.lock() = Some(self.log.sync_point()),
             Durability::Never => {}
         }
+        self.shared.log_last.store(placed.position.0, Ordering::Release);
         self.shared.log_bytes.store(self.log.size(), Ordering::Relaxed);
         Ok(placed)
     }

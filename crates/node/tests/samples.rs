@@ -42,6 +42,8 @@ impl Subject {
         let copied = tempfile::tempdir().unwrap();
         if crash {
             copy(self.data.path(), copied.path());
+            // A copy of a directory in use is refused; nothing writes to this one.
+            std::fs::remove_file(copied.path().join("lock")).unwrap();
         }
         self.node = None;
         if crash {

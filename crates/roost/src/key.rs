@@ -17,6 +17,7 @@ use edge::{KeyHash, KeySet, Scopes};
 use file::StoredKey;
 
 pub(crate) use command::Key;
+pub(crate) use file::{path, restore};
 
 /// Name of the key that the first start makes.
 const FIRST_NAME: &str = "default";
@@ -112,7 +113,7 @@ impl ServerKeys {
 
     /// Reads the file if it is not the one that was seen; returns the one that is there.
     fn look(&self, seen: Option<Identity>) -> Option<Identity> {
-        let now = Identity::of(&file::path(&self.data));
+        let now = Identity::of(&path(&self.data));
         if now != seen {
             match file::load(&self.data) {
                 Ok(Some(keys)) => {
@@ -225,9 +226,9 @@ mod tests {
         seen = server.look(seen);
         assert!(!accepts(&server, "the-old-key") && accepts(&server, "the-new-key"));
         // What cannot be read changes nothing.
-        std::fs::write(file::path(data.path()), "nonsense").unwrap();
+        std::fs::write(path(data.path()), "nonsense").unwrap();
         seen = server.look(seen);
-        std::fs::remove_file(file::path(data.path())).unwrap();
+        std::fs::remove_file(path(data.path())).unwrap();
         server.look(seen);
         assert!(accepts(&server, "the-new-key"));
     }

@@ -9,7 +9,9 @@ mod generate;
 mod key;
 mod logging;
 mod memory;
+mod operate;
 mod people;
+mod permissions;
 mod population;
 mod recognise;
 mod running;
@@ -40,6 +42,9 @@ enum Command {
     // Each is described at its arguments.
     Serve(serve::Serve),
     Key(key::Key),
+    Backup(operate::Backup),
+    Restore(operate::Restore),
+    Verify(operate::Verify),
     Demo(demo::Demo),
     Simulate(simulate::Simulate),
     Population(population::Population),
@@ -69,6 +74,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         match command {
             Command::Serve(serve) => serve.run().await,
             Command::Key(key) => key.run(),
+            Command::Backup(backup) => backup.run().await,
+            Command::Restore(restore) => restore.run(),
+            Command::Verify(verify) => verify.run(),
             Command::Demo(demo) => demo.run().await,
             Command::Simulate(simulate) => simulate.run().await,
             Command::Population(population) => population.run(),

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::key::ServerKeys;
 use crate::memory::Memory;
 use crate::settings::Settings;
-use crate::{descriptors, logging, service, starting};
+use crate::{descriptors, key, logging, permissions, service, starting};
 
 /// Largest number of concurrent reads, of all protocols, that may wait for a disk. 16 times as many may be
 /// queued; beyond that requests get a temporary error.
@@ -64,6 +64,7 @@ impl Serve {
         let memory = settings.memory()?;
         let connections_max = connections_max(&settings, &memory)?;
         memory.log();
+        permissions::keep_new_files_private();
         // From here on a signal to stop takes effect at once.
         let mut stop = Box::pin(stop_signal()?);
         let (listener, redis) = listeners(listen, settings.redis_listen).await?;
@@ -74,6 +75,7 @@ impl Serve {
             never = starting::answer(&listener, redis.as_ref(), &options.progress) => match never {},
             () = &mut stop => end_start(),
         };
+        permissions::warn_of_readable_files(&options.data);
         let keys = if open { None } else { Some(server_keys(&options.data)?) };
         let access = keys.as_ref().map_or(Access::Open, |keys| Access::Keys(keys.set()));
         let (api, redis_options) = server_options(&settings, &memory, access, connections_max);
@@ -148,6 +150,7 @@ fn server_options(
         registry: Registry::default(),
         ..ApiOptions::new(access)
     };
+    api.keys_file = Some(key::path(&settings.data()));
     api.story_life = settings.story_life.unwrap_or(api.story_life);
     api.registry.register_collector(Box::new(redis.metrics.clone()));
     (api, redis)

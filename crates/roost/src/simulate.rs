@@ -3,7 +3,7 @@
 mod arguments;
 mod capacity;
 mod parts;
-mod target;
+pub(crate) mod target;
 
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
@@ -25,9 +25,9 @@ pub(crate) use arguments::Simulate;
 use arguments::{Api, Loop};
 use parts::Profile;
 
-/// The environment variable with the application key of `--target`. It is not `ROOST_KEY`, so that a
+/// The environment variable with the application key of a server that this process calls. It is not `ROOST_KEY`, so that a
 /// user who runs both in one shell does not send the key of one server to another.
-const TARGET_KEY: &str = "ROOST_TARGET_KEY";
+pub(crate) const TARGET_KEY: &str = "ROOST_TARGET_KEY";
 
 impl Simulate {
     pub(crate) async fn run(self) -> anyhow::Result<()> {

@@ -29,3 +29,9 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
         Err(error) => panic!("a stored {} must be readable: {error}", std::any::type_name::<T>()),
     }
 }
+
+/// As [`decode`], for bytes that may be damaged.
+#[must_use]
+pub fn try_decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    postcard::from_bytes(bytes).ok()
+}

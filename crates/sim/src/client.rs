@@ -13,6 +13,7 @@ mod target;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
+use std::time::Duration;
 
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -26,6 +27,8 @@ pub use target::{Target, TargetStream, TlsError};
 
 /// The longest body that is accepted, in bytes.
 pub const BODY_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Longest pause in the answer to a download.
+pub const PAUSE_MAX: Duration = Duration::from_secs(120);
 /// Buffer space reserved for one read, in bytes.
 const READ_BYTES: usize = 16 * 1024;
 
@@ -116,6 +119,55 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(Answer { status: head.status, body })
     }
 
+    /// Sends a request and gives the body of a successful answer to `each` piece by piece, however long it is. Other
+    /// answers are returned. After an error, which includes one of `each` and a pause of [`PAUSE_MAX`] in the
+    /// answer, the connection cannot be used any more.
+    pub async fn download(
+        &mut self,
+        request: &[u8],
+        each: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send),
+    ) -> Result<Response<'_>, ClientError> {
+        if self.closing {
+            return Err(ClientError::Closed);
+        }
+        self.closing = true;
+        self.incoming.begin()?;
+        self.stream.write_all(request).await?;
+        self.stream.flush().await?;
+        let head = timely(self.incoming.head(&mut self.stream)).await?;
+        let success = (200..300).contains(&head.status);
+        let body = match head.framing {
+            Framing::Length(length) => {
+                let range = timely(self.incoming.body(length, &mut self.stream)).await?;
+                Body::Plain(range)
+            }
+            Framing::Chunked => {
+                self.joined.clear();
+                let mut chunked = Chunked::new();
+                while !chunked.is_over() {
+                    let (taken, data) = chunked.take(self.incoming.unread())?;
+                    if success {
+                        each(data)?;
+                    } else if (self.joined.len() + data.len()) as u64 <= BODY_BYTES_MAX {
+                        self.joined.extend_from_slice(data);
+                    }
+                    self.incoming.consume(taken);
+                    if taken == 0 {
+                        timely(self.incoming.fill(&mut self.stream)).await?;
+                    }
+                }
+                Body::Joined
+            }
+        };
+        self.closing = head.closes;
+        let answer = Answer { status: head.status, body };
+        let response = self.response(&answer);
+        if success && matches!(answer.body, Body::Plain(_)) {
+            each(response.body)?;
+        }
+        Ok(response)
+    }
+
     async fn join_chunks(&mut self) -> Result<(), ClientError> {
         self.joined.clear();
         let mut chunked = Chunked::new();
@@ -140,6 +192,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         };
         Response { status: answer.status, body }
     }
+}
+
+/// What arrives within [`PAUSE_MAX`].
+async fn timely<T>(part: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
+    let arrived = tokio::time::timeout(PAUSE_MAX, part).await;
+    arrived.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
 }
 
 /// An answer in the buffers of its connection.

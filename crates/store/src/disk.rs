@@ -15,7 +15,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -46,6 +46,10 @@ const TABLE_BYTES: u64 = 64_000_000;
 /// How long an erasure waits for reads that began before it; they take milliseconds.
 const ERASE_WAIT_MS: u32 = 10_000;
 const FILTER_BITS_PER_KEY: f32 = 10.0;
+/// Cache for blocks of a store that is made from rows or checked: each block is used once.
+const CREATE_CACHE_BYTES: u64 = 8 << 20;
+/// The folder of the tables of a keyspace.
+const TABLES: &str = "tables";
 /// Most files that the engine keeps open: much fewer than the descriptors reserved for log and store.
 const CACHED_FILES_MAX: usize = 128;
 /// Number of tables of ingestions that are merged into the level below. A smaller number makes reads
@@ -108,6 +112,23 @@ impl Disk {
         }
         manifest::check(&facts)?;
         Self::open_at(&facts, cache_bytes)
+    }
+
+    /// Makes keyspaces without rows below `dir`, which has none. Until rows are ingested they are no store.
+    pub(crate) fn create(dir: &Path) -> Result<Self, StoreError> {
+        let facts = dir.join(FACTS);
+        fs::create_dir_all(&facts).map_err(at(&facts))?;
+        Self::open_at(&facts, CREATE_CACHE_BYTES)
+    }
+
+    /// Opens the keyspaces below `dir`, which must exist, to check them.
+    pub(crate) fn open_existing(dir: &Path) -> Result<Self, StoreError> {
+        let facts = dir.join(FACTS);
+        if !facts.is_dir() {
+            return Err(StoreError::Missing(facts));
+        }
+        manifest::check(&facts)?;
+        Self::open_at(&facts, CREATE_CACHE_BYTES)
     }
 
     fn open_at(path: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
@@ -214,6 +235,19 @@ impl Disk {
         self.keyspace(part).prefix(prefix).map(|row| Ok(row.into_inner()?))
     }
 
+    /// All rows of a keyspace as they are now; the files that hold them stay until the iterator is dropped.
+    pub(crate) fn all(&self, part: Part) -> RowIter {
+        self.keyspace(part).prefix(&[])
+    }
+
+    /// The files of the tables of a keyspace, with the checksum that the engine has noted of each.
+    pub(crate) fn tables(&self, part: Part) -> Vec<(PathBuf, u128)> {
+        let Some(keyspace) = self.keyspace(part).fjall() else { return Vec::new() };
+        let version = keyspace.tree.current_version();
+        let tables = version.iter_tables();
+        tables.map(|table| (table.path.to_path_buf(), table.checksum().into_u128())).collect()
+    }
+
     /// Makes the rows that `rows` writes, in ascending order of keys, durable and visible, all at
     /// once; a key without a value removes its row.
     pub(crate) fn ingest<T>(
@@ -242,7 +276,7 @@ impl Disk {
             // In memory a removed row is nowhere.
             return Ok(());
         };
-        let tables = ephemeral.path().join("tables");
+        let tables = ephemeral.path().join(TABLES);
         let before = {
             let _whole = self.ingesting.lock();
             files(&tables)?

@@ -28,6 +28,9 @@ pub enum StoreError {
         /// Newest version that this program reads.
         known: u32,
     },
+    /// An earlier version wrote the store, and no server has opened it since.
+    #[error("the store has format version {0}; start the server on it once, which rewrites it")]
+    OldFormat(u32),
     /// The operating system returned no random bytes for the secret that orders keys.
     #[error("the operating system returned no random bytes")]
     NoRandomness,
@@ -42,6 +45,13 @@ pub enum StoreError {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// A file is missing, and with it the rows that it led to.
+    #[error(
+        "{} is missing; restore a backup (roost restore), or copy the file from a copy of the directory \
+         that was made at the same time",
+        .0.display()
+    )]
+    Missing(PathBuf),
     /// The rows that describe the store are missing or malformed.
     #[error("the store is damaged: {0}")]
     Damaged(&'static str),

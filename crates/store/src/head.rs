@@ -1,11 +1,11 @@
 //! The row that describes the store: format version, applied position, the secret that orders keys, totals.
 
-use rows::{Totals, decode, encode};
+use rows::{Totals, decode, encode, try_decode};
 
 use crate::FORMAT_VERSION;
 use crate::disk::Disk;
 use crate::error::StoreError;
-use crate::hash::KeyHasher;
+use crate::hash::{KeyHasher, SEED_BYTES};
 use crate::migrate;
 
 /// The first version of the format that has a seed.
@@ -34,15 +34,24 @@ impl Head {
         bytes
     }
 
+    /// Applied position and totals of a row of version [`SEED_VERSION`] or later, which needs no migration.
+    pub(crate) fn peek(bytes: &[u8]) -> Result<(u64, Totals), StoreError> {
+        let (found, rest) = version(bytes)?;
+        if found < SEED_VERSION {
+            return Err(StoreError::OldFormat(found));
+        }
+        let malformed = || StoreError::Damaged("the row that describes it is malformed");
+        let (applied, rest) = rest.split_first_chunk().ok_or_else(malformed)?;
+        let (_, totals) = rest.split_at_checked(SEED_BYTES).ok_or_else(malformed)?;
+        let totals = try_decode(totals).ok_or_else(malformed)?;
+        Ok((u64::from_le_bytes(*applied), totals))
+    }
+
     /// Reads the row. A store of an earlier version becomes one of this version first, with `hasher` for
     /// its keys.
     pub(crate) fn read(disk: &Disk, bytes: &[u8], hasher: KeyHasher) -> Result<Self, StoreError> {
         let malformed = StoreError::Damaged("the row that describes it is too short");
-        let Some((version, rest)) = bytes.split_first_chunk() else { return Err(malformed) };
-        let found = u32::from_le_bytes(*version);
-        if found > FORMAT_VERSION {
-            return Err(StoreError::NewerFormat { found, known: FORMAT_VERSION });
-        }
+        let (found, rest) = version(bytes)?;
         let Some((applied, rest)) = rest.split_first_chunk() else { return Err(malformed) };
         let applied = u64::from_le_bytes(*applied);
         if found >= SEED_VERSION {
@@ -63,5 +72,17 @@ impl Head {
         };
         totals.resize(totals.len() + missing + NO_DELETED_USERS.len(), 0);
         migrate::to_version_4(disk, Self { applied, hasher, totals: decode(&totals) })
+    }
+}
+
+/// The version of the format, and what follows it.
+fn version(bytes: &[u8]) -> Result<(u32, &[u8]), StoreError> {
+    let Some((version, rest)) = bytes.split_first_chunk() else {
+        return Err(StoreError::Damaged("the row that describes it is too short"));
+    };
+    let found = u32::from_le_bytes(*version);
+    match found > FORMAT_VERSION {
+        true => Err(StoreError::NewerFormat { found, known: FORMAT_VERSION }),
+        false => Ok((found, rest)),
     }
 }

@@ -32,7 +32,9 @@ mod overlay;
 mod owners;
 mod prefetch;
 mod resident;
+mod snapshot;
 mod store;
+mod verify;
 mod writer;
 
 pub use checkpoint::{Checkpoint, CheckpointStats};
@@ -41,7 +43,9 @@ pub use error::panic_when_fatal;
 pub use error::{StoreError, Unreadable, fatal, unless_unreadable, unreadable_reads};
 #[cfg(feature = "simulation")]
 pub use memory::{Gate, MemoryDisk, MemoryRow};
+pub use snapshot::{EachRow, PutRow, Snapshot, restore};
 pub use store::{Store, StoreOptions};
+pub use verify::{Counted, RowsReport, verify};
 pub use writer::StoreWriter;
 
 /// The format that this code writes, and the newest it reads.

@@ -1,6 +1,7 @@
 //! A node: the log, the writer, the store and the views, put together. Opening one recovers what
 //! was acknowledged; closing one leaves nothing to recover. The read functions are in files by topic.
 
+mod backup;
 mod keys;
 mod open;
 mod reads;
@@ -9,14 +10,12 @@ mod samples;
 mod simulation;
 mod stories;
 
-use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use commitlog::disk::RealDisk;
-use commitlog::{LocalLog, LogError, Position};
+use commitlog::{LocalLog, Position};
 use feed::{Reply, Request};
 use parking_lot::Mutex;
 use rows::Rows as _;
@@ -27,12 +26,14 @@ pub use self::reads::{PageEnds, Watch};
 #[cfg(feature = "simulation")]
 pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
 
-use self::open::{Parts, store_options};
+use self::open::Parts;
+pub(crate) use self::open::replay_once;
 use crate::applier::GROUP_COMMANDS_MAX;
-use crate::clock::ClockError;
 use crate::inbox::SubmitError;
 use crate::last_run::LastRun;
+use crate::lock::DataLock;
 use crate::metrics::Metrics;
+use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 use crate::shared::Shared;
 use crate::submission::Submission;
@@ -41,36 +42,6 @@ use crate::views::ViewSizes;
 
 /// Most commands that are submitted together.
 pub const SUBMISSION_COMMANDS_MAX: usize = GROUP_COMMANDS_MAX;
-
-/// Why a node did not open.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Another process uses the directory.
-    #[error("another roost uses {}; stop it or choose another --data", .0.display())]
-    InUse(PathBuf),
-    /// The operating system reports an error.
-    #[error("cannot use {}", .0.display())]
-    Directory(PathBuf, #[source] std::io::Error),
-    /// The file that locks the directory cannot be used.
-    #[error("cannot use the file lock")]
-    Lock(#[source] std::io::Error),
-    /// The machine's clock is far off.
-    #[error(transparent)]
-    Clock(#[from] ClockError),
-    /// The log is damaged, newer than this program, or cannot be read.
-    #[error("the log cannot be used")]
-    Log(#[from] LogError),
-    /// The store is damaged, newer than this program, or cannot be read.
-    #[error("the store cannot be used")]
-    Store(#[from] store::StoreError),
-    /// Rows that a start needs are damaged. The log says which.
-    #[error("the store is damaged; run roost verify")]
-    Unreadable,
-    /// The samples that were taught need more memory than is configured for them now. The value is the
-    /// memory needed, in MiB.
-    #[error("the samples that were taught need {0} MiB; start with --sample-memory {0}MiB or more")]
-    Samples(usize),
-}
 
 /// A running node. Clones are the same node.
 #[derive(Clone)]
@@ -84,7 +55,7 @@ struct Threads {
     writer: Option<JoinHandle<()>>,
     others: Vec<JoinHandle<()>>,
     /// Held until the last clone of the node is dropped. None in the simulator.
-    _lock: Option<File>,
+    lock: Option<DataLock>,
 }
 
 /// How much a node holds now.
@@ -129,12 +100,12 @@ impl Node {
     /// # Errors
     /// See [`OpenError`]. The log of a directory that is refused is not changed.
     pub fn open(options: &NodeOptions) -> Result<Self, OpenError> {
-        let lock = lock(&options.data)?;
-        let store = Store::open(&options.data.join("store"), store_options(options))?;
-        let log = LocalLog::open(Arc::new(RealDisk), &options.data.join("log"), Position(store.1))?;
+        let lock = DataLock::take(&options.data)?;
+        let store = Store::open(&options.store_dir(), options.store())?;
+        let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
         let recover = || Parts::recover(options, store, Box::new(log), Background::Threads);
         let parts = unless_unreadable(recover).ok_or(OpenError::Unreadable)??;
-        let last_run = LastRun::new(lock.try_clone().map_err(OpenError::Lock)?);
+        let last_run = LastRun::open(&options.data)?;
         parts.check_clock(options, last_run.read())?;
         Ok(parts.start(options, lock, last_run))
     }
@@ -238,6 +209,12 @@ impl Threads {
             thread.thread().unpark();
             drop(thread.join());
         }
+        // Everything is in the store and belongs together: whoever copies the directory now gets all of it.
+        if let Some(lock) = &mut self.lock
+            && let Err(error) = lock.close()
+        {
+            tracing::warn!(%error, "the data directory is not marked as closed");
+        }
     }
 }
 
@@ -245,26 +222,5 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-fn lock(data: &Path) -> Result<File, OpenError> {
-    let directory = |error| OpenError::Directory(data.to_owned(), error);
-    std::fs::create_dir_all(data).map_err(directory)?;
-    // Sync the parent, so that the directory itself survives a power loss.
-    if let Some(parent) = data.canonicalize().map_err(directory)?.parent() {
-        File::open(parent).and_then(|parent| parent.sync_all()).map_err(directory)?;
-    }
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(data.join("lock"))
-        .map_err(directory)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::InUse(data.to_owned())),
-        Err(TryLockError::Error(error)) => Err(directory(error)),
     }
 }

@@ -1,17 +1,17 @@
 //! Opening a node: recovering its state, and starting its threads.
 
-use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use commitlog::{Log, Position};
+use commitlog::disk::RealDisk;
+use commitlog::{LocalLog, Log, Position};
 use parking_lot::{Mutex, RwLock};
 use quick_cache::sync::Cache;
-use rows::Rows as _;
-use store::{StoreOptions, StoreWriter, unless_unreadable};
+use rows::{Rows as _, Totals};
+use store::{Store, StoreWriter, unless_unreadable};
 
-use super::{Node, OpenError, Threads};
+use super::{Node, Threads};
 use crate::applier::{Applier, Replayed};
 use crate::budget::MemoryBudget;
 use crate::checkpoints::{Checkpoints, WORK_MAX};
@@ -19,7 +19,9 @@ use crate::clock::{ClockError, Time};
 use crate::deliverer;
 use crate::inbox::{Inbox, Ticket};
 use crate::last_run::LastRun;
+use crate::lock::DataLock;
 use crate::metrics::Metrics;
+use crate::open_error::OpenError;
 use crate::options::{ANSWER_BYTES, Durability, NodeOptions};
 use crate::samples::{SampleSets, memory_for, taught_bytes, taught_bytes_max};
 use crate::shared::{NAMES, Shared};
@@ -29,14 +31,13 @@ use crate::threads::{Background, spawn};
 use crate::views::Views;
 use crate::writer::{self, Writer};
 
+/// More memory than any samples need, in bytes.
+const SAMPLE_MEMORY_ANY: usize = 1 << 40;
+
 /// A node whose threads do not run yet.
 pub(crate) struct Parts {
     pub(crate) shared: Arc<Shared>,
     pub(crate) writer: Writer,
-}
-
-pub(crate) fn store_options(options: &NodeOptions) -> StoreOptions {
-    StoreOptions { cache_bytes: options.store_cache as u64, bucket_bytes: options.bucket_memory }
 }
 
 impl Parts {
@@ -98,6 +99,8 @@ impl Parts {
             metrics: Arc::clone(&metrics),
             visible_up_to: AtomicU64::new(rows.totals().last_stamp.map_or(0, |stamp| stamp.0)),
             log_bytes: AtomicU64::new(log.size()),
+            log_last: AtomicU64::new(log.last().0),
+            log_dir: options.log_dir(),
             overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
             delivery_due: AtomicBool::new(false),
             handles: Cache::new(NAMES),
@@ -132,7 +135,7 @@ impl Parts {
     }
 
     /// Starts the threads.
-    pub(super) fn start(self, options: &NodeOptions, lock: File, last_run: LastRun) -> Node {
+    pub(super) fn start(self, options: &NodeOptions, lock: DataLock, last_run: LastRun) -> Node {
         let Self { shared, mut writer } = self;
         shared.space.check();
         let deliverer = spawn("deliverer", {
@@ -168,9 +171,22 @@ impl Parts {
         writer.deliverer = Some(deliverer.thread().clone());
         let writer = Some(spawn("writer", move || writer.run()));
         others.push(deliverer);
-        let threads = Threads { shared: Arc::clone(&shared), writer, others, _lock: Some(lock) };
+        let threads = Threads { shared: Arc::clone(&shared), writer, others, lock: Some(lock) };
         Node { shared, threads: Arc::new(Mutex::new(threads)) }
     }
+}
+
+/// Applies the log of a restored directory to its store once, without starting threads; the caller has the
+/// lock. Whatever number of samples was taught is accepted: `serve` reports the memory that they need.
+///
+/// # Errors
+/// See [`OpenError`].
+pub(crate) fn replay_once(options: &NodeOptions) -> Result<Totals, OpenError> {
+    let options = NodeOptions { sample_memory: SAMPLE_MEMORY_ANY, ..options.clone() };
+    let store = Store::open(&options.store_dir(), options.store())?;
+    let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
+    let parts = Parts::recover(&options, store, Box::new(log), Background::Threads)?;
+    Ok(parts.shared.store.totals())
 }
 
 /// Applies what the log has after `applied`; returns what is not in the store yet. It takes checkpoints as

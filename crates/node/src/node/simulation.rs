@@ -12,12 +12,13 @@ use smallvec::SmallVec;
 use store::{MemoryDisk, Store};
 use tokio::sync::oneshot::{self, Receiver};
 
-use super::open::{Parts, store_options};
-use super::{Node, OpenError, Threads};
+use super::open::Parts;
+use super::{Node, Threads};
 use crate::applier::TakenPart;
 use crate::deleted_users::Progress;
 use crate::entry::Entry;
 use crate::inbox::SubmitError;
+use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 use crate::shared::OwnReply;
 use crate::submission::{KeyReplies, ReadAt, Submission};
@@ -91,14 +92,14 @@ impl SimulatedNode {
         seed: [u8; 16],
         open_log: impl FnOnce(Position) -> Result<Box<dyn Log>, LogError>,
     ) -> Result<Self, OpenError> {
-        let store = Store::open_in_memory(rows.clone(), store_options(options), seed)?;
+        let store = Store::open_in_memory(rows.clone(), options.store(), seed)?;
         let log = open_log(Position(store.1))?;
         let jobs = Queue::default();
         let background = Background::Queue(jobs.clone());
         let Parts { shared, writer } = Parts::recover(options, store, log, background)?;
         let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
         let threads =
-            Threads { shared: Arc::clone(&shared), writer: None, others: Vec::new(), _lock: None };
+            Threads { shared: Arc::clone(&shared), writer: None, others: Vec::new(), lock: None };
         let node = Node { shared, threads: Arc::new(Mutex::new(threads)) };
         Ok(Self {
             node,

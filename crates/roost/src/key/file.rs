@@ -68,8 +68,16 @@ impl StoredKey {
 }
 
 /// The file of the keys of `data`.
-pub(super) fn path(data: &Path) -> PathBuf {
+pub(crate) fn path(data: &Path) -> PathBuf {
     data.join(FILE)
+}
+
+/// Writes the file of a backup into a restored directory.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn restore(data: &Path, file: &[u8]) -> std::io::Result<()> {
+    replace(&path(data), file.trim_ascii_end()).map_err(std::io::Error::other)
 }
 
 /// The keys of the data directory; `None` if none was ever made.

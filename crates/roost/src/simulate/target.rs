@@ -12,7 +12,7 @@ use crate::address::resolve;
 ///
 /// # Errors
 /// If it is no such URL, the host has no address, or the authorities cannot be read.
-pub(super) fn parse(url: &str, ca: Option<&Path>) -> anyhow::Result<Target> {
+pub(crate) fn parse(url: &str, ca: Option<&Path>) -> anyhow::Result<Target> {
     let (host, port) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
         (Some(host), _) => (host, Some(80)),
         (_, Some(host)) => (host, Some(443)),

@@ -78,7 +78,7 @@ impl Target {
     }
 
     /// The value of the `Host` header.
-    pub(crate) fn authority(&self) -> &str {
+    pub fn authority(&self) -> &str {
         &self.authority
     }
 }

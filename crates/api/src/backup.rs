@@ -1,0 +1,154 @@
+//! `GET /v1/backup`: a backup of the running server, as a stream.
+//!
+//! It is made on a blocking thread of its own that rests as long as it works, so that others have at least half of
+//! a processor more than it. One at a time. **Invariant:** what is made and not sent yet is at most three blocks.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use node::{Backup, Node, NodeBackupError};
+use tokio::sync::mpsc::{self, Sender};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+use crate::error::{ApiError, ErrorBody};
+use crate::guard::Entry;
+use crate::memory::RequestMemory;
+use crate::params::Binary;
+use crate::routes::Routes;
+use crate::state::AppState;
+
+/// Bytes that are sent at a time.
+const CHUNK_BYTES: usize = 256 << 10;
+/// Number of chunks that wait to be sent.
+const CHUNKS_MAX: usize = 2;
+/// Memory of a backup: two blocks, chunks, and blocks of the store's files.
+const BACKUP_BYTES: usize = 8 << 20;
+/// Longest rest between two chunks.
+const REST_MAX: Duration = Duration::from_millis(200);
+
+pub(crate) fn route(routes: &mut Routes<'_>) {
+    routes.on("GET", "/v1/backup", Entry::Plain, backup);
+}
+
+/// Make a backup
+///
+/// Everything that was acknowledged before the request is in it: all data, and the hashes of the application keys.
+/// Check it when it has arrived: a stream that breaks off is an incomplete backup. `roost backup` does so, and
+/// `roost verify` and `roost restore` read it. Needs the scope `admin`.
+#[utoipa::path(
+    get, path = "/v1/backup", operation_id = "make_backup", tag = "operations",
+    responses(
+        (status = 200, description = "The backup", content_type = "application/octet-stream", body = Binary),
+        (status = 409, description = "`backup_running`: another backup is being made", body = ErrorBody),
+    )
+)]
+pub(crate) async fn backup(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
+    let Ok(permit) = Arc::clone(&state.backups).try_acquire_owned() else {
+        return Err(ApiError::backup_running());
+    };
+    let held = RequestMemory::reserve(&state.memory, BACKUP_BYTES)?;
+    let (node, keys_file) = (state.node.clone(), state.keys_file.clone());
+    let opened = tokio::task::spawn_blocking(move || open(&node, keys_file.as_deref())).await;
+    let opened = opened.map_err(|error| ApiError::internal(&error))?;
+    let (backup, keys) = match opened {
+        Ok(opened) => opened,
+        Err(NodeBackupError::Busy) => return Err(ApiError::overloaded()),
+        Err(error) => return Err(ApiError::internal(&error)),
+    };
+    let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
+    let chunks = Chunks {
+        sender,
+        closing: state.closing.clone(),
+        chunk: Vec::new(),
+        since: Instant::now(),
+        permit,
+    };
+    tokio::task::spawn_blocking(move || {
+        let _held = held;
+        send(backup, keys.as_deref(), chunks);
+    });
+    let chunks =
+        stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
+    let mut response = Response::new(Body::from_stream(chunks));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    let attachment = HeaderValue::from_static("attachment; filename=\"roost.backup\"");
+    headers.insert(CONTENT_DISPOSITION, attachment);
+    Ok(response)
+}
+
+fn open(
+    node: &Node,
+    keys_file: Option<&std::path::Path>,
+) -> Result<(Backup, Option<Vec<u8>>), NodeBackupError> {
+    let keys = match keys_file.map(std::fs::read) {
+        None => None,
+        Some(Ok(keys)) => Some(keys),
+        Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => None,
+        Some(Err(error)) => return Err(::backup::BackupError::Io(error).into()),
+    };
+    Ok((node.backup(env!("CARGO_PKG_VERSION"))?, keys))
+}
+
+/// Writes the backup to the end, or until the client has left. An error ends the stream in a way that the client
+/// notices.
+fn send(backup: Backup, keys: Option<&[u8]>, chunks: Chunks) {
+    let start = Instant::now();
+    let failed = chunks.sender.clone();
+    match backup.write(keys, chunks) {
+        Ok((_, summary)) => tracing::info!(?summary, elapsed = ?start.elapsed(), "made a backup"),
+        Err(error) => {
+            tracing::warn!(error = &error as &dyn std::error::Error, "a backup was not completed");
+            drop(failed.blocking_send(Err(io::ErrorKind::Other.into())));
+        }
+    }
+}
+
+/// Sends what is written to it, in chunks.
+struct Chunks {
+    sender: Sender<io::Result<Bytes>>,
+    closing: watch::Receiver<bool>,
+    chunk: Vec<u8>,
+    /// When the work for the current chunk began.
+    since: Instant,
+    /// Returned when the backup ends.
+    #[expect(dead_code, reason = "held, not read")]
+    permit: OwnedSemaphorePermit,
+}
+
+impl Chunks {
+    fn send(&mut self) -> io::Result<()> {
+        if *self.closing.borrow() {
+            return Err(io::Error::other("the server is shutting down"));
+        }
+        let worked = self.since.elapsed();
+        let chunk = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK_BYTES));
+        let sent = self.sender.blocking_send(Ok(chunk.into()));
+        std::thread::sleep(worked.min(REST_MAX));
+        self.since = Instant::now();
+        sent.map_err(|_| io::Error::other("the client has left"))
+    }
+}
+
+impl Write for Chunks {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(CHUNK_BYTES.saturating_sub(self.chunk.len()));
+        self.chunk.extend_from_slice(bytes.get(..taken).unwrap_or_default());
+        if self.chunk.len() >= CHUNK_BYTES {
+            self.send()?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.chunk.is_empty() { Ok(()) } else { self.send() }
+    }
+}

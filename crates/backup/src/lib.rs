@@ -1,0 +1,157 @@
+//! The format of a backup: one stream, which a pipe can carry, of the rows of a store at a checkpoint and
+//! the groups of the log after it. [`Writer`] writes one, [`Reader`] checks and reads one, [`verify`] only
+//! checks. It does not interpret rows and groups.
+//!
+//! All numbers are little endian. The stream is a prefix and then **blocks**:
+//!
+//! | part | bytes | what |
+//! |---|---|---|
+//! | prefix | 0..8 | `roostbak` |
+//! | | 8..12 | format version, `u32` |
+//! | | 12..16 | CRC-32C of bytes 0..12, `u32` |
+//! | block | 0..4 | type |
+//! | | 4..8 | its number, from 0, `u32` |
+//! | | 8..12 | length of the content in bytes, `u32`, at most 66 Mi |
+//! | | 12..16 | CRC-32C of bytes 0..12 and the content, `u32` |
+//! | | 16.. | content |
+//!
+//! The blocks come in this order; those of rows and groups hold about 1 MiB each:
+//!
+//! | type | number of blocks | content |
+//! |---|---|---|
+//! | `HEAD` | 1 | [`Header`] in JSON |
+//! | `EPHE` | any | rows of the ephemeral keyspace, in ascending order of keys: length of the key (`u32`), length of the value (`u32`), key, value |
+//! | `FACT` | any | rows of the other keyspace, likewise |
+//! | `GRUP` | any | groups: position (`u64`), time (`u64`), length of the payload (`u32`), payload |
+//! | `KEYS` | 0 or 1 | the file of application keys |
+//! | `DONE` | 1 | [`Summary`] in JSON, with the SHA-256 of everything before this block |
+//!
+//! Nothing follows the last block. What always holds:
+//! - **Invariant:** a stream that lacks a byte, has one more, or differs in one bit is refused.
+//! - **Invariant:** whatever the bytes are, reading takes no more memory than one block, and bytes that did
+//!   not arrive take none.
+
+mod block;
+mod read;
+mod write;
+
+use std::io::Read;
+
+use serde::{Deserialize, Serialize};
+
+pub use read::Reader;
+pub use write::Writer;
+
+/// The format that this code writes, and the newest it reads.
+pub const FORMAT_VERSION: u32 = 1;
+/// Longest payload of a group, in bytes, as in the log.
+pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
+/// Length after which a block of rows or groups ends, in bytes.
+const BLOCK_BYTES: usize = 1 << 20;
+/// Longest content of a block, in bytes: nearly [`BLOCK_BYTES`] and the longest group.
+const CONTENT_BYTES_MAX: usize = 66 << 20;
+
+/// Description of a backup, at its beginning.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Version of the program that made it.
+    pub roost: String,
+    /// When it was made, in milliseconds since 1970, by the clock of the node.
+    pub made_ms: u64,
+    /// The position of the log up to which the rows are applied.
+    pub checkpoint: u64,
+    /// Time of the newest change in the rows, in milliseconds since 1970; 0 if there is none.
+    pub checkpoint_ms: u64,
+    /// Position of the last group. The first one is at `checkpoint` + 1.
+    pub last: u64,
+}
+
+/// Numbers of what a backup holds, at its end.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Rows of the ephemeral keyspace.
+    pub ephemeral_rows: u64,
+    /// Rows of the other keyspace.
+    pub rows: u64,
+    /// Groups of the log.
+    pub groups: u64,
+    /// Bytes before the last block.
+    pub bytes: u64,
+    /// SHA-256 of these bytes, as 64 hexadecimal digits.
+    pub sha256: String,
+}
+
+/// A keyspace of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keyspace {
+    /// Rows of ephemeral tables.
+    Ephemeral,
+    /// All other rows.
+    Facts,
+}
+
+/// A group of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group<'a> {
+    /// Its position.
+    pub position: u64,
+    /// The time that the log gave it, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// 1 to [`PAYLOAD_BYTES_MAX`] bytes.
+    pub payload: &'a [u8],
+}
+
+/// The error of whoever receives what is read.
+pub type ReceiverError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a backup cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// Reading or writing the stream failed.
+    #[error("the backup cannot be read or written")]
+    Io(#[from] std::io::Error),
+    /// It does not begin as a backup does.
+    #[error("this is not a backup of roost")]
+    NotABackup,
+    /// A later version of this program wrote it.
+    #[error("the backup has format version {found}, this program knows versions up to {known}")]
+    Version {
+        /// Its version.
+        found: u32,
+        /// The newest version that this program reads.
+        known: u32,
+    },
+    /// It ends too early.
+    #[error("the backup is incomplete: it ends after {bytes} bytes")]
+    Truncated {
+        /// Its length in bytes.
+        bytes: u64,
+    },
+    /// It differs from what was written.
+    #[error("the backup is damaged in the block at byte {offset}: {what}")]
+    Damaged {
+        /// Where the block begins, in bytes.
+        offset: u64,
+        /// Description of the damage.
+        what: &'static str,
+    },
+    /// What was read could not be received.
+    #[error("{0}")]
+    Receiver(#[source] ReceiverError),
+}
+
+/// Checks a backup to its end without keeping anything of it.
+///
+/// # Errors
+/// See [`BackupError`].
+pub fn verify(stream: impl Read) -> Result<(Header, Summary), BackupError> {
+    let mut reader = Reader::open(stream)?;
+    let header = reader.header().clone();
+    reader.rows(Keyspace::Ephemeral, |_, _| Ok(()))?;
+    reader.rows(Keyspace::Facts, |_, _| Ok(()))?;
+    reader.groups(|_| Ok(()))?;
+    reader.keys()?;
+    Ok((header, reader.finish()?))
+}

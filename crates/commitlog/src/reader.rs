@@ -1,0 +1,182 @@
+//! Reading a log that another owner may be writing at the same time, and beginning a log at any position.
+//!
+//! State: open handles of segments. They stay readable when the log is cut.
+//! What always holds:
+//! - Nothing here changes a file of a log that exists.
+//! - **Invariant:** the caller asks only for groups whose append has returned: what follows them may be
+//!   half written.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::disk::{Disk, DiskFile};
+use crate::format::{
+    Body, FORMAT_VERSION, SECTOR_BYTES, Sector, Start, group_sectors, read_group,
+    read_segment_sector, read_start,
+};
+use crate::recover::EachGroup;
+use crate::segment::{first_of, install, make_blank, path_of};
+use crate::{Group, LogError, Position, disk_error};
+
+/// Open handles of the segments of a log.
+pub struct LogReader {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    /// By the position of their first group.
+    files: BTreeMap<u64, OpenSegment>,
+}
+
+struct OpenSegment {
+    path: Arc<Path>,
+    file: Arc<dyn DiskFile>,
+}
+
+impl LogReader {
+    /// Opens all segments that exist in `dir`.
+    ///
+    /// # Errors
+    /// [`LogError::Disk`].
+    pub fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Self, LogError> {
+        let mut reader = Self { disk, dir: dir.to_owned(), files: BTreeMap::new() };
+        reader.refresh()?;
+        Ok(reader)
+    }
+
+    /// Opens the segments that exist now, and keeps those that were removed meanwhile.
+    ///
+    /// # Errors
+    /// [`LogError::Disk`].
+    pub fn refresh(&mut self) -> Result<(), LogError> {
+        let names = self.disk.list(&self.dir).map_err(disk_error("list", &self.dir))?;
+        for first in names.iter().filter_map(|name| first_of(name)) {
+            let path = path_of(&self.dir, first);
+            // Opened again even if it is open: a segment without groups may have been replaced.
+            match self.disk.open(&path) {
+                Ok(file) => drop(self.files.insert(first, OpenSegment { path, file })),
+                // The log was cut meanwhile.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(disk_error("open", &path)(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the groups after `after` up to `up_to` to `each`, in order, each of them checked.
+    ///
+    /// # Errors
+    /// [`LogError`]; [`LogError::StartsAfterStore`] if the group after `after` is in no open segment.
+    pub fn read(
+        &self,
+        after: Position,
+        up_to: Position,
+        each: EachGroup<'_>,
+    ) -> Result<(), LogError> {
+        if after >= up_to {
+            return Ok(());
+        }
+        let Some((first, _)) = self.files.range(..=after.0 + 1).next_back() else {
+            let first = Position(self.files.keys().next().copied().unwrap_or_default());
+            return Err(LogError::StartsAfterStore { first, from: after });
+        };
+        let mut due = *first;
+        for (first, segment) in self.files.range(*first..=up_to.0) {
+            if *first != due {
+                let what = "groups are missing before this segment";
+                return Err(segment.damaged(0, due, what));
+            }
+            due = segment.read(due, after, up_to, each)?;
+        }
+        let last = Position(due - 1);
+        if last < up_to {
+            return Err(LogError::ShorterThanStore { last, from: up_to });
+        }
+        Ok(())
+    }
+}
+
+impl OpenSegment {
+    /// Gives the groups after `after` up to `up_to` to `each`; returns the position after the last one read.
+    fn read(
+        &self,
+        mut due: u64,
+        after: Position,
+        up_to: Position,
+        each: EachGroup<'_>,
+    ) -> Result<u64, LogError> {
+        let mut sectors = Vec::new();
+        let mut payload = Vec::new();
+        let version = self.version(due)?;
+        let bytes = self.file.bytes().map_err(disk_error("measure", &self.path))?;
+        let mut offset = SECTOR_BYTES as u64;
+        while due <= up_to.0 && offset + SECTOR_BYTES as u64 <= bytes {
+            self.sectors(offset, 1, &mut sectors)?;
+            let Some(Start::Group(header)) =
+                sectors.first().map(|start| read_start(version, start))
+            else {
+                // The end, unless the group is missing: then the next segment does not begin here.
+                break;
+            };
+            if header.position != due {
+                return Err(self.damaged(offset, due, "another group is in its place"));
+            }
+            let length = group_sectors(version, header.payload_bytes);
+            if due > after.0 {
+                self.sectors(offset, length, &mut sectors)?;
+                if read_group(version, &header, &sectors, &mut payload) != Body::Whole {
+                    let what = "the group does not match its checksum";
+                    return Err(self.damaged(offset, due, what));
+                }
+                let position = Position(due);
+                each(Group { position, time_ms: header.time_ms, payload: &payload })
+                    .map_err(|source| LogError::Read { position, source })?;
+            }
+            offset += (length * SECTOR_BYTES) as u64;
+            due += 1;
+        }
+        Ok(due)
+    }
+
+    fn version(&self, first: u64) -> Result<u32, LogError> {
+        let mut sectors = Vec::new();
+        self.sectors(0, 1, &mut sectors)?;
+        let header = sectors.first().map(read_segment_sector);
+        let header = header.unwrap_or(Err("the file has no header"));
+        let header = header.map_err(|what| self.damaged(0, first, what))?;
+        match header.version {
+            1..=FORMAT_VERSION => Ok(header.version),
+            found => {
+                let (file, known) = (self.path.to_path_buf(), FORMAT_VERSION);
+                Err(LogError::Version { file, found, known })
+            }
+        }
+    }
+
+    fn sectors(&self, offset: u64, count: usize, into: &mut Vec<Sector>) -> Result<(), LogError> {
+        into.resize(count, [0; SECTOR_BYTES]);
+        self.file
+            .read_exact_at(into.as_flattened_mut(), offset)
+            .map_err(disk_error("read", &self.path))
+    }
+
+    fn damaged(&self, offset: u64, position: u64, what: &'static str) -> LogError {
+        let (file, position) = (self.path.to_path_buf(), Position(position));
+        LogError::Damaged { file, offset, position, what }
+    }
+}
+
+/// Makes a log without groups in `dir`, which must have none: its first group will be the one after `after`.
+///
+/// # Errors
+/// [`LogError::Disk`].
+pub fn begin_after(
+    disk: &dyn Disk,
+    dir: &Path,
+    after: Position,
+    segment_bytes: u64,
+) -> Result<(), LogError> {
+    disk.make_dir(dir).map_err(disk_error("make", dir))?;
+    let blank = make_blank(disk, dir, "first", segment_bytes)?;
+    install(disk, dir, blank, after.0 + 1)?;
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! A backup of a data directory: the rows of a checkpoint, and the groups of the log after it.
+//!
+//! No lock and no pause of the writer: the rows are those of an iterator, the log is read from handles that stay
+//! readable when it is cut, and a group is read after its append has returned.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use backup::{BackupError, Group, Header, Keyspace, Summary, Writer};
+use commitlog::disk::RealDisk;
+use commitlog::{LogError, LogReader, Position};
+use rows::Stamp;
+use store::{Snapshot, Store, StoreError};
+
+use crate::lock::DataLock;
+use crate::open_error::OpenError;
+use crate::options::NodeOptions;
+
+/// How long a backup waits for the end of a checkpoint. After a crash in the middle of one it is the next
+/// checkpoint, which an idle node takes after 30 s.
+const WAIT: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Why there is no backup.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeBackupError {
+    /// The directory cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The log cannot be read.
+    #[error("the log cannot be read")]
+    Log(#[from] LogError),
+    /// The store cannot be read.
+    #[error("the store cannot be read")]
+    Store(#[from] StoreError),
+    /// The backup cannot be written or read.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// A checkpoint takes long.
+    #[error("a checkpoint is under way; try again later")]
+    Busy,
+    /// A crash left a checkpoint unfinished, or an earlier version wrote the log.
+    #[error("start the server on this directory once and stop it, then try again: {0}")]
+    NeedsServer(&'static str),
+    /// The time to restore is not between the checkpoint and the end of the backup.
+    #[error("the backup holds what happened from {} to {}", time(*.0), time(*.1))]
+    Time(u64, u64),
+}
+
+/// A time in milliseconds since 1970 as text.
+fn time(ms: u64) -> String {
+    let timestamp =
+        i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    timestamp.map_or_else(|| format!("{ms} ms after 1970"), |timestamp| timestamp.to_string())
+}
+
+/// A backup that can be written: all that belongs to it is open.
+pub struct Backup {
+    header: Header,
+    rows: Snapshot,
+    log: LogReader,
+}
+
+impl Backup {
+    /// Of a node that runs. Everything up to `last()` is in it. `roost` is the version of the program. Blocks.
+    pub(crate) fn of_running(
+        store: &Store,
+        log_dir: &Path,
+        last: impl Fn() -> u64,
+        (roost, made_ms): (&str, u64),
+    ) -> Result<Self, NodeBackupError> {
+        let start = Instant::now();
+        loop {
+            // Before the rows, so that no segment with groups after them can be cut before it is open.
+            let mut log = LogReader::open(Arc::new(RealDisk), log_dir)?;
+            if let Some(rows) = store.snapshot()? {
+                let last = last();
+                log.refresh()?;
+                return Ok(Self::of(rows, log, last, (roost, made_ms)));
+            }
+            if start.elapsed() > WAIT {
+                return Err(NodeBackupError::Busy);
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn of(rows: Snapshot, log: LogReader, last: u64, (roost, made_ms): (&str, u64)) -> Self {
+        let header = Header {
+            roost: roost.to_owned(),
+            made_ms,
+            checkpoint: rows.applied(),
+            checkpoint_ms: rows.totals().last_stamp.map_or(0, Stamp::unix_ms),
+            last,
+        };
+        Self { header, rows, log }
+    }
+
+    /// Of the directory of a node that does not run; gives it to `write` with the lock held. Blocks.
+    ///
+    /// # Errors
+    /// [`NodeBackupError`], and those of `write`.
+    pub fn of_stopped<T>(
+        options: &NodeOptions,
+        roost: &str,
+        write: impl FnOnce(Self) -> Result<T, NodeBackupError>,
+    ) -> Result<T, NodeBackupError> {
+        let (store, log) = (options.store_dir(), options.log_dir());
+        if !log.is_dir() {
+            let error = std::io::Error::new(std::io::ErrorKind::NotFound, "it has no log");
+            return Err(OpenError::Directory(options.data.clone(), error).into());
+        }
+        let _lock = DataLock::take_to_read(&options.data)?;
+        let (rows, applied) = Store::open(&store, options.store())?;
+        let last = commitlog::check(&log, Position(applied))?.last.0;
+        let why = "a checkpoint was not finished";
+        let snapshot = rows.store().snapshot()?.ok_or(NodeBackupError::NeedsServer(why))?;
+        let log = LogReader::open(Arc::new(RealDisk), &log)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        write(Self::of(snapshot, log, last, (roost, now.as_millis() as u64)))
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Writes it, with the file of application keys if there is one. Blocks.
+    ///
+    /// # Errors
+    /// [`NodeBackupError`]; what was written is incomplete then.
+    pub fn write<W: Write>(
+        self,
+        keys: Option<&[u8]>,
+        out: W,
+    ) -> Result<(W, Summary), NodeBackupError> {
+        let Self { header, rows, log } = self;
+        let mut writer = Writer::new(out, &header).map_err(BackupError::Io)?;
+        write_rows(rows, &mut writer)?;
+        write_groups(&log, &header, &mut writer)?;
+        if let Some(keys) = keys {
+            writer.keys(keys).map_err(BackupError::Io)?;
+        }
+        Ok(writer.finish().map_err(BackupError::Io)?)
+    }
+}
+
+fn write_rows<W: Write>(rows: Snapshot, writer: &mut Writer<W>) -> Result<(), NodeBackupError> {
+    let mut failed = None;
+    let state = RefCell::new((writer, &mut failed));
+    let row = |keyspace, key: &[u8], value: &[u8]| {
+        let (writer, failed) = &mut *state.borrow_mut();
+        writer.row(keyspace, key, value).map_err(|error| {
+            **failed = Some(error);
+            StoreError::Damaged("its rows cannot be written")
+        })
+    };
+    let read = rows
+        .read(&mut |key, value| row(Keyspace::Ephemeral, key, value), &mut |key, value| {
+            row(Keyspace::Facts, key, value)
+        });
+    match failed {
+        Some(error) => Err(BackupError::Io(error).into()),
+        None => Ok(read?),
+    }
+}
+
+fn write_groups<W: Write>(
+    log: &LogReader,
+    header: &Header,
+    writer: &mut Writer<W>,
+) -> Result<(), NodeBackupError> {
+    let (after, up_to) = (Position(header.checkpoint), Position(header.last));
+    let mut failed = None;
+    let read = log.read(after, up_to, &mut |group| {
+        let written = match group.time_ms {
+            None => Err(NodeBackupError::NeedsServer("an earlier version wrote the log")),
+            Some(time_ms) => {
+                let (position, payload) = (group.position.0, group.payload);
+                let written = writer.group(Group { position, time_ms, payload });
+                written.map_err(|error| BackupError::Io(error).into())
+            }
+        };
+        written.map_err(|error| {
+            failed = Some(error);
+            "the group cannot be written".into()
+        })
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(read?),
+    }
+}

@@ -1,0 +1,206 @@
+//! The lock of a data directory: one process at a time, and never on a copy that was made while a server wrote.
+//!
+//! The file `lock` is locked while a process uses the directory. While a server runs, and after a crash, it also
+//! says which file it is (inode and time of creation). A copy of it says the same and is another file: so a copy
+//! of the directory of a running server, whose parts are of different moments, is recognized. A restore that is
+//! not finished is marked there too. After a clean stop the file is empty, and copies of the directory are good.
+
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use crate::open_error::OpenError;
+
+const FILE: &str = "lock";
+const RESTORING: &str = "restoring\n";
+/// Longest content that is read, in bytes.
+const CONTENT_BYTES_MAX: u64 = 256;
+
+/// The lock of a data directory, held until it is dropped.
+#[derive(Debug)]
+pub(crate) struct DataLock(File);
+
+/// What the file says.
+enum Mark {
+    /// Nobody has used the directory since it was closed.
+    Closed,
+    /// A restore is under way or did not finish.
+    Restoring,
+    /// A server uses this directory, or ended without closing it.
+    Used,
+    /// Another directory, of which this is a copy, was used when it was copied.
+    Copied,
+}
+
+impl DataLock {
+    /// Locks the directory for a node. It is made if there is none.
+    ///
+    /// # Errors
+    /// [`OpenError`]: another process uses it, it is a copy or an unfinished restore, or it cannot be used.
+    pub(crate) fn take(data: &Path) -> Result<Self, OpenError> {
+        let mut lock = Self::take_to_read(data)?;
+        let mark = format!("used {}\n", lock.identity().map_err(at(data))?);
+        lock.mark(&mark).map_err(at(data))?;
+        Ok(lock)
+    }
+
+    /// Locks the directory, and leaves in the file what it says.
+    ///
+    /// # Errors
+    /// As [`DataLock::take`].
+    pub(crate) fn take_to_read(data: &Path) -> Result<Self, OpenError> {
+        let mut lock = Self::lock(data)?;
+        match lock.read_mark().map_err(at(data))? {
+            Mark::Closed | Mark::Used => Ok(lock),
+            Mark::Restoring => Err(OpenError::RestoreUnfinished(data.to_owned())),
+            Mark::Copied => Err(OpenError::Copied(data.to_owned())),
+        }
+    }
+
+    /// Locks an empty directory for a restore, and marks it as unfinished.
+    ///
+    /// # Errors
+    /// As [`DataLock::take`], and if it is not empty.
+    pub(crate) fn take_to_restore(data: &Path) -> Result<Self, OpenError> {
+        if data.join(FILE).exists() {
+            let mut lock = Self::lock(data)?;
+            if matches!(lock.read_mark().map_err(at(data))?, Mark::Restoring) {
+                return Err(OpenError::RestoreUnfinished(data.to_owned()));
+            }
+        }
+        if data.exists() {
+            for entry in std::fs::read_dir(data).map_err(at(data))? {
+                // A new file system has this folder.
+                if entry.map_err(at(data))?.file_name() != "lost+found" {
+                    return Err(OpenError::NotEmpty(data.to_owned()));
+                }
+            }
+        }
+        let mut lock = Self::lock(data)?;
+        lock.mark(RESTORING).map_err(at(data))?;
+        File::open(data).and_then(|dir| dir.sync_all()).map_err(at(data))?;
+        Ok(lock)
+    }
+
+    /// Says that everything in the directory is complete and belongs together.
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        self.mark("")
+    }
+
+    fn lock(data: &Path) -> Result<Self, OpenError> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(data);
+        made.map_err(at(data))?;
+        // Sync the parent, so that the directory itself survives a power loss.
+        if let Some(parent) = data.canonicalize().map_err(at(data))?.parent() {
+            File::open(parent).and_then(|parent| parent.sync_all()).map_err(at(data))?;
+        }
+        let mut options = File::options();
+        options.create(true).truncate(false).read(true).write(true);
+        let file = options.open(data.join(FILE)).map_err(at(data))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => Err(OpenError::InUse(data.to_owned())),
+            Err(TryLockError::Error(error)) => Err(at(data)(error)),
+        }
+    }
+
+    fn read_mark(&mut self) -> io::Result<Mark> {
+        let mut content = String::new();
+        self.0.rewind()?;
+        // Bytes that are no text are no mark of ours.
+        if (&self.0).take(CONTENT_BYTES_MAX).read_to_string(&mut content).is_err() {
+            return Ok(Mark::Copied);
+        }
+        Ok(match content.as_str() {
+            "" => Mark::Closed,
+            RESTORING => Mark::Restoring,
+            used if used == format!("used {}\n", self.identity()?) => Mark::Used,
+            _ => Mark::Copied,
+        })
+    }
+
+    /// What distinguishes this file from a copy of it. A snapshot of a whole volume, which is of one moment, keeps
+    /// it.
+    fn identity(&self) -> io::Result<String> {
+        let metadata = self.0.metadata()?;
+        // Some file systems have no time of creation.
+        let created = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let created = created.map(|time| time.as_nanos()).unwrap_or_default();
+        Ok(format!("{} {created}", metadata.ino()))
+    }
+
+    fn mark(&mut self, content: &str) -> io::Result<()> {
+        self.0.set_len(0)?;
+        self.0.rewind()?;
+        self.0.write_all(content.as_bytes())?;
+        self.0.sync_all()
+    }
+}
+
+fn at(data: &Path) -> impl FnOnce(io::Error) -> OpenError {
+    |error| OpenError::Directory(data.to_owned(), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Copies a directory with one file, the lock.
+    fn copy(from: &Path) -> tempfile::TempDir {
+        let to = tempfile::tempdir().unwrap();
+        fs::copy(from.join(FILE), to.path().join(FILE)).unwrap();
+        to
+    }
+
+    #[test]
+    fn a_directory_is_used_by_one_process_and_may_be_used_again_after_a_crash() {
+        let data = tempfile::tempdir().unwrap();
+        let lock = DataLock::take(data.path()).unwrap();
+        assert!(matches!(DataLock::take(data.path()), Err(OpenError::InUse(_))));
+        assert!(matches!(DataLock::take_to_read(data.path()), Err(OpenError::InUse(_))));
+        drop(lock);
+        drop(DataLock::take_to_read(data.path()).unwrap());
+        drop(DataLock::take(data.path()).unwrap());
+    }
+
+    #[test]
+    fn a_copy_is_good_only_if_nobody_used_the_original() {
+        let data = tempfile::tempdir().unwrap();
+        let mut lock = DataLock::take(data.path()).unwrap();
+        let copied = copy(data.path());
+        assert!(matches!(DataLock::take(copied.path()), Err(OpenError::Copied(_))));
+        assert!(matches!(DataLock::take_to_read(copied.path()), Err(OpenError::Copied(_))));
+        // What the message says: whoever knows better removes the file.
+        fs::remove_file(copied.path().join(FILE)).unwrap();
+        drop(DataLock::take(copied.path()).unwrap());
+        lock.close().unwrap();
+        drop(DataLock::take(copy(data.path()).path()).unwrap());
+        for content in [b"nonsense".as_slice(), &[0xff; 9], &[b'x'; 1_000]] {
+            fs::write(copied.path().join(FILE), content).unwrap();
+            assert!(matches!(DataLock::take(copied.path()), Err(OpenError::Copied(_))));
+        }
+    }
+
+    #[test]
+    fn a_restore_needs_an_empty_directory_and_marks_it_until_it_is_done() {
+        let parent = tempfile::tempdir().unwrap();
+        let data = parent.path().join("data");
+        let mut lock = DataLock::take_to_restore(&data).unwrap();
+        assert!(matches!(DataLock::take_to_restore(&data), Err(OpenError::InUse(_))));
+        drop(lock);
+        for take in [DataLock::take, DataLock::take_to_read, DataLock::take_to_restore] {
+            assert!(matches!(take(&data), Err(OpenError::RestoreUnfinished(_))));
+        }
+        fs::remove_file(data.join(FILE)).unwrap();
+        fs::create_dir(data.join("lost+found")).unwrap();
+        lock = DataLock::take_to_restore(&data).unwrap();
+        lock.close().unwrap();
+        drop(lock);
+        assert!(matches!(DataLock::take_to_restore(&data), Err(OpenError::NotEmpty(_))));
+        drop(DataLock::take(&data).unwrap());
+    }
+}

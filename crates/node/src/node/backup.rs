@@ -1,0 +1,21 @@
+//! A backup of a node that runs.
+
+use std::sync::atomic::Ordering;
+
+use super::Node;
+use crate::backup::{Backup, NodeBackupError};
+
+impl Node {
+    /// A backup of everything that was acknowledged before this call, and perhaps more. Writing goes on meanwhile.
+    /// `roost` is the version of the program. Until the backup is written or dropped it holds files that
+    /// would otherwise be removed. May block for up to a minute.
+    ///
+    /// # Errors
+    /// [`NodeBackupError`].
+    pub fn backup(&self, roost: &str) -> Result<Backup, NodeBackupError> {
+        let shared = &self.shared;
+        let last = || shared.log_last.load(Ordering::Acquire);
+        let made = (roost, shared.time.now_ms());
+        Backup::of_running(&shared.store, &shared.log_dir, last, made)
+    }
+}

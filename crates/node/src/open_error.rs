@@ -1,0 +1,48 @@
+//! Why a node did not open.
+
+use std::path::PathBuf;
+
+use commitlog::LogError;
+
+use crate::clock::ClockError;
+
+/// Why a node did not open.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process uses the directory.
+    #[error("another roost uses {}; stop it or choose another --data", .0.display())]
+    InUse(PathBuf),
+    /// The directory was copied while a server wrote to it, so its files are of different moments.
+    #[error(
+        "{path} is a copy of a data directory that was in use or had not been closed: its files may be of different \
+         moments. Make backups with roost backup. If the server was certainly not running while it was copied, \
+         remove {path}/lock",
+        path = .0.display()
+    )]
+    Copied(PathBuf),
+    /// A restore into the directory did not finish.
+    #[error("a restore into {} did not finish; remove what is in it and restore again", .0.display())]
+    RestoreUnfinished(PathBuf),
+    /// A restore needs an empty directory.
+    #[error("{} is not empty; name another directory with --data", .0.display())]
+    NotEmpty(PathBuf),
+    /// The operating system reports an error.
+    #[error("cannot use {}", .0.display())]
+    Directory(PathBuf, #[source] std::io::Error),
+    /// The machine's clock is far off.
+    #[error(transparent)]
+    Clock(#[from] ClockError),
+    /// Rows that a start needs are damaged. The log says which.
+    #[error("the store is damaged; run roost verify")]
+    Unreadable,
+    /// The log is damaged, newer than this program, or cannot be read.
+    #[error("the log cannot be used")]
+    Log(#[from] LogError),
+    /// The store is damaged, newer than this program, or cannot be read.
+    #[error("the store cannot be used")]
+    Store(#[from] store::StoreError),
+    /// The samples that were taught need more memory than is configured for them now. The value is the
+    /// memory needed, in MiB.
+    #[error("the samples that were taught need {0} MiB; start with --sample-memory {0}MiB or more")]
+    Samples(usize),
+}

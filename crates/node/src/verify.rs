@@ -1,0 +1,41 @@
+//! Checking the data directory of a node that does not run.
+
+use std::path::Path;
+
+use commitlog::{Checked, Position};
+use store::RowsReport;
+
+use crate::lock::DataLock;
+use crate::open_error::OpenError;
+use crate::options::NodeOptions;
+
+/// What a check has found.
+#[derive(Debug)]
+pub struct DataReport {
+    /// The store, or why it cannot be opened.
+    pub store: Result<RowsReport, OpenError>,
+    /// The log, or its first damage.
+    pub log: Result<Checked, OpenError>,
+}
+
+/// Checks every row of the store and every group of the log in `data`. Changes no row and no group. Blocks.
+///
+/// # Errors
+/// [`OpenError`] if another process uses the directory, or it cannot be used at all.
+pub fn verify(data: &Path) -> Result<DataReport, OpenError> {
+    let options = NodeOptions::new(data);
+    if !options.log_dir().is_dir() && !options.store_dir().is_dir() {
+        let what = "it has neither a log nor a store";
+        let error = std::io::Error::new(std::io::ErrorKind::NotFound, what);
+        return Err(OpenError::Directory(data.to_owned(), error));
+    }
+    let _lock = DataLock::take_to_read(data)?;
+    let store = store::verify(&options.store_dir()).map_err(OpenError::from);
+    // Without the position of the store, every group that exists can still be checked.
+    let applied = store.as_ref().map(|report| Position(report.applied));
+    let log = match applied {
+        Ok(applied) => commitlog::check(&options.log_dir(), applied),
+        Err(_) => commitlog::check_all(&options.log_dir()),
+    };
+    Ok(DataReport { store, log: log.map_err(OpenError::from) })
+}

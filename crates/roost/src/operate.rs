@@ -1,0 +1,32 @@
+//! Commands for operators of a data directory: `roost backup`, `roost restore`, `roost verify`.
+
+mod backup;
+mod restore;
+mod verify;
+
+use ::backup::{Header, Summary};
+use jiff::Timestamp;
+
+pub(crate) use backup::Backup;
+pub(crate) use restore::Restore;
+pub(crate) use verify::Verify;
+
+/// A time in milliseconds since 1970 as text, in UTC.
+fn time(ms: u64) -> String {
+    let time = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    time.map_or_else(|| "an unknown time".to_owned(), |time| time.to_string())
+}
+
+/// What a backup holds, in one line.
+fn describe(header: &Header, summary: &Summary) -> String {
+    format!(
+        "{} rows of the checkpoint at group {} ({}), {} groups of the log up to {} ({})\nSHA-256 {}",
+        summary.rows + summary.ephemeral_rows,
+        header.checkpoint,
+        time(header.checkpoint_ms),
+        summary.groups,
+        header.last,
+        time(header.made_ms),
+        summary.sha256
+    )
+}

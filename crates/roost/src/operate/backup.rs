@@ -1,0 +1,204 @@
+//! `roost backup`: a backup of a server that runs, or of a directory whose server is stopped.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use ::backup::{Header, Summary};
+use anyhow::Context as _;
+use clap::Args;
+use node::NodeOptions;
+use sim::client::{Connection, Dial as _, Requests, Target};
+use tempfile::NamedTempFile;
+
+use super::describe;
+use crate::permissions;
+use crate::simulate::{TARGET_KEY, target};
+
+/// Pieces of an answer that wait to be checked and written.
+const PIECES_MAX: usize = 64;
+
+/// Make a backup of a running server, or of the data directory of a stopped one.
+///
+/// A running server goes on as usual. Everything that was acknowledged before is in the backup: all data and the
+/// hashes of application keys. It is checked while it is written; with a file as the destination, the file appears
+/// when it is complete and on the disk. A backup is as secret as the data directory.
+///
+/// The server needs an application key with the scope `admin`, from the environment variable ROOST_TARGET_KEY.
+///
+/// Restore it with `roost restore`; check it with `roost verify`.
+#[derive(Args)]
+pub(crate) struct Backup {
+    /// URL of the running server
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8998",
+        conflicts_with = "data"
+    )]
+    server: String,
+    /// Authorities that may sign the certificate of an https server, in a PEM file [default: those of the
+    /// system]
+    #[arg(long, value_name = "FILE", conflicts_with = "data")]
+    ca: Option<PathBuf>,
+    /// Data directory whose server is stopped
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// File to write, or - for standard output. A file that exists is replaced
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+}
+
+impl Backup {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        permissions::keep_new_files_private();
+        let (header, summary) = if self.to == Path::new("-") {
+            self.make(io::stdout()).await?.1
+        } else {
+            let folder = match self.to.parent() {
+                Some(folder) if !folder.as_os_str().is_empty() => folder,
+                _ => Path::new("."),
+            };
+            let cannot = || format!("cannot write {}", self.to.display());
+            let file = NamedTempFile::new_in(folder).with_context(cannot)?;
+            let (file, made) = self.make(file).await?;
+            file.as_file().sync_all().with_context(cannot)?;
+            file.persist(&self.to).with_context(cannot)?;
+            File::open(folder).and_then(|folder| folder.sync_all()).with_context(cannot)?;
+            made
+        };
+        let to = if self.to == Path::new("-") {
+            "standard output".into()
+        } else {
+            self.to.display().to_string()
+        };
+        // Standard output may be the backup.
+        eprintln!("wrote {to}: {} bytes, {}", summary.bytes, describe(&header, &summary));
+        Ok(())
+    }
+
+    async fn make<W: Write + Send + 'static>(
+        &self,
+        out: W,
+    ) -> anyhow::Result<(W, (Header, Summary))> {
+        match &self.data {
+            None => self.fetch(out).await,
+            Some(data) => {
+                let data = data.clone();
+                tokio::task::spawn_blocking(move || of_directory(&data, out)).await?
+            }
+        }
+    }
+
+    async fn fetch<W: Write + Send + 'static>(
+        &self,
+        out: W,
+    ) -> anyhow::Result<(W, (Header, Summary))> {
+        let target = target::parse(&self.server, self.ca.as_deref())?;
+        let (sender, pieces) = sync_channel::<Vec<u8>>(PIECES_MAX);
+        let mut tee = Tee { pieces: Pieces { receiver: pieces, piece: Vec::new(), at: 0 }, out };
+        let checked = std::thread::spawn(move || {
+            let checked = ::backup::verify(&mut tee);
+            (tee.out, checked)
+        });
+        let mut each = |bytes: &[u8]| {
+            sender.send(bytes.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        };
+        let fetched = fetch(&target, &mut each).await;
+        drop(sender);
+        let Ok((out, checked)) = checked.join() else { anyhow::bail!("the check has failed") };
+        match (fetched, checked) {
+            (Ok(()), Ok(checked)) => Ok((out, checked)),
+            // The check ended first, for example because the disk is full.
+            (_, Err(error @ ::backup::BackupError::Io(_))) => {
+                Err(error).context("cannot write the backup")
+            }
+            (Err(error), _) => Err(error).context("the backup did not arrive"),
+            (Ok(()), Err(error)) => Err(error).context("the backup that has arrived is wrong"),
+        }
+    }
+}
+
+/// Gives the bytes of a backup of the server to `each`.
+async fn fetch(
+    target: &Target,
+    each: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send),
+) -> anyhow::Result<()> {
+    let key = std::env::var(TARGET_KEY).ok();
+    let stream = target.dial().await;
+    let stream = stream.with_context(|| format!("cannot connect to {target:?}"))?;
+    let mut request = Vec::new();
+    Requests::new(target.authority(), key.as_deref()).get("/v1/backup", &mut request);
+    let mut connection = Connection::over(stream);
+    let answer = connection.download(&request, each).await?;
+    match answer.status {
+        200..300 => Ok(()),
+        401 | 403 => anyhow::bail!(
+            "the server refuses it: set {TARGET_KEY} to an application key with the scope admin \
+             (roost key create NAME --scope admin)"
+        ),
+        status => anyhow::bail!("the server answers {status}: {}", message(answer.body)),
+    }
+}
+
+/// The message of an error of the API.
+fn message(body: &[u8]) -> String {
+    let body: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    let message = body.as_ref().and_then(|body| body.get("message")?.as_str());
+    message.unwrap_or("no message").to_owned()
+}
+
+fn of_directory<W: Write>(data: &Path, out: W) -> anyhow::Result<(W, (Header, Summary))> {
+    let keys = match std::fs::read(crate::key::path(data)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        keys => Some(keys.context("cannot read the application keys")?),
+    };
+    let options = NodeOptions::new(data);
+    let written = node::Backup::of_stopped(&options, env!("CARGO_PKG_VERSION"), |backup| {
+        let header = backup.header().clone();
+        let (out, summary) = backup.write(keys.as_deref(), io::BufWriter::new(out))?;
+        let out =
+            out.into_inner().map_err(|error| ::backup::BackupError::Io(error.into_error()))?;
+        Ok((out, (header, summary)))
+    });
+    Ok(written?)
+}
+
+/// What arrives, as a stream.
+struct Pieces {
+    receiver: Receiver<Vec<u8>>,
+    piece: Vec<u8>,
+    at: usize,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.piece.len() {
+            let Ok(piece) = self.receiver.recv() else { return Ok(0) };
+            (self.piece, self.at) = (piece, 0);
+        }
+        let mut rest = self.piece.get(self.at..).unwrap_or_default();
+        let read = rest.read(into)?;
+        self.at += read;
+        // An empty piece is not the end.
+        if read == 0 && !into.is_empty() { self.read(into) } else { Ok(read) }
+    }
+}
+
+/// Writes what is read through it.
+struct Tee<W> {
+    pieces: Pieces,
+    out: W,
+}
+
+impl<W: Write> Read for Tee<W> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.pieces.read(into)?;
+        self.out.write_all(into.get(..read).unwrap_or_default())?;
+        if read == 0 {
+            self.out.flush()?;
+        }
+        Ok(read)
+    }
+}

@@ -1,0 +1,59 @@
+//! `roost restore`: makes a data directory of a backup.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::Args;
+use jiff::Timestamp;
+
+use super::describe;
+use crate::{key, permissions};
+
+/// Make a data directory of a backup.
+///
+/// The directory must be empty or missing. Everything in the backup is checked while it is read. A restore that did
+/// not finish leaves a directory that no server starts on.
+///
+/// With --until, changes after that time are left out. A backup holds the changes between the last checkpoint
+/// before it was made and the moment when it was made; other times are refused.
+#[derive(Args)]
+pub(crate) struct Restore {
+    /// Backup to restore, or - for standard input
+    #[arg(value_name = "BACKUP")]
+    backup: PathBuf,
+    /// Data directory to make
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Time after which changes are left out, for example 2026-11-22T12:30:00Z
+    #[arg(long = "to", value_name = "TIME")]
+    until: Option<Timestamp>,
+}
+
+impl Restore {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        permissions::keep_new_files_private();
+        let stream: Box<dyn Read> = if self.backup == Path::new("-") {
+            Box::new(io::stdin().lock())
+        } else {
+            let file = File::open(&self.backup);
+            let file = file.with_context(|| format!("cannot read {}", self.backup.display()))?;
+            Box::new(BufReader::with_capacity(1 << 20, file))
+        };
+        let until_ms = self.until.map(|until| u64::try_from(until.as_millisecond()));
+        let until_ms = until_ms.transpose().context("--to is a time after 1970")?;
+        let keys = |file: &[u8]| key::restore(&self.data, file);
+        let restored = node::restore(stream, &self.data, until_ms, keys);
+        let restored =
+            restored.with_context(|| format!("cannot restore {}", self.backup.display()))?;
+        let (users, posts, follows) = restored.counts;
+        let left_out = restored.header.last - restored.last;
+        println!(
+            "restored {}: {users} users, {posts} posts, {follows} follows; {left_out} groups left out\nfrom {}",
+            self.data.display(),
+            describe(&restored.header, &restored.summary)
+        );
+        Ok(())
+    }
+}

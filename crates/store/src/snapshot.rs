@@ -1,0 +1,131 @@
+//! All rows on disk at one checkpoint, read while the store changes; and a new store made of such rows.
+
+use std::path::Path;
+
+use rows::Totals;
+
+use crate::disk::{Disk, Part};
+use crate::error::StoreError;
+use crate::head::Head;
+use crate::keyspace::RowIter;
+use crate::layout;
+use crate::store::Store;
+
+/// Receives a row: key and value.
+pub type EachRow<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), StoreError>;
+/// Writes a row: key and value. Keys ascend.
+pub type PutRow<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), StoreError>;
+/// A row as it was read.
+type Row = (fjall::Slice, fjall::Slice);
+
+/// The rows of one checkpoint. The files that hold them stay until they were read, which an erasure waits for.
+pub struct Snapshot {
+    applied: u64,
+    totals: Totals,
+    ephemeral: Peeked,
+    facts: Peeked,
+}
+
+/// Rows of which the first was read already. It is the one that describes them, if there is one.
+struct Peeked {
+    first: Option<Row>,
+    rest: RowIter,
+}
+
+impl Peeked {
+    fn new(mut rest: RowIter) -> Result<Self, StoreError> {
+        let first = rest.next().map(|row| Ok::<_, StoreError>(row.into_inner()?));
+        Ok(Self { first: first.transpose()?, rest })
+    }
+
+    fn head(&self) -> Option<&[u8]> {
+        self.first.as_ref().filter(|(key, _)| **key == layout::HEAD).map(|(_, head)| &**head)
+    }
+
+    fn each(self, receive: EachRow<'_>) -> Result<(), StoreError> {
+        if let Some((key, value)) = &self.first {
+            receive(key, value)?;
+        }
+        for row in self.rest {
+            let (key, value) = row.into_inner()?;
+            receive(&key, &value)?;
+        }
+        Ok(())
+    }
+}
+
+impl Snapshot {
+    /// The rows of `disk`; none while a checkpoint has written ephemeral rows and not yet the others.
+    pub(crate) fn of(disk: &Disk) -> Result<Option<Self>, StoreError> {
+        // An iterator reads the rows that existed when it was made. As a checkpoint writes ephemeral rows
+        // first, those that are read second belong to the same checkpoint or to a later one.
+        let facts = Peeked::new(disk.all(Part::Facts))?;
+        let ephemeral = Peeked::new(disk.all(Part::Ephemeral))?;
+        let head =
+            facts.head().ok_or(StoreError::Damaged("the row that describes it is missing"))?;
+        let (applied, totals) = Head::peek(head)?;
+        let newest = match ephemeral.head().map(TryInto::try_into) {
+            None => 0,
+            Some(Ok(newest)) => u64::from_le_bytes(newest),
+            Some(Err(_)) => {
+                return Err(StoreError::Damaged("the row of ephemeral rows is malformed"));
+            }
+        };
+        Ok((newest <= applied).then_some(Self { applied, totals, ephemeral, facts }))
+    }
+
+    /// Position of the log up to which the rows are applied.
+    #[must_use]
+    pub fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    /// Counts of what is stored.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Gives the rows of ephemeral tables to the first receiver, then all others to the second, each in the
+    /// order of keys.
+    ///
+    /// # Errors
+    /// Those of the receivers, or if a row cannot be read.
+    pub fn read(self, ephemeral: EachRow<'_>, facts: EachRow<'_>) -> Result<(), StoreError> {
+        self.ephemeral.each(ephemeral)?;
+        self.facts.each(facts)
+    }
+}
+
+impl Store {
+    /// The rows of the last checkpoint. None while the last step of a checkpoint is under way, and for as
+    /// long as a crash in it is not repaired by the next one: ask again later. May block.
+    ///
+    /// # Errors
+    /// If the rows that describe the store cannot be read.
+    pub fn snapshot(&self) -> Result<Option<Snapshot>, StoreError> {
+        Snapshot::of(&self.shared().disk)
+    }
+}
+
+/// Makes a store in `dir`, which has none, of the rows that the two functions write: first those of
+/// ephemeral tables, then all others. After an error, or a crash, what is in `dir` is no store.
+///
+/// # Errors
+/// Those of the functions, or if the rows cannot be written.
+pub fn restore<S>(
+    dir: &Path,
+    source: &mut S,
+    ephemeral: impl FnOnce(&mut S, PutRow<'_>) -> Result<(), StoreError>,
+    facts: impl FnOnce(&mut S, PutRow<'_>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let disk = Disk::create(dir)?;
+    disk.ingest(Part::Ephemeral, |write| {
+        ephemeral(source, &mut |key, value| write(key, Some(value)))
+    })?;
+    disk.ingest(Part::Facts, |write| facts(source, &mut |key, value| write(key, Some(value))))?;
+    match disk.point(Part::Facts, &layout::HEAD) {
+        Some(_) => Ok(()),
+        None => Err(StoreError::Damaged("the row that describes it is missing")),
+    }
+}

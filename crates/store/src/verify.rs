@@ -1,0 +1,186 @@
+//! Checking a store that nobody uses: every file of rows is compared with its checksum, and every row is read and
+//! counted.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use kv::Bucket;
+use rows::{NameTable, PointTable, SetTable, Totals};
+use xxhash_rust::xxh3::Xxh3Default;
+
+use crate::disk::{Disk, Part};
+use crate::error::StoreError;
+use crate::head::Head;
+use crate::layout;
+
+/// Bytes read at a time.
+const READ_BYTES: usize = 1 << 20;
+
+/// Numbers of rows that the store also counts as it changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Users.
+    pub users: u64,
+    /// Posts.
+    pub posts: u64,
+    /// Follows.
+    pub follows: u64,
+    /// Friendships; each counts once.
+    pub friendships: u64,
+    /// Stories.
+    pub stories: u64,
+    /// Keys that expire.
+    pub keys_expiring: u64,
+}
+
+impl Counted {
+    /// What the store has counted.
+    fn of(totals: &Totals) -> Self {
+        Self {
+            users: totals.users.into(),
+            posts: totals.posts,
+            follows: totals.follows,
+            friendships: totals.friendships,
+            stories: totals.stories,
+            keys_expiring: totals.keys_expiring,
+        }
+    }
+}
+
+/// What a check has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowsReport {
+    /// Position of the log up to which the rows are applied.
+    pub applied: u64,
+    /// Number of files of rows.
+    pub files: usize,
+    /// Number of rows read.
+    pub rows: u64,
+    /// Number of keys of buckets among them.
+    pub keys: u64,
+    /// What the store has counted as it changed.
+    pub totals: Counted,
+    /// What was counted now.
+    pub counted: Counted,
+    /// Every damage, in words.
+    pub damage: Vec<String>,
+}
+
+/// Reads every row of the store in `dir`. The caller keeps other processes away from it.
+///
+/// # Errors
+/// If the store cannot be opened. Damage that is found after that is in the report.
+pub fn verify(dir: &Path) -> Result<RowsReport, StoreError> {
+    let disk = Disk::open_existing(dir)?;
+    let mut report = RowsReport::default();
+    let mut described = false;
+    for (part, name) in [(Part::Facts, "facts"), (Part::Ephemeral, "texts and views of stories")] {
+        for (file, checksum) in disk.tables(part) {
+            report.files += 1;
+            if let Some(what) = compare(&file, checksum) {
+                report.damage.push(format!("{}: {what}", file.display()));
+            }
+        }
+        let mut last: Vec<u8> = Vec::new();
+        for row in disk.all(part) {
+            let (key, value) = match row.into_inner() {
+                Ok(row) => row,
+                Err(error) => {
+                    let rows = report.rows;
+                    report.damage.push(format!(
+                        "the {name} cannot be read after the row {} ({rows} rows were): {error}",
+                        hex(&last)
+                    ));
+                    break;
+                }
+            };
+            report.rows += 1;
+            last = key.to_vec();
+            if part == Part::Facts && *key == layout::HEAD {
+                let (applied, totals) = Head::peek(&value)?;
+                (report.applied, report.totals, described) = (applied, Counted::of(&totals), true);
+            } else if let Some(what) = report.count(&key, &value) {
+                report.damage.push(format!("the row {} is malformed: {what}", hex(&key)));
+            }
+        }
+    }
+    if !described && report.damage.is_empty() {
+        return Err(StoreError::Damaged("the row that describes it is missing"));
+    }
+    report.counted.friendships /= 2;
+    if report.damage.is_empty() && report.counted != report.totals {
+        let (counted, totals) = (report.counted, report.totals);
+        report.damage.push(format!("the store has counted {totals:?}, but holds {counted:?}"));
+    }
+    Ok(report)
+}
+
+impl RowsReport {
+    /// Counts a row, and says what is wrong with it.
+    fn count(&mut self, key: &[u8], value: &[u8]) -> Option<&'static str> {
+        let tag = *key.first()?;
+        if PointTable::ALL.iter().any(|table| table.tag() == tag) {
+            let counted = &mut self.counted;
+            match tag {
+                tag if tag == PointTable::User.tag() => counted.users += 1,
+                tag if tag == PointTable::Post.tag() => counted.posts += 1,
+                tag if tag == PointTable::Story.tag() => counted.stories += 1,
+                _ => {}
+            }
+            return (key.len() != size_of::<layout::PointKey>()).then_some("its key has 9 bytes");
+        }
+        if SetTable::ALL.iter().any(|table| table.tag() == tag) {
+            let counted = &mut self.counted;
+            match tag {
+                tag if tag == SetTable::Following.tag() => counted.follows += 1,
+                tag if tag == SetTable::Friends.tag() => counted.friendships += 1,
+                _ => {}
+            }
+            let sound = key.len() == size_of::<layout::SetKey>() && value.len() <= 8;
+            return (!sound).then_some("its key has 17 bytes, and its value at most 8");
+        }
+        if NameTable::ALL.iter().any(|table| table.tag() == tag) {
+            self.counted.keys_expiring += u64::from(tag == NameTable::KeyExpiry.tag());
+            return (key.len() < 2).then_some("it has no name");
+        }
+        if key.starts_with(&layout::KEYS_PREFIX) {
+            self.keys += 1;
+            let row = layout::read_key(key);
+            let row = row.and_then(|(space, _, key)| layout::decode_key_row(space, key, value));
+            return row.is_none().then_some("it is no key of a bucket");
+        }
+        if key.starts_with(&layout::BUCKETS_PREFIX) {
+            let sound = layout::read_bucket(key).is_some() && Bucket::decode(value).is_some();
+            return (!sound).then_some("it is no bucket");
+        }
+        // Rows about the store itself: the position of ephemeral rows, and blocks of owners.
+        let sound = (*key == layout::HEAD && value.len() == 8) || (tag == 1 && value.len() == 64);
+        (!sound).then_some("there is no such table")
+    }
+}
+
+/// What is wrong with a file that should have this checksum.
+fn compare(file: &Path, checksum: u128) -> Option<String> {
+    let mut hash = Xxh3Default::new();
+    let mut buffer = vec![0; READ_BYTES];
+    let mut read = || -> std::io::Result<u128> {
+        let mut file = File::open(file)?;
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(hash.digest128()),
+                bytes => hash.update(buffer.get(..bytes).unwrap_or_default()),
+            }
+        }
+    };
+    match read() {
+        Ok(found) if found == checksum => None,
+        Ok(_) => Some("the file does not match its checksum".to_owned()),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// The first bytes of a key.
+fn hex(key: &[u8]) -> String {
+    key.iter().take(32).map(|byte| format!("{byte:02x}")).collect()
+}
