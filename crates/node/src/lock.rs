@@ -107,17 +107,18 @@ impl DataLock {
     }
 
     fn read_mark(&mut self) -> io::Result<Mark> {
-        let mut content = String::new();
+        let mut content = Vec::new();
         self.0.rewind()?;
-        // Bytes that are no text are no mark of ours.
-        if (&self.0).take(CONTENT_BYTES_MAX).read_to_string(&mut content).is_err() {
-            return Ok(Mark::Copied);
-        }
-        Ok(match content.as_str() {
+        (&self.0).take(CONTENT_BYTES_MAX).read_to_end(&mut content)?;
+        let content = String::from_utf8_lossy(&content);
+        Ok(match &*content {
             "" => Mark::Closed,
             RESTORING => Mark::Restoring,
-            used if used == format!("used {}\n", self.identity()?) => Mark::Used,
-            _ => Mark::Copied,
+            used if is_whole(used) && used != format!("used {}\n", self.identity()?) => {
+                Mark::Copied
+            }
+            // The mark of this file, or what a power loss has left of it.
+            _ => Mark::Used,
         })
     }
 
@@ -137,6 +138,14 @@ impl DataLock {
         self.0.write_all(content.as_bytes())?;
         self.0.sync_all()
     }
+}
+
+/// Whether this is all of the mark of a directory in use.
+fn is_whole(mark: &str) -> bool {
+    let numbers = mark.strip_prefix("used ").and_then(|rest| rest.strip_suffix('\n'));
+    let numbers = numbers.and_then(|numbers| numbers.split_once(' '));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    numbers.is_some_and(|(inode, created)| is_number(inode) && is_number(created))
 }
 
 fn at(data: &Path) -> impl FnOnce(io::Error) -> OpenError {
@@ -179,9 +188,12 @@ mod tests {
         drop(DataLock::take(copied.path()).unwrap());
         lock.close().unwrap();
         drop(DataLock::take(copy(data.path()).path()).unwrap());
-        for content in [b"nonsense".as_slice(), &[0xff; 9], &[b'x'; 1_000]] {
+        fs::write(copied.path().join(FILE), "used 1 2\n").unwrap();
+        assert!(matches!(DataLock::take(copied.path()), Err(OpenError::Copied(_))));
+        // What a power loss can leave of the mark of the same directory.
+        for content in [&[0; 9][..], b"used 1 2", b"used \0\0\0\n", &[0xff; 9], &[b'x'; 1_000]] {
             fs::write(copied.path().join(FILE), content).unwrap();
-            assert!(matches!(DataLock::take(copied.path()), Err(OpenError::Copied(_))));
+            drop(DataLock::take(copied.path()).unwrap());
         }
     }
 

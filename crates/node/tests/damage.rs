@@ -235,6 +235,10 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
+        // A copy of the lock of a directory in use is refused.
+        if entry.file_name() == "lock" && from.join("log").is_dir() {
+            continue;
+        }
         let to = to.join(entry.file_name());
         match entry.path().is_dir() {
             true => copy(&entry.path(), &to),

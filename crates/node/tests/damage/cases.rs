@@ -65,6 +65,7 @@ fn kind(file: &Path) -> &'static str {
     let name = file.file_name().unwrap().to_string_lossy();
     match name.as_ref() {
         "lock" => "lock",
+        "last-run" => "last run",
         "version" => "fjall version",
         "current" => "fjall current",
         name if name.ends_with(".log") => "log segment",

@@ -211,6 +211,11 @@ impl Machine {
             _ => Loss::Parts(self.rng.random_range(0..=1000)),
         };
         disk.lose_power(loss, self.rng.random()).unwrap();
+        // It says which file it is, and this is another one. What is left of a torn one must not matter.
+        let lock = self.data.join("lock");
+        if fs::read(&lock).is_ok_and(|mark| mark.starts_with(b"used ") && mark.ends_with(b"\n")) {
+            fs::remove_file(lock).unwrap();
+        }
         format!("{} calls, {} not synced, kept {loss:?}", journal.records(), disk.unsynced())
     }
 }
