@@ -275,10 +275,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             }
             let count = after.ops - taken.up_to.ops;
             let mut refusal = self.refusal(&cost, possible);
-            if refusal == Some(KeyRefusal::TooLarge)
-                && group.commands > 0
-                && !rows::has_bug("refuse-for-others")
-            {
+            if refusal == Some(KeyRefusal::TooLarge) && group.commands > 0 {
                 // Others in the group may have left long values, so the cost is only an upper bound: in the
                 // next group it is that of the change alone.
                 break;
