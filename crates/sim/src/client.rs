@@ -95,16 +95,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(self.response(&answer))
     }
 
-    async fn exchange(&mut self, request: &[u8]) -> Result<Answer, ClientError> {
+    /// Sends a request; the connection is not used again until the answer is complete.
+    async fn ask(&mut self, request: &[u8]) -> Result<(), ClientError> {
         if self.closing {
             return Err(ClientError::Closed);
         }
-        // The connection must not be reused until the answer is complete.
         self.closing = true;
         self.incoming.begin()?;
         self.stream.write_all(request).await?;
         // A TLS stream may have buffered bytes; for a TCP stream this is a no-op.
-        self.stream.flush().await?;
+        Ok(self.stream.flush().await?)
+    }
+
+    async fn exchange(&mut self, request: &[u8]) -> Result<Answer, ClientError> {
+        self.ask(request).await?;
         let head = self.incoming.head(&mut self.stream).await?;
         let body = match head.framing {
             Framing::Length(length) => {
@@ -127,13 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         request: &[u8],
         each: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send),
     ) -> Result<Response<'_>, ClientError> {
-        if self.closing {
-            return Err(ClientError::Closed);
-        }
-        self.closing = true;
-        self.incoming.begin()?;
-        self.stream.write_all(request).await?;
-        self.stream.flush().await?;
+        self.ask(request).await?;
         let head = timely(self.incoming.head(&mut self.stream)).await?;
         let success = (200..300).contains(&head.status);
         let body = match head.framing {
