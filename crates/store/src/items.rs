@@ -23,6 +23,13 @@ pub(crate) struct Items {
     chunks: Vec<Chunk>,
 }
 
+/// Numbers of items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) present: usize,
+    pub(crate) removed: usize,
+}
+
 struct Chunk {
     low: u64,
     items: Vec<u64>,
@@ -132,6 +139,17 @@ impl Items {
         let (above, bytes) = (item >= upper.low, upper.bytes());
         self.chunks.insert(at + 1, upper);
         (at + usize::from(above), bytes)
+    }
+
+    /// How many items are present, and how many were removed.
+    pub(crate) fn shape(&self) -> Shape {
+        let mut shape = Shape::default();
+        for chunk in &self.chunks {
+            let removed = chunk.codes.iter().filter(|code| **code == 0).count();
+            shape.removed += removed;
+            shape.present += chunk.items.len() - removed;
+        }
+        shape
     }
 
     /// Every item in order, removed ones included.

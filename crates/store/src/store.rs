@@ -16,7 +16,7 @@ use crate::head::Head;
 use crate::layout;
 use crate::merge::{self, OverlayItems, OverlayNames};
 use crate::overlay::Overlay;
-use crate::owners::Owners;
+use crate::owners::{Owners, State};
 use crate::resident::Resident;
 use crate::writer::StoreWriter;
 
@@ -184,10 +184,10 @@ impl Rows for Store {
         if let Some(known) = layers.find(|layer| layer.member(table, owner, item)) {
             return known;
         }
-        if !self.shared.owners.contains(table, owner) {
-            return None;
+        match self.shared.owners.state(table, owner) {
+            State::NONE => None,
+            state => self.shared.disk.set(table, owner, state).member(item),
         }
-        self.shared.disk.member(table, owner, item)
     }
 
     fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)> {
@@ -199,8 +199,9 @@ impl Rows for Store {
         let frozen = layers.frozen.as_deref();
         let mut frozen = frozen.map(|layer| OverlayItems::new(layer, table, owner, span));
         let mut frozen = frozen.iter_mut().flatten();
-        let on_disk = self.shared.owners.contains(table, owner);
-        let mut disk = on_disk.then(|| self.shared.disk.members(table, owner, span));
+        let state = self.shared.owners.state(table, owner);
+        let on_disk = || self.shared.disk.set(table, owner, state).items(span);
+        let mut disk = (state != State::NONE).then(on_disk);
         let mut disk = disk.iter_mut().flatten();
         merge::members(&mut [&mut active, &mut frozen, &mut disk], span)
     }
@@ -270,7 +271,7 @@ fn random_hasher() -> Result<KeyHasher, StoreError> {
 fn read_owners(disk: &Disk) -> Result<Owners, StoreError> {
     let owners = Owners::default();
     for table in SetTable::ALL {
-        let prefix = layout::owners_prefix(table);
+        let prefix = layout::owners_prefix(table.tag());
         for row in disk.prefix(Part::of_set(table), &prefix) {
             let (key, bytes) = row?;
             let block = key.last_chunk().map(|block| u64::from_be_bytes(*block));
