@@ -33,6 +33,9 @@ impl State {
     pub(crate) const NONE: Self = Self(0);
     /// Rows. In a packed table: chunks, and no deltas.
     pub(crate) const ROWS: Self = Self(1);
+    /// All that there may be.
+    #[cfg(feature = "simulation")]
+    pub(crate) const MOST: Self = Self(STATE_MASK as u8);
     /// Most deltas of an owner.
     pub(crate) const DELTAS_MAX: u8 = STATE_MASK as u8 - 1;
 
