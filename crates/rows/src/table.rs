@@ -121,18 +121,18 @@ tables! {
     }
 }
 
-const _: () = {
-    let mut index = 0;
-    while index < SetTable::ALL.len() {
-        let table = SetTable::ALL[index];
-        assert!(table.tag() <= 0x2f || table.is_packed(), "other tags belong to other kinds");
-        assert!(
-            table.tag() >= 0x50 || !table.is_packed(),
-            "tags of packed tables are 0x50 to 0x5f"
-        );
-        index += 1;
+/// Whether the tags of packed tables are above, and all others below, those of other kinds.
+const fn are_apart(tables: &[SetTable]) -> bool {
+    match tables {
+        [first, rest @ ..] => {
+            let packed = first.is_packed();
+            (first.tag() >= 0x50) == packed && (first.tag() <= 0x2f) != packed && are_apart(rest)
+        }
+        [] => true,
     }
-};
+}
+
+const _: () = assert!(are_apart(&SetTable::ALL));
 
 impl SetTable {
     /// Whether rows of this table may be ahead of the others after a crash.

@@ -181,7 +181,9 @@ impl Ingest<'_, '_> {
                     }
                     Plan::Fold => {
                         let set = disk.set(*table, owner, old);
-                        fold(set, items.iter().collect(), &mut |key, row| self.put(key, row))
+                        fold(set, &items.iter().collect::<Vec<_>>(), &mut |key, row| {
+                            self.put(key, row)
+                        })
                     }
                 }
             })?;

@@ -17,12 +17,12 @@ const MALFORMED: StoreError = StoreError::Damaged("a row of a packed set is malf
 /// deltas. Keeps two chunks in memory.
 pub(crate) fn fold(
     set: Set<'_>,
-    changes: Vec<Change>,
+    changes: &[Change],
     write: &mut WriteRow<'_>,
 ) -> Result<(), StoreError> {
     let mut owner = Owner { table: set.table, owner: set.owner, write };
     if set.state == State::NONE {
-        return owner.put(&Place { low: 0, is_last: true, existed: false }, &changes);
+        return owner.put(&Place { low: 0, is_last: true, existed: false }, changes);
     }
     let mut rows = set.rows();
     let mut row = next(&mut rows)?;
@@ -34,7 +34,7 @@ pub(crate) fn fold(
         owner.remove_delta(*number)?;
         row = next(&mut rows)?;
     }
-    let changes = packed::overlay(&changes, &deltas);
+    let changes = packed::overlay(changes, &deltas);
     let mut rest = changes.as_slice();
     // Items below the first chunk make one of their own.
     let (mut low, mut chunk) = (0, None);
