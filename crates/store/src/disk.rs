@@ -15,6 +15,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -173,10 +174,14 @@ impl Disk {
         self.keyspace(part).get(key).unwrap_or_else(|error| unreadable("reading a row", &error))
     }
 
-    /// The points of `table` in order, read one by one.
-    pub(crate) fn points(&self, table: PointTable) -> impl Iterator<Item = (u64, fjall::Slice)> {
-        let all = layout::point(table, 0)..=layout::point(table, u64::MAX);
-        self.keyspace(Part::of_point(table)).range(all).map(|row| {
+    /// The points of `table` in a range of keys, in order, read one by one.
+    pub(crate) fn points(
+        &self,
+        table: PointTable,
+        keys: RangeInclusive<u64>,
+    ) -> impl Iterator<Item = (u64, fjall::Slice)> {
+        let keys = layout::point(table, *keys.start())..=layout::point(table, *keys.end());
+        self.keyspace(Part::of_point(table)).range(keys).map(|row| {
             let (key, value) =
                 row.into_inner().unwrap_or_else(|error| unreadable("reading points", &error));
             match key.last_chunk() {

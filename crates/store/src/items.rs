@@ -97,6 +97,11 @@ impl Items {
         self.chunks.partition_point(|chunk| chunk.low <= item).saturating_sub(1)
     }
 
+    /// Brings what a change of a high item needs into the processor's cache.
+    pub(crate) fn touch(&self) -> u64 {
+        self.chunks.last().and_then(|chunk| chunk.items.last()).copied().unwrap_or_default()
+    }
+
     /// The state of `item`: unknown, removed, or its number.
     pub(crate) fn find(&self, item: u64) -> Option<Option<u64>> {
         let chunk = self.chunks.get(self.chunk_of(item))?;

@@ -16,6 +16,7 @@
 mod buckets;
 mod checkpoint;
 mod count;
+mod counts;
 mod disk;
 mod error;
 mod fold;

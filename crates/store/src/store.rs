@@ -155,6 +155,25 @@ impl Store {
         }
     }
 
+    /// Calls `each` with all rows of `table` in a range of keys, first those on disk, then those in memory, which
+    /// are newer or removed.
+    pub(crate) fn points_between(
+        &self,
+        table: PointTable,
+        keys: std::ops::RangeInclusive<u64>,
+        each: &mut dyn FnMut(u64, Option<Value>),
+    ) {
+        let layers = self.shared.layers.load();
+        for (key, row) in self.shared.disk.points(table, keys.clone()) {
+            each(key, Some(Value::from_slice(&row)));
+        }
+        for key in keys {
+            if let Some(known) = layers.find(|layer| layer.point(table, key)) {
+                each(key, known);
+            }
+        }
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -174,7 +193,7 @@ impl Rows for Store {
         let layers = self.shared.layers.load();
         let mut changed = layers.active.point_keys(table);
         changed.extend(layers.frozen.iter().flat_map(|layer| layer.point_keys(table)));
-        let mut disk = self.shared.disk.points(table);
+        let mut disk = self.shared.disk.points(table, 0..=u64::MAX);
         let look = |key| layers.find(|layer| layer.point(table, key)).flatten();
         merge::each_point(changed, &mut disk, look, each);
     }
