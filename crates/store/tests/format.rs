@@ -16,6 +16,7 @@ use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Sp
 use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value};
 use store::{FORMAT_VERSION, Store, StoreError, StoreOptions, StoreWriter};
 use testkit::MemoryRows;
+use testkit::files::copy;
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };
 const APPLIED: u64 = 4_711;
@@ -162,18 +163,6 @@ fn check_deletions(rows: &impl Rows) {
     let deleted: Vec<u32> = (0..40).filter(|user| facts.is_deleted(UserId(*user))).collect();
     assert_eq!(deleted, [35, 36]);
     assert_eq!(facts.erasing(), [UserId(36)]);
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
 }
 
 #[test]
