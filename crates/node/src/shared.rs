@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use feed::{Command, Handle, Reply, Request, UserId};
+use feed::{Command, Facts, Handle, Reply, Request, UserId};
 use kv::{BucketId, BucketName};
 use parking_lot::RwLock;
 use quick_cache::sync::Cache;
@@ -69,6 +69,16 @@ impl Shared {
             return Err(SubmitError::Busy);
         }
         self.inbox.put(submission).map_err(|(error, _)| error)
+    }
+
+    /// Whether background threads are to end.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Reads some more posts into memory; false if there is nothing left to do.
+    pub(crate) fn load_posts(&self) -> bool {
+        self.views.load_posts(Facts::new(&self.store))
     }
 
     fn admit(&self, submission: &Submission<Ticket>) -> Result<(), SubmitError> {

@@ -15,6 +15,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -171,10 +172,14 @@ impl Disk {
         self.keyspace(part).get(key).unwrap_or_else(|error| unreadable("reading a row", &error))
     }
 
-    /// The points of `table` in order, read one by one.
-    pub(crate) fn points(&self, table: PointTable) -> impl Iterator<Item = (u64, fjall::Slice)> {
-        let all = layout::point(table, 0)..=layout::point(table, u64::MAX);
-        self.keyspace(Part::of_point(table)).range(all).map(|row| {
+    /// The points of `table` within `keys` in order, read one by one from either end.
+    pub(crate) fn points(
+        &self,
+        table: PointTable,
+        keys: RangeInclusive<u64>,
+    ) -> impl DoubleEndedIterator<Item = (u64, fjall::Slice)> {
+        let names = layout::point(table, *keys.start())..=layout::point(table, *keys.end());
+        self.keyspace(Part::of_point(table)).range(names).map(|row| {
             let (key, value) =
                 row.into_inner().unwrap_or_else(|error| unreadable("reading points", &error));
             match key.last_chunk() {

@@ -236,6 +236,11 @@ impl SimulatedNode {
         self.node.shared.store.warm_keys(|| false);
     }
 
+    /// One step of what the thread that reads posts into memory after the start does.
+    pub fn load_posts(&self) {
+        self.node.shared.load_posts();
+    }
+
     /// Closes the node as [`Node::close`] does.
     ///
     /// # Errors

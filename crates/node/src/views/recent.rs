@@ -1,7 +1,6 @@
-//! The newest items of each author, so that gathering a home reads little from the store.
+//! The newest stories of each author, so that gathering a home reads little from the store.
 
 use feed::StoryId;
-use feed::timeline::Posted;
 use rows::{Order, Span};
 use smallvec::SmallVec;
 
@@ -18,12 +17,6 @@ const USEFUL: usize = 8;
 pub(super) trait Listed: Copy {
     /// Its id: later ones are higher.
     fn id(&self) -> u64;
-}
-
-impl Listed for Posted {
-    fn id(&self) -> u64 {
-        self.0.0
-    }
 }
 
 /// A story and when it expires, in milliseconds since 1970.
@@ -125,12 +118,10 @@ impl<T: Listed> Held for Recent<T> {
 
 #[cfg(test)]
 mod tests {
-    use feed::PostId;
-
     use super::*;
 
-    fn posted(id: u64) -> Posted {
-        (PostId(id), None)
+    fn posted(id: u64) -> (StoryId, u64) {
+        (StoryId(id), 0)
     }
 
     #[test]
@@ -150,18 +141,18 @@ mod tests {
     #[test]
     fn a_long_list_keeps_the_newest_and_knows_that_it_is_cut() {
         let mut list = Recent::scanned([]);
-        let below = |limit| Span { limit, ..Recent::<Posted>::NEWEST };
+        let below = |limit| Span { limit, ..Recent::<(StoryId, u64)>::NEWEST };
         for id in 1..TRIM_AT as u64 {
             list = list.with(posted(id)).with(posted(id));
             let mut found = Vec::new();
-            assert!(list.read(below(100), |post| Some(*post), &mut found));
+            assert!(list.read(below(100), |story| Some(*story), &mut found));
             assert_eq!(found, (1..=id).rev().map(posted).collect::<Vec<_>>());
         }
         list = list.with(posted(TRIM_AT as u64));
         let mut found = vec![posted(99)];
-        assert!(!list.read(below(KEPT + 1), |post| Some(*post), &mut found));
+        assert!(!list.read(below(KEPT + 1), |story| Some(*story), &mut found));
         assert_eq!(found, [posted(99)], "nothing is appended");
-        assert!(list.read(below(KEPT), |post| Some(*post), &mut found));
+        assert!(list.read(below(KEPT), |story| Some(*story), &mut found));
         assert_eq!(found.len(), 1 + KEPT);
     }
 }
