@@ -6,11 +6,13 @@
 //! is a fiftieth of the default, so the caches hold the same shares as there.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use feed::timeline::gather;
 use feed::{Bio, Command, Cursor, Handle, Name, Page, PostText, UserId, UserRef};
 use node::{Durability, Node, NodeOptions, Request};
+use rustix::time::{ClockId, clock_gettime};
 use sim::Population;
 use sim::population::Making;
 use tokio::runtime::Runtime;
@@ -23,14 +25,17 @@ const USERS: u32 = 20_000;
 const SCALE: usize = 50;
 /// Posts of a user, on average.
 const POSTS_EACH: u32 = 10;
-/// Readers who follow many, beside the population.
-const BIG_READERS: u32 = 200;
-const BIG_FOLLOWING: u32 = 2_000;
+/// Readers who follow many, beside the population, and how many they follow.
+const BIG_READERS: [(u32, u32); 2] = [(200, 2_000), (60, 7_500)];
 /// Readers of the population who follow about 120.
 const READERS: usize = 1_000;
+/// Readers at once after a start, and those who read again: their timelines fit the budget.
+const FEW: usize = 20;
 const AROUND_120: std::ops::RangeInclusive<usize> = 100..=140;
 /// Posts that are gathered for a timeline, as the server does.
 const KEPT: usize = feed::limits::PAGE_MAX + 4;
+/// Users who follow others while homes are read.
+const WRITERS: u32 = 100;
 /// Commands submitted together.
 const BATCH: usize = 4_000;
 
@@ -41,48 +46,103 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     options.post_memory /= SCALE;
     options.store_cache /= SCALE;
     options.timeline_memory /= SCALE;
+    options.overlay_memory /= SCALE;
     let population = Population::made(&Making::of(USERS, 1));
     load(&options, &population)?;
     let follows = |user: &u32| AROUND_120.contains(&population.following(*user).len());
     let usual: Vec<u32> = (0..USERS).filter(follows).take(READERS).collect();
-    let big: Vec<u32> = (USERS..USERS + BIG_READERS).collect();
-    for (readers, name, most_us) in [(usual, "120", 60.0), (big, "2,000", 1_000.0)] {
-        let mut figures: [Vec<f64>; 5] = Default::default();
-        for _ in 0..plan.runs {
-            let [control, following, alone, rendered, again] = &mut figures;
-            let node = Node::open(&options)?;
-            settle(&node);
-            control.push(each_us(&readers, |user| from_all_authors(&node, user))?);
-            following.push(each_us(&readers, |user| {
-                black_box(node.facts().following_all(user));
-            })?);
-            node.close();
-            drop(node);
-            let node = Node::open(&options)?;
-            settle(&node);
-            // The halves, so that each home is read for the first time.
-            let (first, second) = readers.split_at(readers.len() / 2);
-            alone.push(each_us(first, |user| drop(black_box(node.home_ids(user, &newest(20)))))?);
-            let mut out = Vec::new();
-            let mut page = |user| {
-                out.clear();
-                black_box(node.home(user, &newest(20), &mut out));
-            };
-            rendered.push(each_us(second, &mut page)?);
-            // Their timelines are in memory, if they fit the budget: the first half's posts are rendered.
-            again.push(each_us(first, &mut page)?);
-            node.close();
-        }
-        let [control, following, alone, rendered, again] = figures;
-        let most = Some(Target::AtMost(most_us));
-        let label = |what: &str| format!("home of a user who follows {name}: {what}");
-        report.add(label("gathered from all authors' rows (control)"), "us", control, None);
-        report.add(label("of which reading whom they follow"), "us", following, None);
-        report.add(label("first read, ids alone"), "us", alone, most);
-        report.add(label("first read, rendered"), "us", rendered, most);
-        report.add(label("rendered, ids gathered before"), "us", again, None);
+    measure_readers(plan, report, &options, ("120", &usual, 60.0))?;
+    let mut first = USERS;
+    for ((count, following), most_us) in BIG_READERS.into_iter().zip([1_000.0, 4_000.0]) {
+        let readers: Vec<u32> = (first..first + count).collect();
+        measure_readers(plan, report, &options, (&following.to_string(), &readers, most_us))?;
+        first += count;
     }
     Ok(())
+}
+
+/// Measures `readers`, who follow as many as `name` says, against a target in microseconds.
+fn measure_readers(
+    plan: &Plan,
+    report: &mut Report,
+    options: &NodeOptions,
+    (name, readers, most_us): (&str, &[u32], f64),
+) -> anyhow::Result<()> {
+    let mut figures: [Vec<f64>; 7] = Default::default();
+    let (few, rest) = readers.split_at(FEW);
+    let (alone_readers, rest) = rest.split_at(rest.len() / 3);
+    let (rendered_readers, busy_readers) = rest.split_at(rest.len() / 2);
+    for _ in 0..plan.runs {
+        let [control, following, at_start, alone, rendered, again, busy] = &mut figures;
+        let node = Node::open(options)?;
+        let mut out = Vec::new();
+        // Each home is read for the first time.
+        let mut page = |user| {
+            out.clear();
+            black_box(node.home(user, &newest(20), &mut out));
+        };
+        at_start.push(each_us(few, &mut page));
+        settle(&node);
+        alone
+            .push(each_us(alone_readers, |user| drop(black_box(node.home_ids(user, &newest(20))))));
+        rendered.push(each_us(rendered_readers, &mut page));
+        let last = rendered_readers.len().saturating_sub(FEW);
+        again.push(each_us(rendered_readers.get(last..).unwrap_or_default(), &mut page));
+        control.push(each_us(few, |user| from_all_authors(&node, user)));
+        following.push(each_us(alone_readers, |user| {
+            black_box(node.facts().following_all(user));
+        }));
+        busy.push(while_follows_are_written(&node, || each_us(busy_readers, &mut page))?);
+        node.close();
+    }
+    let [control, following, at_start, alone, rendered, again, busy] = figures;
+    let label = |what: &str| format!("follows {name}: {what}");
+    report.add(label("from the rows of all authors (control)"), "us", control, None);
+    report.add(label("reading whom the user follows"), "us", following, None);
+    report.add(label("first read, at once after a start"), "us", at_start, None);
+    report.add(label("first read, ids alone"), "us", alone, None);
+    report.add(label("first read"), "us", rendered, Some(Target::AtMost(most_us)));
+    report.add(
+        label("first read, while follows are written"),
+        "us",
+        busy,
+        Some(Target::AtMost(2.5 * most_us)),
+    );
+    report.add(label("second read"), "us", again, None);
+    Ok(())
+}
+
+/// What `act` returns while another thread follows and unfollows as fast as it can, so that checkpoints and
+/// compactions are under way. Nobody who is measured takes part.
+fn while_follows_are_written(node: &Node, act: impl FnOnce() -> f64) -> anyhow::Result<f64> {
+    let done = AtomicBool::new(false);
+    let first = USERS + BIG_READERS.iter().map(|(count, _)| count).sum::<u32>();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| -> anyhow::Result<()> {
+            let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+            let id = |user| UserRef::Id(UserId(user));
+            for round in 0.. {
+                let pairs = (0..BATCH as u32)
+                    .map(|n| (first + n % WRITERS, (n * 31 + round / 2 * 997) % USERS));
+                let command = |(user, other)| match round % 2 {
+                    0 => Command::Follow { user: id(user), other: id(other) },
+                    _ => Command::Unfollow { user: id(user), other: id(other) },
+                };
+                submit(node, &runtime, pairs.map(command))?;
+                if done.load(Ordering::Acquire) {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        std::thread::sleep(Duration::from_secs(1));
+        let result = act();
+        done.store(true, Ordering::Release);
+        match writer.join() {
+            Ok(written) => written.map(|()| result),
+            Err(_) => anyhow::bail!("the writer's thread panicked"),
+        }
+    })
 }
 
 /// A store with all users, follows and posts.
@@ -95,13 +155,15 @@ fn load(options: &NodeOptions, population: &Population) -> anyhow::Result<()> {
         name: Name::default(),
         bio: Bio::default(),
     };
-    submit(&node, &runtime, (0..USERS + BIG_READERS).map(register))?;
+    let readers = BIG_READERS.iter().flat_map(|(count, following)| (0..*count).map(|_| *following));
+    let all = USERS + readers.clone().count() as u32 + WRITERS;
+    submit(&node, &runtime, (0..all).map(register))?;
     let follow = |user, other| Command::Follow { user: id(user), other: id(other) };
     let usual = (0..USERS)
         .flat_map(|user| population.following(user).iter().map(move |other| follow(user, *other)));
     submit(&node, &runtime, usual)?;
-    let big = (USERS..USERS + BIG_READERS).flat_map(|user| {
-        (0..BIG_FOLLOWING).map(move |n| follow(user, (n * 7 + user * 13) % USERS))
+    let big = (USERS..).zip(readers).flat_map(|(user, following)| {
+        (0..following).map(move |n| follow(user, (n * 7 + user * 13) % USERS))
     });
     submit(&node, &runtime, big)?;
     let mut state = 1_u64;
@@ -135,18 +197,16 @@ fn submit(
     Ok(())
 }
 
-/// Waits until the store is not compacted any more, and nothing is read into memory in the background.
+/// Waits until the store is not compacted any more and nothing more is read into memory.
 fn settle(node: &Node) {
-    let state = || {
-        let sizes = node.sizes();
-        (sizes.store_bytes, sizes.views.recent_bytes)
-    };
-    let (mut before, mut since) = (state(), Instant::now());
-    while since.elapsed() < Duration::from_secs(2) {
+    let mut state = (0, 0);
+    let mut changed = Instant::now();
+    while changed.elapsed() < Duration::from_secs(2) {
         std::thread::sleep(Duration::from_millis(100));
-        let now = state();
-        if now != before {
-            (before, since) = (now, Instant::now());
+        let sizes = node.sizes();
+        let now = (sizes.store_bytes, sizes.views.recent_bytes + sizes.views.rendered_bytes);
+        if now != state {
+            (state, changed) = (now, Instant::now());
         }
     }
 }
@@ -163,16 +223,14 @@ fn from_all_authors(node: &Node, user: UserId) {
 }
 
 /// Microseconds of processor time that `read` takes of this thread, on average.
-fn each_us(readers: &[u32], mut read: impl FnMut(UserId)) -> anyhow::Result<f64> {
-    let start = processor_ns()?;
+fn each_us(readers: &[u32], mut read: impl FnMut(UserId)) -> f64 {
+    let start = processor_ns();
     readers.iter().for_each(|reader| read(UserId(*reader)));
-    let took = processor_ns()? - start;
-    Ok(took as f64 / 1e3 / readers.len() as f64)
+    (processor_ns() - start) as f64 / 1e3 / readers.len() as f64
 }
 
 /// Nanoseconds of processor time that this thread has used.
-fn processor_ns() -> anyhow::Result<u64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
-    let first = text.split_whitespace().next().unwrap_or_default();
-    Ok(first.parse()?)
+fn processor_ns() -> i64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }

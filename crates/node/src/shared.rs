@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use feed::{Command, Facts, Handle, Reply, Request, UserId};
+use feed::{Command, Facts, Handle, PostId, Reply, Request, UserId};
 use kv::{BucketId, BucketName};
 use parking_lot::RwLock;
 use quick_cache::sync::Cache;
@@ -76,9 +76,15 @@ impl Shared {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Reads some more posts into memory; false if there is nothing left to do.
-    pub(crate) fn load_posts(&self) -> bool {
-        self.views.load_posts(Facts::new(&self.store))
+    /// Reads the newest posts into memory, as many as fit, and renders the newest of these, until `stopped`
+    /// returns true. Blocks; for a background thread.
+    pub(crate) fn warm_posts(&self, stopped: impl Fn() -> bool) {
+        let facts = Facts::new(&self.store);
+        while !stopped() && self.views.load_posts(facts) {}
+        let mut before = Some(PostId(u64::MAX));
+        while let Some(post) = before.filter(|_| !stopped()) {
+            before = self.views.render_posts(facts, post);
+        }
     }
 
     fn admit(&self, submission: &Submission<Ticket>) -> Result<(), SubmitError> {

@@ -159,7 +159,7 @@ impl Parts {
             let shared = Arc::clone(&shared);
             move || {
                 // Posts that cannot be read are not kept in memory, and reads of them will fail.
-                unless_unreadable(|| while !shared.stopped() && shared.load_posts() {});
+                unless_unreadable(|| shared.warm_posts(|| shared.stopped()));
                 Ok(())
             }
         }));

@@ -236,9 +236,9 @@ impl SimulatedNode {
         self.node.shared.store.warm_keys(|| false);
     }
 
-    /// One step of what the thread that reads posts into memory after the start does.
-    pub fn load_posts(&self) {
-        self.node.shared.load_posts();
+    /// What the thread that reads posts into memory after the start does, from the beginning.
+    pub fn warm_posts(&self) {
+        self.node.shared.warm_posts(|| false);
     }
 
     /// Closes the node as [`Node::close`] does.

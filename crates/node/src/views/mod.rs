@@ -58,6 +58,8 @@ const READER_STEPS: usize = 512;
 const GATHER_ATTEMPTS: usize = 3;
 /// Older posts that are loaded at once: a few milliseconds of reading, and 0.1 ms of the writer.
 const LOADED_POSTS: usize = 2_048;
+/// Posts that are rendered at once after a start.
+const RENDERED_POSTS: usize = 256;
 
 /// Home timelines of active users, the newest posts and stories of all authors, and both as JSON.
 pub(crate) struct Views {
@@ -330,6 +332,23 @@ impl Views {
         let (posts, next) = facts.posts_before(before, LOADED_POSTS);
         self.newest.end_load(before, &posts, next);
         true
+    }
+
+    /// Renders the newest posts before `before`, as after a start nothing is rendered; returns the last of
+    /// them. `None` if none are left in memory or there is no more room. May read the facts.
+    pub(crate) fn render_posts<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        before: PostId,
+    ) -> Option<PostId> {
+        if !self.rendered.has_room() {
+            return None;
+        }
+        let posts = self.newest.before(before, RENDERED_POSTS);
+        for post in &posts {
+            self.rendered.post(facts, *post, &mut Vec::new());
+        }
+        posts.last().copied()
     }
 
     /// Waits for anything new for `user`: at home, in mentions, and among the stories of friends. May

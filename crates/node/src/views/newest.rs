@@ -107,14 +107,17 @@ impl NewestPosts {
         if list.complete_from != before.0 || missed.len() >= MISSED_MAX {
             return;
         }
-        for (author, posted) in posts.iter().filter(|(_, (post, _))| !missed.contains(post)) {
-            if !list.links.has_room(self.bytes_max) {
-                return;
-            }
+        let mut rest = posts.iter().filter(|(_, (post, _))| !missed.contains(post)).peekable();
+        while list.links.has_room(self.bytes_max)
+            && let Some((author, posted)) = rest.next()
+        {
             list.links.push_oldest(*author, *posted);
             list.complete_from = posted.0.0;
         }
-        list.complete_from = next.map_or(0, |next| next.0);
+        if rest.peek().is_none() {
+            list.complete_from = next.map_or(0, |next| next.0);
+        }
+        // Links may have begun that need memory of their own.
         list.keep_within(self.bytes_max);
     }
 
@@ -157,6 +160,11 @@ impl NewestPosts {
     ) -> Option<Span> {
         let wanted = |other, posted| (other == author).then_some(posted);
         self.list.read().read([author].into_iter(), span, wanted, found)
+    }
+
+    /// The newest posts before `before`, newest first: at most `limit`.
+    pub(super) fn before(&self, before: PostId, limit: usize) -> Vec<PostId> {
+        self.list.read().links.before(before).take(limit).collect()
     }
 
     /// Bytes held.

@@ -3,8 +3,8 @@
 
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Effect, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText, Txn,
-    UserId, UserRef, apply,
+    Bio, Command, Cursor, Effect, Facts, Handle, Name, Page, PostId, PostText, Txn, UserId,
+    UserRef, apply,
 };
 use proptest::prelude::*;
 use rows::{Order, Span, Stamp};
