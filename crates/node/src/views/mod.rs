@@ -61,7 +61,7 @@ const LOADED_POSTS: usize = 2_048;
 /// Posts that are rendered at once after a start.
 const RENDERED_POSTS: usize = 256;
 
-/// Home timelines of active users, the newest posts and stories of all authors, and both as JSON.
+/// Home timelines of active users, the newest posts of all users and stories of each, and both as JSON.
 pub(crate) struct Views {
     stream: Stream,
     shards: Vec<Mutex<Shard>>,
@@ -91,7 +91,7 @@ pub struct ViewSizes {
     pub timeline_bytes: u64,
     /// Bytes of rendered posts and stories.
     pub rendered_bytes: u64,
-    /// Estimated bytes of authors' newest posts and stories, and of what readers of stories saw.
+    /// Bytes of the newest posts, and estimated ones of authors' newest stories and of what readers saw.
     pub recent_bytes: u64,
     /// Posts put into timelines since the start.
     pub deliveries: u64,
