@@ -4,6 +4,7 @@
 mod big;
 mod buckets;
 mod cold;
+mod cold_homes;
 mod control;
 mod expiry;
 mod fairness;
@@ -91,6 +92,8 @@ enum What {
     Generator,
     /// First read of an inactive user who follows 500
     Cold,
+    /// The same inside the server, for users who follow 120 and 2,000, in processor time
+    ColdHomes,
     /// 100,000 users: loading, memory, restart after kill -9
     Big,
     /// Latency of another client while one client floods one route
@@ -168,6 +171,9 @@ fn measure(plan: &Plan, arguments: &Arguments, report: &mut Report) -> anyhow::R
     }
     if wanted(What::Expiry) {
         expiry::measure(plan, report)?;
+    }
+    if wanted(What::ColdHomes) {
+        cold_homes::measure(plan, report)?;
     }
     if wanted(What::Fanout) {
         fanout::measure(plan, report)?;

@@ -182,7 +182,7 @@ impl Sampled {
             ),
             (
                 "roost_recent_bytes",
-                "Bytes of cached lists of authors' newest posts",
+                "Bytes of the newest posts of all users, and of cached lists of stories",
                 views.recent_bytes,
             ),
             ("roost_stream_effects", "Effects retained for the views", views.stream_effects),

@@ -8,7 +8,7 @@ use std::time::Instant;
 const VARIABLE: &str = "ROOST_BUG";
 
 /// Names, and what each breaks.
-const BUGS: [(&str, &str); 23] = [
+const BUGS: [(&str, &str); 24] = [
     ("acknowledge-before-sync", "a change is answered before its group is durable"),
     ("skip-checksum", "a payload in the log is not compared with its checksum"),
     ("accept-torn-group", "a group with missing sectors is applied"),
@@ -28,6 +28,7 @@ const BUGS: [(&str, &str); 23] = [
     ("forget-deltas", "deltas of a list are removed and not folded into it"),
     ("stale-cache", "a removed key stays in the cache"),
     ("lose-effect", "the last change of a large group does not reach the home timelines"),
+    ("forget-old-posts", "posts that left memory are missing in home timelines"),
     ("show-story-as-post", "the id of a story, asked for as a post, shows the story"),
     ("show-expired-key", "a key is shown a millisecond too long"),
     ("sweep-live-key", "a key is removed a millisecond too early"),

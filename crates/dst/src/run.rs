@@ -207,8 +207,10 @@ impl Run {
         self.node_mut().erase_users();
     }
 
-    pub(crate) fn warm_keys(&mut self) {
+    /// Reads keys and posts into memory, as after a start.
+    pub(crate) fn warm(&mut self) {
         self.node().warm_keys();
+        self.node().warm_posts();
     }
 
     pub(crate) fn run_job(&mut self) {

@@ -20,7 +20,7 @@ enum Step {
     Reopen,
     Fault,
     Drain,
-    WarmKeys,
+    Warm,
 }
 
 const STEPS: [Step; 13] = [
@@ -36,7 +36,7 @@ const STEPS: [Step; 13] = [
     Step::Reopen,
     Step::Fault,
     Step::Drain,
-    Step::WarmKeys,
+    Step::Warm,
 ];
 
 struct Schedule {
@@ -104,7 +104,7 @@ pub(crate) fn run(seed: u64) -> Tally {
             Step::Reopen => run.reopen(),
             Step::Fault => run.set_faults(faults(&mut random, &schedule.faults)),
             Step::Drain => run.drain(),
-            Step::WarmKeys => run.warm_keys(),
+            Step::Warm => run.warm(),
         }
     }
     run.end();

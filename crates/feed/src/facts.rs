@@ -13,6 +13,7 @@ use crate::ids::{PostId, UserId};
 use crate::limits;
 use crate::records::{Counts, Post, User};
 use crate::text::Handle;
+use crate::timeline::Posted;
 
 /// Typed reads. Any thread may use one.
 pub struct Facts<'a, R: Rows + ?Sized = dyn Rows + 'a> {
@@ -153,6 +154,23 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         }
         let rows = self.rows.members(SetTable::AuthorPosts, author.0.into(), span);
         rows.into_iter().map(|(post, reply)| (PostId(post), reply_of(reply))).collect()
+    }
+
+    /// The newest posts by all users that are older than `before`, newest first, each with its author: up to
+    /// `limit` rows. Also returns the post before which the next rows are; `None` if there are none.
+    #[must_use]
+    pub fn posts_before(
+        &self,
+        before: PostId,
+        limit: usize,
+    ) -> (Vec<(UserId, Posted)>, Option<PostId>) {
+        let rows = self.rows.points_below(PointTable::Post, before.0, limit);
+        let next = rows.last().filter(|_| rows.len() == limit).map(|(post, _)| PostId(*post));
+        let posts = rows.into_iter().filter_map(|(post, row)| {
+            let (author, reply_to) = Post::decode_head(&row);
+            (!self.is_hidden(author)).then_some((author, (PostId(post), reply_to)))
+        });
+        (posts.collect(), next)
     }
 
     /// Posts that mention `user`, within `span` of post ids. Their authors may be deleted: see

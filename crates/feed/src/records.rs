@@ -103,6 +103,24 @@ impl Post {
         const ABSENT: [u8; 2] = [0; 2];
         rows::decode(&[bytes, &ABSENT].concat())
     }
+
+    /// The author of a row, and the user it replies to.
+    ///
+    /// # Panics
+    /// As [`Post::decode`].
+    #[must_use]
+    pub fn decode_head(bytes: &[u8]) -> (UserId, Option<UserId>) {
+        /// How the first three fields of [`Post`] are stored.
+        #[derive(Deserialize)]
+        struct Head<'a> {
+            author: UserId,
+            #[serde(borrow)]
+            _text: &'a [u8],
+            reply_to: Option<UserId>,
+        }
+        let Head { author, reply_to, .. } = rows::decode_start(bytes);
+        (author, reply_to)
+    }
 }
 
 impl Counts {

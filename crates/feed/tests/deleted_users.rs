@@ -74,6 +74,11 @@ fn a_deleted_user_and_what_they_made_are_gone_at_once() {
     assert_eq!(facts.resolve(&handle("ada")), None);
     assert_eq!((facts.post(adas), facts.has_post(adas)), (None, false));
     assert_eq!(facts.posts_by(UserId(0), Span::ALL), []);
+    let (posts, next) = facts.posts_before(PostId(u64::MAX), 2);
+    let (older, end) = facts.posts_before(next.unwrap(), 2);
+    let posts: Vec<_> = posts.into_iter().chain(older).collect();
+    assert_eq!(posts, [(UserId(1), (bobs, None))], "hidden posts count as rows");
+    assert_eq!(end, None);
     assert_eq!(facts.story(story), None);
     let totals = facts.totals();
     assert_eq!((totals.posts, totals.follows, totals.friendships), (1, 1, 1));

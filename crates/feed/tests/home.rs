@@ -204,6 +204,25 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn all_posts_are_read_newest_first_each_once(
+        steps in prop::collection::vec(step(), 0..200),
+        limit in 1usize..20,
+    ) {
+        let (rows, history) = build(&steps);
+        let (facts, mut found, mut next) = (Facts::new(&rows), Vec::new(), Some(PostId(u64::MAX)));
+        while let Some(before) = next {
+            let (posts, older) = facts.posts_before(before, limit);
+            found.extend(posts.into_iter().map(|(author, (post, to))| (post, author.0, to.map(|to| to.0))));
+            next = older;
+        }
+        let mut posts = history.posts;
+        posts.sort_by(|one, other| other.cmp(one));
+        prop_assert_eq!(found, posts);
+    }
+}
+
 #[test]
 fn pages_at_the_ends_of_the_id_range_are_empty_and_not_errors() {
     let (rows, _) = build(&[Step::Post(0, None)]);

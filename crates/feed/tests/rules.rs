@@ -4,7 +4,7 @@
 mod support;
 
 use feed::{
-    Bio, Command, Counts, Done, Effect, Entry, Idempotency, Label, Lifetime, Name, PostId,
+    Bio, Command, Counts, Done, Effect, Entry, Idempotency, Label, Lifetime, Name, Post, PostId,
     PostText, Refusal, Remains, Request, SampleId, SetName, StoryId, Txn, UserId, UserRef, apply,
     limits,
 };
@@ -193,6 +193,23 @@ fn counts_of_formats_without_friends_have_no_friends() {
     let bytes = counts.encode();
     assert_eq!(Counts::decode(&bytes), counts);
     assert_eq!(Counts::decode(&bytes[..12]), Counts { friends: 0, ..counts });
+}
+
+#[test]
+fn the_head_of_a_post_of_any_format_is_its_author_and_whom_it_replies_to() {
+    for reply_to in [None, Some(UserId(700))] {
+        for text in ["a", "été".repeat(150).as_str()] {
+            let (author, mentions) = (UserId(300), vec![UserId(700)]);
+            let text = PostText::parse(text).unwrap();
+            let (in_reply_to, edited) = (None, None);
+            let post = Post { author, text, reply_to, mentions, in_reply_to, edited };
+            let row = rows::encode(&post);
+            for row in [&row[..], &row[..row.len() - 2]] {
+                assert_eq!(Post::decode(row), post);
+                assert_eq!(Post::decode_head(row), (author, reply_to));
+            }
+        }
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ const REST: Duration = Duration::from_millis(50);
 /// Runs until the node stops. Delivers at once when there are watchers, else after each pause.
 pub(crate) fn run(shared: &Shared) {
     let mut pause = REST;
-    while !shared.stopped.load(Ordering::Acquire) {
+    while !shared.stopped() {
         if !shared.delivery_due.swap(false, Ordering::AcqRel) {
             std::thread::park_timeout(pause);
         }

@@ -3,7 +3,7 @@
 //! - The writer thread takes the submissions in the inbox, computes their cost, logs them (`commitlog`),
 //!   applies them to the store's rows by the rules of `feed` and `kv`, and publishes the effects. Its
 //!   decisions are made by `applier`, which has no thread, clock or file of its own.
-//! - The views (home timelines, rendered posts, newest posts by author, samples) consume the effects.
+//! - The views (home timelines, rendered posts, newest posts, samples) consume the effects.
 //! - The sweeper has dead stories removed, and erased from the disk, and what is left of deleted users.
 //! - Reads go to the views and to the store, never through the writer.
 //!

@@ -43,7 +43,7 @@ pub struct NodeOptions {
     pub durability: Durability,
     /// Budget of home timelines; beyond it those not read lately are dropped.
     pub timeline_memory: usize,
-    /// Budget of rendered posts and of authors' newest posts.
+    /// Budget of rendered posts and of the newest posts of all users.
     pub post_memory: usize,
     /// Budget of keys of buckets; beyond it those not read lately are dropped and come from the disk.
     pub bucket_memory: usize,

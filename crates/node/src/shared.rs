@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use feed::{Command, Handle, Reply, Request, UserId};
+use feed::{Command, Facts, Handle, PostId, Reply, Request, UserId};
 use kv::{BucketId, BucketName};
 use parking_lot::RwLock;
 use quick_cache::sync::Cache;
@@ -69,6 +69,22 @@ impl Shared {
             return Err(SubmitError::Busy);
         }
         self.inbox.put(submission).map_err(|(error, _)| error)
+    }
+
+    /// Whether background threads are to end.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Reads the newest posts into memory, as many as fit, and renders the newest of these, until `stopped`
+    /// returns true. Blocks; for a background thread.
+    pub(crate) fn warm_posts(&self, stopped: impl Fn() -> bool) {
+        let facts = Facts::new(&self.store);
+        while !stopped() && self.views.load_posts(facts) {}
+        let mut before = Some(PostId(u64::MAX));
+        while let Some(post) = before.filter(|_| !stopped()) {
+            before = self.views.render_posts(facts, post);
+        }
     }
 
     fn admit(&self, submission: &Submission<Ticket>) -> Result<(), SubmitError> {

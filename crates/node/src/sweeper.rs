@@ -47,7 +47,7 @@ impl Sweeper {
 
     /// Runs until the node stops. Notes in `last_run` that it runs.
     pub(crate) fn run(mut self, mut last_run: LastRun) {
-        while !self.shared.stopped.load(Ordering::Acquire) {
+        while !self.shared.stopped() {
             last_run.note_when_due(&self.shared.time);
             self.shared.space.check();
             match unless_unreadable(|| self.work()) {

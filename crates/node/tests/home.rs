@@ -99,11 +99,15 @@ struct Subject {
 
 impl Subject {
     fn new() -> Self {
+        Self::with_post_memory(64 * 1_024)
+    }
+
+    fn with_post_memory(bytes: usize) -> Self {
         let data = tempfile::tempdir().unwrap();
         let mut options = NodeOptions::new(data.path());
         options.durability = Durability::Never;
         options.timeline_memory = 16 * 4_000;
-        options.post_memory = 64 * 1_024;
+        options.post_memory = bytes;
         options.overlay_memory = 20_000;
         let node = Node::open(&options).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -353,9 +357,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
     #[test]
     fn home_equals_its_definition_through_evictions_and_restarts(
+        // The newest 21, 63 or all posts are in memory.
+        post_memory in prop::sample::select(vec![4_096, 8_192, 65_536]),
         steps in prop::collection::vec(step(), 1..120),
     ) {
-        let mut subject = Subject::new();
+        let mut subject = Subject::with_post_memory(post_memory);
         for step in &steps {
             subject.step(step);
         }

@@ -16,7 +16,7 @@ mod totals;
 
 pub use access::{Rows, RowsMut, advance};
 pub use cost::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, ROW_BYTES, WORK_PER_ROW};
-pub use record::{Value, decode, encode, try_decode};
+pub use record::{Value, decode, decode_start, encode, try_decode};
 pub use span::{Order, Span};
 pub use stamp::{EPOCH_MS, Stamp, StampClock};
 pub use table::{NameTable, PointTable, SetTable};

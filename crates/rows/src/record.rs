@@ -1,6 +1,6 @@
 //! The bytes of a row: postcard for records.
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use smallvec::SmallVec;
 
 /// The bytes of one row; short ones (counts, ids) need no allocation.
@@ -26,6 +26,18 @@ pub fn encode<T: Serialize>(record: &T) -> Value {
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
     match postcard::from_bytes(bytes) {
         Ok(record) => record,
+        Err(error) => panic!("a stored {} must be readable: {error}", std::any::type_name::<T>()),
+    }
+}
+
+/// As [`decode`], of a record that the bytes only begin with. It may borrow from them.
+///
+/// # Panics
+/// As [`decode`].
+#[must_use]
+pub fn decode_start<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> T {
+    match postcard::take_from_bytes(bytes) {
+        Ok((record, _)) => record,
         Err(error) => panic!("a stored {} must be readable: {error}", std::any::type_name::<T>()),
     }
 }

@@ -174,14 +174,14 @@ impl Disk {
         self.keyspace(part).get(key).unwrap_or_else(|error| unreadable("reading a row", &error))
     }
 
-    /// The points of `table` in a range of keys, in order, read one by one.
+    /// The points of `table` within `keys` in order, read one by one from either end.
     pub(crate) fn points(
         &self,
         table: PointTable,
         keys: RangeInclusive<u64>,
-    ) -> impl Iterator<Item = (u64, fjall::Slice)> {
-        let keys = layout::point(table, *keys.start())..=layout::point(table, *keys.end());
-        self.keyspace(Part::of_point(table)).range(keys).map(|row| {
+    ) -> impl DoubleEndedIterator<Item = (u64, fjall::Slice)> {
+        let names = layout::point(table, *keys.start())..=layout::point(table, *keys.end());
+        self.keyspace(Part::of_point(table)).range(names).map(|row| {
             let (key, value) =
                 row.into_inner().unwrap_or_else(|error| unreadable("reading points", &error));
             match key.last_chunk() {

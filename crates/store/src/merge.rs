@@ -90,15 +90,13 @@ pub(crate) fn members(layers: &mut [&mut dyn Iterator<Item = Row>], span: Span) 
 }
 
 /// Calls `each` with every point in the order of keys: those of `disk`, which is in that order, or the
-/// result of `look` where a layer in memory has changed a point. Holds the changed keys in memory.
+/// result of `look` where a layer in memory has changed a point. `changed` ascends.
 pub(crate) fn each_point(
-    mut changed: Vec<u64>,
+    changed: Vec<u64>,
     disk: &mut dyn Iterator<Item = (u64, fjall::Slice)>,
     look: impl Fn(u64) -> Option<Value>,
     each: &mut dyn FnMut(u64, &[u8]),
 ) {
-    changed.sort_unstable();
-    changed.dedup();
     let mut changed = changed.into_iter().peekable();
     let in_memory = |key, each: &mut dyn FnMut(u64, &[u8])| {
         if let Some(value) = look(key) {
@@ -115,6 +113,32 @@ pub(crate) fn each_point(
         }
     }
     changed.for_each(|key| in_memory(key, each));
+}
+
+/// The points with the greatest keys, greatest first, at most `limit`: those of `disk`, which descends, or
+/// the result of `look` where a layer in memory has changed a point. `changed` ascends.
+pub(crate) fn points_down(
+    mut changed: Vec<u64>,
+    disk: &mut dyn Iterator<Item = (u64, fjall::Slice)>,
+    look: impl Fn(u64) -> Option<Value>,
+    limit: usize,
+) -> Vec<(u64, Value)> {
+    let mut found = Vec::new();
+    let mut on_disk = disk.next();
+    while found.len() < limit {
+        let key = changed.last().copied().max(on_disk.as_ref().map(|row| row.0));
+        let Some(key) = key else { break };
+        let row = on_disk.take_if(|row| row.0 == key);
+        if row.is_some() {
+            on_disk = disk.next();
+        }
+        let value = match changed.pop_if(|last| *last == key) {
+            Some(_) => look(key),
+            None => row.map(|(_, row)| Value::from_slice(&row)),
+        };
+        found.extend(value.map(|value| (key, value)));
+    }
+    found
 }
 
 /// A name, and whether it exists in a layer or was removed.

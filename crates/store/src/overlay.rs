@@ -10,7 +10,7 @@ use std::array;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::mem::size_of;
-use std::ops::Bound;
+use std::ops::{Bound, RangeInclusive};
 use std::sync::OnceLock;
 
 use hashbrown::HashMap;
@@ -145,10 +145,16 @@ impl Overlay {
         self.points(table).shard(key).read().get(&key).cloned()
     }
 
-    /// The keys of all points, removed ones included, in no order.
-    pub(crate) fn point_keys(&self, table: PointTable) -> Vec<u64> {
-        let shards = self.points(table).read_all();
-        shards.iter().flat_map(|shard| shard.keys().copied()).collect()
+    /// The keys of all points within `within`, removed ones included, in no order. Keys that are put
+    /// meanwhile may be missing.
+    pub(crate) fn point_keys(&self, table: PointTable, within: &RangeInclusive<u64>) -> Vec<u64> {
+        let mut found = Vec::new();
+        // One lock at a time, so that the writer does not wait for the whole table.
+        for shard in &self.points(table).shards {
+            let shard = shard.read();
+            found.extend(shard.keys().filter(|key| within.contains(key)));
+        }
+        found
     }
 
     pub(crate) fn member(&self, table: SetTable, owner: u64, item: u64) -> Known<u64> {

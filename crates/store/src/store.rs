@@ -1,5 +1,6 @@
 //! The store for readers: layers of rows, and opening them.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -65,6 +66,15 @@ impl Layers {
             return self.frozen.as_deref().and_then(&look).or_else(|| look(&self.active));
         }
         look(&self.active).or_else(|| self.frozen.as_deref().and_then(look))
+    }
+
+    /// The keys of all points within `keys` that the layers have changed, removed ones included, ascending.
+    fn point_keys(&self, table: PointTable, keys: RangeInclusive<u64>) -> Vec<u64> {
+        let mut changed = self.active.point_keys(table, &keys);
+        changed.extend(self.frozen.iter().flat_map(|layer| layer.point_keys(table, &keys)));
+        changed.sort_unstable();
+        changed.dedup();
+        changed
     }
 }
 
@@ -160,7 +170,7 @@ impl Store {
     pub(crate) fn points_between(
         &self,
         table: PointTable,
-        keys: std::ops::RangeInclusive<u64>,
+        keys: RangeInclusive<u64>,
         each: &mut dyn FnMut(u64, Option<Value>),
     ) {
         let layers = self.shared.layers.load();
@@ -191,11 +201,19 @@ impl Rows for Store {
 
     fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
         let layers = self.shared.layers.load();
-        let mut changed = layers.active.point_keys(table);
-        changed.extend(layers.frozen.iter().flat_map(|layer| layer.point_keys(table)));
+        let changed = layers.point_keys(table, 0..=u64::MAX);
         let mut disk = self.shared.disk.points(table, 0..=u64::MAX);
         let look = |key| layers.find(|layer| layer.point(table, key)).flatten();
         merge::each_point(changed, &mut disk, look, each);
+    }
+
+    fn points_below(&self, table: PointTable, below: u64, limit: usize) -> Vec<(u64, Value)> {
+        let Some(last) = below.checked_sub(1) else { return Vec::new() };
+        let layers = self.shared.layers.load();
+        let changed = layers.point_keys(table, 0..=last);
+        let mut disk = self.shared.disk.points(table, 0..=last).rev();
+        let look = |key| layers.find(|layer| layer.point(table, key)).flatten();
+        merge::points_down(changed, &mut disk, look, limit)
     }
 
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {

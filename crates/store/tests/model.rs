@@ -35,6 +35,7 @@ enum Step {
     Reopen,
     ReadRow(u64, u64, Vec<u8>),
     ReadPoints(PointTable),
+    ReadPointsBelow(u64, usize),
     ReadSpan(SetTable, u64, Span),
 }
 
@@ -89,6 +90,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Reopen),
         4 => (number(), number(), name()).prop_map(|(a, b, n)| Step::ReadRow(a, b, n)),
         2 => points().prop_map(Step::ReadPoints),
+        3 => (number(), prop_oneof![0..4usize, Just(20)])
+            .prop_map(|(below, limit)| Step::ReadPointsBelow(below, limit)),
         6 => (sets(), prop_oneof![0..3u64, number()], span()).prop_map(|(t, o, s)| Step::ReadSpan(t, o, s)),
     ]
 }
@@ -178,6 +181,8 @@ impl World {
                 rows.each_point(table, &mut |key, value| found.push((key, value.to_vec())));
                 found
             }),
+            Step::ReadPointsBelow(below, limit) => self
+                .check(|rows| PointTable::ALL.map(|table| rows.points_below(table, below, limit))),
             Step::ReadSpan(table, owner, span) => {
                 self.check(|rows| rows.members(table, owner, span));
             }

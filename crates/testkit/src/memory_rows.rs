@@ -42,6 +42,11 @@ impl Rows for MemoryRows {
         rows.for_each(|((_, key), value)| each(*key, value));
     }
 
+    fn points_below(&self, table: PointTable, below: u64, limit: usize) -> Vec<(u64, Value)> {
+        let rows = self.points.range((table, 0)..(table, below)).rev();
+        rows.take(limit).map(|((_, key), value)| (*key, value.clone())).collect()
+    }
+
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
         self.sets.get(&(table, owner, item)).copied()
     }

@@ -1,11 +1,12 @@
 //! Opening a node: recovering its state, and starting its threads.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
 use commitlog::disk::RealDisk;
 use commitlog::{LocalLog, Log, Position};
+use feed::PostId;
 use parking_lot::{Mutex, RwLock};
 use quick_cache::sync::Cache;
 use rows::{Rows as _, Totals};
@@ -88,11 +89,12 @@ impl Parts {
         background: Background,
     ) -> Self {
         let rows = applier.rows_mut();
+        let first_post = PostId(rows.totals().last_stamp.map_or(0, |last| last.0 + 1));
         let metrics = Arc::new(Metrics::default());
         let space = Arc::new(Space::new(&options.data, options.disk_reserve));
         let shared = Arc::new(Shared {
             inbox: Inbox::new(options.queue_commands_max),
-            views: Views::new(options.timeline_memory, options.post_memory),
+            views: Views::new(options.timeline_memory, options.post_memory, first_post),
             samples: SampleSets::load(feed::Facts::new(&*rows), options.sample_memory),
             store: rows.store(),
             snapshot_lock: RwLock::new(()),
@@ -153,12 +155,19 @@ impl Parts {
                 Ok(())
             }
         }));
+        others.push(spawn("warm-posts", {
+            let shared = Arc::clone(&shared);
+            move || {
+                // Posts that cannot be read are not kept in memory, and reads of them will fail.
+                unless_unreadable(|| shared.warm_posts(|| shared.stopped()));
+                Ok(())
+            }
+        }));
         others.push(spawn("warm-keys", {
             let shared = Arc::clone(&shared);
             move || {
-                let stopped = || shared.stopped.load(Ordering::Acquire);
                 // Keys that cannot be read stay on disk, where reads of them will fail.
-                unless_unreadable(|| shared.store.warm_keys(stopped));
+                unless_unreadable(|| shared.store.warm_keys(|| shared.stopped()));
                 Ok(())
             }
         }));

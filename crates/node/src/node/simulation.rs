@@ -236,6 +236,11 @@ impl SimulatedNode {
         self.node.shared.store.warm_keys(|| false);
     }
 
+    /// What the thread that reads posts into memory after the start does, from the beginning.
+    pub fn warm_posts(&self) {
+        self.node.shared.warm_posts(|| false);
+    }
+
     /// Closes the node as [`Node::close`] does.
     ///
     /// # Errors

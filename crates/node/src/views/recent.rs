@@ -1,7 +1,6 @@
-//! The newest items of each author, so that gathering a home reads little from the store.
+//! The newest stories of each author, so that gathering a home reads little from the store.
 
 use feed::StoryId;
-use feed::timeline::Posted;
 use rows::{Order, Span};
 use smallvec::SmallVec;
 
@@ -14,49 +13,33 @@ const TRIM_AT: usize = 16;
 /// Fewer than gathering asks for first are no use, unless they are all there is.
 const USEFUL: usize = 8;
 
-/// Something in an author's list.
-pub(super) trait Listed: Copy {
-    /// Its id: later ones are higher.
-    fn id(&self) -> u64;
-}
-
-impl Listed for Posted {
-    fn id(&self) -> u64 {
-        self.0.0
-    }
-}
-
 /// A story and when it expires, in milliseconds since 1970.
-impl Listed for (StoryId, u64) {
-    fn id(&self) -> u64 {
-        self.0.0
-    }
-}
+pub(super) type Item = (StoryId, u64);
 
-/// An author's newest items.
+/// An author's newest stories.
 ///
 /// **Invariant:** the items descend, and hold all live ones of the author that are not older than the last
 /// one; if `complete`, all live ones.
-pub(super) struct Recent<T> {
+pub(super) struct Recent {
     complete: bool,
     /// Stored in place, not through a pointer: finding the list fetches its beginning.
-    items: SmallVec<[T; TRIM_AT]>,
+    items: SmallVec<[Item; TRIM_AT]>,
 }
 
-impl<T: Listed> Recent<T> {
+impl Recent {
     /// What to scan for [`Recent::scanned`].
     pub(super) const NEWEST: Span =
         Span { low: 0, high: u64::MAX, limit: KEPT, order: Order::Descending };
 
     /// Of what a scan of [`Recent::NEWEST`] found.
-    pub(super) fn scanned(newest_first: impl IntoIterator<Item = T>) -> Self {
+    pub(super) fn scanned(newest_first: impl IntoIterator<Item = Item>) -> Self {
         let items: SmallVec<_> = newest_first.into_iter().collect();
         Self { complete: items.len() < KEPT, items }
     }
 
     /// The list with a new item, which may be there already.
-    pub(super) fn with(&self, item: T) -> Self {
-        let known = self.items.first().is_some_and(|first| first.id() >= item.id());
+    pub(super) fn with(&self, item: Item) -> Self {
+        let known = self.items.first().is_some_and(|first| first.0.0 >= item.0.0);
         let new = (!known).then_some(item);
         let mut items: SmallVec<_> = new.into_iter().chain(self.items.iter().copied()).collect();
         let full = items.len() >= TRIM_AT;
@@ -68,8 +51,7 @@ impl<T: Listed> Recent<T> {
 
     /// The list without an item that was deleted, if what is left is of use.
     pub(super) fn without(&self, id: u64) -> Option<Self> {
-        let items: SmallVec<_> =
-            self.items.iter().copied().filter(|item| item.id() != id).collect();
+        let items: SmallVec<_> = self.items.iter().copied().filter(|item| item.0.0 != id).collect();
         let useful = self.complete || items.len() >= USEFUL;
         useful.then_some(Self { complete: self.complete, items })
     }
@@ -79,16 +61,16 @@ impl<T: Listed> Recent<T> {
     pub(super) fn read<U>(
         &self,
         span: Span,
-        wanted: impl Fn(&T) -> Option<U>,
+        wanted: impl Fn(&Item) -> Option<U>,
         out: &mut Vec<U>,
     ) -> bool {
         // Reads of the newest are the most frequent: they touch only the items that they return.
         let newer = match span.high {
             u64::MAX => 0,
-            high => self.items.partition_point(|item| item.id() > high),
+            high => self.items.partition_point(|item| item.0.0 > high),
         };
         let rest = self.items.get(newer..).unwrap_or_default();
-        let mut within = rest.iter().take_while(|item| item.id() >= span.low);
+        let mut within = rest.iter().take_while(|item| item.0.0 >= span.low);
         let before = out.len();
         match span.order {
             Order::Descending => {
@@ -112,25 +94,23 @@ impl<T: Listed> Recent<T> {
 
     /// Whether all live items from `low` on are here.
     fn reaches_below(&self, low: u64) -> bool {
-        self.complete || self.items.last().is_some_and(|last| last.id() < low)
+        self.complete || self.items.last().is_some_and(|last| last.0.0 < low)
     }
 }
 
-impl<T: Listed> Held for Recent<T> {
+impl Held for Recent {
     fn bytes(&self) -> usize {
         // A list that was cut is stored in place again.
-        if self.items.spilled() { self.items.capacity() * size_of::<T>() } else { 0 }
+        if self.items.spilled() { self.items.capacity() * size_of::<Item>() } else { 0 }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use feed::PostId;
-
     use super::*;
 
-    fn posted(id: u64) -> Posted {
-        (PostId(id), None)
+    fn posted(id: u64) -> Item {
+        (StoryId(id), 0)
     }
 
     #[test]
@@ -150,18 +130,18 @@ mod tests {
     #[test]
     fn a_long_list_keeps_the_newest_and_knows_that_it_is_cut() {
         let mut list = Recent::scanned([]);
-        let below = |limit| Span { limit, ..Recent::<Posted>::NEWEST };
+        let below = |limit| Span { limit, ..Recent::NEWEST };
         for id in 1..TRIM_AT as u64 {
             list = list.with(posted(id)).with(posted(id));
             let mut found = Vec::new();
-            assert!(list.read(below(100), |post| Some(*post), &mut found));
+            assert!(list.read(below(100), |story| Some(*story), &mut found));
             assert_eq!(found, (1..=id).rev().map(posted).collect::<Vec<_>>());
         }
         list = list.with(posted(TRIM_AT as u64));
         let mut found = vec![posted(99)];
-        assert!(!list.read(below(KEPT + 1), |post| Some(*post), &mut found));
+        assert!(!list.read(below(KEPT + 1), |story| Some(*story), &mut found));
         assert_eq!(found, [posted(99)], "nothing is appended");
-        assert!(list.read(below(KEPT), |post| Some(*post), &mut found));
+        assert!(list.read(below(KEPT), |story| Some(*story), &mut found));
         assert_eq!(found.len(), 1 + KEPT);
     }
 }

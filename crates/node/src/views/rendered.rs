@@ -35,6 +35,7 @@ const USERS: usize = 32_768;
 /// Rendered posts and stories within a budget.
 pub(crate) struct Rendered {
     items: Vec<Mutex<unsync::Cache<Key, Kept, Bytes>>>,
+    bytes_max: u64,
     users: Cache<UserId, Arc<NamedUser>>,
     revisions: Vec<AtomicU32>,
     /// How often any revision was raised.
@@ -79,6 +80,7 @@ impl Key {
 impl Rendered {
     /// Keeps at most `bytes`.
     pub(crate) fn new(bytes: usize) -> Self {
+        let bytes_max = bytes as u64;
         let bytes = bytes / SHARDS;
         let shard = |_| {
             let options = OptionsBuilder::new()
@@ -91,7 +93,8 @@ impl Rendered {
         };
         let items = (0..SHARDS).map(shard).collect();
         let revisions = (0..REVISIONS).map(|_| AtomicU32::new(0)).collect();
-        Self { items, users: Cache::new(USERS), revisions, invalidated: AtomicU64::new(0) }
+        let (users, invalidated) = (Cache::new(USERS), AtomicU64::new(0));
+        Self { items, bytes_max, users, revisions, invalidated }
     }
 
     fn shard(&self, key: Key) -> &Mutex<unsync::Cache<Key, Kept, Bytes>> {
@@ -274,6 +277,11 @@ impl Rendered {
         let known = Arc::new(NamedUser { revision, names: Arc::new(names) });
         self.users.insert(user, Arc::clone(&known));
         Some(known)
+    }
+
+    /// Whether more than a quarter of the budget is unused.
+    pub(crate) fn has_room(&self) -> bool {
+        self.bytes() < self.bytes_max / 4 * 3
     }
 
     /// Bytes held.

@@ -6,7 +6,7 @@ use feed::{Effect, Facts, Page, PageOf, StoryId, UserId};
 use rows::{Rows, Span};
 
 use super::known::{Held, Known};
-use super::recent::Recent;
+use super::recent::{Item, Recent};
 
 /// Newest stories that a reader is known to have seen, dead ones among them: 8 KiB, which are copied for
 /// each new one. Older ones are read from the facts one by one.
@@ -15,7 +15,7 @@ const SEEN_MAX: usize = 1_024;
 /// What stories homes are gathered from.
 pub(crate) struct Stories {
     readers: Known<Reader>,
-    recent: Known<Recent<(StoryId, u64)>>,
+    recent: Known<Recent>,
 }
 
 /// What a stories home depends on besides the stories.
@@ -128,7 +128,7 @@ impl Stories {
         let (readers, recent) = (self.readers.look(), self.recent.look());
         let mut all_known = true;
         let page = gather(&readers.get(&user)?.friends, page, |friend, span, found| {
-            let read = |recent: &Recent<_>| read_live(recent, friend, now_ms, span, found);
+            let read = |recent: &Recent| read_live(recent, friend, now_ms, span, found);
             all_known = all_known && recent.get(&friend).is_some_and(read);
         });
         all_known.then_some(page)
@@ -168,10 +168,10 @@ impl Stories {
         found: &mut Vec<StoryRef>,
     ) {
         let newest = || {
-            let live = facts.live_stories_by(author, now_ms, Recent::<(StoryId, u64)>::NEWEST);
+            let live = facts.live_stories_by(author, now_ms, Recent::NEWEST);
             Recent::scanned(live.into_iter().map(|story| (story.story, story.expires_ms)))
         };
-        let read = |recent: &Recent<_>| read_live(recent, author, now_ms, span, found);
+        let read = |recent: &Recent| read_live(recent, author, now_ms, span, found);
         if !self.recent.look_or_read(author, newest, read) {
             found.extend(facts.live_stories_by(author, now_ms, span));
         }
@@ -184,13 +184,13 @@ impl Stories {
 }
 
 fn read_live(
-    recent: &Recent<(StoryId, u64)>,
+    recent: &Recent,
     author: UserId,
     now_ms: u64,
     span: Span,
     found: &mut Vec<StoryRef>,
 ) -> bool {
-    let live = |&(story, expires_ms): &(StoryId, u64)| {
+    let live = |&(story, expires_ms): &Item| {
         (now_ms < expires_ms).then_some(StoryRef { story, author, expires_ms })
     };
     recent.read(span, live, found)

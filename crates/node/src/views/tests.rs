@@ -312,7 +312,7 @@ fn watched_timelines_are_evicted_last_and_the_budget_still_holds() {
 
 #[test]
 fn a_post_adds_one_effect_however_many_it_mentions_and_wakes_them() {
-    let views = Views::new(1 << 20, 1 << 20);
+    let views = Views::new(1 << 20, 1 << 20, PostId(0));
     let rows = MemoryRows::default();
     let mut news = views.watch(Facts::new(&rows), UserId(77));
     let mentions = (0..100).map(|user| Effect::Mentioned { post: PostId(1), user: UserId(user) });
@@ -326,7 +326,7 @@ fn a_post_adds_one_effect_however_many_it_mentions_and_wakes_them() {
 
 #[tokio::test]
 async fn a_backlog_that_is_too_long_accepts_no_changes_until_it_is_delivered() {
-    let views = Views::new(1 << 20, 1 << 20);
+    let views = Views::new(1 << 20, 1 << 20, PostId(0));
     let group: Vec<_> = (0..4_096).map(posted).collect();
     let groups = BACKLOG_MAX / group.len() as u64;
     for _ in 0..groups {

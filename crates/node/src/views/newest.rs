@@ -1,0 +1,290 @@
+//! The newest posts of all users, from which homes and lists of an author's posts are read without the
+//! store.
+//!
+//! The posts are in one list in the order of ids, and each author's among them are linked. A home begins at
+//! the newest post of each followed user and always takes the newest that is left: it touches the followed
+//! users and the posts on the page, and nothing else.
+//!
+//! The writer appends posts; the oldest leave when the budget is used up. After a start nothing is known of
+//! earlier posts. A thread reads them from the facts, newest first, until the budget is used up: see
+//! [`NewestPosts::begin_load`].
+//!
+//! **Invariant:** every live post whose id is at least `complete_from`, by a user who was not deleted, is in
+//! the list once its effect is published, and a deleted one is not. Older posts are read from the facts.
+//!
+//! Posts of deleted users may be in the list. Nobody follows these users, and who asks for the posts of one
+//! user looks whether that user was deleted.
+
+mod links;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use feed::timeline::{Posted, sees};
+use feed::{Cursor, Effect, Page, PostId, UserId};
+use parking_lot::RwLock;
+use rows::{Order, Span};
+
+use links::{Entry, Links};
+
+/// Effects that are applied under one lock: 20 µs.
+const PIECE: usize = 256;
+/// Posts that one read looks at, at most, beside the newest of each author: it keeps the writer waiting for
+/// about 0.3 ms. What is further down is read from the facts.
+const STEPS_MAX: usize = 4_096;
+/// Deletions that are remembered while posts are read from the facts. If there are more, these posts are
+/// read again.
+const MISSED_MAX: usize = 1_024;
+
+/// See the module.
+pub(super) struct NewestPosts {
+    bytes_max: usize,
+    list: RwLock<List>,
+}
+
+struct List {
+    links: Links,
+    complete_from: u64,
+    steps_max: usize,
+    /// Posts that were deleted since a load began, if one is under way, and were not in the list.
+    missed: Option<Vec<PostId>>,
+}
+
+impl NewestPosts {
+    /// An empty list that takes at most `bytes`. It is complete from the post `complete_from` on.
+    pub(super) fn new(bytes: usize, complete_from: u64) -> Self {
+        let list =
+            List { links: Links::new(bytes), complete_from, steps_max: STEPS_MAX, missed: None };
+        Self { bytes_max: bytes, list: RwLock::new(list) }
+    }
+
+    /// Applies what a group of commands did. Writer only, in order, once the facts show it.
+    pub(super) fn apply(&self, effects: &[Effect]) {
+        let concerns =
+            |effect: &Effect| matches!(effect, Effect::Posted { .. } | Effect::PostDeleted { .. });
+        for piece in effects.chunks(PIECE) {
+            if !piece.iter().any(concerns) {
+                continue;
+            }
+            let mut list = self.list.write();
+            for effect in piece {
+                match *effect {
+                    Effect::Posted { post, author, reply_to } => {
+                        list.links.push_newest(author, (post, reply_to));
+                        list.keep_within(self.bytes_max);
+                    }
+                    Effect::PostDeleted { post, .. } => list.remove(post),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Begins to load older posts: returns the post before which they are to be read from the facts. `None`
+    /// if no more are to be loaded. One thread at a time.
+    pub(super) fn begin_load(&self) -> Option<PostId> {
+        let mut list = self.list.write();
+        if list.complete_from == 0 || !list.links.has_room(self.bytes_max) {
+            return None;
+        }
+        list.missed = Some(Vec::new());
+        Some(PostId(list.complete_from))
+    }
+
+    /// Adds what the facts have before `before`, which [`NewestPosts::begin_load`] returned: all posts from
+    /// `next` on, or all there are, newest first.
+    pub(super) fn end_load(
+        &self,
+        before: PostId,
+        posts: &[(UserId, Posted)],
+        next: Option<PostId>,
+    ) {
+        let mut list = self.list.write();
+        let Some(missed) = list.missed.take() else { return };
+        // Otherwise the oldest posts have left meanwhile, or not all deletions are known.
+        if list.complete_from != before.0 || missed.len() >= MISSED_MAX {
+            return;
+        }
+        let mut rest = posts.iter().filter(|(_, (post, _))| !missed.contains(post)).peekable();
+        while list.links.has_room(self.bytes_max)
+            && let Some((author, posted)) = rest.next()
+        {
+            list.links.push_oldest(*author, *posted);
+            list.complete_from = posted.0.0;
+        }
+        if rest.peek().is_none() {
+            list.complete_from = next.map_or(0, |next| next.0);
+        }
+        // Links may have begun that need memory of their own.
+        list.keep_within(self.bytes_max);
+    }
+
+    /// Appends the posts on a page of home(`reader`), in the order of scanning and up to one more than its
+    /// limit, as far as they are here. `following` is sorted. Returns the page that is left for the facts,
+    /// if any: what is on it follows what was appended, which may be the one post that shows that there are
+    /// more.
+    pub(super) fn home(
+        &self,
+        reader: UserId,
+        following: &[UserId],
+        page: &Page,
+        found: &mut Vec<PostId>,
+    ) -> Option<Page> {
+        let span = page.span(page.limit + 1)?;
+        let oneself = following.binary_search(&reader).is_err().then_some(reader);
+        let authors = following.iter().copied().chain(oneself);
+        let wanted = |author, (post, reply_to): Posted| {
+            let is_author = author == reader || following.binary_search(&author).is_ok();
+            (is_author && sees(reader, following, author, reply_to)).then_some(post)
+        };
+        let rest = self.list.read().read(authors, span, wanted, found)?;
+        let below = |high: u64| {
+            high.checked_add(1).map_or(Cursor::Newest, |end| Cursor::Before(PostId(end)))
+        };
+        let cursor = match rest.order {
+            Order::Ascending => page.cursor,
+            Order::Descending => below(rest.high),
+        };
+        Some(Page { cursor, limit: rest.limit - 1 })
+    }
+
+    /// Appends an author's posts within `span`, in its order, as far as they are here. Returns the part that
+    /// is left for the facts, if any: what is in it follows what was appended.
+    pub(super) fn posts_by(
+        &self,
+        author: UserId,
+        span: Span,
+        found: &mut Vec<Posted>,
+    ) -> Option<Span> {
+        let wanted = |other, posted| (other == author).then_some(posted);
+        self.list.read().read([author].into_iter(), span, wanted, found)
+    }
+
+    /// The newest posts before `before`, newest first: at most `limit`.
+    pub(super) fn before(&self, before: PostId, limit: usize) -> Vec<PostId> {
+        self.list.read().links.before(before).take(limit).collect()
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.list.read().links.bytes()
+    }
+}
+
+impl List {
+    fn keep_within(&mut self, bytes_max: usize) {
+        while self.links.bytes() > bytes_max
+            && let Some(post) = self.links.pop_oldest()
+        {
+            if !rows::has_bug("forget-old-posts") {
+                self.complete_from = post.0 + 1;
+            }
+        }
+    }
+
+    fn remove(&mut self, post: PostId) {
+        if !self.links.remove(post)
+            && let Some(missed) = &mut self.missed
+            && missed.len() < MISSED_MAX
+        {
+            missed.push(post);
+        }
+    }
+
+    /// Appends what `wanted` makes of the posts by `authors` within `span`, in its order, up to its limit.
+    /// It is also called with posts by others. Returns the part of the span that is left.
+    fn read<T>(
+        &self,
+        authors: impl Iterator<Item = UserId>,
+        span: Span,
+        wanted: impl Fn(UserId, Posted) -> Option<T>,
+        found: &mut Vec<T>,
+    ) -> Option<Span> {
+        match span.order {
+            _ if span.limit == 0 => None,
+            Order::Descending if span.high < self.complete_from => Some(span),
+            Order::Descending => self.read_down(authors, span, wanted, found),
+            Order::Ascending if span.low < self.complete_from => Some(span),
+            Order::Ascending => self.read_up(authors, span, wanted, found),
+        }
+    }
+
+    fn read_down<T>(
+        &self,
+        authors: impl Iterator<Item = UserId>,
+        span: Span,
+        wanted: impl Fn(UserId, Posted) -> Option<T>,
+        found: &mut Vec<T>,
+    ) -> Option<Span> {
+        let newest: Vec<usize> = authors.filter_map(|author| self.links.newest(author)).collect();
+        let mut next = BinaryHeap::from(newest);
+        let (mut left, mut steps, mut before) = (span.limit, 0, None);
+        while let Some(mut top) = next.peek_mut() {
+            let place = *top;
+            let Entry { post, author, reply_to, .. } = self.links.entry(place);
+            if post.0 < span.low {
+                return None;
+            }
+            if steps == self.steps_max {
+                return Some(Span { high: post.0.min(span.high), limit: left, ..span });
+            }
+            steps += 1;
+            // Authors who share links come to the same post.
+            let older = (before != Some(place)).then(|| self.links.older(place)).flatten();
+            match older {
+                Some(older) => *top = older,
+                None => drop(PeekMut::pop(top)),
+            }
+            if before == Some(place) || post.0 > span.high {
+                before = Some(place);
+                continue;
+            }
+            before = Some(place);
+            if let Some(item) = wanted(author, (post, reply_to)) {
+                found.push(item);
+                left -= 1;
+                if left == 0 {
+                    return None;
+                }
+            }
+        }
+        let older = self.complete_from.checked_sub(1).filter(|older| *older >= span.low)?;
+        Some(Span { high: older.min(span.high), limit: left, ..span })
+    }
+
+    fn read_up<T>(
+        &self,
+        authors: impl Iterator<Item = UserId>,
+        span: Span,
+        wanted: impl Fn(UserId, Posted) -> Option<T>,
+        found: &mut Vec<T>,
+    ) -> Option<Span> {
+        let mut within = Vec::new();
+        let mut steps = 0;
+        for author in authors {
+            let mut next = self.links.newest(author);
+            while let Some(place) = next
+                && self.links.entry(place).post.0 >= span.low
+            {
+                if steps == self.steps_max {
+                    return Some(span);
+                }
+                steps += 1;
+                within.push(place);
+                next = self.links.older(place);
+            }
+        }
+        within.sort_unstable();
+        within.dedup();
+        let posts = within.into_iter().map(|place| self.links.entry(place));
+        let posts = posts.take_while(|entry| entry.post.0 <= span.high);
+        found.extend(
+            posts
+                .filter_map(|entry| wanted(entry.author, (entry.post, entry.reply_to)))
+                .take(span.limit),
+        );
+        None
+    }
+}

@@ -1,0 +1,222 @@
+//! Posts in the order of ids, with those of each author linked.
+//!
+//! **Invariant:** a post is linked to the next newer and the next older one of its author, and `ends` has the
+//! first and the last of them. Authors whose numbers are equal modulo `ends_max` count as one: only the
+//! reader tells their posts apart.
+
+use std::collections::VecDeque;
+
+use feed::timeline::Posted;
+use feed::{PostId, UserId};
+
+/// Ends take at most one part of so many of the memory: by default the first 2.6 million users have ends of
+/// their own.
+const PARTS: usize = 2;
+/// Ends that are allocated together.
+const CHUNK: usize = 64;
+/// Users whose numbers are this or above share ends in any case.
+const ENDS_MAX: usize = 1 << 28;
+
+/// A post's name in links, which it keeps: its place and how many posts have left before it, modulo [`NONE`].
+type Number = u32;
+const NONE: Number = Number::MAX;
+/// An id that no user has. The author of a post that was removed; a post that is no reply replies to it.
+const NOBODY: UserId = UserId(u32::MAX);
+
+/// A post.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) post: PostId,
+    pub(super) author: UserId,
+    pub(super) reply_to: Option<UserId>,
+}
+
+#[derive(Clone, Copy)]
+struct Linked {
+    post: PostId,
+    author: UserId,
+    reply_to: UserId,
+    newer: Number,
+    older: Number,
+}
+
+/// The links of an author begin and end here.
+#[derive(Clone, Copy)]
+struct Ends {
+    newest: Number,
+    oldest: Number,
+}
+
+const NO_POSTS: Ends = Ends { newest: NONE, oldest: NONE };
+const POST_BYTES: usize = size_of::<Linked>();
+const CHUNK_BYTES: usize = size_of::<[Ends; CHUNK]>() + size_of::<Option<Box<[Ends; CHUNK]>>>();
+const _: () = assert!(POST_BYTES == 24 && size_of::<Ends>() == 8);
+
+/// See the module.
+pub(super) struct Links {
+    posts: VecDeque<Linked>,
+    /// The number of the first post.
+    first: Number,
+    ends_max: usize,
+    ends: Vec<Option<Box<[Ends; CHUNK]>>>,
+    chunks: usize,
+}
+
+impl Links {
+    /// No posts, for as many as take `bytes`.
+    pub(super) fn new(bytes: usize) -> Self {
+        let posts = (bytes / POST_BYTES).min(NONE as usize / 2);
+        let ends_max = (bytes / PARTS / size_of::<Ends>()).clamp(CHUNK, ENDS_MAX);
+        // Memory is only used where there are posts, and nothing is copied when they become more.
+        let posts = VecDeque::with_capacity(posts + 1);
+        Self { posts, first: 0, ends_max, ends: Vec::new(), chunks: 0 }
+    }
+
+    /// Bytes used.
+    pub(super) fn bytes(&self) -> usize {
+        self.posts.len() * POST_BYTES + self.chunks * CHUNK_BYTES
+    }
+
+    /// Whether another post is within `bytes_max`.
+    pub(super) fn has_room(&self, bytes_max: usize) -> bool {
+        self.bytes() + POST_BYTES <= bytes_max && self.posts.len() < NONE as usize / 2
+    }
+
+    /// The post at a place; the first is the oldest.
+    pub(super) fn entry(&self, place: usize) -> Entry {
+        let Linked { post, author, reply_to, .. } = *self.linked(place);
+        Entry { post, author, reply_to: (reply_to != NOBODY).then_some(reply_to) }
+    }
+
+    /// The posts before `before`, newest first.
+    pub(super) fn before(&self, before: PostId) -> impl Iterator<Item = PostId> {
+        let end = self.posts.partition_point(|linked| linked.post < before);
+        let posts = self.posts.range(..end).rev();
+        posts.filter(|linked| linked.author != NOBODY).map(|linked| linked.post)
+    }
+
+    /// The place of the newest post by `author`.
+    pub(super) fn newest(&self, author: UserId) -> Option<usize> {
+        self.place(self.ends(author).newest)
+    }
+
+    /// The place of the next older post by the author of the post at `place`.
+    pub(super) fn older(&self, place: usize) -> Option<usize> {
+        self.place(self.linked(place).older)
+    }
+
+    /// Adds a post that is newer than all; nothing if it is not.
+    pub(super) fn push_newest(&mut self, author: UserId, (post, reply_to): Posted) {
+        if self.posts.back().is_some_and(|newest| newest.post >= post) {
+            return;
+        }
+        let number = self.number(self.posts.len());
+        let reply_to = reply_to.unwrap_or(NOBODY);
+        let ends = self.ends(author);
+        let older = ends.newest;
+        self.posts.push_back(Linked { post, author, reply_to, newer: NONE, older });
+        if let Some(older) = self.place(older) {
+            self.linked_mut(older).newer = number;
+        }
+        let oldest = if ends.oldest == NONE { number } else { ends.oldest };
+        *self.ends_mut(author) = Ends { newest: number, oldest };
+    }
+
+    /// Adds a post that is older than all; nothing if it is not.
+    pub(super) fn push_oldest(&mut self, author: UserId, (post, reply_to): Posted) {
+        if self.posts.front().is_some_and(|oldest| oldest.post <= post) {
+            return;
+        }
+        self.first = self.first.checked_sub(1).unwrap_or(NONE - 1);
+        let number = self.first;
+        let reply_to = reply_to.unwrap_or(NOBODY);
+        let ends = self.ends(author);
+        let newer = ends.oldest;
+        self.posts.push_front(Linked { post, author, reply_to, newer, older: NONE });
+        if let Some(newer) = self.place(newer) {
+            self.linked_mut(newer).older = number;
+        }
+        let newest = if ends.newest == NONE { number } else { ends.newest };
+        *self.ends_mut(author) = Ends { newest, oldest: number };
+    }
+
+    /// Drops the oldest post and returns it.
+    pub(super) fn pop_oldest(&mut self) -> Option<PostId> {
+        let post = self.posts.front()?.post;
+        self.unlink(0);
+        self.posts.pop_front();
+        self.first = if self.first == NONE - 1 { 0 } else { self.first + 1 };
+        Some(post)
+    }
+
+    /// Removes a post; false if it is none of these.
+    pub(super) fn remove(&mut self, post: PostId) -> bool {
+        let Ok(place) = self.posts.binary_search_by_key(&post, |linked| linked.post) else {
+            return false;
+        };
+        self.unlink(place);
+        self.linked_mut(place).author = NOBODY;
+        true
+    }
+
+    /// Takes a post out of the links of its author, unless it is removed already.
+    fn unlink(&mut self, place: usize) {
+        let Linked { author, newer, older, .. } = *self.linked(place);
+        if author == NOBODY {
+            return;
+        }
+        let mut ends = self.ends(author);
+        match self.place(newer) {
+            Some(newer) => self.linked_mut(newer).older = older,
+            None => ends.newest = older,
+        }
+        match self.place(older) {
+            Some(older) => self.linked_mut(older).newer = newer,
+            None => ends.oldest = newer,
+        }
+        *self.ends_mut(author) = ends;
+    }
+
+    /// The number of the post at a place.
+    fn number(&self, place: usize) -> Number {
+        let number = (u64::from(self.first) + place as u64) % u64::from(NONE);
+        number as Number
+    }
+
+    /// Where the post of this number is.
+    fn place(&self, number: Number) -> Option<usize> {
+        let place = || match number.checked_sub(self.first) {
+            Some(place) => place as usize,
+            None => (NONE - self.first + number) as usize,
+        };
+        (number != NONE).then(place)
+    }
+
+    fn linked(&self, place: usize) -> &Linked {
+        self.posts.get(place).unwrap_or_else(|| unreachable!("links are between posts of the list"))
+    }
+
+    fn linked_mut(&mut self, place: usize) -> &mut Linked {
+        self.posts.get_mut(place).unwrap_or_else(|| unreachable!("as above"))
+    }
+
+    fn ends(&self, author: UserId) -> Ends {
+        let index = author.0 as usize % self.ends_max;
+        let chunk = self.ends.get(index / CHUNK).and_then(Option::as_ref);
+        chunk.and_then(|chunk| chunk.get(index % CHUNK)).copied().unwrap_or(NO_POSTS)
+    }
+
+    fn ends_mut(&mut self, author: UserId) -> &mut Ends {
+        let index = author.0 as usize % self.ends_max;
+        if self.ends.len() <= index / CHUNK {
+            self.ends.resize_with(index / CHUNK + 1, || None);
+        }
+        let chunk = self.ends.get_mut(index / CHUNK);
+        let chunk = chunk.unwrap_or_else(|| unreachable!("there are as many now"));
+        if chunk.is_none() {
+            self.chunks += 1;
+        }
+        let chunk = chunk.get_or_insert_with(|| Box::new([NO_POSTS; CHUNK]));
+        chunk.get_mut(index % CHUNK).unwrap_or_else(|| unreachable!("a remainder is within"))
+    }
+}
