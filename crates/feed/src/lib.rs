@@ -24,6 +24,7 @@ pub mod stories;
 pub mod text;
 pub mod thread;
 pub mod timeline;
+pub mod write;
 
 pub use apply::apply;
 pub use command::{Command, Done, Entry, Idempotency, Outcome, Remains, Reply, Request, UserRef};

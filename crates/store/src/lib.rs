@@ -23,6 +23,7 @@ mod items;
 mod key_table;
 mod keyspace;
 mod layout;
+mod load;
 mod manifest;
 #[cfg(feature = "simulation")]
 mod memory;
@@ -33,6 +34,7 @@ mod owners;
 mod prefetch;
 mod resident;
 mod snapshot;
+mod sort;
 mod store;
 mod verify;
 mod writer;
@@ -41,9 +43,11 @@ pub use checkpoint::{Checkpoint, CheckpointStats};
 #[cfg(feature = "simulation")]
 pub use error::panic_when_fatal;
 pub use error::{StoreError, Unreadable, fatal, unless_unreadable, unreadable_reads};
+pub use load::{EachSet, Loader};
 #[cfg(feature = "simulation")]
 pub use memory::{Gate, MemoryDisk, MemoryRow};
 pub use snapshot::{EachRow, PutRow, Snapshot, restore};
+pub use sort::{Merge, Record, SortedRow, Sorter};
 pub use store::{Store, StoreOptions};
 pub use verify::{Counted, RowsReport, verify};
 pub use writer::StoreWriter;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kv::{Bucket, BucketId, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
-use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Totals, Value};
+use rows::{NameTable, Order, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Totals, Value};
 
 use crate::checkpoint::Checkpoint;
 use crate::overlay::Overlay;
@@ -180,7 +180,7 @@ impl KeyRows for StoreWriter {
     }
 }
 
-impl RowsMut for StoreWriter {
+impl PutRows for StoreWriter {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
         self.overlay_bytes += self.active.put_point(table, key, value);
     }
@@ -200,7 +200,9 @@ impl RowsMut for StoreWriter {
         }
         self.overlay_bytes += self.active.put_name(table, key, value);
     }
+}
 
+impl RowsMut for StoreWriter {
     fn put_totals(&mut self, totals: Totals) {
         *self.store.shared().totals.write() = totals;
     }

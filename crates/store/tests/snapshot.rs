@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rows::{PointTable, RowsMut as _, SetTable, Value};
+use rows::{PointTable, PutRows as _, SetTable, Value};
 use store::{Snapshot, Store, StoreOptions, StoreWriter, restore, verify};
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 1 << 20, bucket_bytes: 1 << 20 };
