@@ -59,6 +59,13 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         self.rows.point(PointTable::User, u64::from(user.0)).map(|row| decode(&row))
     }
 
+    /// Calls `each` with every user, deleted ones included, in the order of ids. Reads all of them in one scan.
+    pub fn each_stored_user(&self, mut each: impl FnMut(UserId, User)) {
+        self.rows.each_point(PointTable::User, &mut |id, row| {
+            user_id(id).into_iter().for_each(|id| each(id, decode(row)));
+        });
+    }
+
     /// A user's counts as they are stored; zero if the user does not exist. They include deleted users whose
     /// rows are not removed yet: see [`Facts::counts`].
     #[must_use]

@@ -199,11 +199,14 @@ fn put_list(
         .try_for_each(|item| write(&layout::set(table, owner.into(), u64::from(*item)), Some(&[])))
 }
 
+/// Receives an owner and its items.
+type EachList<'a> = &'a mut dyn FnMut(u32, &[u32]) -> Result<(), StoreError>;
+
 /// Gives each owner to `each`, with its items in ascending order, each once.
 fn each_list(
     pairs: Merge<u64>,
     at: &dyn Fn(io::Error) -> StoreError,
-    each: &mut dyn FnMut(u32, &[u32]) -> Result<(), StoreError>,
+    each: EachList<'_>,
 ) -> Result<(), StoreError> {
     let (mut current, mut items) = (0, Vec::new());
     for pair in pairs {
