@@ -7,6 +7,8 @@
 pub(crate) mod bytes;
 pub(crate) mod lines;
 mod output;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
