@@ -423,6 +423,17 @@ proptest! {
     }
 }
 
+/// The fixture was written by the first version that has exports.
+#[test]
+fn an_export_of_format_1_is_read_and_its_facts_are_written_again() {
+    let fixture = include_str!("fixtures/export-1.ndjson");
+    let (options, _folder, _) = imported(&options(), fixture).unwrap();
+    assert_eq!(facts(&exported(&options)), facts(fixture));
+    for line in ["user", "follow", "friends", "post", "story", "view", "sample", "bucket", "key"] {
+        assert!(fixture.contains(&format!("\n{{\"{line}\":")), "{line}");
+    }
+}
+
 #[test]
 fn an_export_says_what_is_in_it_and_the_first_line_alone_has_the_time() {
     let (node, folder) = node(&[ANN, BOB, r#"{"follow":{"user":0,"follows":[1]}}"#]);

@@ -52,8 +52,9 @@ pub fn export(
     roost: &str,
     out: impl Write,
 ) -> Result<TransferCounts, ExportError> {
-    if !options.log_dir().is_dir() {
-        let error = io::Error::new(io::ErrorKind::NotFound, "it has no log");
+    if !options.log_dir().is_dir() && !options.store_dir().is_dir() {
+        let what = "it has neither a log nor a store";
+        let error = io::Error::new(io::ErrorKind::NotFound, what);
         return Err(OpenError::Directory(options.data.clone(), error).into());
     }
     let mut lock = DataLock::take(&options.data)?;
