@@ -340,8 +340,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// Key, value, expiry and version.
+type Key = (Vec<u8>, Vec<u8>, Option<u64>, u64);
+
 /// All live keys of a bucket, with their values, expiry and versions.
-fn keys(node: &Node, bucket: BucketId) -> Vec<(Vec<u8>, Vec<u8>, Option<u64>, u64)> {
+fn keys(node: &Node, bucket: BucketId) -> Vec<Key> {
     let now_ms = node.now_ms();
     let (rows, next) = node.keys().walk(bucket, 0, usize::MAX);
     assert_eq!(next, None);
