@@ -15,13 +15,14 @@ use crate::disk::{Disk, Part, WriteRow};
 use crate::error::StoreError;
 use crate::head::Head;
 use crate::layout;
-use crate::owners::Owners;
+use crate::owners::{Owners, State};
+use crate::pack::Packer;
 use crate::sort::{Merge, SortedRow, Sorter};
 use crate::store::random_hasher;
 
 /// Memory of each of the five sorters, in bytes.
 const CHUNK_BYTES: usize = 48 << 20;
-/// Sets of users by users, in the order of tags. They have most of all rows, so they are sorted as pairs of numbers.
+/// Sets of users by users. They have most of all items, so they are sorted as pairs of numbers.
 const OF_USERS: [SetTable; 3] = [SetTable::Following, SetTable::Followers, SetTable::Friends];
 
 /// Receives an owner of one of the sets of users, and the number of its items.
@@ -41,17 +42,17 @@ pub struct Loader {
     failed: Option<io::Error>,
 }
 
-/// The owners of sets, and the blocks of their bitmaps as they will be on disk.
+/// The owners of sets, and the blocks of their states as they will be on disk.
 #[derive(Default)]
 struct OwnerBlocks {
     owners: Owners,
-    blocks: BTreeMap<(SetTable, u64), [u8; 64]>,
+    blocks: BTreeMap<(SetTable, u64), Vec<u8>>,
 }
 
 impl OwnerBlocks {
     fn note(&mut self, table: SetTable, owner: u64) {
         if table.has_dense_owners() {
-            let changed = self.owners.note(table, &[owner]).into_iter();
+            let changed = self.owners.raise(table, &[(owner, State::ROWS)]).into_iter();
             self.blocks.extend(changed.map(|(block, bytes)| ((table, block), bytes)));
         }
     }
@@ -115,19 +116,24 @@ impl Loader {
         let Self { folder, disk, facts, ephemeral, of_users, owners, .. } = self;
         let at = |source| StoreError::Io { path: folder.clone(), source };
         disk.ingest(Part::Ephemeral, |write| {
-            SortedRows::new(ephemeral.sorted().map_err(at)?).put_below(u8::MAX, write, &at)
+            SortedRows::new(ephemeral, &at)?.put_below(u8::MAX, write)
         })?;
         disk.ingest(Part::Facts, |write| {
-            let mut rows = SortedRows::new(facts.sorted().map_err(at)?);
-            for (table, pairs) in OF_USERS.into_iter().zip(of_users) {
-                rows.put_below(table.tag(), write, &at)?;
-                each_list(pairs.sorted().map_err(at)?, &at, &mut |owner, items| {
+            let mut rows = SortedRows::new(facts, &at)?;
+            for table in SetTable::ALL.into_iter().filter(|table| table.is_packed()) {
+                rows.put_below(table.tag(), write)?;
+                let of_users = OF_USERS.iter().zip(&mut *of_users).find(|(of, _)| **of == table);
+                let Some((_, pairs)) = of_users else {
+                    rows.pack(table, write)?;
+                    continue;
+                };
+                let mut each = |owner: u32, items| {
                     owners.note(table, owner.into());
-                    each_set(table, owner, items.len());
-                    put_list(table, owner, items, write)
-                })?;
+                    each_set(table, owner, items);
+                };
+                pack_users(table, pairs.sorted().map_err(at)?, &at, &mut each, write)?;
             }
-            rows.put_below(u8::MAX, write, &at)
+            rows.put_below(u8::MAX, write)
         })
     }
 
@@ -187,73 +193,84 @@ impl PutRows for Loader {
     }
 }
 
-/// Writes the rows of one owner of a set of users: nothing else knows how these sets are kept.
-fn put_list(
+/// Packs one of the sets of users.
+fn pack_users(
     table: SetTable,
-    owner: u32,
-    items: &[u32],
-    write: &mut WriteRow<'_>,
-) -> Result<(), StoreError> {
-    items
-        .iter()
-        .try_for_each(|item| write(&layout::set(table, owner.into(), u64::from(*item)), Some(&[])))
-}
-
-/// Receives an owner and its items.
-type EachList<'a> = &'a mut dyn FnMut(u32, &[u32]) -> Result<(), StoreError>;
-
-/// Gives each owner to `each`, with its items in ascending order, each once.
-fn each_list(
     pairs: Merge<u64>,
     at: &dyn Fn(io::Error) -> StoreError,
-    each: EachList<'_>,
+    each_set: &mut dyn FnMut(u32, usize),
+    write: &mut WriteRow<'_>,
 ) -> Result<(), StoreError> {
-    let (mut current, mut items) = (0, Vec::new());
+    let mut packer = Packer::new(table);
+    let (mut last, mut items) = (None, 0);
     for pair in pairs {
         let pair = pair.map_err(at)?;
-        let (owner, item) = ((pair >> 32) as u32, pair as u32);
-        if owner != current && !items.is_empty() {
-            each(current, &items)?;
-            items.clear();
+        let [owner, item] = [pair >> 32, pair & u64::from(u32::MAX)];
+        match last {
+            Some(last) if last == pair => continue,
+            Some(last) if last >> 32 != owner => {
+                each_set((last >> 32) as u32, items);
+                items = 0;
+            }
+            _ => {}
         }
-        current = owner;
-        if items.last() != Some(&item) {
-            items.push(item);
-        }
+        packer.add(owner, (item, 0), write)?;
+        (last, items) = (Some(pair), items + 1);
     }
-    if items.is_empty() { Ok(()) } else { each(current, &items) }
+    if let Some(last) = last {
+        each_set((last >> 32) as u32, items);
+    }
+    packer.finish(write)
 }
 
 /// Rows in the order of keys.
-struct SortedRows {
+struct SortedRows<'a> {
     rows: Peekable<Merge<SortedRow>>,
     last: Option<SortedRow>,
+    at: &'a dyn Fn(io::Error) -> StoreError,
 }
 
-impl SortedRows {
-    fn new(rows: Merge<SortedRow>) -> Self {
-        Self { rows: rows.peekable(), last: None }
+impl<'a> SortedRows<'a> {
+    fn new(
+        sorter: &mut Sorter<SortedRow>,
+        at: &'a dyn Fn(io::Error) -> StoreError,
+    ) -> Result<Self, StoreError> {
+        Ok(Self { rows: sorter.sorted().map_err(at)?.peekable(), last: None, at })
     }
 
-    /// Writes the rows whose tables come before `tag`.
-    fn put_below(
-        &mut self,
-        tag: u8,
-        write: &mut WriteRow<'_>,
-        at: &dyn Fn(io::Error) -> StoreError,
-    ) -> Result<(), StoreError> {
+    /// The next row if its table comes before `tag`.
+    fn next_below(&mut self, tag: u8) -> Result<Option<&SortedRow>, StoreError> {
         let below = |row: &io::Result<SortedRow>| {
             row.as_ref().map_or(true, |row| row.key.first() < Some(&tag))
         };
-        while let Some(row) = self.rows.next_if(below) {
-            let row = row.map_err(at)?;
-            if let Some(last) = self.last.as_ref().filter(|last| last.key == row.key) {
-                return Err(StoreError::Repeated { line: row.line, first: last.line });
-            }
+        let Some(row) = self.rows.next_if(below) else { return Ok(None) };
+        let row = row.map_err(self.at)?;
+        if let Some(last) = self.last.as_ref().filter(|last| last.key == row.key) {
+            return Err(StoreError::Repeated { line: row.line, first: last.line });
+        }
+        Ok(Some(self.last.insert(row)))
+    }
+
+    /// Writes the rows whose tables come before `tag`.
+    fn put_below(&mut self, tag: u8, write: &mut WriteRow<'_>) -> Result<(), StoreError> {
+        while let Some(row) = self.next_below(tag)? {
             write(&row.key, Some(&row.value))?;
-            self.last = Some(row);
         }
         Ok(())
+    }
+
+    /// Packs the items of `table`, all of which come next.
+    fn pack(&mut self, table: SetTable, write: &mut WriteRow<'_>) -> Result<(), StoreError> {
+        let mut packer = Packer::new(table);
+        while let Some(row) = self.next_below(table.tag() + 1)? {
+            let owner = row.key.get(1..).and_then(|rest| rest.first_chunk());
+            let (Some(owner), Some(item)) = (owner, layout::item_of(&row.key)) else {
+                unreachable!("the key of an item has 17 bytes")
+            };
+            let number = layout::decode_number(&row.value);
+            packer.add(u64::from_be_bytes(*owner), (item, number), write)?;
+        }
+        packer.finish(write)
     }
 }
 
