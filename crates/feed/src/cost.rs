@@ -5,17 +5,17 @@ use rows::{Cost, WORK_PER_ROW};
 use crate::command::{Command, Request};
 use crate::limits::{
     BIO_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, HANDLE_CHARS_MAX, NAME_BYTES_MAX,
-    POST_BYTES_MAX, POST_CHARS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX,
+    POST_BYTES_MAX, POST_MENTIONS_MAX, SAMPLE_SETS_MAX, SWEEP_ROWS_MAX, SWEEP_SECONDS_MAX,
 };
 use crate::text::PostText;
 
 /// Rows that remembering an idempotency key changes: its own, two old ones that are removed, and one that
 /// is only looked up.
 const IDEMPOTENCY_ROWS: usize = 4;
-/// Most users that a text can mention: a mention has at least two characters.
-const MENTIONS_MAX: usize = POST_CHARS_MAX / 2;
+/// Most users that a text can mention.
+const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
 /// Most rows of a post: its own, that of its author, that of the post replied to, and mentions.
-pub(crate) const POST_ROWS_MAX: usize = 3 + MENTIONS_MAX + 1;
+pub(crate) const POST_ROWS_MAX: usize = 3 + POST_MENTIONS_MAX;
 const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
 /// Looking up a handle and writing a mention, which takes longer than other rows.
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;

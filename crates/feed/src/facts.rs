@@ -14,6 +14,7 @@ use crate::limits;
 use crate::records::{Counts, Post, User};
 use crate::text::Handle;
 use crate::timeline::Posted;
+use crate::write;
 
 /// Typed reads. Any thread may use one.
 pub struct Facts<'a, R: Rows + ?Sized = dyn Rows + 'a> {
@@ -57,6 +58,13 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     #[must_use]
     pub fn stored_user(&self, user: UserId) -> Option<User> {
         self.rows.point(PointTable::User, u64::from(user.0)).map(|row| decode(&row))
+    }
+
+    /// Calls `each` with every user, deleted ones included, in the order of ids. Reads all of them in one scan.
+    pub fn each_stored_user(&self, mut each: impl FnMut(UserId, User)) {
+        self.rows.each_point(PointTable::User, &mut |id, row| {
+            user_id(id).into_iter().for_each(|id| each(id, decode(row)));
+        });
     }
 
     /// A user's counts as they are stored; zero if the user does not exist. They include deleted users whose
@@ -121,6 +129,13 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     #[must_use]
     pub fn stored_post(&self, post: PostId) -> Option<Post> {
         self.rows.point(PointTable::Post, post.0).map(|row| Post::decode(&row))
+    }
+
+    /// Calls `each` with every post that is stored, in the order of ids. Reads all of them in one scan. Authors may
+    /// be deleted.
+    pub fn each_stored_post(&self, mut each: impl FnMut(PostId, Post)) {
+        let each = &mut |id, row: &[u8]| each(PostId(id), Post::decode(row));
+        self.rows.each_point(PointTable::Post, each);
     }
 
     /// Whether this post exists.
@@ -234,19 +249,19 @@ impl<'a> Txn<'a> {
 
     /// Sets a user's profile.
     pub fn put_user(&mut self, id: UserId, user: &User) {
-        self.rows.put_point(PointTable::User, id.0.into(), Some(encode(user)));
+        write::user(self.rows, id, user);
     }
 
     /// Gives a handle to a user.
     pub fn put_handle(&mut self, handle: &Handle, id: UserId) {
-        self.rows.put_name(NameTable::Handle, handle.as_str().as_bytes(), Some(encode(&id)));
+        write::handle(self.rows, handle, id);
     }
 
     /// Changes a user's counts.
     pub fn count(&mut self, user: UserId, change: impl FnOnce(&mut Counts)) {
         let mut counts = self.facts().stored_counts(user);
         change(&mut counts);
-        self.rows.put_point(PointTable::Counts, user.0.into(), Some(counts.encode()));
+        write::counts(self.rows, user, counts);
     }
 
     /// Changes the totals.
@@ -258,9 +273,7 @@ impl<'a> Txn<'a> {
 
     /// Stores or removes (`follows`) that `user` follows `other`, in both directions.
     pub fn put_follow(&mut self, user: UserId, other: UserId, follows: bool) {
-        let value = follows.then_some(0);
-        self.rows.put_member(SetTable::Following, user.0.into(), other.0.into(), value);
-        self.rows.put_member(SetTable::Followers, other.0.into(), user.0.into(), value);
+        write::follow(self.rows, user, other, follows);
     }
 
     /// Stores that `user` follows all of `others`, whom they do not follow yet, with the counts of all.
@@ -283,14 +296,9 @@ impl<'a> Txn<'a> {
 
     /// Writes a post into the post, author, mention and reply tables.
     pub fn put_post(&mut self, id: PostId, post: &Post) {
-        let reply = post.reply_to.map_or(0, |user| u64::from(user.0) + 1);
-        self.rows.put_point(PointTable::Post, id.0, Some(encode(post)));
-        self.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, Some(reply));
+        write::post(self.rows, id, post);
         for user in &post.mentions {
-            self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, Some(0));
-        }
-        if let Some(parent) = post.in_reply_to {
-            self.rows.put_member(SetTable::Replies, parent.0, id.0, Some(0));
+            write::mention(self.rows, *user, id);
         }
     }
 
@@ -301,7 +309,7 @@ impl<'a> Txn<'a> {
             self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, None);
         }
         for user in new.mentions.iter().filter(|user| !old.mentions.contains(user)) {
-            self.rows.put_member(SetTable::Mentions, user.0.into(), id.0, Some(0));
+            write::mention(self.rows, *user, id);
         }
     }
 

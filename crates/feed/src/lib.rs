@@ -24,8 +24,10 @@ pub mod stories;
 pub mod text;
 pub mod thread;
 pub mod timeline;
+pub mod write;
 
 pub use apply::apply;
+pub use apply::post::addressees;
 pub use command::{Command, Done, Entry, Idempotency, Outcome, Remains, Reply, Request, UserRef};
 pub use effect::Effect;
 pub use facts::{Facts, Txn};

@@ -15,6 +15,9 @@ pub const BIO_BYTES_MAX: usize = 4_000;
 pub const POST_CHARS_MAX: usize = 500;
 /// Most bytes of such a text: a grapheme cluster may be long, so a limit on characters is not enough.
 pub const POST_BYTES_MAX: usize = 8_000;
+/// Most users that a post mentions: a mention in the text has at least two characters, and the author of the
+/// post replied to is always mentioned.
+pub const POST_MENTIONS_MAX: usize = POST_CHARS_MAX / 2 + 1;
 /// Shortest life of a story, in seconds.
 pub const STORY_SECS_MIN: u64 = 1;
 /// Longest life of a story, in seconds: 7 days.

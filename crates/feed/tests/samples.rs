@@ -10,7 +10,7 @@ use feed::{
     SampleSetId, SetName, Txn, apply, limits,
 };
 use proptest::prelude::*;
-use rows::{NameTable, RowsMut as _, Span, Stamp, encode};
+use rows::{NameTable, PutRows as _, Span, Stamp, encode};
 use support::World;
 use testkit::MemoryRows;
 

@@ -3,12 +3,13 @@
 //! **Invariant:** a bucket counts the rows of its space, and every row that expires has an entry in the
 //! table of expiries, under its time, space and key.
 
-use rows::{NameTable, PointTable, SetTable, Span, Stamp, Totals, Value, decode, encode};
+use rows::{NameTable, PointTable, SetTable, Span, Stamp, Totals, decode};
 
 use crate::bucket::{Bucket, BucketId, BucketName, Space};
 use crate::key_rows::{KeyRows, KeyRowsMut, WalkLimit};
 use crate::limits::NUMBERED_BUCKETS;
 use crate::row::KeyRow;
+use crate::write;
 
 /// Typed reads. Any thread may use one.
 pub struct Facts<'a, R: KeyRows + ?Sized = dyn KeyRows + 'a> {
@@ -259,11 +260,7 @@ impl<'a> Txn<'a> {
         key: &[u8],
         expires: bool,
     ) {
-        let mut name = Vec::with_capacity(12 + key.len());
-        name.extend_from_slice(&expires_ms.to_be_bytes());
-        name.extend_from_slice(&space.0.to_be_bytes());
-        name.extend_from_slice(key);
-        self.rows.put_name(NameTable::KeyExpiry, &name, expires.then(Value::new));
+        write::key_expiry(self.rows, expires_ms, (space, key), expires);
         self.total(|totals| match expires {
             true => totals.keys_expiring += 1,
             false => totals.keys_expiring -= 1,
@@ -273,21 +270,19 @@ impl<'a> Txn<'a> {
     /// Sets or removes a bucket, and records which bucket has its space.
     pub(crate) fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
         if let Some(bucket) = bucket {
-            let space = u64::from(bucket.space.0);
-            self.rows.put_point(PointTable::BucketOfSpace, space, Some(encode(&id)));
+            write::bucket_of_space(self.rows, bucket.space, Some(id));
         }
         self.rows.put_bucket(id, bucket);
     }
 
     /// Sets or removes the name of a bucket.
     pub(crate) fn put_bucket_name(&mut self, name: &BucketName, id: Option<BucketId>) {
-        let row = id.map(|id| encode(&id));
-        self.rows.put_name(NameTable::Bucket, name.as_str().as_bytes(), row);
+        write::bucket_name(self.rows, name, id);
     }
 
     /// Orphans the space of a bucket: its rows are removed step by step, and then the space is free.
     pub(crate) fn orphan_space(&mut self, bucket: Bucket) {
-        self.rows.put_point(PointTable::BucketOfSpace, bucket.space.0.into(), None);
+        write::bucket_of_space(self.rows, bucket.space, None);
         if bucket.keys > 0 {
             self.put_orphaned_space(bucket.space, Some(0));
         } else {

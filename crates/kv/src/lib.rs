@@ -25,6 +25,7 @@ pub mod limits;
 mod op;
 mod ops;
 mod row;
+pub mod write;
 
 pub use answer::{KeyAnswer, KeyRefusal};
 pub use apply::{Between, apply};

@@ -26,7 +26,7 @@ pub(crate) struct DataLock(File);
 enum Mark {
     /// Nobody has used the directory since it was closed.
     Closed,
-    /// A restore is under way or did not finish.
+    /// A restore or an import is under way or did not finish.
     Restoring,
     /// A server uses this directory, or ended without closing it.
     Used,
@@ -59,7 +59,7 @@ impl DataLock {
         }
     }
 
-    /// Locks an empty directory for a restore, and marks it as unfinished.
+    /// Locks an empty directory for a restore or an import, and marks it as unfinished.
     ///
     /// # Errors
     /// As [`DataLock::take`], and if it is not empty.

@@ -20,10 +20,10 @@ pub enum OpenError {
         path = .0.display()
     )]
     Copied(PathBuf),
-    /// A restore into the directory did not finish.
-    #[error("a restore into {} did not finish; remove what is in it and restore again", .0.display())]
+    /// A restore or an import into the directory did not finish.
+    #[error("a restore or import into {} did not finish; remove what is in it and start again", .0.display())]
     RestoreUnfinished(PathBuf),
-    /// A restore needs an empty directory.
+    /// A restore or an import needs an empty directory.
     #[error("{} is not empty; name another directory with --data", .0.display())]
     NotEmpty(PathBuf),
     /// The operating system reports an error.

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use backup::{Header, Keyspace, Reader, Summary};
 use commitlog::disk::RealDisk;
 use commitlog::{LocalLog, Log as _, Position, SEGMENT_BYTES, begin_after};
+use rows::{Rows as _, Totals};
 use store::{PutRow, StoreError};
 
 use crate::backup::NodeBackupError;
 use crate::lock::DataLock;
-use crate::node::replay_once;
+use crate::node::recover_once;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 
@@ -61,13 +62,20 @@ pub fn restore(
         keys(&file).map_err(io)?;
     }
     let summary = reader.finish()?;
-    let totals = replay_once(&options)?;
-    for dir in [&options.store_dir(), data] {
+    let totals = complete(&options, &mut lock)?;
+    let counts = (totals.users.into(), totals.posts, totals.follows);
+    Ok(Restored { header, summary, last, counts })
+}
+
+/// Opens a directory once that was made, makes it durable, and marks it as complete.
+pub(crate) fn complete(options: &NodeOptions, lock: &mut DataLock) -> Result<Totals, OpenError> {
+    let totals = recover_once(options)?.totals();
+    let io = |error| OpenError::Directory(options.data.clone(), error);
+    for dir in [&options.store_dir(), &options.data] {
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(io)?;
     }
     lock.close().map_err(io)?;
-    let counts = (totals.users.into(), totals.posts, totals.follows);
-    Ok(Restored { header, summary, last, counts })
+    Ok(totals)
 }
 
 fn restore_rows<R: Read>(reader: &mut Reader<R>, dir: &Path) -> Result<(), NodeBackupError> {

@@ -2,6 +2,8 @@
 //! written in between.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod support;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,6 +31,8 @@ enum Step {
     Read(u32, Page),
     ReadAround(u32, usize, bool, usize),
     Restart,
+    /// An export, and an import into another directory.
+    Move,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -94,7 +98,7 @@ struct Subject {
     options: NodeOptions,
     runtime: tokio::runtime::Runtime,
     model: Model,
-    _data: tempfile::TempDir,
+    data: tempfile::TempDir,
 }
 
 impl Subject {
@@ -111,8 +115,7 @@ impl Subject {
         options.overlay_memory = 20_000;
         let node = Node::open(&options).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let subject =
-            Self { node: Some(node), options, runtime, model: Model::default(), _data: data };
+        let subject = Self { node: Some(node), options, runtime, model: Model::default(), data };
         for user in 0..USERS {
             let handle = Handle::parse(&format!("u{user}")).unwrap();
             let _ = subject.submit(Command::Register {
@@ -162,7 +165,9 @@ impl Subject {
             | Step::DeleteUser(user)
             | Step::Read(user, _)
             | Step::ReadAround(user, ..) => vec![user],
-            Step::Edit(_) | Step::Delete(_) | Step::Erase | Step::Restart => vec![],
+            Step::Edit(_) | Step::Delete(_) | Step::Erase | Step::Restart | Step::Move => {
+                vec![]
+            }
         };
         users.iter().any(|user| self.model.deleted.contains(user))
     }
@@ -266,6 +271,12 @@ impl Subject {
                 self.node.take().unwrap().close();
                 self.node = Some(Node::open(&self.options).unwrap());
             }
+            Step::Move => {
+                self.node.take().unwrap().close();
+                (self.options, self.data) = support::moved(&self.options);
+                self.node = Some(Node::open(&self.options).unwrap());
+                self.check_all();
+            }
         }
     }
 
@@ -356,13 +367,16 @@ fn newest(limit: usize) -> Page {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
     #[test]
-    fn home_equals_its_definition_through_evictions_and_restarts(
+    fn home_equals_its_definition_through_evictions_restarts_and_imports(
         // The newest 21, 63 or all posts are in memory.
         post_memory in prop::sample::select(vec![4_096, 8_192, 65_536]),
         steps in prop::collection::vec(step(), 1..120),
     ) {
         let mut subject = Subject::with_post_memory(post_memory);
-        for step in &steps {
+        for (at, step) in steps.iter().enumerate() {
+            if at == steps.len() / 2 {
+                subject.step(&Step::Move);
+            }
             subject.step(step);
         }
         subject.check_all();

@@ -2,6 +2,8 @@
 //! restart and the checkpoints do meanwhile, and erased from the disk afterwards.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod support;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -306,6 +308,8 @@ enum Step {
     DeleteUser(u32),
     EraseUsers,
     Restart,
+    /// An export, and an import into another directory.
+    Move,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -459,17 +463,26 @@ fn take(subject: &mut Subject, model: &mut Model, step: &Step) {
             subject.node().sweep_stories();
             subject.restart();
         }
+        Step::Move => {
+            subject.node().sweep_stories();
+            subject.node.take().unwrap().close();
+            (subject.options, subject.data) = support::moved(&subject.options);
+            subject.node = Some(Node::open(&subject.options).unwrap());
+        }
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
     #[test]
-    fn stories_equal_their_definition_through_clocks_sweeps_and_restarts(
+    fn stories_equal_their_definition_through_clocks_sweeps_restarts_and_imports(
         steps in prop::collection::vec(step(), 1..80),
     ) {
         let (mut subject, mut model) = (Subject::new(), Model::default());
-        for step in &steps {
+        for (at, step) in steps.iter().enumerate() {
+            if at == steps.len() / 2 {
+                take(&mut subject, &mut model, &Step::Move);
+            }
             take(&mut subject, &mut model, step);
         }
         while subject.node().erase_users() {}

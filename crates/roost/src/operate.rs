@@ -1,6 +1,9 @@
-//! Commands for operators of a data directory: `roost backup`, `roost restore`, `roost verify`.
+//! Commands for operators of a data directory: `roost backup`, `roost restore`, `roost verify`, `roost export`,
+//! `roost import`.
 
 mod backup;
+mod export;
+mod import;
 mod restore;
 mod verify;
 
@@ -8,6 +11,8 @@ use ::backup::{Header, Summary};
 use jiff::Timestamp;
 
 pub(crate) use backup::Backup;
+pub(crate) use export::Export;
+pub(crate) use import::Import;
 pub(crate) use restore::Restore;
 pub(crate) use verify::Verify;
 

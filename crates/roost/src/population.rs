@@ -30,6 +30,9 @@ pub(crate) struct Population {
     /// File to write, replaced once it is complete; - for standard output [default: -]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
+    /// Write lines for `roost import` instead: a user per line, and then whom each follows
+    #[arg(long, help_heading = "Output")]
+    import: bool,
 }
 
 /// How often progress is printed.
@@ -45,6 +48,16 @@ struct User<'a> {
     community: Option<u32>,
     interests: Vec<&'static str>,
     following: &'a [u32],
+}
+
+/// One line for an import: see docs/import.md.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum ImportLine<'a> {
+    Export { format: u32 },
+    User { id: u32, handle: String, name: String },
+    Follow { user: u32, follows: &'a [u32] },
+    End {},
 }
 
 impl Population {
@@ -99,6 +112,13 @@ impl Population {
 
     fn write(&self, population: &sim::Population, out: impl Write) -> io::Result<()> {
         let mut out = BufWriter::with_capacity(1 << 20, out);
+        if self.import {
+            self.import_lines(population, |line| {
+                serde_json::to_writer(&mut out, &line)?;
+                out.write_all(b"\n")
+            })?;
+            return out.flush();
+        }
         let mut reported = Instant::now();
         for id in 0..population.people() {
             let user = User {
@@ -117,6 +137,25 @@ impl Population {
             }
         }
         out.flush()
+    }
+}
+
+impl Population {
+    fn import_lines(
+        &self,
+        population: &sim::Population,
+        mut write: impl FnMut(ImportLine<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        write(ImportLine::Export { format: 1 })?;
+        for id in 0..population.people() {
+            let handle = texts::handle(self.people.seed, id);
+            let name = texts::display_name(self.people.seed, id);
+            write(ImportLine::User { id, handle, name })?;
+        }
+        for user in 0..population.people() {
+            write(ImportLine::Follow { user, follows: population.following(user) })?;
+        }
+        write(ImportLine::End {})
     }
 }
 

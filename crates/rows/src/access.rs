@@ -34,8 +34,8 @@ pub trait Rows {
     fn totals(&self) -> Totals;
 }
 
-/// Changing rows; `None` removes. Only the writer holds one.
-pub trait RowsMut: Rows {
+/// Writing rows without reading any; `None` removes.
+pub trait PutRows {
     /// Sets or removes a point.
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>);
     /// Sets or removes a member.
@@ -56,6 +56,10 @@ pub trait RowsMut: Rows {
     }
     /// Sets or removes a name.
     fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>);
+}
+
+/// Changing rows. Only the writer holds one.
+pub trait RowsMut: Rows + PutRows {
     /// Sets the totals.
     fn put_totals(&mut self, totals: Totals);
 }

@@ -14,7 +14,7 @@ mod stamp;
 mod table;
 mod totals;
 
-pub use access::{Rows, RowsMut, advance};
+pub use access::{PutRows, Rows, RowsMut, advance};
 pub use cost::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, ROW_BYTES, WORK_PER_ROW};
 pub use record::{Value, decode, decode_start, encode, try_decode};
 pub use span::{Order, Span};

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use feed::Counts;
-use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Value};
+use rows::{NameTable, Order, PointTable, PutRows, Rows, SetTable, Span, Value};
 use store::{CheckpointStats, Store, StoreError, StoreOptions, StoreWriter};
 
 #[global_allocator]

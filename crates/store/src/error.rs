@@ -52,6 +52,14 @@ pub enum StoreError {
         .0.display()
     )]
     Missing(PathBuf),
+    /// Two lines of an import make the same row.
+    #[error("line {line} repeats what line {first} says")]
+    Repeated {
+        /// The second line, from 1.
+        line: u64,
+        /// The first line.
+        first: u64,
+    },
     /// The rows that describe the store are missing or malformed.
     #[error("the store is damaged: {0}")]
     Damaged(&'static str),

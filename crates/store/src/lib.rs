@@ -26,6 +26,7 @@ mod items;
 mod key_table;
 mod keyspace;
 mod layout;
+mod load;
 mod manifest;
 #[cfg(feature = "simulation")]
 mod memory;
@@ -39,6 +40,7 @@ mod prefetch;
 mod resident;
 mod sets;
 mod snapshot;
+mod sort;
 mod store;
 mod verify;
 mod writer;
@@ -47,9 +49,11 @@ pub use checkpoint::{Checkpoint, CheckpointStats};
 #[cfg(feature = "simulation")]
 pub use error::panic_when_fatal;
 pub use error::{StoreError, Unreadable, fatal, unless_unreadable, unreadable_reads};
+pub use load::{EachSet, Loader};
 #[cfg(feature = "simulation")]
 pub use memory::{Gate, MemoryDisk, MemoryRow};
 pub use snapshot::{EachRow, PutRow, Snapshot, restore};
+pub use sort::{Merge, Record, SortedRow, Sorter};
 pub use store::{Store, StoreOptions};
 pub use verify::{Counted, RowsReport, verify};
 pub use writer::StoreWriter;

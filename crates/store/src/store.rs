@@ -299,7 +299,7 @@ impl KeyRows for Store {
 }
 
 /// A random secret.
-fn random_hasher() -> Result<KeyHasher, StoreError> {
+pub(crate) fn random_hasher() -> Result<KeyHasher, StoreError> {
     let mut seed = [0; SEED_BYTES];
     getrandom::fill(&mut seed).map_err(|_| StoreError::NoRandomness)?;
     Ok(KeyHasher::new(seed))

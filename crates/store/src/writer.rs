@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kv::{Bucket, BucketId, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
-use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Totals, Value};
+use rows::{NameTable, Order, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Totals, Value};
 
 use crate::checkpoint::Checkpoint;
 use crate::counts::CountsCache;
@@ -187,7 +187,7 @@ impl KeyRows for StoreWriter {
     }
 }
 
-impl RowsMut for StoreWriter {
+impl PutRows for StoreWriter {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
         self.counts.put(table, key, value.as_ref());
         self.overlay_bytes += self.active.put_point(table, key, value);
@@ -229,7 +229,9 @@ impl RowsMut for StoreWriter {
         }
         self.overlay_bytes += self.active.put_name(table, key, value);
     }
+}
 
+impl RowsMut for StoreWriter {
     fn put_totals(&mut self, totals: Totals) {
         *self.store.shared().totals.write() = totals;
     }

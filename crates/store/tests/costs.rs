@@ -17,8 +17,8 @@ use kv::{
 };
 use proptest::prelude::*;
 use rows::{
-    Cost, EPOCH_MS, NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, StampClock,
-    Totals, Value, WORK_PER_ROW,
+    Cost, EPOCH_MS, NameTable, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Stamp,
+    StampClock, Totals, Value, WORK_PER_ROW,
 };
 use store::{Store, StoreOptions, StoreWriter};
 
@@ -100,7 +100,7 @@ impl KeyRows for Counting {
     }
 }
 
-impl RowsMut for Counting {
+impl PutRows for Counting {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
         self.changed += 1;
         self.rows.put_point(table, key, value);
@@ -113,6 +113,9 @@ impl RowsMut for Counting {
         self.changed += 1;
         self.rows.put_name(table, key, value);
     }
+}
+
+impl RowsMut for Counting {
     fn put_totals(&mut self, totals: Totals) {
         self.rows.put_totals(totals);
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use rows::{PointTable, Rows, RowsMut, SetTable, Span, Value};
+use rows::{PointTable, PutRows, Rows, SetTable, Span, Value};
 use store::{Store, StoreOptions, StoreWriter};
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };

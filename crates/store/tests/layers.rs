@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use kv::{KeyParts, KeyRow, KeyRows as _, KeyRowsMut as _, Space};
-use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Value};
+use rows::{NameTable, Order, PointTable, PutRows, Rows, SetTable, Span, Stamp, Value};
 use store::{Store, StoreOptions, StoreWriter};
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rows::{PointTable, RowsMut as _, SetTable, Value};
+use rows::{PointTable, PutRows as _, SetTable, Value};
 use store::{Snapshot, Store, StoreOptions, StoreWriter, restore, verify};
 use testkit::files::{copy, files};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kv::limits::NUMBERED_BUCKETS;
 use kv::{Bucket, BucketId, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
-use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Totals, Value};
+use rows::{NameTable, Order, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Totals, Value};
 
 /// Rows in ordered maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl KeyRows for MemoryRows {
     }
 }
 
-impl RowsMut for MemoryRows {
+impl PutRows for MemoryRows {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
         put(&mut self.points, (table, key), value);
     }
@@ -127,7 +127,9 @@ impl RowsMut for MemoryRows {
     fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
         put(&mut self.names, (table, key.to_vec()), value);
     }
+}
 
+impl RowsMut for MemoryRows {
     fn put_totals(&mut self, totals: Totals) {
         self.totals = totals;
     }

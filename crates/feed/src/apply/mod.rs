@@ -3,7 +3,7 @@
 mod erase;
 mod follow;
 mod friend;
-mod post;
+pub(crate) mod post;
 mod sample;
 mod story;
 mod sweep;

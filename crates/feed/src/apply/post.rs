@@ -1,5 +1,7 @@
 //! Publishing, editing and deleting posts.
 
+use std::collections::BTreeSet;
+
 use rows::Stamp;
 
 use crate::command::{Done, Outcome, UserRef};
@@ -10,7 +12,7 @@ use crate::ids::{PostId, UserId};
 use crate::limits;
 use crate::records::Post;
 use crate::refusal::Refusal;
-use crate::text::{self, PostText};
+use crate::text::{self, Handle, PostText};
 
 /// Publishes a post. It is a reply to `parent` if there is one, and else to the user whose handle is at
 /// the start of the text.
@@ -30,15 +32,9 @@ pub(super) fn publish(
         Some(parent) => Some(txn.facts().post(parent).ok_or(Refusal::ParentNotFound)?.author),
         None => None,
     };
-    let (opening, mentions) = addressees(txn, text);
-    let post = Post {
-        author,
-        text: text.clone(),
-        reply_to: replied.or(opening),
-        mentions: with_replied(mentions, replied, author),
-        in_reply_to: parent,
-        edited: None,
-    };
+    let (reply_to, mentions) = addressees_in(txn, text, author, replied);
+    let (text, edited) = (text.clone(), None);
+    let post = Post { author, text, reply_to, mentions, in_reply_to: parent, edited };
     let id = PostId(stamp.0);
     txn.put_post(id, &post);
     txn.count(author, |counts| super::step(&mut counts.posts, true));
@@ -61,8 +57,7 @@ pub(super) fn edit(
         return Ok(Done::PostEdited);
     }
     let replied = old.in_reply_to.and(old.reply_to);
-    let (_, mentions) = addressees(txn, text);
-    let mentions = with_replied(mentions, replied, old.author);
+    let (_, mentions) = addressees_in(txn, text, old.author, replied);
     let new = Post { text: text.clone(), mentions, edited: Some(stamp), ..old.clone() };
     txn.edit_post(id, &old, &new);
     effects.push(Effect::PostEdited { post: id, author: old.author, reply_to: old.reply_to });
@@ -84,12 +79,37 @@ pub(super) fn delete(txn: &mut Txn<'_>, id: PostId, effects: &mut Vec<Effect>) -
     Ok(Done::Deleted)
 }
 
-/// The registered user whose handle is at the start of a text, and the registered users it mentions.
-fn addressees(txn: &mut Txn<'_>, text: &PostText) -> (Option<UserId>, Vec<UserId>) {
+/// As [`addressees`], among the registered users; looking them up is work.
+fn addressees_in(
+    txn: &mut Txn<'_>,
+    text: &PostText,
+    author: UserId,
+    replied: Option<UserId>,
+) -> (Option<UserId>, Vec<UserId>) {
+    let mut found = BTreeSet::new();
+    let addressees = addressees(text, author, replied, |handle| {
+        let user = txn.facts().by_handle(handle);
+        found.extend(user);
+        user
+    });
+    txn.add_work(found.len() * MENTION_WORK);
+    addressees
+}
+
+/// The user whom a post replies to, and the users it mentions, each once. `replied` is the author of the post that it
+/// replies to, if there is one; else it replies to the user whose handle is at the start of the text.
+///
+/// A reply always mentions the author of the post that it replies to, except when a user replies to their own post.
+pub fn addressees(
+    text: &PostText,
+    author: UserId,
+    replied: Option<UserId>,
+    mut by_handle: impl FnMut(&Handle) -> Option<UserId>,
+) -> (Option<UserId>, Vec<UserId>) {
     let mut opening = None;
     let mut mentioned = Vec::new();
     for mention in text::mentions(text.as_str()) {
-        let Some(user) = txn.facts().by_handle(&mention.handle) else { continue };
+        let Some(user) = by_handle(&mention.handle) else { continue };
         if mention.start == 0 {
             opening = Some(user);
         }
@@ -97,13 +117,6 @@ fn addressees(txn: &mut Txn<'_>, text: &PostText) -> (Option<UserId>, Vec<UserId
             mentioned.push(user);
         }
     }
-    txn.add_work(mentioned.len() * MENTION_WORK);
-    (opening, mentioned)
-}
-
-/// A reply always mentions the author of the post that it replies to, except when a user replies to
-/// their own post.
-fn with_replied(mentions: Vec<UserId>, replied: Option<UserId>, author: UserId) -> Vec<UserId> {
-    let replied = replied.filter(|user| *user != author && !mentions.contains(user));
-    replied.into_iter().chain(mentions).collect()
+    let first = replied.filter(|user| *user != author && !mentioned.contains(user));
+    (replied.or(opening), first.into_iter().chain(mentioned).collect())
 }

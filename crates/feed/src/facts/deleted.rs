@@ -10,13 +10,14 @@
 //!
 //! **Invariant:** a deleted user gets no new rows, because no command finds them.
 
-use rows::{PointTable, Rows, SetTable, Span, encode};
+use rows::{PointTable, Rows, SetTable, Span};
 
 use super::{Facts, Txn, user_id};
 use crate::command::{Remains, UserRef};
 use crate::ids::UserId;
 use crate::records::{Counts, User};
 use crate::text::{Bio, Name};
+use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Whether this user was deleted.
@@ -111,8 +112,8 @@ impl Txn<'_> {
         let counts = self.facts().counts(id);
         let (name, bio) = (Name::default(), Bio::default());
         let user = User { name, bio, ..user };
-        self.rows.put_point(PointTable::User, id.0.into(), Some(encode(&user)));
-        self.rows.put_member(SetTable::DeletedUsers, id.0.into(), 0, Some(0));
+        write::user(self.rows, id, &user);
+        write::deleted(self.rows, id);
         self.rows.put_member(SetTable::ErasingUsers, 0, id.0.into(), Some(0));
         // Last: from here on readers look for the rows.
         self.total(|totals| {

@@ -2,12 +2,13 @@
 //!
 //! **Invariant:** a set exists as long as it has samples, and counts them and their labels.
 
-use rows::{NameTable, PointTable, Rows, SetTable, Span, Value, decode, encode};
+use rows::{NameTable, PointTable, Rows, SetTable, Span, decode};
 
 use super::{Facts, Txn};
 use crate::ids::{SampleId, SampleSetId};
 use crate::records::{Sample, SampleSet};
 use crate::text::{Label, SetName};
+use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// A sample that was added.
@@ -51,7 +52,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Number of samples of a set with this label.
     #[must_use]
     pub fn samples_labelled(&self, set: SampleSetId, label: &Label) -> u32 {
-        let row = self.rows.name(NameTable::SampleLabel, &label_key(set, label));
+        let row = self.rows.name(NameTable::SampleLabel, &write::label_key(set, label));
         row.map_or(0, |row| decode(&row))
     }
 }
@@ -62,8 +63,7 @@ impl Txn<'_> {
         let labelled = self.facts().samples_labelled(set.id, &sample.label);
         set.samples += 1;
         set.labels += u32::from(labelled == 0);
-        self.rows.put_point(PointTable::Sample, id.0, Some(encode(sample)));
-        self.rows.put_member(SetTable::Samples, set.id.0, id.0, Some(0));
+        write::sample(self.rows, id, sample, set.id);
         self.put_set(sample, set, labelled + 1);
     }
 
@@ -78,15 +78,7 @@ impl Txn<'_> {
     }
 
     fn put_set(&mut self, Sample { set: name, label, .. }: &Sample, set: SampleSet, labelled: u32) {
-        let row = (labelled > 0).then(|| encode(&labelled));
-        self.rows.put_name(NameTable::SampleLabel, &label_key(set.id, label), row);
-        let row = (set.samples > 0).then(|| encode(&set));
-        self.rows.put_name(NameTable::SampleSet, name.as_str().as_bytes(), row);
+        write::sample_label(self.rows, set.id, label, labelled);
+        write::sample_set(self.rows, name, set);
     }
-}
-
-fn label_key(set: SampleSetId, label: &Label) -> Value {
-    let mut bytes = Value::from_slice(&set.0.to_be_bytes());
-    bytes.extend_from_slice(label.as_str().as_bytes());
-    bytes
 }

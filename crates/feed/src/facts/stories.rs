@@ -16,6 +16,7 @@ use crate::ids::{StoryId, UserId};
 use crate::records::Story;
 use crate::stories::StoryRef;
 use crate::text::PostText;
+use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Whether the two are friends now.
@@ -40,6 +41,17 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// A story that was not swept, deleted ones included.
     pub(crate) fn stored_story(&self, story: StoryId) -> Option<Story> {
         self.rows.point(PointTable::Story, story.0).map(|row| decode(&row))
+    }
+
+    /// Calls `each` with every story that is neither deleted nor swept, in the order of ids. Reads all of them in one
+    /// scan. Authors may be deleted.
+    pub fn each_stored_story(&self, mut each: impl FnMut(StoryId, Story)) {
+        self.rows.each_point(PointTable::Story, &mut |id, row| {
+            let story: Story = decode(row);
+            if story.expires_ms > 0 {
+                each(StoryId(id), story);
+            }
+        });
     }
 
     /// The text of a story; `None` once it is deleted or swept. The caller must check whether the story
@@ -113,18 +125,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 impl Txn<'_> {
     /// Stores or removes (`friends`) that the two are friends, in both directions.
     pub fn put_friends(&mut self, user: UserId, other: UserId, friends: bool) {
-        let value = friends.then_some(0);
-        self.rows.put_member(SetTable::Friends, user.0.into(), other.0.into(), value);
-        self.rows.put_member(SetTable::Friends, other.0.into(), user.0.into(), value);
+        write::friends(self.rows, user, other, friends);
     }
 
     /// Writes a story into the story, text, author and expiry tables.
     pub fn put_story(&mut self, id: StoryId, story: &Story, text: &PostText) {
-        let (author, expires_ms) = (story.author.0.into(), story.expires_ms);
-        self.rows.put_point(PointTable::Story, id.0, Some(encode(story)));
-        self.rows.put_point(PointTable::StoryText, id.0, Some(encode(text)));
-        self.rows.put_member(SetTable::AuthorStories, author, id.0, Some(expires_ms));
-        self.rows.put_member(SetTable::Expiring, expires_ms / 1_000, id.0, Some(author));
+        write::story(self.rows, id, story, text);
     }
 
     /// Hides a story from every read, whatever the reader's clock, and leaves its view rows to the sweep
@@ -144,11 +150,9 @@ impl Txn<'_> {
     pub fn put_look(&mut self, id: StoryId, story: &Story, viewer: UserId, at_ms: u64) -> bool {
         let looked = Story { looks: story.looks.saturating_add(1), ..*story };
         self.rows.put_point(PointTable::Story, id.0, Some(encode(&looked)));
-        let viewer = viewer.0.into();
-        let first = self.rows.member(SetTable::StoryViews, id.0, viewer).is_none();
+        let first = self.rows.member(SetTable::StoryViews, id.0, viewer.0.into()).is_none();
         if first {
-            self.rows.put_member(SetTable::StoryViews, id.0, viewer, Some(at_ms));
-            self.rows.put_member(SetTable::Seen, viewer, id.0, Some(0));
+            write::view(self.rows, id, viewer, at_ms);
         }
         first
     }

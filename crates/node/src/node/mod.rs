@@ -26,8 +26,7 @@ pub use self::reads::{PageEnds, Watch};
 #[cfg(feature = "simulation")]
 pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
 
-use self::open::Parts;
-pub(crate) use self::open::replay_once;
+pub(crate) use self::open::{Parts, recover_once};
 use crate::applier::GROUP_COMMANDS_MAX;
 use crate::inbox::SubmitError;
 use crate::last_run::LastRun;

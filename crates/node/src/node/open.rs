@@ -9,7 +9,7 @@ use commitlog::{LocalLog, Log, Position};
 use feed::PostId;
 use parking_lot::{Mutex, RwLock};
 use quick_cache::sync::Cache;
-use rows::{Rows as _, Totals};
+use rows::Rows as _;
 use store::{Store, StoreWriter, unless_unreadable};
 
 use super::{Node, Threads};
@@ -185,17 +185,17 @@ impl Parts {
     }
 }
 
-/// Applies the log of a restored directory to its store once, without starting threads; the caller has the
-/// lock. Whatever number of samples was taught is accepted: `serve` reports the memory that they need.
+/// Opens the store of a directory and applies its log to it, without starting threads; the caller has the lock.
+/// Whatever number of samples was taught is accepted: `serve` reports the memory that they need.
 ///
 /// # Errors
 /// See [`OpenError`].
-pub(crate) fn replay_once(options: &NodeOptions) -> Result<Totals, OpenError> {
+pub(crate) fn recover_once(options: &NodeOptions) -> Result<Store, OpenError> {
     let options = NodeOptions { sample_memory: SAMPLE_MEMORY_ANY, ..options.clone() };
     let store = Store::open(&options.store_dir(), options.store())?;
     let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
     let parts = Parts::recover(&options, store, Box::new(log), Background::Threads)?;
-    Ok(parts.shared.store.totals())
+    Ok(parts.shared.store.clone())
 }
 
 /// Applies what the log has after `applied`; returns what is not in the store yet. It takes checkpoints as

@@ -198,7 +198,7 @@ fn read_live(
 
 #[cfg(test)]
 mod tests {
-    use rows::{RowsMut as _, SetTable};
+    use rows::{PutRows as _, SetTable};
     use testkit::MemoryRows;
 
     use super::*;

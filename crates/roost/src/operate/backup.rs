@@ -17,7 +17,7 @@ use crate::permissions;
 use crate::simulate::{TARGET_KEY, target};
 
 /// Pieces of an answer that wait to be checked and written.
-const PIECES_MAX: usize = 64;
+pub(super) const PIECES_MAX: usize = 64;
 
 /// Make a backup of a running server, or of the data directory of a stopped one.
 ///
@@ -97,7 +97,7 @@ impl Backup {
     ) -> anyhow::Result<(W, (Header, Summary))> {
         let target = target::parse(&self.server, self.ca.as_deref())?;
         let (sender, pieces) = sync_channel::<Vec<u8>>(PIECES_MAX);
-        let mut tee = Tee { pieces: Pieces { receiver: pieces, piece: Vec::new(), at: 0 }, out };
+        let mut tee = Tee { pieces: Pieces::new(pieces), out };
         let checked = std::thread::spawn(move || {
             let checked = ::backup::verify(&mut tee);
             (tee.out, checked)
@@ -121,7 +121,7 @@ impl Backup {
 }
 
 /// Gives the bytes of a backup of the server to `each`.
-async fn fetch(
+pub(super) async fn fetch(
     target: &Target,
     each: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send),
 ) -> anyhow::Result<()> {
@@ -166,10 +166,16 @@ fn of_directory<W: Write>(data: &Path, out: W) -> anyhow::Result<(W, (Header, Su
 }
 
 /// What arrives, as a stream.
-struct Pieces {
+pub(super) struct Pieces {
     receiver: Receiver<Vec<u8>>,
     piece: Vec<u8>,
     at: usize,
+}
+
+impl Pieces {
+    pub(super) fn new(receiver: Receiver<Vec<u8>>) -> Self {
+        Self { receiver, piece: Vec::new(), at: 0 }
+    }
 }
 
 impl Read for Pieces {

@@ -14,6 +14,7 @@ mod damage;
 mod dashboard;
 mod deleted_users;
 mod disk;
+mod export;
 mod generated;
 mod graph;
 mod live;

@@ -1,0 +1,103 @@
+//! How records become rows: written without reading any, for commands and for an import alike.
+//!
+//! **Invariant:** what is in more than one table is written here alone, so that an import makes the rows that
+//! commands would have made.
+
+use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
+
+use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
+use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
+use crate::text::{Handle, Label, PostText, SetName};
+
+/// A user's profile, without the handle's row.
+pub fn user(rows: &mut (impl PutRows + ?Sized), id: UserId, user: &User) {
+    rows.put_point(PointTable::User, id.0.into(), Some(encode(user)));
+}
+
+/// That a handle belongs to a user.
+pub fn handle(rows: &mut (impl PutRows + ?Sized), handle: &Handle, id: UserId) {
+    rows.put_name(NameTable::Handle, handle.as_str().as_bytes(), Some(encode(&id)));
+}
+
+/// That a user was deleted, whose profile has only the handle and the time.
+pub fn deleted(rows: &mut (impl PutRows + ?Sized), id: UserId) {
+    rows.put_member(SetTable::DeletedUsers, id.0.into(), 0, Some(0));
+}
+
+/// A user's counts.
+pub fn counts(rows: &mut (impl PutRows + ?Sized), id: UserId, counts: Counts) {
+    rows.put_point(PointTable::Counts, id.0.into(), Some(counts.encode()));
+}
+
+/// That `user` follows `other`, in both directions; or, without `follows`, that it is not so.
+pub fn follow(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, follows: bool) {
+    let value = follows.then_some(0);
+    rows.put_member(SetTable::Following, user.0.into(), other.0.into(), value);
+    rows.put_member(SetTable::Followers, other.0.into(), user.0.into(), value);
+}
+
+/// That the two are friends, in both directions; or, without `friends`, that they are not.
+pub fn friends(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, friends: bool) {
+    let value = friends.then_some(0);
+    rows.put_member(SetTable::Friends, user.0.into(), other.0.into(), value);
+    rows.put_member(SetTable::Friends, other.0.into(), user.0.into(), value);
+}
+
+/// A post in the post, author and reply tables. Mentions have rows of their own: see [`mention`].
+pub fn post(rows: &mut (impl PutRows + ?Sized), id: PostId, post: &Post) {
+    let reply = post.reply_to.map_or(0, |user| u64::from(user.0) + 1);
+    rows.put_point(PointTable::Post, id.0, Some(encode(post)));
+    rows.put_member(SetTable::AuthorPosts, post.author.0.into(), id.0, Some(reply));
+    if let Some(parent) = post.in_reply_to {
+        rows.put_member(SetTable::Replies, parent.0, id.0, Some(0));
+    }
+}
+
+/// That a post mentions a user who is not deleted.
+pub fn mention(rows: &mut (impl PutRows + ?Sized), user: UserId, post: PostId) {
+    rows.put_member(SetTable::Mentions, user.0.into(), post.0, Some(0));
+}
+
+/// A story in the story, text, author and expiry tables.
+pub fn story(rows: &mut (impl PutRows + ?Sized), id: StoryId, story: &Story, text: &PostText) {
+    let (author, expires_ms) = (story.author.0.into(), story.expires_ms);
+    rows.put_point(PointTable::Story, id.0, Some(encode(story)));
+    rows.put_point(PointTable::StoryText, id.0, Some(encode(text)));
+    rows.put_member(SetTable::AuthorStories, author, id.0, Some(expires_ms));
+    rows.put_member(SetTable::Expiring, expires_ms / 1_000, id.0, Some(author));
+}
+
+/// The first view of a story by `viewer`, in milliseconds since 1970. The story counts it.
+pub fn view(rows: &mut (impl PutRows + ?Sized), id: StoryId, viewer: UserId, at_ms: u64) {
+    rows.put_member(SetTable::StoryViews, id.0, viewer.0.into(), Some(at_ms));
+    rows.put_member(SetTable::Seen, viewer.0.into(), id.0, Some(0));
+}
+
+/// A sample of a set. The set counts it.
+pub fn sample(rows: &mut (impl PutRows + ?Sized), id: SampleId, sample: &Sample, set: SampleSetId) {
+    rows.put_point(PointTable::Sample, id.0, Some(encode(sample)));
+    rows.put_member(SetTable::Samples, set.0, id.0, Some(0));
+}
+
+/// A set of samples; none is left of one without samples.
+pub fn sample_set(rows: &mut (impl PutRows + ?Sized), name: &SetName, set: SampleSet) {
+    let row = (set.samples > 0).then(|| encode(&set));
+    rows.put_name(NameTable::SampleSet, name.as_str().as_bytes(), row);
+}
+
+/// Number of samples of a set that have this label.
+pub fn sample_label(
+    rows: &mut (impl PutRows + ?Sized),
+    set: SampleSetId,
+    label: &Label,
+    samples: u32,
+) {
+    let row = (samples > 0).then(|| encode(&samples));
+    rows.put_name(NameTable::SampleLabel, &label_key(set, label), row);
+}
+
+pub(crate) fn label_key(set: SampleSetId, label: &Label) -> Value {
+    let mut bytes = Value::from_slice(&set.0.to_be_bytes());
+    bytes.extend_from_slice(label.as_str().as_bytes());
+    bytes
+}

@@ -1,0 +1,36 @@
+//! How buckets and expiries become rows of tables: written without reading any, for operations and for an import
+//! alike.
+
+use rows::{NameTable, PointTable, PutRows, encode};
+
+use crate::bucket::{BucketId, BucketName, Space};
+
+/// That a key of `space` expires, in milliseconds since 1970; or, without `expires`, that it does not.
+pub fn key_expiry(
+    rows: &mut (impl PutRows + ?Sized),
+    expires_ms: u64,
+    (space, key): (Space, &[u8]),
+    expires: bool,
+) {
+    let mut name = Vec::with_capacity(12 + key.len());
+    name.extend_from_slice(&expires_ms.to_be_bytes());
+    name.extend_from_slice(&space.0.to_be_bytes());
+    name.extend_from_slice(key);
+    rows.put_name(NameTable::KeyExpiry, &name, expires.then(rows::Value::new));
+}
+
+/// Which bucket has a space; `None` if no bucket has it.
+pub fn bucket_of_space(rows: &mut (impl PutRows + ?Sized), space: Space, bucket: Option<BucketId>) {
+    let row = bucket.map(|bucket| encode(&bucket));
+    rows.put_point(PointTable::BucketOfSpace, space.0.into(), row);
+}
+
+/// Which bucket has a name; `None` if there is none any more.
+pub fn bucket_name(
+    rows: &mut (impl PutRows + ?Sized),
+    name: &BucketName,
+    bucket: Option<BucketId>,
+) {
+    let row = bucket.map(|bucket| encode(&bucket));
+    rows.put_name(NameTable::Bucket, name.as_str().as_bytes(), row);
+}

@@ -1,0 +1,378 @@
+//! The lines of an export: JSON objects with one field, whose name says what the line is.
+//!
+//! A user is a number (the id) or a string (the handle); other ids are strings of decimal digits. A time is text as in
+//! RFC 3339 with milliseconds, or a number of milliseconds since 1970, which is how times after the year 9999 are
+//! written. Whatever may be missing in an import is an `Option`; unknown fields are errors.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use feed::{Handle, UserId, UserRef};
+use jiff::Timestamp;
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The format that this code writes, and the newest it reads.
+pub(crate) const FORMAT_VERSION: u32 = 1;
+/// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
+/// escaped.
+pub(crate) const LINE_BYTES_MAX: usize = 48 << 20;
+const _: () =
+    assert!(2 * (kv::limits::VALUE_BYTES_MAX + kv::limits::KEY_BYTES_MAX) < LINE_BYTES_MAX);
+
+/// A line.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Line<'a> {
+    #[serde(borrow)]
+    Export(Header<'a>),
+    User(User<'a>),
+    Follow(Follow),
+    Friends(Friends),
+    Post(Post<'a>),
+    Story(Story<'a>),
+    View(View),
+    Sample(Sample<'a>),
+    Bucket(Bucket<'a>),
+    Key(Key<'a>),
+    End(End<'a>),
+}
+
+/// The first line.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Header<'a> {
+    pub(crate) format: u32,
+    /// Version of the program that wrote it.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) roost: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<Time>,
+    /// No id up to this one is given again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_id: Option<Id>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct User<'a> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<u32>,
+    #[serde(borrow)]
+    pub(crate) handle: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub(crate) name: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub(crate) bio: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) registered: Option<Time>,
+    /// Only the handle is left, which nobody else gets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) deleted: bool,
+}
+
+/// Whom a user follows.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Follow {
+    pub(crate) user: Who,
+    pub(crate) follows: Vec<Who>,
+}
+
+/// Friends of a user.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Friends {
+    pub(crate) user: Who,
+    pub(crate) friends: Vec<Who>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Post<'a> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<Id>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<Time>,
+    pub(crate) author: Who,
+    #[serde(borrow)]
+    pub(crate) text: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) in_reply_to: Option<Id>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reply_to: Option<Who>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mentions: Option<Vec<Who>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) edited: Option<Time>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Story<'a> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<Id>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<Time>,
+    pub(crate) author: Who,
+    #[serde(borrow)]
+    pub(crate) text: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expires: Option<Time>,
+}
+
+/// The first view by a user of the story before it.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct View {
+    pub(crate) user: Who,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<Time>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sample<'a> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<Id>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<Time>,
+    #[serde(borrow)]
+    pub(crate) set: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(crate) label: Cow<'a, str>,
+    /// 256 hexadecimal digits, as in the API.
+    #[serde(borrow)]
+    pub(crate) sample: Cow<'a, str>,
+}
+
+/// A bucket that has a name. The numbered ones always exist.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Bucket<'a> {
+    #[serde(borrow)]
+    pub(crate) name: Cow<'a, str>,
+}
+
+/// A key, as text or in base64, with its value, likewise.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Key<'a> {
+    #[serde(borrow)]
+    pub(crate) bucket: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key_base64: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) value: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) value_base64: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expires: Option<Time>,
+    /// Of its last change: for conditional requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<Id>,
+}
+
+/// The last line.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct End<'a> {
+    /// Numbers of what the lines say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) counts: Option<TransferCounts>,
+    /// Of the lines between the first and the last, in hexadecimal digits.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sha256: Option<Cow<'a, str>>,
+}
+
+/// Numbers of what is in an export.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransferCounts {
+    /// Users, deleted ones included.
+    pub users: u64,
+    /// Follows.
+    pub follows: u64,
+    /// Friendships; each counts once.
+    pub friendships: u64,
+    /// Posts.
+    pub posts: u64,
+    /// Stories.
+    pub stories: u64,
+    /// Views of stories.
+    pub views: u64,
+    /// Samples that were added.
+    pub samples: u64,
+    /// Buckets that have a name.
+    pub buckets: u64,
+    /// Keys.
+    pub keys: u64,
+}
+
+/// Shows the numbers in one line.
+impl fmt::Display for TransferCounts {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { users, follows, friendships, posts, stories, views, samples, buckets, keys } =
+            self;
+        write!(
+            out,
+            "{users} users, {follows} follows, {friendships} friendships, {posts} posts, {stories} stories with \
+             {views} views, {samples} samples, {buckets} named buckets, {keys} keys"
+        )
+    }
+}
+
+/// A user: a number or a handle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Who(pub(crate) UserRef);
+
+impl From<UserId> for Who {
+    fn from(user: UserId) -> Self {
+        Self(UserRef::Id(user))
+    }
+}
+
+impl Serialize for Who {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            UserRef::Id(UserId(id)) => out.serialize_u32(*id),
+            UserRef::Handle(handle) => out.serialize_str(handle.as_str()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Who {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct IdOrHandle;
+        impl Visitor<'_> for IdOrHandle {
+            type Value = Who;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("the id of a user or a string with the handle")
+            }
+
+            fn visit_u64<E: Error>(self, id: u64) -> Result<Who, E> {
+                let id = u32::try_from(id).map_err(|_| E::custom("there is no such user"))?;
+                Ok(UserId(id).into())
+            }
+
+            fn visit_str<E: Error>(self, handle: &str) -> Result<Who, E> {
+                Ok(Who(UserRef::Handle(Handle::parse(handle).map_err(E::custom)?)))
+            }
+        }
+        input.deserialize_any(IdOrHandle)
+    }
+}
+
+/// An id: the decimal digits of a number of 63 bits, in a string, as many programs round long numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Id(pub(crate) u64);
+
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(input)?;
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = digits.then(|| text.parse().ok()).flatten();
+        number.map(Self).ok_or_else(|| D::Error::custom("an id is a string of decimal digits"))
+    }
+}
+
+/// A time in milliseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Time(pub(crate) u64);
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let time = i64::try_from(self.0).ok();
+        match time.and_then(|ms| Timestamp::from_millisecond(ms).ok()) {
+            Some(time) => out.collect_str(&format_args!("{time:.3}")),
+            None => out.serialize_u64(self.0),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct TextOrMs;
+        impl Visitor<'_> for TextOrMs {
+            type Value = Time;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a time such as \"2026-11-22T12:30:00Z\" or milliseconds since 1970")
+            }
+
+            fn visit_u64<E: Error>(self, ms: u64) -> Result<Time, E> {
+                Ok(Time(ms))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Time, E> {
+                let time: Result<Timestamp, _> = text.parse();
+                let ms = time.ok().and_then(|time| u64::try_from(time.as_millisecond()).ok());
+                let wrong = || E::custom(format_args!("{text:?} is not a time after 1970"));
+                ms.map(Time).ok_or_else(wrong)
+            }
+        }
+        input.deserialize_any(TextOrMs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_keep_their_milliseconds_also_after_the_year_9999() {
+        for (ms, expect) in [
+            (0, "\"1970-01-01T00:00:00.000Z\""),
+            (1_795_000_000_007, "\"2026-11-18T11:06:40.007Z\""),
+            (253_402_000_000_000, "\"9999-12-28T12:26:40.000Z\""),
+            (253_402_300_800_000, "253402300800000"),
+            (u64::MAX, "18446744073709551615"),
+        ] {
+            let text = serde_json::to_string(&Time(ms)).unwrap();
+            assert_eq!(text, expect);
+            assert_eq!(serde_json::from_str::<Time>(&text).unwrap(), Time(ms));
+        }
+        for wrong in ["\"1969-12-31T23:59:59Z\"", "\"yesterday\"", "-1", "1.5", "null"] {
+            assert!(serde_json::from_str::<Time>(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ids_are_strings_of_digits_and_users_numbers_or_handles() {
+        assert_eq!(serde_json::from_str::<Id>("\"07\"").unwrap(), Id(7));
+        for wrong in ["7", "\"\"", "\"+7\"", "\"18446744073709551616\"", "\"x\""] {
+            assert!(serde_json::from_str::<Id>(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(serde_json::from_str::<Who>("7").unwrap(), UserId(7).into());
+        let bob = Who(UserRef::Handle(Handle::parse("bob").unwrap()));
+        assert_eq!(serde_json::from_str::<Who>("\"Bob\"").unwrap(), bob);
+        for wrong in ["-1", "4294967296", "\"\"", "\"a b\"", "null", "[]"] {
+            assert!(serde_json::from_str::<Who>(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_thing_and_nothing_else() {
+        for (line, good) in [
+            (r#"{"user":{"handle":"ann"}}"#, true),
+            (r#"{"user":{"handle":"ann","age":3}}"#, false),
+            (r#"{"user":{"handle":"ann","handle":"bob"}}"#, false),
+            (r#"{"user":{"handle":"ann"},"bucket":{"name":"b"}}"#, false),
+            (r#"{"person":{"handle":"ann"}}"#, false),
+            (r#"{"user":{"handle":"ann"}} x"#, false),
+            (r"{}", false),
+            ("", false),
+        ] {
+            assert_eq!(serde_json::from_str::<Line>(line).is_ok(), good, "{line}");
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! An export of the data of a node that does not run: all facts as lines of JSON, which [`import`](crate::import())
+//! reads, as do people and other programs.
+//!
+//! **Invariant:** what readers cannot see is not exported: what expired or was deleted. The same facts make the same
+//! bytes, except for the first line.
+
+pub(crate) mod bytes;
+pub(crate) mod lines;
+mod output;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use feed::{Post, PostId, Stamp, Story, StoryId, UserId};
+use kv::{BucketId, BucketName, WalkLimit};
+use rows::{Rows as _, Span};
+use store::{SortedRow, Sorter, Store, StoreError, unless_unreadable};
+
+use crate::clock::Time as NodeTime;
+use crate::lock::DataLock;
+use crate::node::recover_once;
+use crate::open_error::OpenError;
+use crate::options::NodeOptions;
+use lines::{Id, Line, Time, TransferCounts};
+use output::Output;
+
+/// Memory for sorting keys, in bytes.
+const SORT_BYTES: usize = 64 << 20;
+/// Items that are read at a time.
+const STRIDE: usize = 4_096;
+
+/// Why there is no export.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The directory cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It cannot be written, or not be sorted.
+    #[error("the export cannot be written")]
+    Write(#[from] io::Error),
+}
+
+/// Writes all facts in the directory of `options`, whose server is stopped, to `out`. `roost` is the version of the
+/// program. Blocks.
+///
+/// # Errors
+/// [`ExportError`]; what was written is incomplete then.
+pub fn export(
+    options: &NodeOptions,
+    roost: &str,
+    out: impl Write,
+) -> Result<TransferCounts, ExportError> {
+    if !options.log_dir().is_dir() && !options.store_dir().is_dir() {
+        let what = "it has neither a log nor a store";
+        let error = io::Error::new(io::ErrorKind::NotFound, what);
+        return Err(OpenError::Directory(options.data.clone(), error).into());
+    }
+    let mut lock = DataLock::take(&options.data)?;
+    let store = recover_once(options)?;
+    let last_stamp = store.totals().last_stamp;
+    let last_ms = last_stamp.map_or(0, Stamp::unix_ms);
+    let now_ms = NodeTime::new(options.clock.clone(), last_ms, options.clock_jump_max).now_ms();
+    let header = lines::Header {
+        format: lines::FORMAT_VERSION,
+        roost: Some(roost.into()),
+        time: Some(Time(now_ms)),
+        last_id: last_stamp.map(|stamp| Id(stamp.0)),
+    };
+    let out = Output::begin(out, header)?;
+    let sorter = Sorter::new(&options.data, SORT_BYTES);
+    let mut export = Export { store: &store, now_ms, out, counts: TransferCounts::default() };
+    let written = unless_unreadable(|| export.write(sorter));
+    written.ok_or(OpenError::Unreadable)??;
+    let counts = export.counts;
+    export.out.end(counts)?;
+    drop(store);
+    lock.close().map_err(|error| OpenError::Directory(options.data.clone(), error))?;
+    Ok(counts)
+}
+
+struct Export<'a, W: Write> {
+    store: &'a Store,
+    now_ms: u64,
+    out: Output<W>,
+    counts: TransferCounts,
+}
+
+impl<W: Write> Export<'_, W> {
+    fn write(&mut self, sorter: Sorter<SortedRow>) -> io::Result<()> {
+        self.users()?;
+        self.relations()?;
+        self.posts()?;
+        self.stories()?;
+        self.samples()?;
+        self.buckets(sorter)
+    }
+
+    fn facts(&self) -> feed::Facts<'_, Store> {
+        feed::Facts::new(self.store)
+    }
+
+    fn users(&mut self) -> io::Result<()> {
+        let facts = feed::Facts::new(self.store);
+        let mut done = Ok(());
+        facts.each_stored_user(|id, user| {
+            if done.is_err() {
+                return;
+            }
+            self.counts.users += 1;
+            done = self.out.line(&Line::User(lines::User {
+                id: Some(id.0),
+                handle: user.handle.as_str().into(),
+                name: user.name.as_str().into(),
+                bio: user.bio.as_str().into(),
+                registered: Some(Time(user.registered.unix_ms())),
+                deleted: facts.is_deleted(id),
+            }));
+        });
+        done
+    }
+
+    /// Whom each user follows, and then friends; each friendship once, at the user with the smaller id.
+    fn relations(&mut self) -> io::Result<()> {
+        let facts = feed::Facts::new(self.store);
+        let users = || (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user));
+        for user in users() {
+            let follows: Vec<_> = facts.following_all(user).into_iter().map(Into::into).collect();
+            self.counts.follows += follows.len() as u64;
+            if !follows.is_empty() {
+                self.out.line(&Line::Follow(lines::Follow { user: user.into(), follows }))?;
+            }
+        }
+        for user in users() {
+            let friends = facts.friends_all(user).into_iter().filter(|other| *other > user);
+            let friends: Vec<_> = friends.map(Into::into).collect();
+            self.counts.friendships += friends.len() as u64;
+            if !friends.is_empty() {
+                self.out.line(&Line::Friends(lines::Friends { user: user.into(), friends }))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn posts(&mut self) -> io::Result<()> {
+        let facts = feed::Facts::new(self.store);
+        let mut done = Ok(());
+        facts.each_stored_post(|id, post| {
+            if done.is_ok() && !facts.is_hidden(post.author) {
+                done = self.post(id, &post);
+            }
+        });
+        done
+    }
+
+    fn post(&mut self, id: PostId, post: &Post) -> io::Result<()> {
+        self.counts.posts += 1;
+        self.out.line(&Line::Post(lines::Post {
+            id: Some(Id(id.0)),
+            time: Some(Time(id.unix_ms())),
+            author: post.author.into(),
+            text: post.text.as_str().into(),
+            in_reply_to: post.in_reply_to.map(|parent| Id(parent.0)),
+            reply_to: post.reply_to.map(Into::into),
+            mentions: Some(post.mentions.iter().map(|user| (*user).into()).collect()),
+            edited: post.edited.map(|edited| Time(edited.unix_ms())),
+        }))
+    }
+
+    fn stories(&mut self) -> io::Result<()> {
+        let facts = feed::Facts::new(self.store);
+        let mut done = Ok(());
+        facts.each_stored_story(|id, story| {
+            if done.is_ok() && story.is_live(self.now_ms) && !facts.is_hidden(story.author) {
+                done = self.story(id, &story);
+            }
+        });
+        done
+    }
+
+    /// A story, and its views.
+    fn story(&mut self, id: StoryId, story: &Story) -> io::Result<()> {
+        // A live story has a text.
+        let Some(text) = self.facts().story_text(id) else { return Ok(()) };
+        self.counts.stories += 1;
+        self.out.line(&Line::Story(lines::Story {
+            id: Some(Id(id.0)),
+            time: Some(Time(id.unix_ms())),
+            author: story.author.into(),
+            text: text.as_str().into(),
+            expires: Some(Time(story.expires_ms)),
+        }))?;
+        let mut rest = Some(Span { limit: STRIDE, ..Span::ALL });
+        while let Some(span) = rest {
+            let views = self.facts().story_views(id, span);
+            let last = views.last().filter(|_| views.len() == STRIDE).map(|(user, _)| user.0);
+            for (user, at_ms) in views {
+                if self.facts().exists(user) {
+                    self.counts.views += 1;
+                    let time = Some(Time(at_ms));
+                    self.out.line(&Line::View(lines::View { user: user.into(), time }))?;
+                }
+            }
+            rest = last.and_then(|last| span.beyond(last.into(), STRIDE));
+        }
+        Ok(())
+    }
+
+    fn samples(&mut self) -> io::Result<()> {
+        let mut done = Ok(());
+        feed::Facts::new(self.store).each_sample(|id, sample| {
+            if done.is_err() {
+                return;
+            }
+            self.counts.samples += 1;
+            let bits: [u8; 128] = sample.bits.into();
+            done = self.out.line(&Line::Sample(lines::Sample {
+                id: Some(Id(id.0)),
+                time: Some(Time(Stamp(id.0).unix_ms())),
+                set: sample.set.as_str().into(),
+                label: sample.label.as_str().into(),
+                sample: bytes::to_hex(&bits).into(),
+            }));
+        });
+        done
+    }
+
+    /// Named buckets, and then all keys in the order of buckets and keys: the order in the store is secret.
+    fn buckets(&mut self, mut sorter: Sorter<SortedRow>) -> io::Result<()> {
+        let facts = kv::Facts::new(self.store);
+        for number in 0..kv::limits::NUMBERED_BUCKETS {
+            self.keys(&number.to_string(), BucketId(number.into()), &mut sorter)?;
+        }
+        let mut next = facts.first_bucket_from(&[]);
+        while let Some((name, id)) = next {
+            self.counts.buckets += 1;
+            self.out.line(&Line::Bucket(lines::Bucket { name: name.as_str().into() }))?;
+            self.keys(name.as_str(), id, &mut sorter)?;
+            next = facts.first_bucket_from(&after(&name));
+        }
+        for row in sorter.sorted()? {
+            self.out.raw_line(&row?.value)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the lines of the keys of a bucket.
+    fn keys(&mut self, name: &str, id: BucketId, sorter: &mut Sorter<SortedRow>) -> io::Result<()> {
+        let facts = kv::Facts::new(self.store);
+        let Some(bucket) = facts.bucket(id) else { return Ok(()) };
+        let mut cursor = Some(0);
+        while let Some(from) = cursor {
+            let (rows, next) = facts.rows_of_keys(bucket.space, from, WalkLimit::rows(STRIDE));
+            cursor = next;
+            for row in rows.iter().filter(|row| row.is_live(self.now_ms)) {
+                self.counts.keys += 1;
+                let mut line = lines::Key {
+                    bucket: Cow::Borrowed(name),
+                    expires: row.expires_ms().map(Time),
+                    version: Some(Id(row.version().0)),
+                    ..lines::Key::default()
+                };
+                (line.key, line.key_base64) = bytes::to_text(row.key());
+                (line.value, line.value_base64) = bytes::to_text(row.value());
+                let value = serde_json::to_vec(&Line::Key(line))?;
+                // Names of buckets have no such byte.
+                let key = [name.as_bytes(), &[0], row.key()].concat();
+                sorter.push(SortedRow { key: key.into(), line: 0, value: value.into() })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The smallest name that is greater.
+fn after(name: &BucketName) -> Vec<u8> {
+    [name.as_str().as_bytes(), &[0]].concat()
+}
+
+impl From<StoreError> for ExportError {
+    fn from(error: StoreError) -> Self {
+        Self::Open(error.into())
+    }
+}

@@ -1,0 +1,154 @@
+//! Every table is in an export, or is made of what is in it, or is left out for a reason that the documents name.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use commitlog::disk::RealDisk;
+use commitlog::{LocalLog, Log as _, Position};
+use feed::{
+    Bio, Command, Handle, Idempotency, Label, Lifetime, Name, PostText, SetName, UserId, UserRef,
+};
+use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
+use rows::{NameTable, PointTable, SetTable};
+use store::Store;
+
+use crate::node::{Node, Parts};
+use crate::threads::Background;
+use crate::{NodeOptions, Request};
+
+/// What becomes of a table.
+enum Kept {
+    /// Lines say what is in it.
+    Exported,
+    /// An import makes it of other tables.
+    Derived,
+    /// An import leaves it empty. Words of docs/import.md.
+    LeftOut(&'static str),
+}
+use Kept::{Derived, Exported, LeftOut};
+
+/// What is written about rows of deleted users that are not removed yet.
+const DELETED: &str = "users who are deleted, expired stories and keys";
+/// What is written about rows without a bucket.
+const EMPTIED: &str = "keys of buckets that were emptied";
+
+fn point(table: PointTable) -> Kept {
+    match table {
+        PointTable::User | PointTable::Post | PointTable::Story | PointTable::StoryText => Exported,
+        PointTable::Sample => Exported,
+        PointTable::Counts | PointTable::BucketOfSpace => Derived,
+    }
+}
+
+fn set(table: SetTable) -> Kept {
+    match table {
+        SetTable::Following | SetTable::Friends | SetTable::StoryViews => Exported,
+        SetTable::DeletedUsers => Exported,
+        SetTable::Followers | SetTable::AuthorPosts | SetTable::Mentions => Derived,
+        SetTable::AuthorStories | SetTable::Expiring | SetTable::Seen => Derived,
+        SetTable::Samples | SetTable::Replies => Derived,
+        SetTable::OrphanedSpaces | SetTable::FreeSpaces => LeftOut(EMPTIED),
+        SetTable::ErasingUsers => LeftOut(DELETED),
+    }
+}
+
+fn name(table: NameTable) -> Kept {
+    match table {
+        NameTable::Bucket => Exported,
+        NameTable::Handle | NameTable::SampleSet | NameTable::SampleLabel => Derived,
+        NameTable::KeyExpiry => Derived,
+        NameTable::Idempotency => LeftOut("idempotency keys"),
+    }
+}
+
+/// Makes something in every table that is kept.
+fn fill(options: &NodeOptions) {
+    let node = Node::open(options).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let run = |command| {
+        let reply = runtime.block_on(node.submit(Request::from(command))).unwrap();
+        reply.outcome.unwrap()
+    };
+    let [ann, bob, cyd] = [0, 1, 2].map(|id| UserRef::Id(UserId(id)));
+    let text = |text| PostText::parse(text).unwrap();
+    for handle in ["ann", "bob", "cyd"] {
+        let handle = Handle::parse(handle).unwrap();
+        run(Command::Register { handle, name: Name::default(), bio: Bio::default() });
+    }
+    run(Command::Follow { user: ann.clone(), other: bob.clone() });
+    run(Command::Befriend { user: ann.clone(), other: bob.clone() });
+    let post = Command::Post { author: ann.clone(), text: text("hello @bob") };
+    let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
+    let request = Request { command: post, idempotency };
+    let reply = runtime.block_on(node.submit(request)).unwrap();
+    let Ok(feed::Done::Posted(parent)) = reply.outcome else { panic!("{reply:?}") };
+    run(Command::Reply { author: bob.clone(), text: text("hi"), parent });
+    let life = Lifetime::from_secs(600_000).unwrap();
+    let story = run(Command::PostStory { author: ann, text: text("once"), life });
+    let feed::Done::StoryPosted { story, .. } = story else { panic!("{story:?}") };
+    run(Command::ViewStory { story, viewer: bob });
+    let (set, label) = (SetName::digits(), Label::parse("7").unwrap());
+    run(Command::AddSample { set, label, bits: Box::new([5; 128].into()) });
+    run(Command::DeleteUser { user: cyd });
+    while node.erase_users() {}
+    let (bucket, key, value) = (BucketId(16), Bytes::new(b"key"), Bytes::new(b"value"));
+    let (expiry, only) = (Expiry::In(600_000_000), Only::Always);
+    let ops: KeyOps = [
+        KeyOp::Create { name: BucketName::parse("b").unwrap() },
+        KeyOp::Put { bucket, key, value, expiry, only, old: false },
+    ]
+    .into_iter()
+    .collect();
+    runtime.block_on(node.submit_keys(ops, Vec::new())).unwrap();
+    node.close();
+}
+
+/// Number of rows by tag, those in the log included.
+fn rows_by_tag(data: &Path) -> BTreeMap<u8, u64> {
+    let options = NodeOptions::new(data);
+    let store = Store::open(&options.store_dir(), options.store()).unwrap();
+    let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1)).unwrap();
+    let last = log.last().0;
+    let mut parts = Parts::recover(&options, store, Box::new(log), Background::Threads).unwrap();
+    parts.writer.applier.rows_mut().freeze(last).unwrap().run().unwrap();
+    let mut rows = BTreeMap::new();
+    let count = std::cell::RefCell::new(&mut rows);
+    let each = |key: &[u8], _: &[u8]| {
+        *count.borrow_mut().entry(key[0]).or_insert(0) += 1;
+        Ok(())
+    };
+    let snapshot = parts.shared.store.snapshot().unwrap().unwrap();
+    snapshot.read(&mut { each }, &mut { each }).unwrap();
+    rows
+}
+
+#[test]
+fn every_table_is_exported_or_derived_or_left_out_for_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let [from, to] = ["from", "to"].map(|name| NodeOptions::new(folder.path().join(name)));
+    fill(&from);
+    let mut lines = Vec::new();
+    super::export(&from, "test", &mut lines).unwrap();
+    crate::import(&to, &*lines).unwrap();
+    let (before, after) = (rows_by_tag(&from.data), rows_by_tag(&to.data));
+    let rows = |rows: &BTreeMap<u8, u64>, tag| rows.get(&tag).copied().unwrap_or(0);
+    let docs = include_str!("../../../../docs/import.md");
+    let docs: String = docs.split_whitespace().collect::<Vec<_>>().join(" ");
+    let points = PointTable::ALL.map(|table| (table.tag(), format!("{table:?}"), point(table)));
+    let sets = SetTable::ALL.map(|table| (table.tag(), format!("{table:?}"), set(table)));
+    let names = NameTable::ALL.map(|table| (table.tag(), format!("{table:?}"), name(table)));
+    for (tag, table, kept) in points.into_iter().chain(sets).chain(names) {
+        let (before, after) = (rows(&before, tag), rows(&after, tag));
+        match kept {
+            Exported | Derived => {
+                assert!(before > 0, "{table} is empty, so this test does not see it");
+                assert_eq!(after, before, "{table}");
+            }
+            LeftOut(why) => {
+                assert_eq!(after, 0, "{table}");
+                assert!(docs.contains(why), "docs/import.md does not say {why}");
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The lines of a file: numbered, no longer than one may be, and complete.
+//!
+//! **Invariant:** whatever the file holds, memory is that of one line.
+
+use std::io::{BufRead, BufReader, Read};
+
+use sha2::{Digest as _, Sha256};
+
+use super::ImportError;
+use crate::export::bytes::to_hex;
+use crate::export::lines::{End, FORMAT_VERSION, Header, LINE_BYTES_MAX, Line, TransferCounts};
+
+/// Buffer in bytes.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Reads lines.
+pub(super) struct Input<R> {
+    input: BufReader<R>,
+    bytes: Vec<u8>,
+    number: u64,
+    digest: Sha256,
+}
+
+impl<R: Read> Input<R> {
+    pub(super) fn new(input: R) -> Self {
+        let input = BufReader::with_capacity(BUFFER_BYTES, input);
+        Self { input, bytes: Vec::new(), number: 0, digest: Sha256::new() }
+    }
+
+    /// Number of the line that was read last, from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// What is wrong with the line that was read last.
+    pub(super) fn wrong(&self, what: &dyn std::fmt::Display) -> ImportError {
+        ImportError::Line { line: self.number, what: what.to_string() }
+    }
+
+    /// Reads the first line.
+    pub(super) fn header(&mut self) -> Result<Header<'_>, ImportError> {
+        if !self.advance()? {
+            return Err(ImportError::Incomplete(0));
+        }
+        // The fields of a later format are not known.
+        let any: Option<serde_json::Value> = serde_json::from_slice(&self.bytes).ok();
+        let format = any.as_ref().and_then(|line| line.get("export")?.get("format")?.as_u64());
+        if let Some(found) = format.filter(|found| *found > FORMAT_VERSION.into()) {
+            return Err(ImportError::NewerFormat { found, known: FORMAT_VERSION });
+        }
+        match serde_json::from_slice(&self.bytes) {
+            Ok(Line::Export(header)) if header.format > 0 => Ok(header),
+            _ => {
+                Err(self
+                    .wrong(&"the first line is {\"export\":{\"format\":1}}, with more or without"))
+            }
+        }
+    }
+
+    /// Reads the next line.
+    pub(super) fn line(&mut self) -> Result<Line<'_>, ImportError> {
+        self.digest.update(match self.number {
+            1 => &[],
+            _ => self.bytes.as_slice(),
+        });
+        if !self.advance()? {
+            return Err(ImportError::Incomplete(self.number));
+        }
+        let line = serde_json::from_slice(&self.bytes);
+        line.map_err(|error| ImportError::Line { line: self.number, what: explain(&error) })
+    }
+
+    /// After the last line: compares it with what was read, and reads to the end of the file.
+    pub(super) fn finish(
+        &mut self,
+        counts: TransferCounts,
+        (expected, sha256): (Option<TransferCounts>, Option<String>),
+    ) -> Result<(), ImportError> {
+        if let Some(expected) = expected.filter(|expected| *expected != counts) {
+            return Err(self.wrong(&format_args!(
+                "it counts {expected}; but the lines before it say {counts}"
+            )));
+        }
+        let digest = to_hex(&std::mem::take(&mut self.digest).finalize());
+        if sha256.is_some_and(|sha256| sha256 != digest) {
+            return Err(
+                self.wrong(&"the lines before it do not match their digest: they were changed")
+            );
+        }
+        if self.advance()? {
+            return Err(self.wrong(&"it comes after the last line"));
+        }
+        Ok(())
+    }
+
+    /// Reads a line; false at the end of the file.
+    fn advance(&mut self) -> Result<bool, ImportError> {
+        self.bytes.clear();
+        let mut limited = (&mut self.input).take(LINE_BYTES_MAX as u64 + 1);
+        limited.read_until(b'\n', &mut self.bytes).map_err(ImportError::Read)?;
+        self.number += u64::from(!self.bytes.is_empty());
+        if self.bytes.len() > LINE_BYTES_MAX {
+            return Err(self.wrong(&format_args!("it has more than {LINE_BYTES_MAX} bytes")));
+        }
+        Ok(!self.bytes.is_empty())
+    }
+}
+
+/// The parts of the last line that outlive it.
+pub(super) fn owned(end: End<'_>) -> (Option<TransferCounts>, Option<String>) {
+    (end.counts, end.sha256.map(std::borrow::Cow::into_owned))
+}
+
+/// The error of a line that is no JSON, or not what is expected, without the number of the line: it is always 1.
+fn explain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&place) {
+        Some(what) => format!("{what} (at byte {})", error.column()),
+        None => text,
+    }
+}

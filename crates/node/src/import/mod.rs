@@ -1,0 +1,167 @@
+//! A new data directory made of lines of JSON: of an [`export`](crate::export()), or of a file that another program or
+//! a person has written.
+//!
+//! **Invariant:** every line is checked as commands are, and makes the rows that commands would have made.
+//! **Invariant:** until everything is durable, the directory is marked as unfinished, and no node opens it.
+
+mod ids;
+mod input;
+mod keys;
+mod posts;
+mod samples;
+mod users;
+
+use std::io::{self, Read};
+
+use rows::Totals;
+use store::{Loader, StoreError};
+
+use crate::clock::Time as NodeTime;
+use crate::export::lines::{Line, TransferCounts};
+use crate::last_run::LastRun;
+use crate::lock::DataLock;
+use crate::open_error::OpenError;
+use crate::options::NodeOptions;
+use crate::restore;
+use ids::Ids;
+use input::Input;
+
+/// What is wrong with a line, in words.
+type Wrong = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why there is no new data directory.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// A line is wrong.
+    #[error("line {line}: {what}")]
+    Line {
+        /// Number of the line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A user has more of something than is allowed, in several lines.
+    #[error("{0}")]
+    Limit(String),
+    /// The last line is missing. The value is the number of lines.
+    #[error("it ends after line {0}, without the last line of an export: it is not complete")]
+    Incomplete(u64),
+    /// A later version of this program wrote the export.
+    #[error("the export has format {found}, this program reads formats up to {known}")]
+    NewerFormat {
+        /// The format of the export.
+        found: u64,
+        /// The newest format that this program reads.
+        known: u32,
+    },
+    /// The export cannot be read.
+    #[error("it cannot be read")]
+    Read(#[source] io::Error),
+    /// The directory cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The store cannot be made.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Makes the directory of `options`, which must be empty or missing, of the lines of an export. Blocks.
+///
+/// # Errors
+/// [`ImportError`]. Unless the directory was refused, it is then marked as unfinished.
+pub fn import(options: &NodeOptions, stream: impl Read) -> Result<TransferCounts, ImportError> {
+    let mut lock = DataLock::take_to_restore(&options.data)?;
+    let time = NodeTime::new(options.clock.clone(), 0, options.clock_jump_max);
+    let jump_ms = u64::try_from(options.clock_jump_max.as_millis()).unwrap_or(u64::MAX);
+    let mut import = Import {
+        loader: Loader::create(&options.store_dir())?,
+        ids: Ids::new(time.now_ms(), jump_ms),
+        counts: TransferCounts::default(),
+        users: users::Users::default(),
+        posts: posts::Posts::default(),
+        stories: posts::Stories::default(),
+        samples: samples::Samples::default(),
+        buckets: keys::Buckets::new(),
+    };
+    let counts = import.read(&mut Input::new(stream))?;
+    import.finish()?;
+    // The times in the store may be long ago; the next start compares the clock with this one.
+    LastRun::open(&options.data)?.note(&time);
+    restore::complete(options, &mut lock)?;
+    Ok(counts)
+}
+
+struct Import {
+    loader: Loader,
+    ids: Ids,
+    counts: TransferCounts,
+    users: users::Users,
+    posts: posts::Posts,
+    stories: posts::Stories,
+    samples: samples::Samples,
+    buckets: keys::Buckets,
+}
+
+impl Import {
+    /// Reads all lines.
+    fn read<R: Read>(&mut self, input: &mut Input<R>) -> Result<TransferCounts, ImportError> {
+        let last_id = input.header()?.last_id;
+        if let Some(last_id) = last_id {
+            self.ids.used(last_id).map_err(|what| input.wrong(&what))?;
+        }
+        loop {
+            let number = input.number() + 1;
+            self.loader.begin_line(number);
+            let done = match input.line()? {
+                Line::End(end) => {
+                    let end = input::owned(end);
+                    input.finish(self.counts, end)?;
+                    return Ok(self.counts);
+                }
+                line => self.line(line),
+            };
+            done.map_err(|what| input.wrong(&what))?;
+            self.loader.check()?;
+        }
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Result<(), Wrong> {
+        let Self { loader, ids, counts, users, posts, stories, samples, buckets } = self;
+        let (count, more) = match line {
+            Line::Export(_) | Line::End(_) => return Err("it is in the middle of the file".into()),
+            Line::User(line) => (&mut counts.users, users.add(loader, ids, &line).map(|()| 1)),
+            Line::Follow(line) => (&mut counts.follows, users.follow(loader, &line)),
+            Line::Friends(line) => (&mut counts.friendships, users.befriend(loader, &line)),
+            Line::Post(line) => {
+                (&mut counts.posts, posts.add(loader, (users, ids), &line).map(|()| 1))
+            }
+            Line::Story(line) => {
+                (&mut counts.stories, stories.add(loader, (users, ids), &line).map(|()| 1))
+            }
+            Line::View(line) => {
+                (&mut counts.views, stories.view(loader, (users, ids), &line).map(|()| 1))
+            }
+            Line::Sample(line) => {
+                (&mut counts.samples, samples.add(loader, ids, &line).map(|()| 1))
+            }
+            Line::Bucket(line) => (&mut counts.buckets, buckets.add(loader, &line).map(|()| 1)),
+            Line::Key(line) => (&mut counts.keys, buckets.add_key(loader, ids, line).map(|()| 1)),
+        };
+        *count += more?;
+        Ok(())
+    }
+
+    /// Makes the store.
+    fn finish(self) -> Result<(), ImportError> {
+        let Self { mut loader, ids, counts, mut users, stories, samples, buckets, .. } = self;
+        let mut totals =
+            Totals { posts: counts.posts, last_stamp: ids.last(), ..Totals::default() };
+        stories.finish(&mut loader, &mut totals, counts.stories);
+        samples.finish(&mut loader);
+        buckets.finish(&mut loader, &mut totals);
+        loader.write(&mut |table, user, items| users.count_set(&mut totals, table, user, items))?;
+        let limits = users.finish(&mut loader, &mut totals);
+        limits.map_err(|what| ImportError::Limit(what.to_string()))?;
+        Ok(loader.finish(totals)?)
+    }
+}

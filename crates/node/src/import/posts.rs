@@ -1,0 +1,136 @@
+//! Posts and stories that are imported.
+
+use std::collections::BTreeSet;
+
+use feed::limits::{POST_MENTIONS_MAX, STORY_SECS_DEFAULT, STORY_SECS_MAX, STORY_SECS_MIN};
+use feed::{PostId, PostText, Refusal, StoryId, write};
+use rows::{Stamp, Totals};
+use store::Loader;
+
+use super::Wrong;
+use super::ids::{Ids, Rising};
+use super::users::Users;
+use crate::export::lines::{Post, Story, View};
+
+/// The ids of posts so far.
+#[derive(Default)]
+pub(super) struct Posts {
+    ids: Rising,
+}
+
+impl Posts {
+    pub(super) fn add(
+        &mut self,
+        loader: &mut Loader,
+        (users, ids): (&mut Users, &mut Ids),
+        line: &Post<'_>,
+    ) -> Result<(), Wrong> {
+        let id = PostId(ids.next(&mut self.ids, line.id, line.time)?);
+        let author = users.find(&line.author)?;
+        let text = PostText::parse(&line.text)?;
+        let in_reply_to = line.in_reply_to.map(|parent| PostId(parent.0));
+        if in_reply_to.is_some_and(|parent| parent >= id || parent.0 < Stamp::MIN.0) {
+            return Err("in_reply_to is the id of an earlier post".into());
+        }
+        let reply_to = line.reply_to.as_ref().map(|user| users.find_any(user)).transpose()?;
+        if in_reply_to.is_some() && reply_to.is_none() {
+            return Err("with in_reply_to, reply_to is the author of that post".into());
+        }
+        let (reply_to, mentions) = match &line.mentions {
+            Some(mentions) => {
+                let found: Result<Vec<_>, _> =
+                    mentions.iter().map(|user| users.find_any(user)).collect();
+                (reply_to, found?)
+            }
+            None => {
+                let by_handle = |handle: &_| users.by_handle(handle);
+                feed::addressees(&text, author, in_reply_to.and(reply_to), by_handle)
+            }
+        };
+        let distinct: BTreeSet<_> = mentions.iter().collect();
+        if distinct.len() < mentions.len() || mentions.len() > POST_MENTIONS_MAX {
+            return Err(format!("it mentions at most {POST_MENTIONS_MAX} users, each once").into());
+        }
+        let edited = line.edited.map(|time| ids.at(time)).transpose()?;
+        if edited.is_some_and(|edited| edited.unix_ms() < id.unix_ms()) {
+            return Err("it was edited before it was written".into());
+        }
+        users.count_post(author)?;
+        let post = feed::Post { author, text, reply_to, mentions, in_reply_to, edited };
+        write::post(loader, id, &post);
+        for user in post.mentions.iter().filter(|user| !users.is_deleted(**user)) {
+            write::mention(loader, *user, id);
+        }
+        Ok(())
+    }
+}
+
+/// The stories so far. The last one is written when all its views are known.
+#[derive(Default)]
+pub(super) struct Stories {
+    ids: Rising,
+    last: Option<(StoryId, feed::Story, PostText)>,
+    /// The second in which the first of them expires.
+    first_second: Option<u64>,
+}
+
+impl Stories {
+    pub(super) fn add(
+        &mut self,
+        loader: &mut Loader,
+        (users, ids): (&Users, &mut Ids),
+        line: &Story<'_>,
+    ) -> Result<(), Wrong> {
+        self.flush(loader);
+        let id = StoryId(ids.next(&mut self.ids, line.id, line.time)?);
+        let author = users.find(&line.author)?;
+        let text = PostText::parse(&line.text)?;
+        let default_ms = id.unix_ms() + STORY_SECS_DEFAULT * 1_000;
+        let expires_ms = line.expires.map_or(default_ms, |time| time.0);
+        let life_ms = expires_ms.saturating_sub(id.unix_ms());
+        if !(STORY_SECS_MIN * 1_000..=STORY_SECS_MAX * 1_000).contains(&life_ms) {
+            return Err(Refusal::BadLifetime.into());
+        }
+        let second = expires_ms / 1_000;
+        self.first_second = Some(self.first_second.map_or(second, |first| first.min(second)));
+        self.last = Some((id, feed::Story { author, expires_ms, looks: 0 }, text));
+        Ok(())
+    }
+
+    pub(super) fn view(
+        &mut self,
+        loader: &mut Loader,
+        (users, ids): (&Users, &mut Ids),
+        line: &View,
+    ) -> Result<(), Wrong> {
+        let (id, story, _) = self.last.as_mut().ok_or("no story comes before it")?;
+        let viewer = users.find(&line.user)?;
+        if viewer == story.author {
+            return Err("authors do not view their own stories".into());
+        }
+        let at_ms = match line.time {
+            Some(time) => ids.at(time)?.unix_ms(),
+            None => id.unix_ms(),
+        };
+        if !(id.unix_ms()..story.expires_ms).contains(&at_ms) {
+            return Err("the story did not live then".into());
+        }
+        story.looks = story.looks.checked_add(1).ok_or("it has too many views")?;
+        write::view(loader, *id, viewer, at_ms);
+        Ok(())
+    }
+
+    /// Puts the last story.
+    pub(super) fn flush(&mut self, loader: &mut Loader) {
+        if let Some((id, story, text)) = self.last.take() {
+            write::story(loader, id, &story, &text);
+        }
+    }
+
+    /// Puts the last story, and what was counted.
+    pub(super) fn finish(mut self, loader: &mut Loader, totals: &mut Totals, stories: u64) {
+        self.flush(loader);
+        totals.stories = stories;
+        totals.sweep_second = self.first_second.unwrap_or(0);
+    }
+}

@@ -1,0 +1,185 @@
+//! Users that are imported, who follows whom, and who are friends.
+
+use feed::limits::{FOLLOWING_MAX, FRIENDS_MAX, USER_POSTS_MAX, USERS_MAX};
+use feed::{Bio, Counts, Handle, Name, Refusal, UserId, UserRef, write};
+use hashbrown::{HashMap, HashSet};
+use rows::{SetTable, Totals};
+use store::Loader;
+
+use super::Wrong;
+use super::ids::Ids;
+use crate::export::lines::{Follow, Friends, User, Who};
+
+/// The users so far, in memory: their handles, and what is counted.
+#[derive(Default)]
+pub(super) struct Users {
+    ids: HashMap<Handle, UserId>,
+    counts: Vec<Counts>,
+    deleted: HashSet<UserId>,
+    /// The first user who has more of something than is allowed.
+    above: Option<(UserId, &'static str, usize, u32)>,
+}
+
+impl Users {
+    pub(super) fn add(
+        &mut self,
+        loader: &mut Loader,
+        ids: &mut Ids,
+        line: &User<'_>,
+    ) -> Result<(), Wrong> {
+        let next = u32::try_from(self.counts.len()).ok().filter(|next| *next < USERS_MAX);
+        let id = UserId(next.ok_or(Refusal::Full)?);
+        if let Some(given) = line.id.filter(|given| *given != id.0) {
+            return Err(format!("the next user has the id {}, not {given}", id.0).into());
+        }
+        let handle = Handle::parse(&line.handle)?;
+        let user = feed::User {
+            name: Name::parse(&line.name)?,
+            bio: Bio::parse(&line.bio)?,
+            registered: ids.at_or_now(line.registered)?,
+            handle: handle.clone(),
+        };
+        if line.deleted {
+            if !user.name.as_str().is_empty() || !user.bio.as_str().is_empty() {
+                return Err("nothing is left of a deleted user but the handle".into());
+            }
+            self.deleted.insert(id);
+            write::deleted(loader, id);
+        }
+        write::user(loader, id, &user);
+        write::handle(loader, &handle, id);
+        if self.ids.insert(handle, id).is_some() {
+            return Err(Refusal::HandleTaken.into());
+        }
+        self.counts.push(Counts::default());
+        Ok(())
+    }
+
+    /// A user of a line before, who may be deleted.
+    pub(super) fn find_any(&self, Who(user): &Who) -> Result<UserId, Wrong> {
+        let found = match user {
+            UserRef::Id(id) => Some(*id).filter(|id| (id.0 as usize) < self.counts.len()),
+            UserRef::Handle(handle) => self.ids.get(handle).copied(),
+        };
+        found.ok_or_else(|| match user {
+            UserRef::Id(id) => {
+                format!("no line before it is of a user with the id {}", id.0).into()
+            }
+            UserRef::Handle(handle) => {
+                format!("no line before it is of a user {}", handle.as_str()).into()
+            }
+        })
+    }
+
+    /// A user of a line before.
+    pub(super) fn find(&self, who: &Who) -> Result<UserId, Wrong> {
+        let user = self.find_any(who)?;
+        match self.deleted.contains(&user) {
+            true => Err(format!("the user {} is deleted", user.0).into()),
+            false => Ok(user),
+        }
+    }
+
+    /// The user who has a handle, if there is one who is not deleted.
+    pub(super) fn by_handle(&self, handle: &Handle) -> Option<UserId> {
+        self.ids.get(handle).copied().filter(|user| !self.deleted.contains(user))
+    }
+
+    pub(super) fn is_deleted(&self, user: UserId) -> bool {
+        self.deleted.contains(&user)
+    }
+
+    pub(super) fn count_post(&mut self, author: UserId) -> Result<(), Wrong> {
+        let counts = self.of(author);
+        if counts.posts >= USER_POSTS_MAX {
+            return Err(Refusal::TooManyPosts.into());
+        }
+        counts.posts += 1;
+        Ok(())
+    }
+
+    fn of(&mut self, user: UserId) -> &mut Counts {
+        let Some(counts) = self.counts.get_mut(user.0 as usize) else {
+            unreachable!("users are found before they are counted")
+        };
+        counts
+    }
+
+    /// Returns the number of follows.
+    pub(super) fn follow(&self, loader: &mut Loader, line: &Follow) -> Result<u64, Wrong> {
+        let user = self.find(&line.user)?;
+        for other in &line.follows {
+            let other = self.find(other)?;
+            if other == user {
+                return Err(Refusal::SelfFollow.into());
+            }
+            write::follow(loader, user, other, true);
+        }
+        Ok(line.follows.len() as u64)
+    }
+
+    /// Returns the number of friendships.
+    pub(super) fn befriend(&self, loader: &mut Loader, line: &Friends) -> Result<u64, Wrong> {
+        let user = self.find(&line.user)?;
+        for other in &line.friends {
+            let other = self.find(other)?;
+            if other == user {
+                return Err(Refusal::SelfFriend.into());
+            }
+            write::friends(loader, user, other, true);
+        }
+        Ok(line.friends.len() as u64)
+    }
+
+    /// Counts the items of a set of users.
+    pub(super) fn count_set(
+        &mut self,
+        totals: &mut Totals,
+        table: SetTable,
+        user: u32,
+        items: usize,
+    ) {
+        let user = UserId(user);
+        let number = u32::try_from(items).unwrap_or(u32::MAX);
+        let above = match table {
+            SetTable::Following => {
+                self.of(user).following = number;
+                totals.follows += items as u64;
+                (number > FOLLOWING_MAX).then_some(("follows", FOLLOWING_MAX))
+            }
+            SetTable::Followers => {
+                self.of(user).followers = number;
+                None
+            }
+            SetTable::Friends => {
+                self.of(user).friends = number;
+                // Each friendship is in the sets of both.
+                totals.friendships += items as u64;
+                (number > FRIENDS_MAX).then_some(("is a friend of", FRIENDS_MAX))
+            }
+            _ => unreachable!("there are no other sets of users by users"),
+        };
+        self.above = self.above.or(above.map(|(what, most)| (user, what, items, most)));
+    }
+
+    /// Puts what was counted.
+    ///
+    /// # Errors
+    /// If a user follows, or is a friend of, more users than is allowed.
+    pub(super) fn finish(self, loader: &mut Loader, totals: &mut Totals) -> Result<(), Wrong> {
+        if let Some((user, what, items, most)) = self.above {
+            return Err(
+                format!("the user {} {what} {items} users; {most} are the most", user.0).into()
+            );
+        }
+        totals.friendships /= 2;
+        totals.users_deleted = self.deleted.len() as u32;
+        for (id, counts) in (0..).map(UserId).zip(self.counts) {
+            totals.users += 1;
+            if counts != Counts::default() {
+                write::counts(loader, id, counts);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! `roost import`: makes a data directory of an export, or of a file of the same form.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::Args;
+use node::NodeOptions;
+
+use crate::permissions;
+
+/// Make a data directory of an export, or of a file that another program has written.
+///
+/// The directory must be empty or missing. Ids, times and expiry are kept; where they are missing, they are given in the
+/// order of lines. Every line is checked as a request to the server is; a wrong one ends the import with its number. An
+/// import that did not finish leaves a directory that no server starts on: remove it.
+///
+/// docs/import.md describes the lines.
+#[derive(Args)]
+pub(crate) struct Import {
+    /// File to import, or - for standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Data directory to make
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+impl Import {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        permissions::keep_new_files_private();
+        let stream: Box<dyn Read> = if self.file == Path::new("-") {
+            Box::new(io::stdin().lock())
+        } else {
+            let file = File::open(&self.file);
+            let file = file.with_context(|| format!("cannot read {}", self.file.display()))?;
+            Box::new(file)
+        };
+        let imported = node::import(&NodeOptions::new(&self.data), stream);
+        let imported = imported.with_context(|| {
+            format!("cannot import {} into {}", self.file.display(), self.data.display())
+        })?;
+        println!("imported {} into {}", imported, self.data.display());
+        Ok(())
+    }
+}

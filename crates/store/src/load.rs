@@ -1,0 +1,331 @@
+//! A new store made of rows that come in any order: sorted outside of memory, and ingested. For an import.
+//!
+//! **Invariant:** two rows of the same key are refused, with the lines of input they were made of. Pairs of users
+//! (who follows whom, who are friends) may be repeated.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::iter::Peekable;
+use std::path::{Path, PathBuf};
+
+use kv::{Bucket, BucketId, KeyRow};
+use rows::{NameTable, PointTable, PutRows, SetTable, Totals, Value};
+
+use crate::disk::{Disk, Part, WriteRow};
+use crate::error::StoreError;
+use crate::head::Head;
+use crate::layout;
+use crate::owners::{Owners, State};
+use crate::pack::Packer;
+use crate::sort::{Merge, SortedRow, Sorter};
+use crate::store::random_hasher;
+
+/// Memory of each of the five sorters, in bytes.
+const CHUNK_BYTES: usize = 48 << 20;
+/// Sets of users by users. They have most of all items, so they are sorted as pairs of numbers.
+const OF_USERS: [SetTable; 3] = [SetTable::Following, SetTable::Followers, SetTable::Friends];
+
+/// Receives an owner of one of the sets of users, and the number of its items.
+pub type EachSet<'a> = &'a mut dyn FnMut(SetTable, u32, usize);
+
+/// A store that is being made.
+pub struct Loader {
+    folder: PathBuf,
+    disk: Disk,
+    head: Head,
+    facts: Sorter<SortedRow>,
+    ephemeral: Sorter<SortedRow>,
+    /// Owner and item, one sorter for each table.
+    of_users: [Sorter<u64>; OF_USERS.len()],
+    owners: OwnerBlocks,
+    line: u64,
+    failed: Option<io::Error>,
+}
+
+/// The owners of sets, and the blocks of their states as they will be on disk.
+#[derive(Default)]
+struct OwnerBlocks {
+    owners: Owners,
+    blocks: BTreeMap<(SetTable, u64), Vec<u8>>,
+}
+
+impl OwnerBlocks {
+    fn note(&mut self, table: SetTable, owner: u64) {
+        if table.has_dense_owners() {
+            let changed = self.owners.raise(table, &[(owner, State::ROWS)]).into_iter();
+            self.blocks.extend(changed.map(|(block, bytes)| ((table, block), bytes)));
+        }
+    }
+}
+
+impl Loader {
+    /// Makes a store in `folder`, which has none. Until it is finished, what is there is no store.
+    ///
+    /// # Errors
+    /// If its files cannot be made.
+    pub fn create(folder: &Path) -> Result<Self, StoreError> {
+        let disk = Disk::create(folder)?;
+        let head = Head { applied: 0, hasher: random_hasher()?, totals: Totals::default() };
+        Ok(Self {
+            disk,
+            head,
+            facts: Sorter::new(folder, CHUNK_BYTES),
+            ephemeral: Sorter::new(folder, CHUNK_BYTES),
+            of_users: OF_USERS.map(|_| Sorter::new(folder, CHUNK_BYTES)),
+            owners: OwnerBlocks::default(),
+            line: 0,
+            failed: None,
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// What is put from now on comes from this line of the input.
+    pub fn begin_line(&mut self, line: u64) {
+        self.line = line;
+    }
+
+    /// Whether everything that was put could be kept.
+    ///
+    /// # Errors
+    /// If a file could not be written.
+    pub fn check(&mut self) -> Result<(), StoreError> {
+        match self.failed.take() {
+            None => Ok(()),
+            Some(source) => Err(StoreError::Io { path: self.folder.clone(), source }),
+        }
+    }
+
+    /// Puts a key of a bucket.
+    pub fn put_key(&mut self, row: &KeyRow) {
+        let hash = self.head.hasher.hash(row.space(), row.key());
+        let key = layout::key(row.space(), hash, row.key());
+        self.put(Part::Facts, &key, &layout::encode_key_row(row));
+    }
+
+    /// Puts a bucket.
+    pub fn put_bucket(&mut self, id: BucketId, bucket: Bucket) {
+        self.put(Part::Facts, &layout::bucket(id), &bucket.encode());
+    }
+
+    /// Writes to disk what was put, and gives the sizes of the sets of users to `each_set`. Blocks.
+    ///
+    /// # Errors
+    /// [`StoreError::Repeated`], or if a file cannot be written.
+    pub fn write(&mut self, each_set: EachSet<'_>) -> Result<(), StoreError> {
+        self.check()?;
+        let Self { folder, disk, facts, ephemeral, of_users, owners, .. } = self;
+        let at = |source| StoreError::Io { path: folder.clone(), source };
+        disk.ingest(Part::Ephemeral, |write| {
+            SortedRows::new(ephemeral, &at)?.put_below(u8::MAX, write)
+        })?;
+        disk.ingest(Part::Facts, |write| {
+            let mut rows = SortedRows::new(facts, &at)?;
+            for table in SetTable::ALL.into_iter().filter(|table| table.is_packed()) {
+                rows.put_below(table.tag(), write)?;
+                let of_users = OF_USERS.iter().zip(&mut *of_users).find(|(of, _)| **of == table);
+                let Some((_, pairs)) = of_users else {
+                    rows.pack(table, write)?;
+                    continue;
+                };
+                let mut each = |owner: u32, items| {
+                    owners.note(table, owner.into());
+                    each_set(table, owner, items);
+                };
+                pack_users(table, pairs.sorted().map_err(at)?, &at, &mut each, write)?;
+            }
+            rows.put_below(u8::MAX, write)
+        })
+    }
+
+    /// Writes the rest, and what makes it a store. Blocks.
+    ///
+    /// # Errors
+    /// As [`Loader::write`].
+    pub fn finish(mut self, totals: Totals) -> Result<(), StoreError> {
+        self.begin_line(0);
+        self.head.totals = totals;
+        let head = self.head.encode();
+        self.put(Part::Ephemeral, &layout::HEAD, &self.head.applied.to_le_bytes());
+        self.put(Part::Facts, &layout::HEAD, &head);
+        for ((table, block), bytes) in std::mem::take(&mut self.owners.blocks) {
+            self.put(Part::of_set(table), &layout::owners(table, block), &bytes);
+        }
+        self.write(&mut |_, _, _| {})
+    }
+
+    fn put(&mut self, part: Part, key: &[u8], value: &[u8]) {
+        let row = SortedRow { key: key.into(), line: self.line, value: value.into() };
+        let pushed = match part {
+            Part::Facts => self.facts.push(row),
+            Part::Ephemeral => self.ephemeral.push(row),
+        };
+        self.failed = self.failed.take().or(pushed.err());
+    }
+}
+
+/// `None` for a value puts nothing: a new store has no row to remove.
+impl PutRows for Loader {
+    fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
+        if let Some(value) = value {
+            self.put(Part::of_point(table), &layout::point(table, key), &value);
+        }
+    }
+
+    fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
+        let Some(number) = value else { return };
+        let sorter = OF_USERS.iter().zip(&mut self.of_users).find(|(of, _)| **of == table);
+        let pair = (u32::try_from(owner), u32::try_from(item));
+        if let (Some((_, sorter)), (Ok(owner), Ok(item)), 0) = (sorter, pair, number) {
+            let pushed = sorter.push(u64::from(owner) << 32 | u64::from(item));
+            self.failed = self.failed.take().or(pushed.err());
+            return;
+        }
+        self.owners.note(table, owner);
+        let number = number.to_be_bytes();
+        let number = layout::encode_number(&number);
+        self.put(Part::of_set(table), &layout::set(table, owner, item), number);
+    }
+
+    fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
+        if let Some(value) = value {
+            self.put(Part::Facts, &layout::name(table, key), &value);
+        }
+    }
+}
+
+/// Packs one of the sets of users.
+fn pack_users(
+    table: SetTable,
+    pairs: Merge<u64>,
+    at: &dyn Fn(io::Error) -> StoreError,
+    each_set: &mut dyn FnMut(u32, usize),
+    write: &mut WriteRow<'_>,
+) -> Result<(), StoreError> {
+    let mut packer = Packer::new(table);
+    let (mut last, mut items) = (None, 0);
+    for pair in pairs {
+        let pair = pair.map_err(at)?;
+        let [owner, item] = [pair >> 32, pair & u64::from(u32::MAX)];
+        match last {
+            Some(last) if last == pair => continue,
+            Some(last) if last >> 32 != owner => {
+                each_set((last >> 32) as u32, items);
+                items = 0;
+            }
+            _ => {}
+        }
+        packer.add(owner, (item, 0), write)?;
+        (last, items) = (Some(pair), items + 1);
+    }
+    if let Some(last) = last {
+        each_set((last >> 32) as u32, items);
+    }
+    packer.finish(write)
+}
+
+/// Rows in the order of keys.
+struct SortedRows<'a> {
+    rows: Peekable<Merge<SortedRow>>,
+    last: Option<SortedRow>,
+    at: &'a dyn Fn(io::Error) -> StoreError,
+}
+
+impl<'a> SortedRows<'a> {
+    fn new(
+        sorter: &mut Sorter<SortedRow>,
+        at: &'a dyn Fn(io::Error) -> StoreError,
+    ) -> Result<Self, StoreError> {
+        Ok(Self { rows: sorter.sorted().map_err(at)?.peekable(), last: None, at })
+    }
+
+    /// The next row if its table comes before `tag`.
+    fn next_below(&mut self, tag: u8) -> Result<Option<&SortedRow>, StoreError> {
+        let below = |row: &io::Result<SortedRow>| {
+            row.as_ref().map_or(true, |row| row.key.first() < Some(&tag))
+        };
+        let Some(row) = self.rows.next_if(below) else { return Ok(None) };
+        let row = row.map_err(self.at)?;
+        if let Some(last) = self.last.as_ref().filter(|last| last.key == row.key) {
+            return Err(StoreError::Repeated { line: row.line, first: last.line });
+        }
+        Ok(Some(self.last.insert(row)))
+    }
+
+    /// Writes the rows whose tables come before `tag`.
+    fn put_below(&mut self, tag: u8, write: &mut WriteRow<'_>) -> Result<(), StoreError> {
+        while let Some(row) = self.next_below(tag)? {
+            write(&row.key, Some(&row.value))?;
+        }
+        Ok(())
+    }
+
+    /// Packs the items of `table`, all of which come next.
+    fn pack(&mut self, table: SetTable, write: &mut WriteRow<'_>) -> Result<(), StoreError> {
+        let mut packer = Packer::new(table);
+        while let Some(row) = self.next_below(table.tag() + 1)? {
+            let owner = row.key.get(1..).and_then(|rest| rest.first_chunk());
+            let (Some(owner), Some(item)) = (owner, layout::item_of(&row.key)) else {
+                unreachable!("the key of an item has 17 bytes")
+            };
+            let number = layout::decode_number(&row.value);
+            packer.add(u64::from_be_bytes(*owner), (item, number), write)?;
+        }
+        packer.finish(write)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rows::{Rows as _, Span};
+
+    use super::*;
+    use crate::{Store, StoreOptions};
+
+    const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 1 << 20, bucket_bytes: 1 << 20 };
+
+    #[test]
+    fn what_was_put_in_any_order_is_a_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut loader = Loader::create(folder.path()).unwrap();
+        let value = |text: &[u8]| Some(Value::from_slice(text));
+        loader.put_name(NameTable::Handle, b"b", value(b"1"));
+        loader.put_point(PointTable::User, 7, value(b"seven"));
+        loader.put_point(PointTable::StoryText, 3, value(b"text"));
+        loader.put_member(SetTable::Seen, 9, 3, Some(0));
+        loader.put_member(SetTable::AuthorPosts, 600, 5, Some(258));
+        for (owner, item) in [(2, 1), (1, 9), (2, 0), (1, 9)] {
+            loader.put_member(SetTable::Following, owner, item, Some(0));
+        }
+        let mut sizes = Vec::new();
+        loader.write(&mut |table, owner, items| sizes.push((table, owner, items))).unwrap();
+        assert_eq!(sizes, [(SetTable::Following, 1, 1), (SetTable::Following, 2, 2)]);
+        // Rows that depend on the sizes.
+        loader.put_point(PointTable::Counts, 1, value(b"counts"));
+        loader.finish(Totals { users: 8, ..Totals::default() }).unwrap();
+        let (writer, applied) = Store::open(folder.path(), OPTIONS).unwrap();
+        assert_eq!((applied, writer.totals().users), (0, 8));
+        assert_eq!(writer.members(SetTable::Following, 2, Span::ALL), [(0, 0), (1, 0)]);
+        assert_eq!(writer.members(SetTable::Seen, 9, Span::ALL), [(3, 0)]);
+        assert_eq!(writer.member(SetTable::AuthorPosts, 600, 5), Some(258));
+        assert_eq!(writer.point(PointTable::StoryText, 3), value(b"text"));
+        assert_eq!(writer.point(PointTable::Counts, 1), value(b"counts"));
+        assert_eq!(writer.name(NameTable::Handle, b"b"), value(b"1"));
+        drop(writer);
+        let report = crate::verify(folder.path()).unwrap();
+        assert_eq!(report.counted.follows, 3);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no file is left");
+    }
+
+    #[test]
+    fn a_row_that_is_repeated_is_refused_with_both_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut loader = Loader::create(folder.path()).unwrap();
+        for (line, post) in [(4, 1), (5, 2), (6, 1)] {
+            loader.begin_line(line);
+            loader.put_point(PointTable::Post, post, Some(Value::new()));
+        }
+        let error = loader.write(&mut |_, _, _| {}).unwrap_err();
+        assert!(matches!(error, StoreError::Repeated { line: 6, first: 4 }), "{error}");
+        assert!(Store::open(folder.path(), OPTIONS).is_err());
+    }
+}
