@@ -26,7 +26,9 @@ pub mod thread;
 pub mod timeline;
 
 pub use apply::apply;
-pub use command::{Command, Done, Entry, Idempotency, Outcome, Remains, Reply, Request, UserRef};
+pub use command::{
+    Command, Done, Idempotency, Outcome, Remains, Reply, Request, StampedCommand, UserRef,
+};
 pub use effect::Effect;
 pub use facts::{Facts, Txn};
 pub use ids::{PostId, SampleId, SampleSetId, StoryId, UserId};

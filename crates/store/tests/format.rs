@@ -57,13 +57,13 @@ fn remove(rows: &mut impl RowsMut) {
 
 /// What version 2 added: friends, and a story that one of them has seen.
 fn write_stories(rows: &mut dyn RowsMut) {
-    let story = Story { author: UserId(1), expires_ms: STORY_EXPIRES_MS, looks: 0 };
+    let story = Story { author: UserId(1), expires_ms: STORY_EXPIRES_MS, views: 0 };
     let totals = Totals { friendships: 2, stories: 1, sweep_second: 1_704_067_200, ..totals() };
     let mut txn = Txn::new(rows);
     txn.put_friends(UserId(1), UserId(2), true);
     txn.put_friends(UserId(1), UserId(39), true);
     txn.put_story(STORY, &story, &PostText::parse("vanishing soon").unwrap());
-    txn.put_look(STORY, &story, UserId(39), 1_704_067_300_000);
+    txn.put_view(STORY, &story, UserId(39), 1_704_067_300_000);
     txn.count(UserId(2), |counts| counts.friends = 1);
     txn.total(|old| *old = totals);
 }
@@ -73,7 +73,7 @@ fn check_stories(rows: &impl Rows) {
     assert_eq!(facts.friends_all(UserId(1)), [UserId(2), UserId(39)]);
     assert!(facts.are_friends(UserId(39), UserId(1)) && !facts.are_friends(UserId(2), UserId(39)));
     assert_eq!(facts.counts(UserId(2)).friends, 1);
-    let story = Story { author: UserId(1), expires_ms: STORY_EXPIRES_MS, looks: 1 };
+    let story = Story { author: UserId(1), expires_ms: STORY_EXPIRES_MS, views: 1 };
     assert_eq!(facts.story(STORY), Some(story));
     assert_eq!(facts.story_text(STORY).unwrap().as_str(), "vanishing soon");
     assert_eq!(facts.stories_by(UserId(1), Span::ALL), [(STORY, STORY_EXPIRES_MS)]);
