@@ -7,10 +7,10 @@ use std::time::Duration;
 use kv::{Bucket, KeyRow};
 use rows::{NameTable, PointTable, SetTable, Totals, Value};
 
-use crate::disk::{Part, WriteRow};
+use crate::disk::Part;
 use crate::error::StoreError;
 use crate::head::Head;
-use crate::layout;
+use crate::layout::{self, WriteRow};
 use crate::overlay::Overlay;
 use crate::store::{Layers, Shared};
 

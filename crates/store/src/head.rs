@@ -3,15 +3,15 @@
 use rows::{Totals, decode, encode, try_decode};
 
 use crate::FORMAT_VERSION;
-use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::hash::{KeyHasher, SEED_BYTES};
-use crate::migrate;
 
 /// The first version of the format that has a seed.
-const SEED_VERSION: u32 = 4;
+pub(crate) const SEED_VERSION: u32 = 4;
 /// The first version whose totals count deleted users.
 const DELETED_USERS_VERSION: u32 = 6;
+/// The first version whose buckets count their expiring keys.
+pub(crate) const EXPIRIES_VERSION: u32 = 7;
 /// Postcard writes a zero in one byte. Numbers of deleted users, and of those whose rows are not removed.
 const NO_DELETED_USERS: [u8; 2] = [0; 2];
 
@@ -47,9 +47,8 @@ impl Head {
         Ok((u64::from_le_bytes(*applied), totals))
     }
 
-    /// Reads the row. A store of an earlier version becomes one of this version first, with `hasher` for
-    /// its keys.
-    pub(crate) fn read(disk: &Disk, bytes: &[u8], hasher: KeyHasher) -> Result<Self, StoreError> {
+    /// Reads the row; returns its version with it. A row before [`SEED_VERSION`] gets `hasher` for its keys.
+    pub(crate) fn read(bytes: &[u8], hasher: KeyHasher) -> Result<(u32, Self), StoreError> {
         let malformed = StoreError::Damaged("the row that describes it is too short");
         let (found, rest) = version(bytes)?;
         let Some((applied, rest)) = rest.split_first_chunk() else { return Err(malformed) };
@@ -59,7 +58,7 @@ impl Head {
             let missing: &[u8] =
                 if found < DELETED_USERS_VERSION { &NO_DELETED_USERS } else { &[] };
             let totals = decode(&[totals, missing].concat());
-            return Ok(Self { applied, hasher: KeyHasher::new(*seed), totals });
+            return Ok((found, Self { applied, hasher: KeyHasher::new(*seed), totals }));
         }
         let mut totals = rest.to_vec();
         // What later versions added, a zero of one byte each: friendships, stories and the second of
@@ -71,7 +70,7 @@ impl Head {
             _ => 0,
         };
         totals.resize(totals.len() + missing + NO_DELETED_USERS.len(), 0);
-        migrate::to_version_4(disk, Self { applied, hasher, totals: decode(&totals) })
+        Ok((found, Self { applied, hasher, totals: decode(&totals) }))
     }
 }
 

@@ -62,4 +62,7 @@ pub use writer::StoreWriter;
 /// rows are those of later versions; the first checkpoint makes it a store of the newest.
 ///
 /// Version 5 has no deleted users: its totals end before their fields. Its rows are those of version 6.
-pub const FORMAT_VERSION: u32 = 6;
+///
+/// Version 6 has buckets that do not count their expiring keys. The rows of buckets of version 4 to 6 are written
+/// again when the store is opened.
+pub const FORMAT_VERSION: u32 = 7;

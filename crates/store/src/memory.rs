@@ -10,8 +10,8 @@ use std::sync::Arc;
 use fjall::Slice;
 use parking_lot::RwLock;
 
-use crate::disk::WriteRow;
 use crate::error::StoreError;
+use crate::layout::WriteRow;
 
 /// Asked before and after an ingestion becomes durable; an error is what the disk reports.
 pub type Gate = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;

@@ -1,6 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
-//! `fixtures/store-v6` was written by `make_the_fixture`, `fixtures/store-v5` by the same function when it
+//! `fixtures/store-v7` was written by `make_the_fixture`, `fixtures/store-v6` by the same function when buckets did
+//! not count their expiring keys, `fixtures/store-v5` by the same function when it
 //! deleted no user yet, `fixtures/store-v4` when it wrote no reply yet, `fixtures/store-v3` by the same function when it
 //! wrote format 3, `fixtures/store-v2` when it did not write keys yet, `fixtures/store-v1` when it did not
 //! write stories either. A fixture is never written again once its version is released.
@@ -87,7 +88,10 @@ fn check_stories(rows: &impl Rows) {
 /// What version 3 added: a bucket with two keys, one of which expires.
 fn write_keys(rows: &mut impl KeyRowsMut) {
     let space = Space(16);
-    rows.put_bucket(BucketId(16), Some(Bucket { space, keys: 2, bytes: 12 }));
+    rows.put_bucket(
+        BucketId(16),
+        Some(Bucket { space, keys: 2, bytes: 12, expiring: 1, expiries_ms: KEY_EXPIRES_MS.into() }),
+    );
     rows.put_name(NameTable::Bucket, b"drafts", Some(Value::from_slice(&[16])));
     rows.put_point(PointTable::BucketOfSpace, 16, Some(Value::from_slice(&[16])));
     let parts = |key, expires_ms| {
@@ -106,7 +110,14 @@ fn check_keys(rows: &impl KeyRows) {
     let facts = kv::Facts::new(rows);
     let id = facts.bucket_named(&BucketName::parse("drafts").unwrap()).unwrap();
     let bucket = facts.bucket(id).unwrap();
-    assert_eq!((id, bucket.space, bucket.keys, bucket.bytes), (BucketId(16), Space(16), 2, 12));
+    let expected = Bucket {
+        space: Space(16),
+        keys: 2,
+        bytes: 12,
+        expiring: 1,
+        expiries_ms: KEY_EXPIRES_MS.into(),
+    };
+    assert_eq!((id, bucket), (BucketId(16), expected));
     let key = |key| facts.key(bucket.space, key).unwrap();
     assert_eq!((key(b"one").value(), key(b"one").expires_ms()), (&b"abc"[..], None));
     assert_eq!(
@@ -229,8 +240,8 @@ fn a_store_of_version_2_opens_with_its_rows() {
 }
 
 #[test]
-fn stores_of_versions_3_to_6_open_with_their_rows() {
-    for version in [3, 4, 5, 6] {
+fn stores_of_versions_3_to_7_open_with_their_rows() {
+    for version in [3, 4, 5, 6, 7] {
         let dir = tempfile::tempdir().unwrap();
         copy(&fixture(version), dir.path());
         let mut expected = MemoryRows::default();
@@ -332,11 +343,11 @@ fn describe(dir: &Path, head: &[u8]) {
 #[test]
 fn a_store_of_a_later_version_is_refused_and_both_versions_are_named() {
     let dir = tempfile::tempdir().unwrap();
-    describe(dir.path(), &[7, 0, 0, 0, 1, 2, 3]);
+    describe(dir.path(), &[8, 0, 0, 0, 1, 2, 3]);
     let error = Store::open(dir.path(), OPTIONS).map(|_| ()).unwrap_err();
-    assert!(matches!(error, StoreError::NewerFormat { found: 7, known: 6 }));
+    assert!(matches!(error, StoreError::NewerFormat { found: 8, known: 7 }));
     let text = error.to_string();
-    assert!(text.contains("version 7") && text.contains("up to 6"), "{text}");
+    assert!(text.contains("version 8") && text.contains("up to 7"), "{text}");
 }
 
 #[test]
