@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::ensure;
-use knn::{Bits, InstructionSet, K, Neighbour, Samples};
+use knn::{Bits, InstructionSet, K, Neighbor, Samples};
 
 use crate::Plan;
 use crate::faiss::Faiss;
@@ -168,7 +168,7 @@ fn timed(answer: impl FnOnce() -> u64) -> anyhow::Result<Answered> {
     Ok(Answered { seconds: start.elapsed().as_secs_f64(), distances: Some(distances) })
 }
 
-fn sum(found: &[Neighbour]) -> u64 {
+fn sum(found: &[Neighbor]) -> u64 {
     found.iter().map(|neighbor| u64::from(neighbor.distance)).sum()
 }
 

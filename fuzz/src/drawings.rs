@@ -10,7 +10,7 @@ const BYTES_MAX: u64 = 16 << 20;
 pub fn drawings(data: &[u8]) {
     if let Ok(image) = drawing::open(data)
         && image.bytes() <= BYTES_MAX
-        && let Ok(bits) = image.normalise()
+        && let Ok(bits) = image.normalize()
     {
         assert!(bits.ones() > 0, "a drawing has ink");
     }
@@ -18,7 +18,7 @@ pub fn drawings(data: &[u8]) {
     let width = usize::from(*width).max(1);
     let height = pixels.len() / width;
     if let Ok(grey) = Grey::new(width, height, &pixels[..width * height])
-        && let Ok(bits) = grey.normalise()
+        && let Ok(bits) = grey.normalize()
     {
         assert!(bits.ones() > 0, "a drawing has ink");
     }

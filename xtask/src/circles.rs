@@ -1,5 +1,4 @@
-//! Files of a crate that use each other in a circle can only be understood together. In the crates that
-//! decide what is true there are none. A folder counts as one file.
+//! Files of a crate that use each other in a circle can only be understood together. A folder counts as one file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,8 +6,24 @@ use std::path::Path;
 
 use crate::tidy::rust_files;
 
-/// Crates without circles.
-const CRATES: [&str; 4] = ["rows", "feed", "kv", "node"];
+/// Crates without circles: all but `store`, where opening, reading, writing and checkpoints are parts of one type.
+const CRATES: [&str; 15] = [
+    "api",
+    "backup",
+    "commitlog",
+    "edge",
+    "feed",
+    "knn",
+    "kv",
+    "node",
+    "redis",
+    "resp",
+    "roost",
+    "rows",
+    "sim",
+    "testkit",
+    "web",
+];
 
 /// Which files each file uses, by name.
 type Uses = BTreeMap<String, BTreeSet<String>>;

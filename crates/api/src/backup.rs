@@ -19,7 +19,7 @@ use tokio::sync::mpsc::{self, Sender};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::memory::RequestMemory;
 use crate::params::Binary;
 use crate::routes::Routes;
@@ -35,7 +35,7 @@ const BACKUP_BYTES: usize = 8 << 20;
 const REST_MAX: Duration = Duration::from_millis(200);
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/backup", Entry::Plain, backup);
+    routes.on("GET", "/v1/backup", RouteKind::Plain, backup);
 }
 
 /// Make a backup

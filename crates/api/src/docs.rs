@@ -17,25 +17,25 @@ use utoipa_swagger_ui::Config;
 
 use crate::error::{ApiError, ErrorBody};
 use crate::files::Name;
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::v1::{
     batch, buckets, context, events, follows, friends, keys, posts, recognitions, samples, stories,
     timelines, users,
 };
-use crate::{backup, history, operations};
+use crate::{backup, operations};
 
 use common::Common;
 
 const OPENAPI: &str = "/v1/openapi.json";
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", OPENAPI, Entry::Public, description);
-    routes.on("GET", "/docs", Entry::Public, || async { Redirect::permanent("/docs/") });
-    routes.on("GET", "/docs/", Entry::Public, |State(state), headers| {
+    routes.on("GET", OPENAPI, RouteKind::Public, description);
+    routes.on("GET", "/docs", RouteKind::Public, || async { Redirect::permanent("/docs/") });
+    routes.on("GET", "/docs/", RouteKind::Public, |State(state), headers| {
         page(state, String::from("index.html"), headers)
     });
-    routes.on("GET", "/docs/{*file}", Entry::Public, |State(state), Name(name), headers| {
+    routes.on("GET", "/docs/{*file}", RouteKind::Public, |State(state), Name(name), headers| {
         page(state, name, headers)
     });
 }
@@ -74,7 +74,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
         recognitions::recognize, recognitions::overview,
         samples::add, samples::show, samples::delete,
         batch::batch,
-        operations::health, operations::readiness, operations::metrics, history::history, backup::backup, description,
+        operations::health, operations::readiness, operations::metrics, operations::history, backup::backup, description,
     ),
     modifiers(&Common),
     security(("key" = [])),

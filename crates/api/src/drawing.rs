@@ -97,7 +97,7 @@ fn check_size(width: u32, height: u32) -> Result<(), ImageError> {
 }
 
 impl<D: ImageDecoder> Image<D> {
-    /// Bytes of memory that [`Image::normalise`] takes.
+    /// Bytes of memory that [`Image::normalize`] takes.
     pub fn bytes(&self) -> u64 {
         let (width, height) = self.decoder.dimensions();
         let (width, height) = (u64::from(width), u64::from(height));
@@ -112,7 +112,7 @@ impl<D: ImageDecoder> Image<D> {
     ///
     /// # Errors
     /// It is damaged or blank.
-    pub fn normalise(self) -> Result<Bits, ImageError> {
+    pub fn normalize(self) -> Result<Bits, ImageError> {
         let image = DynamicImage::from_decoder(self.decoder).map_err(|error| damaged(&error))?;
         let mut image = DynamicImage::ImageLumaA8(image.into_luma_alpha8());
         image.apply_orientation(self.orientation);
@@ -134,7 +134,7 @@ fn on_paper(image: &DynamicImage, paper: u8) -> Result<Bits, DrawingError> {
         ((ink * alpha + u32::from(paper) * (opaque - alpha)) / opaque) as u8
     };
     let grey: Vec<u8> = pixels.iter().map(over).collect();
-    Grey::new(width, height, &grey)?.normalise()
+    Grey::new(width, height, &grey)?.normalize()
 }
 
 fn damaged(error: &image::ImageError) -> ImageError {

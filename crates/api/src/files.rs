@@ -10,7 +10,7 @@ use axum::response::Response;
 use edge::{FileSource, Lookup};
 
 use crate::error::ApiError;
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::input::path;
 use crate::routes::Routes;
 use crate::state::AppState;
@@ -21,7 +21,7 @@ pub(crate) fn route(routes: &mut Routes<'_>, pages: Arc<dyn FileSource>) {
     routes.on(
         "GET",
         "/",
-        Entry::Public,
+        RouteKind::Public,
         |State(state): State<Arc<AppState>>, headers: HeaderMap| {
             answer(state, shell, String::new(), headers)
         },
@@ -29,7 +29,7 @@ pub(crate) fn route(routes: &mut Routes<'_>, pages: Arc<dyn FileSource>) {
     let asset = |State(state): State<Arc<AppState>>, Name(name): Name, headers: HeaderMap| {
         answer(state, pages, name, headers)
     };
-    routes.on("GET", "/assets/{*file}", Entry::Public, asset);
+    routes.on("GET", "/assets/{*file}", RouteKind::Public, asset);
 }
 
 /// The part of a path that names a file.

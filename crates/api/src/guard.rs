@@ -29,7 +29,7 @@ use edge::{LineGate, Scope};
 
 /// Whether a handler needs a key, and whether it reads the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum RouteKind {
     /// Needs a key; a query is refused.
     Plain,
     /// Needs a key; the handler reads the query.
@@ -54,11 +54,11 @@ const SCOPES: [(&str, &str, Scope); 4] = [
 
 /// What a route requires of its clients: `GET` needs the scope to read and every other method the scope to
 /// write, except for [`SCOPES`].
-fn needs(entry: Entry, method: &str, path: &str) -> Needs {
+fn needs(entry: RouteKind, method: &str, path: &str) -> Needs {
     match entry {
-        Entry::Public => Needs::Nothing,
-        Entry::Nowhere => Needs::Key,
-        Entry::Plain | Entry::Query => {
+        RouteKind::Public => Needs::Nothing,
+        RouteKind::Nowhere => Needs::Key,
+        RouteKind::Plain | RouteKind::Query => {
             let special = SCOPES.iter().find(|special| (special.0, special.1) == (method, path));
             let usual = if method == "GET" { Scope::Read } else { Scope::Write };
             Needs::Scope(special.map_or(usual, |special| special.2))
@@ -70,26 +70,31 @@ fn needs(entry: Entry, method: &str, path: &str) -> Needs {
 #[derive(Clone)]
 pub(crate) struct Guarded<H> {
     handler: H,
-    entry: Entry,
+    entry: RouteKind,
     needs: Needs,
     counters: Arc<RouteCounters>,
 }
 
 impl<H> Guarded<H> {
-    pub(crate) fn new(handler: H, entry: Entry, counters: Arc<RouteCounters>) -> Self {
+    pub(crate) fn new(handler: H, entry: RouteKind, counters: Arc<RouteCounters>) -> Self {
         let (method, path) = counters.name();
         Self { handler, entry, needs: needs(entry, method, path), counters }
     }
 }
 
-fn admit(entry: Entry, needs: Needs, request: &Request, state: &AppState) -> Result<(), ApiError> {
+fn admit(
+    entry: RouteKind,
+    needs: Needs,
+    request: &Request,
+    state: &AppState,
+) -> Result<(), ApiError> {
     auth::admit(&state.access, needs, request.version(), request.uri(), request.headers())?;
     if needs != Needs::Nothing
         && let Some(seat) = request.extensions().get::<Arc<Seat>>()
     {
         seat.admit();
     }
-    if entry == Entry::Plain && request.uri().query().is_some_and(|query| !query.is_empty()) {
+    if entry == RouteKind::Plain && request.uri().query().is_some_and(|query| !query.is_empty()) {
         return Err(ApiError::bad_request("this path takes no query parameters"));
     }
     Ok(())
@@ -104,7 +109,7 @@ where
     fn call(self, request: Request, state: Arc<AppState>) -> Self::Future {
         let started = Instant::now();
         // Public responses are the same for every client and hold no memory of their own.
-        let counted = (self.entry != Entry::Public).then(|| Arc::clone(&state));
+        let counted = (self.entry != RouteKind::Public).then(|| Arc::clone(&state));
         let run = match admit(self.entry, self.needs, &request, &state) {
             Ok(()) => Run::Handler { future: self.handler.call(request, state) },
             Err(problem) => Run::Refused { response: Some(problem.into_response()) },
@@ -191,20 +196,20 @@ mod tests {
     fn a_route_needs_what_its_method_or_the_table_says() {
         let scope = |scope| Needs::Scope(scope);
         for (entry, method, path, expect) in [
-            (Entry::Plain, "GET", "/v1/posts/{id}", scope(Scope::Read)),
-            (Entry::Query, "GET", "/v1/users", scope(Scope::Read)),
-            (Entry::Plain, "GET", "/metrics", scope(Scope::Read)),
-            (Entry::Plain, "POST", "/v1/users", scope(Scope::Write)),
-            (Entry::Plain, "DELETE", "/v1/posts/{id}", scope(Scope::Write)),
-            (Entry::Query, "POST", "/v1/recognitions", scope(Scope::Read)),
-            (Entry::Plain, "POST", "/v1/samples", scope(Scope::Write)),
-            (Entry::Plain, "DELETE", "/v1/buckets/{bucket}", scope(Scope::Admin)),
-            (Entry::Plain, "PUT", "/v1/buckets/{bucket}", scope(Scope::Write)),
-            (Entry::Plain, "DELETE", "/v1/users/{user}", scope(Scope::Admin)),
-            (Entry::Plain, "DELETE", "/v1/users/{user}/following/{other}", scope(Scope::Write)),
-            (Entry::Plain, "GET", "/v1/backup", scope(Scope::Admin)),
-            (Entry::Public, "GET", "/healthz", Needs::Nothing),
-            (Entry::Nowhere, "*", "unknown path", Needs::Key),
+            (RouteKind::Plain, "GET", "/v1/posts/{id}", scope(Scope::Read)),
+            (RouteKind::Query, "GET", "/v1/users", scope(Scope::Read)),
+            (RouteKind::Plain, "GET", "/metrics", scope(Scope::Read)),
+            (RouteKind::Plain, "POST", "/v1/users", scope(Scope::Write)),
+            (RouteKind::Plain, "DELETE", "/v1/posts/{id}", scope(Scope::Write)),
+            (RouteKind::Query, "POST", "/v1/recognitions", scope(Scope::Read)),
+            (RouteKind::Plain, "POST", "/v1/samples", scope(Scope::Write)),
+            (RouteKind::Plain, "DELETE", "/v1/buckets/{bucket}", scope(Scope::Admin)),
+            (RouteKind::Plain, "PUT", "/v1/buckets/{bucket}", scope(Scope::Write)),
+            (RouteKind::Plain, "DELETE", "/v1/users/{user}", scope(Scope::Admin)),
+            (RouteKind::Plain, "DELETE", "/v1/users/{user}/following/{other}", scope(Scope::Write)),
+            (RouteKind::Plain, "GET", "/v1/backup", scope(Scope::Admin)),
+            (RouteKind::Public, "GET", "/healthz", Needs::Nothing),
+            (RouteKind::Nowhere, "*", "unknown path", Needs::Key),
         ] {
             assert_eq!(needs(entry, method, path), expect, "{method} {path}");
         }

@@ -6,23 +6,11 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use axum::extract::State;
-use axum::http::Uri;
-use axum::response::Response;
 use parking_lot::Mutex;
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
-use crate::operations;
-use crate::page::{json, to_json};
-use crate::query::Query;
-use crate::routes::Routes;
-use crate::state::AppState;
 
 /// Time between two samples.
 const EVERY: Duration = Duration::from_secs(2);
@@ -48,10 +36,6 @@ const COLUMNS: [&str; 16] = [
     "disk_bytes",
 ];
 
-pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/metrics/history", Entry::Query, history);
-}
-
 /// The ring, and the start time of the server.
 pub(crate) struct History {
     started: Instant,
@@ -73,27 +57,34 @@ impl History {
         samples.push_back(sample);
     }
 
-    /// Samples later than a time, oldest first.
-    fn after(&self, at_ms: u64) -> Vec<Sample> {
-        self.samples.lock().iter().filter(|sample| sample.at_ms > at_ms).copied().collect()
-    }
-}
-
-/// Takes a sample every [`EVERY`], as long as the future is polled. A reading that is refused because too many
-/// reads are queued is skipped.
-pub(crate) async fn keep(state: Arc<AppState>) -> Infallible {
-    let mut turn = tokio::time::interval(EVERY);
-    turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut last: Option<(Instant, Reading)> = None;
-    loop {
-        turn.tick().await;
-        let Ok(text) = operations::encoded(&state).await else { continue };
-        let (now, reading) = (Instant::now(), Reading::parse(&text));
-        if let Some((then, before)) = &last {
-            let values = reading.since(before, now.duration_since(*then));
-            state.history.push(Sample { at_ms: unix_ms(), values });
+    /// Takes a sample every [`EVERY`] of what `read` returns, the text of `/metrics`, as long as the future is
+    /// polled. A reading that returns none is skipped.
+    pub(crate) async fn keep(&self, read: impl AsyncFn() -> Option<String>) -> Infallible {
+        let mut turn = tokio::time::interval(EVERY);
+        turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut last: Option<(Instant, Reading)> = None;
+        loop {
+            turn.tick().await;
+            let Some(text) = read().await else { continue };
+            let (now, reading) = (Instant::now(), Reading::parse(&text));
+            if let Some((then, before)) = &last {
+                let values = reading.since(before, now.duration_since(*then));
+                self.push(Sample { at_ms: unix_ms(), values });
+            }
+            last = Some((now, reading));
         }
-        last = Some((now, reading));
+    }
+
+    /// Samples later than a time, oldest first.
+    pub(crate) fn after(&self, at_ms: u64) -> HistoryView {
+        let samples = self.samples.lock();
+        HistoryView {
+            version: env!("CARGO_PKG_VERSION"),
+            uptime_s: self.started.elapsed().as_secs(),
+            every_ms: u64::try_from(EVERY.as_millis()).unwrap_or(u64::MAX),
+            columns: &COLUMNS,
+            samples: samples.iter().filter(|sample| sample.at_ms > at_ms).copied().collect(),
+        }
     }
 }
 
@@ -124,37 +115,6 @@ pub(crate) struct HistoryView {
     columns: &'static [&'static str],
     /// Oldest first.
     samples: Vec<Sample>,
-}
-
-/// Get measurements of the last hour
-///
-/// One sample every two seconds since the server started, at most 1,800. Rates are per second, times in seconds.
-#[utoipa::path(
-    get, path = "/metrics/history", operation_id = "get_metrics_history", tag = "operations",
-    params(("after" = Option<u64>, Query, description = "Only samples later than this `at_ms`")),
-    responses(
-        (status = 200, description = "The samples of the last hour", body = HistoryView),
-        (status = 400, description = "`bad_request`", body = ErrorBody),
-    )
-)]
-pub(crate) async fn history(
-    State(state): State<Arc<AppState>>,
-    uri: Uri,
-) -> Result<Response, ApiError> {
-    let after = Query::parse(&uri, &["after"])?.number("after")?.unwrap_or(0);
-    let body = state.reads.run({
-        let state = Arc::clone(&state);
-        move || {
-            to_json(&HistoryView {
-                version: env!("CARGO_PKG_VERSION"),
-                uptime_s: state.history.started.elapsed().as_secs(),
-                every_ms: u64::try_from(EVERY.as_millis()).unwrap_or(u64::MAX),
-                columns: &COLUMNS,
-                samples: state.history.after(after),
-            })
-        }
-    });
-    Ok(json(body.await?))
 }
 
 /// Sums over all series of a name, from one reading of `/metrics`.

@@ -10,7 +10,7 @@ use feed::{Cursor, Page, PostText, Refusal, SetTable, UserId, UserRef, limits};
 use node::{Node, PageEnds};
 
 use crate::error::ApiError;
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::input::{decimal, path, user_number};
 use crate::page::{json, opened, push_number};
 use crate::routes::Routes;
@@ -24,10 +24,10 @@ const MENTIONS: usize = limits::MENTIONS_PAGE_MAX;
 const FOLLOWERS: usize = limits::PAGE_MAX;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/tweet/{id}/{type}/{other}/{text}", Entry::Plain, tweet);
-    routes.on("GET", "/homepage/{id}", Entry::Plain, homepage);
-    routes.on("GET", "/mentionsfeed/{id}", Entry::Plain, mentions_feed);
-    routes.on("GET", "/followers/{id}", Entry::Plain, followers);
+    routes.on("GET", "/tweet/{id}/{type}/{other}/{text}", RouteKind::Plain, tweet);
+    routes.on("GET", "/homepage/{id}", RouteKind::Plain, homepage);
+    routes.on("GET", "/mentionsfeed/{id}", RouteKind::Plain, mentions_feed);
+    routes.on("GET", "/followers/{id}", RouteKind::Plain, followers);
 }
 
 /// The id of the user in the path.
@@ -146,7 +146,7 @@ pub(crate) async fn followers(
     let span = feed::Span { limit: FOLLOWERS, ..feed::Span::ALL };
     let found = state.read(move |node| {
         let user = node.resolve(&user)?;
-        Some(node.facts().people(SetTable::Followers, user, span))
+        Some(node.facts().users_in(SetTable::Followers, user, span))
     });
     let mut out = b"{\"items\":[".to_vec();
     for (index, follower) in found.await?.ok_or(Refusal::UserNotFound)?.iter().enumerate() {

@@ -38,6 +38,7 @@ mod seats;
 mod serve;
 mod stall;
 mod state;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod time;

@@ -1,23 +1,27 @@
 //! Routes for operators: health, readiness, metrics.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Uri};
 use axum::response::{IntoResponse as _, Response};
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
-use crate::page::json;
+use crate::guard::RouteKind;
+use crate::history::HistoryView;
+use crate::page::{json, to_json};
+use crate::query::Query;
 use crate::routes::Routes;
 use crate::state::AppState;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/healthz", Entry::Public, health);
-    routes.on("GET", "/readyz", Entry::Public, readiness);
-    routes.on("GET", "/metrics", Entry::Plain, metrics);
+    routes.on("GET", "/healthz", RouteKind::Public, health);
+    routes.on("GET", "/readyz", RouteKind::Public, readiness);
+    routes.on("GET", "/metrics", RouteKind::Plain, metrics);
+    routes.on("GET", "/metrics/history", RouteKind::Query, history);
 }
 
 /// The response of a healthy server.
@@ -61,6 +65,35 @@ pub(crate) async fn metrics(State(state): State<Arc<AppState>>) -> Result<Respon
     let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     Ok(response)
+}
+
+/// Get measurements of the last hour
+///
+/// One sample every two seconds since the server started, at most 1,800. Rates are per second, times in seconds.
+#[utoipa::path(
+    get, path = "/metrics/history", operation_id = "get_metrics_history", tag = "operations",
+    params(("after" = Option<u64>, Query, description = "Only samples later than this `at_ms`")),
+    responses(
+        (status = 200, description = "The samples of the last hour", body = HistoryView),
+        (status = 400, description = "`bad_request`", body = ErrorBody),
+    )
+)]
+pub(crate) async fn history(
+    State(state): State<Arc<AppState>>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let after = Query::parse(&uri, &["after"])?.number("after")?.unwrap_or(0);
+    let body = state.reads.run({
+        let state = Arc::clone(&state);
+        move || to_json(&state.history.after(after))
+    });
+    Ok(json(body.await?))
+}
+
+/// Takes samples of the metrics for their history, as long as the future is polled.
+pub(crate) async fn keep_history(state: Arc<AppState>) -> Infallible {
+    // A reading is refused while too many reads are queued.
+    state.history.keep(async || encoded(&state).await.ok()).await
 }
 
 /// All metrics as text.

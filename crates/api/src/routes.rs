@@ -12,11 +12,11 @@ use node::Node;
 use tokio::sync::watch;
 
 use crate::error::ApiError;
-use crate::guard::{Entry, Guarded};
+use crate::guard::{Guarded, RouteKind};
 use crate::memory::RequestMemory;
 use crate::metrics::HttpMetrics;
 use crate::state::AppState;
-use crate::{ApiOptions, backup, docs, files, history, legacy, operations, v1};
+use crate::{ApiOptions, backup, docs, files, legacy, operations, v1};
 
 /// All routes over `node`, and a future that must run as long as they are served.
 pub(crate) fn routes(
@@ -28,7 +28,7 @@ pub(crate) fn routes(
     let metrics = Arc::new(HttpMetrics::default());
     let pages = options.pages.take();
     let state = Arc::new(AppState::new(node, options, closing, memory, &metrics));
-    (routes_of(Arc::clone(&state), pages, &metrics), history::keep(state))
+    (routes_of(Arc::clone(&state), pages, &metrics), operations::keep_history(state))
 }
 
 pub(crate) fn routes_of(
@@ -39,7 +39,6 @@ pub(crate) fn routes_of(
     let mut routes = Routes { router: Router::new(), metrics };
     v1::route(&mut routes);
     operations::route(&mut routes);
-    history::route(&mut routes);
     backup::route(&mut routes);
     docs::route(&mut routes);
     if let Some(pages) = pages {
@@ -63,7 +62,7 @@ impl Routes<'_> {
         &mut self,
         method: &'static str,
         path: &'static str,
-        entry: Entry,
+        entry: RouteKind,
         handler: H,
     ) where
         H: Handler<T, Arc<AppState>>,
@@ -81,10 +80,10 @@ impl Routes<'_> {
         let nothing = || async { ApiError::not_found() };
         let other = || async { ApiError::method_not_allowed() };
         self.router
-            .fallback(Guarded::new(nothing, Entry::Nowhere, guarded("unknown path")))
+            .fallback(Guarded::new(nothing, RouteKind::Nowhere, guarded("unknown path")))
             .method_not_allowed_fallback(Guarded::new(
                 other,
-                Entry::Nowhere,
+                RouteKind::Nowhere,
                 guarded("unknown method"),
             ))
             .with_state(state)
@@ -103,7 +102,6 @@ mod tests {
         let mut routes = Routes { router: Router::new(), metrics: &metrics };
         v1::route(&mut routes);
         operations::route(&mut routes);
-        history::route(&mut routes);
         backup::route(&mut routes);
         docs::route(&mut routes);
         let served: BTreeSet<(String, String)> = metrics

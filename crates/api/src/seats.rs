@@ -48,10 +48,10 @@ pub(crate) struct Seat {
 }
 
 /// A connection in the list of all connections; removed when dropped.
-pub(crate) struct Taken(pub(crate) Arc<Seat>);
+pub(crate) struct SeatGuard(pub(crate) Arc<Seat>);
 
 impl Seats {
-    pub(crate) fn take(self: &Arc<Self>) -> Taken {
+    pub(crate) fn take(self: &Arc<Self>) -> SeatGuard {
         let mut state = self.state.lock();
         let seat = Arc::new(Seat {
             number: state.next,
@@ -64,7 +64,7 @@ impl Seats {
         });
         state.next += 1;
         state.guests.insert(seat.number, Arc::clone(&seat));
-        Taken(seat)
+        SeatGuard(seat)
     }
 
     /// Counts a pulse: some seconds have passed.
@@ -136,7 +136,7 @@ impl Seat {
     }
 }
 
-impl Drop for Taken {
+impl Drop for SeatGuard {
     fn drop(&mut self) {
         let mut state = self.0.seats.state.lock();
         state.guests.remove(&self.0.number);
@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    fn is_closing(taken: &Taken) -> bool {
+    fn is_closing(taken: &SeatGuard) -> bool {
         let closing = pin!(taken.0.closing());
         closing.poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
     }
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn the_oldest_guest_is_closed_first_and_then_idle_connections() {
         let seats = Arc::new(Seats::default());
-        let all: Vec<Taken> = (0..5).map(|_| seats.take()).collect();
+        let all: Vec<SeatGuard> = (0..5).map(|_| seats.take()).collect();
         all[0].0.admit();
         all[2].0.admit();
         let under_way = all[2].0.begin();

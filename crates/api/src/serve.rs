@@ -25,7 +25,7 @@ use crate::deadline::PolledTimer;
 use crate::head::HeadGuard;
 use crate::held::Holding;
 use crate::memory::RequestMemory;
-use crate::seats::{Busy, Seat, Seats, Taken};
+use crate::seats::{Busy, Seat, SeatGuard, Seats};
 use crate::stall::StallGuard;
 use crate::{ApiOptions, routes};
 
@@ -142,7 +142,7 @@ impl Server {
 
 /// A connection to be served.
 struct Connection {
-    taken: Taken,
+    taken: SeatGuard,
     router: Router,
     memory: RequestMemory,
     closed: watch::Receiver<bool>,

@@ -14,7 +14,7 @@ use crate::error::ApiError;
 use crate::history::History;
 use crate::memory::RequestMemory;
 use crate::metrics::{HttpMetrics, Sampled};
-use crate::v1::events::StreamReads;
+use crate::streams::StreamReads;
 
 /// Maximum number of concurrent reads for responses to completed changes. Their data was just written, so most
 /// need no disk access.

@@ -57,7 +57,7 @@ fn check(what: &str, file: &[u8], read: impl Into<Option<bool>>) {
         Err(error) => return assert_ne!(read, Some(true), "{what}: {error}"),
     };
     let bytes = image.bytes() as usize;
-    let (bits, took) = counted(|| image.normalise());
+    let (bits, took) = counted(|| image.normalize());
     assert!(took <= bytes, "{what}: took {took} of {bytes}");
     let error = bits.as_ref().err().map(ImageError::to_string);
     assert!(read.is_none_or(|read| bits.is_ok() == read), "{what}: {error:?}");

@@ -244,8 +244,8 @@ impl Command {
 impl Request {
     /// With the stamp it is applied at.
     #[must_use]
-    pub fn stamped(self, stamp: Stamp) -> Entry {
-        Entry { stamp, idempotency: self.idempotency, command: self.command }
+    pub fn stamped(self, stamp: Stamp) -> StampedCommand {
+        StampedCommand { stamp, idempotency: self.idempotency, command: self.command }
     }
 }
 
@@ -257,7 +257,7 @@ impl From<Command> for Request {
 
 /// A command with its stamp, ready to be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct StampedCommand {
     /// The time of the command, and its position in the order of commands.
     pub stamp: Stamp,
     /// The idempotency key, if the caller sent one.

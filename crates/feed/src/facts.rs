@@ -105,18 +105,18 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     /// All users that `user` follows, in ascending order of ids.
     #[must_use]
     pub fn following_all(&self, user: UserId) -> Vec<UserId> {
-        self.people(SetTable::Following, user, Span::ALL)
+        self.users_in(SetTable::Following, user, Span::ALL)
     }
 
     /// Users related to `user` in `table` (following, followers or friends) within `span` of ids.
     #[must_use]
-    pub fn people(&self, table: SetTable, user: UserId, span: Span) -> Vec<UserId> {
+    pub fn users_in(&self, table: SetTable, user: UserId, span: Span) -> Vec<UserId> {
         // Before the rows: of a user who is not among these any more, no rows are left.
         let erasing = self.erasing();
         let wider = Span { limit: span.limit.saturating_add(erasing.len()), ..span };
         let rows = self.rows.members(table, user.0.into(), wider);
-        let people = rows.into_iter().filter_map(|(item, _)| user_id(item));
-        people.filter(|other| !erasing.contains(other)).take(span.limit).collect()
+        let users = rows.into_iter().filter_map(|(item, _)| user_id(item));
+        users.filter(|other| !erasing.contains(other)).take(span.limit).collect()
     }
 
     /// A post that was not deleted.

@@ -28,7 +28,9 @@ pub mod write;
 
 pub use apply::apply;
 pub use apply::post::addressees;
-pub use command::{Command, Done, Entry, Idempotency, Outcome, Remains, Reply, Request, UserRef};
+pub use command::{
+    Command, Done, Idempotency, Outcome, Remains, Reply, Request, StampedCommand, UserRef,
+};
 pub use effect::Effect;
 pub use facts::{Facts, Txn};
 pub use ids::{PostId, SampleId, SampleSetId, StoryId, UserId};

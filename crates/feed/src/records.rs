@@ -48,7 +48,7 @@ pub struct Story {
     /// Number of views by friends that are not swept yet: at least the number of its view rows, and more
     /// if a friend viewed it twice. The view rows are ephemeral, so the number of commands of a sweep must
     /// not depend on them; it depends on this number.
-    pub looks: u32,
+    pub views: u32,
 }
 
 /// A labelled drawing that was added by a command.

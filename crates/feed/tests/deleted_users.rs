@@ -7,8 +7,9 @@ mod support;
 use feed::thread::{ancestors, descendants};
 use feed::timeline::gather;
 use feed::{
-    Command, Counts, Cursor, Done, Effect, Entry, Facts, Idempotency, Name, Outcome, Page, Post,
-    PostId, PostText, Refusal, Remains, Rows, SetTable, Span, StoryId, Txn, UserId, apply, limits,
+    Command, Counts, Cursor, Done, Effect, Facts, Idempotency, Name, Outcome, Page, Post, PostId,
+    PostText, Refusal, Remains, Rows, SetTable, Span, StampedCommand, StoryId, Txn, UserId, apply,
+    limits,
 };
 use proptest::prelude::*;
 use rows::PointTable;
@@ -86,8 +87,8 @@ fn a_deleted_user_and_what_they_made_are_gone_at_once() {
     assert_eq!(facts.counts(UserId(1)), bob);
     for limit in [1, 2, usize::MAX] {
         let span = Span { limit, ..Span::ALL };
-        assert_eq!(facts.people(SetTable::Following, UserId(1), span), [UserId(2)]);
-        assert_eq!(facts.people(SetTable::Friends, UserId(1), span), [UserId(2)]);
+        assert_eq!(facts.users_in(SetTable::Following, UserId(1), span), [UserId(2)]);
+        assert_eq!(facts.users_in(SetTable::Friends, UserId(1), span), [UserId(2)]);
     }
     assert!(facts.post(bobs).unwrap().mentions.contains(&UserId(0)), "as the text does");
     let text = || PostText::parse("hi").unwrap();
@@ -352,7 +353,7 @@ fn undo(world: &mut World, user: u32) {
         facts.posts_by(of, Span::ALL).into_iter().map(|(post, _)| Command::DeletePost { post });
     let stories = facts.stories_by(of, Span::ALL).into_iter();
     let stories = stories.map(|(story, _)| Command::DeleteStory { story });
-    let people = |table| facts.people(table, of, Span::ALL).into_iter();
+    let people = |table| facts.users_in(table, of, Span::ALL).into_iter();
     let following = people(SetTable::Following).map(|other| unfollow(id(user), id(other.0)));
     let followers = people(SetTable::Followers).map(|other| unfollow(id(other.0), id(user)));
     let friends = people(SetTable::Friends).map(|other| unfriend(id(user), id(other.0)));
@@ -365,7 +366,7 @@ fn undo(world: &mut World, user: u32) {
 
 /// All that a user can read, as text.
 fn seen_by(facts: Facts<'_, MemoryRows>, user: UserId, now_ms: u64) -> String {
-    let people = |table| facts.people(table, user, Span::ALL);
+    let people = |table| facts.users_in(table, user, Span::ALL);
     let lists = [SetTable::Following, SetTable::Followers, SetTable::Friends].map(people);
     let page = Page { cursor: Cursor::Newest, limit: 1_000 };
     let following = facts.following_all(user);
@@ -388,7 +389,7 @@ fn thread(facts: Facts<'_, MemoryRows>, post: PostId) -> String {
     format!("{:?} {:?} {below:?}", facts.post(post), ancestors(facts, post))
 }
 
-fn replayed(log: &[Entry], mut rows: MemoryRows) -> MemoryRows {
+fn replayed(log: &[StampedCommand], mut rows: MemoryRows) -> MemoryRows {
     for entry in log {
         apply(&mut Txn::new(&mut rows), entry, &mut Vec::new());
     }

@@ -3,8 +3,8 @@
 
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText, Txn, UserId,
-    UserRef, apply,
+    Bio, Command, Cursor, Facts, Handle, Name, Page, PageOf, PostId, PostText, StampedCommand, Txn,
+    UserId, UserRef, apply,
 };
 use proptest::prelude::*;
 use rows::{Stamp, StampClock};
@@ -78,7 +78,7 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
     let (mut rows, mut history) = (MemoryRows::default(), History::default());
     let mut clock = StampClock::new(Stamp(0));
     let mut run = |command| {
-        let entry = Entry { stamp: clock.next(0), idempotency: None, command };
+        let entry = StampedCommand { stamp: clock.next(0), idempotency: None, command };
         let reply = apply(&mut Txn::new(&mut rows), &entry, &mut Vec::new());
         (PostId(entry.stamp.0), reply.outcome.is_ok())
     };

@@ -4,9 +4,9 @@
 mod support;
 
 use feed::{
-    Bio, Command, Counts, Done, Effect, Entry, Idempotency, Label, Lifetime, Name, Post, PostId,
-    PostText, Refusal, Remains, Request, SampleId, SetName, StoryId, Txn, UserId, UserRef, apply,
-    limits,
+    Bio, Command, Counts, Done, Effect, Idempotency, Label, Lifetime, Name, Post, PostId, PostText,
+    Refusal, Remains, Request, SampleId, SetName, StampedCommand, StoryId, Txn, UserId, UserRef,
+    apply, limits,
 };
 use rows::{Rows, SetTable, Span, Stamp};
 use support::{
@@ -65,7 +65,7 @@ fn following_counts_both_ways_once_and_unfollowing_undoes_it() {
         assert_eq!(world.effects.len(), effects, "{command:?}");
         let follows = following == 1;
         assert_eq!(world.facts().follows(UserId(0), UserId(1)), follows);
-        let followers = world.facts().people(SetTable::Followers, UserId(1), Span::ALL);
+        let followers = world.facts().users_in(SetTable::Followers, UserId(1), Span::ALL);
         assert_eq!(followers.contains(&UserId(0)), follows);
     }
 }
@@ -330,7 +330,7 @@ fn keys_are_kept_for_a_day_and_swept_afterwards() {
 #[should_panic(expected = "stamps rise")]
 fn a_log_out_of_order_is_a_bug() {
     let mut world = World::new();
-    let entry = Entry { stamp: Stamp(1), idempotency: None, command: register("late") };
+    let entry = StampedCommand { stamp: Stamp(1), idempotency: None, command: register("late") };
     apply(&mut Txn::new(&mut world.rows), &entry, &mut Vec::new());
 }
 

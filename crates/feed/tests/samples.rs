@@ -6,8 +6,8 @@ mod support;
 use std::collections::BTreeMap;
 
 use feed::{
-    Command, Done, Effect, Entry, Facts, Label, Refusal, Sample, SampleBits, SampleId, SampleSet,
-    SampleSetId, SetName, Txn, apply, limits,
+    Command, Done, Effect, Facts, Label, Refusal, Sample, SampleBits, SampleId, SampleSet,
+    SampleSetId, SetName, StampedCommand, Txn, apply, limits,
 };
 use proptest::prelude::*;
 use rows::{NameTable, PutRows as _, Span, Stamp, encode};
@@ -72,7 +72,8 @@ fn no_sample_is_added_under_an_id_of_a_built_in_sample() {
         (SampleId::TAUGHT_MIN - 1, Err(Refusal::SampleBuiltIn)),
         (SampleId::TAUGHT_MIN, Ok(Done::SampleAdded { sample: SampleId(SampleId::TAUGHT_MIN) })),
     ] {
-        let entry = Entry { stamp: Stamp(stamp), idempotency: None, command: add("a", "b", 0) };
+        let entry =
+            StampedCommand { stamp: Stamp(stamp), idempotency: None, command: add("a", "b", 0) };
         let reply = apply(&mut Txn::new(&mut rows), &entry, &mut Vec::new());
         assert_eq!(reply.outcome, outcome);
     }

@@ -5,8 +5,8 @@ mod support;
 
 use feed::stories::{StoryRef, gather};
 use feed::{
-    Command, Cursor, Done, Effect, Entry, Facts, Outcome, Page, PageOf, Refusal, Story, StoryId,
-    Txn, UserId, apply, limits,
+    Command, Cursor, Done, Effect, Facts, Outcome, Page, PageOf, Refusal, StampedCommand, Story,
+    StoryId, Txn, UserId, apply, limits,
 };
 use proptest::prelude::*;
 use rows::{Rows, RowsMut, Span, Totals};
@@ -200,14 +200,14 @@ fn after_a_long_stop_a_sweep_walks_a_bounded_time_and_an_empty_one_none() {
     assert_eq!(second, world.now_ms / 1_000, "with nothing left the rest is not walked");
 }
 
-fn apply_all(rows: &mut MemoryRows, entries: &[Entry]) -> Vec<Outcome> {
+fn apply_all(rows: &mut MemoryRows, entries: &[StampedCommand]) -> Vec<Outcome> {
     let apply = |entry| apply(&mut Txn::new(rows), entry, &mut Vec::new()).outcome;
     entries.iter().map(apply).collect()
 }
 
 /// Replays `log` from `applied` over facts of that position and ephemeral rows of `ahead`; every
 /// outcome and all facts must be as without the crash.
-fn check_replay(log: &[Entry], applied: usize, ahead: usize) {
+fn check_replay(log: &[StampedCommand], applied: usize, ahead: usize) {
     let states: Vec<(MemoryRows, Vec<Outcome>)> = [applied, ahead, log.len()]
         .map(|end| {
             let mut rows = MemoryRows::default();
@@ -408,7 +408,7 @@ impl<'a, I: Iterator<Item = &'a Plain>> RevIds for I {
 }
 
 /// What a command is about, if it is about one story.
-fn story_of(entry: &Entry) -> Option<StoryId> {
+fn story_of(entry: &StampedCommand) -> Option<StoryId> {
     match entry.command {
         Command::PostStory { .. } => Some(StoryId(entry.stamp.0)),
         Command::DeleteStory { story } | Command::ViewStory { story, .. } => Some(story),
@@ -461,8 +461,8 @@ proptest! {
         // What dies in the second of the sweep is left to the next one.
         let left = |plain: &&Plain| !plain.deleted && plain.expires_ms / 1_000 >= sweep_second;
         let left: Vec<StoryId> = history.stories.iter().filter(left).map(|plain| plain.story).collect();
-        let kept = |entry: &&Entry| story_of(entry).is_none_or(|story| left.contains(&story));
-        let kept: Vec<Entry> = history.world.log.iter().filter(kept).cloned().collect();
+        let kept = |entry: &&StampedCommand| story_of(entry).is_none_or(|story| left.contains(&story));
+        let kept: Vec<StampedCommand> = history.world.log.iter().filter(kept).cloned().collect();
         let mut expected = MemoryRows::default();
         apply_all(&mut expected, &kept);
         prop_assert_eq!(without_marks(history.world.rows), without_marks(expected));
@@ -510,7 +510,7 @@ fn the_cost_of_a_page_grows_with_friends_and_limit_not_with_stories() {
 
 #[test]
 fn a_story_row_shows_whether_the_story_is_live() {
-    let story = Story { author: UserId(0), expires_ms: 5, looks: 0 };
+    let story = Story { author: UserId(0), expires_ms: 5, views: 0 };
     assert!(story.is_live(4) && !story.is_live(5));
     assert!(!Story { expires_ms: 0, ..story }.is_live(0), "a deleted one never does");
 }

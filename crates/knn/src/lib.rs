@@ -36,7 +36,7 @@ pub use digits::digits;
 pub use drawing::{DrawingError, Grey};
 pub use labels::{LABEL_BYTES, LABEL_PLACE_BYTES, Label};
 pub use meter::Meter;
-pub use nearest::{K, Neighbour};
+pub use nearest::{K, Neighbor};
 pub use samples::{SAMPLE_BYTES, SET_BYTES, Samples};
 pub use scan::{InstructionSet, Unavailable};
 pub use vote::Tally;

@@ -40,7 +40,7 @@ impl K {
 
 /// A sample that is near a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Neighbour {
+pub struct Neighbor {
     /// The sample.
     pub id: u64,
     /// Its label, of the samples it is among.
@@ -49,7 +49,7 @@ pub struct Neighbour {
     pub distance: u32,
 }
 
-impl Neighbour {
+impl Neighbor {
     fn rank(&self) -> (u32, u64) {
         (self.distance, self.id)
     }
@@ -65,7 +65,7 @@ pub(crate) fn select(
     ids: &[u64],
     labels: &[Label],
     k: K,
-    found: &mut Vec<Neighbour>,
+    found: &mut Vec<Neighbor>,
     within: impl Fn(&[u16; STRIDE], u16) -> u32,
 ) {
     found.reserve(k.0.saturating_sub(found.len()));
@@ -79,7 +79,7 @@ pub(crate) fn select(
             let (Some(id), Some(label)) = (ids.get(at), labels.get(at)) else { break };
             let Some(distance) = distances.get(lane) else { break };
             let distance = u32::from(*distance);
-            insert(Neighbour { id: *id, label: *label, distance }, k, found);
+            insert(Neighbor { id: *id, label: *label, distance }, k, found);
             bound = reach(found, k).map_or(bound, |reach| reach.min(bound));
         }
     }
@@ -97,13 +97,13 @@ pub(crate) fn within(distances: &[u16; STRIDE], bound: u16) -> u32 {
 
 /// The distance beyond which nothing can enter `found` any more; `None` while it is not full.
 #[inline(always)]
-fn reach(found: &[Neighbour], k: K) -> Option<u16> {
+fn reach(found: &[Neighbor], k: K) -> Option<u16> {
     let last = found.get(k.0 - 1)?;
     u16::try_from(last.distance).ok()
 }
 
 #[inline(always)]
-fn insert(neighbor: Neighbour, k: K, found: &mut Vec<Neighbour>) {
+fn insert(neighbor: Neighbor, k: K, found: &mut Vec<Neighbor>) {
     if found.len() == k.0 {
         if found.last().is_some_and(|last| last.rank() < neighbor.rank()) {
             return;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::bits::Bits;
 use crate::labels::{Label, Labels};
 use crate::meter::Meter;
-use crate::nearest::{K, Neighbour};
+use crate::nearest::{K, Neighbor};
 use crate::part::Part;
 use crate::scan::{InstructionSet, Scan, Unavailable};
 
@@ -141,7 +141,7 @@ impl Samples {
     /// Puts the `k` samples nearest to `query` into `out`, nearest first, those of the same distance
     /// by id; fewer if there are fewer. Exact: every sample is compared. Clears `out` first; it is the only
     /// memory used and grows to `k` once.
-    pub fn nearest(&self, query: &Bits, k: K, out: &mut Vec<Neighbour>) {
+    pub fn nearest(&self, query: &Bits, k: K, out: &mut Vec<Neighbor>) {
         out.clear();
         for part in &self.parts {
             self.scan.search(query, &part.chunk(), k, out);
@@ -150,7 +150,7 @@ impl Samples {
 
     /// [`Samples::nearest`] for each of `queries`: `out` gets as many lists. Samples stay in the nearest
     /// cache while all queries are compared with them.
-    pub fn nearest_batch(&self, queries: &[Bits], k: K, out: &mut Vec<Vec<Neighbour>>) {
+    pub fn nearest_batch(&self, queries: &[Bits], k: K, out: &mut Vec<Vec<Neighbor>>) {
         out.resize_with(queries.len(), Vec::new);
         out.iter_mut().for_each(Vec::clear);
         for part in &self.parts {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::labels::Label;
-use crate::nearest::Neighbour;
+use crate::nearest::Neighbor;
 use crate::samples::Samples;
 
 /// The result of one label.
@@ -25,9 +25,9 @@ impl Samples {
     /// More votes win. A tie goes to the label whose nearest neighbor is nearer, then to the smaller sum of
     /// distances, then to the label that is smaller as a string of bytes.
     #[must_use]
-    pub fn vote(&self, neighbors: &[Neighbour]) -> Vec<Tally> {
+    pub fn vote(&self, neighbors: &[Neighbor]) -> Vec<Tally> {
         let mut tallies: Vec<Tally> = Vec::new();
-        for Neighbour { label, distance, .. } in neighbors {
+        for Neighbor { label, distance, .. } in neighbors {
             match tallies.iter_mut().find(|tally| tally.label == *label) {
                 Some(tally) => {
                     tally.votes += 1;

@@ -36,7 +36,7 @@ impl Image {
     }
 
     fn bits(&self) -> Bits {
-        self.grey().normalise().unwrap()
+        self.grey().normalize().unwrap()
     }
 }
 
@@ -132,7 +132,7 @@ fn what_is_no_drawing_is_refused_with_its_fault() {
         assert_eq!(fault, DrawingError::Size { width, height, found });
     }
     for pixels in [vec![0; 100], vec![255; 100], vec![7; 100]] {
-        let blank = Grey::new(10, 10, &pixels).unwrap().normalise();
+        let blank = Grey::new(10, 10, &pixels).unwrap().normalize();
         assert_eq!(blank, Err(DrawingError::Blank));
     }
 }
@@ -160,7 +160,7 @@ proptest! {
         let levels = |byte: &u8| (u16::from(*byte) % levels) as u8;
         let pixels: Vec<u8> = noise.iter().take(width * height).map(levels).collect();
         let blank = pixels.iter().all(|pixel| *pixel == pixels[0]);
-        match Grey::new(width, height, &pixels).unwrap().normalise() {
+        match Grey::new(width, height, &pixels).unwrap().normalize() {
             Ok(bits) => prop_assert!(!blank && bits.ones() as usize >= BITS / 4),
             Err(fault) => prop_assert!(blank && fault == DrawingError::Blank),
         }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use knn::{Bits, K, Neighbour, Samples};
+use knn::{Bits, K, Neighbor, Samples};
 use proptest::prelude::*;
 
 fn ramp(ones: usize) -> Bits {
@@ -24,7 +24,7 @@ fn check_vote(samples: &[(&str, usize)], expected: &[(&str, u32)]) {
     for (id, (name, distance)) in (0..).zip(samples) {
         set.push(id, name, &ramp(*distance));
     }
-    let mut found: Vec<Neighbour> = Vec::new();
+    let mut found: Vec<Neighbor> = Vec::new();
     set.nearest(&ramp(0), K::DEFAULT, &mut found);
     let tallies = set.vote(&found);
     let said: Vec<_> = tallies.iter().map(|tally| (set.name(tally.label), tally.votes)).collect();

@@ -4,6 +4,10 @@ use rows::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
+use crate::row::KeyRow;
+
+/// Length of the first three fields of a row.
+const BYTES_WITHOUT_EXPIRIES: usize = 4 + 8 + 8;
 
 /// A bucket: its place in the order of creation, from 0; never reused, so that an id never refers to
 /// another bucket later. The first [`NUMBERED_BUCKETS`](crate::limits::NUMBERED_BUCKETS) always
@@ -52,34 +56,113 @@ pub struct Bucket {
     pub keys: u64,
     /// Bytes of these keys and their values.
     pub bytes: u64,
+    /// Number of these keys that expire.
+    pub expiring: u64,
+    /// Sum of the times at which they expire, in milliseconds since 1970.
+    pub expiries_ms: u128,
 }
 
 impl Bucket {
     /// A bucket without keys.
     #[must_use]
     pub const fn empty(space: Space) -> Self {
-        Self { space, keys: 0, bytes: 0 }
+        Self { space, keys: 0, bytes: 0, expiring: 0, expiries_ms: 0 }
     }
 
-    /// 20 bytes, little endian, in the order of the fields.
+    /// The counts with the row `new` in place of `old`; either may be none.
+    pub(crate) fn with(self, old: Option<&KeyRow>, new: Option<&KeyRow>) -> Self {
+        let counts = |row: Option<&KeyRow>| {
+            let expiry = row.and_then(KeyRow::expires_ms);
+            let (is_there, expires) = (u64::from(row.is_some()), u64::from(expiry.is_some()));
+            (is_there, row.map_or(0, KeyRow::data_bytes), expires, expiry.map_or(0, u128::from))
+        };
+        let (old, new) = (counts(old), counts(new));
+        Self {
+            space: self.space,
+            keys: self.keys + new.0 - old.0,
+            bytes: self.bytes + new.1 - old.1,
+            expiring: self.expiring + new.2 - old.2,
+            expiries_ms: self.expiries_ms + new.3 - old.3,
+        }
+    }
+
+    /// Counts a key that expires then, of a bucket that was read by [`Bucket::decode_without_expiries`].
+    pub fn count_expiry(&mut self, expires_ms: u64) {
+        self.expiring += 1;
+        self.expiries_ms += u128::from(expires_ms);
+    }
+
+    /// Mean time in milliseconds until its keys expire that do; 0 if none does. Those that have expired and
+    /// are not removed yet lower it, not below 0.
+    #[must_use]
+    pub fn mean_ttl_ms(&self, now_ms: u64) -> u64 {
+        let mean = self.expiries_ms.checked_div(self.expiring.into()).unwrap_or(0);
+        u64::try_from(mean).unwrap_or(u64::MAX).saturating_sub(now_ms)
+    }
+
+    /// 44 bytes, little endian, in the order of the fields.
     #[must_use]
     pub fn encode(self) -> Value {
         let mut bytes = Value::from_slice(&self.space.0.to_le_bytes());
         bytes.extend_from_slice(&self.keys.to_le_bytes());
         bytes.extend_from_slice(&self.bytes.to_le_bytes());
+        bytes.extend_from_slice(&self.expiring.to_le_bytes());
+        bytes.extend_from_slice(&self.expiries_ms.to_le_bytes());
         bytes
     }
 
     /// Reverses [`Bucket::encode`]; `None` if the bytes are not a bucket's.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (counts, expiries) = bytes.split_at_checked(BYTES_WITHOUT_EXPIRIES)?;
+        let (expiring, rest) = expiries.split_first_chunk()?;
+        let (expiries_ms, []) = rest.split_first_chunk()? else { return None };
+        Some(Self {
+            expiring: u64::from_le_bytes(*expiring),
+            expiries_ms: u128::from_le_bytes(*expiries_ms),
+            ..Self::decode_without_expiries(counts)?
+        })
+    }
+
+    /// Reads the 20 bytes of a bucket as they were before its expiring keys were counted, without these.
+    #[must_use]
+    pub fn decode_without_expiries(bytes: &[u8]) -> Option<Self> {
         let (space, rest) = bytes.split_first_chunk()?;
         let (keys, rest) = rest.split_first_chunk()?;
         let (bytes, []) = rest.split_first_chunk()? else { return None };
-        Some(Self {
-            space: Space(u32::from_le_bytes(*space)),
-            keys: u64::from_le_bytes(*keys),
-            bytes: u64::from_le_bytes(*bytes),
-        })
+        let (keys, bytes) = (u64::from_le_bytes(*keys), u64::from_le_bytes(*bytes));
+        Some(Self { keys, bytes, ..Self::empty(Space(u32::from_le_bytes(*space))) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_is_read_as_it_was_written_and_no_other_length_is_one() {
+        let (space, expiries_ms) = (Space(7), u128::MAX - 1);
+        let bucket = Bucket { space, keys: 3, bytes: 30, expiring: 2, expiries_ms };
+        let bytes = bucket.encode();
+        assert_eq!(Bucket::decode(&bytes), Some(bucket));
+        for length in 0..bytes.len() {
+            assert_eq!(Bucket::decode(&bytes[..length]), None, "{length}");
+        }
+        assert_eq!(Bucket::decode(&[&bytes[..], &[0]].concat()), None);
+        let old = Bucket { expiring: 0, expiries_ms: 0, ..bucket };
+        assert_eq!(Bucket::decode_without_expiries(&bytes[..20]), Some(old));
+        assert_eq!(Bucket::decode_without_expiries(&bytes), None);
+    }
+
+    #[test]
+    fn the_mean_ttl_is_that_of_the_keys_that_expire() {
+        let mut bucket = Bucket::empty(Space(0));
+        assert_eq!(bucket.mean_ttl_ms(50), 0);
+        bucket.count_expiry(100);
+        bucket.count_expiry(301);
+        assert_eq!([50, 199, 200, 201].map(|now| bucket.mean_ttl_ms(now)), [150, 1, 0, 0]);
+        // The greatest expiry that a client can set, many times.
+        (0..3).for_each(|_| bucket.count_expiry(u64::MAX));
+        assert_eq!(bucket.mean_ttl_ms(0), u64::MAX / 5 * 3 + 80);
     }
 }

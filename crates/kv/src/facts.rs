@@ -215,11 +215,7 @@ impl<'a> Txn<'a> {
         old: Option<&KeyRow>,
         row: KeyRow,
     ) {
-        let counted = Bucket {
-            keys: bucket.keys + u64::from(old.is_none()),
-            bytes: bucket.bytes + row.data_bytes() - old.map_or(0, KeyRow::data_bytes),
-            ..bucket
-        };
+        let counted = bucket.with(old, Some(&row));
         if counted != bucket {
             self.rows.put_bucket(id, Some(counted));
         }
@@ -234,8 +230,7 @@ impl<'a> Txn<'a> {
 
     /// Removes a row of `bucket`.
     pub(crate) fn remove_key(&mut self, id: BucketId, bucket: Bucket, row: &KeyRow, stamp: Stamp) {
-        let counted =
-            Bucket { keys: bucket.keys - 1, bytes: bucket.bytes - row.data_bytes(), ..bucket };
+        let counted = bucket.with(Some(row), None);
         self.rows.put_bucket(id, Some(counted));
         self.remove_orphaned_key(row, stamp);
     }

@@ -73,7 +73,11 @@ impl World {
             let (rows, _) = facts.rows_of_keys(bucket.space, 0, WalkLimit::NONE);
             let held = rows.iter().map(KeyRow::data_bytes).sum::<u64>();
             assert_eq!((bucket.keys, bucket.bytes), (rows.len() as u64, held), "{id:?}");
-            expiring += rows.iter().filter(|row| row.expires_ms().is_some()).count() as u64;
+            let expiries: Vec<u64> = rows.iter().filter_map(KeyRow::expires_ms).collect();
+            let sum = expiries.iter().copied().map(u128::from).sum();
+            let (expiring_here, expiries_ms) = (bucket.expiring, bucket.expiries_ms);
+            assert_eq!((expiring_here, expiries_ms), (expiries.len() as u64, sum), "{id:?}");
+            expiring += bucket.expiring;
         }
         assert!(facts.totals().keys_expiring >= expiring, "those of orphaned spaces count too");
         assert_eq!(self.rows, self.replayed);

@@ -104,7 +104,7 @@ pub enum SubmitError {
 }
 
 /// What [`Inbox::take`] found.
-pub(crate) enum Taken {
+pub(crate) enum Wakeup {
     /// Submissions were moved to the writer.
     Work,
     /// No submission came in time.
@@ -183,16 +183,16 @@ impl Inbox {
     }
 
     /// Moves everything that waits to `out`; waits up to `patience` for the first.
-    pub(crate) fn take(&self, out: &mut Vec<Submission<Ticket>>, patience: Duration) -> Taken {
+    pub(crate) fn take(&self, out: &mut Vec<Submission<Ticket>>, patience: Duration) -> Wakeup {
         let mut state = self.state.lock();
         if state.waiting.is_empty() && !state.closed {
             self.filled.wait_for(&mut state, patience);
         }
         if state.waiting.is_empty() {
-            return if state.closed { Taken::Closed } else { Taken::Idle };
+            return if state.closed { Wakeup::Closed } else { Wakeup::Idle };
         }
         std::mem::swap(&mut state.waiting, out);
-        Taken::Work
+        Wakeup::Work
     }
 
     /// Frees the room of submissions that are about to be answered.

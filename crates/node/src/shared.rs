@@ -48,9 +48,9 @@ pub(crate) struct Shared {
     pub(crate) log_dir: PathBuf,
     pub(crate) overlay_bytes: AtomicU64,
     pub(crate) delivery_due: AtomicBool,
-    /// Users by handle. An entry never changes, so nothing is ever invalidated.
+    /// Users by handle. A handle never gets another user; whether the user was deleted is checked at each use.
     pub(crate) handles: Cache<Handle, UserId>,
-    /// Buckets by name, as they were at the last look-up.
+    /// Buckets by name. An id is never reused; whether the bucket was deleted is checked at each use.
     pub(crate) bucket_ids: Cache<BucketName, BucketId>,
     pub(crate) time: Time,
     pub(crate) space: Arc<Space>,

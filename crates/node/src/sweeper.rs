@@ -142,7 +142,7 @@ impl Shared {
         for second in (totals.sweep_second..now).take(SWEEP_SECONDS_MAX as usize) {
             let dead = facts.expiring(second, Span { low, limit: left, ..Span::ALL });
             for (story, _) in &dead {
-                let views = facts.story(*story).map_or(0, |story| story.looks);
+                let views = facts.story(*story).map_or(0, |story| story.views);
                 let limit = views.min(SWEEP_ROWS_MAX) as usize;
                 drop(facts.story_views(*story, Span { limit, ..Span::ALL }));
             }

@@ -16,7 +16,7 @@ use store::StoreWriter;
 use crate::applier::{Applier, Input, Output};
 use crate::checkpoints::Checkpoints;
 use crate::fatal::DiskError;
-use crate::inbox::{Size, Taken, Ticket};
+use crate::inbox::{Size, Ticket, Wakeup};
 use crate::metrics::Metrics;
 use crate::options::Durability;
 use crate::shared::Shared;
@@ -76,11 +76,11 @@ impl Writer {
     pub(crate) fn turn(&mut self, patience: Duration) -> Result<bool, DiskError> {
         let mut taken = Vec::new();
         let input = match self.shared.inbox.take(&mut taken, patience) {
-            Taken::Work => Input::Submit(taken),
-            Taken::Closed if !self.applier.has_queue() => return Ok(false),
+            Wakeup::Work => Input::Submit(taken),
+            Wakeup::Closed if !self.applier.has_queue() => return Ok(false),
             // Not even a sweep is logged then.
-            Taken::Idle if self.is_out_of_space() => return Ok(true),
-            Taken::Idle | Taken::Closed => Input::Tick,
+            Wakeup::Idle if self.is_out_of_space() => return Ok(true),
+            Wakeup::Idle | Wakeup::Closed => Input::Tick,
         };
         let output = self.applier.step(input, self.shared.time.now_ms());
         match output.append {

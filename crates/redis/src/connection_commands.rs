@@ -10,7 +10,7 @@ use super::command::{Flag, Group, Local, Run, Spec, Words};
 use super::failure::{Failure, shown};
 use super::keys::{database, help};
 use super::numbers::{integer, is};
-use super::registry::Entry;
+use super::registry::ConnectionInfo;
 use super::server::VERSION;
 
 const fn row_of(
@@ -315,7 +315,7 @@ fn kill(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
         return Err(Failure::SYNTAX);
     }
     if let [address] = options {
-        let fits = |entry: &Entry| entry.peer.to_string().as_bytes() == *address;
+        let fits = |entry: &ConnectionInfo| entry.peer.to_string().as_bytes() == *address;
         return match end(client, fits) {
             0 => Err(Failure::said("ERR No such client")),
             _ => {
@@ -361,7 +361,7 @@ fn kill(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
 }
 
 /// Closes connections; its own, if it is among them, after the reply.
-fn end(client: &mut Client, fits: impl Fn(&Entry) -> bool) -> usize {
+fn end(client: &mut Client, fits: impl Fn(&ConnectionInfo) -> bool) -> usize {
     client.work += client.shared.registry.len();
     let entries = client.shared.registry.list(fits);
     for entry in &entries {

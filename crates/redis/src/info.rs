@@ -119,10 +119,14 @@ fn cpu(_: &Client) -> Vec<(&'static str, String)> {
 
 fn keyspace(client: &Client) -> Vec<(String, String)> {
     let keys = client.shared.node.keys();
-    let count = |number| keys.bucket(BucketId(u64::from(number))).map_or(0, |bucket| bucket.keys);
+    let now_ms = keys.now_ms();
     (0..NUMBERED_BUCKETS)
-        .map(|number| (number, count(number)))
-        .filter(|(_, count)| *count > 0)
-        .map(|(number, count)| (format!("db{number}"), format!("keys={count}")))
+        .filter_map(|number| Some((number, keys.bucket(BucketId(number.into()))?)))
+        .filter(|(_, bucket)| bucket.keys > 0)
+        .map(|(number, bucket)| {
+            let (count, expires) = (bucket.keys, bucket.expiring);
+            let avg_ttl = bucket.mean_ttl_ms(now_ms);
+            (format!("db{number}"), format!("keys={count},expires={expires},avg_ttl={avg_ttl}"))
+        })
         .collect()
 }

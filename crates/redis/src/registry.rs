@@ -1,6 +1,6 @@
 //! All connections: for CLIENT LIST and CLIENT KILL, and to close them at shutdown.
 //!
-//! A connection's own thread writes its [`Entry`], others read it. **Invariant:** an entry is in the
+//! A connection's own thread writes its [`ConnectionInfo`], others read it. **Invariant:** an entry is in the
 //! registry as long as its connection exists.
 
 use std::collections::BTreeMap;
@@ -16,14 +16,14 @@ use parking_lot::Mutex;
 /// All connections.
 #[derive(Debug)]
 pub(crate) struct Registry {
-    entries: Mutex<BTreeMap<u64, Arc<Entry>>>,
+    entries: Mutex<BTreeMap<u64, Arc<ConnectionInfo>>>,
     next: AtomicU64,
     started: Instant,
 }
 
 /// The state of a connection that other connections can read.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ConnectionInfo {
     /// Its id, which is never used twice.
     pub(crate) id: u64,
     /// Address of the client.
@@ -55,7 +55,7 @@ pub(crate) struct About {
 /// A place in the registry, given up when dropped.
 #[derive(Debug)]
 pub(crate) struct Registered {
-    pub(crate) entry: Arc<Entry>,
+    pub(crate) entry: Arc<ConnectionInfo>,
     registry: Arc<Registry>,
 }
 
@@ -88,7 +88,7 @@ impl Registry {
     ) -> Registered {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let now = self.uptime_s();
-        let entry = Arc::new(Entry {
+        let entry = Arc::new(ConnectionInfo {
             id,
             peer,
             local,
@@ -108,14 +108,14 @@ impl Registry {
     }
 
     /// The connection that has been silent longest among those that never presented the key.
-    pub(crate) fn longest_unauthenticated(&self) -> Option<Arc<Entry>> {
-        let waits = |entry: &Entry| !entry.authenticated.load(Ordering::Relaxed);
+    pub(crate) fn longest_unauthenticated(&self) -> Option<Arc<ConnectionInfo>> {
+        let waits = |entry: &ConnectionInfo| !entry.authenticated.load(Ordering::Relaxed);
         let waiting = self.list(waits);
         waiting.into_iter().min_by_key(|entry| (entry.seen_s.load(Ordering::Relaxed), entry.id))
     }
 
     /// The connections for which `fits` is true, oldest first, without those that are being closed.
-    pub(crate) fn list(&self, fits: impl Fn(&Entry) -> bool) -> Vec<Arc<Entry>> {
+    pub(crate) fn list(&self, fits: impl Fn(&ConnectionInfo) -> bool) -> Vec<Arc<ConnectionInfo>> {
         let entries = self.entries.lock();
         let living = entries.values().filter(|entry| !entry.is_killed());
         living.filter(|entry| fits(entry)).cloned().collect()
@@ -127,7 +127,7 @@ impl Registry {
     }
 }
 
-impl Entry {
+impl ConnectionInfo {
     /// Records what the connection has just done.
     pub(crate) fn saw(&self, seen: Seen) {
         self.seen_s.store(seen.uptime_s, Ordering::Relaxed);

@@ -84,24 +84,24 @@ fn explain(server: &RunningServer, reader: u32) {
     println!(
         "roost runs at {url} in open mode, with simulated users who post and share stories.
 
-Open {url} in a browser and watch it move; {url}/docs has the whole API.
+Open {url} in a browser; the API reference is at {url}/docs.
 In another terminal:
 
-  # a home timeline; ask again and it has moved
+  # a home timeline; repeat the line to see new posts
   curl '{url}/v1/users/{reader}/timeline?limit=3'
 
   # the same, live: every new post and mention as it comes
   curl -N {url}/v1/users/{reader}/events
 
-  # stories of friends; each vanishes after {life_s} s
+  # stories of friends; each expires after {life_s} s
   curl '{url}/v1/users/{reader}/timeline/stories?limit=3'
 
   # post something yourself
   curl {url}/v1/users/{reader}/posts -H 'Content-Type: application/json' -d '{{\"text\":\"hello\"}}'
 
-  # keep something beside the feeds, with any Redis client; it shows on the page of buckets
+  # set a key with any Redis client; the page Buckets lists it
   redis-cli -p {redis_port} SET greeting hello EX 60
 
-Ctrl-C ends it."
+Ctrl-C stops it."
     );
 }

@@ -58,7 +58,7 @@ fn read(file: &Path) -> anyhow::Result<Bits> {
         }
         image => image?,
     };
-    Ok(image.normalise()?)
+    Ok(image.normalize()?)
 }
 
 fn verdict(samples: &Samples, drawing: &Bits, k: K) -> String {

@@ -1,6 +1,8 @@
 //! A server in a process of its own, for simulations: the measured binary is the one that users run.
 
+use std::fs::Permissions;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 use anyhow::Context as _;
@@ -45,7 +47,9 @@ impl RunningServer {
         redis: Option<SocketAddr>,
         purpose: Purpose,
     ) -> anyhow::Result<Self> {
-        let data = tempfile::tempdir().context("no temporary directory")?;
+        // Closed to other users of the machine, as the server asks for.
+        let data = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir();
+        let data = data.context("no temporary directory")?;
         let log = if purpose == (Purpose::Simulation { drawn: true }) { "off" } else { "warn" };
         let mut child = command(purpose)?
             .args(["serve", "--open", "--listen", &listen.to_string(), "--data"])

@@ -42,7 +42,7 @@ impl fmt::Display for Timeline {
 
 /// A post as it appears in timelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct TimelinePost {
     /// The id of the post; later posts have higher ids.
     pub(crate) id: u64,
     pub(crate) author: u32,
@@ -90,13 +90,13 @@ pub(crate) trait Api: Send + Sync {
     fn first_refusal(&self, body: &[u8]) -> String;
 
     /// The post that was created according to the answer; `None` if the answer contains none.
-    fn posted(&self, body: &[u8]) -> Option<Entry>;
+    fn posted(&self, body: &[u8]) -> Option<TimelinePost>;
 
     /// Replaces `request` with a request for the newest [`PAGE`] posts of a timeline.
     fn write_page(&self, timeline: Timeline, request: &mut Vec<u8>);
 
     /// The posts of a page, in its order; `None` if the body is not a page.
-    fn page(&self, body: &[u8]) -> Option<Vec<Entry>>;
+    fn page(&self, body: &[u8]) -> Option<Vec<TimelinePost>>;
 
     /// Replaces `request` with a request for the server's resource usage.
     fn write_used(&self, request: &mut Vec<u8>);

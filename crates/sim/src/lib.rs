@@ -22,13 +22,16 @@ pub mod workload;
 mod api;
 mod generator;
 mod joined;
+mod options;
+mod players;
 mod progress;
 mod run;
 mod scenario;
 
 pub use interval::Interval;
+pub use options::{Drive, SimulateOptions};
 pub use population::Population;
-pub use simulate::{Drive, SimError, SimulateOptions, Simulation, simulate};
+pub use simulate::{SimError, Simulation, simulate};
 pub use slo::{Measures, Slo};
 pub use summary::Summary;
 pub use workload::{Drawings, KeyLoad, StoryLoad, Ycsb};

@@ -16,13 +16,14 @@ use crate::api::{Api, Needs, Roost};
 use crate::client::{Requests, Target};
 use crate::generator;
 use crate::joined::joined;
+use crate::options::{Drive, SimulateOptions};
+use crate::players::Players;
 use crate::population::{GraphError, Making, PEOPLE_MAX};
 use crate::run::{Finished, Lanes, RunConfig, cancelled, run, window_of};
-use crate::scenario::{Feed, Players, Scenario, Stories};
+use crate::scenario::{Feed, Scenario, Stories};
 use crate::summary::{DrawingsSummary, FeedSummary, StoriesSummary, Summary};
 use crate::watch::Watcher;
 use crate::workload::{Drawings, KeyLoad, Load, StoryLoad};
-pub use drive::Drive;
 use ready::{load, wait_until_idle};
 
 /// Maximum number of friends per user, so that friendships have 32-bit positions.
@@ -39,42 +40,11 @@ const SCHEDULING_DELAY_MS_MAX: f64 = 10.0;
 const BUSY_SHARE_MAX: f64 = 0.97;
 const WAITED_SHARE_MAX: f64 = 0.01;
 
-/// The options of a simulation and its server.
-#[derive(Debug, Clone)]
-pub struct SimulateOptions {
-    /// The server; it must be empty.
-    pub target: Target,
-    /// The application key, if the server requires one.
-    pub key: Option<String>,
-    /// The users to generate, at least 2; a graph has its own. The seed is also that of the
-    /// names, the actions and the texts.
-    pub making: Making,
-    /// The load with posts and home timelines, if these are simulated.
-    pub feed: Option<Load>,
-    /// The load with friends and stories, if these are simulated.
-    pub stories: Option<StoryLoad>,
-    /// The drawings to recognize, if that is simulated.
-    pub drawings: Option<Drawings>,
-    /// The load on keys of a bucket, if that is simulated.
-    pub keys: Option<KeyLoad>,
-    /// An edge list to take follows and friendships from instead of making them.
-    pub graph: Option<PathBuf>,
-    /// Whether the server already has these users from an earlier simulation.
-    pub loaded: bool,
-}
-
-impl SimulateOptions {
-    /// What the server must have or not have before it is loaded.
-    fn needs(&self) -> Needs {
-        Needs {
-            no_users: self.has_users() && !self.loaded,
-            no_bucket: self.keys.is_some() && !self.loaded,
-        }
-    }
-
-    /// Whether the simulation has users.
-    pub(crate) fn has_users(&self) -> bool {
-        self.feed.is_some() || self.stories.is_some()
+/// What the server must have or not have before it is loaded.
+fn needs(options: &SimulateOptions) -> Needs {
+    Needs {
+        no_users: options.has_users() && !options.loaded,
+        no_bucket: options.keys.is_some() && !options.loaded,
     }
 }
 
@@ -131,7 +101,7 @@ impl Simulation {
             references: options.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references)),
         });
         tokio::select! {
-            checked = roost.check(options.needs()) => checked?,
+            checked = roost.check(needs(options)) => checked?,
             () = cancelled(cancel) => return Err(SimError::Interrupted),
         }
         let scenario = tokio::select! {
@@ -149,7 +119,7 @@ impl Simulation {
                 () = cancelled(cancel) => return Err(SimError::Interrupted),
             }
         }
-        let players = joined(spawn_blocking(move || scenario.players()).await);
+        let players = joined(spawn_blocking(move || Players::of(&scenario)).await);
         Ok(Simulation { target, api, players, summary, turns: 0 })
     }
 

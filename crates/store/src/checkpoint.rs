@@ -8,11 +8,11 @@ use std::time::Duration;
 use kv::{Bucket, KeyRow};
 use rows::{NameTable, PointTable, SetTable, Totals, Value};
 
-use crate::disk::{Disk, Part, WriteRow};
+use crate::disk::{Disk, Part};
 use crate::error::StoreError;
 use crate::fold::fold;
 use crate::head::Head;
-use crate::layout;
+use crate::layout::{self, WriteRow};
 use crate::overlay::Overlay;
 use crate::owners::{Owners, State};
 use crate::packed::{self, Plan};

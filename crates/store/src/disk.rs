@@ -30,7 +30,7 @@ use rows::{PointTable, SetTable};
 
 use crate::error::{StoreError, fatal, unreadable};
 use crate::keyspace::{Keyspace, RowIter};
-use crate::layout;
+use crate::layout::{self, WriteRow};
 use crate::manifest;
 #[cfg(feature = "simulation")]
 use crate::memory::MemoryDisk;
@@ -58,9 +58,6 @@ const CACHED_FILES_MAX: usize = 128;
 /// Number of tables of ingestions that are merged into the level below. A smaller number makes reads
 /// cheaper and each checkpoint of a bulk load more expensive.
 const L0_TABLES: u8 = 4;
-
-/// Passes one row, or the removal of one, to an ingestion.
-pub(crate) type WriteRow<'a> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), StoreError> + 'a;
 
 /// One of the two keyspaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,9 @@
 use fjall::Slice;
 use rows::SetTable;
 
-use crate::disk::WriteRow;
 use crate::error::StoreError;
 use crate::keyspace::RowIter;
-use crate::layout::{self, PackedRow};
+use crate::layout::{self, PackedRow, WriteRow};
 use crate::owners::State;
 use crate::packed::{self, CHUNK_ITEMS, Change};
 use crate::sets::Set;

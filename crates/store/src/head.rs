@@ -3,18 +3,15 @@
 use rows::{Totals, decode, encode, try_decode};
 
 use crate::FORMAT_VERSION;
-use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::hash::{KeyHasher, SEED_BYTES};
-use crate::migrate;
-use crate::pack;
 
 /// The first version of the format that has a seed.
-const SEED_VERSION: u32 = 4;
+pub(crate) const SEED_VERSION: u32 = 4;
 /// The first version whose totals count deleted users.
 const DELETED_USERS_VERSION: u32 = 6;
-/// The first version whose lists of users are packed.
-const PACKED_VERSION: u32 = 7;
+/// The first version whose lists of users are packed and whose buckets count their expiring keys.
+pub(crate) const PACKED_VERSION: u32 = 7;
 /// Postcard writes a zero in one byte. Numbers of deleted users, and of those whose rows are not removed.
 const NO_DELETED_USERS: [u8; 2] = [0; 2];
 
@@ -64,19 +61,8 @@ impl Head {
         Ok((u64::from_le_bytes(*applied), totals))
     }
 
-    /// Reads the row. A store of an earlier version becomes one of this version first, with `hasher` for
-    /// its keys.
-    pub(crate) fn read(disk: &Disk, bytes: &[u8], hasher: KeyHasher) -> Result<Self, StoreError> {
-        let (found, _) = version(bytes)?;
-        let head = Self::read_unpacked(disk, bytes, hasher)?;
-        if found < PACKED_VERSION {
-            pack::to_version_7(disk, &head)?;
-        }
-        Ok(head)
-    }
-
-    /// Reads the row. A store of a version before 4 becomes one of version 6 first.
-    fn read_unpacked(disk: &Disk, bytes: &[u8], hasher: KeyHasher) -> Result<Self, StoreError> {
+    /// Reads the row; returns its version with it. A row before [`SEED_VERSION`] gets `hasher` for its keys.
+    pub(crate) fn read(bytes: &[u8], hasher: KeyHasher) -> Result<(u32, Self), StoreError> {
         let malformed = StoreError::Damaged("the row that describes it is too short");
         let (found, rest) = version(bytes)?;
         let Some((applied, rest)) = rest.split_first_chunk() else { return Err(malformed) };
@@ -86,7 +72,7 @@ impl Head {
             let missing: &[u8] =
                 if found < DELETED_USERS_VERSION { &NO_DELETED_USERS } else { &[] };
             let totals = decode(&[totals, missing].concat());
-            return Ok(Self { applied, hasher: KeyHasher::new(*seed), totals });
+            return Ok((found, Self { applied, hasher: KeyHasher::new(*seed), totals }));
         }
         let mut totals = rest.to_vec();
         // What later versions added, a zero of one byte each: friendships, stories and the second of
@@ -98,7 +84,7 @@ impl Head {
             _ => 0,
         };
         totals.resize(totals.len() + missing + NO_DELETED_USERS.len(), 0);
-        migrate::to_version_4(disk, Self { applied, hasher, totals: decode(&totals) })
+        Ok((found, Self { applied, hasher, totals: decode(&totals) }))
     }
 }
 

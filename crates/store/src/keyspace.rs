@@ -6,8 +6,8 @@ use std::ops::RangeBounds;
 
 use fjall::{Guard, Slice};
 
-use crate::disk::WriteRow;
 use crate::error::StoreError;
+use crate::layout::WriteRow;
 #[cfg(feature = "simulation")]
 use crate::memory::{MemoryIter, MemoryKeyspace};
 

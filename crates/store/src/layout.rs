@@ -8,6 +8,11 @@
 use kv::{BucketId, KeyParts, KeyRow, Space};
 use rows::{NameTable, PointTable, SetTable, Stamp};
 
+use crate::error::StoreError;
+
+/// Passes one row, or the removal of one, to an ingestion.
+pub(crate) type WriteRow<'a> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), StoreError> + 'a;
+
 /// Among the facts the row that describes the store: format version, applied position, totals. Among
 /// the ephemeral rows the applied position alone; nothing reads it, but it always exists.
 pub(crate) const HEAD: [u8; 1] = [0x00];

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use kv::{Bucket, BucketId, KeyRow};
 use rows::{NameTable, PointTable, PutRows, SetTable, Totals, Value};
 
-use crate::disk::{Disk, Part, WriteRow};
+use crate::disk::{Disk, Part};
 use crate::error::StoreError;
 use crate::head::Head;
-use crate::layout;
+use crate::layout::{self, WriteRow};
 use crate::owners::{Owners, State};
 use crate::pack::Packer;
 use crate::sort::{Merge, SortedRow, Sorter};

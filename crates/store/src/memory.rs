@@ -11,10 +11,9 @@ use fjall::Slice;
 use parking_lot::RwLock;
 use rows::{SetTable, Span};
 
-use crate::disk::WriteRow;
 use crate::error::StoreError;
 use crate::keyspace::Keyspace;
-use crate::layout;
+use crate::layout::{self, WriteRow};
 use crate::owners::State;
 use crate::sets::Set;
 

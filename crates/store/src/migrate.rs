@@ -1,4 +1,8 @@
-//! Migrates a store of format 1, 2 or 3 to format 4.
+//! Migrates a store of an earlier format to the newest.
+//!
+//! Formats 4 to 6 had a row per item of a list of users, and did not count the expiring keys of each bucket. The lists are
+//! packed, the keys are counted, and the description of the store is written with them, all at once. Takes as long
+//! as reading the lists twice and all expiries of keys.
 //!
 //! Format 3 ordered keys by a hash with a public seed, listed keys that expire by that hash, and numbered
 //! buckets with 32 bits. All such rows are written again under new tags, in steps, and the last step
@@ -6,14 +10,17 @@
 //! unchanged: a process that ends in between leaves new rows that are never read, and the next start
 //! removes them and begins again. Takes as long as rewriting all rows of keys.
 
+use hashbrown::HashMap;
 use kv::limits::NUMBERED_BUCKETS;
 use kv::{Bucket, BucketId, Space};
 use rows::{NameTable, SetTable};
 
 use crate::disk::{Disk, Part};
 use crate::error::StoreError;
-use crate::head::Head;
+use crate::hash::KeyHasher;
+use crate::head::{Head, PACKED_VERSION, SEED_VERSION};
 use crate::layout;
+use crate::pack::pack;
 
 /// Tags of format 3 that are not used any more: keys that expire, buckets, keys.
 const OLD_EXPIRING_KEYS: u8 = 0x2a;
@@ -26,8 +33,21 @@ const PIECE_BYTES: usize = 32 << 20;
 
 type Row = (Vec<u8>, Option<Vec<u8>>);
 
+/// Reads the description of a store. A store of an earlier version becomes one of the newest first, with `hasher` for
+/// its keys if it has no secret for them yet.
+pub(crate) fn read_head(disk: &Disk, bytes: &[u8], hasher: KeyHasher) -> Result<Head, StoreError> {
+    let (found, mut head) = Head::read(bytes, hasher)?;
+    if found < SEED_VERSION {
+        head = to_version_6(disk, head)?;
+    }
+    if found < PACKED_VERSION {
+        to_version_7(disk, &head)?;
+    }
+    Ok(head)
+}
+
 /// Rewrites the rows that differ; returns the description as it is on disk now.
-pub(crate) fn to_version_4(disk: &Disk, mut head: Head) -> Result<Head, StoreError> {
+fn to_version_6(disk: &Disk, mut head: Head) -> Result<Head, StoreError> {
     remove_leftovers(disk)?;
     head.totals.keys_expiring = rewrite_keys(disk, &head)?;
     let mut buckets = Vec::new();
@@ -38,10 +58,7 @@ pub(crate) fn to_version_4(disk: &Disk, mut head: Head) -> Result<Head, StoreErr
         head.totals.buckets_made = head.totals.buckets_made.max(made);
         // A deleted bucket has an empty row.
         if !bytes.is_empty() {
-            let bucket = Bucket::decode(&bytes);
-            let bucket = bucket.ok_or(StoreError::Damaged("a bucket is malformed"))?;
-            let name = layout::bucket(BucketId(id.into())).to_vec();
-            buckets.push((name, Some(bucket.encode().to_vec())));
+            buckets.push((layout::bucket(BucketId(id.into())), bytes));
         }
     }
     disk.ingest(Part::Facts, |write| {
@@ -53,14 +70,54 @@ pub(crate) fn to_version_4(disk: &Disk, mut head: Head) -> Result<Head, StoreErr
         for (name, _) in disk.rows(&low, &high) {
             write(&name, Some(&[]))?;
         }
-        for (name, bucket) in &buckets {
-            write(name, bucket.as_deref())?;
-        }
+        buckets.iter().try_for_each(|(name, bucket)| write(name, Some(bucket)))?;
         remove(disk, &[OLD_BUCKETS], &[OLD_BUCKETS + 1], write)?;
         remove(disk, &[OLD_KEYS], &[OLD_KEYS + 1], write)
     })?;
-    tracing::info!("the keys of the store have the order of format version 4 now");
+    tracing::info!("the keys of the store have a secret order now");
     Ok(head)
+}
+
+/// Packs the lists of users and counts the expiring keys of all buckets.
+fn to_version_7(disk: &Disk, head: &Head) -> Result<(), StoreError> {
+    let mut buckets = HashMap::new();
+    for row in disk.prefix(Part::Facts, &layout::BUCKETS_PREFIX) {
+        let (name, bytes) = row?;
+        let id = layout::read_bucket(&name).ok_or(StoreError::Damaged("a bucket is malformed"))?;
+        add_bucket(&mut buckets, id, &bytes)?;
+    }
+    count_expiries(disk, &mut buckets)?;
+    pack(disk, head, &mut |write| write_buckets(&buckets, write))
+}
+
+/// Buckets by their spaces.
+type Buckets = HashMap<Space, (BucketId, Bucket)>;
+
+fn add_bucket(buckets: &mut Buckets, id: BucketId, bytes: &[u8]) -> Result<(), StoreError> {
+    let bucket = Bucket::decode_without_expiries(bytes);
+    let bucket = bucket.ok_or(StoreError::Damaged("a bucket is malformed"))?;
+    buckets.insert(bucket.space, (id, bucket));
+    Ok(())
+}
+
+/// Counts what expires in each bucket. An expiry in a space without a bucket belongs to none.
+fn count_expiries(disk: &Disk, buckets: &mut Buckets) -> Result<(), StoreError> {
+    let end = layout::names_end(NameTable::KeyExpiry);
+    for (name, _) in disk.rows(&layout::name(NameTable::KeyExpiry, &[]), &end) {
+        let (expires_ms, space) =
+            read_expiry(&name).ok_or(StoreError::Damaged("the expiry of a key is malformed"))?;
+        if let Some((_, bucket)) = buckets.get_mut(&space) {
+            bucket.count_expiry(expires_ms);
+        }
+    }
+    Ok(())
+}
+
+/// In the order of their names, as an ingestion needs them.
+fn write_buckets(buckets: &Buckets, write: &mut layout::WriteRow<'_>) -> Result<(), StoreError> {
+    let mut buckets: Vec<_> = buckets.values().collect();
+    buckets.sort_unstable_by_key(|(id, _)| *id);
+    buckets.iter().try_for_each(|(id, bucket)| write(&layout::bucket(*id), Some(&bucket.encode())))
 }
 
 /// Removes new rows that an earlier attempt left.
@@ -82,7 +139,7 @@ fn remove(
     disk: &Disk,
     from: &[u8],
     end: &[u8],
-    write: &mut crate::disk::WriteRow<'_>,
+    write: &mut layout::WriteRow<'_>,
 ) -> Result<(), StoreError> {
     disk.rows(from, end).try_for_each(|(name, _)| write(&name, None))
 }
@@ -117,6 +174,13 @@ fn rewrite_keys(disk: &Disk, head: &Head) -> Result<u64, StoreError> {
 
 fn expiry(expires_ms: u64, space: Space, key: &[u8]) -> Vec<u8> {
     [&expires_ms.to_be_bytes()[..], &space.0.to_be_bytes(), key].concat()
+}
+
+/// When a key expires, and its space.
+fn read_expiry(name: &[u8]) -> Option<(u64, Space)> {
+    let (expires_ms, rest) = name.get(1..)?.split_first_chunk()?;
+    let (space, _) = rest.split_first_chunk()?;
+    Some((u64::from_be_bytes(*expires_ms), Space(u32::from_be_bytes(*space))))
 }
 
 fn ingest(disk: &Disk, piece: &mut Vec<Row>) -> Result<(), StoreError> {

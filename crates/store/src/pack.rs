@@ -1,15 +1,12 @@
-//! Packing many items at once: rows in the order of owners and items become chunks. Also the migration of a store of
-//! format 4 to 6, which has a row per item, to format 7.
-//!
-//! All rows are written again in one ingestion: a process that ends in between leaves the store as it was.
-//! Takes as long as reading them twice.
+//! Packing many items at once: rows in the order of owners and items become chunks. Also packing a whole store of format 4
+//! to 6, which has a row per item.
 
 use rows::SetTable;
 
-use crate::disk::{Disk, Part, WriteRow};
+use crate::disk::{Disk, Part};
 use crate::error::StoreError;
 use crate::head::Head;
-use crate::layout;
+use crate::layout::{self, WriteRow};
 use crate::owners;
 use crate::packed::{self, CHUNK_ITEMS, Change};
 
@@ -76,8 +73,13 @@ impl Packer {
     }
 }
 
-/// Packs a store of format 4 to 6.
-pub(crate) fn to_version_7(disk: &Disk, head: &Head) -> Result<(), StoreError> {
+/// Packs the lists of a store of format 4 to 6, and writes with them what `buckets` writes. All in one ingestion: a
+/// process that ends in between leaves the store as it was.
+pub(crate) fn pack(
+    disk: &Disk,
+    head: &Head,
+    buckets: &mut dyn FnMut(&mut WriteRow<'_>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     tracing::info!("the lists of users are packed: the format of the store becomes version 7");
     let mut items = 0;
     disk.ingest(Part::Facts, |write| {
@@ -100,6 +102,7 @@ pub(crate) fn to_version_7(disk: &Disk, head: &Head) -> Result<(), StoreError> {
         for (_, tag) in OLD_TAGS {
             disk.rows(&[tag], &[tag + 1]).try_for_each(|(key, _)| write(&key, None))?;
         }
+        buckets(write)?;
         for (table, tag) in OLD_TAGS {
             let mut packer = Packer::new(table);
             for (key, number) in disk.rows(&[tag], &[tag + 1]) {

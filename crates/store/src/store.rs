@@ -16,6 +16,7 @@ use crate::hash::{KeyHasher, SEED_BYTES};
 use crate::head::Head;
 use crate::layout;
 use crate::merge::{self, OverlayItems, OverlayNames};
+use crate::migrate;
 use crate::overlay::Overlay;
 use crate::owners::{Owners, State};
 use crate::resident::Resident;
@@ -115,7 +116,7 @@ impl Store {
         new: Head,
     ) -> Result<(StoreWriter, u64), StoreError> {
         let Head { applied, hasher, totals } = match disk.point(Part::Facts, &layout::HEAD) {
-            Some(head) => Head::read(&disk, &head, new.hasher)?,
+            Some(head) => migrate::read_head(&disk, &head, new.hasher)?,
             None => return Err(StoreError::Damaged("the row that describes it is missing")),
         };
         let owners = read_owners(&disk)?;

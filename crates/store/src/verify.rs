@@ -166,7 +166,9 @@ impl RowsReport {
             return row.is_none().then_some("it is no key of a bucket");
         }
         if key.starts_with(&layout::BUCKETS_PREFIX) {
-            let sound = layout::read_bucket(key).is_some() && Bucket::decode(value).is_some();
+            // A store of an earlier version is migrated when it is opened.
+            let bucket = Bucket::decode(value).or(Bucket::decode_without_expiries(value));
+            let sound = layout::read_bucket(key).is_some() && bucket.is_some();
             return (!sound).then_some("it is no bucket");
         }
         // Rows about the store itself: the position of ephemeral rows, and blocks of owners.

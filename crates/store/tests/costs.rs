@@ -1,5 +1,5 @@
 //! What commands cost when they are applied, against what they were costed at before: rows changed and
-//! looked up, bytes copied, memory that the overlay grew by, rows kept for answers.
+//! viewed up, bytes copied, memory that the overlay grew by, rows kept for answers.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -27,7 +27,7 @@ struct Counting {
     rows: StoreWriter,
     changed: usize,
     looked_up: Cell<usize>,
-    /// Keys that were prefetched, and keys that were looked up without.
+    /// Keys that were prefetched, and keys that were viewed up without.
     prefetched: RefCell<BTreeSet<Vec<u8>>>,
     unexpected: Cell<usize>,
 }
@@ -190,7 +190,7 @@ impl World {
         let work = (changed + looked_up) * WORK_PER_ROW + copied;
         assert!(
             work <= cost.work,
-            "{what}: {changed} rows changed and {looked_up} looked up, {copied} bytes copied, \
+            "{what}: {changed} rows changed and {looked_up} viewed up, {copied} bytes copied, \
              {} of work declared",
             cost.work
         );
@@ -611,7 +611,7 @@ fn deletions_cost_no_more_than_they_were_costed_at() {
     let facts = Facts::new(&world.counting.rows);
     let totals = facts.totals();
     assert_eq!((totals.users_erasing, totals.follows, totals.friendships), (0, 0, 0));
-    assert!(facts.people(SetTable::Followers, UserId(599), Span::ALL).is_empty());
+    assert!(facts.users_in(SetTable::Followers, UserId(599), Span::ALL).is_empty());
 }
 
 #[test]

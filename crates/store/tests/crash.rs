@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use feed::{
-    Bio, Command as Asked, Done, Entry, Handle, Lifetime, Name, Outcome, PostText, StoryId, Txn,
-    UserId, UserRef, apply,
+    Bio, Command as Asked, Done, Handle, Lifetime, Name, Outcome, PostText, StampedCommand,
+    StoryId, Txn, UserId, UserRef, apply,
 };
 use rows::{
     NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, StampClock, Totals, Value,
@@ -170,13 +170,13 @@ fn a_process_killed_at_any_moment_leaves_the_rows_of_exactly_one_checkpoint() {
 }
 
 /// Two friends post, view and delete stories, which expire and are swept.
-fn history() -> Vec<Entry> {
+fn history() -> Vec<StampedCommand> {
     let mut clock = StampClock::new(Stamp(0));
     let mut now_ms = rows::EPOCH_MS;
-    let mut log: Vec<Entry> = Vec::new();
+    let mut log: Vec<StampedCommand> = Vec::new();
     let mut ask = |wait_ms: u64, command| {
         now_ms += 1 + wait_ms;
-        log.push(Entry { stamp: clock.next(now_ms), idempotency: None, command });
+        log.push(StampedCommand { stamp: clock.next(now_ms), idempotency: None, command });
         StoryId(log[log.len() - 1].stamp.0)
     };
     let id = |user| UserRef::Id(UserId(user));
@@ -202,12 +202,12 @@ fn history() -> Vec<Entry> {
     log
 }
 
-fn apply_all(rows: &mut dyn RowsMut, entries: &[Entry]) -> Vec<Outcome> {
+fn apply_all(rows: &mut dyn RowsMut, entries: &[StampedCommand]) -> Vec<Outcome> {
     let apply = |entry| apply(&mut Txn::new(rows), entry, &mut Vec::new()).outcome;
     entries.iter().map(apply).collect()
 }
 
-fn check_equal(found: &impl Rows, expected: &impl Rows, log: &[Entry]) {
+fn check_equal(found: &impl Rows, expected: &impl Rows, log: &[StampedCommand]) {
     assert_eq!(found.totals(), expected.totals());
     let seconds = log.iter().map(|entry| entry.stamp.unix_second() + 60);
     let stamps = log.iter().map(|entry| entry.stamp.0);
@@ -226,7 +226,7 @@ fn check_equal(found: &impl Rows, expected: &impl Rows, log: &[Entry]) {
 
 /// Checkpoints `log` up to `applied`, then one up to `ahead` that fails between the ephemeral rows
 /// and the facts; reopens and replays the rest.
-fn check_cut_between(log: &[Entry], applied: usize, ahead: usize) {
+fn check_cut_between(log: &[StampedCommand], applied: usize, ahead: usize) {
     let mut straight = MemoryRows::default();
     let outcomes = apply_all(&mut straight, log);
     let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! Stores of every format version so far open; those of later versions are refused.
 //!
 //! `fixtures/store-v7` was written by `make_the_fixture`, `fixtures/store-v6` by the same function before sets were
-//! packed, `fixtures/store-v5` by the same function when it
+//! packed and buckets counted their expiring keys, `fixtures/store-v5` by the same function when it
 //! deleted no user yet, `fixtures/store-v4` when it wrote no reply yet, `fixtures/store-v3` by the same function when it
 //! wrote format 3, `fixtures/store-v2` when it did not write keys yet, `fixtures/store-v1` when it did not
 //! write stories either. A fixture is never written again once its version is released.
@@ -58,13 +58,13 @@ fn remove(rows: &mut impl RowsMut) {
 
 /// What version 2 added: friends, and a story that one of them has seen.
 fn write_stories(rows: &mut dyn RowsMut) {
-    let story = Story { author: UserId(1), expires_ms: STORY_EXPIRES_MS, looks: 0 };
+    let story = Story { author: UserId(1), expires_ms: STORY_EXPIRES_MS, views: 0 };
     let totals = Totals { friendships: 2, stories: 1, sweep_second: 1_704_067_200, ..totals() };
     let mut txn = Txn::new(rows);
     txn.put_friends(UserId(1), UserId(2), true);
     txn.put_friends(UserId(1), UserId(39), true);
     txn.put_story(STORY, &story, &PostText::parse("vanishing soon").unwrap());
-    txn.put_look(STORY, &story, UserId(39), 1_704_067_300_000);
+    txn.put_view(STORY, &story, UserId(39), 1_704_067_300_000);
     txn.count(UserId(2), |counts| counts.friends = 1);
     txn.total(|old| *old = totals);
 }
@@ -74,7 +74,7 @@ fn check_stories(rows: &impl Rows) {
     assert_eq!(facts.friends_all(UserId(1)), [UserId(2), UserId(39)]);
     assert!(facts.are_friends(UserId(39), UserId(1)) && !facts.are_friends(UserId(2), UserId(39)));
     assert_eq!(facts.counts(UserId(2)).friends, 1);
-    let story = Story { author: UserId(1), expires_ms: STORY_EXPIRES_MS, looks: 1 };
+    let story = Story { author: UserId(1), expires_ms: STORY_EXPIRES_MS, views: 1 };
     assert_eq!(facts.story(STORY), Some(story));
     assert_eq!(facts.story_text(STORY).unwrap().as_str(), "vanishing soon");
     assert_eq!(facts.stories_by(UserId(1), Span::ALL), [(STORY, STORY_EXPIRES_MS)]);
@@ -88,7 +88,10 @@ fn check_stories(rows: &impl Rows) {
 /// What version 3 added: a bucket with two keys, one of which expires.
 fn write_keys(rows: &mut impl KeyRowsMut) {
     let space = Space(16);
-    rows.put_bucket(BucketId(16), Some(Bucket { space, keys: 2, bytes: 12 }));
+    rows.put_bucket(
+        BucketId(16),
+        Some(Bucket { space, keys: 2, bytes: 12, expiring: 1, expiries_ms: KEY_EXPIRES_MS.into() }),
+    );
     rows.put_name(NameTable::Bucket, b"drafts", Some(Value::from_slice(&[16])));
     rows.put_point(PointTable::BucketOfSpace, 16, Some(Value::from_slice(&[16])));
     let parts = |key, expires_ms| {
@@ -107,7 +110,14 @@ fn check_keys(rows: &impl KeyRows) {
     let facts = kv::Facts::new(rows);
     let id = facts.bucket_named(&BucketName::parse("drafts").unwrap()).unwrap();
     let bucket = facts.bucket(id).unwrap();
-    assert_eq!((id, bucket.space, bucket.keys, bucket.bytes), (BucketId(16), Space(16), 2, 12));
+    let expected = Bucket {
+        space: Space(16),
+        keys: 2,
+        bytes: 12,
+        expiring: 1,
+        expiries_ms: KEY_EXPIRES_MS.into(),
+    };
+    assert_eq!((id, bucket), (BucketId(16), expected));
     let key = |key| facts.key(bucket.space, key).unwrap();
     assert_eq!((key(b"one").value(), key(b"one").expires_ms()), (&b"abc"[..], None));
     assert_eq!(

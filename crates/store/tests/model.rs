@@ -163,7 +163,7 @@ impl World {
                 self.write_keys(space, first, count, value.as_ref());
             }
             Step::Bucket(id, keys) => self.write(|rows| {
-                let bucket = |keys| Bucket { space: Space(id), keys, bytes: keys / 2 };
+                let bucket = |keys| Bucket { keys, bytes: keys / 2, ..Bucket::empty(Space(id)) };
                 let keys = if id < NUMBERED_BUCKETS { keys.or(Some(0)) } else { keys };
                 rows.put_bucket(BucketId(id.into()), keys.map(bucket));
             }),

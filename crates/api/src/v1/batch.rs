@@ -32,7 +32,7 @@ use node::Reservation;
 use tokio::time::Sleep;
 
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::idempotency;
 use crate::input::{BODY_BYTES_MAX, require_media_type};
 use crate::memory::RequestMemory;
@@ -55,7 +55,7 @@ const ITEM_BYTES: usize = 2 * size_of::<UserRef>();
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/batch", Entry::Plain, batch);
+    routes.on("POST", "/v1/batch", RouteKind::Plain, batch);
 }
 
 /// Make many changes in one request

@@ -15,7 +15,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::idempotency::NoKey;
 use crate::input::path;
 use crate::page::{self, json, to_json};
@@ -25,10 +25,10 @@ use crate::routes::Routes;
 use crate::state::AppState;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/buckets", Entry::Query, list);
-    routes.on("PUT", "/v1/buckets/{bucket}", Entry::Plain, create);
-    routes.on("GET", "/v1/buckets/{bucket}", Entry::Plain, show);
-    routes.on("DELETE", "/v1/buckets/{bucket}", Entry::Plain, delete);
+    routes.on("GET", "/v1/buckets", RouteKind::Query, list);
+    routes.on("PUT", "/v1/buckets/{bucket}", RouteKind::Plain, create);
+    routes.on("GET", "/v1/buckets/{bucket}", RouteKind::Plain, show);
+    routes.on("DELETE", "/v1/buckets/{bucket}", RouteKind::Plain, delete);
 }
 
 /// A bucket.

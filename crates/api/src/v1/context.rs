@@ -11,7 +11,7 @@ use feed::{PostId, Refusal, Stamp, limits};
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::input::{OnePost, decimal};
 use crate::page::{json, limit, push_number};
 use crate::params::IdPath;
@@ -21,7 +21,7 @@ use crate::state::AppState;
 use crate::v1::posts::PostView;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/posts/{id}/context", Entry::Query, context);
+    routes.on("GET", "/v1/posts/{id}/context", RouteKind::Query, context);
 }
 
 /// A thread around a post.

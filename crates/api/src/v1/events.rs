@@ -8,7 +8,7 @@
 //! are skipped.
 //!
 //! A stream that is woken reads from memory first, on its async worker. Only if something is not in
-//! memory does it wait for one of the few reads of [`lane`], which are for streams only: so a post that
+//! memory does it wait for one of the few reads of [`streams`], which are for streams only: so a post that
 //! wakes thousands of streams does not delay requests.
 //!
 //! The end of a story is reported when it is no longer among the stories of friends, for any reason,
@@ -20,7 +20,6 @@
 //! `resync`. A resumed stream begins with `resync`, and a stream sends it whenever changes may have been
 //! missed: the user's timeline was evicted, their follows changed, or there were more changes than are kept.
 
-mod lane;
 mod news;
 #[cfg(test)]
 mod tests;
@@ -46,13 +45,13 @@ use tokio::time::Instant;
 
 use crate::auth;
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::input::OneUser;
 use crate::params::UserPath;
 use crate::query::Query;
 use crate::routes::Routes;
 use crate::state::AppState;
-pub(crate) use lane::StreamReads;
+use crate::streams;
 use news::{News, Position, Question, STORIES_SHOWN, Source};
 
 /// Interval of the keep-alive comments of an idle stream.
@@ -66,7 +65,7 @@ const NO_ROOM_PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::fro
 const VISIBLE_PAUSE: Duration = Duration::from_millis(1);
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/users/{user}/events", Entry::Query, events);
+    routes.on("GET", "/v1/users/{user}/events", RouteKind::Query, events);
 }
 
 /// The position to resume from: the header, which browsers send when they reconnect, or else the
@@ -229,7 +228,7 @@ impl Subscription {
                 tokio::select! {
                     () = self.watch.changed() => self.caught_up = false,
                     () = next_expiry(&self.state.node, &self.shown) => self.caught_up = false,
-                    () = tokio::time::sleep(lane::within(&KEEP_ALIVE)) => {
+                    () = tokio::time::sleep(streams::within(&KEEP_ALIVE)) => {
                         // Reading activates the timeline if it is not active: only active timelines
                         // are notified.
                         self.caught_up = false;
@@ -258,7 +257,7 @@ impl Subscription {
                 None => {
                     // No state was changed: the same events are read again.
                     drop(news);
-                    tokio::time::sleep(lane::within(&NO_ROOM_PAUSE)).await;
+                    tokio::time::sleep(streams::within(&NO_ROOM_PAUSE)).await;
                     return Some(None);
                 }
             },
@@ -288,7 +287,7 @@ impl Subscription {
         let news = turn.read(&self.state.node, read).await;
         let news = news.inspect_err(|error| error.log("")).ok()??;
         if !news.more {
-            self.store_from = Instant::now() + lane::within(&PACE);
+            self.store_from = Instant::now() + streams::within(&PACE);
         }
         Some((asked, news))
     }

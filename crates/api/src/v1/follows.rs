@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::idempotency::Once;
 use crate::input::{OneUser, TwoUsers};
 use crate::page::{self, Asked, Ends, Reading};
@@ -18,10 +18,10 @@ use crate::routes::Routes;
 use crate::state::AppState;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("PUT", "/v1/users/{user}/following/{other}", Entry::Plain, follow);
-    routes.on("DELETE", "/v1/users/{user}/following/{other}", Entry::Plain, unfollow);
-    routes.on("GET", "/v1/users/{user}/followers", Entry::Query, followers);
-    routes.on("GET", "/v1/users/{user}/following", Entry::Query, following);
+    routes.on("PUT", "/v1/users/{user}/following/{other}", RouteKind::Plain, follow);
+    routes.on("DELETE", "/v1/users/{user}/following/{other}", RouteKind::Plain, unfollow);
+    routes.on("GET", "/v1/users/{user}/followers", RouteKind::Query, followers);
+    routes.on("GET", "/v1/users/{user}/following", RouteKind::Query, following);
 }
 
 /// A user in a list.
@@ -141,7 +141,7 @@ pub(crate) async fn users(
     let found = state.read(move |node| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let facts = node.facts();
-        let ids = span.map(|span| facts.people(table, user, span)).unwrap_or_default();
+        let ids = span.map(|span| facts.users_in(table, user, span)).unwrap_or_default();
         let listed = |id| (id, Listed::read(facts, id));
         Ok::<_, Refusal>(ids.into_iter().map(listed).collect::<Vec<_>>())
     });

@@ -7,7 +7,7 @@ use axum::response::Response;
 use feed::{Command, SetTable};
 
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::idempotency::Once;
 use crate::input::{OneUser, TwoUsers};
 use crate::page::Asked;
@@ -17,9 +17,9 @@ use crate::state::AppState;
 use crate::v1::follows::{UserPage, users};
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("PUT", "/v1/users/{user}/friends/{other}", Entry::Plain, befriend);
-    routes.on("DELETE", "/v1/users/{user}/friends/{other}", Entry::Plain, unfriend);
-    routes.on("GET", "/v1/users/{user}/friends", Entry::Query, friends);
+    routes.on("PUT", "/v1/users/{user}/friends/{other}", RouteKind::Plain, befriend);
+    routes.on("DELETE", "/v1/users/{user}/friends/{other}", RouteKind::Plain, unfriend);
+    routes.on("GET", "/v1/users/{user}/friends", RouteKind::Query, friends);
 }
 
 /// Befriend a user

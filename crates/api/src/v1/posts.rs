@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::changes::Changed;
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::idempotency::Once;
 use crate::input::{Input, OnePost, OneUser, decimal, given, post_number};
 use crate::page::json;
@@ -20,10 +20,10 @@ use crate::state::AppState;
 use crate::v1::users::created;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/users/{user}/posts", Entry::Plain, create);
-    routes.on("GET", "/v1/posts/{id}", Entry::Plain, show);
-    routes.on("PATCH", "/v1/posts/{id}", Entry::Plain, edit);
-    routes.on("DELETE", "/v1/posts/{id}", Entry::Plain, delete);
+    routes.on("POST", "/v1/users/{user}/posts", RouteKind::Plain, create);
+    routes.on("GET", "/v1/posts/{id}", RouteKind::Plain, show);
+    routes.on("PATCH", "/v1/posts/{id}", RouteKind::Plain, edit);
+    routes.on("DELETE", "/v1/posts/{id}", RouteKind::Plain, delete);
 }
 
 /// A post to be created.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::idempotency::Once;
 use crate::input::{Input, OneSample, given};
 use crate::page::json;
@@ -21,9 +21,9 @@ use crate::v1::recognitions::{Drawing, Given};
 use crate::v1::users::created;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/samples", Entry::Plain, add);
-    routes.on("GET", "/v1/samples/{id}", Entry::Plain, show);
-    routes.on("DELETE", "/v1/samples/{id}", Entry::Plain, delete);
+    routes.on("POST", "/v1/samples", RouteKind::Plain, add);
+    routes.on("GET", "/v1/samples/{id}", RouteKind::Plain, show);
+    routes.on("DELETE", "/v1/samples/{id}", RouteKind::Plain, delete);
 }
 
 /// A sample to be added.

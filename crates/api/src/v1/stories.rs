@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::idempotency::Once;
 use crate::input::{Input, OneStory, OneUser, TwoUsers, UserAndStory, given};
 use crate::page::{Asked, json};
@@ -27,15 +27,15 @@ use crate::v1::timelines::{read_home, read_page};
 use crate::v1::users::created;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/users/{user}/stories", Entry::Plain, create);
-    routes.on("GET", "/v1/users/{user}/stories", Entry::Query, stories);
-    routes.on("GET", "/v1/users/{user}/stories/{id}/views", Entry::Query, views);
-    routes.on("GET", "/v1/users/{user}/friends/{other}/stories", Entry::Query, of_friend);
-    routes.on("GET", "/v1/users/{user}/timeline/stories", Entry::Query, home);
-    routes.on("GET", "/v1/users/{user}/timeline/stories/{id}", Entry::Plain, show_to);
-    routes.on("PUT", "/v1/users/{user}/viewed_stories/{id}", Entry::Plain, view);
-    routes.on("GET", "/v1/stories/{id}", Entry::Plain, show);
-    routes.on("DELETE", "/v1/stories/{id}", Entry::Plain, delete);
+    routes.on("POST", "/v1/users/{user}/stories", RouteKind::Plain, create);
+    routes.on("GET", "/v1/users/{user}/stories", RouteKind::Query, stories);
+    routes.on("GET", "/v1/users/{user}/stories/{id}/views", RouteKind::Query, views);
+    routes.on("GET", "/v1/users/{user}/friends/{other}/stories", RouteKind::Query, of_friend);
+    routes.on("GET", "/v1/users/{user}/timeline/stories", RouteKind::Query, home);
+    routes.on("GET", "/v1/users/{user}/timeline/stories/{id}", RouteKind::Plain, show_to);
+    routes.on("PUT", "/v1/users/{user}/viewed_stories/{id}", RouteKind::Plain, view);
+    routes.on("GET", "/v1/stories/{id}", RouteKind::Plain, show);
+    routes.on("DELETE", "/v1/stories/{id}", RouteKind::Plain, delete);
 }
 
 /// A story to be created.

@@ -9,7 +9,7 @@ use node::{Node, PageEnds};
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::input::OneUser;
 use crate::page::{Asked, Reading, opened};
 use crate::params::{PageQuery, UserPath};
@@ -21,9 +21,9 @@ use crate::v1::posts::PostView;
 const POST_BYTES: usize = 256;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/users/{user}/timeline", Entry::Query, home);
-    routes.on("GET", "/v1/users/{user}/posts", Entry::Query, posts);
-    routes.on("GET", "/v1/users/{user}/mentions", Entry::Query, mentions);
+    routes.on("GET", "/v1/users/{user}/timeline", RouteKind::Query, home);
+    routes.on("GET", "/v1/users/{user}/posts", RouteKind::Query, posts);
+    routes.on("GET", "/v1/users/{user}/mentions", RouteKind::Query, mentions);
 }
 
 /// A page of posts, newest first.

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use crate::changes::Changed;
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::idempotency::Once;
 use crate::input::{Input, OneUser, given};
 use crate::page::{self, Asked, json};
@@ -25,11 +25,11 @@ use crate::time::rfc3339;
 use crate::v1::follows::page_of_users;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/users", Entry::Plain, register);
-    routes.on("GET", "/v1/users", Entry::Query, list);
-    routes.on("GET", "/v1/users/{user}", Entry::Plain, profile);
-    routes.on("PATCH", "/v1/users/{user}", Entry::Plain, edit);
-    routes.on("DELETE", "/v1/users/{user}", Entry::Plain, delete);
+    routes.on("POST", "/v1/users", RouteKind::Plain, register);
+    routes.on("GET", "/v1/users", RouteKind::Query, list);
+    routes.on("GET", "/v1/users/{user}", RouteKind::Plain, profile);
+    routes.on("PATCH", "/v1/users/{user}", RouteKind::Plain, edit);
+    routes.on("DELETE", "/v1/users/{user}", RouteKind::Plain, delete);
 }
 
 /// A user to be registered.

@@ -94,7 +94,7 @@ fn images_of_every_kind_are_recognized_as_their_drawing() {
     for name in ["0", "3", "7"] {
         let picture = picture(&digit(name).1);
         let png = file(&picture.clone().into(), ImageFormat::Png);
-        let bits = api::drawing::open(&png).unwrap().normalise().unwrap();
+        let bits = api::drawing::open(&png).unwrap().normalize().unwrap();
         let body = json!({"sample": format!("{bits:x}")}).to_string();
         let mut drawn = ask(&server, "/v1/recognitions", &JSON, body.as_bytes());
         assert_eq!(drawn["label"], name);

@@ -9,7 +9,7 @@ mod story;
 mod sweep;
 mod user;
 
-use crate::command::{Command, Entry, Outcome, Reply, UserRef};
+use crate::command::{Command, Outcome, Reply, StampedCommand, UserRef};
 use crate::effect::Effect;
 use crate::facts::{Txn, step, step_total};
 use crate::ids::UserId;
@@ -23,7 +23,7 @@ use crate::refusal::Refusal;
 ///
 /// # Panics
 /// If the stamp is not greater than the last one: the log would be out of order.
-pub fn apply(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Reply {
+pub fn apply(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> Reply {
     txn.advance(entry.stamp);
     let Some(idempotency) = &entry.idempotency else {
         return Reply { outcome: run(txn, entry, effects), replayed: false };
@@ -43,7 +43,7 @@ pub fn apply(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Rep
     }
 }
 
-fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
+fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> Outcome {
     let stamp = entry.stamp;
     match &entry.command {
         Command::Register { handle, name, bio } => user::register(txn, stamp, handle, name, bio),

@@ -25,7 +25,7 @@ pub(super) fn publish(
     let author = super::resolve(txn, author)?;
     let story = StoryId(stamp.0);
     let expires_ms = stamp.unix_ms() + life.ms();
-    txn.put_story(story, &Story { author, expires_ms, looks: 0 }, text);
+    txn.put_story(story, &Story { author, expires_ms, views: 0 }, text);
     txn.total(|totals| {
         if totals.stories == 0 {
             // No story is stored: the sweep can skip the seconds before this one.
@@ -66,7 +66,7 @@ pub(super) fn view(
         return Err(Refusal::StoryNotFound);
     }
     // The view is an ephemeral row, so an effect may depend on it, but the outcome must not.
-    if txn.put_look(id, &story, viewer, stamp.unix_ms()) {
+    if txn.put_view(id, &story, viewer, stamp.unix_ms()) {
         effects.push(Effect::StoryViewed { story: id, viewer });
     }
     Ok(Done::StoryViewed)

@@ -2,7 +2,7 @@
 //!
 //! The sweep walks the seconds of expiry in order and stops before the second of its own stamp, in
 //! which stories may still be live. How far it gets depends only on rows that are not ephemeral: the cost
-//! of a story is its number of views (`looks`), however many of its view rows are left.
+//! of a story is its number of views (`views`), however many of its view rows are left.
 
 use rows::{Span, Stamp};
 
@@ -13,7 +13,7 @@ use crate::ids::StoryId;
 use crate::limits::{self, STORY_ROWS};
 
 /// Rows of a view: one with the story's viewers, one with the stories that the viewer has seen.
-const LOOK_ROWS: u32 = 2;
+const VIEW_ROWS: u32 = 2;
 
 pub(super) fn sweep(txn: &mut Txn<'_>, stamp: Stamp, effects: &mut Vec<Effect>) -> Done {
     let now = stamp.unix_second();
@@ -63,12 +63,12 @@ impl Sweep<'_, '_> {
         let Some(mut story) = self.txn.facts().stored_story(id) else {
             unreachable!("a story is stored until its expiry is swept")
         };
-        let looks = story.looks.min(self.rows_left / LOOK_ROWS);
-        if looks > 0 {
-            self.txn.remove_looks(id, &mut story, looks);
-            self.rows_left -= looks * LOOK_ROWS;
+        let views = story.views.min(self.rows_left / VIEW_ROWS);
+        if views > 0 {
+            self.txn.remove_views(id, &mut story, views);
+            self.rows_left -= views * VIEW_ROWS;
         }
-        if story.looks > 0 || self.rows_left < STORY_ROWS {
+        if story.views > 0 || self.rows_left < STORY_ROWS {
             return false;
         }
         self.rows_left -= STORY_ROWS;

@@ -131,7 +131,7 @@ impl Txn<'_> {
     }
 
     /// Removes a view of a story by a deleted user. The story still counts it: see
-    /// [`Story::looks`](crate::records::Story::looks).
+    /// [`Story::views`](crate::records::Story::views).
     pub fn remove_view(&mut self, user: UserId, story: u64) {
         self.rows.put_member(SetTable::StoryViews, story, user.0.into(), None);
         self.rows.put_member(SetTable::Seen, user.0.into(), story, None);

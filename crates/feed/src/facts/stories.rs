@@ -28,7 +28,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// All friends of `user`, in ascending order of ids.
     #[must_use]
     pub fn friends_all(&self, user: UserId) -> Vec<UserId> {
-        self.people(SetTable::Friends, user, Span::ALL)
+        self.users_in(SetTable::Friends, user, Span::ALL)
     }
 
     /// A story that was neither deleted nor swept. It may have expired: see [`Story::is_live`].
@@ -147,9 +147,9 @@ impl Txn<'_> {
 
     /// Counts a view of a live story by `viewer` and records it if it is their first; returns whether it
     /// is.
-    pub fn put_look(&mut self, id: StoryId, story: &Story, viewer: UserId, at_ms: u64) -> bool {
-        let looked = Story { looks: story.looks.saturating_add(1), ..*story };
-        self.rows.put_point(PointTable::Story, id.0, Some(encode(&looked)));
+    pub fn put_view(&mut self, id: StoryId, story: &Story, viewer: UserId, at_ms: u64) -> bool {
+        let viewed = Story { views: story.views.saturating_add(1), ..*story };
+        self.rows.put_point(PointTable::Story, id.0, Some(encode(&viewed)));
         let first = self.rows.member(SetTable::StoryViews, id.0, viewer.0.into()).is_none();
         if first {
             write::view(self.rows, id, viewer, at_ms);
@@ -157,14 +157,14 @@ impl Txn<'_> {
         first
     }
 
-    /// Subtracts `looks` from the number of views of a dead story, and removes up to as many view rows.
-    pub fn remove_looks(&mut self, id: StoryId, story: &mut Story, looks: u32) {
-        let span = Span { limit: looks as usize, ..Span::ALL };
+    /// Subtracts `views` from the number of views of a dead story, and removes up to as many view rows.
+    pub fn remove_views(&mut self, id: StoryId, story: &mut Story, views: u32) {
+        let span = Span { limit: views as usize, ..Span::ALL };
         for (viewer, _) in self.facts().story_views(id, span) {
             self.rows.put_member(SetTable::StoryViews, id.0, viewer.0.into(), None);
             self.rows.put_member(SetTable::Seen, viewer.0.into(), id.0, None);
         }
-        story.looks -= looks;
+        story.views -= views;
         self.rows.put_point(PointTable::Story, id.0, Some(encode(story)));
     }
 

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use feed::{
-    Bio, Command, Done, Effect, Entry, Facts, Handle, Idempotency, Lifetime, Name, PostId,
-    PostText, Reply, StoryId, Txn, UserId, UserRef, apply,
+    Bio, Command, Done, Effect, Facts, Handle, Idempotency, Lifetime, Name, PostId, PostText,
+    Reply, StampedCommand, StoryId, Txn, UserId, UserRef, apply,
 };
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
@@ -13,7 +13,7 @@ pub(crate) struct World {
     pub(crate) rows: MemoryRows,
     clock: StampClock,
     /// Everything applied so far.
-    pub(crate) log: Vec<Entry>,
+    pub(crate) log: Vec<StampedCommand>,
     /// The clock, which every command advances by a millisecond.
     pub(crate) now_ms: u64,
     /// Effects of the last command.
@@ -40,7 +40,7 @@ impl World {
 
     pub(crate) fn apply(&mut self, command: Command, idempotency: Option<Idempotency>) -> Reply {
         self.now_ms += 1;
-        let entry = Entry { stamp: self.clock.next(self.now_ms), idempotency, command };
+        let entry = StampedCommand { stamp: self.clock.next(self.now_ms), idempotency, command };
         self.log.push(entry.clone());
         self.effects.clear();
         apply(&mut Txn::new(&mut self.rows), &entry, &mut self.effects)

@@ -28,7 +28,7 @@ impl Mnist {
             return Err("the images and the labels do not fit together".into());
         }
         let images = pixels.chunks(height * width);
-        let drawings = images.map(|image| Grey::new(width, height, image)?.normalise());
+        let drawings = images.map(|image| Grey::new(width, height, image)?.normalize());
         Ok(Self { drawings: drawings.collect::<Result<_, _>>()?, digits: digits.to_vec() })
     }
 }

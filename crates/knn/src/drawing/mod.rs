@@ -72,7 +72,7 @@ impl<'a> Grey<'a> {
     ///
     /// # Errors
     /// Nothing is drawn.
-    pub fn normalise(&self) -> Result<Bits, DrawingError> {
+    pub fn normalize(&self) -> Result<Bits, DrawingError> {
         let ink = Ink::find(self)?;
         Ok(Cells::draw(&ink, &Placement::of(&ink)).thickened().0.darkest())
     }

@@ -12,10 +12,10 @@ use std::arch::x86_64::{
 
 use super::{Block, Chunk, Distances, LANES, carry_save};
 use crate::bits::{Bits, WORDS};
-use crate::nearest::{K, Neighbour, within};
+use crate::nearest::{K, Neighbor, within};
 
 #[target_feature(enable = "avx2")]
-pub(super) fn search(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
+pub(super) fn search(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbor>) {
     chunk.search(k, found, |blocks, out| measure(query, blocks, out), within);
 }
 

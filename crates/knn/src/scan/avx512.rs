@@ -9,7 +9,7 @@ use std::arch::x86_64::{
 
 use super::{Block, Chunk, Distances};
 use crate::bits::{Bits, WORDS};
-use crate::nearest::{K, Neighbour, STRIDE};
+use crate::nearest::{K, Neighbor, STRIDE};
 
 /// Blocks that are fetched before they are needed. Across pages the processor does not do so by itself:
 /// a million samples, more than the caches hold, take a fifth less time.
@@ -17,7 +17,7 @@ const AHEAD: usize = 8;
 const ROW_BYTES: usize = size_of::<__m512i>();
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq")]
-pub(super) fn search(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
+pub(super) fn search(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbor>) {
     let measure = |blocks: &[Block], out: &mut Distances| measure(query, blocks, out);
     chunk.search(k, found, measure, |distances, bound| within(distances, bound));
 }

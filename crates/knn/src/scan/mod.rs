@@ -11,7 +11,7 @@ use std::fmt;
 
 use crate::bits::{Bits, WORDS};
 use crate::labels::Label;
-use crate::nearest::{FAR, K, Neighbour, STRIDE, select, within};
+use crate::nearest::{FAR, K, Neighbor, STRIDE, select, within};
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -124,7 +124,7 @@ impl Scan {
     /// Puts into `found` those samples of the chunk that are among the `k` nearest seen so far.
     #[cfg(target_arch = "x86_64")]
     #[expect(unsafe_code, reason = "calls functions that need instructions")]
-    pub(crate) fn search(self, query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
+    pub(crate) fn search(self, query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbor>) {
         match self.0 {
             InstructionSet::Plain => plain(query, chunk, k, found),
             // SAFETY: a `Scan` is only made with what `is_available` found in this processor, and it
@@ -139,7 +139,7 @@ impl Scan {
 
     /// Puts into `found` those samples of the chunk that are among the `k` nearest seen so far.
     #[cfg(not(target_arch = "x86_64"))]
-    pub(crate) fn search(self, query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
+    pub(crate) fn search(self, query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbor>) {
         plain(query, chunk, k, found);
     }
 }
@@ -166,7 +166,7 @@ impl Chunk<'_> {
     fn search(
         &self,
         k: K,
-        found: &mut Vec<Neighbour>,
+        found: &mut Vec<Neighbor>,
         measure: impl FnOnce(&[Block], &mut Distances),
         within: impl Fn(&[u16; STRIDE], u16) -> u32,
     ) {
@@ -183,7 +183,7 @@ impl Chunk<'_> {
     }
 }
 
-fn plain(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
+fn plain(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbor>) {
     one_by_one(query, chunk, k, found, |words| {
         let [last, ones, twos, fours, eights] = carry_save(words, full_add);
         let pairs = twos.count_ones() + 2 * (fours.count_ones() + 2 * eights.count_ones());
@@ -193,7 +193,7 @@ fn plain(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
-fn popcnt(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbour>) {
+fn popcnt(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbor>) {
     one_by_one(query, chunk, k, found, |words| words.iter().map(|word| word.count_ones()).sum());
 }
 
@@ -204,7 +204,7 @@ fn one_by_one(
     query: &Bits,
     chunk: &Chunk<'_>,
     k: K,
-    found: &mut Vec<Neighbour>,
+    found: &mut Vec<Neighbor>,
     ones: impl Fn(&[u64; WORDS]) -> u32,
 ) {
     let measure = |blocks: &[Block], out: &mut Distances| {

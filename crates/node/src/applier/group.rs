@@ -59,7 +59,7 @@ pub(super) struct Group<T> {
 }
 
 /// How much of a submission is in the group.
-pub(super) enum Taken<T> {
+pub(super) enum Grouped<T> {
     /// All of it is in the group.
     All,
     /// It has had its share of the group; this is left.
@@ -113,9 +113,9 @@ impl<T> Group<T> {
         self.cost.work >= self.share
     }
 
-    /// The rest of a submission: [`Taken::Part`] if it has had its share, else [`Taken::Full`].
-    pub(super) fn rest(&self, queued: Queued<T>) -> Taken<T> {
-        if self.is_shared_out() { Taken::Part(queued) } else { Taken::Full(queued) }
+    /// The rest of a submission: [`Grouped::Part`] if it has had its share, else [`Grouped::Full`].
+    pub(super) fn rest(&self, queued: Queued<T>) -> Grouped<T> {
+        if self.is_shared_out() { Grouped::Part(queued) } else { Grouped::Full(queued) }
     }
 
     /// Counts a change whose bytes are added later.
@@ -180,11 +180,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         while let Some(queued) = self.plain.pop_front() {
             group.share = group.cost.work.saturating_add(SHARE_WORK_MAX);
             match self.take(group, queued, false) {
-                Taken::All => {}
-                Taken::Costly(queued) => self.costly.push_back(queued),
+                Grouped::All => {}
+                Grouped::Costly(queued) => self.costly.push_back(queued),
                 // Other submissions come before the rest of it.
-                Taken::Part(queued) => self.plain.push_back(queued),
-                Taken::Full(queued) => {
+                Grouped::Part(queued) => self.plain.push_back(queued),
+                Grouped::Full(queued) => {
                     self.plain.push_front(queued);
                     break;
                 }
@@ -199,8 +199,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             && let Some(queued) = self.costly.pop_front()
         {
             match self.take(group, queued, true) {
-                Taken::All => {}
-                Taken::Full(queued) | Taken::Part(queued) | Taken::Costly(queued) => {
+                Grouped::All => {}
+                Grouped::Full(queued) | Grouped::Part(queued) | Grouped::Costly(queued) => {
                     self.costly.push_front(queued);
                     break;
                 }
@@ -218,7 +218,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.has_queue() || self.sweep_more
     }
 
-    fn take(&mut self, group: &mut Group<T>, queued: Queued<T>, costly: bool) -> Taken<T> {
+    fn take(&mut self, group: &mut Group<T>, queued: Queued<T>, costly: bool) -> Grouped<T> {
         let whole = queued.is_whole();
         let Queued { id, ticket, rest } = queued;
         match rest {
@@ -227,11 +227,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 let look_ups = look_ups(&reads);
                 if !costly && look_ups.work > PLAIN_WORK_MAX {
                     let rest = Rest::Keys { ops, next, reads };
-                    return Taken::Costly(Queued { id, ticket, rest });
+                    return Grouped::Costly(Queued { id, ticket, rest });
                 }
                 let Some(taken) = self.take_ops(group, &ops, next, costly || !whole) else {
                     let rest = Rest::Keys { ops, next, reads };
-                    return Taken::Costly(Queued { id, ticket, rest });
+                    return Grouped::Costly(Queued { id, ticket, rest });
                 };
                 let pieces = taken.pieces.iter().map(Range::piece).collect();
                 let whole = taken.up_to.ops == ops.len();
@@ -242,7 +242,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 if whole {
                     group.count(&look_ups, 0);
                     group.waiting.push(Waiting { id, ticket: Some(ticket), part });
-                    return Taken::All;
+                    return Grouped::All;
                 }
                 if !taken.pieces.is_empty() {
                     group.waiting.push(Waiting { id, ticket: None, part });

@@ -9,7 +9,7 @@ use feed::{Command, Refusal, Reply, Request};
 use kv::KeyRowsMut;
 
 use super::Applier;
-use super::group::{Group, REQUEST_BYTES_MAX, Taken};
+use super::group::{Group, Grouped, REQUEST_BYTES_MAX};
 use super::queue::{Part, Queued, Rest, Waiting};
 use crate::entry::Entry;
 use crate::samples::{TAUGHT_BYTES, taught_bytes};
@@ -55,7 +55,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         id: u64,
         ticket: T,
         mut requests: smallvec::IntoIter<[Request; 1]>,
-    ) -> Taken<T> {
+    ) -> Grouped<T> {
         let (mut count, mut waits) = (0, false);
         while let Some(request) = requests.as_slice().first() {
             let cost = request.cost();
@@ -82,11 +82,11 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         let part = Part::Requests(count);
         if requests.as_slice().is_empty() {
             group.waiting.push(Waiting { id, ticket: Some(ticket), part });
-            return Taken::All;
+            return Grouped::All;
         }
         group.wait_for(id, part);
         let rest = Queued { id, ticket, rest: Rest::Requests(requests) };
-        if waits { Taken::Costly(rest) } else { group.rest(rest) }
+        if waits { Grouped::Costly(rest) } else { group.rest(rest) }
     }
 
     /// Whether there is memory for the sample that a command adds. Near the limit a group has one such

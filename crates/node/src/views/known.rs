@@ -44,10 +44,10 @@ pub(super) struct Known<V> {
     shard_bytes_max: usize,
 }
 
-type Table<V> = papaya::HashMap<UserId, Entry<V>, DefaultHashBuilder>;
-type Pinned<'a, V> = HashMapRef<'a, UserId, Entry<V>, DefaultHashBuilder, LocalGuard<'a>>;
+type Table<V> = papaya::HashMap<UserId, KnownValue<V>, DefaultHashBuilder>;
+type Pinned<'a, V> = HashMapRef<'a, UserId, KnownValue<V>, DefaultHashBuilder, LocalGuard<'a>>;
 
-struct Entry<V> {
+struct KnownValue<V> {
     /// Reads since the hand last passed, up to [`HEAT_MAX`]. A hint: a race loses only a read.
     heat: AtomicU8,
     /// Its index in the ring of its shard, whose lock guards it.
@@ -192,11 +192,17 @@ impl Shard {
         true
     }
 
-    fn replace<V: Held>(&mut self, users: &Pinned<'_, V>, user: UserId, old: &Entry<V>, value: V) {
+    fn replace<V: Held>(
+        &mut self,
+        users: &Pinned<'_, V>,
+        user: UserId,
+        old: &KnownValue<V>,
+        value: V,
+    ) {
         self.bytes = self.bytes - cost(&old.value) + cost(&value);
         let heat = AtomicU8::new(old.heat.load(Ordering::Relaxed));
         let place = AtomicU32::new(old.place.load(Ordering::Relaxed));
-        users.insert(user, Entry { heat, place, value });
+        users.insert(user, KnownValue { heat, place, value });
     }
 
     fn add<V: Held>(&mut self, users: &Pinned<'_, V>, user: UserId, value: V, heat: u8) {
@@ -205,7 +211,7 @@ impl Shard {
         };
         self.bytes += cost(&value);
         self.ring.push(user);
-        users.insert(user, Entry { heat: heat.into(), place: place.into(), value });
+        users.insert(user, KnownValue { heat: heat.into(), place: place.into(), value });
     }
 
     fn remove<V: Held>(&mut self, users: &Pinned<'_, V>, user: UserId) {
@@ -220,5 +226,5 @@ impl Shard {
 }
 
 fn cost<V: Held>(value: &V) -> usize {
-    ENTRY_BYTES + size_of::<Entry<V>>() + value.bytes()
+    ENTRY_BYTES + size_of::<KnownValue<V>>() + value.bytes()
 }

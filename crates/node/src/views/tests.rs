@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Effect, Entry, Facts, Handle, Name, Page, PageOf, PostId, PostText, Txn,
-    UserId, UserRef, apply,
+    Bio, Command, Cursor, Effect, Facts, Handle, Name, Page, PageOf, PostId, PostText,
+    StampedCommand, Txn, UserId, UserRef, apply,
 };
 use listener::Listener;
 use proptest::prelude::*;
@@ -85,7 +85,7 @@ impl Subject {
 
     fn apply(&mut self, command: Command) {
         self.stamp += 1;
-        let entry = Entry { stamp: Stamp(self.stamp), idempotency: None, command };
+        let entry = StampedCommand { stamp: Stamp(self.stamp), idempotency: None, command };
         let mut effects: Vec<Effect> = Vec::new();
         let _ = apply(&mut Txn::new(&mut self.rows), &entry, &mut effects).outcome;
         self.stream.publish(effects);

@@ -69,3 +69,36 @@ fn expiries_are_set_changed_and_removed() {
         ("TIME", &format!("[\"{}\", \"0\"]", START_MS / 1_000)),
     ]);
 }
+
+#[test]
+fn info_reports_how_many_keys_of_a_database_expire_and_when_on_average() {
+    let server = TestServer::open();
+    let mut client = server.client();
+    let keyspace = |client: &mut crate::client::Client, lines: &[&str]| {
+        let lines: String = lines.iter().map(|line| format!("{line}\\r\\n")).collect();
+        assert_eq!(client.line("INFO keyspace"), format!("txt\"# Keyspace\\r\\n{lines}\""));
+    };
+    client.line("HELLO 3");
+    keyspace(&mut client, &[]);
+    client.check(&[("SET a 1", "OK"), ("SET b 1 PX 100000", "OK"), ("SET c 1 PX 300000", "OK")]);
+    keyspace(&mut client, &["db0:keys=3,expires=2,avg_ttl=200000"]);
+    server.pass(500);
+    keyspace(&mut client, &["db0:keys=3,expires=2,avg_ttl=199500"]);
+    // Another expiry, none, and one more.
+    client.check(&[("SET b longer PX 100000", "OK"), ("SET c 2", "OK"), ("PEXPIRE a 50000", "1")]);
+    keyspace(&mut client, &["db0:keys=3,expires=2,avg_ttl=75000"]);
+    client.check(&[("PERSIST b", "1"), ("COPY a other DB 2", "1"), ("SWAPDB 0 2", "OK")]);
+    keyspace(
+        &mut client,
+        &["db0:keys=1,expires=1,avg_ttl=50000", "db2:keys=3,expires=1,avg_ttl=50000"],
+    );
+    client.check(&[("FLUSHDB", "OK"), ("SET new 1", "OK")]);
+    keyspace(
+        &mut client,
+        &["db0:keys=1,expires=0,avg_ttl=0", "db2:keys=3,expires=1,avg_ttl=50000"],
+    );
+    server.pass(50_000);
+    // Until the sweeper removes it, it counts.
+    while client.line("INFO keyspace").contains("expires=1,avg_ttl=0") {}
+    keyspace(&mut client, &["db0:keys=1,expires=0,avg_ttl=0", "db2:keys=2,expires=0,avg_ttl=0"]);
+}

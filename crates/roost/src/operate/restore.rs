@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::describe;
 use crate::{key, permissions};
 
-/// Make a data directory of a backup.
+/// Restore a backup into a new data directory.
 ///
 /// The directory must be empty or missing. Everything in the backup is checked while it is read. A restore that did
 /// not finish leaves a directory that no server starts on.

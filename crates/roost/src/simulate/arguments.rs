@@ -13,12 +13,12 @@ use crate::settings::duration;
 
 /// Simulate users: load a population into a server, send requests and measure.
 ///
-/// The users of --profile feed, whom they follow and how often they do what come from measured
-/// statistics of a large network. The same --seed makes the same run. Requests are due at random times
-/// whatever the server does, and latency counts from when a request was due, so that a stall shows
-/// in full. Some posts are followed to measure how soon they are in a follower's home timeline, and
-/// sampled timelines are checked against what they must contain. A run in which the load generator itself
-/// was the bottleneck is inconclusive.
+/// With --profile feed, the numbers of follows and the rates of posts and reads come from measured
+/// statistics of a large network. The same --seed makes the same run. Requests are due at random times,
+/// also while the server is slow, and latency counts from the time at which a request was due: so a
+/// stall shows in full. The time until a post is in a follower's home timeline is measured for some posts,
+/// and some timelines are compared with what they must contain. A run is inconclusive if the load
+/// generator itself was the bottleneck.
 ///
 /// Without --target a server is started on a free port and a temporary directory, with the default
 /// settings, at a lower priority than the generator. After loading, the run begins once the server is

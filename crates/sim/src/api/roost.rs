@@ -13,7 +13,7 @@ use rand::rngs::StdRng;
 use serde::Deserialize;
 use tokio::task::JoinHandle;
 
-use super::{Api, Entry, PAGE, Timeline, Used};
+use super::{Api, PAGE, Timeline, TimelinePost, Used};
 use crate::client::{Requests, Response, Target};
 use crate::scenario::Scenario;
 use crate::texts;
@@ -110,7 +110,7 @@ impl Api for Roost {
         refusal.map_or_else(|| "the answer ended early".to_owned(), |error| error.to_string())
     }
 
-    fn posted(&self, body: &[u8]) -> Option<Entry> {
+    fn posted(&self, body: &[u8]) -> Option<TimelinePost> {
         serde_json::from_slice::<Post<'_>>(body).ok()?.entry()
     }
 
@@ -123,7 +123,7 @@ impl Api for Roost {
         self.requests.get(&format!("/v1/users/{user}/{of}?limit={PAGE}"), request);
     }
 
-    fn page(&self, body: &[u8]) -> Option<Vec<Entry>> {
+    fn page(&self, body: &[u8]) -> Option<Vec<TimelinePost>> {
         let page: Page<'_> = serde_json::from_slice(body).ok()?;
         page.items.iter().map(Post::entry).collect()
     }
@@ -161,12 +161,16 @@ struct Post<'a> {
 }
 
 impl Post<'_> {
-    fn entry(&self) -> Option<Entry> {
+    fn entry(&self) -> Option<TimelinePost> {
         let reply_to = match &self.reply_to {
             Some(other) => Some(other.id.parse().ok()?),
             None => None,
         };
-        Some(Entry { id: self.id.parse().ok()?, author: self.author.id.parse().ok()?, reply_to })
+        Some(TimelinePost {
+            id: self.id.parse().ok()?,
+            author: self.author.id.parse().ok()?,
+            reply_to,
+        })
     }
 }
 
@@ -198,11 +202,11 @@ mod tests {
     fn posts_pages_and_resource_usage_are_parsed() {
         let post = r#"{"id":"12","author":{"id":"3","handle":"c","name":""},"text":"x","reply_to":
             {"id":"4","handle":"d"},"mentions":[{"id":"4","handle":"d"}],"new":1}"#;
-        let entry = Entry { id: 12, author: 3, reply_to: Some(4) };
+        let entry = TimelinePost { id: 12, author: 3, reply_to: Some(4) };
         assert_eq!(roost().posted(post.as_bytes()), Some(entry));
         let plain = r#"{"id":"13","author":{"id":"3"},"reply_to":null}"#;
         let page = format!("{{\"items\":[{plain},{post}],\"next\":null}}");
-        let entries = vec![Entry { id: 13, author: 3, reply_to: None }, entry];
+        let entries = vec![TimelinePost { id: 13, author: 3, reply_to: None }, entry];
         assert_eq!(roost().page(page.as_bytes()), Some(entries));
         assert_eq!(roost().page(b"{}"), None);
         assert_eq!(roost().posted(b"13"), None);

@@ -7,7 +7,8 @@ use hdrhistogram::Histogram;
 use tokio::sync::watch;
 
 use super::Trials;
-use crate::simulate::{Drive, SimError, Simulation};
+use crate::options::Drive;
+use crate::simulate::{SimError, Simulation};
 use crate::slo::Measures;
 use crate::summary::Summary;
 use crate::watch::{Plan, Watcher, Window};

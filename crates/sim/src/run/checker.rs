@@ -29,7 +29,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::checked::{CheckedReaders, Reader};
 use super::lock;
 use super::meter::{histogram, micros, quantile_ms};
-use crate::api::{Api, Entry, PAGE, Timeline};
+use crate::api::{Api, PAGE, Timeline, TimelinePost};
 use crate::client::{Client, Dial};
 use crate::joined::joined;
 use crate::summary::Correctness;
@@ -58,7 +58,7 @@ const LAST_LOOK: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone, Copy)]
 enum Report {
     Accepted {
-        entry: Entry,
+        entry: TimelinePost,
         mentioned: Option<u32>,
         at: Instant,
     },
@@ -184,7 +184,7 @@ struct Look<D> {
 /// A post that is looked for.
 #[derive(Clone, Copy)]
 struct Sample {
-    entry: Entry,
+    entry: TimelinePost,
     at: Instant,
 }
 
@@ -296,7 +296,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
     }
 
     /// What is wrong with a page whatever else was posted.
-    fn check_page(&self, timeline: Timeline, page: &[Entry]) {
+    fn check_page(&self, timeline: Timeline, page: &[TimelinePost]) {
         lock(&self.findings).correctness.pages += 1;
         for pair in page.windows(2) {
             if let [newer, older] = pair
@@ -347,7 +347,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         }
     }
 
-    fn look_at(&self, reader: &Reader, book: &Book, page: &[Entry], missing: &[u64]) {
+    fn look_at(&self, reader: &Reader, book: &Book, page: &[TimelinePost], missing: &[u64]) {
         let timeline = Timeline::Home(reader.user);
         self.check_page(timeline, page);
         for id in missing {
@@ -380,7 +380,11 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         }
     }
 
-    async fn read(&self, timeline: Timeline, client: &mut Client<D>) -> io::Result<Vec<Entry>> {
+    async fn read(
+        &self,
+        timeline: Timeline,
+        client: &mut Client<D>,
+    ) -> io::Result<Vec<TimelinePost>> {
         let mut request = Vec::new();
         self.api.write_page(timeline, &mut request);
         let answer = timeout(super::ANSWER, client.send(&request)).await?;

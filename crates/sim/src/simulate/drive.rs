@@ -1,33 +1,14 @@
-//! The options of a run, and their check.
+//! The check of the options of a run.
 
 use std::time::Duration;
 
 use super::SimError;
+use crate::options::Drive;
 
 /// Minimum and maximum requests per second that can be requested.
 const RATES: (f64, f64) = (0.001, 10_000_000.0);
 /// The longest run.
 const DURATION_MAX: Duration = Duration::from_hours(24 * 366);
-
-/// How a server is driven after loading.
-#[derive(Debug, Clone)]
-pub struct Drive {
-    /// The duration of the run.
-    pub duration: Duration,
-    /// Average number of actions per second; `None` uses the default rates of the scenario.
-    pub rate: Option<f64>,
-    /// Whether each connection waits for an answer before it does the next action, and does not
-    /// wait for the action's time.
-    pub closed: bool,
-    /// The length of a simulated day, over which the activity of users varies; `None` keeps it constant.
-    pub day: Option<Duration>,
-    /// The time at which the most followed user posts and all their followers read it, if any.
-    pub flash: Option<Duration>,
-    /// Number of connections, at least 1.
-    pub connections: usize,
-    /// Number of threads, at least 1.
-    pub threads: usize,
-}
 
 impl Drive {
     /// An open loop at the default rates, with constant activity, over 64 connections.

@@ -22,7 +22,7 @@ use utoipa::ToSchema;
 
 use crate::body::read_body;
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::idempotency::NoKey;
 use crate::page;
 use crate::params::{AfterQuery, Binary, BucketPath, KeyPath};
@@ -49,10 +49,10 @@ const LOOK_AT_ONCE: usize = 256;
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("GET", "/v1/buckets/{bucket}/keys", Entry::Query, list);
-    routes.on("PUT", PATH, Entry::Query, put);
-    routes.on("GET", PATH, Entry::Plain, read);
-    routes.on("DELETE", PATH, Entry::Plain, delete);
+    routes.on("GET", "/v1/buckets/{bucket}/keys", RouteKind::Query, list);
+    routes.on("PUT", PATH, RouteKind::Query, put);
+    routes.on("GET", PATH, RouteKind::Plain, read);
+    routes.on("DELETE", PATH, RouteKind::Plain, delete);
 }
 
 /// A key in a list.

@@ -1,6 +1,6 @@
 //! Responses of the recognizer, written as bytes.
 
-use knn::{Bits, K, Neighbour, Samples};
+use knn::{Bits, K, Neighbor, Samples};
 
 use super::given::Asked;
 use crate::page::push_number;
@@ -44,7 +44,7 @@ fn write_all(samples: &Samples, queries: &[Bits], k: K, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-fn write_one(samples: &Samples, nearest: &[Neighbour], out: &mut Vec<u8>) {
+fn write_one(samples: &Samples, nearest: &[Neighbor], out: &mut Vec<u8>) {
     let votes = samples.vote(nearest);
     let Some(winner) = votes.first() else {
         unreachable!("empty sets do not exist");

@@ -137,7 +137,7 @@ fn image(body: &[u8], memory: &RequestMemory) -> Result<Bits, ApiError> {
     let decoding = usize::try_from(image.bytes()).map_err(|_| ApiError::beyond_memory())?;
     let bytes = held.bytes() + decoding;
     memory.grow(&mut held, bytes)?;
-    image.normalise().map_err(|error| ApiError::bad_image(error.to_string()))
+    image.normalize().map_err(|error| ApiError::bad_image(error.to_string()))
 }
 
 /// A sample as text: 1,024 digits 0 and 1, 256 hexadecimal digits, or 128 bytes in base64.

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 
 use crate::body::read_body;
 use crate::error::{ApiError, ErrorBody};
-use crate::guard::Entry;
+use crate::guard::RouteKind;
 use crate::memory::ANSWER_BYTES_FREE;
 use crate::page::json;
 use crate::params::Binary;
@@ -37,8 +37,8 @@ const LABEL_BYTES: usize = 256;
 const INLINE_COMPARISONS: usize = 32_768;
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
-    routes.on("POST", "/v1/recognitions", Entry::Query, recognize);
-    routes.on("GET", "/v1/recognizer", Entry::Plain, overview);
+    routes.on("POST", "/v1/recognitions", RouteKind::Query, recognize);
+    routes.on("GET", "/v1/recognizer", RouteKind::Plain, overview);
 }
 
 /// What to recognize: `sample` or `samples`, 1 to 1,000 of them.

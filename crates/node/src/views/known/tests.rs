@@ -14,7 +14,7 @@ impl Held for u32 {
     }
 }
 
-const COST: usize = ENTRY_BYTES + size_of::<Entry<u32>>() + 20;
+const COST: usize = ENTRY_BYTES + size_of::<KnownValue<u32>>() + 20;
 const ADA: UserId = UserId(7);
 
 #[test]

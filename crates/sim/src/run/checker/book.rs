@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Report;
-use crate::api::{Entry, PAGE};
+use crate::api::{PAGE, TimelinePost};
 use crate::run::checked::{CheckedReaders, Reader};
 
 /// Posts kept of each author: more than the posts of one that a page can hold and those that come
@@ -36,7 +36,7 @@ impl fmt::Display for Fault {
 
 /// The accepted posts.
 pub(super) struct Book {
-    by_author: HashMap<u32, VecDeque<Entry>>,
+    by_author: HashMap<u32, VecDeque<TimelinePost>>,
     /// Authors of whom not everything is known: a request failed, or older posts were forgotten.
     in_doubt: HashSet<u32>,
     /// Set when a report did not reach the book: then it knows less than was accepted.
@@ -70,7 +70,7 @@ impl Book {
     }
 
     /// Posts that must be on the first page of the reader's home and are not.
-    pub(super) fn missing(&self, reader: &Reader, page: &[Entry]) -> Vec<u64> {
+    pub(super) fn missing(&self, reader: &Reader, page: &[TimelinePost]) -> Vec<u64> {
         let oldest = page.last().filter(|_| page.len() == PAGE).map_or(0, |entry| entry.id);
         let posts = reader.authors().filter_map(|author| self.by_author.get(&author)).flatten();
         let due = posts.filter(|post| post.id > oldest && reader.sees(post.author, post.reply_to));
@@ -80,8 +80,9 @@ impl Book {
 
     /// Whether this post was never accepted. This is known only for times and authors with complete
     /// records.
-    pub(super) fn knows_nothing_of(&self, entry: &Entry) -> bool {
-        let is_known = |posts: &VecDeque<Entry>| posts.iter().any(|post| post.id == entry.id);
+    pub(super) fn knows_nothing_of(&self, entry: &TimelinePost) -> bool {
+        let is_known =
+            |posts: &VecDeque<TimelinePost>| posts.iter().any(|post| post.id == entry.id);
         entry.id >= self.first
             && !self.in_doubt.contains(&entry.author)
             && !self.lost.load(Ordering::Relaxed)

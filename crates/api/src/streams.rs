@@ -15,14 +15,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::error::ApiError;
 
 /// Maximum number of concurrent reads of streams.
-pub(super) const READS_MAX: usize = 4;
+pub(crate) const READS_MAX: usize = 4;
 /// Maximum size of unsent events of all streams, in bytes. A stream waits while the limit is reached.
 const BYTES_MAX: usize = 64 << 20;
 
 /// Resources that streams share.
 pub(crate) struct StreamReads {
-    pub(super) turns: Arc<Semaphore>,
-    pub(super) bytes: MemoryBudget,
+    pub(crate) turns: Arc<Semaphore>,
+    pub(crate) bytes: MemoryBudget,
 }
 
 impl Default for StreamReads {
@@ -32,11 +32,11 @@ impl Default for StreamReads {
 }
 
 /// The permit of one read.
-pub(super) struct Turn(OwnedSemaphorePermit);
+pub(crate) struct Turn(OwnedSemaphorePermit);
 
 impl StreamReads {
     /// Waits for a permit.
-    pub(super) async fn turn(&self) -> Turn {
+    pub(crate) async fn turn(&self) -> Turn {
         let Ok(turn) = Arc::clone(&self.turns).acquire_owned().await else {
             unreachable!("the semaphore is never closed");
         };
@@ -45,7 +45,7 @@ impl StreamReads {
 
     /// Events as a chunk of the response, if there is enough memory; the chunk holds its memory until the
     /// last byte is given to the connection.
-    pub(super) fn chunk(&self, events: &[u8]) -> Option<Bytes> {
+    pub(crate) fn chunk(&self, events: &[u8]) -> Option<Bytes> {
         struct Held {
             bytes: Box<[u8]>,
             _room: Reservation,
@@ -65,7 +65,7 @@ impl Turn {
     ///
     /// # Errors
     /// If the read panicked.
-    pub(super) async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         self,
         node: &Node,
         read: impl FnOnce(&Node) -> T + Send + 'static,
@@ -81,7 +81,7 @@ impl Turn {
 }
 
 /// A random time within `range`, so that streams that wait at the same time do not retry at the same time.
-pub(super) fn within(range: &Range<Duration>) -> Duration {
+pub(crate) fn within(range: &Range<Duration>) -> Duration {
     let random = RandomState::new().build_hasher().finish() as u32;
     let width = range.end.saturating_sub(range.start);
     range.start + width.mul_f64(f64::from(random) / f64::from(u32::MAX))
