@@ -285,6 +285,7 @@ impl World {
 
     fn read_all(&self) {
         self.read_keys();
+        self.check(|rows| PointTable::ALL.map(|table| rows.points_below(table, u64::MAX, 1_000)));
         for number in (0..12).chain([u64::MAX, u64::MAX - 1, 1 << 40]) {
             self.read_row(number, number, &[]);
             for table in SetTable::ALL {
