@@ -113,8 +113,10 @@ fn points_over_three_layers_are_read_backward_with_changes_and_removals() {
             (0, 100, &[]),
             (9, 0, &[]),
         ] {
-            let found = writer.points_below(PointTable::Post, below, limit);
-            let found: Vec<_> = found.iter().map(|(key, value)| (*key, number(value))).collect();
+            let mut found = Vec::new();
+            writer.points_below(PointTable::Post, below, limit, &mut |key, row| {
+                found.push((key, number(&Value::from_slice(row))));
+            });
             assert_eq!(found, expected, "{limit} below {below}");
         }
     };
