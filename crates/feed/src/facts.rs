@@ -179,13 +179,16 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         before: PostId,
         limit: usize,
     ) -> (Vec<(UserId, Posted)>, Option<PostId>) {
-        let rows = self.rows.points_below(PointTable::Post, before.0, limit);
-        let next = rows.last().filter(|_| rows.len() == limit).map(|(post, _)| PostId(*post));
-        let posts = rows.into_iter().filter_map(|(post, row)| {
-            let (author, reply_to) = Post::decode_head(&row);
-            (!self.is_hidden(author)).then_some((author, (PostId(post), reply_to)))
+        let (mut posts, mut rows, mut last) = (Vec::new(), 0, None);
+        self.rows.points_below(PointTable::Post, before.0, limit, &mut |post, row| {
+            let (author, reply_to) = Post::decode_head(row);
+            if !self.is_hidden(author) {
+                posts.push((author, (PostId(post), reply_to)));
+            }
+            rows += 1;
+            last = Some(PostId(post));
         });
-        (posts.collect(), next)
+        (posts, last.filter(|_| rows == limit))
     }
 
     /// Posts that mention `user`, within `span` of post ids. Their authors may be deleted: see

@@ -39,7 +39,7 @@ pub const THREAD_DEPTH_MAX: usize = 20;
 pub const USERS_MAX: u32 = u32::MAX - 1;
 /// Most users that one user follows: what Mastodon allows, and above the 5,000 of Twitter. A home that
 /// is not in memory costs a row for each, and for posts that are not in memory a short read for each: at the
-/// limit 3 ms, or 31 ms. A timeline in memory costs 16 bytes for each, so 120 kB at the
+/// limit 3 ms, or 32 ms. A timeline in memory costs 16 bytes for each, so 120 kB at the
 /// limit, and about 1 ms under the lock of its shard to be put in or dropped.
 pub const FOLLOWING_MAX: u32 = 7_500;
 /// Most users that one command follows.

@@ -16,8 +16,15 @@ pub trait Rows {
     /// Calls `each` with every row of `table`, in the order of keys. One scan of the whole table: for the
     /// start, while nothing changes.
     fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8]));
-    /// Rows of `table` whose keys are below `below`, greatest key first: at most `limit`.
-    fn points_below(&self, table: PointTable, below: u64, limit: usize) -> Vec<(u64, Value)>;
+    /// Calls `each` with the rows of `table` whose keys are below `below`, greatest key first: at most
+    /// `limit`. It holds no more than one of them in memory.
+    fn points_below(
+        &self,
+        table: PointTable,
+        below: u64,
+        limit: usize,
+        each: &mut dyn FnMut(u64, &[u8]),
+    );
     /// The number stored with `item` of `owner`, if it is a member.
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64>;
     /// Items of `owner` with their numbers, in the span's order.

@@ -115,30 +115,30 @@ pub(crate) fn each_point(
     changed.for_each(|key| in_memory(key, each));
 }
 
-/// The points with the greatest keys, greatest first, at most `limit`: those of `disk`, which descends, or
-/// the result of `look` where a layer in memory has changed a point. `changed` ascends.
+/// Calls `each` with the points of the greatest keys, greatest first, at most `limit`: those of `disk`, which
+/// descends, or the result of `look` where a layer in memory has changed a point. `changed` ascends.
 pub(crate) fn points_down(
     mut changed: Vec<u64>,
     disk: &mut dyn Iterator<Item = (u64, fjall::Slice)>,
     look: impl Fn(u64) -> Option<Value>,
-    limit: usize,
-) -> Vec<(u64, Value)> {
-    let mut found = Vec::new();
-    let mut on_disk = disk.next();
-    while found.len() < limit {
+    mut limit: usize,
+    each: &mut dyn FnMut(u64, &[u8]),
+) {
+    let mut on_disk = None;
+    while limit > 0 {
+        on_disk = on_disk.or_else(|| disk.next());
         let key = changed.last().copied().max(on_disk.as_ref().map(|row| row.0));
-        let Some(key) = key else { break };
-        let row = on_disk.take_if(|row| row.0 == key);
-        if row.is_some() {
-            on_disk = disk.next();
+        let Some(key) = key else { return };
+        let row = on_disk.take_if(|row| row.0 == key).map(|(_, row)| row);
+        if changed.pop_if(|last| *last == key).is_none() {
+            row.iter().for_each(|row| each(key, row));
+        } else if let Some(row) = look(key) {
+            each(key, &row);
+        } else {
+            continue;
         }
-        let value = match changed.pop_if(|last| *last == key) {
-            Some(_) => look(key),
-            None => row.map(|(_, row)| Value::from_slice(&row)),
-        };
-        found.extend(value.map(|value| (key, value)));
+        limit -= 1;
     }
-    found
 }
 
 /// A name, and whether it exists in a layer or was removed.

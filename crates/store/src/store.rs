@@ -208,13 +208,19 @@ impl Rows for Store {
         merge::each_point(changed, &mut disk, look, each);
     }
 
-    fn points_below(&self, table: PointTable, below: u64, limit: usize) -> Vec<(u64, Value)> {
-        let Some(last) = below.checked_sub(1) else { return Vec::new() };
+    fn points_below(
+        &self,
+        table: PointTable,
+        below: u64,
+        limit: usize,
+        each: &mut dyn FnMut(u64, &[u8]),
+    ) {
+        let Some(last) = below.checked_sub(1) else { return };
         let layers = self.shared.layers.load();
         let changed = layers.point_keys(table, 0..=last);
         let mut disk = self.shared.disk.points(table, 0..=last).rev();
         let look = |key| layers.find(|layer| layer.point(table, key)).flatten();
-        merge::points_down(changed, &mut disk, look, limit)
+        merge::points_down(changed, &mut disk, look, limit, each);
     }
 
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {

@@ -115,8 +115,14 @@ impl Rows for StoreWriter {
         self.store.each_point(table, each);
     }
 
-    fn points_below(&self, table: PointTable, below: u64, limit: usize) -> Vec<(u64, Value)> {
-        self.store.points_below(table, below, limit)
+    fn points_below(
+        &self,
+        table: PointTable,
+        below: u64,
+        limit: usize,
+        each: &mut dyn FnMut(u64, &[u8]),
+    ) {
+        self.store.points_below(table, below, limit, each);
     }
 
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {

@@ -47,10 +47,15 @@ impl Rows for Counting {
         self.look_up(usize::MAX / 2);
         self.rows.each_point(table, each);
     }
-    fn points_below(&self, table: PointTable, below: u64, limit: usize) -> Vec<(u64, Value)> {
-        let found = self.rows.points_below(table, below, limit);
-        self.look_up(found.len());
-        found
+    fn points_below(
+        &self,
+        table: PointTable,
+        below: u64,
+        limit: usize,
+        each: &mut dyn FnMut(u64, &[u8]),
+    ) {
+        self.look_up(usize::MAX / 2);
+        self.rows.points_below(table, below, limit, each);
     }
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
         self.look_up(1);

@@ -84,6 +84,50 @@ fn a_second_freeze_waits_for_the_first_checkpoint_and_failed_ones_keep_rows_read
 }
 
 #[test]
+fn points_over_three_layers_are_read_backward_with_changes_and_removals() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(&dir);
+    let put = |writer: &mut StoreWriter, keys: &[u64], value: Option<u64>| {
+        for key in keys {
+            let value = value.map(|value| Value::from_slice(&value.to_le_bytes()));
+            writer.put_point(PointTable::Post, *key, value);
+        }
+    };
+    put(&mut writer, &[1, 2, 3, 4, 5, 6], Some(1));
+    // Of the tables before and after it.
+    writer.put_point(PointTable::Counts, u64::MAX, Some(Value::new()));
+    writer.put_point(PointTable::Story, 0, Some(Value::new()));
+    writer.freeze(1).unwrap().run().unwrap();
+    put(&mut writer, &[2, 3, 8], Some(2));
+    put(&mut writer, &[4, 5], None);
+    let frozen = writer.freeze(2).unwrap();
+    put(&mut writer, &[3, 5, 9, u64::MAX], Some(3));
+    put(&mut writer, &[6, 8], None);
+    let check = |writer: &StoreWriter| {
+        for (below, limit, expected) in [
+            (u64::MAX, 100, &[(9, 3), (5, 3), (3, 3), (2, 2), (1, 1)][..]),
+            (9, 100, &[(5, 3), (3, 3), (2, 2), (1, 1)]),
+            (8, 2, &[(5, 3), (3, 3)]),
+            (3, 1, &[(2, 2)]),
+            (1, 100, &[]),
+            (0, 100, &[]),
+            (9, 0, &[]),
+        ] {
+            let mut found = Vec::new();
+            writer.points_below(PointTable::Post, below, limit, &mut |key, row| {
+                found.push((key, number(&Value::from_slice(row))));
+            });
+            assert_eq!(found, expected, "{limit} below {below}");
+        }
+    };
+    check(&writer);
+    frozen.run().unwrap();
+    check(&writer);
+    writer.freeze(3).unwrap().run().unwrap();
+    check(&writer);
+}
+
+#[test]
 fn a_page_of_a_large_set_over_three_layers_is_merged_with_removals() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = open(&dir);

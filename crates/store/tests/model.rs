@@ -181,8 +181,9 @@ impl World {
                 rows.each_point(table, &mut |key, value| found.push((key, value.to_vec())));
                 found
             }),
-            Step::ReadPointsBelow(below, limit) => self
-                .check(|rows| PointTable::ALL.map(|table| rows.points_below(table, below, limit))),
+            Step::ReadPointsBelow(below, limit) => {
+                self.check(|rows| points_below(rows, below, limit));
+            }
             Step::ReadSpan(table, owner, span) => {
                 self.check(|rows| rows.members(table, owner, span));
             }
@@ -285,6 +286,7 @@ impl World {
 
     fn read_all(&self) {
         self.read_keys();
+        self.check(|rows| points_below(rows, u64::MAX, 1_000));
         for number in (0..12).chain([u64::MAX, u64::MAX - 1, 1 << 40]) {
             self.read_row(number, number, &[]);
             for table in SetTable::ALL {
@@ -303,6 +305,15 @@ impl World {
             });
         }
     }
+}
+
+/// Of all tables.
+fn points_below(rows: &dyn KeyRows, below: u64, limit: usize) -> Vec<(u64, Vec<u8>)> {
+    let mut found = Vec::new();
+    for table in PointTable::ALL {
+        rows.points_below(table, below, limit, &mut |key, row| found.push((key, row.to_vec())));
+    }
+    found
 }
 
 proptest! {

@@ -42,9 +42,15 @@ impl Rows for MemoryRows {
         rows.for_each(|((_, key), value)| each(*key, value));
     }
 
-    fn points_below(&self, table: PointTable, below: u64, limit: usize) -> Vec<(u64, Value)> {
+    fn points_below(
+        &self,
+        table: PointTable,
+        below: u64,
+        limit: usize,
+        each: &mut dyn FnMut(u64, &[u8]),
+    ) {
         let rows = self.points.range((table, 0)..(table, below)).rev();
-        rows.take(limit).map(|((_, key), value)| (*key, value.clone())).collect()
+        rows.take(limit).for_each(|((_, key), value)| each(*key, value));
     }
 
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {

@@ -4,6 +4,7 @@
 //! costs time and changes no answer.
 
 mod followers;
+mod homes;
 mod known;
 mod newest;
 mod recent;
@@ -19,10 +20,9 @@ mod watchers;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use feed::timeline::{Posted, gather};
-use feed::{Cursor, Effect, Facts, Page, PageOf, PostId, UserId};
+use feed::{Effect, Facts, PostId, UserId};
 use parking_lot::{Mutex, MutexGuard};
-use rows::{Rows, Span};
+use rows::Rows;
 use tokio::sync::{Notify, watch};
 
 use newest::NewestPosts;
@@ -30,7 +30,6 @@ pub(crate) use rendered::Rendered;
 use shard::Shard;
 pub(crate) use stories::{Shown, Stories};
 use stream::Stream;
-use timeline::Timeline;
 pub use watchers::Change;
 pub(crate) use watchers::News;
 use watchers::Watchers;
@@ -51,15 +50,6 @@ const LAG_MAX: u64 = 1 << 15;
 const _: () = assert!(size_of::<Effect>() <= 32 && BACKLOG_WAKE < LAG_MAX && LAG_MAX < BACKLOG_MAX);
 /// Steps of catching up that the deliverer does before it lets others have the shard: about 0.1 ms.
 const DELIVERER_STEPS: usize = 4_096;
-/// Steps of catching up that a reader does: a few tens of microseconds at most.
-const READER_STEPS: usize = 512;
-/// How often a timeline is gathered anew because the user's follows changed meanwhile, before a page is
-/// answered from the facts alone.
-const GATHER_ATTEMPTS: usize = 3;
-/// Older posts that are loaded at once: a few milliseconds of reading, and 0.1 ms of the writer.
-const LOADED_POSTS: usize = 2_048;
-/// Posts that are rendered at once after a start.
-const RENDERED_POSTS: usize = 256;
 
 /// Home timelines of active users, the newest posts of all users and stories of each, and both as JSON.
 pub(crate) struct Views {
@@ -231,124 +221,6 @@ impl Views {
             unreachable!("a remainder is within the shards");
         };
         shard
-    }
-
-    /// A page of home(user), newest first, appended to `out`, if it is in memory. Returns whether there are
-    /// more.
-    pub(crate) fn try_home(
-        &self,
-        user: UserId,
-        page: &Page,
-        out: &mut Vec<PostId>,
-    ) -> Option<bool> {
-        let more = {
-            let mut shard = self.shard(user).lock();
-            shard.catch_up(&self.stream, READER_STEPS);
-            shard.page(&self.stream, user, page, out)?
-        };
-        self.hits.fetch_add(1, Ordering::Relaxed);
-        Some(more)
-    }
-
-    /// A page of home(user); makes the user active. May read the facts.
-    pub(crate) fn home<R: Rows + ?Sized>(
-        &self,
-        facts: Facts<'_, R>,
-        user: UserId,
-        page: &Page,
-    ) -> PageOf<PostId> {
-        let mut items = Vec::new();
-        if let Some(more) = self.try_home(user, page, &mut items) {
-            return PageOf { items, more };
-        }
-        if page.cursor != Cursor::Newest && self.shard(user).lock().is_active(user) {
-            // Beyond what is kept of an active timeline: gathering it anew would not help.
-            return self.gather(facts, user, &facts.following_all(user), page, None);
-        }
-        for _ in 0..GATHER_ATTEMPTS {
-            // First the position, then the facts: what the facts do not show yet is published after the
-            // position.
-            let position = self.stream.head();
-            let following = facts.following_all(user);
-            let newest = Page { cursor: Cursor::Newest, limit: timeline::KEPT };
-            let newest = self.gather(facts, user, &following, &newest, Some(page.limit));
-            let timeline = Timeline::new(user, following.into(), &newest, position);
-            let mut shard = self.shard(user).lock();
-            if shard.insert(&self.stream, timeline, self.shard_bytes_max) {
-                drop(shard);
-                self.rebuilds.fetch_add(1, Ordering::Relaxed);
-                if let Some(more) = self.try_home(user, page, &mut items) {
-                    return PageOf { items, more };
-                }
-                break;
-            }
-        }
-        self.gather(facts, user, &facts.following_all(user), page, None)
-    }
-
-    /// Gathers a page of home(user). If more than `enough` posts are in memory, it may have fewer posts than
-    /// its limit though there are more. May read the facts.
-    fn gather<R: Rows + ?Sized>(
-        &self,
-        facts: Facts<'_, R>,
-        user: UserId,
-        following: &[UserId],
-        page: &Page,
-        enough: Option<usize>,
-    ) -> PageOf<PostId> {
-        let mut items = Vec::new();
-        let Some(rest) = self.newest.home(user, following, page, &mut items) else {
-            return PageOf::from_scan(items, page);
-        };
-        if enough.is_some_and(|enough| items.len() > enough) {
-            return PageOf { more: true, ..PageOf::from_scan(items, page) };
-        }
-        let older = gather(user, following, &rest, |author, span| facts.posts_by(author, span));
-        items.extend(older.items);
-        PageOf { items, more: older.more }
-    }
-
-    /// Posts of one author within `span`. May read the facts.
-    pub(crate) fn posts_by<R: Rows + ?Sized>(
-        &self,
-        facts: Facts<'_, R>,
-        author: UserId,
-        span: Span,
-    ) -> Vec<Posted> {
-        let mut found = Vec::new();
-        if facts.is_deleted(author) {
-            return found;
-        }
-        if let Some(rest) = self.newest.posts_by(author, span, &mut found) {
-            found.extend(facts.posts_by(author, rest));
-        }
-        found
-    }
-
-    /// Reads older posts into memory; false if none are left or there is no more room. One thread at a
-    /// time. May read the facts.
-    pub(crate) fn load_posts<R: Rows + ?Sized>(&self, facts: Facts<'_, R>) -> bool {
-        let Some(before) = self.newest.begin_load() else { return false };
-        let (posts, next) = facts.posts_before(before, LOADED_POSTS);
-        self.newest.end_load(before, &posts, next);
-        true
-    }
-
-    /// Renders the newest posts before `before`, as after a start nothing is rendered; returns the last of
-    /// them. `None` if none are left in memory or there is no more room. May read the facts.
-    pub(crate) fn render_posts<R: Rows + ?Sized>(
-        &self,
-        facts: Facts<'_, R>,
-        before: PostId,
-    ) -> Option<PostId> {
-        if !self.rendered.has_room() {
-            return None;
-        }
-        let posts = self.newest.before(before, RENDERED_POSTS);
-        for post in &posts {
-            self.rendered.post(facts, *post, &mut Vec::new());
-        }
-        posts.last().copied()
     }
 
     /// Waits for anything new for `user`: at home, in mentions, and among the stories of friends. May
