@@ -2,7 +2,7 @@
 
 /// Number of buckets that always exist, for clients that choose a bucket by number.
 pub const NUMBERED_BUCKETS: u32 = 16;
-/// Most buckets at a time: all are held in memory, about 60 bytes each.
+/// Most buckets at a time: all are held in memory, about 130 bytes each.
 pub const BUCKETS_MAX: usize = 1 << 20;
 /// Most characters of the name of a bucket.
 pub const BUCKET_NAME_CHARS_MAX: usize = 64;

@@ -4,7 +4,6 @@ mod drive;
 mod ready;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -18,12 +17,12 @@ use crate::generator;
 use crate::joined::joined;
 use crate::options::{Drive, SimulateOptions};
 use crate::players::Players;
-use crate::population::{GraphError, Making, PEOPLE_MAX};
+use crate::population::{GraphError, PEOPLE_MAX};
 use crate::run::{Finished, Lanes, RunConfig, cancelled, run, window_of};
 use crate::scenario::{Feed, Scenario, Stories};
 use crate::summary::{DrawingsSummary, FeedSummary, StoriesSummary, Summary};
 use crate::watch::Watcher;
-use crate::workload::{Drawings, KeyLoad, Load, StoryLoad};
+use crate::workload::{Drawings, StoryLoad};
 use ready::{load, wait_until_idle};
 
 /// Maximum number of friends per user, so that friendships have 32-bit positions.
@@ -101,7 +100,7 @@ impl Simulation {
             references: options.drawings.as_ref().map(|drawings| Arc::clone(&drawings.references)),
         });
         tokio::select! {
-            checked = roost.check(needs(options)) => checked?,
+            checked = roost.check(needs(&options)) => checked?,
             () = cancelled(cancel) => return Err(SimError::Interrupted),
         }
         let scenario = tokio::select! {
