@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use commitlog::LogError;
+use commitlog::{ArchiveError, LogError};
 
 use crate::clock::ClockError;
 
@@ -38,6 +38,9 @@ pub enum OpenError {
     /// The log is damaged, newer than this program, or cannot be read.
     #[error("the log cannot be used")]
     Log(#[from] LogError),
+    /// The archive is not of this directory, or damaged.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// The store is damaged, newer than this program, or cannot be read.
     #[error("the store cannot be used")]
     Store(#[from] store::StoreError),
