@@ -118,7 +118,12 @@ impl Process {
 
     /// Waits for a line of the log that holds `part`; `None` if the process ends without one.
     pub(crate) fn logged(&self, part: &str) -> Option<String> {
-        self.err.wait(|output| output.lines.iter().find(|line| line.contains(part)).cloned())
+        self.logged_line(|line| line.contains(part))
+    }
+
+    /// As [`Process::logged`], for the first line that is `wanted`.
+    pub(crate) fn logged_line(&self, wanted: impl Fn(&String) -> bool) -> Option<String> {
+        self.err.wait(|output| output.lines.iter().find(|line| wanted(line)).cloned())
     }
 
     /// The most memory that it has had resident so far, in bytes.
@@ -128,6 +133,16 @@ impl Process {
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB"));
         peak.unwrap_or_else(|| panic!("no peak: {status}")).parse::<u64>().unwrap() << 10
+    }
+
+    /// Whether it has not ended.
+    pub(crate) fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Kills it, unless it has ended.
+    pub(crate) fn kill_if_running(&mut self) {
+        drop(self.child.kill());
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
