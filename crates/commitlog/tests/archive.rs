@@ -189,6 +189,12 @@ fn a_flipped_bit_in_any_byte_and_any_truncation_is_found_with_its_file() {
     }
     damaged(&[&whole[..], &[0; 512]].concat(), "a sector more");
     damaged(&other, "another segment");
+    // A name that says one group less than there are.
+    let last: u64 = path.file_stem().unwrap().to_str().unwrap()[21..].parse().unwrap();
+    assert!(last > kept.0);
+    fs::write(&path, &whole).unwrap();
+    fs::rename(&path, to.join(format!("{:020}-{:020}.log", kept.0, last - 1))).unwrap();
+    assert!(read(&to, before).1.is_err());
 }
 
 #[test]

@@ -22,9 +22,9 @@ use crate::open_error::OpenError;
 use crate::options::{ArchiveOptions, NodeOptions};
 use crate::shared::Shared;
 
-/// How often the thread looks whether something is due.
+/// How often the thread looks whether something is due, unless the interval is shorter.
 const POLL: Duration = Duration::from_secs(1);
-/// Time between two attempts when the archive cannot be written.
+/// Time between two attempts when the archive cannot be written, unless the interval is shorter.
 const RETRY: Duration = Duration::from_secs(10);
 /// Bytes after which a part of the log is archived before its time: a segment.
 const BYTES: u64 = commitlog::SEGMENT_BYTES;
@@ -165,7 +165,7 @@ impl Archiver {
             if stopped {
                 return Ok(());
             }
-            std::thread::park_timeout(POLL);
+            std::thread::park_timeout(POLL.min(self.options.interval));
         }
     }
 
@@ -235,7 +235,7 @@ impl Archiver {
 
     fn failed(&mut self, error: &ArchiveError) {
         self.shared.archive.failures.fetch_add(1, Ordering::Relaxed);
-        self.retry = Instant::now() + RETRY;
+        self.retry = Instant::now() + RETRY.min(self.options.interval);
         if !std::mem::replace(&mut self.failing, true) {
             let error = error as &dyn std::error::Error;
             tracing::error!(error, "the log cannot be archived; it is kept, and tried again");

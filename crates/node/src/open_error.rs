@@ -21,7 +21,10 @@ pub enum OpenError {
     )]
     Copied(PathBuf),
     /// A restore into the directory did not finish.
-    #[error("a restore into {} did not finish; remove what is in it and restore again", .0.display())]
+    #[error(
+        "a restore into {data} did not finish; run it again: rm -r {data}; roost restore BACKUP --data {data}",
+        data = .0.display()
+    )]
     RestoreUnfinished(PathBuf),
     /// A restore needs an empty directory.
     #[error("{} is not empty; name another directory with --data", .0.display())]

@@ -118,21 +118,23 @@ impl Archived {
             return Err(ArchiveError::Foreign(dir.to_owned()).into());
         }
         let (mut last, mut known_ms) = (header.last, header.made_ms);
-        let mut ended = false;
         let read = reader.read(Position(header.last), &mut |group| {
             let time_ms = group.time_ms.unwrap_or_default();
             known_ms = known_ms.max(time_ms);
             if until_ms.is_some_and(|until_ms| time_ms > until_ms) {
-                ended = true;
                 return Err("the rest is left out".into());
             }
             last = group.position.0;
             Ok(())
         });
         match read {
-            Err(source) if !ended => {
+            // What was not read is after the time to restore.
+            Err(source) if until_ms.is_none_or(|until_ms| until_ms >= known_ms) => {
                 // The group that cannot be read may have the same time as the last one before it.
-                Err(NodeBackupError::ArchiveDamaged { source, until_ms: known_ms.saturating_sub(1) })
+                Err(NodeBackupError::ArchiveDamaged {
+                    source,
+                    until_ms: known_ms.saturating_sub(1),
+                })
             }
             _ => Ok(Self { reader, last, known_ms }),
         }

@@ -125,7 +125,25 @@ impl Archive {
         self.check_present()?;
         let up_to = log.end_of_segment(after).min(up_to);
         let path = self.dir.join(TEMPORARY);
-        let file = RealDisk.create(&path).map_err(disk_error("create", &path))?;
+        // What does not become a file would only take room.
+        self.copy(log, after, up_to, &path).inspect_err(|_| drop(RealDisk.remove(&path)))?;
+        let span = Span { first: after.0 + 1, last: up_to.0 };
+        let name = self.dir.join(span.name());
+        RealDisk.rename(&path, &name).map_err(disk_error("rename", &path))?;
+        RealDisk.sync_dir(&self.dir).map_err(disk_error("sync", &self.dir))?;
+        self.last = self.last.max(up_to);
+        Ok(up_to)
+    }
+
+    /// Writes the groups after `after` up to `up_to` to a file, durably.
+    fn copy(
+        &self,
+        log: &LogReader,
+        after: Position,
+        up_to: Position,
+        path: &Path,
+    ) -> Result<(), ArchiveError> {
+        let file = RealDisk.create(path).map_err(disk_error("create", path))?;
         let mut copy = Copy { file: &*file, sectors: Vec::new(), end: SECTOR_BYTES as u64 };
         let mut failed = None;
         let read = log.read(after, up_to, &mut |group| {
@@ -135,16 +153,10 @@ impl Archive {
             })
         });
         if let Some(error) = failed {
-            return Err(disk_error("write to", &path)(error));
+            return Err(disk_error("write to", path)(error));
         }
         read?;
-        let span = Span { first: after.0 + 1, last: up_to.0 };
-        copy.finish(span.first).map_err(disk_error("write to", &path))?;
-        let name = self.dir.join(span.name());
-        RealDisk.rename(&path, &name).map_err(disk_error("rename", &path))?;
-        RealDisk.sync_dir(&self.dir).map_err(disk_error("sync", &self.dir))?;
-        self.last = self.last.max(up_to);
-        Ok(up_to)
+        copy.finish(after.0 + 1).map_err(disk_error("write to", path))
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Client {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     head: Vec<(String, String)>,
-    body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
