@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::{HeaderName, HeaderValue};
 use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream};
 
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -33,6 +34,16 @@ pub(crate) fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
         let _entered = span.as_ref().map(tracing::Span::enter);
         work()
     }
+}
+
+/// The stream of a response, which is polled after the handler has ended, as a part of the request.
+pub(crate) fn carry_stream<S: Stream>(stream: S) -> impl Stream<Item = S::Item> {
+    let id = CURRENT.get();
+    let mut stream = Box::pin(stream);
+    stream::poll_fn(move |cx| match id {
+        Some(id) => within(id, || stream.poll_next_unpin(cx)),
+        None => stream.poll_next_unpin(cx),
+    })
 }
 
 /// 16 hexadecimal digits, unique within a process and unlikely to be those of another one.
