@@ -1,14 +1,14 @@
 //! Archiving the log: a thread copies what was appended into an archive, and the log is not cut before that.
 //!
-//! State: how far the archive is, which [`ArchiveProgress`] shares with the writer and with metrics.
+//! State: that of the thread; how far it is, it says in [`crate::archive_progress`].
 //! What always holds:
 //! - **Invariant:** only groups that are durable in the log are archived: the log never becomes shorter than its archive.
 //! - An archive that cannot be written stops nothing. The log is kept for it, up to a limit and while the disk has room
-//!   ([`ArchiveProgress::cut`]); what is cut then is a gap, which is reported.
+//!   ([`crate::archive_progress::ArchiveProgress::cut`]); what is cut then is a gap, which is reported.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use commitlog::disk::RealDisk;
@@ -28,55 +28,6 @@ const POLL: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_secs(10);
 /// Bytes after which a part of the log is archived before its time: a segment.
 const BYTES: u64 = commitlog::SEGMENT_BYTES;
-
-/// How far the archive is.
-pub(crate) struct ArchiveProgress {
-    /// The last group that is durable in the archive. A log is cut only up to it.
-    up_to: AtomicU64,
-    /// The log is cut all the same when it has more bytes.
-    backlog_max: u64,
-    /// For how long the archive has lacked a group, in milliseconds.
-    lag_ms: AtomicU64,
-    failures: AtomicU64,
-    gaps: AtomicU64,
-}
-
-impl ArchiveProgress {
-    /// Without an archive nothing is kept for it.
-    pub(crate) fn new(options: Option<&ArchiveOptions>) -> Self {
-        Self {
-            up_to: AtomicU64::new(if options.is_some() { 0 } else { u64::MAX }),
-            backlog_max: options.map_or(0, |options| options.backlog_max),
-            lag_ms: AtomicU64::new(0),
-            failures: AtomicU64::new(0),
-            gaps: AtomicU64::new(0),
-        }
-    }
-
-    /// Up to where a log of so many bytes, of which groups up to `wanted` are no longer needed, may be cut. `low` says
-    /// whether the disk has little room.
-    pub(crate) fn cut(&self, wanted: Position, log_bytes: u64, low: bool) -> Position {
-        if log_bytes > self.backlog_max || low {
-            return wanted;
-        }
-        wanted.min(Position(self.up_to.load(Ordering::Acquire)))
-    }
-
-    /// For how long the archive has lacked a group.
-    pub(crate) fn lag(&self) -> Duration {
-        Duration::from_millis(self.lag_ms.load(Ordering::Relaxed))
-    }
-
-    /// Number of attempts to write to the archive that failed.
-    pub(crate) fn failures(&self) -> u64 {
-        self.failures.load(Ordering::Relaxed)
-    }
-
-    /// Number of times that the log was cut before it was archived.
-    pub(crate) fn gaps(&self) -> u64 {
-        self.gaps.load(Ordering::Relaxed)
-    }
-}
 
 /// Opens the archive of the log in `log_dir`, whose last group is `last`.
 fn open(
@@ -172,16 +123,16 @@ impl Archiver {
     fn is_due(&mut self) -> bool {
         let progress = &self.shared.archive;
         let last = self.shared.log_last.load(Ordering::Acquire);
-        if last <= progress.up_to.load(Ordering::Acquire) {
+        if last <= progress.up_to().0 {
             self.lacks = None;
-            progress.lag_ms.store(0, Ordering::Relaxed);
+            progress.set_lag(Duration::ZERO);
             return false;
         }
         let bytes = self.shared.log_bytes.load(Ordering::Relaxed);
         let now = Instant::now();
         let (since, bytes_then) = *self.lacks.get_or_insert((now, bytes));
         let lag = now - since;
-        progress.lag_ms.store(lag.as_millis() as u64, Ordering::Relaxed);
+        progress.set_lag(lag);
         let due = lag >= self.options.interval || bytes.saturating_sub(bytes_then) >= BYTES;
         due && now >= self.retry
     }
@@ -215,26 +166,26 @@ impl Archiver {
         };
         let (mut done, gap) = begin(&archive, log);
         if let Some((from, to)) = gap {
-            self.shared.archive.gaps.fetch_add(1, Ordering::Relaxed);
+            self.shared.archive.count_gap();
             let text = "the log was cut before it was archived: make a backup, earlier ones end at this gap";
             tracing::error!(from = from.0, to = to.0, "{text}");
         }
         while done < last {
             done = archive.add(log, done, last)?;
-            self.shared.archive.up_to.store(done.0, Ordering::Release);
+            self.shared.archive.set(done);
         }
         self.keep(archive);
         Ok(())
     }
 
     fn keep(&mut self, archive: Archive) {
-        self.shared.archive.up_to.store(archive.last().0, Ordering::Release);
+        self.shared.archive.set(archive.last());
         self.archive = Some(archive);
         self.opened = true;
     }
 
     fn failed(&mut self, error: &ArchiveError) {
-        self.shared.archive.failures.fetch_add(1, Ordering::Relaxed);
+        self.shared.archive.count_failure();
         self.retry = Instant::now() + RETRY.min(self.options.interval);
         if !std::mem::replace(&mut self.failing, true) {
             let error = error as &dyn std::error::Error;
@@ -304,22 +255,4 @@ pub fn archive_stopped(data: &Path, dir: &Path) -> Result<(u64, u64), NodeBackup
         done = archive.add(&log, done, last)?;
     }
     Ok((done.0, done.0 - begin.0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_log_is_kept_for_the_archive_up_to_a_limit_and_while_there_is_room() {
-        let options = ArchiveOptions { backlog_max: 1_000, ..ArchiveOptions::new("x") };
-        let progress = ArchiveProgress::new(Some(&options));
-        progress.up_to.store(7, Ordering::Release);
-        for (wanted, bytes, low, cut) in
-            [(5, 1_000, false, 5), (9, 1_000, false, 7), (9, 1_001, false, 9), (9, 10, true, 9)]
-        {
-            assert_eq!(progress.cut(Position(wanted), bytes, low), Position(cut), "{wanted}");
-        }
-        assert_eq!(ArchiveProgress::new(None).cut(Position(9), 10, false), Position(9));
-    }
 }

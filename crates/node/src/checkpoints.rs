@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use commitlog::{Log, Position, SyncPoint};
 use store::{Checkpoint, Store, StoreError, StoreWriter};
 
-use crate::archive::ArchiveProgress;
+use crate::archive_progress::ArchiveProgress;
 use crate::clock::Clock;
 use crate::fatal::DiskError;
 use crate::metrics::Metrics;

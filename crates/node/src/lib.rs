@@ -11,6 +11,7 @@
 
 mod applier;
 mod archive;
+mod archive_progress;
 mod backup;
 mod budget;
 mod checkpoints;

@@ -13,7 +13,7 @@ use smallvec::{SmallVec, smallvec};
 use store::Store;
 use tokio::sync::oneshot;
 
-use crate::archive::ArchiveProgress;
+use crate::archive_progress::ArchiveProgress;
 use crate::clock::Time;
 use crate::inbox::{Inbox, SubmitError, Ticket};
 use crate::metrics::Metrics;

@@ -13,7 +13,8 @@ use store::{Store, StoreWriter, unless_unreadable};
 
 use super::{Node, Threads};
 use crate::applier::{Applier, Replayed};
-use crate::archive::{ArchiveProgress, Archiver};
+use crate::archive::Archiver;
+use crate::archive_progress::ArchiveProgress;
 use crate::budget::MemoryBudget;
 use crate::checkpoints::{Checkpoints, WORK_MAX};
 use crate::clock::{ClockError, Time};
