@@ -23,6 +23,9 @@ use crate::{Group, LogError, Position, disk_error};
 pub struct LogReader {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
+    /// Segments without a group after this one are not opened, nor more than `segments_max`.
+    after: Position,
+    segments_max: usize,
     /// By the position of their first group.
     files: BTreeMap<u64, OpenSegment>,
 }
@@ -38,7 +41,21 @@ impl LogReader {
     /// # Errors
     /// [`LogError::Disk`].
     pub fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Self, LogError> {
-        let mut reader = Self { disk, dir: dir.to_owned(), files: BTreeMap::new() };
+        Self::open_after(disk, dir, Position(0), usize::MAX)
+    }
+
+    /// Opens the segments with groups after `after`, the oldest first and at most `segments_max` at a time.
+    ///
+    /// # Errors
+    /// [`LogError::Disk`].
+    pub fn open_after(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        after: Position,
+        segments_max: usize,
+    ) -> Result<Self, LogError> {
+        let files = BTreeMap::new();
+        let mut reader = Self { disk, dir: dir.to_owned(), after, segments_max, files };
         reader.refresh()?;
         Ok(reader)
     }
@@ -49,7 +66,11 @@ impl LogReader {
     /// [`LogError::Disk`].
     pub fn refresh(&mut self) -> Result<(), LogError> {
         let names = self.disk.list(&self.dir).map_err(disk_error("list", &self.dir))?;
-        for first in names.iter().filter_map(|name| first_of(name)) {
+        let mut firsts: Vec<u64> = names.iter().filter_map(|name| first_of(name)).collect();
+        firsts.sort_unstable();
+        let next = self.after.0.saturating_add(1);
+        let unneeded = firsts.partition_point(|first| *first <= next).saturating_sub(1);
+        for first in firsts.into_iter().skip(unneeded).take(self.segments_max) {
             let path = path_of(&self.dir, first);
             // Opened again even if it is open: a segment without groups may have been replaced.
             match self.disk.open(&path) {
@@ -62,7 +83,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// Makes all groups durable that were appended before the segments were opened. An error must end the process
+    /// Makes all groups durable that were appended before the segments were opened, if the last of them is. An error must end the process
     /// that appends: see [`crate::SyncPoint::sync`].
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use commitlog::disk::RealDisk;
-use commitlog::{Archive, ArchiveError, ArchiveReader, LogReader, Position, check_all};
+use commitlog::{Archive, ArchiveError, ArchiveReader, LogError, LogReader, Position, check_all};
 
 use crate::backup::NodeBackupError;
 use crate::fatal::DiskError;
@@ -29,16 +29,29 @@ const RETRY: Duration = Duration::from_secs(10);
 /// Bytes after which a part of the log is archived before its time: a segment.
 const BYTES: u64 = commitlog::SEGMENT_BYTES;
 
+/// The segment with the group after `after`, and the one after it. Not all of them: many may be kept for the archive, and each
+/// takes a descriptor.
+fn read_log(log_dir: &Path, after: Position) -> Result<LogReader, LogError> {
+    LogReader::open_after(Arc::new(RealDisk), log_dir, after, 2)
+}
+
+/// Makes the log durable up to `last`.
+fn sync_log(log_dir: &Path, last: Position) -> Result<Result<(), LogError>, LogError> {
+    // Older segments are durable.
+    Ok(read_log(log_dir, last)?.sync())
+}
+
 /// Opens the archive of the log in `log_dir`, whose last group is `last`.
 fn open(
     dir: &Path,
     id: &str,
-    log: &LogReader,
+    log_dir: &Path,
     last: Position,
     new: bool,
 ) -> Result<Archive, ArchiveError> {
     let archive = Archive::open(dir, id, new)?;
-    archive.check_continued_by(log, last)?;
+    let before = Position(archive.last().0.saturating_sub(1));
+    archive.check_continued_by(&read_log(log_dir, before)?, last)?;
     Ok(archive)
 }
 
@@ -88,8 +101,8 @@ impl Archiver {
             lacks: None,
         };
         let last = Position(archiver.shared.log_last.load(Ordering::Acquire));
-        let log = LogReader::open(Arc::new(RealDisk), &archiver.shared.log_dir)?;
-        match open(&archiver.options.dir, &archiver.id, &log, last, true) {
+        let log_dir = &archiver.shared.log_dir;
+        match open(&archiver.options.dir, &archiver.id, log_dir, last, true) {
             Ok(archive) => {
                 let dir = archiver.options.dir.display();
                 tracing::info!(%dir, from = archive.last().0 + 1, "archiving the log");
@@ -139,15 +152,14 @@ impl Archiver {
 
     fn turn(&mut self) -> Result<(), DiskError> {
         let last = Position(self.shared.log_last.load(Ordering::Acquire));
-        let log = match LogReader::open(Arc::new(RealDisk), &self.shared.log_dir) {
-            Ok(log) => log,
+        match sync_log(&self.shared.log_dir, last) {
+            Ok(synced) => synced?,
             Err(error) => {
                 self.failed(&ArchiveError::Log(error));
                 return Ok(());
             }
-        };
-        log.sync()?;
-        match self.archive_up_to(&log, last) {
+        }
+        match self.archive_up_to(last) {
             Ok(()) => {
                 self.lacks = None;
                 if std::mem::take(&mut self.failing) {
@@ -159,19 +171,20 @@ impl Archiver {
         Ok(())
     }
 
-    fn archive_up_to(&mut self, log: &LogReader, last: Position) -> Result<(), ArchiveError> {
+    fn archive_up_to(&mut self, last: Position) -> Result<(), ArchiveError> {
+        let log_dir = &self.shared.log_dir;
         let mut archive = match self.archive.take() {
             Some(archive) => archive,
-            None => open(&self.options.dir, &self.id, log, last, !self.opened)?,
+            None => open(&self.options.dir, &self.id, log_dir, last, !self.opened)?,
         };
-        let (mut done, gap) = begin(&archive, log);
+        let (mut done, gap) = begin(&archive, &read_log(log_dir, archive.last())?);
         if let Some((from, to)) = gap {
             self.shared.archive.count_gap();
             let text = "the log was cut before it was archived: make a backup, earlier ones end at this gap";
             tracing::error!(from = from.0, to = to.0, "{text}");
         }
         while done < last {
-            done = archive.add(log, done, last)?;
+            done = archive.add(&read_log(log_dir, done)?, done, last)?;
             self.shared.archive.set(done);
         }
         self.keep(archive);
@@ -243,16 +256,16 @@ pub fn archive_stopped(data: &Path, dir: &Path) -> Result<(u64, u64), NodeBackup
     let _lock = DataLock::take_to_read(data)?;
     let id = identity::read(data)?.ok_or(NodeBackupError::NoIdentity)?;
     let last = check_all(&options.log_dir()).map_err(OpenError::from)?.last;
-    let log = LogReader::open(Arc::new(RealDisk), &options.log_dir())?;
-    log.sync()?;
-    let mut archive = open(dir, &id, &log, last, true)?;
-    let (begin, gap) = begin(&archive, &log);
+    let log_dir = options.log_dir();
+    sync_log(&log_dir, last)??;
+    let mut archive = open(dir, &id, &log_dir, last, true)?;
+    let (begin, gap) = begin(&archive, &read_log(&log_dir, archive.last())?);
     if let Some((from, to)) = gap {
         return Err(ArchiveError::Gap { dir: dir.to_owned(), from, to }.into());
     }
     let mut done = begin;
     while done < last {
-        done = archive.add(&log, done, last)?;
+        done = archive.add(&read_log(&log_dir, done)?, done, last)?;
     }
     Ok((done.0, done.0 - begin.0))
 }

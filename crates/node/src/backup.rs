@@ -90,8 +90,11 @@ impl Backup {
     ) -> Result<Self, NodeBackupError> {
         let start = Instant::now();
         loop {
+            // What an earlier checkpoint has is not needed: many segments may be kept for an archive.
+            let before = Position(store.snapshot()?.map_or(0, |rows| rows.applied()));
             // Before the rows, so that no segment with groups after them can be cut before it is open.
-            let mut log = LogReader::open(Arc::new(RealDisk), log_dir)?;
+            let disk = Arc::new(RealDisk);
+            let mut log = LogReader::open_after(disk, log_dir, before, usize::MAX)?;
             if let Some(rows) = store.snapshot()? {
                 let last = last();
                 log.refresh()?;
