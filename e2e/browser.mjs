@@ -3,7 +3,9 @@
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
+import { after } from "node:test";
 import { chromium } from "playwright-core";
+import { Server } from "./server.mjs";
 
 /** Paths where the browser is searched. */
 const PLACES = [process.env.ROOST_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -15,6 +17,16 @@ export function launch() {
   const executablePath = PLACES.find((path) => path && existsSync(path));
   assert.ok(executablePath, "no Chromium: install the package chromium or set ROOST_CHROMIUM");
   return chromium.launch({ executablePath, args: ["--no-sandbox"] });
+}
+
+/** A browser and a server for all tests of a file, which end with them. */
+export async function setUp() {
+  const [browser, server] = await Promise.all([launch(), Server.start()]);
+  after(async () => {
+    await browser.close();
+    await server.stop();
+  });
+  return [browser, server];
 }
 
 /** A window with its own session, as the user `me` if it is given. */

@@ -8,11 +8,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::Plan;
 use crate::report::{Report, Target};
-use crate::rig::memory_mb;
+use crate::rig::{memory_mb, started};
 
 const CLIENTS: &str = "100";
 /// Requests for each second of a run.
@@ -149,8 +148,9 @@ impl Server {
         command.args(["serve", "--open", "--listen=127.0.0.1:0", "--redis-listen=127.0.0.1:0"]);
         command.args(["--durability", durability, "--data"]).arg(data.path());
         command.env("ROOST_LOG", "warn");
-        let (child, line) = started(command, "roost serves redis://").await?;
-        let (_, address) = line.split_once("redis://").context("no address")?;
+        let (child, lines) = started(command, "roost serves redis://").await?;
+        let address = lines.last().and_then(|line| Some(line.split_once("redis://")?.1));
+        let address = address.context("no address")?;
         Ok(Self { address: address.parse()?, child, _data: data })
     }
 
@@ -190,22 +190,4 @@ impl Server {
         self.child.kill().await?;
         Ok(resident)
     }
-}
-
-/// Starts a server and waits until it prints `ready`; returns that line.
-async fn started(
-    mut command: tokio::process::Command,
-    ready: &str,
-) -> anyhow::Result<(tokio::process::Child, String)> {
-    let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
-    let output = child.stdout.take().context("the server has no output")?;
-    let mut lines = BufReader::new(output).lines();
-    while let Some(line) = lines.next_line().await? {
-        if line.contains(ready) {
-            // Further output is read and dropped, so that the server never blocks on it.
-            tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-            return Ok((child, line));
-        }
-    }
-    anyhow::bail!("a server ended early: {}", child.wait().await?)
 }

@@ -36,8 +36,6 @@ const REST_CORES: f64 = 0.1;
 const REST_PATIENCE: Duration = Duration::from_secs(30);
 /// Interval over which processor use is measured.
 const LOOK: Duration = Duration::from_millis(250);
-/// Ticks of `/proc/PID/stat` per second.
-const TICKS: f64 = 100.0;
 
 pub(crate) async fn measure(
     plan: &Plan,
@@ -180,11 +178,7 @@ fn this(arguments: &[&str]) -> anyhow::Result<Child> {
 
 /// Processor time that a process has taken, in seconds; 0 if it has ended.
 fn processor_seconds(pid: u32) -> f64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name before may contain anything but this parenthesis.
-    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields).split(' ');
-    let ticks: f64 = fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
-    ticks / TICKS
+    testkit::proc::processor_seconds(pid).unwrap_or(0.0)
 }
 
 fn add(flood: Flood, runs: &[Run], report: &mut Report) {

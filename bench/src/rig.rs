@@ -44,20 +44,15 @@ impl Server {
         Self::start(command).await
     }
 
-    async fn start(mut command: Command) -> anyhow::Result<Self> {
-        let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
-        let output = child.stdout.take().context("the server has no output")?;
-        let mut lines = BufReader::new(output).lines();
-        let mut redis = None;
-        while let Some(line) = lines.next_line().await? {
-            if let Some((_, address)) = line.split_once("serves redis://") {
-                redis = Some(address.parse()?);
-            }
-            if let Some((_, address)) = line.split_once("serves http://") {
-                return Ok(Self { address: address.parse()?, redis, child });
-            }
-        }
-        anyhow::bail!("a server ended early: {}", child.wait().await?)
+    async fn start(command: Command) -> anyhow::Result<Self> {
+        let (child, lines) = started(command, "serves http://").await?;
+        let address = |scheme: &str| {
+            let address = lines.iter().find_map(|line| Some(line.split_once(scheme)?.1));
+            address.map(str::parse).transpose()
+        };
+        let redis = address("serves redis://")?;
+        let address = address("serves http://")?.context("no address")?;
+        Ok(Self { address, redis, child })
     }
 
     /// Writer of requests to this server.
@@ -127,13 +122,31 @@ impl Server {
 
 /// Resident and peak memory of a process in MB.
 pub(crate) fn memory_mb(pid: u32) -> anyhow::Result<(f64, f64)> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let kb = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok())
-    };
-    let (now, peak) = kb("VmRSS:").zip(kb("VmHWM:")).context("no memory figures")?;
-    Ok((now * 1_024.0 / 1e6, peak * 1_024.0 / 1e6))
+    let memory = testkit::proc::memory(pid).context("no memory figures")?;
+    Ok((memory.resident as f64 / 1e6, memory.peak as f64 / 1e6))
+}
+
+/// Starts a server and waits until it prints a line with `ready`; returns the lines up to it.
+///
+/// The test kit's processes are not for this: they would hold back what a server logs during a run.
+pub(crate) async fn started(
+    mut command: Command,
+    ready: &str,
+) -> anyhow::Result<(Child, Vec<String>)> {
+    let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
+    let output = child.stdout.take().context("the server has no output")?;
+    let mut output = BufReader::new(output).lines();
+    let mut lines = Vec::new();
+    while let Some(line) = output.next_line().await? {
+        let is_ready = line.contains(ready);
+        lines.push(line);
+        if is_ready {
+            // Further output is read and dropped, so that the server never blocks on it.
+            tokio::spawn(async move { while let Ok(Some(_)) = output.next_line().await {} });
+            return Ok((child, lines));
+        }
+    }
+    anyhow::bail!("a server ended early: {}", child.wait().await?)
 }
 
 /// The results of a closed loop.

@@ -1,19 +1,10 @@
 // Buckets: keys are written, read, changed and deleted, and expire while they are shown.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { close, launch, open } from "../browser.mjs";
-import { Server } from "../server.mjs";
+import { test } from "node:test";
+import { close, open, setUp } from "../browser.mjs";
 
-let browser;
-let server;
-before(async () => {
-  [browser, server] = await Promise.all([launch(), Server.start()]);
-});
-after(async () => {
-  await browser.close();
-  await server.stop();
-});
+const [browser, server] = await setUp();
 
 const value = async (key) => (await fetch(`${server.url}/v1/buckets/notes/keys/${encodeURIComponent(key)}`)).text();
 

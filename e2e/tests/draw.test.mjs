@@ -1,19 +1,10 @@
 // Drawing: digits are recognized during drawing, shapes are added and recognized.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { ARROW, SCRIBBLE, SEVEN, close, draw, launch, open } from "../browser.mjs";
-import { Server } from "../server.mjs";
+import { test } from "node:test";
+import { ARROW, SCRIBBLE, SEVEN, close, draw, open, setUp } from "../browser.mjs";
 
-let browser;
-let server;
-before(async () => {
-  [browser, server] = await Promise.all([launch(), Server.start()]);
-});
-after(async () => {
-  await browser.close();
-  await server.stop();
-});
+const [browser, server] = await setUp();
 
 const answer = (page, label) => page.locator("output.guess", { hasText: new RegExp(`^${label}$`) }).waitFor();
 

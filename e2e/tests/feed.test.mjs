@@ -1,19 +1,10 @@
 // Users, posts, replies and mentions in open windows.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { close, launch, open, until } from "../browser.mjs";
-import { Server } from "../server.mjs";
+import { test } from "node:test";
+import { close, open, setUp, until } from "../browser.mjs";
 
-let browser;
-let server;
-before(async () => {
-  [browser, server] = await Promise.all([launch(), Server.start()]);
-});
-after(async () => {
-  await browser.close();
-  await server.stop();
-});
+const [browser, server] = await setUp();
 
 const texts = (page) => page.locator(".feed .post .text").allTextContents();
 const write = async (page, text) => {

@@ -4,18 +4,16 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { after, before, test } from "node:test";
-import { PHONE, WIDE, close, launch, open } from "../browser.mjs";
+import { before, test } from "node:test";
+import { PHONE, WIDE, close, open, setUp } from "../browser.mjs";
 import { Server } from "../server.mjs";
 
 const EVIL = "<img src=x onerror=\"document.title='broken'\">";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-let browser;
-let server;
+const [browser, server] = await setUp();
 let me;
 before(async () => {
-  [browser, server] = await Promise.all([launch(), Server.start()]);
   me = await server.register("evil", EVIL, EVIL);
   await server.register("other", "Other");
   for (const [one, two] of [["evil", "other"], ["other", "evil"]]) await server.follow(one, two);
@@ -26,10 +24,6 @@ before(async () => {
   }
   await server.ask("PUT", "/v1/buckets/evil");
   await server.keep("evil", EVIL, EVIL);
-});
-after(async () => {
-  await browser.close();
-  await server.stop();
 });
 
 const PAGES = ["home", "mentions", "stories", "draw", "buckets/evil", "dashboard", "tools", "who", "@evil", "@other", "@other/followers", "nowhere"];

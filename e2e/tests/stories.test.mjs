@@ -1,19 +1,10 @@
 // Stories appear, are viewed, and expire while they are shown.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { close, launch, open, until } from "../browser.mjs";
-import { Server } from "../server.mjs";
+import { test } from "node:test";
+import { close, open, setUp, until } from "../browser.mjs";
 
-let browser;
-let server;
-before(async () => {
-  [browser, server] = await Promise.all([launch(), Server.start()]);
-});
-after(async () => {
-  await browser.close();
-  await server.stop();
-});
+const [browser, server] = await setUp();
 
 test("a story is posted and viewed, and its author sees who viewed it", async () => {
   const author = await server.register("author", "Tella");

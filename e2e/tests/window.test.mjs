@@ -1,19 +1,10 @@
 // State of an open window: positions, drafts, a list without gaps, a page that fits the phone's width.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { PHONE, close, launch, open, until } from "../browser.mjs";
-import { Server } from "../server.mjs";
+import { test } from "node:test";
+import { PHONE, close, open, setUp, until } from "../browser.mjs";
 
-let browser;
-let server;
-before(async () => {
-  [browser, server] = await Promise.all([launch(), Server.start()]);
-});
-after(async () => {
-  await browser.close();
-  await server.stop();
-});
+const [browser, server] = await setUp();
 
 const texts = (page) => page.locator(".feed .post .text").allTextContents();
 const numbered = (handle, from, to) => {

@@ -13,9 +13,7 @@ pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 
 /// A new node.
 pub(crate) fn node() -> Node {
-    let memory = std::path::Path::new("/dev/shm");
-    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    let folder = folder.unwrap();
+    let folder = testkit::files::memory_folder();
     let mut options = NodeOptions::new(folder.path().join("data"));
     options.durability = Durability::Never;
     let node = Node::open(&options).unwrap();

@@ -27,10 +27,10 @@ const EDGES: [(&str, &[&str]); 21] = [
     ("web", &["edge"]),
     ("sim", &[]),
     ("roost", &["api", "backup", "edge", "knn", "node", "redis", "sim", "web"]),
-    ("bench", &["feed", "knn", "kv", "node", "sim"]),
+    ("bench", &["feed", "knn", "kv", "node", "sim", "testkit"]),
     ("xtask", &[]),
     // For tests alone: no crate may depend on them otherwise.
-    ("testkit", &["kv", "rows"]),
+    ("testkit", &["commitlog", "kv", "rows"]),
     ("powerloss", &[]),
     (
         "fuzz",
@@ -48,7 +48,7 @@ const EDGES: [(&str, &[&str]); 21] = [
             "web",
         ],
     ),
-    ("dst", &["commitlog", "feed", "kv", "node", "rows", "store"]),
+    ("dst", &["commitlog", "feed", "kv", "node", "rows", "store", "testkit"]),
 ];
 
 /// Checks the tree at `root`.

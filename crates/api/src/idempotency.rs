@@ -68,6 +68,8 @@ fn scope(command: &Command) -> String {
         Command::Register { .. } => "register".into(),
         Command::EditProfile { user, .. } => format!("edit_profile {}", id(user)),
         Command::Follow { user, other } => format!("follow {} {}", id(user), id(other)),
+        // Whom the user follows is the content.
+        Command::FollowMany { user, .. } => format!("follow_many {}", id(user)),
         Command::Unfollow { user, other } => format!("unfollow {} {}", id(user), id(other)),
         Command::Befriend { user, other } => format!("befriend {} {}", id(user), id(other)),
         Command::Unfriend { user, other } => format!("unfriend {} {}", id(user), id(other)),
@@ -100,6 +102,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::Unfollow { user, other }
         | Command::Befriend { user, other }
         | Command::Unfriend { user, other } => smallvec![user, other],
+        Command::FollowMany { user, others } => std::iter::once(user).chain(others).collect(),
         Command::Register { .. }
         | Command::EditPost { .. }
         | Command::DeletePost { .. }

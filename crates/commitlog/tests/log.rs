@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic is how a test fails")]
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +11,7 @@ use commitlog::{
     Group, LocalLog, Log, LogError, LogOptions, PAYLOAD_BYTES_MAX, Position, SyncPoint,
 };
 use proptest::prelude::*;
-use support::FaultyDisk;
+use testkit::disk::{Crash, FaultyDisk};
 
 const DIR: &str = "/log";
 /// Eight sectors, so that short histories have many segments.
@@ -234,12 +232,12 @@ proptest! {
             disk.stop_at(moment);
             let done = open(&disk, 0).and_then(|(mut log, _)| writer.run(&mut log, &steps));
             let over = done.is_ok();
-            disk.restart(seed ^ moment);
+            disk.lose_power(seed ^ moment);
 
             // Another power loss while the log is being recovered.
             disk.stop_at(1 + (seed ^ moment) % 24);
             drop(open(&disk, writer.from as u64));
-            disk.restart(seed.rotate_left(7) ^ moment);
+            disk.lose_power(seed.rotate_left(7) ^ moment);
 
             // What recovery shows has become durable, whatever it was before.
             let mut log = writer.reopen(&disk);
@@ -248,13 +246,13 @@ proptest! {
             writer.point = None;
             writer.run(&mut log, &[Step::Append(vec![7; 700])]).unwrap();
             drop(log);
-            disk.restart(seed.rotate_left(17) ^ moment);
+            disk.lose_power(seed.rotate_left(17) ^ moment);
 
             let mut log = writer.reopen(&disk);
             writer.given.truncate(log.last().0 as usize);
             writer.run(&mut log, &steps).unwrap();
             drop(log);
-            disk.restart(seed.rotate_left(27) ^ moment);
+            disk.lose_power(seed.rotate_left(27) ^ moment);
             writer.reopen(&disk);
             if over {
                 break;
@@ -272,7 +270,7 @@ proptest! {
             let mut writer = Writer::default();
             disk.stop_at(moment);
             let done = open(&disk, 0).and_then(|(mut log, _)| writer.run(&mut log, &steps));
-            disk.repair();
+            disk.restart(Crash::Kill);
 
             let mut log = writer.reopen(&disk);
             writer.given.truncate(log.last().0 as usize);
@@ -280,7 +278,7 @@ proptest! {
             writer.point = None;
             writer.run(&mut log, &[Step::Append(vec![7; 700]), Step::Sync]).unwrap();
             drop(log);
-            disk.restart(seed ^ moment);
+            disk.lose_power(seed ^ moment);
             writer.reopen(&disk);
             if done.is_ok() {
                 break;
@@ -334,7 +332,7 @@ fn what_follows_a_failed_sync_and_a_restart_survives_a_power_loss() {
         append(&mut log, b"after the restart").unwrap();
         log.sync().unwrap();
         drop(log);
-        disk.restart(seed);
+        disk.lose_power(seed);
         let (_, groups) = open(&disk, 0).unwrap();
         assert_eq!(groups.split_last().unwrap().1, found);
         assert_eq!(groups.last().unwrap(), b"after the restart");
@@ -345,14 +343,14 @@ fn what_follows_a_failed_sync_and_a_restart_survives_a_power_loss() {
 fn check_stopped(disk: &FaultyDisk, steps: &[Step], seed: u64) -> bool {
     let mut writer = Writer::default();
     let Ok((mut log, _)) = open(disk, 0) else {
-        disk.restart(seed);
+        disk.lose_power(seed);
         writer.reopen(disk);
         return false;
     };
     let stopped = writer.run(&mut log, steps).is_err();
     if stopped {
         // Repaired or not, every operation of the log fails.
-        disk.repair();
+        disk.restart(Crash::Kill);
         let last = log.last();
         let point = log.sync_point();
         assert!(matches!(log.append(b"more", 0), Err(LogError::Poisoned)));
@@ -363,7 +361,7 @@ fn check_stopped(disk: &FaultyDisk, steps: &[Step], seed: u64) -> bool {
     drop(log);
     // The process ends, and the next one finds what the kernel has; later the power fails as well.
     writer.reopen(&disk.copy());
-    disk.restart(seed);
+    disk.lose_power(seed);
     writer.reopen(disk);
     !stopped
 }

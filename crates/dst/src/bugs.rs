@@ -8,7 +8,7 @@ use std::time::Instant;
 const VARIABLE: &str = "ROOST_BUG";
 
 /// Names, and what each breaks.
-const BUGS: [(&str, &str); 22] = [
+const BUGS: [(&str, &str); 23] = [
     ("acknowledge-before-sync", "a change is answered before its group is durable"),
     ("skip-checksum", "a payload in the log is not compared with its checksum"),
     ("accept-torn-group", "a group with missing sectors is applied"),
@@ -25,6 +25,7 @@ const BUGS: [(&str, &str); 22] = [
     ("lose-removal", "a checkpoint forgets keys that were removed"),
     ("wrong-layer", "rows being written hide newer ones"),
     ("forget-owner", "the last owner of a set is not noted"),
+    ("forget-deltas", "deltas of a list are removed and not folded into it"),
     ("stale-cache", "a removed key stays in the cache"),
     ("lose-effect", "the last change of a large group does not reach the home timelines"),
     ("show-story-as-post", "the id of a story, asked for as a post, shows the story"),

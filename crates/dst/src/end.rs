@@ -8,9 +8,9 @@ use node::SimulatedNode;
 use rows::Totals;
 use store::MemoryRow;
 
-use crate::disk::Faults;
-use crate::random::Random;
 use crate::run::{Run, empty_disks};
+use testkit::Random;
+use testkit::disk::Faults;
 
 impl Run {
     /// Closes the node, and compares its rows with those of a node that has only the log.

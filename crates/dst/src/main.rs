@@ -12,13 +12,11 @@
 mod bugs;
 mod check;
 mod commands;
-mod disk;
 mod end;
 mod events;
 mod history;
 mod model;
 mod pending;
-mod random;
 mod run;
 mod schedule;
 mod start;

@@ -11,12 +11,12 @@ use parking_lot::Mutex;
 use store::{Gate, MemoryDisk};
 
 use crate::commands::Generator;
-use crate::disk::{Faults, SimDisk};
 use crate::events::{self, Event};
 use crate::history::History;
 use crate::model::{Expected, Model};
 use crate::pending::{self, Answered, Pending};
-use crate::random::Random;
+use testkit::Random;
+use testkit::disk::{Faults, FaultyDisk};
 
 /// 2026-11-22T12:00:00Z.
 const START_MS: u64 = 1_795_348_800_000;
@@ -41,7 +41,7 @@ pub(crate) struct Run {
     pub(crate) options: NodeOptions,
     pub(crate) log_options: LogOptions,
     pub(crate) store_seed: [u8; 16],
-    pub(crate) disk: SimDisk,
+    pub(crate) disk: FaultyDisk,
     pub(crate) rows: MemoryDisk,
     pub(crate) history: Arc<Mutex<History>>,
     unix_ms: Arc<AtomicU64>,
@@ -297,8 +297,8 @@ impl Run {
 }
 
 /// A disk for the log, and one for the store that stops with it.
-pub(crate) fn empty_disks(random: Random) -> (SimDisk, MemoryDisk) {
-    let disk = SimDisk::new(random);
+pub(crate) fn empty_disks(random: Random) -> (FaultyDisk, MemoryDisk) {
+    let disk = FaultyDisk::new(random);
     let gate: Gate = Arc::new({
         let disk = disk.clone();
         move || disk.pass()

@@ -1,9 +1,9 @@
 //! What happens next in a run: the weights of steps are drawn once, so that one run has many crashes and
 //! another none, one reads all the time and another lets views fall behind.
 
-use crate::disk::{Crash, Faults};
-use crate::random::Random;
 use crate::run::{Run, Tally};
+use testkit::Random;
+use testkit::disk::{Crash, Faults};
 
 /// Steps, in the order of their weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use commitlog::LocalLog;
 use node::{Durability, SimulatedNode};
 
-use crate::disk::{Crash, Faults};
 use crate::events::Event;
 use crate::history::{History, RecordingLog};
 use crate::model::Model;
 use crate::run::{Run, empty_disks};
+use testkit::disk::{Crash, Faults};
 
 impl Run {
     /// The process ends, and another one begins.

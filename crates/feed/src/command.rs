@@ -154,6 +154,13 @@ pub enum Command {
         /// before.
         from: u64,
     },
+    /// Follow many users: all of them, or none if one is refused.
+    FollowMany {
+        /// The follower.
+        user: UserRef,
+        /// The followed: at most [`limits::FOLLOW_MANY_MAX`](crate::limits::FOLLOW_MANY_MAX).
+        others: Vec<UserRef>,
+    },
 }
 
 /// What can be left of a deleted user, in the order in which it is removed. Stored as the position in the

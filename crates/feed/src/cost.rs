@@ -48,6 +48,9 @@ impl Command {
             | Self::Unfollow { .. }
             | Self::Befriend { .. }
             | Self::Unfriend { .. } => Cost::of_rows(6, 64),
+            Self::FollowMany { others, .. } => {
+                Cost::of_rows(3 * others.len() + 3, 64 + 24 * others.len())
+            }
             Self::Post { text: post, .. } => {
                 let mentions = mentions(post);
                 let cost = Cost::of_rows(4 + mentions, text(post) + 8 * mentions + 64);

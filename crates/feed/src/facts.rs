@@ -245,6 +245,24 @@ impl<'a> Txn<'a> {
         self.rows.put_member(SetTable::Followers, other.0.into(), user.0.into(), value);
     }
 
+    /// Stores that `user` follows all of `others`, whom they do not follow yet, with the counts of all.
+    pub fn put_follows(&mut self, user: UserId, others: &[UserId]) {
+        let owners: Vec<u64> = others.iter().map(|other| u64::from(other.0)).collect();
+        for owner in &owners {
+            self.rows.put_member(SetTable::Following, user.0.into(), *owner, Some(0));
+        }
+        self.rows.put_member_of_many(SetTable::Followers, &owners, user.0.into(), Some(0));
+        let counts = others.iter().map(|other| {
+            let mut counts = self.facts().stored_counts(*other);
+            step(&mut counts.followers, true);
+            (u64::from(other.0), Some(counts.encode()))
+        });
+        let counts = counts.collect();
+        self.rows.put_points(PointTable::Counts, counts);
+        self.count(user, |counts| counts.following += others.len() as u32);
+        self.total(|totals| totals.follows += others.len() as u64);
+    }
+
     /// Writes a post into the post, author, mention and reply tables.
     pub fn put_post(&mut self, id: PostId, post: &Post) {
         let reply = post.reply_to.map_or(0, |user| u64::from(user.0) + 1);
@@ -313,4 +331,21 @@ fn idempotency_key(day: u32, key: &[u8; 16]) -> Value {
     let mut bytes = Value::from_slice(&day.to_be_bytes());
     bytes.extend_from_slice(key);
     bytes
+}
+
+/// Adds one to a count of a user's rows, or subtracts one.
+///
+/// # Panics
+/// If the count and the rows differ: limits keep every count below its largest value.
+pub(crate) fn step(count: &mut u32, up: bool) {
+    let next = if up { count.checked_add(1) } else { count.checked_sub(1) };
+    let Some(next) = next else { unreachable!("a count of {count} is the number of rows") };
+    *count = next;
+}
+
+/// As [`step`], for all users together.
+pub(crate) fn step_total(total: &mut u64, up: bool) {
+    let next = if up { total.checked_add(1) } else { total.checked_sub(1) };
+    let Some(next) = next else { unreachable!("a total of {total} is the number of rows") };
+    *total = next;
 }

@@ -39,6 +39,8 @@ pub const USERS_MAX: u32 = u32::MAX - 1;
 /// authors' newest posts are in memory. A timeline in memory costs 16 bytes for each, so 120 kB at the
 /// limit, and about 1 ms under the lock of its shard to be put in or dropped.
 pub const FOLLOWING_MAX: u32 = 7_500;
+/// Most users that one command follows.
+pub const FOLLOW_MANY_MAX: usize = 1_000;
 /// Most friends of one user. A stories home reads the newest stories of each, and a new story wakes at
 /// most this many live streams.
 pub const FRIENDS_MAX: u32 = 5_000;

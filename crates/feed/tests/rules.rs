@@ -5,7 +5,8 @@ mod support;
 
 use feed::{
     Bio, Command, Counts, Done, Effect, Entry, Idempotency, Label, Lifetime, Name, PostId,
-    PostText, Refusal, Remains, Request, SampleId, SetName, StoryId, Txn, UserId, apply, limits,
+    PostText, Refusal, Remains, Request, SampleId, SetName, StoryId, Txn, UserId, UserRef, apply,
+    limits,
 };
 use rows::{Rows, SetTable, Span, Stamp};
 use support::{
@@ -145,6 +146,45 @@ fn existing_relations_at_a_limit_stay_and_may_be_repeated() {
     }
     assert_eq!(world.run(follow(id(0), id(1))), Err(Refusal::TooManyFollows));
     assert_eq!(world.run(befriend(id(0), id(1))), Err(Refusal::TooManyFriends));
+}
+
+#[test]
+fn many_are_followed_or_none() {
+    let many = |others: &[UserRef]| Command::FollowMany { user: id(0), others: others.to_vec() };
+    for (others, outcome) in [
+        (vec![], Ok(Done::Followed)),
+        (vec![id(1), handle("cy"), id(1)], Ok(Done::Followed)),
+        (vec![id(1), id(99)], Err(Refusal::UserNotFound)),
+        (vec![id(1), handle("nobody")], Err(Refusal::UserNotFound)),
+        (vec![id(1), handle("ada")], Err(Refusal::SelfFollow)),
+    ] {
+        let mut world = World::new();
+        let mut one_by_one = World::new();
+        let before = world.snapshot();
+        assert_eq!(world.run(many(&others)), outcome, "{others:?}");
+        if outcome.is_err() {
+            assert_eq!(world.snapshot(), before, "{others:?}");
+            assert_eq!(world.effects, [], "{others:?}");
+            continue;
+        }
+        let mut effects = Vec::new();
+        for other in &others {
+            one_by_one.run(follow(id(0), other.clone())).unwrap();
+            effects.append(&mut one_by_one.effects);
+        }
+        assert_eq!(world.effects, effects, "{others:?}");
+        for user in 0..3 {
+            let [one, other] =
+                [&world, &one_by_one].map(|world| world.facts().counts(UserId(user)));
+            assert_eq!(one, other, "{others:?}");
+        }
+        assert_eq!(world.run(many(&others)), Ok(Done::Followed), "a repetition changes nothing");
+        assert_eq!(world.facts().totals().follows, one_by_one.facts().totals().follows);
+    }
+    let mut world = World::new();
+    count(&mut world, 0, |counts| counts.following = limits::FOLLOWING_MAX - 1);
+    assert_eq!(world.run(many(&[id(1), id(2)])), Err(Refusal::TooManyFollows));
+    assert_eq!(world.run(many(&[id(1), id(1)])), Ok(Done::Followed));
 }
 
 #[test]

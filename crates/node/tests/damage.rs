@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use cases::cases;
 use subject::Answers;
+use testkit::files::memory_folder;
 
 /// Cases of a test run.
 const CASES: usize = 400;
@@ -231,23 +232,8 @@ fn outcome(data: &Path, answers: &Answers) -> String {
     }
 }
 
+/// Copies a data directory without its lock: a copy of the lock of a directory in use is refused.
 fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        // A copy of the lock of a directory in use is refused.
-        if entry.file_name() == "lock" && from.join("log").is_dir() {
-            continue;
-        }
-        let to = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &to),
-            false => drop(fs::copy(entry.path(), to).unwrap()),
-        }
-    }
-}
-
-fn memory_folder() -> tempfile::TempDir {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+    testkit::files::copy(from, to);
+    fs::remove_file(to.join("lock")).unwrap();
 }

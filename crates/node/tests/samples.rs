@@ -2,13 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use feed::{Command, Done, Label, Outcome, Refusal, SampleId, SetName};
 use knn::{Bits, K};
 use node::{Durability, Node, NodeOptions, OpenError, Request, SAMPLE_MEMORY_MIN};
 use proptest::prelude::*;
+use testkit::files::copy;
+use testkit::proc::thread_processor_ns;
 
 struct Subject {
     /// None only while it is restarted.
@@ -106,18 +107,6 @@ impl Subject {
             }
         }
         held
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            std::fs::copy(entry.path(), to).unwrap();
-        }
     }
 }
 
@@ -291,12 +280,6 @@ fn snapshots_of_the_past_hold_no_more_than_the_memory_for_samples() {
     assert!(snapshot().is_ok(), "what was dropped holds nothing");
 }
 
-/// Nanoseconds of processor time of this thread: other work on the machine does not change them.
-fn processor_ns() -> u64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    stat.split_whitespace().next().unwrap().parse().unwrap()
-}
-
 /// `cargo test --release -p node --test samples -- --ignored --nocapture a_million`
 #[test]
 #[ignore = "takes a minute: a measurement"]
@@ -307,9 +290,9 @@ fn measure_a_start_with_a_million_samples() {
     }
     for _ in 0..3 {
         subject.node = None;
-        let (start, before) = (std::time::Instant::now(), processor_ns());
+        let (start, before) = (std::time::Instant::now(), thread_processor_ns());
         subject.node = Some(Node::open(&subject.options).unwrap());
-        let (elapsed, ms) = (start.elapsed(), (processor_ns() - before) / 1_000_000);
+        let (elapsed, ms) = (start.elapsed(), (thread_processor_ns() - before) / 1_000_000);
         let bytes = subject.node().sizes().sample_bytes;
         println!("2^20 samples: {elapsed:?}, {ms} ms of a processor, {bytes} bytes");
     }

@@ -2,7 +2,7 @@
 //! restart and the checkpoints do meanwhile, and erased from the disk afterwards.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +13,7 @@ use feed::{
 use node::{Clock, Durability, Node, NodeOptions, Request};
 use proptest::prelude::*;
 use rows::Span;
+use testkit::files::files;
 
 const USERS: u32 = 5;
 const START_MS: u64 = 1_800_000_000_000;
@@ -232,19 +233,12 @@ fn only_the_author_can_read_who_saw_a_story_and_the_home_marks_it() {
 }
 
 /// Every file below `dir` that contains `needle`.
-fn files_with(dir: &Path, needle: &[u8]) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files_with(&path, needle));
-        } else if std::fs::read(&path)
-            .is_ok_and(|bytes| bytes.windows(needle.len()).any(|window| window == needle))
-        {
-            found.push(path.display().to_string());
-        }
-    }
-    found
+fn files_with(dir: &Path, needle: &[u8]) -> Vec<PathBuf> {
+    let holds = |path: &PathBuf| {
+        let bytes = std::fs::read(path).unwrap_or_default();
+        bytes.windows(needle.len()).any(|window| window == needle)
+    };
+    files(dir).into_iter().filter(holds).collect()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use resp::{Encoder, Protocol, ProtocolError};
-use testkit::{DecodeError, Decoder, ReplyLimits, Value};
+use testkit::{DecodeError, Decoder, Reply, ReplyLimits};
 
 const TINY: ReplyLimits =
     ReplyLimits { depth_max: 3, elements_max: 6, bulk_bytes_max: 10, line_bytes_max: 12 };
@@ -127,36 +127,38 @@ impl Said {
         }
     }
 
-    fn all_heard(parts: &[Self], protocol: Protocol) -> Vec<Value<'_>> {
+    fn all_heard(parts: &[Self], protocol: Protocol) -> Vec<Reply> {
         parts.iter().map(|part| part.heard(protocol)).collect()
     }
 
-    fn heard(&self, protocol: Protocol) -> Value<'_> {
+    fn heard(&self, protocol: Protocol) -> Reply {
         match (self, protocol) {
-            (Self::Simple(text), _) => Value::Simple(text.as_bytes()),
-            (Self::Error(text), _) => Value::Error(text.as_bytes()),
-            (Self::Integer(number), _) => Value::Integer(*number),
-            (Self::Bulk(bytes), _) => Value::Bulk(bytes),
-            (Self::Null | Self::NullArray, _) => Value::Null,
-            (Self::Verbatim(text), Protocol::Resp2) => Value::Bulk(text),
-            (Self::Verbatim(text), Protocol::Resp3) => Value::Verbatim(*b"mkd", text),
-            (Self::Boolean(truth), Protocol::Resp2) => Value::Integer((*truth).into()),
-            (Self::Boolean(truth), Protocol::Resp3) => Value::Boolean(*truth),
-            (Self::BigNumber(digits), Protocol::Resp2) => Value::Bulk(digits.as_bytes()),
-            (Self::BigNumber(digits), Protocol::Resp3) => Value::BigNumber(digits.as_bytes()),
+            (Self::Simple(text), _) => Reply::Simple(text.clone()),
+            (Self::Error(text), _) => Reply::Error(text.clone()),
+            (Self::Integer(number), _) => Reply::Integer(*number),
+            (Self::Bulk(bytes), _) => Reply::Bulk(Some(bytes.clone())),
+            (Self::Null | Self::NullArray, _) => Reply::Bulk(None),
+            (Self::Verbatim(text), Protocol::Resp2) => Reply::Bulk(Some(text.clone())),
+            (Self::Verbatim(text), Protocol::Resp3) => Reply::Verbatim(*b"mkd", text.clone()),
+            (Self::Boolean(truth), Protocol::Resp2) => Reply::Integer((*truth).into()),
+            (Self::Boolean(truth), Protocol::Resp3) => Reply::Boolean(*truth),
+            (Self::BigNumber(digits), Protocol::Resp2) => {
+                Reply::Bulk(Some(digits.clone().into_bytes()))
+            }
+            (Self::BigNumber(digits), Protocol::Resp3) => Reply::BigNumber(digits.clone()),
             (Self::Map(pairs), Protocol::Resp2) => {
                 let flat = pairs.iter().flat_map(|(key, value)| [key, value]);
-                Value::Array(flat.map(|part| part.heard(protocol)).collect())
+                Reply::Array(flat.map(|part| part.heard(protocol)).collect())
             }
             (Self::Map(pairs), Protocol::Resp3) => {
                 let pairs = pairs.iter();
                 let pairs = pairs.map(|(key, value)| (key.heard(protocol), value.heard(protocol)));
-                Value::Map(pairs.collect())
+                Reply::Map(pairs.collect())
             }
-            (Self::Set(parts), Protocol::Resp3) => Value::Set(Self::all_heard(parts, protocol)),
-            (Self::Push(parts), Protocol::Resp3) => Value::Push(Self::all_heard(parts, protocol)),
+            (Self::Set(parts), Protocol::Resp3) => Reply::Set(Self::all_heard(parts, protocol)),
+            (Self::Push(parts), Protocol::Resp3) => Reply::Push(Self::all_heard(parts, protocol)),
             (Self::Array(parts) | Self::Set(parts) | Self::Push(parts), _) => {
-                Value::Array(Self::all_heard(parts, protocol))
+                Reply::Array(Self::all_heard(parts, protocol))
             }
         }
     }
@@ -210,9 +212,9 @@ proptest! {
         let number = f64::from_bits(bits);
         let out = encoded(protocol, |out| out.double(number));
         let heard = match Decoder::new(ReplyLimits::CLIENT).next(&mut out.as_slice()).unwrap() {
-            Some(Value::Double(heard)) if protocol == Protocol::Resp3 => heard,
-            Some(Value::Bulk(text)) if protocol == Protocol::Resp2 => {
-                str::from_utf8(text).unwrap().parse().unwrap()
+            Some(Reply::Double(heard)) if protocol == Protocol::Resp3 => heard,
+            Some(Reply::Bulk(Some(text))) if protocol == Protocol::Resp2 => {
+                str::from_utf8(&text).unwrap().parse().unwrap()
             }
             other => panic!("{other:?}"),
         };

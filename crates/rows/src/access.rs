@@ -38,6 +38,20 @@ pub trait RowsMut: Rows {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>);
     /// Sets or removes a member.
     fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>);
+    /// Sets or removes the points of many keys.
+    fn put_points(&mut self, table: PointTable, rows: Vec<(u64, Option<Value>)>) {
+        rows.into_iter().for_each(|(key, value)| self.put_point(table, key, value));
+    }
+    /// Sets or removes `item` as a member of many owners.
+    fn put_member_of_many(
+        &mut self,
+        table: SetTable,
+        owners: &[u64],
+        item: u64,
+        value: Option<u64>,
+    ) {
+        owners.iter().for_each(|owner| self.put_member(table, *owner, item, value));
+    }
     /// Sets or removes a name.
     fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>);
     /// Sets the totals.

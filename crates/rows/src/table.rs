@@ -1,7 +1,8 @@
 //! All tables: the content of their rows, the tag of their rows on disk, and how they are kept.
 //!
 //! There are three kinds. Points map a number to bytes, sets map (owner, item) to a small number and are
-//! read as ranges of one owner's items, names map bytes to bytes in order.
+//! read as ranges of one owner's items, names map bytes to bytes in order. A set is **packed** if a store
+//! keeps many items of an owner in one row.
 //!
 //! The rows of an **ephemeral** table must be erased from every disk soon after they are removed, so a
 //! store keeps such tables in separate files. After a crash, a store may have applied more of the log to
@@ -85,20 +86,8 @@ impl PointTable {
 }
 
 tables! {
-    /// Tables from (owner, item) to a number. 0x2a was in use before format 4.
-    SetTable in 0x20..=0x2f {
-        /// (follower, followed) -> 0.
-        Following = 0x20,
-        /// (followed, follower) -> 0.
-        Followers = 0x21,
-        /// (author, post) -> 0, or the user replied to plus 1.
-        AuthorPosts = 0x22,
-        /// (mentioned, post) -> 0.
-        Mentions = 0x23,
-        /// (user, friend) -> 0, in both directions.
-        Friends = 0x24,
-        /// (author, story) -> when it expires, in milliseconds since 1970.
-        AuthorStories = 0x25,
+    /// Tables from (owner, item) to a number. 0x20 to 0x25, 0x2a and 0x2e were in use before format 7.
+    SetTable in 0x20..=0x5f {
         /// (whole second since 1970 in which it expires or was deleted, story) -> author.
         Expiring = 0x26,
         /// (story, viewer) -> when they first viewed it, in milliseconds since 1970. Ephemeral.
@@ -113,18 +102,50 @@ tables! {
         FreeSpaces = 0x2c,
         /// (post, reply to it) -> 0. Rows of a deleted post stay until its replies are deleted.
         Replies = 0x2d,
-        /// (deleted user, 0) -> 0. Rows are never removed.
-        DeletedUsers = 0x2e,
         /// (0, deleted user whose rows are not all removed) -> 0.
         ErasingUsers = 0x2f,
+        /// (follower, followed) -> 0. Packed.
+        Following = 0x50,
+        /// (followed, follower) -> 0. Packed.
+        Followers = 0x51,
+        /// (author, post) -> 0, or the user replied to plus 1. Packed.
+        AuthorPosts = 0x52,
+        /// (mentioned, post) -> 0. Packed.
+        Mentions = 0x53,
+        /// (user, friend) -> 0, in both directions. Packed.
+        Friends = 0x54,
+        /// (author, story) -> when it expires, in milliseconds since 1970. Packed.
+        AuthorStories = 0x55,
+        /// (deleted user, 0) -> 0. Rows are never removed. Packed.
+        DeletedUsers = 0x56,
     }
 }
+
+/// Whether the tags of packed tables are above, and all others below, those of other kinds.
+const fn are_apart(tables: &[SetTable]) -> bool {
+    match tables {
+        [first, rest @ ..] => {
+            let packed = first.is_packed();
+            (first.tag() >= 0x50) == packed && (first.tag() <= 0x2f) != packed && are_apart(rest)
+        }
+        [] => true,
+    }
+}
+
+const _: () = assert!(are_apart(&SetTable::ALL));
 
 impl SetTable {
     /// Whether rows of this table may be ahead of the others after a crash.
     #[must_use]
     pub const fn is_ephemeral(self) -> bool {
         matches!(self, Self::StoryViews | Self::Seen)
+    }
+
+    /// Whether many items of an owner share a row: of all tables whose owners are users, but those whose
+    /// removed items must be erased soon.
+    #[must_use]
+    pub const fn is_packed(self) -> bool {
+        self.has_dense_owners() && !self.is_ephemeral()
     }
 
     /// Whether owners are users, numbered without gaps, so that a bitmap of them stays small.

@@ -89,10 +89,10 @@ fn each(what: &str, times: u64, mut work: impl FnMut()) {
     println!("{what:<58} {:>10.2} us", nanos / 1_000.0);
 }
 
-fn status_mb(field: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
-    line.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u64>().unwrap_or(0) / 1_024
+/// Resident and peak memory of this process in MiB.
+fn memory_mb() -> (u64, u64) {
+    let memory = testkit::proc::memory(std::process::id());
+    memory.map_or((0, 0), |memory| (memory.resident >> 20, memory.peak >> 20))
 }
 
 fn load_users(load: &mut Load) {
@@ -117,7 +117,7 @@ fn load_follows(load: &mut Load, follows: u64, random: bool) -> Result<(), Box<d
         slowest = slowest.max(began.elapsed());
         load.checkpoint_if_large()?;
         if load.checkpoints == 1 && first.is_none() {
-            first = Some((start.elapsed(), follow + 1, status_mb("VmRSS:")));
+            first = Some((start.elapsed(), follow + 1, memory_mb().0));
         }
     }
     if let Some((took, count, resident)) = first {
@@ -177,7 +177,7 @@ fn reads(store: &Store) {
 }
 
 fn memory(store: &Store, when: &str) {
-    let (now, peak) = (status_mb("VmRSS:"), status_mb("VmHWM:"));
+    let (now, peak) = memory_mb();
     println!(
         "{when}: resident {now} MiB (peak {peak}), disk {} MB",
         store.disk_bytes() / 1_000_000

@@ -1,5 +1,6 @@
 //! A checkpoint: a frozen overlay that is being written to disk.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -7,11 +8,14 @@ use std::time::Duration;
 use kv::{Bucket, KeyRow};
 use rows::{NameTable, PointTable, SetTable, Totals, Value};
 
-use crate::disk::{Part, WriteRow};
+use crate::disk::{Disk, Part, WriteRow};
 use crate::error::StoreError;
+use crate::fold::fold;
 use crate::head::Head;
 use crate::layout;
 use crate::overlay::Overlay;
+use crate::owners::{Owners, State};
+use crate::packed::{self, Plan};
 use crate::store::{Layers, Shared};
 
 /// Everything that changed up to one position of the log, frozen. Rows stay readable from memory
@@ -49,17 +53,21 @@ impl Checkpoint {
         let Self { shared, frozen, applied, totals } = self;
         let keys_of_buckets = frozen.keys.sorted();
         let ingest = |part, head: &[u8]| {
-            shared.disk.ingest(part, |write| {
+            let sets = Sets::of(part, &shared.owners, &frozen);
+            let done = shared.disk.ingest(part, |write| {
                 let mut rows = Ingest { part, write, put: 0, removed: 0 };
                 rows.put(&layout::HEAD, Some(head))?;
-                rows.owners(&shared, &frozen)?;
+                rows.owners(&shared, &sets)?;
                 rows.rows(&frozen)?;
                 if part == Part::Facts {
                     rows.buckets(&frozen)?;
                     rows.keys(&keys_of_buckets)?;
                 }
+                rows.packed(&shared.disk, &frozen, &sets)?;
                 Ok((rows.put, rows.removed))
-            })
+            })?;
+            sets.settle(&shared.owners);
+            Ok::<_, StoreError>(done)
         };
         // A crash in between leaves ephemeral rows newer than the facts, which the rules allow. In the
         // opposite order, rows would be missing.
@@ -92,6 +100,42 @@ fn release(overlay: Arc<Overlay>) {
     drop(overlay);
 }
 
+/// What the disk has of the owners that changed, and what it will have, for each table that has states.
+struct Sets(Vec<(SetTable, Vec<Owner>)>);
+
+/// An owner that changed.
+struct Owner {
+    id: u64,
+    old: State,
+    new: State,
+}
+
+impl Sets {
+    fn of(part: Part, owners: &Owners, overlay: &Overlay) -> Self {
+        let tables = SetTable::ALL.into_iter().filter(|table| Part::of_set(*table) == part);
+        let changes = tables.filter(|table| table.has_dense_owners()).map(|table| {
+            let mut changed = Vec::new();
+            let all = overlay.sorted_sets(table, |id, items| -> Result<(), Infallible> {
+                let old = owners.state(table, id);
+                changed.push(Owner { id, old, new: packed::plan(table, old, items).state(old) });
+                Ok(())
+            });
+            let Ok(()) = all;
+            (table, changed)
+        });
+        Self(changes.collect())
+    }
+
+    /// Called when the rows are visible.
+    fn settle(&self, owners: &Owners) {
+        for (table, changed) in &self.0 {
+            let lowered = changed.iter().filter(|owner| owner.new < owner.old);
+            let lowered: Vec<_> = lowered.map(|owner| (owner.id, owner.new)).collect();
+            owners.settle(*table, &lowered);
+        }
+    }
+}
+
 /// An ingestion that counts.
 struct Ingest<'a, 'b> {
     part: Part,
@@ -109,25 +153,40 @@ impl Ingest<'_, '_> {
         (self.write)(key, value)
     }
 
-    fn sets(&self) -> impl Iterator<Item = SetTable> + use<> {
-        let part = self.part;
-        SetTable::ALL.into_iter().filter(move |table| Part::of_set(*table) == part)
+    /// Records the states of owners, in memory at once and on disk with the rows.
+    fn owners(&mut self, shared: &Shared, sets: &Sets) -> Result<(), StoreError> {
+        for (table, changed) in &sets.0 {
+            let mut states: Vec<_> = changed.iter().map(|owner| (owner.id, owner.new)).collect();
+            if rows::has_bug("forget-owner") {
+                states.pop();
+            }
+            for (block, bytes) in shared.owners.raise(*table, &states) {
+                self.put(&layout::owners(*table, block), Some(&bytes))?;
+            }
+        }
+        Ok(())
     }
 
-    /// Records the owners of the sets, in memory at once and on disk with the rows.
-    fn owners(&mut self, shared: &Shared, overlay: &Overlay) -> Result<(), StoreError> {
-        for table in self.sets().filter(|table| table.has_dense_owners()) {
-            let mut owners = Vec::new();
-            overlay.sorted_sets(table, |owner, _| -> Result<(), StoreError> {
-                owners.push(owner);
-                Ok(())
+    /// Writes the changes of packed sets.
+    fn packed(&mut self, disk: &Disk, overlay: &Overlay, sets: &Sets) -> Result<(), StoreError> {
+        for (table, changed) in sets.0.iter().filter(|(table, _)| table.is_packed()) {
+            let mut changed = changed.iter();
+            overlay.sorted_sets(*table, |owner, items| {
+                let old = changed.next().map_or(State::NONE, |changed| changed.old);
+                match packed::plan(*table, old, items) {
+                    Plan::Nothing => Ok(()),
+                    Plan::Delta => {
+                        let row = packed::encode(0, false, &items.iter().collect::<Vec<_>>());
+                        self.put(&layout::delta(*table, owner, old.deltas() + 1), Some(&row))
+                    }
+                    Plan::Fold => {
+                        let set = disk.set(*table, owner, old);
+                        fold(set, &items.iter().collect::<Vec<_>>(), &mut |key, row| {
+                            self.put(key, row)
+                        })
+                    }
+                }
             })?;
-            if rows::has_bug("forget-owner") {
-                owners.pop();
-            }
-            for (block, bytes) in shared.owners.note(table, &owners) {
-                self.put(&layout::owners(table, block), Some(&bytes))?;
-            }
         }
         Ok(())
     }
@@ -156,7 +215,8 @@ impl Ingest<'_, '_> {
                 self.put(&layout::point(table, key), value.map(Value::as_slice))
             })?;
         }
-        for table in self.sets() {
+        let sets = SetTable::ALL.into_iter().filter(|table| Part::of_set(*table) == part);
+        for table in sets.filter(|table| !table.is_packed()) {
             overlay.sorted_sets(table, |owner, items| {
                 items.iter().try_for_each(|(item, number)| {
                     let number = number.map(u64::to_be_bytes);

@@ -15,6 +15,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -25,14 +26,16 @@ use fjall::config::{BloomConstructionPolicy, PinningPolicy};
 use fjall::config::{CompressionPolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy};
 use fjall::{AbstractTree as _, CompressionType, Database, KeyspaceCreateOptions, PersistMode};
 use parking_lot::Mutex;
-use rows::{Order, PointTable, SetTable, Span};
+use rows::{PointTable, SetTable};
 
 use crate::error::{StoreError, fatal, unreadable};
-use crate::keyspace::{Keyspace, RowGuard, RowIter};
+use crate::keyspace::{Keyspace, RowIter};
 use crate::layout;
 use crate::manifest;
 #[cfg(feature = "simulation")]
 use crate::memory::MemoryDisk;
+use crate::owners::State;
+use crate::sets::Set;
 
 /// The database in the store's directory.
 const FACTS: &str = "facts";
@@ -171,10 +174,14 @@ impl Disk {
         self.keyspace(part).get(key).unwrap_or_else(|error| unreadable("reading a row", &error))
     }
 
-    /// The points of `table` in order, read one by one.
-    pub(crate) fn points(&self, table: PointTable) -> impl Iterator<Item = (u64, fjall::Slice)> {
-        let all = layout::point(table, 0)..=layout::point(table, u64::MAX);
-        self.keyspace(Part::of_point(table)).range(all).map(|row| {
+    /// The points of `table` in a range of keys, in order, read one by one.
+    pub(crate) fn points(
+        &self,
+        table: PointTable,
+        keys: RangeInclusive<u64>,
+    ) -> impl Iterator<Item = (u64, fjall::Slice)> {
+        let keys = layout::point(table, *keys.start())..=layout::point(table, *keys.end());
+        self.keyspace(Part::of_point(table)).range(keys).map(|row| {
             let (key, value) =
                 row.into_inner().unwrap_or_else(|error| unreadable("reading points", &error));
             match key.last_chunk() {
@@ -187,19 +194,9 @@ impl Disk {
         })
     }
 
-    /// The number stored with a member.
-    pub(crate) fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
-        let row = self.point(Part::of_set(table), &layout::set(table, owner, item));
-        row.map(|number| layout::decode_number(&number))
-    }
-
-    /// Items of `owner` between `span.low` and `span.high` in the span's order, read one by one;
-    /// the caller must apply the span's limit.
-    pub(crate) fn members(&self, table: SetTable, owner: u64, span: Span) -> DiskItems {
-        let low = layout::set(table, owner, span.low);
-        let keyspace = self.keyspace(Part::of_set(table));
-        let rows = keyspace.range(low..=layout::set(table, owner, span.high));
-        DiskItems { rows, order: span.order }
+    /// The items of `owner`, of which the disk may have what `state` says.
+    pub(crate) fn set(&self, table: SetTable, owner: u64, state: State) -> Set<'_> {
+        Set { keyspace: self.keyspace(Part::of_set(table)), table, owner, state }
     }
 
     /// The first key of the facts from `from` to before `end`.
@@ -296,29 +293,6 @@ impl Disk {
     pub(crate) fn bytes(&self) -> u64 {
         let bytes = self.database.as_ref().map_or(Ok(0), Database::disk_space);
         bytes.unwrap_or_else(|error| fatal("measuring the store", &error))
-    }
-}
-
-/// Items of one owner on disk.
-pub(crate) struct DiskItems {
-    rows: RowIter,
-    order: Order,
-}
-
-impl Iterator for DiskItems {
-    type Item = (u64, Option<u64>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let row: RowGuard = match self.order {
-            Order::Ascending => self.rows.next()?,
-            Order::Descending => self.rows.next_back()?,
-        };
-        let (key, number) =
-            row.into_inner().unwrap_or_else(|error| unreadable("reading a set", &error));
-        let Some(item) = layout::item_of(&key) else {
-            unreadable("reading a set", &StoreError::Damaged("the key of a set row has 17 bytes"))
-        };
-        Some((item, Some(layout::decode_number(&number))))
     }
 }
 

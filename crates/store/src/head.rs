@@ -7,11 +7,14 @@ use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::hash::{KeyHasher, SEED_BYTES};
 use crate::migrate;
+use crate::pack;
 
 /// The first version of the format that has a seed.
 const SEED_VERSION: u32 = 4;
 /// The first version whose totals count deleted users.
 const DELETED_USERS_VERSION: u32 = 6;
+/// The first version whose lists of users are packed.
+const PACKED_VERSION: u32 = 7;
 /// Postcard writes a zero in one byte. Numbers of deleted users, and of those whose rows are not removed.
 const NO_DELETED_USERS: [u8; 2] = [0; 2];
 
@@ -27,14 +30,28 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut bytes = FORMAT_VERSION.to_le_bytes().to_vec();
+        self.encode_as(FORMAT_VERSION)
+    }
+
+    /// The row of a store of `version`, 6 or later.
+    pub(crate) fn encode_as(&self, version: u32) -> Vec<u8> {
+        let mut bytes = version.to_le_bytes().to_vec();
         bytes.extend_from_slice(&self.applied.to_le_bytes());
         bytes.extend_from_slice(&self.hasher.seed());
         bytes.extend_from_slice(&encode(&self.totals));
         bytes
     }
 
-    /// Applied position and totals of a row of version [`SEED_VERSION`] or later, which needs no migration.
+    /// As [`Head::peek`], of a row of version [`PACKED_VERSION`] or later.
+    pub(crate) fn peek_packed(bytes: &[u8]) -> Result<(u64, Totals), StoreError> {
+        let (found, _) = version(bytes)?;
+        if found < PACKED_VERSION {
+            return Err(StoreError::OldFormat(found));
+        }
+        Self::peek(bytes)
+    }
+
+    /// Applied position and totals of a row of version [`SEED_VERSION`] or later.
     pub(crate) fn peek(bytes: &[u8]) -> Result<(u64, Totals), StoreError> {
         let (found, rest) = version(bytes)?;
         if found < SEED_VERSION {
@@ -50,6 +67,16 @@ impl Head {
     /// Reads the row. A store of an earlier version becomes one of this version first, with `hasher` for
     /// its keys.
     pub(crate) fn read(disk: &Disk, bytes: &[u8], hasher: KeyHasher) -> Result<Self, StoreError> {
+        let (found, _) = version(bytes)?;
+        let head = Self::read_unpacked(disk, bytes, hasher)?;
+        if found < PACKED_VERSION {
+            pack::to_version_7(disk, &head)?;
+        }
+        Ok(head)
+    }
+
+    /// Reads the row. A store of a version before 4 becomes one of version 6 first.
+    fn read_unpacked(disk: &Disk, bytes: &[u8], hasher: KeyHasher) -> Result<Self, StoreError> {
         let malformed = StoreError::Damaged("the row that describes it is too short");
         let (found, rest) = version(bytes)?;
         let Some((applied, rest)) = rest.split_first_chunk() else { return Err(malformed) };

@@ -23,6 +23,13 @@ pub(crate) struct Items {
     chunks: Vec<Chunk>,
 }
 
+/// Numbers of items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) present: usize,
+    pub(crate) removed: usize,
+}
+
 struct Chunk {
     low: u64,
     items: Vec<u64>,
@@ -90,6 +97,11 @@ impl Items {
         self.chunks.partition_point(|chunk| chunk.low <= item).saturating_sub(1)
     }
 
+    /// Brings what a change of a high item needs into the processor's cache.
+    pub(crate) fn touch(&self) -> u64 {
+        self.chunks.last().and_then(|chunk| chunk.items.last()).copied().unwrap_or_default()
+    }
+
     /// The state of `item`: unknown, removed, or its number.
     pub(crate) fn find(&self, item: u64) -> Option<Option<u64>> {
         let chunk = self.chunks.get(self.chunk_of(item))?;
@@ -132,6 +144,17 @@ impl Items {
         let (above, bytes) = (item >= upper.low, upper.bytes());
         self.chunks.insert(at + 1, upper);
         (at + usize::from(above), bytes)
+    }
+
+    /// How many items are present, and how many were removed.
+    pub(crate) fn shape(&self) -> Shape {
+        let mut shape = Shape::default();
+        for chunk in &self.chunks {
+            let removed = chunk.codes.iter().filter(|code| **code == 0).count();
+            shape.removed += removed;
+            shape.present += chunk.items.len() - removed;
+        }
+        shape
     }
 
     /// Every item in order, removed ones included.

@@ -12,7 +12,7 @@ use rows::{NameTable, PointTable, SetTable, Stamp};
 /// the ephemeral rows the applied position alone; nothing reads it, but it always exists.
 pub(crate) const HEAD: [u8; 1] = [0x00];
 
-/// Blocks of the bitmaps of owners that have set rows (see `owners`).
+/// Blocks of the states of owners of sets (see `owners`).
 const OWNERS: u8 = 0x01;
 /// The rows of all tables, of buckets and of keys begin with this tag or a greater one.
 #[cfg(feature = "simulation")]
@@ -27,6 +27,10 @@ const KEY_PREFIX_BYTES: usize = 1 + 4 + 8;
 
 /// Key of a point.
 pub(crate) type PointKey = [u8; 9];
+/// Key of a delta.
+pub(crate) type DeltaKey = [u8; 10];
+/// Key of a chunk.
+pub(crate) type ChunkKey = [u8; 18];
 /// Key of a set row.
 pub(crate) type SetKey = [u8; 17];
 
@@ -37,7 +41,47 @@ pub(crate) fn point(table: PointTable, key: u64) -> PointKey {
     bytes
 }
 
-/// Key of `item` of `owner`.
+/// Last part of the keys of chunks, after those of deltas.
+const CHUNK: u8 = 0xff;
+
+/// Key of a delta of `owner`, numbered from 1, in a packed table.
+pub(crate) fn delta(table: SetTable, owner: u64, number: u8) -> DeltaKey {
+    let mut bytes = [table.tag(); 10];
+    bytes[1..9].copy_from_slice(&owner.to_be_bytes());
+    bytes[9] = number;
+    bytes
+}
+
+/// Key of the chunk of `owner`, in a packed table, whose items are not below `low`.
+pub(crate) fn chunk(table: SetTable, owner: u64, low: u64) -> ChunkKey {
+    let mut bytes = [table.tag(); 18];
+    bytes[..10].copy_from_slice(&delta(table, owner, CHUNK));
+    bytes[10..].copy_from_slice(&low.to_be_bytes());
+    bytes
+}
+
+/// What a row of a packed table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PackedRow {
+    /// A delta, by its number.
+    Delta(u8),
+    /// A chunk, by the lowest item that belongs into it.
+    Chunk(u64),
+}
+
+/// The owner of a row of a packed table, and what it is.
+pub(crate) fn read_packed(key: &[u8]) -> Option<(u64, PackedRow)> {
+    let (_, rest) = key.split_first()?;
+    let (owner, rest) = rest.split_first_chunk()?;
+    let row = match rest {
+        [CHUNK, low @ ..] => PackedRow::Chunk(u64::from_be_bytes(low.try_into().ok()?)),
+        [number] => PackedRow::Delta(*number),
+        _ => return None,
+    };
+    Some((u64::from_be_bytes(*owner), row))
+}
+
+/// Key of `item` of `owner`, in a table that is not packed.
 pub(crate) fn set(table: SetTable, owner: u64, item: u64) -> SetKey {
     let mut bytes = [table.tag(); 17];
     bytes[1..9].copy_from_slice(&owner.to_be_bytes());
@@ -133,15 +177,15 @@ pub(crate) fn names_end(table: NameTable) -> Vec<u8> {
     vec![table.tag() + 1]
 }
 
-/// Prefix of the keys of all blocks of the owner bitmap of `table`.
-pub(crate) fn owners_prefix(table: SetTable) -> [u8; 2] {
-    [OWNERS, table.tag()]
+/// Prefix of the keys of all blocks of the states of owners in the table that has this tag.
+pub(crate) fn owners_prefix(tag: u8) -> [u8; 2] {
+    [OWNERS, tag]
 }
 
-/// Key of a block of the owner bitmap of `table`.
+/// Key of a block of the states of owners in `table`.
 pub(crate) fn owners(table: SetTable, block: u64) -> [u8; 10] {
     let mut bytes = [0; 10];
-    bytes[..2].copy_from_slice(&owners_prefix(table));
+    bytes[..2].copy_from_slice(&owners_prefix(table.tag()));
     bytes[2..].copy_from_slice(&block.to_be_bytes());
     bytes
 }

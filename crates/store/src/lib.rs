@@ -15,8 +15,11 @@
 
 mod buckets;
 mod checkpoint;
+mod count;
+mod counts;
 mod disk;
 mod error;
+mod fold;
 mod hash;
 mod head;
 mod items;
@@ -30,8 +33,11 @@ mod merge;
 mod migrate;
 mod overlay;
 mod owners;
+mod pack;
+mod packed;
 mod prefetch;
 mod resident;
+mod sets;
 mod snapshot;
 mod store;
 mod verify;
@@ -58,8 +64,10 @@ pub use writer::StoreWriter;
 /// Version 3 orders keys by a hash with a public seed. A store of version 1 to 3 is rewritten
 /// when it is opened.
 ///
-/// Version 4 has no replies to a post: it has no rows of them, and posts end after the mentions. Its other
-/// rows are those of later versions; the first checkpoint makes it a store of the newest.
+/// Version 4 has no replies to a post: it has no rows of them, and posts end after the mentions.
 ///
 /// Version 5 has no deleted users: its totals end before their fields. Its rows are those of version 6.
-pub const FORMAT_VERSION: u32 = 6;
+///
+/// Version 6 has no packed sets: one row per item, and one bit per owner. A store of version 4 to 6 is packed
+/// when it is opened.
+pub const FORMAT_VERSION: u32 = 7;

@@ -19,6 +19,8 @@ use crate::layout;
 const OLD_EXPIRING_KEYS: u8 = 0x2a;
 const OLD_BUCKETS: u8 = 0x3f;
 const OLD_KEYS: u8 = 0x40;
+/// The version whose rows these are, with totals of format 6.
+const NEXT_VERSION: u32 = 6;
 /// Bytes of rows that are sorted in memory at a time.
 const PIECE_BYTES: usize = 32 << 20;
 
@@ -43,7 +45,7 @@ pub(crate) fn to_version_4(disk: &Disk, mut head: Head) -> Result<Head, StoreErr
         }
     }
     disk.ingest(Part::Facts, |write| {
-        write(&layout::HEAD, Some(&head.encode()))?;
+        write(&layout::HEAD, Some(&head.encode_as(NEXT_VERSION)))?;
         remove(disk, &[OLD_EXPIRING_KEYS], &[OLD_EXPIRING_KEYS + 1], write)?;
         // Orphaned spaces are walked from the beginning, in the new order.
         let low = layout::set(SetTable::OrphanedSpaces, 0, 0);

@@ -8,13 +8,14 @@
 
 use std::array;
 use std::collections::BTreeMap;
+use std::hint::black_box;
 use std::mem::size_of;
 use std::ops::Bound;
 use std::sync::OnceLock;
 
 use hashbrown::HashMap;
 use kv::{Bucket, BucketId};
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rows::{NameTable, PointTable, SetTable, Span, Value};
 
 use crate::hash::KeyHasher;
@@ -22,6 +23,8 @@ use crate::items::Items;
 use crate::key_table::KeyTable;
 
 const SHARD_BITS: u32 = 6;
+/// Changes of many keys made while all locks are held: about 10 µs.
+const CHANGES_PER_LOCK: usize = 64;
 /// 2^64 divided by the golden ratio: spreads dense ids and ids with equal low bits alike.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Overhead of the allocator for each allocation, in bytes.
@@ -41,15 +44,50 @@ impl<V> Default for Sharded<V> {
     }
 }
 
+/// The shard of a key.
+fn number(key: u64) -> usize {
+    (key.wrapping_mul(SPREAD) >> (u64::BITS - SHARD_BITS)) as usize
+}
+
 impl<V> Sharded<V> {
     fn shard(&self, key: u64) -> &RwLock<HashMap<u64, V>> {
-        let number = (key.wrapping_mul(SPREAD) >> (u64::BITS - SHARD_BITS)) as usize;
-        let Some(shard) = self.shards.get(number) else { unreachable!("six bits, 64 shards") };
+        let Some(shard) = self.shards.get(number(key)) else { unreachable!("six bits, 64 shards") };
         shard
+    }
+
+    /// Calls `change` for each of `keys` with the map of its shard, a run at a time: first `touch`, then `change`.
+    ///
+    /// One after the other, changes of keys far apart would each wait for memory several times. All locks are
+    /// held for a run, and nothing in `touch` depends on the key before, so these waits overlap.
+    fn change_many<K>(
+        &self,
+        keys: &[K],
+        key: impl Fn(&K) -> u64,
+        touch: impl Fn(&V) -> u64,
+        mut change: impl FnMut(&mut HashMap<u64, V>, &K),
+    ) {
+        for run in keys.chunks(CHANGES_PER_LOCK) {
+            let mut shards = self.write_all();
+            let mut touched = 0_u64;
+            for key in run.iter().map(&key) {
+                let found = shards.get(number(key)).and_then(|shard| shard.get(&key));
+                touched = touched.wrapping_add(found.map_or(0, &touch));
+            }
+            black_box(touched);
+            for row in run {
+                if let Some(shard) = shards.get_mut(number(key(row))) {
+                    change(shard, row);
+                }
+            }
+        }
     }
 
     fn is_empty(&self) -> bool {
         self.shards.iter().all(|shard| shard.read().is_empty())
+    }
+
+    fn write_all(&self) -> Vec<RwLockWriteGuard<'_, HashMap<u64, V>>> {
+        self.shards.iter().map(RwLock::write).collect()
     }
 
     fn read_all(&self) -> Vec<RwLockReadGuard<'_, HashMap<u64, V>>> {
@@ -149,12 +187,22 @@ impl Overlay {
 
     /// Sets or removes a point; returns by how many bytes memory grew.
     pub(crate) fn put_point(&self, table: PointTable, key: u64, value: Option<Value>) -> usize {
-        let heap = heap_bytes(value.as_ref());
-        let mut shard = self.points(table).shard(key).write();
-        let before = shard.allocation_size();
-        let replaced = shard.insert(key, value);
-        let freed = replaced.map_or(0, |old| heap_bytes(old.as_ref()));
-        (shard.allocation_size() - before + heap).saturating_sub(freed)
+        put_point(&mut self.points(table).shard(key).write(), key, value)
+    }
+
+    /// As [`Overlay::put_point`], for many keys.
+    pub(crate) fn put_points(&self, table: PointTable, rows: &[(u64, Option<Value>)]) -> usize {
+        let mut grown = 0;
+        let touch = |row: &Option<Value>| row.as_ref().map_or(0, |row| row.len() as u64);
+        self.points(table).change_many(
+            rows,
+            |(key, _)| *key,
+            touch,
+            |shard, (key, value)| {
+                grown += put_point(shard, *key, value.clone());
+            },
+        );
+        grown
     }
 
     /// Sets or removes a member; returns by how many bytes memory grew.
@@ -165,13 +213,27 @@ impl Overlay {
         item: u64,
         value: Option<u64>,
     ) -> usize {
-        let mut shard = self.sets(table).shard(owner).write();
-        if let Some(items) = shard.get_mut(&owner) {
-            return items.put(item, value);
-        }
-        let before = shard.allocation_size();
-        let grown = shard.entry(owner).or_default().put(item, value);
-        shard.allocation_size() - before + grown
+        put_member(&mut self.sets(table).shard(owner).write(), owner, item, value)
+    }
+
+    /// As [`Overlay::put_member`], for many owners.
+    pub(crate) fn put_member_of_many(
+        &self,
+        table: SetTable,
+        owners: &[u64],
+        item: u64,
+        value: Option<u64>,
+    ) -> usize {
+        let mut grown = 0;
+        self.sets(table).change_many(
+            owners,
+            |owner| *owner,
+            Items::touch,
+            |shard, owner| {
+                grown += put_member(shard, *owner, item, value);
+            },
+        );
+        grown
     }
 
     /// Sets or removes a name; returns by how many bytes memory grew.
@@ -220,6 +282,23 @@ impl Overlay {
         let names = self.names(table).read();
         names.iter().try_for_each(|(key, value)| each(key, value.as_ref()))
     }
+}
+
+fn put_point(shard: &mut HashMap<u64, Option<Value>>, key: u64, value: Option<Value>) -> usize {
+    let heap = heap_bytes(value.as_ref());
+    let before = shard.allocation_size();
+    let replaced = shard.insert(key, value);
+    let freed = replaced.map_or(0, |old| heap_bytes(old.as_ref()));
+    (shard.allocation_size() - before + heap).saturating_sub(freed)
+}
+
+fn put_member(shard: &mut HashMap<u64, Items>, owner: u64, item: u64, value: Option<u64>) -> usize {
+    if let Some(items) = shard.get_mut(&owner) {
+        return items.put(item, value);
+    }
+    let before = shard.allocation_size();
+    let grown = shard.entry(owner).or_default().put(item, value);
+    shard.allocation_size() - before + grown
 }
 
 fn heap_bytes(value: Option<&Value>) -> usize {

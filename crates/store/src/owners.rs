@@ -1,14 +1,15 @@
-//! The owners that have rows in the sets on disk: one bit per owner, in memory. A bit may be set
-//! unnecessarily, but is never missing.
+//! What the disk has of each owner of a set: a state of four bits per owner, in memory.
 //!
 //! Most reads of sets concern owners without any rows on disk: a new user who follows others, a user who
-//! never posts. With the bit they need no read of the tables on disk. Bits are set by a checkpoint before
-//! its rows become visible, are stored with them in blocks of [`BLOCK_OWNERS`], and are never cleared: a
-//! bit may be set for an owner whose rows were all removed.
+//! never posts. With the state they need no read of the tables on disk. States are stored with the rows of a
+//! checkpoint, in blocks of [`BLOCK_OWNERS`].
 //!
-//! Tables whose owners are not dense have no bits, because each bit would need a block.
+//! **Invariant:** a state may say that there are more rows than there are, never fewer. So a checkpoint raises
+//! states before its rows become visible, and lowers them after that.
+//!
+//! Tables whose owners are not dense have no states, because each would need a block.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 use parking_lot::RwLock;
@@ -16,63 +17,140 @@ use rows::SetTable;
 
 /// Owners per block.
 const BLOCK_OWNERS: u64 = 512;
-const WORDS: usize = 8;
+const WORDS: usize = 32;
+const OWNERS_PER_WORD: u64 = 16;
+const STATE_BITS: u64 = 4;
+const STATE_MASK: u64 = 0xf;
+/// Bytes of a block before format 7, which had one bit per owner.
+const OLD_BLOCK_BYTES: usize = 64;
 
-/// One bitmap per set table.
-#[derive(Default)]
-pub(crate) struct Owners {
-    blocks: RwLock<HashMap<(SetTable, u64), [u64; WORDS]>>,
+/// What the disk may have of an owner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct State(u8);
+
+impl State {
+    /// No rows.
+    pub(crate) const NONE: Self = Self(0);
+    /// Rows. In a packed table: chunks, and no deltas.
+    pub(crate) const ROWS: Self = Self(1);
+    /// All that there may be.
+    #[cfg(feature = "simulation")]
+    pub(crate) const MOST: Self = Self(STATE_MASK as u8);
+    /// Most deltas of an owner.
+    pub(crate) const DELTAS_MAX: u8 = STATE_MASK as u8 - 1;
+
+    /// Number of deltas.
+    pub(crate) fn deltas(self) -> u8 {
+        self.0.saturating_sub(1)
+    }
+
+    /// With one more delta, if there may be one.
+    pub(crate) fn with_delta(self) -> Option<Self> {
+        (self >= Self::ROWS && self.deltas() < Self::DELTAS_MAX).then_some(Self(self.0 + 1))
+    }
 }
 
+/// The states of [`BLOCK_OWNERS`] owners.
+pub(crate) type Block = [u64; WORDS];
+
+/// The states of all owners of each table.
+#[derive(Default)]
+pub(crate) struct Owners {
+    blocks: RwLock<HashMap<(SetTable, u64), Block>>,
+}
+
+/// Block, word, and shift within the word.
 fn place(owner: u64) -> (u64, usize, u64) {
     let within = owner % BLOCK_OWNERS;
-    (owner / BLOCK_OWNERS, (within / 64) as usize, 1 << (within % 64))
+    let shift = within % OWNERS_PER_WORD * STATE_BITS;
+    (owner / BLOCK_OWNERS, (within / OWNERS_PER_WORD) as usize, shift)
+}
+
+fn get(block: &Block, word: usize, shift: u64) -> State {
+    let word = block.get(word).copied().unwrap_or_default();
+    State((word >> shift & STATE_MASK) as u8)
+}
+
+fn set(block: &mut Block, word: usize, shift: u64, state: State) {
+    let Some(word) = block.get_mut(word) else { unreachable!("512 states are 32 words") };
+    *word = *word & !(STATE_MASK << shift) | u64::from(state.0) << shift;
 }
 
 impl Owners {
-    /// Whether `owner` may have rows on disk; `false` is certain.
-    pub(crate) fn contains(&self, table: SetTable, owner: u64) -> bool {
+    /// What the disk may have of `owner`.
+    pub(crate) fn state(&self, table: SetTable, owner: u64) -> State {
         if !table.has_dense_owners() {
-            return true;
+            return State::ROWS;
         }
-        let (block, word, bit) = place(owner);
+        let (block, word, shift) = place(owner);
         let blocks = self.blocks.read();
-        let found = blocks.get(&(table, block)).and_then(|words| words.get(word));
-        found.is_some_and(|word| word & bit != 0)
+        blocks.get(&(table, block)).map_or(State::NONE, |block| get(block, word, shift))
     }
 
-    /// Sets the bits of `owners`; returns the blocks that changed, in order, with their bytes.
-    pub(crate) fn note(&self, table: SetTable, owners: &[u64]) -> Vec<(u64, [u8; 64])> {
+    /// Whether `owner` may have rows on disk; `false` is certain.
+    pub(crate) fn contains(&self, table: SetTable, owner: u64) -> bool {
+        self.state(table, owner) != State::NONE
+    }
+
+    /// Before rows become visible: raises states to those in `changes`. Returns the blocks that change, in order,
+    /// with their bytes, in which states are lowered as well.
+    pub(crate) fn raise(&self, table: SetTable, changes: &[(u64, State)]) -> Vec<(u64, Vec<u8>)> {
         let mut blocks = self.blocks.write();
-        let mut changed = BTreeSet::new();
-        for owner in owners {
-            let (block, word, bit) = place(*owner);
-            let words = blocks.entry((table, block)).or_default();
-            let Some(word) = words.get_mut(word) else { unreachable!("512 bits are 8 words") };
-            if *word & bit == 0 {
-                *word |= bit;
-                changed.insert(block);
+        let mut changed = BTreeMap::new();
+        for (owner, state) in changes {
+            let (number, word, shift) = place(*owner);
+            let block = blocks.entry((table, number)).or_insert([0; WORDS]);
+            let old = get(block, word, shift);
+            if old != *state {
+                set(changed.entry(number).or_insert(*block), word, shift, *state);
+                set(block, word, shift, old.max(*state));
             }
         }
-        let bytes =
-            |block| (block, encode(&blocks.get(&(table, block)).copied().unwrap_or_default()));
-        changed.into_iter().map(bytes).collect()
+        changed.into_iter().map(|(number, block)| (number, encode(&block))).collect()
+    }
+
+    /// After rows became visible: sets states to those in `changes`.
+    pub(crate) fn settle(&self, table: SetTable, changes: &[(u64, State)]) {
+        let mut blocks = self.blocks.write();
+        for (owner, state) in changes {
+            let (number, word, shift) = place(*owner);
+            set(blocks.entry((table, number)).or_insert([0; WORDS]), word, shift, *state);
+        }
     }
 
     /// Adds a block read from disk; `false` if its bytes are not a block.
-    pub(crate) fn restore(&self, table: SetTable, block: u64, bytes: &[u8]) -> bool {
-        let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
-        let words: Vec<u64> = words.collect();
-        let Ok(words) = <[u64; WORDS]>::try_from(words) else { return false };
-        self.blocks.write().insert((table, block), words);
+    pub(crate) fn restore(&self, table: SetTable, number: u64, bytes: &[u8]) -> bool {
+        let Some(block) = decode(bytes) else { return false };
+        self.blocks.write().insert((table, number), block);
         true
     }
 }
 
-fn encode(words: &[u64; WORDS]) -> [u8; 64] {
-    let mut bytes = [0; 64];
-    for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-        *bytes = word.to_le_bytes();
+/// The bytes of a block.
+pub(crate) fn encode(block: &Block) -> Vec<u8> {
+    block.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Reverses [`encode`]. Before format 7 a block had one bit per owner.
+pub(crate) fn decode(bytes: &[u8]) -> Option<Block> {
+    let mut block = [0; WORDS];
+    if bytes.len() == OLD_BLOCK_BYTES {
+        let owners = (0..BLOCK_OWNERS).filter(|owner| {
+            let byte = bytes.get((owner / 8) as usize).copied().unwrap_or_default();
+            byte >> (owner % 8) & 1 != 0
+        });
+        for owner in owners {
+            let (_, word, shift) = place(owner);
+            set(&mut block, word, shift, State::ROWS);
+        }
+        return Some(block);
     }
-    bytes
+    let (words, rest) = bytes.as_chunks::<8>();
+    if words.len() != WORDS || !rest.is_empty() {
+        return None;
+    }
+    for (word, bytes) in block.iter_mut().zip(words) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    Some(block)
 }

@@ -16,7 +16,7 @@ use crate::head::Head;
 use crate::layout;
 use crate::merge::{self, OverlayItems, OverlayNames};
 use crate::overlay::Overlay;
-use crate::owners::Owners;
+use crate::owners::{Owners, State};
 use crate::resident::Resident;
 use crate::writer::StoreWriter;
 
@@ -155,6 +155,25 @@ impl Store {
         }
     }
 
+    /// Calls `each` with all rows of `table` in a range of keys, first those on disk, then those in memory, which
+    /// are newer or removed.
+    pub(crate) fn points_between(
+        &self,
+        table: PointTable,
+        keys: std::ops::RangeInclusive<u64>,
+        each: &mut dyn FnMut(u64, Option<Value>),
+    ) {
+        let layers = self.shared.layers.load();
+        for (key, row) in self.shared.disk.points(table, keys.clone()) {
+            each(key, Some(Value::from_slice(&row)));
+        }
+        for key in keys {
+            if let Some(known) = layers.find(|layer| layer.point(table, key)) {
+                each(key, known);
+            }
+        }
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -174,7 +193,7 @@ impl Rows for Store {
         let layers = self.shared.layers.load();
         let mut changed = layers.active.point_keys(table);
         changed.extend(layers.frozen.iter().flat_map(|layer| layer.point_keys(table)));
-        let mut disk = self.shared.disk.points(table);
+        let mut disk = self.shared.disk.points(table, 0..=u64::MAX);
         let look = |key| layers.find(|layer| layer.point(table, key)).flatten();
         merge::each_point(changed, &mut disk, look, each);
     }
@@ -184,10 +203,10 @@ impl Rows for Store {
         if let Some(known) = layers.find(|layer| layer.member(table, owner, item)) {
             return known;
         }
-        if !self.shared.owners.contains(table, owner) {
-            return None;
+        match self.shared.owners.state(table, owner) {
+            State::NONE => None,
+            state => self.shared.disk.set(table, owner, state).member(item),
         }
-        self.shared.disk.member(table, owner, item)
     }
 
     fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)> {
@@ -199,8 +218,9 @@ impl Rows for Store {
         let frozen = layers.frozen.as_deref();
         let mut frozen = frozen.map(|layer| OverlayItems::new(layer, table, owner, span));
         let mut frozen = frozen.iter_mut().flatten();
-        let on_disk = self.shared.owners.contains(table, owner);
-        let mut disk = on_disk.then(|| self.shared.disk.members(table, owner, span));
+        let state = self.shared.owners.state(table, owner);
+        let on_disk = || self.shared.disk.set(table, owner, state).items(span);
+        let mut disk = (state != State::NONE).then(on_disk);
         let mut disk = disk.iter_mut().flatten();
         merge::members(&mut [&mut active, &mut frozen, &mut disk], span)
     }
@@ -270,7 +290,7 @@ fn random_hasher() -> Result<KeyHasher, StoreError> {
 fn read_owners(disk: &Disk) -> Result<Owners, StoreError> {
     let owners = Owners::default();
     for table in SetTable::ALL {
-        let prefix = layout::owners_prefix(table);
+        let prefix = layout::owners_prefix(table.tag());
         for row in disk.prefix(Part::of_set(table), &prefix) {
             let (key, bytes) = row?;
             let block = key.last_chunk().map(|block| u64::from_be_bytes(*block));

@@ -9,10 +9,12 @@ use kv::Bucket;
 use rows::{NameTable, PointTable, SetTable, Totals};
 use xxhash_rust::xxh3::Xxh3Default;
 
+use crate::count::PackedCount;
 use crate::disk::{Disk, Part};
 use crate::error::StoreError;
 use crate::head::Head;
 use crate::layout;
+use crate::owners;
 
 /// Bytes read at a time.
 const READ_BYTES: usize = 1 << 20;
@@ -49,7 +51,7 @@ impl Counted {
 }
 
 /// What a check has found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct RowsReport {
     /// Position of the log up to which the rows are applied.
     pub applied: u64,
@@ -65,6 +67,7 @@ pub struct RowsReport {
     pub counted: Counted,
     /// Every damage, in words.
     pub damage: Vec<String>,
+    packed: PackedCount,
 }
 
 /// Reads every row of the store in `dir`. The caller keeps other processes away from it.
@@ -98,7 +101,7 @@ pub fn verify(dir: &Path) -> Result<RowsReport, StoreError> {
             report.rows += 1;
             last = key.to_vec();
             if part == Part::Facts && *key == layout::HEAD {
-                let (applied, totals) = Head::peek(&value)?;
+                let (applied, totals) = Head::peek_packed(&value)?;
                 (report.applied, report.totals, described) = (applied, Counted::of(&totals), true);
             } else if let Some(what) = report.count(&key, &value) {
                 report.damage.push(format!("the row {} is malformed: {what}", hex(&key)));
@@ -117,6 +120,21 @@ pub fn verify(dir: &Path) -> Result<RowsReport, StoreError> {
 }
 
 impl RowsReport {
+    /// Counts the items of a row of a packed table, and says what is wrong with it.
+    fn count_packed(&mut self, table: SetTable, key: &[u8], row: &[u8]) -> Option<&'static str> {
+        let items = match self.packed.add(table, key, row) {
+            Ok(items) => items,
+            Err(what) => return Some(what),
+        };
+        let count = match table {
+            SetTable::Following => &mut self.counted.follows,
+            SetTable::Friends => &mut self.counted.friendships,
+            _ => return None,
+        };
+        *count = count.saturating_add_signed(items);
+        None
+    }
+
     /// Counts a row, and says what is wrong with it.
     fn count(&mut self, key: &[u8], value: &[u8]) -> Option<&'static str> {
         let tag = *key.first()?;
@@ -130,12 +148,9 @@ impl RowsReport {
             }
             return (key.len() != size_of::<layout::PointKey>()).then_some("its key has 9 bytes");
         }
-        if SetTable::ALL.iter().any(|table| table.tag() == tag) {
-            let counted = &mut self.counted;
-            match tag {
-                tag if tag == SetTable::Following.tag() => counted.follows += 1,
-                tag if tag == SetTable::Friends.tag() => counted.friendships += 1,
-                _ => {}
+        if let Some(table) = SetTable::ALL.iter().find(|table| table.tag() == tag) {
+            if table.is_packed() {
+                return self.count_packed(*table, key, value);
             }
             let sound = key.len() == size_of::<layout::SetKey>() && value.len() <= 8;
             return (!sound).then_some("its key has 17 bytes, and its value at most 8");
@@ -155,7 +170,8 @@ impl RowsReport {
             return (!sound).then_some("it is no bucket");
         }
         // Rows about the store itself: the position of ephemeral rows, and blocks of owners.
-        let sound = (*key == layout::HEAD && value.len() == 8) || (tag == 1 && value.len() == 64);
+        let sound = (*key == layout::HEAD && value.len() == 8)
+            || (tag == 1 && owners::decode(value).is_some());
         (!sound).then_some("there is no such table")
     }
 }

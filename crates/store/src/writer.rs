@@ -8,6 +8,7 @@ use kv::{Bucket, BucketId, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{NameTable, Order, PointTable, Rows, RowsMut, SetTable, Span, Totals, Value};
 
 use crate::checkpoint::Checkpoint;
+use crate::counts::CountsCache;
 use crate::overlay::Overlay;
 use crate::store::{Layers, Store};
 
@@ -24,6 +25,7 @@ pub struct StoreWriter {
     set_floors: RefCell<[Floor; SetTable::ALL.len()]>,
     /// Buckets that changed since the last freeze.
     changed_buckets: BTreeSet<BucketId>,
+    counts: CountsCache,
 }
 
 /// No item of `owner` below `low` exists.
@@ -43,6 +45,7 @@ impl StoreWriter {
             name_floors: Default::default(),
             set_floors: RefCell::default(),
             changed_buckets: BTreeSet::new(),
+            counts: CountsCache::default(),
         }
     }
 
@@ -105,7 +108,7 @@ impl StoreWriter {
 
 impl Rows for StoreWriter {
     fn point(&self, table: PointTable, key: u64) -> Option<Value> {
-        self.store.point(table, key)
+        self.counts.point(&self.store, table, key)
     }
 
     fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
@@ -182,6 +185,7 @@ impl KeyRows for StoreWriter {
 
 impl RowsMut for StoreWriter {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
+        self.counts.put(table, key, value.as_ref());
         self.overlay_bytes += self.active.put_point(table, key, value);
     }
 
@@ -191,6 +195,27 @@ impl RowsMut for StoreWriter {
             self.put_set_floor(table, Floor { owner, low: item });
         }
         self.overlay_bytes += self.active.put_member(table, owner, item, value);
+    }
+
+    fn put_points(&mut self, table: PointTable, rows: Vec<(u64, Option<Value>)>) {
+        for (key, value) in &rows {
+            self.counts.put(table, *key, value.as_ref());
+        }
+        self.overlay_bytes += self.active.put_points(table, &rows);
+    }
+
+    fn put_member_of_many(
+        &mut self,
+        table: SetTable,
+        owners: &[u64],
+        item: u64,
+        value: Option<u64>,
+    ) {
+        let floor = self.set_floor(table);
+        if value.is_some() && item < floor.low && owners.contains(&floor.owner) {
+            self.put_set_floor(table, Floor { low: item, ..floor });
+        }
+        self.overlay_bytes += self.active.put_member_of_many(table, owners, item, value);
     }
 
     fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {

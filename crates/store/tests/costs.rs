@@ -235,6 +235,7 @@ enum Step {
     Register(u8, usize),
     Edit(u8, usize),
     Follow(u8, u8, bool),
+    FollowMany(u8, Vec<u8>),
     Befriend(u8, u8, bool),
     Post(u8, usize),
     Reply(u8, usize, usize),
@@ -277,6 +278,8 @@ fn feed_step() -> impl Strategy<Value = Step> {
         2 => (user(), 0..4_000_usize).prop_map(|(u, n)| Step::Register(u, n)),
         1 => (user(), 0..4_000_usize).prop_map(|(u, n)| Step::Edit(u, n)),
         2 => (user(), user(), any::<bool>()).prop_map(|(a, b, on)| Step::Follow(a, b, on)),
+        1 => (user(), proptest::collection::vec(user(), 0..40))
+            .prop_map(|(u, others)| Step::FollowMany(u, others)),
         2 => (user(), user(), any::<bool>()).prop_map(|(a, b, on)| Step::Befriend(a, b, on)),
         3 => (user(), 0..250_usize).prop_map(|(u, n)| Step::Post(u, n)),
         2 => (user(), 0..250_usize, any::<usize>()).prop_map(|(u, n, at)| Step::Reply(u, n, at)),
@@ -367,6 +370,10 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
             Command::EditProfile { user: user(*u), name: None, bio: Some(bio) }
         }
         Step::Follow(a, b, true) => Command::Follow { user: user(*a), other: user(*b) },
+        Step::FollowMany(u, others) => {
+            let others = others.iter().map(|other| user(*other)).collect();
+            Command::FollowMany { user: user(*u), others }
+        }
         Step::Follow(a, b, false) => Command::Unfollow { user: user(*a), other: user(*b) },
         Step::Befriend(a, b, true) => Command::Befriend { user: user(*a), other: user(*b) },
         Step::Befriend(a, b, false) => Command::Unfriend { user: user(*a), other: user(*b) },

@@ -4,9 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use feed::{
     Bio, Command as Asked, Done, Entry, Handle, Lifetime, Name, Outcome, PostText, StoryId, Txn,
@@ -17,6 +16,7 @@ use rows::{
 };
 use store::{Store, StoreOptions};
 use testkit::MemoryRows;
+use testkit::process::Process;
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 4 << 20 };
 const CHILD_DIR: &str = "ROOST_STORE_CRASH_DIR";
@@ -108,47 +108,37 @@ fn child() {
     }
 }
 
-fn spawn(dir: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child", "--ignored", "--nocapture"])
-        .env(CHILD_DIR, dir)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
 /// Kills the child some busy moments after the `nth` line it prints; returns the last generation
 /// it began and the last it ended.
-fn run_and_kill(dir: &Path, nth: u64, spin: u64) -> (u64, u64) {
-    let mut child = spawn(dir);
-    let (mut began, mut ended, mut lines) = (0, 0, 0);
-    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut note = |line: String| {
-        let Some((word, generation)) = line.split_once(' ') else { return false };
-        let Ok(generation) = generation.parse() else { return false };
-        match word {
-            "opened" => (began, ended) = (generation, generation),
-            "begin" => began = generation,
-            "end" => ended = generation,
-            _ => return false,
-        }
-        true
-    };
-    while lines < nth {
-        let line = output.next().expect("the child goes on until it is killed").unwrap();
-        lines += u64::from(note(line));
-    }
+fn run_and_kill(dir: &Path, nth: usize, spin: u64) -> (u64, u64) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "child", "--ignored", "--nocapture"]).env(CHILD_DIR, dir);
+    let child = Process::start(&mut command);
+    assert!(
+        child.said_count(|line| parsed(line).is_some(), nth),
+        "the child goes on until it is killed"
+    );
     for _ in 0..spin {
         std::hint::spin_loop();
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
     // What it had printed before it died counts too.
-    output.map_while(Result::ok).for_each(|line| {
-        note(line);
-    });
+    let output = child.kill().out;
+    let (mut began, mut ended) = (0, 0);
+    for (word, generation) in output.lines().filter_map(parsed) {
+        match word {
+            "opened" => (began, ended) = (generation, generation),
+            "begin" => began = generation,
+            _ => ended = generation,
+        }
+    }
     (began, ended)
+}
+
+/// A line of the child: what happened, and to which generation.
+fn parsed(line: &str) -> Option<(&str, u64)> {
+    let (word, generation) = line.split_once(' ')?;
+    let known = ["opened", "begin", "end"].contains(&word);
+    Some((word, generation.parse().ok()?)).filter(|_| known)
 }
 
 #[test]
@@ -160,7 +150,8 @@ fn a_process_killed_at_any_moment_leaves_the_rows_of_exactly_one_checkpoint() {
         noise ^= noise << 13;
         noise ^= noise >> 7;
         noise ^= noise << 17;
-        let (began, ended) = run_and_kill(dir.path(), 1 + noise % 6, (noise >> 32) % 1_000_000);
+        let (began, ended) =
+            run_and_kill(dir.path(), 1 + noise as usize % 6, (noise >> 32) % 1_000_000);
         let (writer, applied) = Store::open(dir.path(), OPTIONS).unwrap();
         assert!(
             (ended..=began.max(ended)).contains(&applied) && applied >= at_last,

@@ -319,3 +319,39 @@ proptest! {
         world.reopen();
     }
 }
+
+/// What is changed before a checkpoint: items of few owners, so that deltas pile up on chunks.
+fn small_changes() -> impl Strategy<Value = Vec<Step>> {
+    let tables = || proptest::sample::select(vec![SetTable::Following, SetTable::AuthorPosts]);
+    let item = || prop_oneof![0..50u64, 0..5_000u64, any::<u64>()];
+    let number =
+        || prop_oneof![9 => Just(Some(0)), 3 => (1..300u64).prop_map(Some), 1 => Just(None)];
+    let change = prop_oneof![
+        20 => (tables(), 0..3u64, item(), number()).prop_map(|(t, o, i, v)| Step::Member(t, o, i, v)),
+        1 => (tables(), 0..3u64, 0..9_000u64, 1..9u64, 1..700usize, number())
+            .prop_map(|(t, o, first, by, count, v)| Step::Members(t, o, first, by, count, v)),
+    ];
+    proptest::collection::vec(change, 1..5)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn packed_sets_equal_plain_maps_while_deltas_pile_up_and_are_folded(
+        checkpoints in proptest::collection::vec((small_changes(), span(), 0..60u64), 1..60)
+    ) {
+        let mut world = World::new();
+        for (changes, span, item) in checkpoints {
+            changes.into_iter().for_each(|change| world.take(change));
+            world.freeze();
+            world.run();
+            for (table, owner) in [(SetTable::Following, 0), (SetTable::AuthorPosts, 1)] {
+                world.check(|rows| rows.members(table, owner, span));
+                world.check(|rows| rows.members(table, owner, Span::ALL));
+                world.check(|rows| rows.member(table, owner, item));
+            }
+        }
+        world.reopen();
+    }
+}

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rows::{PointTable, RowsMut as _, SetTable, Value};
 use store::{Snapshot, Store, StoreOptions, StoreWriter, restore, verify};
+use testkit::files::{copy, files};
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 1 << 20, bucket_bytes: 1 << 20 };
 
@@ -90,23 +91,6 @@ fn rows_without_their_description_make_no_store() {
     let made = tempfile::tempdir().unwrap();
     let facts = |(): &mut (), write: store::PutRow<'_>| write(&[0x12; 9], b"x");
     assert!(restore(made.path(), &mut (), |(), _| Ok(()), facts).is_err());
-}
-
-/// The files below `dir`.
-fn files(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    let below = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
-    let mut files: Vec<_> = entries.flat_map(below).collect();
-    files.sort();
-    files
-}
-
-fn copy(from: &Path, to: &Path) {
-    for file in files(from) {
-        let to = to.join(file.strip_prefix(from).unwrap());
-        fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::copy(file, to).unwrap();
-    }
 }
 
 #[test]

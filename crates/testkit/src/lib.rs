@@ -1,7 +1,30 @@
-//! Code shared by the tests of several crates. No product depends on it.
+//! Code shared by the tests of several crates, by `bench` and by `dst`. No product depends on it.
+//!
+//! A failed expectation panics: what fails here is a test.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
+
+mod decoder;
+#[cfg(feature = "disk")]
+pub mod disk;
+pub mod events;
+pub mod files;
+pub mod http;
 mod memory_rows;
+pub mod proc;
+pub mod process;
+mod random;
+pub mod redis;
 mod reply;
+#[cfg(feature = "server")]
+pub mod server;
 
+use std::time::Duration;
+
+pub use decoder::{DecodeError, Decoder, ReplyLimits};
 pub use memory_rows::MemoryRows;
-pub use reply::{DecodeError, Decoder, ReplyLimits, Value};
+pub use random::Random;
+pub use reply::Reply;
+
+/// Timeout of every wait in the tests. Nothing takes this long unless it hangs.
+pub const PATIENCE: Duration = Duration::from_secs(60);

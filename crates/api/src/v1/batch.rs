@@ -25,7 +25,7 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use bytes::Bytes;
-use feed::Lifetime;
+use feed::{Lifetime, UserRef};
 use futures_util::Stream;
 use hyper::body::Body as _;
 use node::Reservation;
@@ -50,6 +50,8 @@ const CHUNK_LINES_MAX: usize = 2_000;
 const CHUNK_BYTES: usize = 1 << 20;
 /// Memory of a line in addition to two copies of its bytes: a command, its reply and its result.
 const LINE_BYTES: usize = 1 << 10;
+/// Memory of each item of a list, after each of which but the last is a comma.
+const ITEM_BYTES: usize = 2 * size_of::<UserRef>();
 /// How long a client may send nothing while no results are pending.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -67,6 +69,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 /// |---|---|---|
 /// | `register` | `handle` | `name`, `bio`, `idempotency_key` |
 /// | `follow`, `unfollow`, `befriend`, `unfriend` | `user`, `other` | `idempotency_key` |
+/// | `follow` | `user`, `others`: 1 to 1,000 | `idempotency_key` |
 /// | `post` | `user`, `text` | `idempotency_key` |
 /// | `post_story` | `user`, `text` | `ttl_s`, `idempotency_key` |
 /// | `view_story` | `user`, `id` | `idempotency_key` |
@@ -230,7 +233,7 @@ impl Input {
                 return false;
             }
             let held = match end {
-                Some(_) => chunk.hold(length, memory),
+                Some(_) => chunk.hold(length, items(&self.begun) + items(line), memory),
                 None => memory.grow(&mut self.held, length).is_ok(),
             };
             if !held {
@@ -256,13 +259,18 @@ impl Input {
 
     /// Parses the last line if it has no line end.
     fn parse_last(&mut self, chunk: &mut Chunk, memory: &RequestMemory, story_life: Lifetime) {
-        if chunk.hold(self.begun.len(), memory) {
+        if chunk.hold(self.begun.len(), items(&self.begun), memory) {
             chunk.take(&self.begun, self.lines + 1, story_life);
         } else {
             chunk.fail(ApiError::overloaded(), self.lines + 1);
         }
         *self = Self::new(memory);
     }
+}
+
+/// Most items that the lists of a line have, but for one.
+fn items(line: &[u8]) -> usize {
+    memchr::memchr_iter(b',', line).count()
 }
 
 /// Commands that are submitted together, and the invalid lines among them.
@@ -282,9 +290,9 @@ impl Chunk {
         Self { changes, failures, bytes: 0, held: memory.empty(), starved: false }
     }
 
-    /// Reserves the memory of a line of this many bytes; false if there is not enough.
-    fn hold(&mut self, bytes: usize, memory: &RequestMemory) -> bool {
-        let bytes = self.held.bytes() + LINE_BYTES + 2 * bytes;
+    /// Reserves the memory of a line of this many bytes and items of lists; false if there is not enough.
+    fn hold(&mut self, bytes: usize, items: usize, memory: &RequestMemory) -> bool {
+        let bytes = self.held.bytes() + LINE_BYTES + 2 * bytes + items * ITEM_BYTES;
         memory.grow(&mut self.held, bytes).is_ok()
     }
 

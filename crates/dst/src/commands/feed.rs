@@ -40,6 +40,11 @@ impl Generator {
                 let bio = self.random.once_in(2).then(|| self.bio());
                 Command::EditProfile { user: self.user(), name, bio }
             }
+            2 if self.random.once_in(4) => {
+                let count = self.random.below(12);
+                let others = (0..count).map(|_| self.user()).collect();
+                Command::FollowMany { user: self.user(), others }
+            }
             2 => Command::Follow { user: self.user(), other: self.user() },
             3 => Command::Unfollow { user: self.user(), other: self.user() },
             4 => Command::Post { author: self.user(), text: self.text() },

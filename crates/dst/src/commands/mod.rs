@@ -5,7 +5,7 @@ mod keys;
 
 use ::feed::{Done, Outcome};
 
-use crate::random::Random;
+use testkit::Random;
 
 /// Makes commands.
 pub(crate) struct Generator {

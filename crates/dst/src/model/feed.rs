@@ -81,6 +81,7 @@ impl Feed {
                 Ok(Done::Edited(UserId(id)))
             }
             Command::Follow { user, other } => self.follow(user, other),
+            Command::FollowMany { user, others } => self.follow_many(user, others),
             Command::Unfollow { user, other } => {
                 let pair = self.two(user, other, Refusal::SelfFollow)?;
                 self.follows.remove(&pair);
@@ -177,6 +178,21 @@ impl Feed {
             return Err(Refusal::TooManyFollows);
         }
         self.follows.insert(pair);
+        Ok(Done::Followed)
+    }
+
+    fn follow_many(&mut self, user: &UserRef, others: &[UserRef]) -> Outcome {
+        let pairs = others.iter().map(|other| self.two(user, other, Refusal::SelfFollow));
+        // The user is looked up even if there are no others, and an unknown one is refused before oneself.
+        self.resolve(user)?;
+        others.iter().try_for_each(|other| self.resolve(other).map(|_| ()))?;
+        let pairs: BTreeSet<_> = pairs.collect::<Result<_, _>>()?;
+        let new = pairs.iter().filter(|pair| !self.follows.contains(pair)).count();
+        let user = self.resolve(user)?;
+        if self.following(user).count() + new > FOLLOWING_MAX as usize {
+            return Err(Refusal::TooManyFollows);
+        }
+        self.follows.extend(pairs);
         Ok(Done::Followed)
     }
 

@@ -11,7 +11,7 @@ mod user;
 
 use crate::command::{Command, Entry, Outcome, Reply, UserRef};
 use crate::effect::Effect;
-use crate::facts::Txn;
+use crate::facts::{Txn, step, step_total};
 use crate::ids::UserId;
 use crate::records::Sample;
 use crate::refusal::Refusal;
@@ -51,6 +51,7 @@ fn run(txn: &mut Txn<'_>, entry: &Entry, effects: &mut Vec<Effect>) -> Outcome {
             user::edit(txn, user, name.as_ref(), bio.as_ref(), effects)
         }
         Command::Follow { user, other } => follow::set(txn, user, other, true, effects),
+        Command::FollowMany { user, others } => follow::many(txn, user, others, effects),
         Command::Unfollow { user, other } => follow::set(txn, user, other, false, effects),
         Command::Post { author, text } => post::publish(txn, stamp, author, text, None, effects),
         Command::Reply { author, text, parent } => {
@@ -92,21 +93,4 @@ fn resolve_two(
 
 fn resolve(txn: &Txn<'_>, user: &UserRef) -> Result<UserId, Refusal> {
     txn.facts().resolve(user).ok_or(Refusal::UserNotFound)
-}
-
-/// Adds one to a count of a user's rows, or subtracts one.
-///
-/// # Panics
-/// If the count and the rows differ: limits keep every count below its largest value.
-fn step(count: &mut u32, up: bool) {
-    let next = if up { count.checked_add(1) } else { count.checked_sub(1) };
-    let Some(next) = next else { unreachable!("a count of {count} is the number of rows") };
-    *count = next;
-}
-
-/// As [`step`], for all users together.
-fn step_total(total: &mut u64, up: bool) {
-    let next = if up { total.checked_add(1) } else { total.checked_sub(1) };
-    let Some(next) = next else { unreachable!("a total of {total} is the number of rows") };
-    *total = next;
 }

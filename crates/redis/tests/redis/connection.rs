@@ -51,7 +51,7 @@ fn a_hundred_thousand_commands_at_once_are_answered_in_order() {
     const COMMANDS: usize = 100_000;
     let server = TestServer::open();
     let mut client = server.client();
-    let mut writing = client.stream.try_clone().unwrap();
+    let mut writing = client.0.stream().try_clone().unwrap();
     let writer = std::thread::spawn(move || {
         let commands: String =
             (0..COMMANDS / 2).map(|n| format!("INCR n\r\nECHO {n}\r\n")).collect();
@@ -153,7 +153,7 @@ fn commands_that_arrived_are_done_though_the_client_sends_no_more() {
     let server = TestServer::open();
     let mut client = server.client();
     client.send(b"SET a 1\r\nGET a\r\nGET");
-    client.stream.shutdown(std::net::Shutdown::Write).unwrap();
+    client.0.stream().shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(client.receive().unwrap(), "OK");
     assert_eq!(client.receive().unwrap(), "\"1\"");
     assert_eq!(client.receive(), None);

@@ -56,7 +56,7 @@ fn a_value_that_was_dumped_is_restored() {
     let mut client = server.client();
     client.line("SET a hello");
     client.send(b"DUMP a\r\n");
-    let payload = client.receive_bulk();
+    let payload = client.0.receive().bytes();
     assert_eq!(client.run(&[b"RESTORE", b"b", b"0", &payload]), "OK");
     assert_eq!(client.line("GET b"), "\"hello\"");
     let busy = "-BUSYKEY Target key name already exists.";

@@ -4,7 +4,9 @@
 use edge::{Access, KeyHash, Scopes};
 use redis::RedisOptions;
 
-use crate::client::{Client, KEY, TestServer, encoded};
+use testkit::redis::command;
+
+use crate::client::{Client, KEY, TestServer};
 
 /// What Redis clients may take together.
 const MEMORY: usize = 24 << 20;
@@ -116,11 +118,11 @@ fn changes_that_answer_with_long_rows_are_refused_before_they_happen_if_the_repl
         assert_eq!(client.run(&[b"SET", &[number], &long]), "OK");
     }
     // The rows of such a pipeline are never together in memory.
-    let getex = encoded(&[b"GETEX", &[0], b"EX", b"100"]).repeat(40);
+    let getex = command(&[b"GETEX", &[0], b"EX", b"100"]).repeat(40);
     client.send(&getex);
     let mut answered = 0;
     for _ in 0..40 {
-        let bytes = client.receive_bulk();
+        let bytes = client.0.receive().bytes();
         answered += usize::from(bytes == long);
         assert!(small.metrics.memory_bytes().0 <= MEMORY);
     }

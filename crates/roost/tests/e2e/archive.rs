@@ -11,8 +11,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::json;
 
-use crate::backup::{back_up, copy, done, files, not_served, path, posts, refused};
+use crate::backup::{back_up, done, not_served, path, posts, refused};
 use crate::support::PATIENCE;
+use crate::support::files::{copy, files};
 use crate::support::http::Client;
 use crate::support::process::{Process, Server, roost, serve};
 use crate::support::world::{Account, Post, World, ids};

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -14,6 +14,7 @@ use ::backup::{Keyspace, Reader};
 use serde_json::json;
 
 use crate::support::PATIENCE;
+use crate::support::files::{copy, files};
 use crate::support::http::{Client, number};
 use crate::support::process::{Ended, Process, Server, roost, run, serve};
 
@@ -258,21 +259,6 @@ fn damaged_backups_are_found_and_never_become_a_directory_that_is_served() {
     let error = refused(&["restore", path(&file), "--data", path(&data)], 1);
     assert!(error.contains("not empty"), "{error}");
     done(&["verify", path(&data)]);
-}
-
-/// The files below `dir`.
-pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    let below = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
-    entries.flat_map(below).collect()
-}
-
-pub(crate) fn copy(from: &Path, to: &Path) {
-    for file in files(from) {
-        let to = to.join(file.strip_prefix(from).unwrap());
-        fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::copy(file, to).unwrap();
-    }
 }
 
 #[test]

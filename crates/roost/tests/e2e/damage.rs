@@ -1,10 +1,11 @@
 //! A damaged row: the server runs, and refuses what needs it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
+use crate::support::files::files;
 use crate::support::process::Server;
 use crate::support::redis::{Redis, Reply};
 
@@ -18,11 +19,6 @@ const DAMAGED: u8 = 17;
 fn value(number: u8) -> Vec<u8> {
     let mut random = StdRng::seed_from_u64(number.into());
     (0..VALUE).map(|_| random.random()).collect()
-}
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
 /// Changes one bit in the middle of the value, wherever in the store it is.

@@ -16,8 +16,15 @@ fn users(client: &mut Client) {
     client.follow(2, 0);
 }
 
+fn listen(server: &Server, user: u32, last: Option<&str>) -> Events {
+    Events::open(server.address, &format!("/v1/users/{user}/events"), last)
+}
+
 fn reported(events: &[Event]) -> Vec<(&str, &str)> {
-    events.iter().map(|event| (event.kind.as_str(), event.text.as_str())).collect()
+    events
+        .iter()
+        .map(|event| (event.kind.as_str(), event.text.as_deref().unwrap_or_default()))
+        .collect()
 }
 
 /// Checks that of every post both were reported: that it is at home, and that it mentions the reader.
@@ -39,8 +46,8 @@ fn posts_and_mentions_reach_their_readers_once_and_in_order() {
     let mut client = server.client();
     users(&mut client);
     client.publish(0, "before anybody listens");
-    let mut bob = Events::open(server.address, 1, None);
-    let mut dan = Events::open(server.address, 3, None);
+    let mut bob = listen(&server, 1, None);
+    let mut dan = listen(&server, 3, None);
     for (author, text) in [
         (0, "for both followers"),
         (0, "hello @bob"),
@@ -82,7 +89,7 @@ fn a_reader_who_keeps_reading_receives_every_event() {
     users(&mut client);
     client.follow(1, 2);
     client.follow(1, 3);
-    let mut bob = Events::open(server.address, 1, None);
+    let mut bob = listen(&server, 1, None);
     let (seen, mut published) = std::thread::scope(|scope| {
         let reading = scope.spawn(move || bob.until_mention("the end for @bob"));
         let author = |author| {
@@ -104,8 +111,8 @@ fn a_reader_who_comes_back_after_kill_9_misses_nothing_and_sees_nothing_twice() 
     let server = Server::open(data.path(), &["--overlay-memory", "64KiB"]);
     let mut client = server.client();
     users(&mut client);
-    let mut bob = Events::open(server.address, 1, None);
-    let mut eve = Events::open(server.address, 2, None);
+    let mut bob = listen(&server, 1, None);
+    let mut eve = listen(&server, 2, None);
     let mut published = Vec::new();
     let mut publish = |client: &mut Client, count: usize| {
         for _ in 0..count {
@@ -123,8 +130,8 @@ fn a_reader_who_comes_back_after_kill_9_misses_nothing_and_sees_nothing_twice() 
     let mut client = server.client();
     // More than a page was missed, in part from before the kill, in part from before reconnecting.
     publish(&mut client, 150);
-    let mut bob = Events::open(server.address, 1, Some(&seen_by_bob.last().unwrap().id));
-    let mut eve = Events::open(server.address, 2, Some(&seen_by_eve.last().unwrap().id));
+    let mut bob = listen(&server, 1, Some(&seen_by_bob.last().unwrap().id));
+    let mut eve = listen(&server, 2, Some(&seen_by_eve.last().unwrap().id));
     publish(&mut client, 10);
     let end = format!("{} for @bob", published.len() - 1);
     seen_by_bob.extend(bob.until_mention(&end));
@@ -143,8 +150,8 @@ fn a_reader_who_has_stopped_reading_delays_no_other_client() {
     let server = Server::open(data.path(), &["--durability", "never"]);
     let mut client = server.client();
     users(&mut client);
-    let mut bob = Events::open(server.address, 1, None);
-    let mut eve = Events::open(server.address, 2, None);
+    let mut bob = listen(&server, 1, None);
+    let mut eve = listen(&server, 2, None);
     // Together more than the system buffers for a reader who reads nothing: some 15 MB.
     let family = "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}".repeat(430);
     let post = |number| json!({"op": "post", "user": 0, "text": format!("{number} {family}")});
@@ -157,12 +164,14 @@ fn a_reader_who_has_stopped_reading_delays_no_other_client() {
         assert_eq!(seen, published[start..]);
     }
     let last = client.publish(0, "and others are served as ever");
-    assert_eq!(eve.next().unwrap().post, last);
+    assert_eq!(eve.next_stored().unwrap().post, last);
     published.push(last);
 
     // When bob reads again he gets everything in order, or the end if he took too long.
-    let seen: Vec<u64> =
-        std::iter::from_fn(|| bob.next()).take(published.len()).map(|event| event.post).collect();
+    let seen: Vec<u64> = std::iter::from_fn(|| bob.next_stored())
+        .take(published.len())
+        .map(|event| event.post)
+        .collect();
     assert_eq!(seen, published[..seen.len()]);
     assert!(!seen.is_empty());
 }

@@ -4,7 +4,8 @@ mod field;
 #[cfg(test)]
 mod tests;
 
-use feed::{Bio, Command, Handle, Lifetime, Name, PostText};
+use feed::limits::FOLLOW_MANY_MAX;
+use feed::{Bio, Command, Handle, Lifetime, Name, PostText, UserRef};
 use serde::Deserialize;
 
 use crate::changes::adding;
@@ -30,6 +31,8 @@ struct Line<'a> {
     user: Option<Number<'a>>,
     #[serde(borrow, default, deserialize_with = "given")]
     other: Option<Number<'a>>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    others: Option<Vec<Number<'a>>>,
     #[serde(borrow, default, deserialize_with = "given")]
     text: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "given")]
@@ -94,6 +97,10 @@ fn command(line: Line<'_>, fields: &mut Fields, story_life: Lifetime) -> Result<
             name: Name::parse(fields.optional(line.name.as_ref()).unwrap_or_default())?,
             bio: Bio::parse(fields.optional(line.bio.as_ref()).unwrap_or_default())?,
         },
+        Op::Follow if line.others.is_some() => Command::FollowMany {
+            user: fields.required("user", line.user)?.user()?,
+            others: users(fields.required("others", line.others)?)?,
+        },
         Op::Follow | Op::Unfollow | Op::Befriend | Op::Unfriend => {
             let user = fields.required("user", line.user)?.user()?;
             let other = fields.required("other", line.other)?.user();
@@ -143,6 +150,16 @@ fn command(line: Line<'_>, fields: &mut Fields, story_life: Lifetime) -> Result<
     })
 }
 
+/// The users of a list.
+fn users(list: Vec<Number<'_>>) -> Result<Vec<UserRef>, ApiError> {
+    if list.is_empty() || list.len() > FOLLOW_MANY_MAX {
+        let why = format!("a line follows 1 to {FOLLOW_MANY_MAX} others");
+        return Err(ApiError::bad_json(why).at("others"));
+    }
+    let users = list.into_iter().map(|other| other.user());
+    users.collect::<Result<_, _>>().map_err(|error: ApiError| error.at("others"))
+}
+
 /// Counts the fields that a command uses.
 struct Fields {
     used: usize,
@@ -175,6 +192,7 @@ impl Line<'_> {
             self.bio.is_some(),
             self.user.is_some(),
             self.other.is_some(),
+            self.others.is_some(),
             self.text.is_some(),
             self.id.is_some(),
             self.idempotency_key.is_some(),

@@ -17,6 +17,9 @@ pub(crate) struct BatchLine {
     /// The other user: an id or `@handle`.
     #[schema(nullable = false)]
     other: Option<String>,
+    /// With `follow`, instead of `other`: many users, who are all followed, or none of them if one is refused.
+    #[schema(nullable = false, min_items = 1, max_items = 1_000)]
+    others: Option<Vec<String>>,
     /// Id of a post, story or sample.
     #[schema(nullable = false)]
     id: Option<String>,

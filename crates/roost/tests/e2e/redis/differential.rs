@@ -1,12 +1,13 @@
 //! Random commands, given to roost and to redis-server: the replies are the same, but for the differences that
 //! `docs/redis.md` lists.
 
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 
+use crate::support::process::Process;
 use crate::support::redis::{Redis, Reply};
 use crate::support::skipped;
 
@@ -64,27 +65,16 @@ const NUMBERS: [&str; 14] = [
 ];
 const TIMES: [&str; 7] = ["100", "1000", "0", "-1", "x", "9223372036854775807", "99999999999"];
 
-/// A redis-server that ends with this.
-struct Other(Child);
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
-/// Starts it; `None` if it is not installed.
-fn other(folder: &std::path::Path) -> Option<(Other, Redis)> {
+/// A redis-server and a client of it; `None` if it is not installed.
+fn other(folder: &std::path::Path) -> Option<(Process, Redis)> {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let port = free.port().to_string();
     let mut command = Command::new("redis-server");
     command.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
-    let child = command.current_dir(folder).stdout(Stdio::null()).spawn().ok()?;
-    let child = Other(child);
+    let process = Process::try_start(command.current_dir(folder)).ok()?;
     loop {
         match Redis::try_new(free) {
-            Ok(connection) => return Some((child, connection)),
+            Ok(connection) => return Some((process, connection)),
             Err(_) => std::thread::yield_now(),
         }
     }

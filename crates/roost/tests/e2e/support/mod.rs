@@ -1,18 +1,12 @@
 //! What the tests share: processes, clients, event streams, and a reference model.
 
-pub(crate) mod events;
-pub(crate) mod http;
-pub(crate) mod process;
-pub(crate) mod redis;
 pub(crate) mod world;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::time::Duration;
 
-/// Timeout of every wait in the tests.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) use testkit::{PATIENCE, events, files, http, process, redis};
 
 /// The folder of shared data, or `None` if it is not on this machine: `ROOST_SHARED`, or beside
 /// the repository.

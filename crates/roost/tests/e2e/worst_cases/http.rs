@@ -244,8 +244,10 @@ fn very_many_event_streams_of_one_author() {
     let follow = |user: &u32| json!({"op": "follow", "user": user, "other": author});
     client.batch(&users.iter().map(follow).collect::<Vec<_>>());
     let address = small.server().address;
-    let mut listeners: Vec<Events> =
-        users.iter().map(|user| Events::open(address, *user, None)).collect();
+    let mut listeners: Vec<Events> = users
+        .iter()
+        .map(|user| Events::open(address, &format!("/v1/users/{user}/events"), None))
+        .collect();
     let mut posts = Vec::new();
     for (number, user) in users.iter().take(10).enumerate() {
         posts.push(client.publish(author, &format!("post {number}")));

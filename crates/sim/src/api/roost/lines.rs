@@ -10,11 +10,21 @@ pub(crate) fn register(seed: u64, number: u32, lines: &mut Vec<u8>) {
     append(&[r#"{"op":"register","handle":""#, &handle, r#"","name":""#, &name, "\"}\n"], lines);
 }
 
-/// Appends the command `op` of two users: `follow` or `befriend`.
-pub(crate) fn join(op: &str, user: u32, other: u32, lines: &mut Vec<u8>) {
+/// Appends the command by which `user` follows all of `others`.
+pub(crate) fn follow(user: u32, others: &[u32], lines: &mut Vec<u8>) {
+    let mut number = Buffer::new();
+    append(&[r#"{"op":"follow","user":"#, number.format(user), r#","others":["#], lines);
+    for (place, other) in others.iter().enumerate() {
+        append(&[if place == 0 { "" } else { "," }, number.format(*other)], lines);
+    }
+    lines.extend_from_slice(b"]}\n");
+}
+
+/// Appends the command that makes two users friends.
+pub(crate) fn befriend(user: u32, other: u32, lines: &mut Vec<u8>) {
     let (mut first, mut second) = (Buffer::new(), Buffer::new());
     let (user, other) = (first.format(user), second.format(other));
-    append(&[r#"{"op":""#, op, r#"","user":"#, user, r#","other":"#, other, "}\n"], lines);
+    append(&[r#"{"op":"befriend","user":"#, user, r#","other":"#, other, "}\n"], lines);
 }
 
 /// Appends the command that posts a story.

@@ -24,6 +24,8 @@ use crate::{progress, texts};
 /// Connections that send follows and friendships. The server applies changes one after another, so
 /// more connections only keep it from waiting for input.
 const TIE_CONNECTIONS: u32 = 4;
+/// Most follows of a line.
+const LINE_FOLLOWS_MAX: usize = 500;
 
 /// Why loading failed.
 #[derive(Debug, Error)]
@@ -173,15 +175,21 @@ impl Loading {
         users: Range<u32>,
         done: Arc<AtomicU64>,
     ) -> Result<(), LoadError> {
-        let total = tie.pairs(&population, users.clone()).count() as u64;
-        let mut pairs = tie.pairs(&population, users);
+        let total = tie.lists(&population, users.clone()).count() as u64;
+        let mut lists = tie.lists(&population, users.clone());
+        let mut confirmed = tie.lists(&population, users);
         let next = |lines: &mut Vec<u8>| {
-            let Some((user, other)) = pairs.next() else { return false };
-            lines::join(tie.op(), user, other, lines);
+            let Some((user, others)) = lists.next() else { return false };
+            match (tie, others) {
+                (Tie::Follow, others) => lines::follow(user, others, lines),
+                (Tie::Friendship, [other]) => lines::befriend(user, *other, lines),
+                (Tie::Friendship, _) => unreachable!("each friendship has a line"),
+            }
             true
         };
         let check = |_, _: Option<u64>| {
-            done.fetch_add(1, Ordering::Relaxed);
+            let ties = confirmed.next().map_or(0, |(_, others)| others.len() as u64);
+            done.fetch_add(ties, Ordering::Relaxed);
             Ok(())
         };
         batch(&self.target, &self.requests, total, next, check).await
@@ -209,25 +217,24 @@ impl Loading {
 }
 
 impl Tie {
-    /// The command that creates it.
-    fn op(self) -> &'static str {
-        match self {
-            Tie::Follow => "follow",
-            Tie::Friendship => "befriend",
-        }
-    }
-
-    /// The ties of these users to others. A friendship belongs to both users and is returned once, for
-    /// the user with the lower number.
-    fn pairs(
+    /// The ties of these users to others, as many of one user as a line has. A friendship belongs to both users
+    /// and is returned once, for the user with the lower number.
+    fn lists(
         self,
         population: &Population,
         users: Range<u32>,
-    ) -> impl Iterator<Item = (u32, u32)> + Send {
-        let of = |user| population.following(user).iter().map(move |&other| (user, other));
-        users.flat_map(of).filter(move |(user, other)| match self {
+    ) -> impl Iterator<Item = (u32, &[u32])> + Send {
+        let size = match self {
+            Tie::Follow => LINE_FOLLOWS_MAX,
+            Tie::Friendship => 1,
+        };
+        let of = move |user| {
+            let lists = population.following(user).chunks(size);
+            lists.map(move |others| (user, others))
+        };
+        users.flat_map(of).filter(move |(user, others)| match self {
             Tie::Follow => true,
-            Tie::Friendship => user < other,
+            Tie::Friendship => others.iter().all(|other| user < other),
         })
     }
 }

@@ -45,6 +45,28 @@ fn users_and_posts_are_numbers_strings_or_handles() {
 }
 
 #[test]
+fn a_line_follows_many_others_or_one() {
+    let many = |others| Ok(Command::FollowMany { user: id(1), others });
+    check(r#"{"op":"follow","user":1,"others":[2]}"#, many(vec![id(2)]));
+    let two = vec![id(2), handle("bob")];
+    check(r#"{"op":"follow","user":"1","others":["2","@bob"]}"#, many(two));
+    let line = |count| {
+        let others = vec!["7"; count].join(",");
+        format!(r#"{{"op":"follow","user":1,"others":[{others}]}}"#)
+    };
+    check(&line(1_000), many(vec![id(7); 1_000]));
+    for refused in [
+        &line(0),
+        &line(1_001),
+        r#"{"op":"follow","user":1,"other":2,"others":[3]}"#,
+        r#"{"op":"unfollow","user":1,"others":[3]}"#,
+        r#"{"op":"follow","user":1,"others":3}"#,
+    ] {
+        check(refused, Err("bad_json"));
+    }
+}
+
+#[test]
 fn lines_with_friends_and_stories_are_parsed() {
     let (user, other) = (id(1), handle("bob"));
     let line = |op: &str| format!(r#"{{"op":"{op}","user":1,"other":"@bob"}}"#);

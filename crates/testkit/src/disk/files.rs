@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use commitlog::disk::{Disk, DiskFile};
 
-use super::{Contents, NameChange, SimDisk, count_down};
+use super::{Contents, FaultyDisk, NameChange, count_down};
 
 struct OpenFile {
-    disk: SimDisk,
+    disk: FaultyDisk,
     id: usize,
 }
 
-impl Disk for SimDisk {
+impl Disk for FaultyDisk {
     fn make_dir(&self, _dir: &Path) -> io::Result<()> {
         Ok(())
     }
@@ -32,9 +32,7 @@ impl Disk for SimDisk {
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let id = self.operate(|state| {
-            let id = state.next_id;
-            state.next_id += 1;
-            state.files.insert(id, Contents::default());
+            let id = state.add(Contents::default());
             state.change(NameChange::Set(path.to_owned(), id));
             Ok(id)
         })?;

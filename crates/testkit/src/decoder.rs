@@ -1,12 +1,10 @@
-//! Reads the replies of a Redis server. [`Decoder`] owns the tokens of the unfinished reply as a flat list; values are built
-//! from it once the reply is complete, so that a reply that arrives in many parts is parsed once.
-
-mod value;
+//! Reads the replies of a Redis server. [`Decoder`] owns the tokens of the unfinished reply as a flat list; a reply is built
+//! from it once it is complete, so that one that arrives in many parts is parsed once.
 
 use std::ops::Range;
 use std::slice;
 
-pub use value::Value;
+use crate::Reply;
 
 /// Limits of one reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +99,7 @@ impl Decoder {
     ///
     /// # Errors
     /// The reply at the front of `rest` is malformed or beyond a limit.
-    pub fn next<'b>(&mut self, rest: &mut &'b [u8]) -> Result<Option<Value<'b>>, DecodeError> {
+    pub fn next(&mut self, rest: &mut &[u8]) -> Result<Option<Reply>, DecodeError> {
         let input = *rest;
         loop {
             let Some((token, after)) = self.token(input)? else { return Ok(None) };
@@ -116,11 +114,11 @@ impl Decoder {
                 break;
             }
         }
-        let value = build(&mut self.tokens.iter(), input);
+        let reply = build(&mut self.tokens.iter(), input);
         *rest = input.get(self.at..).unwrap_or_default();
         self.tokens.clear();
         (self.at, self.elements) = (0, 0);
-        Ok(Some(value))
+        Ok(Some(reply))
     }
 
     /// Counts a token that `elements` follow, and returns whether it was the last of the reply.
@@ -213,37 +211,40 @@ impl Decoder {
     }
 }
 
-/// Makes the value that `tokens` begin with. They are complete, and no deeper than the limit.
-fn build<'b>(tokens: &mut slice::Iter<'_, Token>, input: &'b [u8]) -> Value<'b> {
+/// Makes the reply that `tokens` begin with. They are complete, and no deeper than the limit.
+fn build(tokens: &mut slice::Iter<'_, Token>, input: &[u8]) -> Reply {
     let Some(token) = tokens.next() else { unreachable!("every announced element was read") };
     match token {
         Token::Text(marker, range) => text(*marker, input.get(range.clone()).unwrap_or_default()),
-        Token::Integer(number) => Value::Integer(*number),
-        Token::Double(number) => Value::Double(*number),
-        Token::Boolean(truth) => Value::Boolean(*truth),
-        Token::Null => Value::Null,
+        Token::Integer(number) => Reply::Integer(*number),
+        Token::Double(number) => Reply::Double(*number),
+        Token::Boolean(truth) => Reply::Boolean(*truth),
+        Token::Null => Reply::Bulk(None),
         Token::Aggregate(b'%', elements) => {
             let pair = |_| (build(tokens, input), build(tokens, input));
-            Value::Map((0..elements / 2).map(pair).collect())
+            Reply::Map((0..elements / 2).map(pair).collect())
         }
         Token::Aggregate(marker, elements) => {
             let elements = (0..*elements).map(|_| build(tokens, input)).collect();
             match marker {
-                b'~' => Value::Set(elements),
-                b'>' => Value::Push(elements),
-                _ => Value::Array(elements),
+                b'~' => Reply::Set(elements),
+                b'>' => Reply::Push(elements),
+                _ => Reply::Array(elements),
             }
         }
     }
 }
 
-fn text(marker: u8, bytes: &[u8]) -> Value<'_> {
+fn text(marker: u8, bytes: &[u8]) -> Reply {
+    let text = || String::from_utf8_lossy(bytes).into_owned();
     match (marker, bytes) {
-        (b'=', [one, two, three, b':', text @ ..]) => Value::Verbatim([*one, *two, *three], text),
-        (b'+', _) => Value::Simple(bytes),
-        (b'-' | b'!', _) => Value::Error(bytes),
-        (b'(', _) => Value::BigNumber(bytes),
-        _ => Value::Bulk(bytes),
+        (b'=', [one, two, three, b':', text @ ..]) => {
+            Reply::Verbatim([*one, *two, *three], text.to_vec())
+        }
+        (b'+', _) => Reply::Simple(text()),
+        (b'-' | b'!', _) => Reply::Error(text()),
+        (b'(', _) => Reply::BigNumber(text()),
+        _ => Reply::Bulk(Some(bytes.to_vec())),
     }
 }
 

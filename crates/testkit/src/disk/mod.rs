@@ -3,6 +3,10 @@
 //!
 //! State: for every file what a reader sees and what is on the platter, sector by sector; the same for the
 //! names in the one directory. After a power loss there is what was synced, and a random part of the rest.
+//! Names are whole paths, and there is one directory.
+//!
+//! Operations of threads whose name begins with `log-` happen, but do not count for the moment at which
+//! everything stops, so that a run is the same however threads are scheduled.
 
 mod faults;
 mod files;
@@ -10,29 +14,28 @@ mod files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use parking_lot::{Mutex, MutexGuard};
-
-pub(crate) use self::faults::Faults;
+pub use self::faults::Faults;
 use self::faults::count_down;
-use crate::random::Random;
+use crate::Random;
 
 const SECTOR: usize = 512;
 
 /// A disk. Clones are the same disk.
-#[derive(Clone)]
-pub(crate) struct SimDisk(Arc<Mutex<State>>);
+#[derive(Clone, Debug)]
+pub struct FaultyDisk(Arc<Mutex<State>>);
 
 /// What ended a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Crash {
+pub enum Crash {
     /// The process was killed: what it wrote is in the page cache.
     Kill,
     /// The machine lost power.
     PowerLoss,
 }
 
+#[derive(Debug)]
 struct State {
     random: Random,
     files: BTreeMap<usize, Contents>,
@@ -49,22 +52,24 @@ struct State {
     lied: bool,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Contents {
     now: Vec<u8>,
     durable: Vec<u8>,
     dirty: BTreeSet<usize>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum NameChange {
     Set(PathBuf, usize),
     Unset(PathBuf),
     Rename(PathBuf, PathBuf, usize),
 }
 
-impl SimDisk {
-    pub(crate) fn new(random: Random) -> Self {
+impl FaultyDisk {
+    /// An empty disk, whose random choices these are.
+    #[must_use]
+    pub fn new(random: Random) -> Self {
         Self(Arc::new(Mutex::new(State {
             random,
             files: BTreeMap::new(),
@@ -79,29 +84,45 @@ impl SimDisk {
         })))
     }
 
-    pub(crate) fn set_faults(&self, faults: Faults) {
+    /// Sets what happens to it from now on, in place of what was set before.
+    pub fn set_faults(&self, faults: Faults) {
         self.state().faults = faults;
     }
 
+    /// Everything stops during the n-th operation from now (1 is the next one): follow it with a restart.
+    pub fn stop_at(&self, operation: u64) {
+        self.state().faults.stop_at = Some(operation);
+    }
+
+    /// From now on only this number of bytes can be written.
+    pub fn fill_up_after(&self, bytes: u64) {
+        self.state().faults.bytes_left = Some(bytes);
+    }
+
+    /// The n-th sync of a file from now fails (1 is the next one): see [`Faults::failed_sync`].
+    pub fn fail_sync(&self, sync: u64) {
+        self.state().faults.failed_sync = Some(sync);
+    }
+
     /// Removes all faults; returns whether there were any, in this process.
-    pub(crate) fn repair(&self) -> bool {
+    pub fn repair(&self) -> bool {
         let mut state = self.state();
         let faults = std::mem::take(&mut state.faults);
         std::mem::take(&mut state.has_failed) || faults != Faults::default()
     }
 
     /// From now on every operation fails: the process has ended.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.state().stopped = true;
     }
 
     /// Whether a write was misdirected since this was asked last.
-    pub(crate) fn take_lie(&self) -> bool {
+    pub fn take_lie(&self) -> bool {
         std::mem::take(&mut self.state().lied)
     }
 
     /// The next process finds what the last one left, and a disk without faults.
-    pub(crate) fn restart(&self, crash: Crash) {
+    pub fn restart(&self, crash: Crash) {
         let mut state = self.state();
         state.stopped = false;
         state.faults = Faults::default();
@@ -115,7 +136,7 @@ impl SimDisk {
     }
 
     /// Flips a bit of a file that holds something; returns where, to be flipped back.
-    pub(crate) fn flip_bit(&self) -> Option<(PathBuf, usize, u8)> {
+    pub fn flip_bit(&self) -> Option<(PathBuf, usize, u8)> {
         let mut state = self.state();
         let names: Vec<(PathBuf, usize)> =
             state.names.iter().map(|(name, id)| (name.clone(), *id)).collect();
@@ -137,20 +158,66 @@ impl SimDisk {
     }
 
     /// Flips a bit back.
-    pub(crate) fn flip_back(&self, name: &Path, at: usize, bit: u8) {
+    pub fn flip_back(&self, name: &Path, at: usize, bit: u8) {
         let mut state = self.state();
         if let Some(id) = state.names.get(name).copied() {
             state.flip(id, at, bit);
         }
     }
 
+    /// A power loss and a restart. The same seed keeps the same part of what was not synced.
+    pub fn lose_power(&self, seed: u64) {
+        self.state().random = Random::new(seed);
+        self.restart(Crash::PowerLoss);
+    }
+
+    /// The paths of all files, in order.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.state().names.keys().cloned().collect()
+    }
+
+    /// What a reader sees in the file.
+    #[must_use]
+    pub fn contents(&self, path: &Path) -> Vec<u8> {
+        let mut state = self.state();
+        let id = state.id(path).unwrap();
+        state.file(id).now.clone()
+    }
+
+    /// Puts a file on the disk, durably, in place of one that may be there.
+    pub fn put(&self, path: &Path, bytes: &[u8]) {
+        let mut state = self.state();
+        let (now, durable) = (bytes.to_vec(), bytes.to_vec());
+        let id = state.add(Contents { now, durable, dirty: BTreeSet::new() });
+        state.names.insert(path.to_owned(), id);
+        state.durable_names.insert(path.to_owned(), id);
+    }
+
+    /// Changes a file without an operation of the disk.
+    pub fn edit(&self, path: &Path, edit: impl FnOnce(&mut Vec<u8>)) {
+        let mut bytes = self.contents(path);
+        edit(&mut bytes);
+        self.put(path, &bytes);
+    }
+
+    /// Another disk with the same files, all of them durable, and no faults.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        let copy = Self::default();
+        for path in self.paths() {
+            copy.put(&path, &self.contents(&path));
+        }
+        copy
+    }
+
     /// Whether the process has stopped.
-    pub(crate) fn has_stopped(&self) -> bool {
+    pub fn has_stopped(&self) -> bool {
         self.state().stopped
     }
 
     /// A write of the store: fails if the process stops there, or if it is the write that fails.
-    pub(crate) fn pass(&self) -> io::Result<()> {
+    pub fn pass(&self) -> io::Result<()> {
         self.operate(|state| {
             if count_down(&mut state.faults.failed_write) {
                 state.has_failed = true;
@@ -161,7 +228,8 @@ impl SimDisk {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock()
+        // A panic of another thread is reported by its test, which may go on to look at the disk.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does `act` unless the process has stopped. If it stops just then, the caller gets an error although
@@ -171,9 +239,17 @@ impl SimDisk {
         if state.stopped {
             return Err(io::Error::other("the process has stopped"));
         }
-        state.stopped = count_down(&mut state.faults.stop_at);
+        let counts = !std::thread::current().name().is_some_and(|name| name.starts_with("log-"));
+        state.stopped = counts && count_down(&mut state.faults.stop_at);
         let done = act(&mut state)?;
         if state.stopped { Err(io::Error::other("the process stops")) } else { Ok(done) }
+    }
+}
+
+/// An empty disk; nothing on it happens by chance until [`FaultyDisk::lose_power`].
+impl Default for FaultyDisk {
+    fn default() -> Self {
+        Self::new(Random::new(0))
     }
 }
 
@@ -217,6 +293,13 @@ impl State {
     fn change(&mut self, change: NameChange) {
         change.clone().apply(&mut self.names);
         self.unsynced_names.push(change);
+    }
+
+    fn add(&mut self, contents: Contents) -> usize {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.files.insert(id, contents);
+        id
     }
 
     fn id(&self, path: &Path) -> io::Result<usize> {
@@ -307,8 +390,8 @@ mod tests {
     use super::*;
 
     /// Two sectors and a file, of which the first sector and the name were synced.
-    fn written(seed: u64) -> SimDisk {
-        let disk = SimDisk::new(Random::new(seed));
+    fn written(seed: u64) -> FaultyDisk {
+        let disk = FaultyDisk::new(Random::new(seed));
         let file = disk.create(Path::new("/a")).unwrap();
         file.write_all_at(&[1; SECTOR], 0).unwrap();
         file.sync_data().unwrap();
@@ -318,7 +401,7 @@ mod tests {
         disk
     }
 
-    fn bytes(disk: &SimDisk) -> Vec<u8> {
+    fn bytes(disk: &FaultyDisk) -> Vec<u8> {
         let file = disk.open(Path::new("/a")).unwrap();
         let mut bytes = vec![0; file.bytes().unwrap() as usize];
         file.read_exact_at(&mut bytes, 0).unwrap();

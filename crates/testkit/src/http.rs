@@ -5,75 +5,111 @@ use std::net::{SocketAddr, TcpStream};
 
 use serde_json::{Value, json};
 
-use super::PATIENCE;
+use crate::PATIENCE;
 
 /// A client of one server.
-pub(crate) struct Client {
-    pub(crate) address: SocketAddr,
+#[derive(Debug)]
+pub struct Client {
+    /// The address of the server.
+    pub address: SocketAddr,
     key: Option<String>,
     connection: Option<BufReader<TcpStream>>,
 }
 
 /// An answer, its body whole.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
     head: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
+    /// The body, without chunks.
+    pub body: Vec<u8>,
 }
 
 impl Answer {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let found = self.head.iter().find(|(known, _)| known == name);
+    /// The first header of this name, in any case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.head.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    pub(crate) fn text(&self) -> String {
+    /// The body as text.
+    #[must_use]
+    pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    pub(crate) fn json(&self) -> Value {
+    /// The body, which must be JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
     }
 
+    /// The lines of an NDJSON body.
+    #[must_use]
+    pub fn lines(&self) -> Vec<Value> {
+        let lines = self.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
+    }
+
     /// Returns itself if its status is this one; panics otherwise.
-    pub(crate) fn expect(self, status: u16) -> Self {
+    pub fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text());
         self
+    }
+
+    /// Asserts an error of the API with this status and code; `what` is for the message if it is none.
+    pub fn assert_error(&self, status: u16, code: &str, what: &str) {
+        assert_eq!(self.status, status, "{what}: {}", self.text());
+        assert_eq!(self.header("content-type"), Some("application/json"), "{what}");
+        let body = self.json();
+        assert_eq!(body["error"], code, "{what}: {body}");
+        assert!(body["message"].as_str().is_some_and(|message| message.len() > 5), "{what}");
+        let id = body["request_id"].as_str();
+        assert!(id.is_some_and(|id| id.len() == 16), "{what}: {body}");
+        assert_eq!(id, self.header("x-request-id"), "{what}");
+        assert!(matches!(body.get("field"), None | Some(Value::String(_))), "{what}: {body}");
+        let known = 3 + usize::from(body.get("field").is_some());
+        assert_eq!(body.as_object().unwrap().len(), known, "{what}: {body}");
+    }
+
+    fn is_chunked(&self) -> bool {
+        self.header("transfer-encoding") == Some("chunked")
     }
 }
 
 impl Client {
-    pub(crate) fn new(address: SocketAddr, key: Option<String>) -> Self {
+    /// A client that presents `key`, if any. It connects with its first request.
+    #[must_use]
+    pub fn new(address: SocketAddr, key: Option<String>) -> Self {
         Self { address, key, connection: None }
     }
 
-    /// Sends a request, over a new connection if needed. After an error it is unknown whether the
-    /// server has received it.
-    pub(crate) fn send(
+    /// Sends a request, over a new connection if needed.
+    ///
+    /// # Errors
+    /// The connection failed; it is unknown whether the server has received the request.
+    pub fn send(
         &mut self,
         method: &str,
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> io::Result<Answer> {
-        let mut request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.address);
-        if let Some(key) = &self.key {
-            request.push_str(&format!("Authorization: Bearer {key}\r\n"));
-        }
-        for (name, value) in headers {
-            request.push_str(&format!("{name}: {value}\r\n"));
-        }
-        request.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+        let authorization = self.key.as_ref().map(|key| format!("Bearer {key}"));
+        let authorization = authorization.iter().map(|value| ("Authorization", value.as_str()));
+        let headers: Vec<_> = authorization.chain(headers.iter().copied()).collect();
+        let request = request(&self.address.to_string(), method, path, &headers, body);
         // Taken out until the answer is whole: an error loses it.
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => connect(self.address)?,
         };
-        connection.get_mut().write_all(&[request.as_bytes(), body].concat())?;
+        connection.get_mut().write_all(&request)?;
         let (status, head) = read_head(&mut connection)?;
         let mut answer = Answer { status, head, body: Vec::new() };
-        if answer.header("transfer-encoding") == Some("chunked") {
+        if answer.is_chunked() {
             Chunked::new(&mut connection).read_to_end(&mut answer.body)?;
         } else {
             let length = answer.header("content-length").map_or(0, |text| text.parse().unwrap());
@@ -86,19 +122,26 @@ impl Client {
         Ok(answer)
     }
 
-    pub(crate) fn get(&mut self, path: &str) -> Answer {
+    /// The answer to a GET request.
+    pub fn get(&mut self, path: &str) -> Answer {
         self.send("GET", path, &[], b"").unwrap()
     }
 
-    pub(crate) fn put(&mut self, path: &str) -> Answer {
+    /// The answer to a PUT request without a body.
+    pub fn put(&mut self, path: &str) -> Answer {
         self.send("PUT", path, &[], b"").unwrap()
     }
 
-    pub(crate) fn post(&mut self, path: &str, body: &Value) -> Answer {
+    /// The answer to a POST request.
+    pub fn post(&mut self, path: &str, body: &Value) -> Answer {
         self.try_post(path, &[], body).unwrap()
     }
 
-    pub(crate) fn try_post(
+    /// The answer to a POST request.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub fn try_post(
         &mut self,
         path: &str,
         headers: &[(&str, &str)],
@@ -109,29 +152,28 @@ impl Client {
     }
 
     /// Registers a user; returns the id.
-    pub(crate) fn register(&mut self, handle: &str) -> u32 {
+    pub fn register(&mut self, handle: &str) -> u32 {
         let user = self.post("/v1/users", &json!({"handle": handle})).expect(201).json();
         number(&user["id"]) as u32
     }
 
-    /// Publishes a post; gives its id.
-    pub(crate) fn publish(&mut self, user: u32, text: &str) -> u64 {
+    /// Publishes a post; returns its id.
+    pub fn publish(&mut self, user: u32, text: &str) -> u64 {
         let path = format!("/v1/users/{user}/posts");
         number(&self.post(&path, &json!({"text": text})).expect(201).json()["id"])
     }
 
-    pub(crate) fn follow(&mut self, user: u32, other: u32) {
+    /// Makes a user follow another.
+    pub fn follow(&mut self, user: u32, other: u32) {
         self.put(&format!("/v1/users/{user}/following/{other}")).expect(204);
     }
 
     /// Sends these commands as one batch, all of which must succeed; returns their ids.
-    pub(crate) fn batch(&mut self, commands: &[Value]) -> Vec<Option<u64>> {
+    pub fn batch(&mut self, commands: &[Value]) -> Vec<Option<u64>> {
         let lines: String = commands.iter().map(|command| format!("{command}\n")).collect();
         let headers = [("Content-Type", "application/x-ndjson")];
         let answer = self.send("POST", "/v1/batch", &headers, lines.as_bytes()).unwrap();
-        let answer = answer.expect(200).text();
-        let results: Vec<Value> =
-            answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let results = answer.expect(200).lines();
         assert_eq!(results.len(), commands.len(), "a result for each command");
         let id = |result: &Value| {
             assert_eq!(result["ok"], true, "{result}");
@@ -141,12 +183,12 @@ impl Client {
     }
 
     /// Everything in a list, page after page from `path` on, in the order of reading.
-    pub(crate) fn all(&mut self, path: &str) -> Vec<Value> {
+    pub fn all(&mut self, path: &str) -> Vec<Value> {
         self.walk(path, "next").concat()
     }
 
     /// The items of the page at `path` and of those its links of this name lead to.
-    pub(crate) fn walk(&mut self, path: &str, link: &str) -> Vec<Vec<Value>> {
+    pub fn walk(&mut self, path: &str, link: &str) -> Vec<Vec<Value>> {
         let mut pages = Vec::new();
         let mut path = Some(path.to_owned());
         while let Some(at) = path {
@@ -158,24 +200,72 @@ impl Client {
     }
 }
 
+/// The bytes of a request. `host` is the header `Host`, unless it is among `headers`.
+#[must_use]
+pub fn request(
+    host: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Vec<u8> {
+    let mut request = format!("{method} {path} HTTP/1.1\r\n");
+    if !headers.iter().any(|(name, _)| *name == "Host") {
+        request.push_str(&format!("Host: {host}\r\n"));
+    }
+    for (name, value) in headers {
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    request.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+    [request.as_bytes(), body].concat()
+}
+
+/// Sends these bytes on a new connection, and reads one answer that ends with the connection.
+#[must_use]
+pub fn raw(address: SocketAddr, request: &[u8]) -> Answer {
+    let mut connection = connect(address).unwrap();
+    // A server may refuse before it has read everything: then writing fails and reading works.
+    drop(connection.get_mut().write_all(request));
+    let (status, head) = read_head(&mut connection).unwrap();
+    let mut answer = Answer { status, head, body: Vec::new() };
+    let read = if answer.is_chunked() {
+        Chunked::new(connection).read_to_end(&mut answer.body)
+    } else {
+        connection.read_to_end(&mut answer.body)
+    };
+    // What was refused unread makes the end of the connection an error.
+    drop(read);
+    answer
+}
+
 /// An id as it is in JSON.
-pub(crate) fn number(id: &Value) -> u64 {
+#[must_use]
+pub fn number(id: &Value) -> u64 {
     let text = id.as_str().unwrap_or_else(|| panic!("no id: {id}"));
     text.parse().unwrap_or_else(|_| panic!("no id: {id}"))
 }
 
-pub(crate) fn connect(address: SocketAddr) -> io::Result<BufReader<TcpStream>> {
+/// A connection on which no read waits longer than [`PATIENCE`].
+///
+/// # Errors
+/// There is no server.
+pub fn connect(address: SocketAddr) -> io::Result<BufReader<TcpStream>> {
     let stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
     Ok(BufReader::new(stream))
 }
 
 /// The status and the headers, their names in lower case.
-pub(crate) fn read_head(from: &mut impl BufRead) -> io::Result<(u16, Vec<(String, String)>)> {
+///
+/// # Errors
+/// The connection ends before the head does, or it is not HTTP.
+pub fn read_head(from: &mut impl BufRead) -> io::Result<(u16, Vec<(String, String)>)> {
     let malformed = |line: &str| io::Error::other(format!("no HTTP answer: {line:?}"));
     let line = read_line(from)?;
-    let status = line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
+    let status = line.strip_prefix("HTTP/1.1 ").or(line.strip_prefix("HTTP/1.0 "));
+    let status = status.and_then(|rest| rest.get(..3)?.parse().ok());
     let status = status.ok_or_else(|| malformed(&line))?;
     let mut head = Vec::new();
     loop {
@@ -198,14 +288,16 @@ fn read_line(from: &mut impl BufRead) -> io::Result<String> {
 }
 
 /// The data of a chunked body.
-pub(crate) struct Chunked<R> {
+#[derive(Debug)]
+pub struct Chunked<R> {
     from: R,
     /// Left of the chunk under way, or `None` after the last one.
     left: Option<u64>,
 }
 
 impl<R: BufRead> Chunked<R> {
-    pub(crate) fn new(from: R) -> Self {
+    /// Reads chunks from here on.
+    pub fn new(from: R) -> Self {
         Self { from, left: Some(0) }
     }
 

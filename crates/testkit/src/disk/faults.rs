@@ -4,20 +4,20 @@ use std::fmt;
 
 /// What happens to the disk while a process runs.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Faults {
+pub struct Faults {
     /// The process stops at this operation from now: 1 is the next one.
-    pub(crate) stop_at: Option<u64>,
+    pub stop_at: Option<u64>,
     /// Bytes that can be written until the disk is full.
-    pub(crate) bytes_left: Option<u64>,
+    pub bytes_left: Option<u64>,
     /// The write from now that fails.
-    pub(crate) failed_write: Option<u64>,
+    pub failed_write: Option<u64>,
     /// The sync from now that fails. As on Linux the data is lost, readers see it nevertheless, and later
     /// syncs succeed.
-    pub(crate) failed_sync: Option<u64>,
+    pub failed_sync: Option<u64>,
     /// The write from now that lands in a wrong place and reports success.
-    pub(crate) misdirected_write: Option<u64>,
+    pub misdirected_write: Option<u64>,
     /// One in so many reads and writes is done in part only, or interrupted; 0 for none.
-    pub(crate) partial: u64,
+    pub partial: u64,
 }
 
 /// Only the faults that there are.

@@ -1,7 +1,7 @@
 //! Processes of the binary: their output as it comes, and how they end.
 
 use std::ffi::OsStr;
-use std::io::{BufRead as _, BufReader, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,12 +10,15 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::PATIENCE;
-use super::http::Client;
+use crate::PATIENCE;
+use crate::http::Client;
 
-/// The binary with these arguments. No setting of this shell reaches it.
-pub(crate) fn roost<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_roost"));
+/// `roost` with these arguments, for tests that belong to its package: for them cargo builds it, and says
+/// where it is. No setting of this shell reaches it.
+#[must_use]
+pub fn roost<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let program = std::env::var_os("CARGO_BIN_EXE_roost");
+    let mut command = Command::new(program.expect("cargo runs the test, in the package roost"));
     command.args(arguments).stdin(Stdio::null());
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("ROOST_") {
@@ -26,10 +29,10 @@ pub(crate) fn roost<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
 }
 
 /// The lines of an output, filled as they come.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Lines(Arc<(Mutex<Output>, Condvar)>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Output {
     lines: Vec<String>,
     over: bool,
@@ -82,7 +85,8 @@ impl std::fmt::Display for Output {
 }
 
 /// A running process; killed when dropped.
-pub(crate) struct Process {
+#[derive(Debug)]
+pub struct Process {
     child: Child,
     out: Lines,
     err: Lines,
@@ -90,67 +94,95 @@ pub(crate) struct Process {
 
 /// How a process ended, and its output.
 #[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) status: ExitStatus,
-    pub(crate) out: String,
-    pub(crate) err: String,
+pub struct Ended {
+    /// Its exit code or signal.
+    pub status: ExitStatus,
+    /// Its standard output.
+    pub out: String,
+    /// Its standard error.
+    pub err: String,
 }
 
 impl Process {
-    pub(crate) fn start(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let out = Lines::of(child.stdout.take().unwrap());
-        let err = Lines::of(child.stderr.take().unwrap());
-        Self { child, out, err }
+    /// Starts a command, whose output is read as it comes.
+    pub fn start(command: &mut Command) -> Self {
+        Self::try_start(command).unwrap()
     }
 
-    pub(crate) fn id(&self) -> Pid {
+    /// As [`Process::start`].
+    ///
+    /// # Errors
+    /// There is no such program.
+    pub fn try_start(command: &mut Command) -> io::Result<Self> {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let out = Lines::of(child.stdout.take().unwrap());
+        let err = Lines::of(child.stderr.take().unwrap());
+        Ok(Self { child, out, err })
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn id(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
     /// What follows `before` on the first line of standard output that begins with it.
-    pub(crate) fn said(&self, before: &str) -> Option<String> {
+    pub fn said(&self, before: &str) -> Option<String> {
         let find = |output: &Output| {
             output.lines.iter().find_map(|line| Some(line.strip_prefix(before)?.to_owned()))
         };
         self.out.wait(find)
     }
 
+    /// Waits until `count` lines of standard output were such that `is_counted` returns true; returns false if the
+    /// process ends before.
+    #[must_use]
+    pub fn said_count(&self, is_counted: impl Fn(&str) -> bool, count: usize) -> bool {
+        let enough = |output: &Output| {
+            (output.lines.iter().filter(|line| is_counted(line)).count() >= count).then_some(())
+        };
+        self.out.wait(enough).is_some()
+    }
+
     /// Waits for a line of the log that holds `part`; `None` if the process ends without one.
-    pub(crate) fn logged(&self, part: &str) -> Option<String> {
+    pub fn logged(&self, part: &str) -> Option<String> {
         self.logged_line(|line| line.contains(part))
     }
 
     /// As [`Process::logged`], for the first line that is `wanted`.
-    pub(crate) fn logged_line(&self, wanted: impl Fn(&String) -> bool) -> Option<String> {
+    pub fn logged_line(&self, wanted: impl Fn(&String) -> bool) -> Option<String> {
         self.err.wait(|output| output.lines.iter().find(|line| wanted(line)).cloned())
     }
 
     /// The most memory that it has had resident so far, in bytes.
-    pub(crate) fn peak_memory(&self) -> u64 {
-        let path = format!("/proc/{}/status", self.id().as_raw_nonzero());
-        let status = std::fs::read_to_string(path).unwrap();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB"));
-        peak.unwrap_or_else(|| panic!("no peak: {status}")).parse::<u64>().unwrap() << 10
+    #[must_use]
+    pub fn peak_memory(&self) -> u64 {
+        crate::proc::memory(self.child.id()).expect("it runs").peak
     }
 
     /// Whether it has not ended.
-    pub(crate) fn runs(&mut self) -> bool {
+    pub fn runs(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
     /// Kills it, unless it has ended.
-    pub(crate) fn kill_if_running(&mut self) {
+    pub fn kill_if_running(&mut self) {
         drop(self.child.kill());
     }
 
-    pub(crate) fn signal(&self, signal: Signal) {
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
         kill_process(self.id(), signal).unwrap();
     }
 
+    /// Ends it with `kill -9`.
+    pub fn kill(self) -> Ended {
+        self.signal(Signal::KILL);
+        self.ended()
+    }
+
     /// Waits until it has ended.
-    pub(crate) fn ended(mut self) -> Ended {
+    pub fn ended(mut self) -> Ended {
         for lines in [&self.out, &self.err] {
             lines.wait(|_| None::<()>);
         }
@@ -170,20 +202,23 @@ impl Drop for Process {
 }
 
 /// Runs the binary to its end.
-pub(crate) fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ended {
+pub fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ended {
     Process::start(&mut roost(arguments)).ended()
 }
 
 /// A `roost serve` that serves.
-pub(crate) struct Server {
-    pub(crate) process: Process,
-    pub(crate) address: SocketAddr,
+#[derive(Debug)]
+pub struct Server {
+    /// Its process.
+    pub process: Process,
+    /// Where it listens for HTTP.
+    pub address: SocketAddr,
     /// What clients present.
-    pub(crate) key: Option<String>,
+    pub key: Option<String>,
 }
 
 /// `roost serve` on a free port and the data in `data`, with more arguments.
-pub(crate) fn serve(data: &Path, more: &[&str]) -> Command {
+pub fn serve(data: &Path, more: &[&str]) -> Command {
     let mut command = roost(["serve", "--listen", "127.0.0.1:0", "--data"]);
     command.arg(data).args(more);
     command
@@ -191,11 +226,12 @@ pub(crate) fn serve(data: &Path, more: &[&str]) -> Command {
 
 impl Server {
     /// Starts one in open mode and waits until it serves.
-    pub(crate) fn open(data: &Path, more: &[&str]) -> Self {
+    pub fn open(data: &Path, more: &[&str]) -> Self {
         Self::start(serve(data, more).arg("--open"))
     }
 
-    pub(crate) fn start(command: &mut Command) -> Self {
+    /// Starts it with this command, in open mode or with keys, and waits until it serves.
+    pub fn start(command: &mut Command) -> Self {
         let process = Process::start(command);
         let Some(address) = process.said("roost serves http://") else {
             panic!("the server does not start: {:#?}", process.ended());
@@ -203,12 +239,14 @@ impl Server {
         Self { address: address.parse().unwrap(), process, key: None }
     }
 
-    pub(crate) fn client(&self) -> Client {
+    /// A client that presents the key, if any.
+    #[must_use]
+    pub fn client(&self) -> Client {
         Client::new(self.address, self.key.clone())
     }
 
     /// Ends it with SIGTERM, which must be a clean shutdown.
-    pub(crate) fn stop(self) -> Ended {
+    pub fn stop(self) -> Ended {
         self.process.signal(Signal::TERM);
         let ended = self.process.ended();
         assert_eq!(ended.status.code(), Some(0), "{ended:#?}");
@@ -216,8 +254,7 @@ impl Server {
     }
 
     /// Ends it with `kill -9`.
-    pub(crate) fn kill(self) -> Ended {
-        self.process.signal(Signal::KILL);
-        self.process.ended()
+    pub fn kill(self) -> Ended {
+        self.process.kill()
     }
 }

@@ -1,0 +1,61 @@
+//! The counts of users, kept for the writer: nearly every change reads and changes some, and those of a large
+//! population would each be a read of the disk again after every checkpoint.
+//!
+//! **Invariant:** a row here is the newest one: the only writer reads and changes it together with the store.
+
+use std::cell::RefCell;
+
+use rows::{PointTable, Rows as _, Value};
+
+use crate::store::Store;
+
+/// Users whose counts are read together.
+const PAGE_USERS: usize = 512;
+/// Most pages: of 2 million users, 64 MiB.
+const PAGES_MAX: usize = 4_096;
+
+type Page = Box<[Option<Value>]>;
+
+/// Counts by user id, in pages. Only those of the lowest ids are kept.
+#[derive(Default)]
+pub(crate) struct CountsCache {
+    pages: RefCell<Vec<Option<Page>>>,
+}
+
+/// Page, and place within it, of a row that may be kept.
+fn place(table: PointTable, key: u64) -> Option<(usize, usize)> {
+    let key = usize::try_from(key).ok().filter(|_| table == PointTable::Counts)?;
+    Some((key / PAGE_USERS, key % PAGE_USERS)).filter(|(page, _)| *page < PAGES_MAX)
+}
+
+impl CountsCache {
+    /// The row `key` of `table`, from here or from the store.
+    pub(crate) fn point(&self, store: &Store, table: PointTable, key: u64) -> Option<Value> {
+        let Some((number, place)) = place(table, key) else { return store.point(table, key) };
+        let mut pages = self.pages.borrow_mut();
+        if pages.len() <= number {
+            pages.resize_with(number + 1, || None);
+        }
+        let page = pages.get_mut(number)?;
+        let page = page.get_or_insert_with(|| {
+            let first = (number * PAGE_USERS) as u64;
+            let mut rows = vec![None; PAGE_USERS].into_boxed_slice();
+            store.points_between(table, first..=first + PAGE_USERS as u64 - 1, &mut |key, row| {
+                if let Some(kept) = rows.get_mut((key - first) as usize) {
+                    *kept = row;
+                }
+            });
+            rows
+        });
+        page.get(place)?.clone()
+    }
+
+    /// Takes over a change, if the row is kept.
+    pub(crate) fn put(&mut self, table: PointTable, key: u64, value: Option<&Value>) {
+        let Some((number, place)) = place(table, key) else { return };
+        let page = self.pages.get_mut().get_mut(number).and_then(Option::as_mut);
+        if let Some(row) = page.and_then(|page| page.get_mut(place)) {
+            *row = value.cloned();
+        }
+    }
+}

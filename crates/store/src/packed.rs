@@ -1,0 +1,147 @@
+//! The rows of packed sets: many items of one owner in one row.
+//!
+//! What the disk has of an owner is **chunks** and **deltas**. Chunks are sorted runs of at most
+//! [`CHUNK_ITEMS`] items; the key of each ends with the lowest item that belongs into it. A delta is what one
+//! checkpoint changed, at most [`DELTA_ITEMS_MAX`] items, some of them removed; later deltas hide earlier ones,
+//! and all hide chunks. A checkpoint writes a delta without reading anything. When there are too many, or one would be
+//! too long, or items were removed, it folds all deltas into the chunks.
+//!
+//! A row is one byte of flags and the items in ascending order: the gap to the item before (of the first, to the low end
+//! of the chunk), and, if the row has codes, 0 for a removed item or its number plus 1; without codes all numbers are 0.
+//! Numbers are written in groups of seven bits, lowest first.
+
+use rows::SetTable;
+
+use crate::items::Items;
+use crate::owners::State;
+
+/// Most items of a chunk.
+pub(crate) const CHUNK_ITEMS: usize = 512;
+/// Most items of a delta.
+pub(crate) const DELTA_ITEMS_MAX: usize = 256;
+
+/// Items have codes.
+const CODES: u8 = 1;
+/// The owner has no other chunk. May be missing where it would be true.
+const ALONE: u8 = 2;
+
+/// An item, and its number unless it was removed.
+pub(crate) type Change = (u64, Option<u64>);
+
+/// The bytes of a row whose items are not below `low`.
+pub(crate) fn encode(low: u64, alone: bool, items: &[Change]) -> Vec<u8> {
+    let codes = items.iter().any(|(_, number)| *number != Some(0));
+    let mut bytes = Vec::with_capacity(2 + 3 * items.len());
+    bytes.push(if codes { CODES } else { 0 } | if alone { ALONE } else { 0 });
+    let mut last = low;
+    for (item, number) in items {
+        write(item - last, &mut bytes);
+        last = *item;
+        if codes {
+            write(number.map_or(0, |number| number + 1), &mut bytes);
+        }
+    }
+    bytes
+}
+
+/// Whether the owner of a row has no other chunk, for certain.
+pub(crate) fn is_alone(row: &[u8]) -> bool {
+    row.first().is_some_and(|flags| flags & ALONE != 0)
+}
+
+/// Appends the items of a row to `items`; `None` if it is malformed.
+pub(crate) fn decode(low: u64, row: &[u8], items: &mut Vec<Change>) -> Option<()> {
+    let (flags, mut rest) = row.split_first()?;
+    if flags & !(CODES | ALONE) != 0 {
+        return None;
+    }
+    let (mut last, mut first) = (low, true);
+    while !rest.is_empty() {
+        let gap = read(&mut rest)?;
+        if gap == 0 && !first {
+            return None;
+        }
+        (last, first) = (last.checked_add(gap)?, false);
+        let number = if flags & CODES == 0 { Some(0) } else { read(&mut rest)?.checked_sub(1) };
+        items.push((last, number));
+    }
+    Some(())
+}
+
+fn write(mut number: u64, bytes: &mut Vec<u8>) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn read(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for (place, byte) in bytes.iter().enumerate().take(10) {
+        let bits = u64::from(byte & 0x7f);
+        let shift = 7 * place as u32;
+        if bits << shift >> shift != bits {
+            return None;
+        }
+        number |= bits << shift;
+        if byte & 0x80 == 0 {
+            *bytes = bytes.get(place + 1..)?;
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// `upper` and `lower` in order, both ascending; of equal items that of `upper`.
+pub(crate) fn overlay(upper: &[Change], lower: &[Change]) -> Vec<Change> {
+    let mut both = Vec::with_capacity(upper.len() + lower.len());
+    let mut lower = lower.iter().copied().peekable();
+    for change in upper {
+        while let Some(before) = lower.next_if(|(item, _)| *item < change.0) {
+            both.push(before);
+        }
+        lower.next_if(|(item, _)| *item == change.0);
+        both.push(*change);
+    }
+    both.extend(lower);
+    both
+}
+
+/// What a checkpoint does with the changed items of an owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plan {
+    /// Nothing: there is nothing to remove.
+    Nothing,
+    /// Writes one more delta.
+    Delta,
+    /// Folds all changes into chunks. In a table that is not packed: writes the rows.
+    Fold,
+}
+
+impl Plan {
+    /// What the disk has of the owner then, if it had `old`.
+    pub(crate) fn state(self, old: State) -> State {
+        match self {
+            Self::Nothing => old,
+            Self::Delta => old.with_delta().unwrap_or(old),
+            Self::Fold => State::ROWS,
+        }
+    }
+}
+
+/// Decides what is done with the changed `items` of an owner of whom the disk has `state`.
+///
+/// Removed items are folded at once: so deltas take no more room than what they add.
+pub(crate) fn plan(table: SetTable, state: State, items: &Items) -> Plan {
+    if !table.is_packed() {
+        return Plan::Fold;
+    }
+    let shape = items.shape();
+    if state == State::NONE {
+        return if shape.present == 0 { Plan::Nothing } else { Plan::Fold };
+    }
+    let is_delta =
+        shape.removed == 0 && shape.present <= DELTA_ITEMS_MAX && state.with_delta().is_some();
+    if is_delta { Plan::Delta } else { Plan::Fold }
+}

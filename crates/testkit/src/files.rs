@@ -1,0 +1,34 @@
+//! Files and directories of tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The files below `dir`, at any depth, in order.
+#[must_use]
+pub fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let below = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
+    let mut files: Vec<_> = entries.flat_map(below).collect();
+    files.sort();
+    files
+}
+
+/// Copies the directory `from`, with all below it, to `to`.
+pub fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// A temporary directory in memory, where the system has one.
+#[must_use]
+pub fn memory_folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}

@@ -1,0 +1,64 @@
+//! Figures of processes as Linux reports them in `/proc`.
+
+use std::fs;
+
+/// Ticks per second of processor times in `/proc`, on every architecture that Linux still supports.
+const TICKS: f64 = 100.0;
+
+/// Memory of a process, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Resident now.
+    pub resident: u64,
+    /// The most that was resident at any time so far.
+    pub peak: u64,
+}
+
+/// The memory of a process; `None` if it has ended.
+#[must_use]
+pub fn memory(process: u32) -> Option<Memory> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
+    };
+    Some(Memory { resident: bytes("VmRSS:")?, peak: bytes("VmHWM:")? })
+}
+
+/// Processor time that a process has used, in seconds; `None` if it has ended.
+#[must_use]
+pub fn processor_seconds(process: u32) -> Option<f64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name before may contain anything but this parenthesis.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let ticks = fields.split(' ').skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+    Some(ticks.sum::<f64>() / TICKS)
+}
+
+/// Processor time of this thread, in nanoseconds: other work on the machine does not change it.
+#[must_use]
+pub fn thread_processor_ns() -> u64 {
+    let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    stat.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_memory_and_has_used_time() {
+        let this = std::process::id();
+        let before = memory(this).unwrap();
+        assert!(before.peak >= before.resident && before.resident > 100_000, "{before:?}");
+        let filled = vec![1_u8; 64 << 20];
+        assert!(memory(this).unwrap().peak >= before.resident + (60 << 20), "{}", filled.len());
+        assert!(processor_seconds(this).is_some() && thread_processor_ns() > 0);
+    }
+
+    #[test]
+    fn a_process_that_does_not_exist_has_no_figures() {
+        // Greater than any id that Linux gives.
+        assert_eq!((memory(u32::MAX), processor_seconds(u32::MAX)), (None, None));
+    }
+}
