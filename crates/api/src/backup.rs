@@ -22,6 +22,7 @@ use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
 use crate::memory::RequestMemory;
 use crate::params::Binary;
+use crate::request_id::carry;
 use crate::routes::Routes;
 use crate::state::AppState;
 
@@ -56,7 +57,8 @@ pub(crate) async fn backup(State(state): State<Arc<AppState>>) -> Result<Respons
     };
     let held = RequestMemory::reserve(&state.memory, BACKUP_BYTES)?;
     let (node, keys_file) = (state.node.clone(), state.keys_file.clone());
-    let opened = tokio::task::spawn_blocking(move || open(&node, keys_file.as_deref())).await;
+    let opened = carry(move || open(&node, keys_file.as_deref()));
+    let opened = tokio::task::spawn_blocking(opened).await;
     let opened = opened.map_err(|error| ApiError::internal(&error))?;
     let (backup, keys) = match opened {
         Ok(opened) => opened,
@@ -71,10 +73,10 @@ pub(crate) async fn backup(State(state): State<Arc<AppState>>) -> Result<Respons
         since: Instant::now(),
         permit,
     };
-    tokio::task::spawn_blocking(move || {
+    tokio::task::spawn_blocking(carry(move || {
         let _held = held;
         send(backup, keys.as_deref(), chunks);
-    });
+    }));
     let chunks =
         stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
     let mut response = Response::new(Body::from_stream(chunks));

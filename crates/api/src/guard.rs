@@ -1,4 +1,4 @@
-//! The wrapper of every handler. Before the handler: authorization. After it: the request's id, the body of an
+//! The wrapper of every handler. Before the handler: the request's id, and authorization. After it: the body of an
 //! error, metrics, a common header, and the memory of the response until it is sent.
 //! It is one wrapper and not a stack of layers, so that a request needs no boxed future and no lookup.
 
@@ -22,7 +22,7 @@ use crate::error::ApiError;
 use crate::held::Holding;
 use crate::memory::{ANSWER_BYTES_FREE, RequestMemory};
 use crate::metrics::RouteCounters;
-use crate::request_id::{RequestId, X_REQUEST_ID};
+use crate::request_id::{self, RequestId, X_REQUEST_ID};
 use crate::seats::Seat;
 use crate::state::AppState;
 use edge::{LineGate, Scope};
@@ -110,11 +110,14 @@ where
         let started = Instant::now();
         // Public responses are the same for every client and hold no memory of their own.
         let counted = (self.entry != RouteKind::Public).then(|| Arc::clone(&state));
+        let id = RequestId::next();
         let run = match admit(self.entry, self.needs, &request, &state) {
-            Ok(()) => Run::Handler { future: self.handler.call(request, state) },
+            Ok(()) => Run::Handler {
+                future: request_id::within(id, || self.handler.call(request, state)),
+            },
             Err(problem) => Run::Refused { response: Some(problem.into_response()) },
         };
-        Answer { run, started, counters: self.counters, state: counted }
+        Answer { run, id, started, counters: self.counters, state: counted }
     }
 }
 
@@ -123,6 +126,7 @@ pin_project! {
     pub(crate) struct Answer<F> {
         #[pin]
         run: Run<F>,
+        id: RequestId,
         started: Instant,
         counters: Arc<RouteCounters>,
         // Set on routes whose responses reserve memory.
@@ -143,14 +147,16 @@ impl<F: Future<Output = Response>> Future for Answer<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
         let this = self.project();
+        let id = *this.id;
         let response = match this.run.project() {
-            RunPinned::Handler { future } => ready!(future.poll(cx)),
+            RunPinned::Handler { future } => {
+                ready!(request_id::within(id, || future.poll(cx)))
+            }
             RunPinned::Refused { response } => match response.take() {
                 Some(response) => response,
                 None => unreachable!("a future is not polled after it is done"),
             },
         };
-        let id = RequestId::next();
         let mut response = match this.state {
             Some(state) => hold(&state.memory, response),
             None => response,

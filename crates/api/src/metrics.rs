@@ -167,6 +167,11 @@ impl Sampled {
                 "1 if only deletions are accepted because the disk is full",
                 sizes.disk_full.into(),
             ),
+            (
+                "roost_archive_lag_seconds",
+                "Time since the archive lacks a change; 0 if it has all",
+                sizes.archive_lag.as_secs(),
+            ),
             ("roost_sample_bytes", "Bytes of samples and their snapshots", sizes.sample_bytes),
             ("roost_queued_commands", "Commands queued for the writer", sizes.queued_commands),
             (
@@ -196,11 +201,26 @@ impl Sampled {
             MetricType::Gauge,
         )?;
         ConstGauge::new(sizes.clock_offset_ms as f64 / 1e3).encode(descriptor)?;
+        Self::encode_counts(encoder, sizes)
+    }
+
+    fn encode_counts(encoder: &mut DescriptorEncoder<'_>, sizes: &Sizes) -> std::fmt::Result {
+        let views = sizes.views;
         for (name, help, count) in [
             (
                 "roost_unreadable_reads",
                 "Reads that met a damaged row on the disk",
                 sizes.unreadable_reads,
+            ),
+            (
+                "roost_archive_failures",
+                "Attempts to write to the archive that failed",
+                sizes.archive_failures,
+            ),
+            (
+                "roost_archive_gaps",
+                "Times that the log was cut before it was archived",
+                sizes.archive_gaps,
             ),
             ("roost_deliveries", "Posts added to timelines", views.deliveries),
             ("roost_view_hits", "Home pages served from memory", views.hits),

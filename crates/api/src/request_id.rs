@@ -1,12 +1,50 @@
-//! An id for every request: in the header `X-Request-Id`, in errors, and in the log line of a server error.
+//! An id for every request: in the header `X-Request-Id`, in errors, and in every line of the log that the request
+//! causes.
+//!
+//! State: the id of the request whose handler runs on this thread. Work that a handler has done elsewhere takes it
+//! along with [`carry`].
 
+use std::cell::Cell;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::{HeaderName, HeaderValue};
 use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream};
 
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+thread_local! {
+    static CURRENT: Cell<Option<RequestId>> = const { Cell::new(None) };
+}
+
+/// Calls `run` as a part of the request `id`.
+pub(crate) fn within<T>(id: RequestId, run: impl FnOnce() -> T) -> T {
+    CURRENT.set(Some(id));
+    let done = run();
+    CURRENT.set(None);
+    done
+}
+
+/// Work for another thread, whose lines in the log say the id of the request that runs on this thread now.
+pub(crate) fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    let id = CURRENT.get();
+    move || {
+        let span = id.map(|id| tracing::error_span!("request", request_id = id.as_str()));
+        let _entered = span.as_ref().map(tracing::Span::enter);
+        work()
+    }
+}
+
+/// The stream of a response, which is polled after the handler has ended, as a part of the request.
+pub(crate) fn carry_stream<S: Stream>(stream: S) -> impl Stream<Item = S::Item> {
+    let id = CURRENT.get();
+    let mut stream = Box::pin(stream);
+    stream::poll_fn(move |cx| match id {
+        Some(id) => within(id, || stream.poll_next_unpin(cx)),
+        None => stream.poll_next_unpin(cx),
+    })
+}
 
 /// 16 hexadecimal digits, unique within a process and unlikely to be those of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use crate::error::ApiError;
 use crate::history::History;
 use crate::memory::RequestMemory;
 use crate::metrics::{HttpMetrics, Sampled};
+use crate::request_id::carry;
 use crate::streams::StreamReads;
 
 /// Maximum number of concurrent reads for responses to completed changes. Their data was just written, so most
@@ -78,7 +79,7 @@ impl AppState {
         read: impl FnOnce(&Node) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let node = self.node.clone();
-        Ok(self.reads.run(move || read(&node)).await?)
+        Ok(self.reads.run(carry(move || read(&node))).await?)
     }
 
     /// Reads the response to a completed change: queued in order and never refused, since the change
@@ -91,10 +92,10 @@ impl AppState {
             unreachable!("the semaphore is never closed");
         };
         let node = self.node.clone();
-        let read = tokio::task::spawn_blocking(move || {
+        let read = tokio::task::spawn_blocking(carry(move || {
             let _turn = turn;
             read(&node)
-        });
+        }));
         read.await.map_err(|error| ApiError::internal(&error))
     }
 }

@@ -13,6 +13,7 @@ use node::{MemoryBudget, Node, Reservation};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::ApiError;
+use crate::request_id::carry;
 
 /// Maximum number of concurrent reads of streams.
 pub(crate) const READS_MAX: usize = 4;
@@ -71,11 +72,11 @@ impl Turn {
         read: impl FnOnce(&Node) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let node = node.clone();
-        let read = tokio::task::spawn_blocking(move || {
+        let read = tokio::task::spawn_blocking(carry(move || {
             // Held by the read itself, which continues when the stream ends.
             let _turn = self.0;
             read(&node)
-        });
+        }));
         read.await.map_err(|error| ApiError::internal(&error))
     }
 }

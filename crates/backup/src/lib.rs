@@ -52,11 +52,14 @@ const BLOCK_BYTES: usize = 1 << 20;
 const CONTENT_BYTES_MAX: usize = 66 << 20;
 
 /// Description of a backup, at its beginning.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
     /// Version of the program that made it.
     pub roost: String,
+    /// The identity of the data directory, if it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// When it was made, in milliseconds since 1970, by the clock of the node.
     pub made_ms: u64,
     /// The position of the log up to which the rows are applied.

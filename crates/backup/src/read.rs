@@ -63,8 +63,7 @@ impl<R: Read> Reader<R> {
         if found != FORMAT_VERSION {
             return Err(BackupError::Version { found, known: FORMAT_VERSION });
         }
-        let header =
-            Header { roost: String::new(), made_ms: 0, checkpoint: 0, checkpoint_ms: 0, last: 0 };
+        let header = Header::default();
         let (next, summary) = (Block::default(), Summary::default());
         let mut reader = Self { stream, header, tally, number: 0, next, summary };
         reader.advance()?;

@@ -19,6 +19,7 @@ const CHECKPOINT: u64 = 41;
 fn write(content: &Content) -> (Vec<u8>, Summary) {
     let header = Header {
         roost: "0.1.0".into(),
+        directory: Some("0123".into()),
         made_ms: 1_700_000_000_000,
         checkpoint: CHECKPOINT,
         checkpoint_ms: 1_600_000_000_000,

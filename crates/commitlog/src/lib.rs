@@ -2,7 +2,7 @@
 //! the source of truth: all other data can be rebuilt from it. It does not interpret the payloads.
 //!
 //! [`Log`] is the interface. [`LocalLog`] keeps groups in segment files of one directory, through
-//! the layer of files in [`disk`].
+//! the layer of files in [`disk`]. [`Archive`] copies them elsewhere.
 //!
 //! State: each kind of log has its own; `Durability` is shared by a log and its sync points.
 //! What always holds:
@@ -12,6 +12,7 @@
 //! - **Invariant:** after an error from the disk every operation of the log fails; only opening it again
 //!   shows which groups are left.
 
+mod archive;
 pub mod disk;
 mod format;
 mod local;
@@ -27,6 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::disk::DiskFile;
 
+pub use archive::{Archive, ArchiveError, ArchiveReader};
 pub use format::PAYLOAD_BYTES_MAX;
 pub use local::{LocalLog, LogOptions, SEGMENT_BYTES};
 pub use read_only::{Checked, check, check_all};

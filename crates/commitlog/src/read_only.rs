@@ -10,7 +10,7 @@ use crate::segment::first_of;
 use crate::{LogError, Position, SEGMENT_BYTES, disk_error};
 
 /// The disk of this machine, on which every change succeeds and is ignored.
-struct ReadOnlyDisk;
+pub(crate) struct ReadOnlyDisk;
 
 struct ReadOnlyFile(std::fs::File);
 

@@ -23,13 +23,16 @@ use crate::{Group, LogError, Position, disk_error};
 pub struct LogReader {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
+    /// Segments without a group after this one are not opened, nor more than `segments_max`.
+    after: Position,
+    segments_max: usize,
     /// By the position of their first group.
     files: BTreeMap<u64, OpenSegment>,
 }
 
-struct OpenSegment {
-    path: Arc<Path>,
-    file: Arc<dyn DiskFile>,
+pub(crate) struct OpenSegment {
+    pub(crate) path: Arc<Path>,
+    pub(crate) file: Arc<dyn DiskFile>,
 }
 
 impl LogReader {
@@ -38,7 +41,21 @@ impl LogReader {
     /// # Errors
     /// [`LogError::Disk`].
     pub fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Self, LogError> {
-        let mut reader = Self { disk, dir: dir.to_owned(), files: BTreeMap::new() };
+        Self::open_after(disk, dir, Position(0), usize::MAX)
+    }
+
+    /// Opens the segments with groups after `after`, the oldest first and at most `segments_max` at a time.
+    ///
+    /// # Errors
+    /// [`LogError::Disk`].
+    pub fn open_after(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        after: Position,
+        segments_max: usize,
+    ) -> Result<Self, LogError> {
+        let files = BTreeMap::new();
+        let mut reader = Self { disk, dir: dir.to_owned(), after, segments_max, files };
         reader.refresh()?;
         Ok(reader)
     }
@@ -49,7 +66,11 @@ impl LogReader {
     /// [`LogError::Disk`].
     pub fn refresh(&mut self) -> Result<(), LogError> {
         let names = self.disk.list(&self.dir).map_err(disk_error("list", &self.dir))?;
-        for first in names.iter().filter_map(|name| first_of(name)) {
+        let mut firsts: Vec<u64> = names.iter().filter_map(|name| first_of(name)).collect();
+        firsts.sort_unstable();
+        let next = self.after.0.saturating_add(1);
+        let unneeded = firsts.partition_point(|first| *first <= next).saturating_sub(1);
+        for first in firsts.into_iter().skip(unneeded).take(self.segments_max) {
             let path = path_of(&self.dir, first);
             // Opened again even if it is open: a segment without groups may have been replaced.
             match self.disk.open(&path) {
@@ -60,6 +81,29 @@ impl LogReader {
             }
         }
         Ok(())
+    }
+
+    /// Makes all groups durable that were appended before the segments were opened, if the last of them is. An error must end the process
+    /// that appends: see [`crate::SyncPoint::sync`].
+    ///
+    /// # Errors
+    /// [`LogError::Disk`].
+    pub fn sync(&self) -> Result<(), LogError> {
+        // Older segments are durable.
+        let Some(newest) = self.files.values().next_back() else { return Ok(()) };
+        newest.file.sync_data().map_err(disk_error("sync", &newest.path))
+    }
+
+    /// The last group of the segment that has the one after `after`, or a greater position in the last segment.
+    pub(crate) fn end_of_segment(&self, after: Position) -> Position {
+        let next = self.files.range(after.0.saturating_add(2)..).next();
+        Position(next.map_or(u64::MAX, |(first, _)| first - 1))
+    }
+
+    /// The oldest group; none if there is no segment. The segment may have no group yet.
+    #[must_use]
+    pub fn first(&self) -> Option<Position> {
+        self.files.keys().next().copied().map(Position)
     }
 
     /// Gives the groups after `after` up to `up_to` to `each`, in order, each of them checked.
@@ -85,7 +129,7 @@ impl LogReader {
                 let what = "groups are missing before this segment";
                 return Err(segment.damaged(0, due, what));
             }
-            due = segment.read(due, after, up_to, each)?;
+            due = segment.read(due, after, up_to, each)?.0;
         }
         let last = Position(due - 1);
         if last < up_to {
@@ -96,31 +140,54 @@ impl LogReader {
 }
 
 impl OpenSegment {
-    /// Gives the groups after `after` up to `up_to` to `each`; returns the position after the last one read.
+    /// Gives the groups after `after` to `each` of a file that has exactly the groups `first` to `last`.
+    pub(crate) fn read_all(
+        &self,
+        first: u64,
+        last: u64,
+        after: Position,
+        each: EachGroup<'_>,
+    ) -> Result<(), LogError> {
+        let (due, offset) = self.read(first, after, Position(last), each)?;
+        let bytes = self.file.bytes().map_err(disk_error("measure", &self.path))?;
+        if due <= last {
+            return Err(self.damaged(offset, due, "a group is missing or its header is damaged"));
+        }
+        if offset != bytes {
+            return Err(self.damaged(offset, due, "there is something after the last group"));
+        }
+        Ok(())
+    }
+
+    /// Gives the groups after `after` up to `up_to` to `each`; returns the position after the last one read, and
+    /// where it would be in the file.
     fn read(
         &self,
         mut due: u64,
         after: Position,
         up_to: Position,
         each: EachGroup<'_>,
-    ) -> Result<u64, LogError> {
+    ) -> Result<(u64, u64), LogError> {
         let mut sectors = Vec::new();
         let mut payload = Vec::new();
-        let version = self.version(due)?;
         let bytes = self.file.bytes().map_err(disk_error("measure", &self.path))?;
+        let version = self.version(due, bytes)?;
         let mut offset = SECTOR_BYTES as u64;
         while due <= up_to.0 && offset + SECTOR_BYTES as u64 <= bytes {
             self.sectors(offset, 1, &mut sectors)?;
             let Some(Start::Group(header)) =
                 sectors.first().map(|start| read_start(version, start))
             else {
-                // The end, unless the group is missing: then the next segment does not begin here.
+                // The end, unless the group is missing or damaged: then the next segment does not begin here.
                 break;
             };
             if header.position != due {
                 return Err(self.damaged(offset, due, "another group is in its place"));
             }
             let length = group_sectors(version, header.payload_bytes);
+            if offset + (length * SECTOR_BYTES) as u64 > bytes {
+                return Err(self.damaged(offset, due, "the group is longer than the file"));
+            }
             if due > after.0 {
                 self.sectors(offset, length, &mut sectors)?;
                 if read_group(version, &header, &sectors, &mut payload) != Body::Whole {
@@ -134,22 +201,29 @@ impl OpenSegment {
             offset += (length * SECTOR_BYTES) as u64;
             due += 1;
         }
-        Ok(due)
+        Ok((due, offset))
     }
 
-    fn version(&self, first: u64) -> Result<u32, LogError> {
+    fn version(&self, first: u64, bytes: u64) -> Result<u32, LogError> {
         let mut sectors = Vec::new();
+        if bytes < SECTOR_BYTES as u64 {
+            return Err(self.damaged(0, first, "the file has no header"));
+        }
         self.sectors(0, 1, &mut sectors)?;
         let header = sectors.first().map(read_segment_sector);
         let header = header.unwrap_or(Err("the file has no header"));
         let header = header.map_err(|what| self.damaged(0, first, what))?;
-        match header.version {
-            1..=FORMAT_VERSION => Ok(header.version),
-            found => {
-                let (file, known) = (self.path.to_path_buf(), FORMAT_VERSION);
-                Err(LogError::Version { file, found, known })
-            }
+        if !(1..=FORMAT_VERSION).contains(&header.version) {
+            let (file, found, known) = (self.path.to_path_buf(), header.version, FORMAT_VERSION);
+            return Err(LogError::Version { file, found, known });
         }
+        if header.first != first {
+            return Err(self.damaged(0, first, "the file has the name of another segment"));
+        }
+        if header.bytes != bytes {
+            return Err(self.damaged(0, first, "the file is not as long as its header says"));
+        }
+        Ok(header.version)
     }
 
     fn sectors(&self, offset: u64, count: usize, into: &mut Vec<Sector>) -> Result<(), LogError> {

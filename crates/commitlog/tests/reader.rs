@@ -63,6 +63,29 @@ fn groups_are_read_beside_the_owner_and_after_a_cut() {
 }
 
 #[test]
+fn only_the_segments_that_are_needed_are_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = open(dir.path(), 0);
+    append(&mut log, 60);
+    let firsts: Vec<u64> = {
+        let names = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let first = |name: &str| name.strip_suffix(".log")?.parse().ok();
+        let mut firsts: Vec<u64> = names.filter_map(|name| first(name.to_str()?)).collect();
+        firsts.sort_unstable();
+        firsts
+    };
+    for after in 0..60 {
+        let disk = Arc::new(RealDisk);
+        let part = LogReader::open_after(disk, dir.path(), Position(after), 1).unwrap();
+        let at = firsts.partition_point(|first| *first <= after + 1) - 1;
+        assert_eq!(part.first(), Some(Position(firsts[at])));
+        let end = firsts.get(at + 1).map_or(60, |next| next - 1);
+        assert!(read(&part, after, end).unwrap().into_iter().eq(after + 1..=end));
+        assert_eq!(read(&part, after, end + 1).is_err(), after < end + 1, "only one is open");
+    }
+}
+
+#[test]
 fn a_reader_that_came_after_the_cut_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = open(dir.path(), 0);

@@ -12,10 +12,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use backup::{BackupError, Group, Header, Keyspace, Summary, Writer};
 use commitlog::disk::RealDisk;
-use commitlog::{LogError, LogReader, Position};
+use commitlog::{ArchiveError, LogError, LogReader, Position};
 use rows::Stamp;
 use store::{Snapshot, Store, StoreError};
 
+use crate::identity;
 use crate::lock::DataLock;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
@@ -40,6 +41,20 @@ pub enum NodeBackupError {
     /// The backup cannot be written or read.
     #[error(transparent)]
     Backup(#[from] BackupError),
+    /// The archive cannot be used.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The archive is damaged or has a gap before the time to restore.
+    #[error("to restore what comes before the damage, add --to {}", time(*.until_ms))]
+    ArchiveDamaged {
+        /// The damage.
+        source: ArchiveError,
+        /// The last time whose state is known, in milliseconds since 1970.
+        until_ms: u64,
+    },
+    /// It is not known of which data directory the backup or the log is.
+    #[error("it does not say of which data directory it is, so an archive cannot be put onto it")]
+    NoIdentity,
     /// A checkpoint takes long.
     #[error("a checkpoint is under way; try again later")]
     Busy,
@@ -47,7 +62,7 @@ pub enum NodeBackupError {
     #[error("start the server on this directory once and stop it, then try again: {0}")]
     NeedsServer(&'static str),
     /// The time to restore is not between the checkpoint and the end of the backup.
-    #[error("the backup holds what happened from {} to {}", time(*.0), time(*.1))]
+    #[error("the state is known from {} to {}", time(*.0), time(*.1))]
     Time(u64, u64),
 }
 
@@ -71,16 +86,19 @@ impl Backup {
         store: &Store,
         log_dir: &Path,
         last: impl Fn() -> u64,
-        (roost, made_ms): (&str, u64),
+        (roost, directory, made_ms): (&str, String, u64),
     ) -> Result<Self, NodeBackupError> {
         let start = Instant::now();
         loop {
+            // What an earlier checkpoint has is not needed: many segments may be kept for an archive.
+            let before = Position(store.snapshot()?.map_or(0, |rows| rows.applied()));
             // Before the rows, so that no segment with groups after them can be cut before it is open.
-            let mut log = LogReader::open(Arc::new(RealDisk), log_dir)?;
+            let disk = Arc::new(RealDisk);
+            let mut log = LogReader::open_after(disk, log_dir, before, usize::MAX)?;
             if let Some(rows) = store.snapshot()? {
                 let last = last();
                 log.refresh()?;
-                return Ok(Self::of(rows, log, last, (roost, made_ms)));
+                return Ok(Self::of(rows, log, last, (roost, Some(directory), made_ms)));
             }
             if start.elapsed() > WAIT {
                 return Err(NodeBackupError::Busy);
@@ -89,9 +107,15 @@ impl Backup {
         }
     }
 
-    fn of(rows: Snapshot, log: LogReader, last: u64, (roost, made_ms): (&str, u64)) -> Self {
+    fn of(
+        rows: Snapshot,
+        log: LogReader,
+        last: u64,
+        (roost, directory, made_ms): (&str, Option<String>, u64),
+    ) -> Self {
         let header = Header {
             roost: roost.to_owned(),
+            directory,
             made_ms,
             checkpoint: rows.applied(),
             checkpoint_ms: rows.totals().last_stamp.map_or(0, Stamp::unix_ms),
@@ -121,7 +145,8 @@ impl Backup {
         let snapshot = rows.store().snapshot()?.ok_or(NodeBackupError::NeedsServer(why))?;
         let log = LogReader::open(Arc::new(RealDisk), &log)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        write(Self::of(snapshot, log, last, (roost, now.as_millis() as u64)))
+        let made = (roost, identity::read(&options.data)?, now.as_millis() as u64);
+        write(Self::of(snapshot, log, last, made))
     }
 
     /// What it holds.

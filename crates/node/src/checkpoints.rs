@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use commitlog::{Log, Position, SyncPoint};
 use store::{Checkpoint, Store, StoreError, StoreWriter};
 
+use crate::archive_progress::ArchiveProgress;
 use crate::clock::Clock;
 use crate::fatal::DiskError;
 use crate::metrics::Metrics;
@@ -34,9 +35,12 @@ pub(crate) struct Checkpoints {
     /// Completed ones, oldest first; the log is cut after the older of the last two, or after the
     /// last one if that erased.
     completed: VecDeque<Position>,
+    /// The log is to be cut up to here as soon as it is archived.
+    uncut: Option<Position>,
     clock: Clock,
     background: Background,
     space: Arc<Space>,
+    archive: Arc<ArchiveProgress>,
     metrics: Arc<Metrics>,
 }
 
@@ -55,7 +59,7 @@ impl Checkpoints {
         applied: Position,
         work: usize,
         (clock, background): (Clock, Background),
-        (space, metrics): (Arc<Space>, Arc<Metrics>),
+        (space, archive, metrics): (Arc<Space>, Arc<ArchiveProgress>, Arc<Metrics>),
     ) -> Self {
         Self {
             overlay_bytes_max,
@@ -65,7 +69,9 @@ impl Checkpoints {
             erasing: false,
             erasure: None,
             completed: VecDeque::from([applied]),
+            uncut: None,
             space,
+            archive,
             clock,
             background,
             metrics,
@@ -131,6 +137,7 @@ impl Checkpoints {
             return Ok(());
         }
         self.finish(log)?;
+        self.cut(log)?;
         let erases = self.erasure.as_ref().is_some_and(|job| !job.is_finished());
         if self.erasing && !erases && log.renew()? {
             self.start(rows, log);
@@ -178,6 +185,17 @@ impl Checkpoints {
         self.last = self.clock.elapsed();
     }
 
+    /// Cuts the log as far as checkpoints and the archive allow.
+    fn cut(&mut self, log: &mut dyn Log) -> Result<(), DiskError> {
+        let Some(wanted) = self.uncut else { return Ok(()) };
+        let up_to = self.archive.cut(wanted, log.size(), self.space.is_low());
+        if up_to >= wanted {
+            self.uncut = None;
+        }
+        log.cut(up_to)?;
+        Ok(())
+    }
+
     /// Waits for the checkpoint under way, if any, and cuts the log.
     fn finish(&mut self, log: &mut dyn Log) -> Result<(), DiskError> {
         let Some(Running { position, erased, job }) = self.running.take() else {
@@ -188,9 +206,8 @@ impl Checkpoints {
         while self.completed.len() > if erased.is_some() { 1 } else { 2 } {
             self.completed.pop_front();
         }
-        if let Some(older) = self.completed.front() {
-            log.cut(*older)?;
-        }
+        self.uncut = self.completed.front().copied();
+        self.cut(log)?;
         if let Some(store) = erased {
             self.erasure = Some(self.background.start("erasure", move || erase(&store)));
         }

@@ -10,6 +10,8 @@
 //! **Invariant:** changes are made only by [`Node::submit`] and the other `submit` functions.
 
 mod applier;
+mod archive;
+mod archive_progress;
 mod backup;
 mod budget;
 mod checkpoints;
@@ -20,6 +22,7 @@ mod deliverer;
 mod entry;
 mod export;
 mod fatal;
+mod identity;
 mod import;
 mod inbox;
 mod keys;
@@ -44,6 +47,7 @@ mod writer;
 
 #[cfg(feature = "simulation")]
 pub use applier::TakenPart;
+pub use archive::{ArchiveReport, archive_stopped, is_archive, verify_archive};
 pub use backup::{Backup, NodeBackupError};
 pub use budget::{MemoryBudget, Reservation};
 pub use clock::{Clock, ClockError};
@@ -58,7 +62,7 @@ pub use metrics::Metrics;
 pub use node::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
 pub use node::{Node, PageEnds, SUBMISSION_COMMANDS_MAX, Sizes, Watch};
 pub use open_error::OpenError;
-pub use options::{Durability, FIXED_MEMORY, NodeOptions, SAMPLE_MEMORY_MIN};
+pub use options::{ArchiveOptions, Durability, FIXED_MEMORY, NodeOptions, SAMPLE_MEMORY_MIN};
 pub use progress::OpenProgress;
 pub use restore::{Restored, restore};
 pub use samples::TooManySnapshots;

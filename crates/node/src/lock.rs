@@ -72,8 +72,9 @@ impl DataLock {
         }
         if data.exists() {
             for entry in std::fs::read_dir(data).map_err(at(data))? {
-                // A new file system has this folder.
-                if entry.map_err(at(data))?.file_name() != "lost+found" {
+                let name = entry.map_err(at(data))?.file_name();
+                // A new file system has this folder. A restore that ended before it wrote its mark leaves the file.
+                if name != "lost+found" && name != FILE {
                     return Err(OpenError::NotEmpty(data.to_owned()));
                 }
             }
@@ -212,6 +213,9 @@ mod tests {
         lock = DataLock::take_to_restore(&data).unwrap();
         lock.close().unwrap();
         drop(lock);
+        drop(DataLock::take_to_restore(&data).unwrap());
+        fs::remove_file(data.join(FILE)).unwrap();
+        fs::create_dir(data.join("log")).unwrap();
         assert!(matches!(DataLock::take_to_restore(&data), Err(OpenError::NotEmpty(_))));
         drop(DataLock::take(&data).unwrap());
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use commitlog::LogError;
+use commitlog::{ArchiveError, LogError};
 
 use crate::clock::ClockError;
 
@@ -21,7 +21,10 @@ pub enum OpenError {
     )]
     Copied(PathBuf),
     /// A restore or an import into the directory did not finish.
-    #[error("a restore or import into {} did not finish; remove what is in it and start again", .0.display())]
+    #[error(
+        "a restore or import into {data} did not finish; run it again: rm -r {data}; roost restore BACKUP --data {data}",
+        data = .0.display()
+    )]
     RestoreUnfinished(PathBuf),
     /// A restore or an import needs an empty directory.
     #[error("{} is not empty; name another directory with --data", .0.display())]
@@ -38,6 +41,9 @@ pub enum OpenError {
     /// The log is damaged, newer than this program, or cannot be read.
     #[error("the log cannot be used")]
     Log(#[from] LogError),
+    /// The archive is not of this directory, or damaged.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// The store is damaged, newer than this program, or cannot be read.
     #[error("the store cannot be used")]
     Store(#[from] store::StoreError),

@@ -34,6 +34,25 @@ pub(crate) const ANSWER_BYTES: usize = 32 * MIB;
 /// Least memory for samples, in bytes: enough for the built-in digits alone.
 pub const SAMPLE_MEMORY_MIN: usize = 3 * crate::samples::SETS_BYTES;
 
+/// How the log is archived.
+#[derive(Clone, Debug)]
+pub struct ArchiveOptions {
+    /// Directory of the archive, which belongs to one data directory.
+    pub dir: PathBuf,
+    /// A change is in the archive at most this long after it was made.
+    pub interval: Duration,
+    /// The log is kept for an archive that cannot be written while it has at most this many bytes.
+    pub backlog_max: u64,
+}
+
+impl ArchiveOptions {
+    /// Within a minute, and 8 GiB.
+    #[must_use]
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into(), interval: Duration::from_secs(60), backlog_max: 8 << 30 }
+    }
+}
+
 /// How a node is set up. Sizes are bytes of memory.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
@@ -63,6 +82,8 @@ pub struct NodeOptions {
     /// Bytes of the disk that are kept free: when less is free, only changes that remove something are accepted. 0
     /// for none.
     pub disk_reserve: u64,
+    /// How the log is archived, if it is.
+    pub archive: Option<ArchiveOptions>,
     /// Source of the time.
     pub clock: Clock,
     /// The clock is not followed if it jumps ahead by more than this, and not accepted at the start if it differs by
@@ -91,6 +112,7 @@ impl NodeOptions {
             queue_commands_max: 16_384,
             erase_within: Duration::from_secs(3_600),
             disk_reserve: 512 * MIB as u64,
+            archive: None,
             clock: Clock::system(),
             clock_jump_max: Duration::from_secs(7 * 86_400),
             accept_clock: false,

@@ -1,4 +1,4 @@
-//! Making a data directory of a backup, up to a point in time.
+//! Making a data directory of a backup, and of what an archive has after it, up to a point in time.
 //!
 //! **Invariant:** until everything is durable, the directory is marked as an unfinished restore, which no node
 //! opens.
@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use backup::{Header, Keyspace, Reader, Summary};
 use commitlog::disk::RealDisk;
-use commitlog::{LocalLog, Log as _, Position, SEGMENT_BYTES, begin_after};
+use commitlog::{
+    ArchiveError, ArchiveReader, LocalLog, Log as _, Position, SEGMENT_BYTES, begin_after,
+};
 use rows::{Rows as _, Totals};
 use store::{PutRow, StoreError};
 
@@ -29,12 +31,15 @@ pub struct Restored {
     pub summary: Summary,
     /// Position of the last group that was restored.
     pub last: u64,
+    /// Its time, in milliseconds since 1970; that of the checkpoint if it is in the rows.
+    pub last_ms: u64,
     /// Number of users, posts and follows.
     pub counts: (u64, u64, u64),
 }
 
-/// Makes the directory `data`, which must be empty or missing, from a backup. Groups of the log after `until_ms`
-/// (milliseconds since 1970) are left out. `keys` gets the file of application keys and puts it into the
+/// Makes the directory `data`, which must be empty or missing, from a backup, and adds the changes that the archive in
+/// the directory `archive` has after it. Groups after `until_ms` (milliseconds since 1970) are left out. The part of the
+/// archive that is needed is checked before anything is made. `keys` gets the file of application keys and puts it into the
 /// directory, durably. Blocks.
 ///
 /// # Errors
@@ -43,28 +48,31 @@ pub struct Restored {
 pub fn restore(
     stream: impl Read,
     data: &Path,
-    until_ms: Option<u64>,
+    (archive, until_ms): (Option<&Path>, Option<u64>),
     keys: impl FnOnce(&[u8]) -> std::io::Result<()>,
 ) -> Result<Restored, NodeBackupError> {
     let mut reader = Reader::open(stream)?;
     let header = reader.header().clone();
+    let archive = archive.map(|dir| Archived::find(dir, &header, until_ms)).transpose()?;
+    let known_ms = archive.as_ref().map_or(header.made_ms, |archive| archive.known_ms);
     if let Some(until_ms) = until_ms
-        && !(header.checkpoint_ms..=header.made_ms).contains(&until_ms)
+        && !(header.checkpoint_ms..=known_ms).contains(&until_ms)
     {
-        return Err(NodeBackupError::Time(header.checkpoint_ms, header.made_ms));
+        return Err(NodeBackupError::Time(header.checkpoint_ms, known_ms));
     }
     let mut lock = DataLock::take_to_restore(data)?;
     let options = NodeOptions::new(data);
     let io = |error| OpenError::Directory(data.to_owned(), error);
     restore_rows(&mut reader, &options.store_dir())?;
-    let last = restore_log(&mut reader, &options.log_dir(), until_ms.unwrap_or(u64::MAX))?;
+    let (last, last_ms) =
+        restore_log(&mut reader, archive, &options.log_dir(), until_ms.unwrap_or(u64::MAX))?;
     if let Some(file) = reader.keys()? {
         keys(&file).map_err(io)?;
     }
     let summary = reader.finish()?;
     let totals = complete(&options, &mut lock)?;
     let counts = (totals.users.into(), totals.posts, totals.follows);
-    Ok(Restored { header, summary, last, counts })
+    Ok(Restored { header, summary, last, last_ms, counts })
 }
 
 /// Opens a directory once that was made, makes it durable, and marks it as complete.
@@ -100,31 +108,92 @@ fn restore_rows<R: Read>(reader: &mut Reader<R>, dir: &Path) -> Result<(), NodeB
     }
 }
 
-/// Returns the position of the last group that was restored.
+/// The part of an archive that continues a backup.
+struct Archived {
+    reader: ArchiveReader,
+    /// The last group to restore.
+    last: u64,
+    /// Up to when the backup and the archive have every change, in milliseconds since 1970.
+    known_ms: u64,
+}
+
+impl Archived {
+    /// Checks that the archive is of the directory of the backup, and everything in it that is needed.
+    fn find(dir: &Path, header: &Header, until_ms: Option<u64>) -> Result<Self, NodeBackupError> {
+        let reader = ArchiveReader::open(dir)?;
+        let directory = header.directory.as_deref().ok_or(NodeBackupError::NoIdentity)?;
+        if directory != reader.id() {
+            return Err(ArchiveError::Foreign(dir.to_owned()).into());
+        }
+        let (mut last, mut known_ms) = (header.last, header.made_ms);
+        let read = reader.read(Position(header.last), &mut |group| {
+            let time_ms = group.time_ms.unwrap_or_default();
+            known_ms = known_ms.max(time_ms);
+            if until_ms.is_some_and(|until_ms| time_ms > until_ms) {
+                return Err("the rest is left out".into());
+            }
+            last = group.position.0;
+            Ok(())
+        });
+        match read {
+            // What was not read is after the time to restore.
+            Err(source) if until_ms.is_none_or(|until_ms| until_ms >= known_ms) => {
+                // The group that cannot be read may have the same time as the last one before it.
+                Err(NodeBackupError::ArchiveDamaged {
+                    source,
+                    until_ms: known_ms.saturating_sub(1),
+                })
+            }
+            _ => Ok(Self { reader, last, known_ms }),
+        }
+    }
+}
+
+/// Returns position and time of the last group that was restored.
 fn restore_log<R: Read>(
     reader: &mut Reader<R>,
+    archive: Option<Archived>,
     dir: &Path,
     until_ms: u64,
-) -> Result<u64, NodeBackupError> {
+) -> Result<(u64, u64), NodeBackupError> {
     let checkpoint = Position(reader.header().checkpoint);
+    let mut last_ms = reader.header().checkpoint_ms;
     begin_after(&RealDisk, dir, checkpoint, SEGMENT_BYTES)?;
     let mut log = LocalLog::open(Arc::new(RealDisk), dir, checkpoint)?;
     let mut failed = None;
-    let read = reader.groups(|group| {
-        if group.time_ms <= until_ms {
-            let placed = log.append(group.payload, group.time_ms);
-            let placed = placed.map_err(|error| {
+    let mut append = |position: u64, time_ms: u64, payload: &[u8]| {
+        if time_ms <= until_ms {
+            let placed = log.append(payload, time_ms).map_err(|error| {
                 failed = Some(error);
                 "the log cannot be written"
             })?;
-            assert_eq!(placed.position.0, group.position, "groups have no gaps");
+            assert_eq!(placed.position.0, position, "groups have no gaps");
+            last_ms = time_ms;
         }
         Ok(())
-    });
+    };
+    let read = reader.groups(|group| append(group.position, group.time_ms, group.payload));
+    let archived = match &archive {
+        Some(archive) if read.is_ok() && archive.last > reader.header().last => {
+            archive.reader.read(Position(reader.header().last), &mut |group| {
+                if group.position.0 > archive.last {
+                    return Err("the rest is left out".into());
+                }
+                append(group.position.0, group.time_ms.unwrap_or_default(), group.payload)
+            })
+        }
+        _ => Ok(()),
+    };
     if let Some(error) = failed {
         return Err(error.into());
     }
     read?;
+    let done = archive.is_none_or(|archive| archive.last <= log.last().0);
+    match archived {
+        // What is left out ends the reading.
+        Err(error) if !done => return Err(error.into()),
+        _ => {}
+    }
     log.sync()?;
-    Ok(log.last().0)
+    Ok((log.last().0, last_ms))
 }

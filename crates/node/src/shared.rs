@@ -13,6 +13,7 @@ use smallvec::{SmallVec, smallvec};
 use store::Store;
 use tokio::sync::oneshot;
 
+use crate::archive_progress::ArchiveProgress;
 use crate::clock::Time;
 use crate::inbox::{Inbox, SubmitError, Ticket};
 use crate::metrics::Metrics;
@@ -46,6 +47,9 @@ pub(crate) struct Shared {
     pub(crate) log_last: AtomicU64,
     /// The directory of the log.
     pub(crate) log_dir: PathBuf,
+    /// See [`crate::identity`]; empty in the simulator.
+    pub(crate) identity: String,
+    pub(crate) archive: Arc<ArchiveProgress>,
     pub(crate) overlay_bytes: AtomicU64,
     pub(crate) delivery_due: AtomicBool,
     /// Users by handle. A handle never gets another user; whether the user was deleted is checked at each use.

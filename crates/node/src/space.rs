@@ -61,6 +61,11 @@ impl Space {
         self.full.load(Ordering::Relaxed)
     }
 
+    /// Whether so little is free that a warning was logged.
+    pub(crate) fn is_low(&self) -> bool {
+        self.low.load(Ordering::Relaxed)
+    }
+
     /// Whether nothing is to be written.
     pub(crate) fn is_used_up(&self) -> bool {
         self.free_bytes() < self.reserve / LEAST

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use api::Lifetime;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
-use node::{Durability, NodeOptions};
+use node::{ArchiveOptions, Durability, NodeOptions};
 use serde::Deserialize;
 use web::Pages;
 
@@ -116,6 +116,18 @@ pub(crate) struct Settings {
     /// again [default: 512MiB]
     #[arg(long, env = "ROOST_DISK_RESERVE", value_name = "SIZE")]
     pub(crate) disk_reserve: Option<ByteSize>,
+    /// Archive of the log for `roost restore`: a directory for this data directory alone, on another disk.
+    /// Nothing is removed from it [default: none]
+    #[arg(long, env = "ROOST_ARCHIVE", value_name = "DIR")]
+    pub(crate) archive: Option<PathBuf>,
+    /// Longest time until a change is in the archive, while it can be written [default: 1m]
+    #[arg(long, env = "ROOST_ARCHIVE_INTERVAL", value_name = "TIME", value_parser = duration)]
+    #[serde(deserialize_with = "duration_in_file")]
+    pub(crate) archive_interval: Option<Duration>,
+    /// Size up to which the log is kept for an archive that cannot be written. Beyond it, or when the disk is
+    /// almost full, the archive gets a gap [default: 8GiB]
+    #[arg(long, env = "ROOST_ARCHIVE_BACKLOG", value_name = "SIZE")]
+    pub(crate) archive_backlog: Option<ByteSize>,
     /// How far the machine's clock may jump. While the server runs, it does not follow a longer jump ahead; and it
     /// does not start if the clock differs by more from when it last ran [default: 168h]
     #[arg(long, env = "ROOST_CLOCK_JUMP", value_name = "TIME", value_parser = duration)]
@@ -185,6 +197,9 @@ impl Settings {
             story_life: self.story_life.or(file.story_life),
             erase_within: self.erase_within.or(file.erase_within),
             disk_reserve: self.disk_reserve.or(file.disk_reserve),
+            archive: self.archive.or(file.archive),
+            archive_interval: self.archive_interval.or(file.archive_interval),
+            archive_backlog: self.archive_backlog.or(file.archive_backlog),
             clock_jump: self.clock_jump.or(file.clock_jump),
             web: self.web.or(file.web),
             web_assets: self.web_assets.or(file.web_assets),
@@ -243,6 +258,11 @@ impl Settings {
         options.queue_commands_max = self.queue.unwrap_or(options.queue_commands_max);
         options.erase_within = self.erase_within.unwrap_or(options.erase_within);
         options.disk_reserve = self.disk_reserve.map_or(options.disk_reserve, |size| size.as_u64());
+        options.archive = self.archive.clone().map(ArchiveOptions::new).map(|mut archive| {
+            archive.interval = self.archive_interval.unwrap_or(archive.interval);
+            archive.backlog_max = self.archive_backlog.map_or(archive.backlog_max, |b| b.as_u64());
+            archive
+        });
         options.clock_jump_max = self.clock_jump.unwrap_or(options.clock_jump_max);
         options
     }

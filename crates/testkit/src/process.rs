@@ -146,13 +146,28 @@ impl Process {
 
     /// Waits for a line of the log that holds `part`; `None` if the process ends without one.
     pub fn logged(&self, part: &str) -> Option<String> {
-        self.err.wait(|output| output.lines.iter().find(|line| line.contains(part)).cloned())
+        self.logged_line(|line| line.contains(part))
+    }
+
+    /// As [`Process::logged`], for the first line that is `wanted`.
+    pub fn logged_line(&self, wanted: impl Fn(&String) -> bool) -> Option<String> {
+        self.err.wait(|output| output.lines.iter().find(|line| wanted(line)).cloned())
     }
 
     /// The most memory that it has had resident so far, in bytes.
     #[must_use]
     pub fn peak_memory(&self) -> u64 {
         crate::proc::memory(self.child.id()).expect("it runs").peak
+    }
+
+    /// Whether it has not ended.
+    pub fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Kills it, unless it has ended.
+    pub fn kill_if_running(&mut self) {
+        drop(self.child.kill());
     }
 
     /// Sends it a signal.

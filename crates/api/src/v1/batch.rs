@@ -36,6 +36,7 @@ use crate::guard::RouteKind;
 use crate::idempotency;
 use crate::input::{BODY_BYTES_MAX, require_media_type};
 use crate::memory::RequestMemory;
+use crate::request_id::carry_stream;
 use crate::routes::Routes;
 use crate::state::AppState;
 use line::Change;
@@ -89,7 +90,7 @@ pub(crate) async fn batch(
     require_media_type(request.headers(), NDJSON)?;
     idempotency::refuse(request.headers(), "the lines of a batch have keys of their own")?;
     let results = Results::new(state, request.into_body());
-    let mut response = Response::new(Body::from_stream(results));
+    let mut response = Response::new(Body::from_stream(carry_stream(results)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(NDJSON));
     Ok(response)
 }

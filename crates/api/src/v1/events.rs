@@ -49,6 +49,7 @@ use crate::guard::RouteKind;
 use crate::input::OneUser;
 use crate::params::UserPath;
 use crate::query::Query;
+use crate::request_id::carry_stream;
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::streams;
@@ -170,7 +171,7 @@ pub(crate) async fn events(
         };
         Some((Ok::<_, std::convert::Infallible>(bytes), (None, rest)))
     });
-    let mut response = Response::new(Body::from_stream(events));
+    let mut response = Response::new(Body::from_stream(carry_stream(events)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     Ok(response)
 }

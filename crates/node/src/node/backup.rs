@@ -15,7 +15,7 @@ impl Node {
     pub fn backup(&self, roost: &str) -> Result<Backup, NodeBackupError> {
         let shared = &self.shared;
         let last = || shared.log_last.load(Ordering::Acquire);
-        let made = (roost, shared.time.now_ms());
+        let made = (roost, shared.identity.clone(), shared.time.now_ms());
         Backup::of_running(&shared.store, &shared.log_dir, last, made)
     }
 }

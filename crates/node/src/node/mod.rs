@@ -13,6 +13,7 @@ mod stories;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use commitlog::disk::RealDisk;
 use commitlog::{LocalLog, Position};
@@ -28,6 +29,7 @@ pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, 
 
 pub(crate) use self::open::{Parts, recover_once};
 use crate::applier::GROUP_COMMANDS_MAX;
+use crate::identity;
 use crate::inbox::SubmitError;
 use crate::last_run::LastRun;
 use crate::lock::DataLock;
@@ -86,6 +88,12 @@ pub struct Sizes {
     pub disk_full: bool,
     /// Reads since the start that met a damaged row.
     pub unreadable_reads: u64,
+    /// For how long the archive of the log has lacked a change; 0 without an archive.
+    pub archive_lag: Duration,
+    /// Attempts to write to the archive that failed.
+    pub archive_failures: u64,
+    /// Times that the log was cut before it was archived.
+    pub archive_gaps: u64,
     /// How far the machine's clock is ahead of the time of the node, in milliseconds.
     pub clock_offset_ms: i64,
     /// Sizes of the views.
@@ -102,11 +110,13 @@ impl Node {
         let lock = DataLock::take(&options.data)?;
         let store = Store::open(&options.store_dir(), options.store())?;
         let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
-        let recover = || Parts::recover(options, store, Box::new(log), Background::Threads);
+        let identity = identity::read_or_make(&options.data)?;
+        let beside = (identity, Background::Threads);
+        let recover = || Parts::recover(options, store, Box::new(log), beside);
         let parts = unless_unreadable(recover).ok_or(OpenError::Unreadable)??;
         let last_run = LastRun::open(&options.data)?;
         parts.check_clock(options, last_run.read())?;
-        Ok(parts.start(options, lock, last_run))
+        parts.start(options, lock, last_run)
     }
 
     /// Submits one command and waits until it is durable, under the node's policy, and applied.
@@ -189,6 +199,9 @@ impl Node {
             disk_free_bytes: self.shared.space.free_bytes(),
             disk_full: self.shared.space.is_full(),
             unreadable_reads: unreadable_reads(),
+            archive_lag: self.shared.archive.lag(),
+            archive_failures: self.shared.archive.failures(),
+            archive_gaps: self.shared.archive.gaps(),
             clock_offset_ms: self.shared.time.offset_ms(),
             views: self.shared.views.sizes(),
         }

@@ -14,6 +14,8 @@ use store::{Store, StoreWriter, unless_unreadable};
 
 use super::{Node, Threads};
 use crate::applier::{Applier, Replayed};
+use crate::archive::Archiver;
+use crate::archive_progress::ArchiveProgress;
 use crate::budget::MemoryBudget;
 use crate::checkpoints::{Checkpoints, WORK_MAX};
 use crate::clock::{ClockError, Time};
@@ -64,7 +66,7 @@ impl Parts {
         options: &NodeOptions,
         (rows, applied): (StoreWriter, u64),
         log: Box<dyn Log>,
-        background: Background,
+        (identity, background): (String, Background),
     ) -> Result<Self, OpenError> {
         let start = Instant::now();
         let applied = Position(applied);
@@ -78,7 +80,7 @@ impl Parts {
         tracing::info!(
             replayed = work.commands, applied = applied.0, elapsed = ?start.elapsed(), "recovered"
         );
-        Ok(Self::new(options, applier, log, (applied, work.work), background))
+        Ok(Self::new(options, applier, log, (applied, work.work), (identity, background)))
     }
 
     fn new(
@@ -86,12 +88,13 @@ impl Parts {
         mut applier: Applier<StoreWriter, Ticket>,
         log: Box<dyn Log>,
         (applied, replayed): (Position, usize),
-        background: Background,
+        (identity, background): (String, Background),
     ) -> Self {
         let rows = applier.rows_mut();
         let first_post = PostId(rows.totals().last_stamp.map_or(0, |last| last.0 + 1));
         let metrics = Arc::new(Metrics::default());
         let space = Arc::new(Space::new(&options.data, options.disk_reserve));
+        let archive = Arc::new(ArchiveProgress::new(options.archive.as_ref()));
         let shared = Arc::new(Shared {
             inbox: Inbox::new(options.queue_commands_max),
             views: Views::new(options.timeline_memory, options.post_memory, first_post),
@@ -103,6 +106,8 @@ impl Parts {
             log_bytes: AtomicU64::new(log.size()),
             log_last: AtomicU64::new(log.last().0),
             log_dir: options.log_dir(),
+            identity,
+            archive: Arc::clone(&archive),
             overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
             delivery_due: AtomicBool::new(false),
             handles: Cache::new(NAMES),
@@ -124,7 +129,7 @@ impl Parts {
                 applied,
                 replayed,
                 beside,
-                (space, metrics),
+                (space, archive, metrics),
             ),
             shared: Arc::clone(&shared),
             log,
@@ -137,9 +142,20 @@ impl Parts {
     }
 
     /// Starts the threads.
-    pub(super) fn start(self, options: &NodeOptions, lock: DataLock, last_run: LastRun) -> Node {
+    ///
+    /// # Errors
+    /// [`OpenError::Archive`]
+    pub(super) fn start(
+        self,
+        options: &NodeOptions,
+        lock: DataLock,
+        last_run: LastRun,
+    ) -> Result<Node, OpenError> {
         let Self { shared, mut writer } = self;
         shared.space.check();
+        let archiver = options.archive.clone();
+        let archiver =
+            archiver.map(|archive| Archiver::open(Arc::clone(&shared), archive)).transpose()?;
         let deliverer = spawn("deliverer", {
             let shared = Arc::clone(&shared);
             move || {
@@ -177,11 +193,14 @@ impl Parts {
                 writer::sync_periodically(&slot, interval, &shared.stopped, &shared.metrics)
             }));
         }
+        if let Some(archiver) = archiver {
+            others.push(spawn("archiver", move || archiver.run()));
+        }
         writer.deliverer = Some(deliverer.thread().clone());
         let writer = Some(spawn("writer", move || writer.run()));
         others.push(deliverer);
         let threads = Threads { shared: Arc::clone(&shared), writer, others, lock: Some(lock) };
-        Node { shared, threads: Arc::new(Mutex::new(threads)) }
+        Ok(Node { shared, threads: Arc::new(Mutex::new(threads)) })
     }
 }
 
@@ -194,7 +213,8 @@ pub(crate) fn recover_once(options: &NodeOptions) -> Result<Store, OpenError> {
     let options = NodeOptions { sample_memory: SAMPLE_MEMORY_ANY, ..options.clone() };
     let store = Store::open(&options.store_dir(), options.store())?;
     let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
-    let parts = Parts::recover(&options, store, Box::new(log), Background::Threads)?;
+    let beside = (String::new(), Background::Threads);
+    let parts = Parts::recover(&options, store, Box::new(log), beside)?;
     Ok(parts.shared.store.clone())
 }
 

@@ -96,7 +96,8 @@ impl SimulatedNode {
         let log = open_log(Position(store.1))?;
         let jobs = Queue::default();
         let background = Background::Queue(jobs.clone());
-        let Parts { shared, writer } = Parts::recover(options, store, log, background)?;
+        let Parts { shared, writer } =
+            Parts::recover(options, store, log, (String::new(), background))?;
         let sweeper = Sweeper::new(Arc::clone(&shared), options.erase_within);
         let threads =
             Threads { shared: Arc::clone(&shared), writer: None, others: Vec::new(), lock: None };

@@ -27,6 +27,9 @@ pub(super) const PIECES_MAX: usize = 64;
 ///
 /// The server needs an application key with the scope `admin`, from the environment variable ROOST_TARGET_KEY.
 ///
+/// With --data and --archive, no whole backup is made: what the log has and the archive lacks is added to the archive.
+/// This works whatever is wrong with the rows.
+///
 /// Restore it with `roost restore`; check it with `roost verify`.
 #[derive(Args)]
 pub(crate) struct Backup {
@@ -46,33 +49,37 @@ pub(crate) struct Backup {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// File to write, or - for standard output. A file that exists is replaced
-    #[arg(long, value_name = "FILE")]
-    to: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "archive")]
+    to: Option<PathBuf>,
+    /// Archive to which the log of --data is added instead
+    #[arg(long, value_name = "DIR", requires = "data", conflicts_with = "to")]
+    archive: Option<PathBuf>,
 }
 
 impl Backup {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         permissions::keep_new_files_private();
-        let (header, summary) = if self.to == Path::new("-") {
+        if let (Some(data), Some(archive)) = (&self.data, &self.archive) {
+            return add_to_archive(data, archive);
+        }
+        let to = self.to.as_deref().context("--to is missing")?;
+        let (header, summary) = if to == Path::new("-") {
             self.make(io::stdout()).await?.1
         } else {
-            let folder = match self.to.parent() {
+            let folder = match to.parent() {
                 Some(folder) if !folder.as_os_str().is_empty() => folder,
                 _ => Path::new("."),
             };
-            let cannot = || format!("cannot write {}", self.to.display());
+            let cannot = || format!("cannot write {}", to.display());
             let file = NamedTempFile::new_in(folder).with_context(cannot)?;
             let (file, made) = self.make(file).await?;
             file.as_file().sync_all().with_context(cannot)?;
-            file.persist(&self.to).with_context(cannot)?;
+            file.persist(to).with_context(cannot)?;
             File::open(folder).and_then(|folder| folder.sync_all()).with_context(cannot)?;
             made
         };
-        let to = if self.to == Path::new("-") {
-            "standard output".into()
-        } else {
-            self.to.display().to_string()
-        };
+        let to =
+            if to == Path::new("-") { "standard output".into() } else { to.display().to_string() };
         // Standard output may be the backup.
         eprintln!("wrote {to}: {} bytes, {}", summary.bytes, describe(&header, &summary));
         Ok(())
@@ -118,6 +125,13 @@ impl Backup {
             (Ok(()), Err(error)) => Err(error).context("the backup that has arrived is wrong"),
         }
     }
+}
+
+fn add_to_archive(data: &Path, archive: &Path) -> anyhow::Result<()> {
+    let added = node::archive_stopped(data, archive);
+    let (last, added) = added.with_context(|| format!("cannot archive {}", data.display()))?;
+    println!("added {added} groups to {}, up to group {last}", archive.display());
+    Ok(())
 }
 
 /// Gives the bytes of a backup of the server to `each`.

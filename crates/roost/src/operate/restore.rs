@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 use jiff::Timestamp;
 
-use super::describe;
+use super::{describe, time};
 use crate::{key, permissions};
 
 /// Restore a backup into a new data directory.
@@ -16,8 +16,9 @@ use crate::{key, permissions};
 /// The directory must be empty or missing. Everything in the backup is checked while it is read. A restore that did
 /// not finish leaves a directory that no server starts on.
 ///
-/// With --until, changes after that time are left out. A backup holds the changes between the last checkpoint
-/// before it was made and the moment when it was made; other times are refused.
+/// With --archive, all changes that the archive has after the backup are added. With --to, changes after that time are
+/// left out. A backup holds the changes between the last checkpoint before it was made and the moment when it was
+/// made, an archive those after it; other times are refused.
 #[derive(Args)]
 pub(crate) struct Restore {
     /// Backup to restore, or - for standard input
@@ -26,6 +27,9 @@ pub(crate) struct Restore {
     /// Data directory to make
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// Archive of the server (`roost serve --archive`), which may also hold older files
+    #[arg(long, value_name = "DIR")]
+    archive: Option<PathBuf>,
     /// Time after which changes are left out, for example 2026-11-22T12:30:00Z
     #[arg(long = "to", value_name = "TIME")]
     until: Option<Timestamp>,
@@ -44,14 +48,16 @@ impl Restore {
         let until_ms = self.until.map(|until| u64::try_from(until.as_millisecond()));
         let until_ms = until_ms.transpose().context("--to is a time after 1970")?;
         let keys = |file: &[u8]| key::restore(&self.data, file);
-        let restored = node::restore(stream, &self.data, until_ms, keys);
+        let from = (self.archive.as_deref(), until_ms);
+        let restored = node::restore(stream, &self.data, from, keys);
         let restored =
             restored.with_context(|| format!("cannot restore {}", self.backup.display()))?;
         let (users, posts, follows) = restored.counts;
-        let left_out = restored.header.last - restored.last;
         println!(
-            "restored {}: {users} users, {posts} posts, {follows} follows; {left_out} groups left out\nfrom {}",
+            "restored {}: {users} users, {posts} posts, {follows} follows; up to group {} ({})\nfrom {}",
             self.data.display(),
+            restored.last,
+            time(restored.last_ms),
             describe(&restored.header, &restored.summary)
         );
         Ok(())

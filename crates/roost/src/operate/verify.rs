@@ -1,4 +1,4 @@
-//! `roost verify`: checks a backup or a data directory.
+//! `roost verify`: checks a backup, an archive or a data directory.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use ::backup::BackupError;
 use anyhow::Context as _;
 use clap::Args;
-use node::DataReport;
+use node::{ArchiveReport, DataReport};
 
-use super::describe;
+use super::{describe, time};
 use crate::exit::Exit;
 
 /// For `--help`.
@@ -22,14 +22,19 @@ const HELP: &str = "Exit codes:
 const WAY_OUT: &str = "Restore the last backup into another directory: roost restore BACKUP --data DIR. \
     Keep this one.";
 
-/// Check a backup, or the data directory of a stopped server.
+/// The way out after damage to an archive.
+const ARCHIVE_WAY_OUT: &str = "Copy what is missing from where the files were carried, or make a backup now: roost \
+    backup. A restore can go on up to the damage: roost restore BACKUP --archive DIR --to TIME.";
+
+/// Check a backup, an archive, or the data directory of a stopped server.
 ///
 /// Of a backup, everything: checksums, positions, counts, and that it is complete. Of a data directory, every file of
-/// rows and every group of the log, and that they belong together. Changes no data.
+/// rows and every group of the log, and that they belong together. Of an archive, every group of every file, and that none is
+/// missing between them; a server may write to it meanwhile. Changes no data.
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Verify {
-    /// Backup, data directory, or - for a backup on standard input
+    /// Backup, archive, data directory, or - for a backup on standard input
     #[arg(value_name = "PATH")]
     path: PathBuf,
 }
@@ -39,6 +44,9 @@ impl Verify {
         let cannot = || format!("cannot check {}", self.path.display());
         if self.path == Path::new("-") {
             return self.backup(io::stdin().lock());
+        }
+        if node::is_archive(&self.path) {
+            return self.archive(&node::verify_archive(&self.path).with_context(cannot)?);
         }
         if self.path.is_dir() {
             return self.directory(node::verify(&self.path).with_context(cannot)?);
@@ -67,6 +75,26 @@ impl Verify {
         }
     }
 
+    fn archive(&self, report: &ArchiveReport) -> anyhow::Result<()> {
+        let path = self.path.display();
+        match report.positions {
+            None => println!("{path}: an archive without groups"),
+            Some((first, last)) => println!(
+                "{path}: {} files with the groups {first} to {last}, from {} to {}",
+                report.files,
+                time(report.times_ms.0),
+                time(report.times_ms.1)
+            ),
+        }
+        if report.damage.is_empty() {
+            println!("{path}: no damage");
+            return Ok(());
+        }
+        report.damage.iter().for_each(|what| println!("{}", causes(what)));
+        println!("{ARCHIVE_WAY_OUT}");
+        Err(Exit::failed("damage was found".to_owned()))
+    }
+
     fn directory(&self, report: DataReport) -> anyhow::Result<()> {
         let path = self.path.display();
         let mut damage = Vec::new();
@@ -84,13 +112,13 @@ impl Verify {
                 );
                 damage.extend(store.damage);
             }
-            Err(error) => damage.push(format!("{:#}", anyhow::Error::new(error))),
+            Err(error) => damage.push(causes(&error)),
         }
         match report.log {
             Ok(log) => {
                 println!("{path}/log: groups up to {} in {} files", log.last.0, log.segments);
             }
-            Err(error) => damage.push(format!("{:#}", anyhow::Error::new(error))),
+            Err(error) => damage.push(causes(&error)),
         }
         if damage.is_empty() {
             println!("{path}: no damage");
@@ -100,4 +128,10 @@ impl Verify {
         println!("{WAY_OUT}");
         Err(Exit::failed("damage was found".to_owned()))
     }
+}
+
+/// An error with its causes.
+fn causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

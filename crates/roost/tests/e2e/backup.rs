@@ -22,38 +22,38 @@ const WRITERS: usize = 3;
 /// Changes that each writer makes before the backup begins.
 const BEFORE: usize = 60;
 
-fn path(text: &Path) -> &str {
+pub(crate) fn path(text: &Path) -> &str {
     text.to_str().unwrap()
 }
 
 /// Runs the binary, which must succeed.
-fn done(arguments: &[&str]) -> Ended {
+pub(crate) fn done(arguments: &[&str]) -> Ended {
     let ended = run(arguments);
     assert_eq!(ended.status.code(), Some(0), "{arguments:?}: {ended:#?}");
     ended
 }
 
 /// Runs the binary, which must end with this code; returns what it printed.
-fn refused(arguments: &[&str], code: i32) -> String {
+pub(crate) fn refused(arguments: &[&str], code: i32) -> String {
     let ended = run(arguments);
     assert_eq!(ended.status.code(), Some(code), "{arguments:?}: {ended:#?}");
     ended.out + &ended.err
 }
 
 /// A server that does not start; returns its error.
-fn not_served(data: &Path) -> String {
+pub(crate) fn not_served(data: &Path) -> String {
     let ended = Process::start(serve(data, &[]).arg("--open")).ended();
     assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
     ended.err
 }
 
-fn back_up(server: &Server, to: &Path) {
+pub(crate) fn back_up(server: &Server, to: &Path) {
     let url = format!("http://{}", server.address);
     done(&["backup", "--server", &url, "--to", path(to)]);
 }
 
 /// Ids of all posts of a user, oldest first.
-fn posts(client: &mut Client, user: u32) -> Vec<u64> {
+pub(crate) fn posts(client: &mut Client, user: u32) -> Vec<u64> {
     let posts = client.all(&format!("/v1/users/{user}/posts"));
     let mut ids: Vec<u64> = posts.iter().map(|post| number(&post["id"])).collect();
     ids.reverse();
@@ -156,7 +156,7 @@ fn contents(file: &Path) -> (Rows, Vec<u64>, Option<Vec<u8>>) {
 }
 
 /// A stopped server's directory with a bit of everything.
-fn something(data: &Path) {
+pub(crate) fn something(data: &Path) {
     let server = Server::start(serve(data, &[]).env("ROOST_KEY", "a-key-of-this-test"));
     drop(server.stop());
     done(&["key", "create", "app", "--data", path(data)]);

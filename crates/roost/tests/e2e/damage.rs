@@ -68,6 +68,12 @@ fn a_damaged_row_refuses_what_needs_it_and_nothing_else() {
     let mut client = server.client();
     let answer = client.get(&format!("/v1/buckets/0/keys/k%{DAMAGED:02x}")).expect(500);
     assert_eq!(answer.json()["error"], "damaged");
+    // The log says what this request met.
+    let id = answer.json()["request_id"].as_str().unwrap().to_owned();
+    assert_eq!(answer.header("x-request-id"), Some(id.as_str()));
+    let cause = |line: &String| line.contains(&id) && line.contains("the disk is damaged");
+    let line = server.process.logged_line(cause).unwrap();
+    assert!(line.contains("checksum") || line.contains("read"), "{line}");
     let error = redis.run(&[b"APPEND", &[b'k', DAMAGED], b"more"]);
     assert!(error.error().contains("the disk of the server is damaged"), "{error:?}");
     // Everything else goes on.

@@ -4,13 +4,16 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Instant;
 
+use commitlog::{ArchiveReader, Position};
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::support::http::Client;
 use crate::support::process::{Process, Server, serve};
 use crate::support::redis::{Redis, Reply};
-use crate::support::skipped;
+use crate::support::{PATIENCE, skipped};
 
 const MIB: usize = 1 << 20;
 /// Bytes of the disk.
@@ -42,6 +45,11 @@ impl Small {
         let settings = ["--open", "--redis-listen", "127.0.0.1:0", "--overlay-memory", "8MiB"];
         let inner =
             serve(self.data.path(), &[&settings[..], &["--disk-reserve", "48MiB"]].concat());
+        self.inside(&inner)
+    }
+
+    /// A command that sees the disk.
+    fn inside(&self, inner: &Command) -> Command {
         let holder = self.holder.id().as_raw_nonzero().to_string();
         let mut command = Command::new("nsenter");
         command.args(["-t", &holder, "-U", "-m", "--preserve-credentials", "--"]);
@@ -134,6 +142,12 @@ fn a_server_runs_and_starts_on_a_disk_that_something_else_has_used_up() {
     assert!((0..20).all(|number| fill(&mut redis, number)));
     small.use_up();
     assert!(server.process.logged("only deletions are accepted").is_some());
+    // The last bytes may be gone only after the server has looked.
+    let start = Instant::now();
+    while metric(&server, "roost_disk_free_bytes") > 0.0 {
+        assert!(start.elapsed() < PATIENCE);
+        std::thread::yield_now();
+    }
     assert!(!fill(&mut redis, 20));
     assert!(redis.line("DEL k0").error().starts_with("OOM "));
     assert_eq!(redis.line("DBSIZE").integer(), 20);
@@ -155,4 +169,45 @@ fn a_server_runs_and_starts_on_a_disk_that_something_else_has_used_up() {
     let (server, mut redis) = small.start();
     assert_eq!(redis.line("DBSIZE").integer(), 60);
     server.stop();
+}
+
+#[test]
+fn a_full_disk_of_the_archive_stops_nothing() {
+    let Some(small) = Small::new() else { return };
+    let data = tempfile::tempdir().unwrap();
+    let archive = small.data.path().join("archive");
+    let settings =
+        ["--open", "--archive-interval", "10ms", "--overlay-memory", "1MiB", "--archive"];
+    let mut command = small.inside(serve(data.path(), &settings).arg(&archive));
+    let server = Server::start(&mut command);
+    let mut client = server.client();
+    let ann = client.register("ann");
+    small.use_up();
+    let put = |client: &mut Client, number: usize| {
+        let key = format!("/v1/buckets/0/keys/{number}");
+        client.send("PUT", &key, &[], &vec![number as u8; MIB]).unwrap().expect(204);
+    };
+    (0..40).for_each(|number| put(&mut client, number));
+    assert!(server.process.logged("the log cannot be archived").is_some());
+    client.publish(ann, "still here");
+    assert_eq!(metric(&server, "roost_disk_full"), 0.0);
+    std::fs::remove_file(small.other()).unwrap();
+    assert!(server.process.logged("the archive can be written again").is_some());
+    let last = client.publish(ann, "and later");
+    server.stop();
+    let folder = small.other().with_file_name("archive");
+    let mut texts = 0;
+    let read = ArchiveReader::open(&folder).unwrap().read(Position(0), &mut |group| {
+        texts += usize::from(group.payload.windows(9).any(|part| part == b"and later"));
+        Ok(())
+    });
+    read.unwrap();
+    assert_eq!(texts, 1, "{last}");
+    assert_eq!(unfinished(&folder), 0, "nothing half written is left");
+}
+
+/// Files in an archive that are not whole ones.
+fn unfinished(archive: &std::path::Path) -> usize {
+    let names = std::fs::read_dir(archive).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().ends_with(".tmp")).count()
 }

@@ -26,6 +26,7 @@ use crate::guard::RouteKind;
 use crate::idempotency::NoKey;
 use crate::page;
 use crate::params::{AfterQuery, Binary, BucketPath, KeyPath};
+use crate::request_id::carry;
 use crate::routes::Routes;
 use crate::state::AppState;
 use crate::time::rfc3339;
@@ -310,7 +311,8 @@ pub(super) async fn list(
     };
     let node = state.node.clone();
     // A long read: it scans many rows, and quick reads must not wait for it.
-    let (views, next, _held) = state.reads.run_long(move |_| walk(&node)).await??;
+    let walk = carry(move || walk(&node));
+    let (views, next, _held) = state.reads.run_long(move |_| walk()).await??;
     let next = next.map(|next| {
         let prefix = encoded(&prefix);
         format!("/v1/buckets/{}/keys?prefix={prefix}&limit={limit}&after={next}", name.as_str())

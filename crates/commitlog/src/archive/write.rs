@@ -1,0 +1,200 @@
+//! Writing an archive.
+//!
+//! State: the lock of the archive, and the last group that it has.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{ArchiveError, ArchiveReader, MARK, MARK_PREFIX, Span, disk_error, read_mark, spans};
+use crate::Position;
+use crate::disk::{Disk as _, DiskFile, RealDisk};
+use crate::format::{NewGroup, SECTOR_BYTES, Sector, segment_sector, write_group};
+use crate::reader::LogReader;
+
+const TEMPORARY: &str = "next.tmp";
+/// Sectors that are written and synced at a time: 1 MiB, so that a sync of a log on the same disk, which waits for
+/// these writes, is not delayed for long.
+const SECTORS_AT_ONCE: usize = (1 << 20) / SECTOR_BYTES;
+
+/// An archive that this process writes to.
+#[derive(Debug)]
+pub struct Archive {
+    dir: PathBuf,
+    /// Locked until it is dropped.
+    mark: File,
+    last: Position,
+}
+
+impl Archive {
+    /// Opens the archive in `dir` of the log that is called `id`. If it may be `new`, a directory that is missing or
+    /// empty becomes one; its parent must exist.
+    ///
+    /// # Errors
+    /// [`ArchiveError`]
+    pub fn open(dir: &Path, id: &str, new: bool) -> Result<Self, ArchiveError> {
+        if new && !dir.is_dir() {
+            std::fs::create_dir(dir).map_err(disk_error("make", dir))?;
+        }
+        let path = dir.join(MARK);
+        let names = RealDisk.list(dir).map_err(disk_error("list", dir))?;
+        if !names.is_empty() && !names.iter().any(|name| name == MARK) {
+            return Err(ArchiveError::NotAnArchive(dir.to_owned()));
+        }
+        let mut options = File::options();
+        let options = options.create(new).truncate(false).read(true).write(true);
+        let mut mark = options.open(&path).map_err(disk_error("open", &path))?;
+        match mark.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(ArchiveError::InUse(dir.to_owned())),
+            Err(TryLockError::Error(error)) => return Err(disk_error("lock", &path)(error)),
+        }
+        match read_mark(dir, &mark)? {
+            Some(found) if found == id => {}
+            Some(_) => return Err(ArchiveError::Foreign(dir.to_owned())),
+            None => {
+                mark.write_all(format!("{MARK_PREFIX}{id}\n").as_bytes())
+                    .and_then(|()| mark.sync_all())
+                    .map_err(disk_error("write to", &path))?;
+            }
+        }
+        // A process that was killed may have renamed a file and not synced the name.
+        RealDisk.sync_dir(dir).map_err(disk_error("sync", dir))?;
+        let last = spans(dir)?.iter().map(|span| span.last).max().unwrap_or_default();
+        Ok(Self { dir: dir.to_owned(), mark, last: Position(last) })
+    }
+
+    /// Checks that the log, whose last group is `log_last`, continues the archive.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Diverged`], and those of reading both.
+    pub fn check_continued_by(
+        &self,
+        log: &LogReader,
+        log_last: Position,
+    ) -> Result<(), ArchiveError> {
+        let last = self.last;
+        if last > log_last {
+            return Err(ArchiveError::Diverged(self.dir.clone()));
+        }
+        if last.0 == 0 || log.first().is_none_or(|first| first > last) {
+            return Ok(());
+        }
+        let of = |group: &crate::Group<'_>| (group.time_ms, group.payload.to_vec());
+        let (mut ours, mut theirs) = (None, None);
+        let before = Position(last.0 - 1);
+        ArchiveReader::open(&self.dir)?.read(before, &mut |group| {
+            ours = Some(of(&group));
+            Ok(())
+        })?;
+        log.read(before, last, &mut |group| {
+            theirs = Some(of(&group));
+            Ok(())
+        })?;
+        if ours == theirs { Ok(()) } else { Err(ArchiveError::Diverged(self.dir.clone())) }
+    }
+
+    /// Checks that the directory is still the one that was opened: where a disk was mounted may be another one.
+    fn check_present(&self) -> Result<(), ArchiveError> {
+        let path = self.dir.join(MARK);
+        let of = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
+        let opened = self.mark.metadata().map_err(disk_error("read", &path))?;
+        let now = std::fs::metadata(&path).map_err(disk_error("find", &path))?;
+        let replaced = || io::Error::other("it was replaced");
+        if of(&opened) == of(&now) { Ok(()) } else { Err(disk_error("use", &path)(replaced())) }
+    }
+
+    /// The last group that a file has; 0 if there is no file.
+    #[must_use]
+    pub fn last(&self) -> Position {
+        self.last
+    }
+
+    /// Copies the groups after `after` up to `up_to` into one file, or fewer if they are in several segments of the
+    /// log. Returns the last one copied, which is durable in the archive then. They must be durable in the log.
+    ///
+    /// # Errors
+    /// [`ArchiveError`]; no file was added then, or it is a whole one whose name is not durable.
+    pub fn add(
+        &mut self,
+        log: &LogReader,
+        after: Position,
+        up_to: Position,
+    ) -> Result<Position, ArchiveError> {
+        self.check_present()?;
+        let up_to = log.end_of_segment(after).min(up_to);
+        let path = self.dir.join(TEMPORARY);
+        // What does not become a file would only take room.
+        self.copy(log, after, up_to, &path).inspect_err(|_| drop(RealDisk.remove(&path)))?;
+        let span = Span { first: after.0 + 1, last: up_to.0 };
+        let name = self.dir.join(span.name());
+        RealDisk.rename(&path, &name).map_err(disk_error("rename", &path))?;
+        RealDisk.sync_dir(&self.dir).map_err(disk_error("sync", &self.dir))?;
+        self.last = self.last.max(up_to);
+        Ok(up_to)
+    }
+
+    /// Writes the groups after `after` up to `up_to` to a file, durably.
+    fn copy(
+        &self,
+        log: &LogReader,
+        after: Position,
+        up_to: Position,
+        path: &Path,
+    ) -> Result<(), ArchiveError> {
+        let file = RealDisk.create(path).map_err(disk_error("create", path))?;
+        let mut copy = Copy { file: &*file, sectors: Vec::new(), end: SECTOR_BYTES as u64 };
+        let mut failed = None;
+        let read = log.read(after, up_to, &mut |group| {
+            copy.group(&group).map_err(|error| {
+                failed = Some(error);
+                "the archive cannot be written".into()
+            })
+        });
+        if let Some(error) = failed {
+            return Err(disk_error("write to", path)(error));
+        }
+        read?;
+        copy.finish(after.0 + 1).map_err(disk_error("write to", path))
+    }
+}
+
+/// A file of an archive that is being written.
+struct Copy<'a> {
+    file: &'a dyn DiskFile,
+    /// Not written yet.
+    sectors: Vec<Sector>,
+    /// Where they go, in bytes.
+    end: u64,
+}
+
+impl Copy<'_> {
+    fn group(&mut self, group: &crate::Group<'_>) -> io::Result<()> {
+        let position = group.position.0;
+        // Logs of format 1 have no times; the payloads have.
+        let Some(time_ms) = group.time_ms else {
+            return Err(io::Error::other("an earlier version wrote the log"));
+        };
+        let payload = group.payload;
+        write_group(
+            &NewGroup { position, durable: position - 1, time_ms, payload },
+            &mut self.sectors,
+        );
+        if self.sectors.len() >= SECTORS_AT_ONCE { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.file.write_all_at(self.sectors.as_flattened(), self.end)?;
+        self.end += (self.sectors.len() * SECTOR_BYTES) as u64;
+        self.sectors.clear();
+        self.sectors.shrink_to(2 * SECTORS_AT_ONCE);
+        self.file.sync_data()
+    }
+
+    fn finish(mut self, first: u64) -> io::Result<()> {
+        self.write()?;
+        self.file.write_all_at(&segment_sector(first, self.end), 0)?;
+        self.file.sync_data()
+    }
+}

@@ -1,0 +1,271 @@
+//! Archiving the log: a thread copies what was appended into an archive, and the log is not cut before that.
+//!
+//! State: that of the thread; how far it is, it says in [`crate::archive_progress`].
+//! What always holds:
+//! - **Invariant:** only groups that are durable in the log are archived: the log never becomes shorter than its archive.
+//! - An archive that cannot be written stops nothing. The log is kept for it, up to a limit and while the disk has room
+//!   ([`crate::archive_progress::ArchiveProgress::cut`]); what is cut then is a gap, which is reported.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use commitlog::disk::RealDisk;
+use commitlog::{Archive, ArchiveError, ArchiveReader, LogError, LogReader, Position, check_all};
+
+use crate::backup::NodeBackupError;
+use crate::fatal::DiskError;
+use crate::identity;
+use crate::lock::DataLock;
+use crate::open_error::OpenError;
+use crate::options::{ArchiveOptions, NodeOptions};
+use crate::shared::Shared;
+
+/// How often the thread looks whether something is due, unless the interval is shorter.
+const POLL: Duration = Duration::from_secs(1);
+/// Time between two attempts when the archive cannot be written, unless the interval is shorter.
+const RETRY: Duration = Duration::from_secs(10);
+/// Bytes after which a part of the log is archived before its time: a segment.
+const BYTES: u64 = commitlog::SEGMENT_BYTES;
+
+/// The segment with the group after `after`, and the one after it. Not all of them: many may be kept for the archive, and each
+/// takes a descriptor.
+fn read_log(log_dir: &Path, after: Position) -> Result<LogReader, LogError> {
+    LogReader::open_after(Arc::new(RealDisk), log_dir, after, 2)
+}
+
+/// Makes the log durable up to `last`.
+fn sync_log(log_dir: &Path, last: Position) -> Result<Result<(), LogError>, LogError> {
+    // Older segments are durable.
+    Ok(read_log(log_dir, last)?.sync())
+}
+
+/// Opens the archive of the log in `log_dir`, whose last group is `last`.
+fn open(
+    dir: &Path,
+    id: &str,
+    log_dir: &Path,
+    last: Position,
+    new: bool,
+) -> Result<Archive, ArchiveError> {
+    let archive = Archive::open(dir, id, new)?;
+    let before = Position(archive.last().0.saturating_sub(1));
+    archive.check_continued_by(&read_log(log_dir, before)?, last)?;
+    Ok(archive)
+}
+
+/// Where to begin in a log that was cut: after the archive, or after a gap between the archive and the log.
+fn begin(archive: &Archive, log: &LogReader) -> (Position, Option<(Position, Position)>) {
+    let done = archive.last();
+    match log.first() {
+        Some(first) if first.0 > done.0 + 1 => {
+            let before = Position(first.0 - 1);
+            // A new archive begins where the log does.
+            (before, (done.0 > 0).then_some((Position(done.0 + 1), before)))
+        }
+        _ => (done, None),
+    }
+}
+
+/// State of the thread that archives.
+pub(crate) struct Archiver {
+    shared: Arc<Shared>,
+    options: ArchiveOptions,
+    id: String,
+    /// None while it cannot be used.
+    archive: Option<Archive>,
+    /// Whether it was ever opened: what appears in its place later is no new archive.
+    opened: bool,
+    failing: bool,
+    /// No attempt before.
+    retry: Instant,
+    /// When the archive began to lack a group, and the bytes of the log then.
+    lacks: Option<(Instant, u64)>,
+}
+
+impl Archiver {
+    /// Opens the archive. If its disk is missing or fails, that is reported and tried again later.
+    ///
+    /// # Errors
+    /// [`OpenError::Archive`] if it is not the archive of this directory.
+    pub(crate) fn open(shared: Arc<Shared>, options: ArchiveOptions) -> Result<Self, OpenError> {
+        let mut archiver = Self {
+            id: shared.identity.clone(),
+            shared,
+            options,
+            archive: None,
+            opened: false,
+            failing: false,
+            retry: Instant::now(),
+            lacks: None,
+        };
+        let last = Position(archiver.shared.log_last.load(Ordering::Acquire));
+        let log_dir = &archiver.shared.log_dir;
+        match open(&archiver.options.dir, &archiver.id, log_dir, last, true) {
+            Ok(archive) => {
+                let dir = archiver.options.dir.display();
+                tracing::info!(%dir, from = archive.last().0 + 1, "archiving the log");
+                archiver.keep(archive);
+            }
+            Err(error @ (ArchiveError::Disk { .. } | ArchiveError::Segment(_))) => {
+                archiver.failed(&error);
+            }
+            Err(error) => return Err(OpenError::Archive(error)),
+        }
+        Ok(archiver)
+    }
+
+    /// Archives until the node is stopped, and then what is left.
+    ///
+    /// # Errors
+    /// When the log cannot be made durable: the process ends.
+    pub(crate) fn run(mut self) -> Result<(), DiskError> {
+        loop {
+            let stopped = self.shared.stopped.load(Ordering::Acquire);
+            if self.is_due() || stopped {
+                self.turn()?;
+            }
+            if stopped {
+                return Ok(());
+            }
+            std::thread::park_timeout(POLL.min(self.options.interval));
+        }
+    }
+
+    fn is_due(&mut self) -> bool {
+        let progress = &self.shared.archive;
+        let last = self.shared.log_last.load(Ordering::Acquire);
+        if last <= progress.up_to().0 {
+            self.lacks = None;
+            progress.set_lag(Duration::ZERO);
+            return false;
+        }
+        let bytes = self.shared.log_bytes.load(Ordering::Relaxed);
+        let now = Instant::now();
+        let (since, bytes_then) = *self.lacks.get_or_insert((now, bytes));
+        let lag = now - since;
+        progress.set_lag(lag);
+        let due = lag >= self.options.interval || bytes.saturating_sub(bytes_then) >= BYTES;
+        due && now >= self.retry
+    }
+
+    fn turn(&mut self) -> Result<(), DiskError> {
+        let last = Position(self.shared.log_last.load(Ordering::Acquire));
+        match sync_log(&self.shared.log_dir, last) {
+            Ok(synced) => synced?,
+            Err(error) => {
+                self.failed(&ArchiveError::Log(error));
+                return Ok(());
+            }
+        }
+        match self.archive_up_to(last) {
+            Ok(()) => {
+                self.lacks = None;
+                if std::mem::take(&mut self.failing) {
+                    tracing::info!("the archive can be written again");
+                }
+            }
+            Err(error) => self.failed(&error),
+        }
+        Ok(())
+    }
+
+    fn archive_up_to(&mut self, last: Position) -> Result<(), ArchiveError> {
+        let log_dir = &self.shared.log_dir;
+        let mut archive = match self.archive.take() {
+            Some(archive) => archive,
+            None => open(&self.options.dir, &self.id, log_dir, last, !self.opened)?,
+        };
+        let (mut done, gap) = begin(&archive, &read_log(log_dir, archive.last())?);
+        if let Some((from, to)) = gap {
+            self.shared.archive.count_gap();
+            let text = "the log was cut before it was archived: make a backup, earlier ones end at this gap";
+            tracing::error!(from = from.0, to = to.0, "{text}");
+        }
+        while done < last {
+            done = archive.add(&read_log(log_dir, done)?, done, last)?;
+            self.shared.archive.set(done);
+        }
+        self.keep(archive);
+        Ok(())
+    }
+
+    fn keep(&mut self, archive: Archive) {
+        self.shared.archive.set(archive.last());
+        self.archive = Some(archive);
+        self.opened = true;
+    }
+
+    fn failed(&mut self, error: &ArchiveError) {
+        self.shared.archive.count_failure();
+        self.retry = Instant::now() + RETRY.min(self.options.interval);
+        if !std::mem::replace(&mut self.failing, true) {
+            let error = error as &dyn std::error::Error;
+            tracing::error!(error, "the log cannot be archived; it is kept, and tried again");
+        }
+    }
+}
+
+/// What an archive holds.
+#[derive(Debug)]
+pub struct ArchiveReport {
+    /// Number of files.
+    pub files: usize,
+    /// Position of the first and the last group; none if there is no file.
+    pub positions: Option<(u64, u64)>,
+    /// Times of the first and the last group, in milliseconds since 1970; 0 if there is none.
+    pub times_ms: (u64, u64),
+    /// Gaps and damage.
+    pub damage: Vec<OpenError>,
+}
+
+/// Whether a directory is an archive.
+#[must_use]
+pub fn is_archive(dir: &Path) -> bool {
+    ArchiveReader::is_archive(dir)
+}
+
+/// Checks all files of an archive. Blocks.
+///
+/// # Errors
+/// [`NodeBackupError`] if it is no archive or its files cannot be listed.
+pub fn verify_archive(dir: &Path) -> Result<ArchiveReport, NodeBackupError> {
+    let archive = ArchiveReader::open(dir)?;
+    let mut times_ms: Option<(u64, u64)> = None;
+    let wrong = archive.check(&mut |group| {
+        let time_ms = group.time_ms.unwrap_or_default();
+        times_ms = Some(times_ms.map_or((time_ms, time_ms), |(first, _)| (first, time_ms)));
+        Ok(())
+    });
+    Ok(ArchiveReport {
+        files: archive.files(),
+        positions: archive.ends().map(|(first, last)| (first.0, last.0)),
+        times_ms: times_ms.unwrap_or_default(),
+        damage: wrong.into_iter().map(OpenError::Archive).collect(),
+    })
+}
+
+/// Adds to the archive `dir` what the log of the directory `data`, whose server is stopped, has after it. The store is
+/// not read, so it may be damaged. Returns the archive's last group and how many were added. Blocks.
+///
+/// # Errors
+/// [`NodeBackupError`]; among others if the log was cut after the archive's last group.
+pub fn archive_stopped(data: &Path, dir: &Path) -> Result<(u64, u64), NodeBackupError> {
+    let options = NodeOptions::new(data);
+    let _lock = DataLock::take_to_read(data)?;
+    let id = identity::read(data)?.ok_or(NodeBackupError::NoIdentity)?;
+    let last = check_all(&options.log_dir()).map_err(OpenError::from)?.last;
+    let log_dir = options.log_dir();
+    sync_log(&log_dir, last)??;
+    let mut archive = open(dir, &id, &log_dir, last, true)?;
+    let (begin, gap) = begin(&archive, &read_log(&log_dir, archive.last())?);
+    if let Some((from, to)) = gap {
+        return Err(ArchiveError::Gap { dir: dir.to_owned(), from, to }.into());
+    }
+    let mut done = begin;
+    while done < last {
+        done = archive.add(&read_log(&log_dir, done)?, done, last)?;
+    }
+    Ok((done.0, done.0 - begin.0))
+}

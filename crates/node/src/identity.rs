@@ -1,0 +1,74 @@
+//! The identity of a data directory: a random id in the file `identity`. Backups and archives say of which directory
+//! they are. A restored directory gets another one: its history is another from then on.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use crate::open_error::OpenError;
+
+const FILE: &str = "identity";
+const TEMPORARY: &str = "identity.tmp";
+/// Number of hexadecimal digits.
+const DIGITS: usize = 32;
+
+/// The id of the directory `data`; none if there is no file, or what is in it is no id.
+///
+/// # Errors
+/// [`OpenError::Directory`]
+pub(crate) fn read(data: &Path) -> Result<Option<String>, OpenError> {
+    match fs::read(data.join(FILE)) {
+        Ok(bytes) => Ok(id(&bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(OpenError::Directory(data.to_owned(), error)),
+    }
+}
+
+/// As [`read`], but makes an id if there is none.
+///
+/// # Errors
+/// [`OpenError::Directory`]
+pub(crate) fn read_or_make(data: &Path) -> Result<String, OpenError> {
+    if let Some(id) = read(data)? {
+        return Ok(id);
+    }
+    make(data).map_err(|error| OpenError::Directory(data.to_owned(), error))
+}
+
+fn make(data: &Path) -> io::Result<String> {
+    let mut random = [0; DIGITS / 2];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let id = format!("{:032x}", u128::from_be_bytes(random));
+    let temporary = data.join(TEMPORARY);
+    let mut file = File::create(&temporary)?;
+    file.write_all(format!("{id}\n").as_bytes())?;
+    file.sync_all()?;
+    fs::rename(temporary, data.join(FILE))?;
+    File::open(data)?.sync_all()?;
+    Ok(id)
+}
+
+fn id(bytes: &[u8]) -> Option<String> {
+    let id = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    (id.len() == DIGITS && id.bytes().all(is_digit)).then(|| id.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_keeps_its_id_and_another_has_another() {
+        let [one, other] = [(), ()].map(|()| tempfile::tempdir().unwrap());
+        assert_eq!(read(one.path()).unwrap(), None);
+        let made = read_or_make(one.path()).unwrap();
+        assert_eq!(read_or_make(one.path()).unwrap(), made);
+        assert_eq!(read(one.path()).unwrap(), Some(made.clone()));
+        assert_ne!(read_or_make(other.path()).unwrap(), made);
+        for text in ["", "x\n", &made, &made.to_uppercase(), &format!("{made}0\n")] {
+            fs::write(one.path().join(FILE), text).unwrap();
+            assert_eq!(read(one.path()).unwrap(), None, "{text:?}");
+        }
+    }
+}
