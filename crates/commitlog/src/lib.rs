@@ -18,6 +18,7 @@ mod local;
 mod read_only;
 mod reader;
 mod recover;
+mod salvage;
 mod segment;
 
 use std::io;
@@ -31,6 +32,7 @@ pub use format::PAYLOAD_BYTES_MAX;
 pub use local::{LocalLog, LogOptions, SEGMENT_BYTES};
 pub use read_only::{Checked, check, check_all};
 pub use reader::{LogReader, begin_after};
+pub use salvage::{LogDamage, LogSurvey, Stretch, salvage};
 
 /// The position of a group in the log. The first group is at 1; 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

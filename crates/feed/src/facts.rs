@@ -8,6 +8,7 @@ use rows::{
     NameTable, PointTable, Rows, RowsMut, SetTable, Span, Stamp, Totals, Value, decode, encode,
 };
 
+pub(crate) use self::samples::label_key;
 use crate::command::{Idempotency, Outcome, UserRef};
 use crate::ids::{PostId, UserId};
 use crate::limits;

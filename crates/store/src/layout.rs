@@ -138,6 +138,19 @@ pub(crate) fn owners_prefix(table: SetTable) -> [u8; 2] {
     [OWNERS, table.tag()]
 }
 
+/// Whether this is the key of a block of an owner bitmap.
+pub(crate) fn is_owners(key: &[u8]) -> bool {
+    key.first() == Some(&OWNERS)
+}
+
+/// The table and the owner of a set row.
+pub(crate) fn owner_of(key: &[u8]) -> Option<(SetTable, u64)> {
+    let (tag, rest) = key.split_first()?;
+    let table = SetTable::ALL.into_iter().find(|table| table.tag() == *tag)?;
+    let (owner, item) = rest.split_first_chunk()?;
+    (item.len() == 8).then_some((table, u64::from_be_bytes(*owner)))
+}
+
 /// Key of a block of the owner bitmap of `table`.
 pub(crate) fn owners(table: SetTable, block: u64) -> [u8; 10] {
     let mut bytes = [0; 10];

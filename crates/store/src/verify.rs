@@ -1,21 +1,16 @@
 //! Checking a store that nobody uses: every file of rows is compared with its checksum, and every row is read and
 //! counted.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use kv::Bucket;
 use rows::{NameTable, PointTable, SetTable, Totals};
-use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::disk::{Disk, Part};
 use crate::error::StoreError;
 use crate::head::Head;
 use crate::layout;
-
-/// Bytes read at a time.
-const READ_BYTES: usize = 1 << 20;
+use crate::salvage::compare;
 
 /// Numbers of rows that the store also counts as it changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -157,26 +152,6 @@ impl RowsReport {
         // Rows about the store itself: the position of ephemeral rows, and blocks of owners.
         let sound = (*key == layout::HEAD && value.len() == 8) || (tag == 1 && value.len() == 64);
         (!sound).then_some("there is no such table")
-    }
-}
-
-/// What is wrong with a file that should have this checksum.
-fn compare(file: &Path, checksum: u128) -> Option<String> {
-    let mut hash = Xxh3Default::new();
-    let mut buffer = vec![0; READ_BYTES];
-    let mut read = || -> std::io::Result<u128> {
-        let mut file = File::open(file)?;
-        loop {
-            match file.read(&mut buffer)? {
-                0 => return Ok(hash.digest128()),
-                bytes => hash.update(buffer.get(..bytes).unwrap_or_default()),
-            }
-        }
-    };
-    match read() {
-        Ok(found) if found == checksum => None,
-        Ok(_) => Some("the file does not match its checksum".to_owned()),
-        Err(error) => Some(error.to_string()),
     }
 }
 

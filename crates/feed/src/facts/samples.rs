@@ -85,7 +85,7 @@ impl Txn<'_> {
     }
 }
 
-fn label_key(set: SampleSetId, label: &Label) -> Value {
+pub(crate) fn label_key(set: SampleSetId, label: &Label) -> Value {
     let mut bytes = Value::from_slice(&set.0.to_be_bytes());
     bytes.extend_from_slice(label.as_str().as_bytes());
     bytes
