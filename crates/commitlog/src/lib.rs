@@ -20,6 +20,7 @@ mod reader;
 mod recover;
 mod salvage;
 mod segment;
+mod segment_check;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ pub use format::PAYLOAD_BYTES_MAX;
 pub use local::{LocalLog, LogOptions, SEGMENT_BYTES};
 pub use read_only::{Checked, check, check_all};
 pub use reader::{LogReader, begin_after};
+pub use segment_check::{SegmentCheck, closed_segments};
 pub use salvage::{LogDamage, LogSurvey, Stretch, salvage};
 
 /// The position of a group in the log. The first group is at 1; 0 is before the first.

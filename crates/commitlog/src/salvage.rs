@@ -40,6 +40,9 @@ pub struct LogDamage {
 /// What is left of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogSurvey {
+    /// The last group that was there: of the last segment that has groups, or before the last segment. None without
+    /// segments.
+    pub last: Option<Position>,
     /// In order. Between two of them, groups are missing or damaged.
     pub stretches: Vec<Stretch>,
     /// In the order of files.
@@ -63,18 +66,28 @@ pub fn salvage(
     for first in firsts {
         let path = path_of(dir, first);
         let due = survey.stretches.last().map_or(first, |stretch| stretch.last.0 + 1);
-        let mut scan = Scan { path: &path, due: due.max(first), survey: &mut survey, each };
+        let (version, due_here) = (FORMAT_VERSION, due.max(first));
+        let mut scan = Scan { path: &path, version, due: due_here, survey: &mut survey, each };
         if due < first && due > 1 {
             scan.damaged(0, "groups are missing before this segment");
         }
         match read(&path) {
-            Ok(bytes) => scan.segment(&bytes, first, Some(first) == last)?,
+            Ok(sectors) => {
+                let bytes = scan.header(&sectors, first)?;
+                scan.segment(&sectors, Some(first) == last)?;
+                if bytes.is_some_and(|bytes| bytes != (sectors.len() * SECTOR_BYTES) as u64) {
+                    // What is missing was after the last group that was found.
+                    scan.damaged(sectors.len(), "the file is not as long as its header says");
+                }
+            }
             Err(error) => {
                 tracing::warn!(file = %path.display(), %error, "a segment cannot be read");
                 scan.damaged(0, "the file cannot be read");
             }
         }
     }
+    let group = survey.stretches.last().map_or(0, |stretch| stretch.last.0);
+    survey.last = last.map(|first| Position(group.max(first.saturating_sub(1))));
     Ok(survey)
 }
 
@@ -93,6 +106,7 @@ fn read(path: &Path) -> std::io::Result<Vec<Sector>> {
 
 struct Scan<'a> {
     path: &'a Path,
+    version: u32,
     /// The position of the group expected next.
     due: u64,
     survey: &'a mut LogSurvey,
@@ -100,8 +114,8 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    fn segment(&mut self, sectors: &[Sector], first: u64, is_last: bool) -> Result<(), LogError> {
-        let version = self.header(sectors, first)?;
+    fn segment(&mut self, sectors: &[Sector], is_last: bool) -> Result<(), LogError> {
+        let version = self.version;
         let (mut at, mut payload) = (1, Vec::new());
         // Whether the damage before `at` was reported.
         let mut reported = false;
@@ -156,8 +170,8 @@ impl Scan<'_> {
         })
     }
 
-    /// The format of the segment: that of this program, if its header is damaged.
-    fn header(&mut self, sectors: &[Sector], first: u64) -> Result<u32, LogError> {
+    /// The length of the file by its header, which also has its format: that of this program, if it is damaged.
+    fn header(&mut self, sectors: &[Sector], first: u64) -> Result<Option<u64>, LogError> {
         let header = sectors.first().map(read_segment_sector);
         match header.unwrap_or(Err("the file has no header")) {
             Ok(header) if !(1..=FORMAT_VERSION).contains(&header.version) => {
@@ -165,18 +179,15 @@ impl Scan<'_> {
                 Err(LogError::Version { file, found: header.version, known })
             }
             Ok(header) => {
-                let bytes = (sectors.len() * SECTOR_BYTES) as u64;
                 if header.first != first {
                     self.damaged(0, "the file has the name of another segment");
                 }
-                if header.bytes != bytes {
-                    self.damaged(0, "the file is not as long as its header says");
-                }
-                Ok(header.version)
+                self.version = header.version;
+                Ok(Some(header.bytes))
             }
             Err(what) => {
                 self.damaged(0, what);
-                Ok(FORMAT_VERSION)
+                Ok(None)
             }
         }
     }

@@ -142,11 +142,17 @@ fn derived(rows: &MemoryRows) -> Vec<(SetTable, u64, u64)> {
         SetTable::Samples,
         SetTable::Replies,
     ];
-    let rows = tables.into_iter().flat_map(|table| {
+    let found = tables.into_iter().flat_map(|table| {
         let (found, _) = rows.members_from(table, (0, 0), usize::MAX);
         found.into_iter().map(move |(owner, item, _)| (table, owner, item))
     });
-    rows.collect()
+    // Mentions of deleted users are removed, and the posts still name them.
+    let is_deleted = |user| rows_of_deleted(rows, user);
+    found.filter(|(table, owner, _)| *table != SetTable::Mentions || !is_deleted(*owner)).collect()
+}
+
+fn rows_of_deleted(rows: &MemoryRows, user: u64) -> bool {
+    rows.member(SetTable::DeletedUsers, user, 0).is_some()
 }
 
 fn all_of(rows: &MemoryRows) -> Vec<(PointTable, u64)> {

@@ -63,6 +63,9 @@ pub struct NodeOptions {
     /// Bytes of the disk that are kept free: when less is free, only changes that remove something are accepted. 0
     /// for none.
     pub disk_reserve: u64,
+    /// Bytes per second that are read, at most, to compare everything on the disk with its checksums; 0 for not at
+    /// all.
+    pub scrub_rate: u64,
     /// Source of the time.
     pub clock: Clock,
     /// The clock is not followed if it jumps ahead by more than this, and not accepted at the start if it differs by
@@ -91,6 +94,7 @@ impl NodeOptions {
             queue_commands_max: 16_384,
             erase_within: Duration::from_secs(3_600),
             disk_reserve: 512 * MIB as u64,
+            scrub_rate: MIB as u64,
             clock: Clock::system(),
             clock_jump_max: Duration::from_secs(7 * 86_400),
             accept_clock: false,

@@ -1,6 +1,8 @@
-//! Commands for operators of a data directory: `roost backup`, `roost restore`, `roost verify`.
+//! Commands for operators of a data directory: `roost backup`, `roost restore`, `roost verify`,
+//! `roost repair`.
 
 mod backup;
+mod repair;
 mod restore;
 mod verify;
 
@@ -8,6 +10,7 @@ use ::backup::{Header, Summary};
 use jiff::Timestamp;
 
 pub(crate) use backup::Backup;
+pub(crate) use repair::Repair;
 pub(crate) use restore::Restore;
 pub(crate) use verify::Verify;
 

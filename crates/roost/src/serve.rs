@@ -157,7 +157,15 @@ fn server_options(
 }
 
 async fn open_node(options: NodeOptions) -> anyhow::Result<Node> {
-    Ok(tokio::task::spawn_blocking(move || Node::open(&options)).await??)
+    let data = options.data.display().to_string();
+    let opened = tokio::task::spawn_blocking(move || Node::open(&options)).await?;
+    opened.map_err(|error| match error.is_damage() {
+        true => anyhow::Error::new(error).context(format!(
+            "roost verify {data} says what is damaged, roost repair {data} --to DIR makes a directory of what can be \
+             read, roost restore BACKUP --data DIR makes one of a backup"
+        )),
+        false => error.into(),
+    })
 }
 
 /// Ends a start after a signal to stop. Log and store are as after a crash; the next start recovers them.

@@ -116,6 +116,10 @@ pub(crate) struct Settings {
     /// again [default: 512MiB]
     #[arg(long, env = "ROOST_DISK_RESERVE", value_name = "SIZE")]
     pub(crate) disk_reserve: Option<ByteSize>,
+    /// Speed at which everything on the disk is compared with its checksums in the background, once per week: at most
+    /// this much per second; 0 for not at all [default: 1MiB]
+    #[arg(long, env = "ROOST_SCRUB_RATE", value_name = "SIZE")]
+    pub(crate) scrub_rate: Option<ByteSize>,
     /// How far the machine's clock may jump. While the server runs, it does not follow a longer jump ahead; and it
     /// does not start if the clock differs by more from when it last ran [default: 168h]
     #[arg(long, env = "ROOST_CLOCK_JUMP", value_name = "TIME", value_parser = duration)]
@@ -185,6 +189,7 @@ impl Settings {
             story_life: self.story_life.or(file.story_life),
             erase_within: self.erase_within.or(file.erase_within),
             disk_reserve: self.disk_reserve.or(file.disk_reserve),
+            scrub_rate: self.scrub_rate.or(file.scrub_rate),
             clock_jump: self.clock_jump.or(file.clock_jump),
             web: self.web.or(file.web),
             web_assets: self.web_assets.or(file.web_assets),
@@ -243,6 +248,7 @@ impl Settings {
         options.queue_commands_max = self.queue.unwrap_or(options.queue_commands_max);
         options.erase_within = self.erase_within.unwrap_or(options.erase_within);
         options.disk_reserve = self.disk_reserve.map_or(options.disk_reserve, |size| size.as_u64());
+        options.scrub_rate = self.scrub_rate.map_or(options.scrub_rate, |size| size.as_u64());
         options.clock_jump_max = self.clock_jump.unwrap_or(options.clock_jump_max);
         options
     }

@@ -15,6 +15,7 @@
 
 mod buckets;
 mod checkpoint;
+mod describe;
 mod disk;
 mod error;
 mod flipped;
@@ -38,6 +39,7 @@ mod scan;
 mod sections;
 mod snapshot;
 mod store;
+mod table_check;
 mod verify;
 mod writer;
 
@@ -50,6 +52,7 @@ pub use memory::{Gate, MemoryDisk, MemoryRow};
 pub use salvage::{Base, Hole, Salvage, Salvaged};
 pub use snapshot::{EachRow, PutRow, Snapshot, restore};
 pub use store::{Store, StoreOptions};
+pub use table_check::{TableCheck, TableStep};
 pub use verify::{Counted, RowsReport, verify};
 pub use writer::StoreWriter;
 

@@ -80,6 +80,14 @@ pub(crate) fn restore(data: &Path, file: &[u8]) -> std::io::Result<()> {
     replace(&path(data), file.trim_ascii_end()).map_err(std::io::Error::other)
 }
 
+/// Whether the data directory has a file of keys, and that it can be read and understood.
+///
+/// # Errors
+/// If it cannot.
+pub(crate) fn check(data: &Path) -> anyhow::Result<bool> {
+    Ok(load(data)?.is_some())
+}
+
 /// The keys of the data directory; `None` if none was ever made.
 ///
 /// # Errors

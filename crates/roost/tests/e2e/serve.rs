@@ -179,6 +179,7 @@ fn help_names_every_setting_of_the_server() {
         "story-life",
         "erase-within",
         "disk-reserve",
+        "scrub-rate",
         "clock-jump",
         "web",
         "web-assets",

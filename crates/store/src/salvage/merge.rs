@@ -1,11 +1,13 @@
 //! The newest versions of the rows of several tables, some of which cannot be read completely.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::path::PathBuf;
 
 use fjall::Slice;
 
 use super::table::{Piece, TableScan, Version};
+use crate::describe::describe;
 use crate::manifest::TableFile;
 
 /// Rows that cannot be read: those between two keys in one file.
@@ -23,6 +25,16 @@ pub struct Hole {
     pub before: Option<Vec<u8>>,
     /// Number of rows between them that older files have: they may have been changed or removed later.
     pub older: u64,
+}
+
+impl fmt::Display for Hole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = |key: &Option<Vec<u8>>, none: &str| {
+            key.as_ref().map_or_else(|| none.to_owned(), |key| describe(key))
+        };
+        let (after, before) = (key(&self.after, "the first row"), key(&self.before, "the last row"));
+        write!(f, "{} at byte {}: {}: rows between {after} and {before}", self.file.display(), self.offset, self.what)
+    }
 }
 
 /// A row, with whether a newer version of it may be in a hole.

@@ -9,7 +9,7 @@
 mod merge;
 mod table;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,8 @@ pub struct Salvage {
 struct Keyspace {
     part: Part,
     tables: Tables,
-    damaged: BTreeSet<PathBuf>,
+    /// With what is wrong.
+    damaged: BTreeMap<PathBuf, String>,
     /// Whether the manifest is known.
     is_known: bool,
 }
@@ -86,9 +87,8 @@ impl Salvage {
                 let path = dir.join(name);
                 damage.push(format!("{}: nothing says which of its tables are in use", path.display()));
             }
-            let what = "does not match its checksum";
             let files = keyspace.damaged.iter();
-            damage.extend(files.map(|file| format!("{}: {what}", file.display())));
+            damage.extend(files.map(|(file, what)| format!("{}: {what}", file.display())));
         }
         Ok(Self { facts, ephemeral, damage })
     }
@@ -101,7 +101,10 @@ impl Salvage {
     pub fn bases(&self) -> Result<Vec<Base>, StoreError> {
         let mut bases = Vec::new();
         for facts_below in self.facts.bounds() {
-            let Some(applied) = self.facts.head(facts_below)? else { continue };
+            // An earlier checkpoint may be of an earlier format, which is no way then.
+            let head = self.facts.head(facts_below);
+            let head = if facts_below == u64::MAX { head? } else { head.unwrap_or_default() };
+            let Some(applied) = head else { continue };
             let is_enough = |below: &u64| *below == u64::MAX || self.ephemeral.applied(*below) >= Some(applied);
             let ephemeral_below = self.ephemeral.bounds().into_iter().find(is_enough);
             if let Some(ephemeral_below) = ephemeral_below {
@@ -140,8 +143,10 @@ impl Keyspace {
         let is_known = tables.is_some();
         let tables = tables.unwrap_or_default();
         let files = tables.runs.iter().flatten();
-        let damaged = files.filter(|table| compare(&table.path, table.checksum).is_some());
-        let damaged = damaged.map(|table| table.path.clone()).collect();
+        let damaged = files.filter_map(|table| {
+            Some((table.path.clone(), compare(&table.path, table.checksum)?))
+        });
+        let damaged = damaged.collect();
         Ok(Self { part, tables, damaged, is_known })
     }
 
@@ -163,7 +168,7 @@ impl Keyspace {
         bounds.retain(|below| {
             let mut used = self.runs(*below).flatten().peekable();
             let is_empty = used.peek().is_none() && *below != u64::MAX;
-            !is_empty && used.all(|table| !self.damaged.contains(&table.path))
+            !is_empty && used.all(|table| !self.damaged.contains_key(&table.path))
         });
         bounds
     }
@@ -193,7 +198,7 @@ impl Keyspace {
         let mut merge = Merge::new(self.runs(below));
         let owners = Owners::default();
         let mut last: Option<(SetTable, u64)> = None;
-        let mut blocks = std::collections::BTreeMap::new();
+        let mut blocks = BTreeMap::new();
         disk.ingest(self.part, |write| {
             while let Some(row) = merge.next() {
                 if layout::is_owners(&row.key) || (row.may_be_old && self.part == Part::Ephemeral) {
