@@ -33,8 +33,8 @@ pub use format::PAYLOAD_BYTES_MAX;
 pub use local::{LocalLog, LogOptions, SEGMENT_BYTES};
 pub use read_only::{Checked, check, check_all};
 pub use reader::{LogReader, begin_after};
-pub use segment_check::{SegmentCheck, closed_segments};
 pub use salvage::{LogDamage, LogSurvey, Stretch, salvage};
+pub use segment_check::{SegmentCheck, closed_segments};
 
 /// The position of a group in the log. The first group is at 1; 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

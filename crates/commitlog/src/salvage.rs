@@ -122,17 +122,25 @@ impl Scan<'_> {
         while let Some(sector) = sectors.get(at) {
             let start = read_start(version, sector);
             let what = match &start {
-                Start::Group(header) if header.position < self.due => "another group is in its place",
+                Start::Group(header) if header.position < self.due => {
+                    "another group is in its place"
+                }
                 Start::Group(header) => {
                     let end = at + group_sectors(version, header.payload_bytes);
-                    let body = sectors.get(at..end).map(|all| read_group(version, header, all, &mut payload));
+                    let body = sectors
+                        .get(at..end)
+                        .map(|all| read_group(version, header, all, &mut payload));
                     match body {
                         Some(Body::Whole) => {
                             if header.position > self.due && !reported {
                                 self.damaged(at, "groups are missing before this one");
                             }
                             let position = Position(header.position);
-                            self.whole(Group { position, time_ms: header.time_ms, payload: &payload })?;
+                            self.whole(Group {
+                                position,
+                                time_ms: header.time_ms,
+                                payload: &payload,
+                            })?;
                             (at, reported) = (end, false);
                             continue;
                         }

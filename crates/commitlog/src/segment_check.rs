@@ -31,7 +31,11 @@ pub fn closed_segments(dir: &Path) -> Result<Vec<(Position, Position)>, LogError
     let names = RealDisk.list(dir).map_err(disk_error("list", dir))?;
     let mut firsts: Vec<u64> = names.iter().filter_map(|name| first_of(name)).collect();
     firsts.sort_unstable();
-    Ok(firsts.iter().zip(firsts.iter().skip(1)).map(|(first, next)| (Position(*first), Position(*next))).collect())
+    Ok(firsts
+        .iter()
+        .zip(firsts.iter().skip(1))
+        .map(|(first, next)| (Position(*first), Position(*next)))
+        .collect())
 }
 
 impl SegmentCheck {
@@ -49,7 +53,8 @@ impl SegmentCheck {
         let mut check = Self { file, path, version: 0, due: first.0, at, end: end.0 };
         let sectors = check.sectors(0, 1)?;
         let header = sectors.first().map(read_segment_sector);
-        let header = header.unwrap_or(Err("the file has no header")).map_err(|what| check.damaged(what))?;
+        let header =
+            header.unwrap_or(Err("the file has no header")).map_err(|what| check.damaged(what))?;
         check.version = header.version;
         Ok(Some(check))
     }

@@ -9,7 +9,8 @@ use kv::{
 };
 use proptest::prelude::*;
 use rows::{
-    EPOCH_MS, Finding, NameTable, PointTable, Rows as _, RowsMut as _, SetTable, Span, Stamp, StampClock,
+    EPOCH_MS, Finding, NameTable, PointTable, Rows as _, RowsMut as _, SetTable, Span, Stamp,
+    StampClock,
 };
 use testkit::MemoryRows;
 
@@ -59,7 +60,8 @@ impl World {
             Act::Put(bucket, key, expiry) => {
                 let (key, value) = (bytes(key), vec![b'v'; usize::from(*key)]);
                 let (key, value, only) = (Bytes::new(&key), Bytes::new(&value), Only::Always);
-                let (bucket, expiry) = (BucketId(*bucket), expiry.map_or(Expiry::Never, Expiry::In));
+                let (bucket, expiry) =
+                    (BucketId(*bucket), expiry.map_or(Expiry::Never, Expiry::In));
                 self.run(KeyOp::Put { bucket, key, value, expiry, only, old: false });
             }
             Act::Remove(bucket, key) => {
@@ -93,7 +95,10 @@ fn mend(rows: &mut MemoryRows) -> Vec<Finding> {
 fn reachable(rows: &MemoryRows) -> usize {
     let facts = Facts::new(rows);
     let buckets = rows.buckets();
-    buckets.iter().map(|(_, bucket)| facts.rows_of_keys(bucket.space, 0, WalkLimit::NONE).0.len()).sum()
+    buckets
+        .iter()
+        .map(|(_, bucket)| facts.rows_of_keys(bucket.space, 0, WalkLimit::NONE).0.len())
+        .sum()
 }
 
 proptest! {

@@ -56,7 +56,9 @@ impl OpenError {
             Self::Unreadable => true,
             Self::Log(error) => matches!(
                 error,
-                LogError::Damaged { .. } | LogError::StartsAfterStore { .. } | LogError::ShorterThanStore { .. }
+                LogError::Damaged { .. }
+                    | LogError::StartsAfterStore { .. }
+                    | LogError::ShorterThanStore { .. }
             ),
             Self::Store(error) => matches!(
                 error,

@@ -113,7 +113,8 @@ pub fn repair(
 ) -> Result<Repaired, RepairError> {
     let (old, new) = (NodeOptions::new(from), NodeOptions::new(to));
     if !old.log_dir().is_dir() && !old.store_dir().is_dir() {
-        let error = std::io::Error::new(std::io::ErrorKind::NotFound, "it has neither a log nor a store");
+        let error =
+            std::io::Error::new(std::io::ErrorKind::NotFound, "it has neither a log nor a store");
         return Err(OpenError::Directory(from.to_owned(), error).into());
     }
     let _lock = DataLock::take_to_read(from)?;
@@ -170,9 +171,10 @@ impl Plan {
     /// `newest`: the last group that is known to have been applied.
     fn new(base: Option<Base>, survey: &LogSurvey, newest: u64) -> Self {
         let applied = base.map_or(0, |base| base.applied);
-        let holds = survey.stretches.iter().find(|stretch| {
-            (stretch.first.0..=stretch.last.0).contains(&(applied + 1))
-        });
+        let holds = survey
+            .stretches
+            .iter()
+            .find(|stretch| (stretch.first.0..=stretch.last.0).contains(&(applied + 1)));
         let last = holds.map_or(applied, |stretch| stretch.last.0);
         let is_damaged = survey.damage.iter().any(|damage| damage.position.0 > last);
         // A log that is missing, or ends before the store, has lost its end, whatever that was.
@@ -285,7 +287,10 @@ fn mend(options: &NodeOptions, repaired: &mut Repaired) -> Result<(), RepairErro
 }
 
 /// Checks all rows without writing anything: what is wrong is given to `report`, up to a limit.
-pub(crate) fn check(rows: &mut StoreWriter, report: &mut dyn FnMut(Finding)) -> Result<(), StoreError> {
+pub(crate) fn check(
+    rows: &mut StoreWriter,
+    report: &mut dyn FnMut(Finding),
+) -> Result<(), StoreError> {
     let is_ahead = rows.store().is_ephemeral_ahead()?;
     let (mut feed, mut kv) = (feed::Mend::new(is_ahead), kv::Mend::default());
     let mut found = 0;
@@ -312,7 +317,9 @@ impl Repaired {
         for hole in &salvaged.facts {
             let older = match hole.older {
                 0 => String::new(),
-                older => format!("; {older} rows there are kept from older files and may be out of date"),
+                older => {
+                    format!("; {older} rows there are kept from older files and may be out of date")
+                }
             };
             self.lost.push(format!("{hole} are lost, unless they follow from others{older}"));
         }

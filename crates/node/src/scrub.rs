@@ -84,7 +84,8 @@ impl Scrub {
         self.rest = tables.map(|(path, checksum)| Target::Table(path, checksum)).collect();
         match closed_segments(&self.log_dir) {
             Ok(segments) => {
-                self.rest.extend(segments.into_iter().map(|(first, end)| Target::Segment(first, end)));
+                self.rest
+                    .extend(segments.into_iter().map(|(first, end)| Target::Segment(first, end)));
             }
             Err(error) => tracing::warn!(%error, "the scrub cannot list the log"),
         }
@@ -111,7 +112,9 @@ impl Scrub {
                 Target::Segment(first, end) => {
                     let check = SegmentCheck::open(&self.log_dir, (first, end));
                     let path = self.log_dir.join(format!("{:020}.log", first.0));
-                    check.map(|check| check.map(Current::Segment)).map_err(|error| (path, error.to_string()))
+                    check
+                        .map(|check| check.map(Current::Segment))
+                        .map_err(|error| (path, error.to_string()))
                 }
             };
             match opened {
@@ -209,7 +212,8 @@ mod tests {
         }
         let expected = Duration::from_secs_f64(bytes as f64 / rate as f64);
         assert!(waited.abs_diff(expected) < Duration::from_millis(1), "{waited:?} {expected:?}");
-        let (path, _) = files.iter().max_by_key(|(path, _)| path.metadata().unwrap().len()).unwrap();
+        let (path, _) =
+            files.iter().max_by_key(|(path, _)| path.metadata().unwrap().len()).unwrap();
         let mut content = std::fs::read(path).unwrap();
         let middle = content.len() / 2;
         content[middle] ^= 4;

@@ -38,7 +38,12 @@ pub type MemberRow = (u64, u64, u64);
 /// Reading whole tables, of rows that nobody else changes. What is added meanwhile need not be found.
 pub trait Scan: Rows {
     /// About `limit` rows of `table` from `from` on, in the order of keys, and where to go on if there may be more.
-    fn points_from(&self, table: PointTable, from: u64, limit: usize) -> (Vec<(u64, Value)>, Option<u64>);
+    fn points_from(
+        &self,
+        table: PointTable,
+        from: u64,
+        limit: usize,
+    ) -> (Vec<(u64, Value)>, Option<u64>);
     /// The same for (owner, item).
     fn members_from(
         &self,

@@ -7,7 +7,8 @@ use crate::layout;
 /// The row of a key.
 pub(crate) fn describe(key: &[u8]) -> String {
     let (tag, rest) = key.split_first().unwrap_or((&0, &[]));
-    if let Some((space, _, key)) = layout::read_key(key).filter(|_| *tag == layout::KEYS_PREFIX[0]) {
+    if let Some((space, _, key)) = layout::read_key(key).filter(|_| *tag == layout::KEYS_PREFIX[0])
+    {
         return format!("key \"{}\" in space {}", key.escape_ascii(), space.0);
     }
     if let Some(bucket) = layout::read_bucket(key).filter(|_| *tag == layout::BUCKETS_PREFIX[0]) {
@@ -30,6 +31,7 @@ pub(crate) fn describe(key: &[u8]) -> String {
 }
 
 fn numbers(bytes: &[u8]) -> String {
-    let numbers = bytes.as_chunks::<8>().0.iter().map(|number| u64::from_be_bytes(*number).to_string());
+    let numbers =
+        bytes.as_chunks::<8>().0.iter().map(|number| u64::from_be_bytes(*number).to_string());
     numbers.collect::<Vec<_>>().join(", ")
 }

@@ -167,9 +167,11 @@ pub(crate) fn salvage(keyspace: &Path) -> Result<Option<Tables>, StoreError> {
             return Ok(found(bytes, Some(format!("{}: one bit was changed", path.display()))));
         }
         let named = parse_current(&current).filter(|(named, _)| named == number);
-        let is_right = |bytes: &[u8]| named.is_some_and(|(_, checksum)| xxh3_128(bytes) == checksum);
+        let is_right =
+            |bytes: &[u8]| named.is_some_and(|(_, checksum)| xxh3_128(bytes) == checksum);
         if named.is_some() && flipped::correct(bytes, is_right) {
-            let note = format!("{}: one bit was changed", keyspace.join(format!("v{number}")).display());
+            let note =
+                format!("{}: one bit was changed", keyspace.join(format!("v{number}")).display());
             return Ok(found(bytes, Some(note)));
         }
     }
@@ -180,7 +182,8 @@ pub(crate) fn salvage(keyspace: &Path) -> Result<Option<Tables>, StoreError> {
     let is_whole = |table: &TableFile| {
         fs::read(&table.path).is_ok_and(|bytes| xxh3_128(&bytes) == table.checksum)
     };
-    let notes = vec![format!("{}: it is missing or damaged, and was made of v{number}", path.display())];
+    let notes =
+        vec![format!("{}: it is missing or damaged, and was made of v{number}", path.display())];
     Ok(runs.iter().flatten().all(is_whole).then_some(Tables { runs, notes }))
 }
 

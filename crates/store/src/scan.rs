@@ -43,7 +43,12 @@ impl Store {
 }
 
 impl Scan for StoreWriter {
-    fn points_from(&self, table: PointTable, from: u64, limit: usize) -> (Vec<(u64, Value)>, Option<u64>) {
+    fn points_from(
+        &self,
+        table: PointTable,
+        from: u64,
+        limit: usize,
+    ) -> (Vec<(u64, Value)>, Option<u64>) {
         let keys = layout::point(table, from)..=layout::point(table, u64::MAX);
         let (found, next) = self.store().scan(Part::of_point(table), keys, limit, |key, value| {
             let number = key.get(1..).and_then(|number| number.try_into().ok());
@@ -71,10 +76,11 @@ impl Scan for StoreWriter {
         });
         let layers = self.store();
         let layers = layers.shared().layers.load();
-        let now = |((owner, item), number)| match layers.find(|layer| layer.member(table, owner, item)) {
-            Some(changed) => changed.map(|number| (owner, item, number)),
-            None => Some((owner, item, number)),
-        };
+        let now =
+            |((owner, item), number)| match layers.find(|layer| layer.member(table, owner, item)) {
+                Some(changed) => changed.map(|number| (owner, item, number)),
+                None => Some((owner, item, number)),
+            };
         (found.into_iter().filter_map(now).collect(), next)
     }
 }
@@ -85,7 +91,10 @@ impl KeyScan for StoreWriter {
         let (mut low, end) = (layout::KEYS_PREFIX.to_vec(), layout::KEYS_PREFIX.map(|tag| tag + 1));
         while let Some(key) = store.shared().disk.first_key(&low, &end) {
             let Some((space, ..)) = layout::read_key(&key) else {
-                unreadable("reading keys", &StoreError::Damaged("the name of a key's row is too short"))
+                unreadable(
+                    "reading keys",
+                    &StoreError::Damaged("the name of a key's row is too short"),
+                )
             };
             spaces.push(space);
             low = layout::space_end(space);

@@ -51,7 +51,8 @@ impl TableCheck {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
-        let (path, hash, buffer) = (path.to_owned(), Xxh3Default::new(), vec![0; PIECE_BYTES + ALIGNMENT]);
+        let (path, hash, buffer) =
+            (path.to_owned(), Xxh3Default::new(), vec![0; PIECE_BYTES + ALIGNMENT]);
         Ok(Some(Self { file, path, expected, hash, at: 0, buffer }))
     }
 

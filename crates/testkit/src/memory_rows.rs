@@ -79,9 +79,15 @@ impl Rows for MemoryRows {
 }
 
 impl Scan for MemoryRows {
-    fn points_from(&self, table: PointTable, from: u64, limit: usize) -> (Vec<(u64, Value)>, Option<u64>) {
+    fn points_from(
+        &self,
+        table: PointTable,
+        from: u64,
+        limit: usize,
+    ) -> (Vec<(u64, Value)>, Option<u64>) {
         let mut rows = self.points.range((table, from)..=(table, u64::MAX));
-        let found = rows.by_ref().take(limit).map(|((_, key), value)| (*key, value.clone())).collect();
+        let found =
+            rows.by_ref().take(limit).map(|((_, key), value)| (*key, value.clone())).collect();
         (found, rows.next().map(|((_, key), _)| *key))
     }
 
@@ -107,7 +113,8 @@ impl KeyScan for MemoryRows {
 
     fn buckets(&self) -> Vec<(BucketId, Bucket)> {
         let numbered = (0..NUMBERED_BUCKETS).map(|id| BucketId(id.into()));
-        let ids: std::collections::BTreeSet<_> = numbered.chain(self.buckets.keys().copied()).collect();
+        let ids: std::collections::BTreeSet<_> =
+            numbered.chain(self.buckets.keys().copied()).collect();
         ids.into_iter().filter_map(|id| Some((id, self.bucket(id)?))).collect()
     }
 }

@@ -12,7 +12,11 @@ const STEP_USERS: u64 = 64;
 const PIECE: usize = 1 << 16;
 
 impl Mend {
-    pub(super) fn count_users<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, from: u64) -> Option<From> {
+    pub(super) fn count_users<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        from: u64,
+    ) -> Option<From> {
         let users = u64::from(step.rows.totals().users);
         let end = users.min(from + STEP_USERS);
         for user in from..end {

@@ -7,7 +7,12 @@ use crate::ids::PostId;
 use crate::records::Post;
 
 impl Mend {
-    pub(super) fn post<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, key: u64, value: &[u8]) {
+    pub(super) fn post<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        key: u64,
+        value: &[u8],
+    ) {
         let post = Post::decode(value);
         if step.user(post.author.0.into()).is_none() {
             step.lost(format!("post {}: there is no user {}", at(key), post.author.0));
@@ -37,7 +42,11 @@ impl Mend {
             missing.push("by the post replied to");
         }
         if !missing.is_empty() {
-            step.derived(format!("post {}: rows are missing or wrong: {}", at(key), missing.join(", ")));
+            step.derived(format!(
+                "post {}: rows are missing or wrong: {}",
+                at(key),
+                missing.join(", ")
+            ));
         }
     }
 }
@@ -51,7 +60,10 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         match self.stored_post(item) {
             Some(post) if u64::from(post.author.0) == owner => return,
             Some(post) => {
-                self.derived(format!("AuthorPosts {owner}, {item}: the author is user {}", post.author.0));
+                self.derived(format!(
+                    "AuthorPosts {owner}, {item}: the author is user {}",
+                    post.author.0
+                ));
             }
             None => self.lost(format!("post {} of user {owner}: its text is lost", at(item))),
         }
@@ -68,7 +80,9 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
 
     pub(super) fn reply(&mut self, owner: u64, item: u64) {
         if self.stored_post(item).and_then(|post| post.in_reply_to) != Some(PostId(owner)) {
-            self.derived(format!("Replies {owner}, {item}: the reply does not exist, or is to another post"));
+            self.derived(format!(
+                "Replies {owner}, {item}: the reply does not exist, or is to another post"
+            ));
             self.rows.put_member(SetTable::Replies, owner, item, None);
         }
     }

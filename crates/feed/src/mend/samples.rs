@@ -19,7 +19,12 @@ pub(super) struct Counted {
 }
 
 impl Mend {
-    pub(super) fn sample<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, key: u64, value: &[u8]) {
+    pub(super) fn sample<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        key: u64,
+        value: &[u8],
+    ) {
         let sample: Sample = decode(value);
         self.counted.last_stamp = self.counted.last_stamp.max(key);
         let facts = step.facts();
@@ -35,19 +40,31 @@ impl Mend {
         }
     }
 
-    pub(super) fn sample_of_set<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, owner: u64, item: u64) {
+    pub(super) fn sample_of_set<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        owner: u64,
+        item: u64,
+    ) {
         let row = step.rows.point(PointTable::Sample, item);
         let sample: Option<Sample> = row.map(|row| decode(&row));
         let set = sample.as_ref().and_then(|sample| self.sets.get(&sample.set));
         if set.is_none_or(|set| set.id.0 != owner) {
             let what = format!("sample {item}: it is lost");
-            if sample.is_none() { step.lost(what) } else { step.derived(format!("Samples {owner}, {item}: the sample is of another set")) }
+            if sample.is_none() {
+                step.lost(what)
+            } else {
+                step.derived(format!("Samples {owner}, {item}: the sample is of another set"))
+            }
             step.set(SetTable::Samples, owner, item, None);
         }
     }
 
     /// Compares the rows of sets and labels with what was counted.
-    pub(super) fn finish_samples<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>) -> Option<From> {
+    pub(super) fn finish_samples<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+    ) -> Option<From> {
         let mut labels = BTreeMap::new();
         let mut names = BTreeMap::new();
         for (name, set) in &self.sets {
@@ -55,7 +72,9 @@ impl Mend {
                 SampleSet { id: set.id, samples: set.samples, labels: set.labels.len() as u32 };
             names.insert(name.as_str().as_bytes().to_vec(), encode(&described));
             let counted = set.labels.iter();
-            labels.extend(counted.map(|(label, count)| (label_key(set.id, label).to_vec(), encode(count))));
+            labels.extend(
+                counted.map(|(label, count)| (label_key(set.id, label).to_vec(), encode(count))),
+            );
         }
         for (table, expected) in [(NameTable::SampleSet, names), (NameTable::SampleLabel, labels)] {
             let found = step.rows.first_names(table, &[], usize::MAX);

@@ -10,7 +10,12 @@ use crate::ids::StoryId;
 use crate::records::Story;
 
 impl Mend {
-    pub(super) fn story<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, key: u64, value: &[u8]) {
+    pub(super) fn story<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        key: u64,
+        value: &[u8],
+    ) {
         let mut story: Story = decode(value);
         let author = u64::from(story.author.0);
         if step.user(author).is_none() {
@@ -25,7 +30,10 @@ impl Mend {
         self.counted.stories += 1;
         let has_text = step.rows.point(PointTable::StoryText, key).is_some();
         if story.expires_ms > 0 && !has_text && !self.ephemeral_ahead {
-            step.lost(format!("story {} of user {author}: its text is lost, and the story is deleted", at(key)));
+            step.lost(format!(
+                "story {} of user {author}: its text is lost, and the story is deleted",
+                at(key)
+            ));
             story.expires_ms = 0;
         }
         let mut missing = Vec::new();
@@ -51,7 +59,11 @@ impl Mend {
         }
         step.put(PointTable::Story, key, Some(encode(&story)));
         if !missing.is_empty() {
-            step.derived(format!("story {}: rows are missing or wrong: {}", at(key), missing.join(", ")));
+            step.derived(format!(
+                "story {}: rows are missing or wrong: {}",
+                at(key),
+                missing.join(", ")
+            ));
         }
     }
 
@@ -65,7 +77,10 @@ impl Mend {
         let stored = step.facts().stored_story(StoryId(key));
         if stored.is_none_or(|story| story.expires_ms == 0) && self.must_exist(step, key) {
             if stored.is_none() {
-                step.lost(format!("story {}: all but its text is lost, and it is removed", at(key)));
+                step.lost(format!(
+                    "story {}: all but its text is lost, and it is removed",
+                    at(key)
+                ));
             } else {
                 step.derived(format!("StoryText {key}: the story was deleted"));
             }
@@ -73,11 +88,19 @@ impl Mend {
         }
     }
 
-    pub(super) fn expiring<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, second: u64, story: u64) {
+    pub(super) fn expiring<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        second: u64,
+        story: u64,
+    ) {
         let sweep_second = step.rows.totals().sweep_second;
-        let is_right = match (step.facts().stored_story(StoryId(story)), self.dead.get_mut(&story)) {
+        let is_right = match (step.facts().stored_story(StoryId(story)), self.dead.get_mut(&story))
+        {
             // Once: the sweep that finds it removes the story.
-            (Some(_), Some((_, found))) => second >= sweep_second && !std::mem::replace(found, true),
+            (Some(_), Some((_, found))) => {
+                second >= sweep_second && !std::mem::replace(found, true)
+            }
             (Some(stored), None) => second == (stored.expires_ms / 1_000).max(sweep_second),
             (None, _) => false,
         };
@@ -90,7 +113,8 @@ impl Mend {
     /// Has deleted stories swept that no second lists.
     pub(super) fn list_dead_stories<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>) {
         let totals = step.rows.totals();
-        let second = totals.last_stamp.map_or(0, |stamp| stamp.unix_second()).max(totals.sweep_second);
+        let second =
+            totals.last_stamp.map_or(0, |stamp| stamp.unix_second()).max(totals.sweep_second);
         for (story, (author, _)) in self.dead.iter().filter(|(_, (_, found))| !found) {
             step.derived(format!("story {}: deleted, but no second lists it", at(*story)));
             step.rows.put_member(SetTable::Expiring, second, *story, Some(*author));
@@ -114,7 +138,9 @@ impl Mend {
             step.set(table, owner, item, None);
             step.set(opposite, item, owner, None);
         } else if step.rows.member(opposite, item, owner).is_none() {
-            step.derived(format!("{table:?} {owner}, {item}: the row of the other direction is missing"));
+            step.derived(format!(
+                "{table:?} {owner}, {item}: the row of the other direction is missing"
+            ));
             // When it was viewed is unknown: the story's time is certainly not later.
             let number = if opposite == SetTable::Seen { 0 } else { StoryId(story).unix_ms() };
             step.set(opposite, item, owner, Some(number));
@@ -125,12 +151,15 @@ impl Mend {
 impl<R: Scan + RowsMut> Rows<'_, R> {
     pub(super) fn author_story(&mut self, owner: u64, item: u64, number: u64) {
         let story = self.facts().stored_story(StoryId(item));
-        let is_right = story.is_some_and(|story| {
-            u64::from(story.author.0) == owner && story.expires_ms == number
-        });
+        let is_right = story
+            .is_some_and(|story| u64::from(story.author.0) == owner && story.expires_ms == number);
         if !is_right {
             let what = format!("story {} of user {owner}: it is lost", at(item));
-            if story.is_none() { self.lost(what) } else { self.derived(format!("AuthorStories {owner}, {item}: the story is not the user's")) }
+            if story.is_none() {
+                self.lost(what)
+            } else {
+                self.derived(format!("AuthorStories {owner}, {item}: the story is not the user's"))
+            }
             self.rows.put_member(SetTable::AuthorStories, owner, item, None);
         }
     }

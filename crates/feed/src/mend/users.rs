@@ -17,15 +17,23 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     pub(super) fn handle(&mut self, name: &[u8], value: &[u8]) {
         let id: UserId = decode(value);
         let handle = std::str::from_utf8(name).ok().and_then(|text| Handle::parse(text).ok());
-        let handle = handle.filter(|handle| handle.as_str().as_bytes() == name && id.0 < limits::USERS_MAX);
+        let handle =
+            handle.filter(|handle| handle.as_str().as_bytes() == name && id.0 < limits::USERS_MAX);
         let stored: Option<User> =
             self.rows.point(PointTable::User, id.0.into()).map(|row| decode(&row));
         match (handle, stored) {
             (Some(handle), Some(user)) if user.handle == handle => {}
             (Some(handle), None) => {
-                if !self.is_deleted(id) {
-                    let handle = handle.as_str();
-                    self.lost(format!("user {} ({handle}): the name, bio and time of registration are lost", id.0));
+                let name = handle.as_str();
+                match self.is_deleted(id) {
+                    true => self.derived(format!(
+                        "user {} ({name}), who is deleted: the row is missing",
+                        id.0
+                    )),
+                    false => self.lost(format!(
+                        "user {} ({name}): the name, bio and time of registration are lost",
+                        id.0
+                    )),
                 }
                 self.put_user(id, handle);
             }
@@ -37,7 +45,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     fn put_user(&mut self, id: UserId, handle: Handle) {
-        let user = User { handle, name: Name::default(), bio: Bio::default(), registered: Stamp::MIN };
+        let user =
+            User { handle, name: Name::default(), bio: Bio::default(), registered: Stamp::MIN };
         let handle = user.handle.as_str().as_bytes();
         self.rows.put_name(NameTable::Handle, handle, Some(encode(&id)));
         self.rows.put_point(PointTable::User, id.0.into(), Some(encode(&user)));
@@ -50,17 +59,28 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             name.push('_');
         }
         let Ok(handle) = Handle::parse(&name) else {
-            unreachable!("handles have up to 30 characters, and few users have one that begins like this")
+            unreachable!(
+                "handles have up to 30 characters, and few users have one that begins like this"
+            )
         };
-        self.lost(format!("user {}: the profile and the handle are lost; the user is {name} now", id.0));
+        self.lost(format!(
+            "user {}: the profile and the handle are lost; the user is {name} now",
+            id.0
+        ));
         self.put_user(id, handle);
     }
 }
 
 impl Mend {
-    pub(super) fn user<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, key: u64, value: &[u8]) {
+    pub(super) fn user<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        key: u64,
+        value: &[u8],
+    ) {
         let user: User = decode(value);
-        let Some(id) = u32::try_from(key).ok().filter(|id| *id < limits::USERS_MAX).map(UserId) else {
+        let Some(id) = u32::try_from(key).ok().filter(|id| *id < limits::USERS_MAX).map(UserId)
+        else {
             step.lost(format!("User {key}: there is no such user"));
             step.rows.put_point(PointTable::User, key, None);
             return;
@@ -88,7 +108,10 @@ impl Mend {
     }
 
     /// Users after the last one that has a row; and how many are deleted, which other passes rely on.
-    pub(super) fn missing_users<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>) -> Option<From> {
+    pub(super) fn missing_users<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+    ) -> Option<From> {
         let users = u64::from(step.rows.totals().users);
         let end = users.min(self.next_user + STEP_ROWS as u64);
         for user in self.next_user..end {
@@ -104,14 +127,21 @@ impl Mend {
         let counted = (self.counted.deleted, self.counted.erasing);
         if (totals.users_deleted, totals.users_erasing) != counted {
             let stored = (totals.users_deleted, totals.users_erasing);
-            step.derived(format!("totals: (deleted users, and not all erased) are {stored:?} instead of {counted:?}"));
+            step.derived(format!(
+                "totals: (deleted users, and not all erased) are {stored:?} instead of {counted:?}"
+            ));
             (totals.users_deleted, totals.users_erasing) = counted;
             step.rows.put_totals(totals);
         }
         None
     }
 
-    pub(super) fn deleted_user<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, owner: u64, item: u64) {
+    pub(super) fn deleted_user<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        owner: u64,
+        item: u64,
+    ) {
         if item == 0 && u32::try_from(owner).is_ok_and(|id| id < limits::USERS_MAX) {
             self.counted.deleted += 1;
         } else {
@@ -120,7 +150,12 @@ impl Mend {
         }
     }
 
-    pub(super) fn erasing_user<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, owner: u64, item: u64) {
+    pub(super) fn erasing_user<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        owner: u64,
+        item: u64,
+    ) {
         let id = u32::try_from(item).ok().filter(|id| owner == 0 && *id < limits::USERS_MAX);
         let Some(id) = id.map(UserId) else {
             step.derived(format!("ErasingUsers {owner}, {item}: there is no such user"));
@@ -129,7 +164,9 @@ impl Mend {
         };
         self.counted.erasing += 1;
         if !step.is_deleted(id) {
-            step.derived(format!("user {item}: the row that says that the user was deleted is missing"));
+            step.derived(format!(
+                "user {item}: the row that says that the user was deleted is missing"
+            ));
             step.set(SetTable::DeletedUsers, item, 0, Some(0));
             self.counted.deleted += 1;
         }

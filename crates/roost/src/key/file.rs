@@ -107,7 +107,10 @@ pub(super) fn load(data: &Path) -> anyhow::Result<Option<Vec<StoredKey>>> {
         anyhow::ensure!(keys.len() <= KEYS_MAX, "it has more than {KEYS_MAX} keys");
         Ok(Some(keys))
     };
-    read().with_context(|| format!("cannot read the application keys in {}", path.display()))
+    let way_out = "move the file away and make others with roost key create";
+    read().with_context(|| {
+        format!("cannot read the application keys in {}; {way_out}", path.display())
+    })
 }
 
 /// Changes the keys under the lock. `change` gets `None` if no key was ever made, and nothing is

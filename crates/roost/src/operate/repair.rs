@@ -46,7 +46,9 @@ impl Repair {
             Ok(())
         };
         let repaired = node::repair(&self.data, &self.to, self.drop_after, keys);
-        let repaired = repaired.map_err(hint).with_context(|| format!("cannot repair {}", self.data.display()))?;
+        let repaired = repaired
+            .map_err(hint)
+            .with_context(|| format!("cannot repair {}", self.data.display()))?;
         let print = |head: &str, lines: &[String]| {
             if !lines.is_empty() {
                 println!("{head}:");
@@ -75,7 +77,10 @@ impl Repair {
 
     /// Copies the file of application keys if it is whole; says what to do if it is not.
     fn keys(&self) -> io::Result<Option<String>> {
-        let create = format!("make an application key with roost key create NAME --data {} --scope admin", self.to.display());
+        let create = format!(
+            "make an application key with roost key create NAME --data {} --scope admin",
+            self.to.display()
+        );
         match key::check(&self.data) {
             Ok(true) => {
                 let file = std::fs::read(key::path(&self.data))?;
@@ -91,8 +96,12 @@ impl Repair {
 /// Adds what to do about a refusal of one of the two directories.
 fn hint(error: RepairError) -> anyhow::Error {
     let advice = match &error {
-        RepairError::Open(OpenError::NotEmpty(_)) => Some("--to names a directory that is empty or missing"),
-        RepairError::Store(_) | RepairError::OldLog => Some("restore the last backup with roost restore"),
+        RepairError::Open(OpenError::NotEmpty(_)) => {
+            Some("--to names a directory that is empty or missing")
+        }
+        RepairError::Store(_) | RepairError::OldLog => {
+            Some("restore the last backup with roost restore")
+        }
         _ => None,
     };
     let error = anyhow::Error::new(error);

@@ -65,7 +65,10 @@ fn a_damaged_row_comes_from_the_log_or_is_named_as_lost() {
     let to = folder.path().join("to");
     let printed = repair(&data, &to, &[], 3);
     let named = format!("between key \"k\\x{:02x}\"", DAMAGED);
-    assert!(printed.contains("does not match its checksum") && printed.contains("lost:"), "{printed}");
+    assert!(
+        printed.contains("does not match its checksum") && printed.contains("lost:"),
+        "{printed}"
+    );
     assert!(!printed.contains(&named), "the damaged key is not readable: {printed}");
     let mut expected = all;
     expected[usize::from(DAMAGED)] = None;
@@ -94,7 +97,10 @@ fn a_missing_file_is_refused_with_the_way_out_and_repaired() {
     let printed = repair(&data, &to, &[], 0);
     assert!(printed.contains(path(&current)) && printed.contains("roost key create"), "{printed}");
     let server = Server::open(&to, &[]);
-    assert_eq!(server.client().get(&format!("/v1/posts/{post}")).expect(200).json()["text"], "still here");
+    assert_eq!(
+        server.client().get(&format!("/v1/posts/{post}")).expect(200).json()["text"],
+        "still here"
+    );
     server.stop();
 }
 
@@ -105,9 +111,12 @@ fn a_damaged_log_ends_before_the_damage_only_if_that_is_asked_for() {
     let server = Server::open(&data, &[]);
     let mut client = server.client();
     let user = client.register("ann");
-    let posts: Vec<u64> = (0..20).map(|number| client.publish(user, &format!("number {number}"))).collect();
+    let posts: Vec<u64> =
+        (0..20).map(|number| client.publish(user, &format!("number {number}"))).collect();
     server.kill();
-    let segment = files(&data.join("log")).into_iter().find(|file| file.extension().is_some_and(|e| e == "log"));
+    let segment = files(&data.join("log"))
+        .into_iter()
+        .find(|file| file.extension().is_some_and(|e| e == "log"));
     let segment = segment.unwrap();
     let mut bytes = fs::read(&segment).unwrap();
     let at = bytes.windows(9).position(|window| window == b"number 15").unwrap();

@@ -32,8 +32,15 @@ impl fmt::Display for Hole {
         let key = |key: &Option<Vec<u8>>, none: &str| {
             key.as_ref().map_or_else(|| none.to_owned(), |key| describe(key))
         };
-        let (after, before) = (key(&self.after, "the first row"), key(&self.before, "the last row"));
-        write!(f, "{} at byte {}: {}: rows between {after} and {before}", self.file.display(), self.offset, self.what)
+        let (after, before) =
+            (key(&self.after, "the first row"), key(&self.before, "the last row"));
+        write!(
+            f,
+            "{} at byte {}: {}: rows between {after} and {before}",
+            self.file.display(),
+            self.offset,
+            self.what
+        )
     }
 }
 
@@ -70,7 +77,8 @@ impl Merge {
             let (rest, open) = (run.into(), Vec::new());
             Some(Source { rest, table: None, next: None, level, last: None, open })
         });
-        let mut merge = Self { sources: sources.collect(), holes: Vec::new(), corrected: Vec::new() };
+        let mut merge =
+            Self { sources: sources.collect(), holes: Vec::new(), corrected: Vec::new() };
         for source in &mut merge.sources {
             source.advance(&mut merge.holes, &mut merge.corrected);
         }
@@ -80,14 +88,16 @@ impl Merge {
     /// The next row that was not removed.
     pub(super) fn next(&mut self) -> Option<Merged> {
         loop {
-            let key = self.sources.iter().filter_map(|source| Some(&source.next.as_ref()?.key)).min()?;
+            let key =
+                self.sources.iter().filter_map(|source| Some(&source.next.as_ref()?.key)).min()?;
             let key = key.clone();
             let newest = self.sources.iter().filter_map(|source| {
                 let version = source.next.as_ref().filter(|version| version.key == key)?;
                 Some((version.clone(), source.level))
             });
             // Equal numbers: the first one, of the newer run.
-            let newest = newest.reduce(|best, other| if other.0.seqno > best.0.seqno { other } else { best });
+            let newest = newest
+                .reduce(|best, other| if other.0.seqno > best.0.seqno { other } else { best });
             let Some((version, level)) = newest else { continue };
             let mut may_be_old = false;
             for source in self.sources.iter().filter(|source| !source.has(&key)) {

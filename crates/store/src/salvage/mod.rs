@@ -85,7 +85,10 @@ impl Salvage {
         for (keyspace, name) in [(&facts, FACTS), (&ephemeral, EPHEMERAL)] {
             if !keyspace.is_known {
                 let path = dir.join(name);
-                damage.push(format!("{}: nothing says which of its tables are in use", path.display()));
+                damage.push(format!(
+                    "{}: nothing says which of its tables are in use",
+                    path.display()
+                ));
             }
             let files = keyspace.damaged.iter();
             damage.extend(files.map(|(file, what)| format!("{}: {what}", file.display())));
@@ -105,7 +108,8 @@ impl Salvage {
             let head = self.facts.head(facts_below);
             let head = if facts_below == u64::MAX { head? } else { head.unwrap_or_default() };
             let Some(applied) = head else { continue };
-            let is_enough = |below: &u64| *below == u64::MAX || self.ephemeral.applied(*below) >= Some(applied);
+            let is_enough =
+                |below: &u64| *below == u64::MAX || self.ephemeral.applied(*below) >= Some(applied);
             let ephemeral_below = self.ephemeral.bounds().into_iter().find(is_enough);
             if let Some(ephemeral_below) = ephemeral_below {
                 bases.push(Base { applied, is_whole: true, facts_below, ephemeral_below });
@@ -143,9 +147,8 @@ impl Keyspace {
         let is_known = tables.is_some();
         let tables = tables.unwrap_or_default();
         let files = tables.runs.iter().flatten();
-        let damaged = files.filter_map(|table| {
-            Some((table.path.clone(), compare(&table.path, table.checksum)?))
-        });
+        let damaged = files
+            .filter_map(|table| Some((table.path.clone(), compare(&table.path, table.checksum)?)));
         let damaged = damaged.collect();
         Ok(Self { part, tables, damaged, is_known })
     }
@@ -161,7 +164,8 @@ impl Keyspace {
         if !self.is_known {
             return Vec::new();
         }
-        let newest = self.tables.runs.iter().flatten().filter(|table| table.level == 0 && table.seqno > 0);
+        let newest =
+            self.tables.runs.iter().flatten().filter(|table| table.level == 0 && table.seqno > 0);
         let mut bounds: Vec<u64> = newest.map(|table| table.seqno).chain([u64::MAX]).collect();
         bounds.sort_unstable_by(|a, b| b.cmp(a));
         bounds.dedup();

@@ -69,7 +69,12 @@ impl TableScan {
         let sections = sections::read(length, |offset, into| scan.file.read_exact_at(into, offset));
         if let Ok(Ok(sections)) = sections {
             let blocks = |section: &&Section| section.name != b"data";
-            scan.end = sections.iter().filter(blocks).map(|section| section.offset).min().unwrap_or(length);
+            scan.end = sections
+                .iter()
+                .filter(blocks)
+                .map(|section| section.offset)
+                .min()
+                .unwrap_or(length);
             scan.starts = scan.index(&sections);
             scan.starts.sort_unstable_by(|a, b| b.cmp(a));
         }
@@ -128,7 +133,8 @@ impl TableScan {
                 return Err((Some(end), "a block does not match its checksum"));
             }
         }
-        let is_packed = header.block_type == BlockType::Data || header.data_length != header.uncompressed_length;
+        let is_packed = header.block_type == BlockType::Data
+            || header.data_length != header.uncompressed_length;
         let compression = if is_packed { CompressionType::Lz4 } else { CompressionType::None };
         let whole = [bytes, data].concat();
         let block = Block::from_reader(&mut whole.as_slice(), compression);
@@ -147,7 +153,8 @@ impl TableScan {
             let prefix = item.prefix.as_ref().map(part).unwrap_or_default();
             let key = Slice::from([prefix, part(&item.key)].concat());
             let value = item.value.as_ref().map(|value| Slice::from(part(value)));
-            let value = (!item.value_type.is_tombstone()).then(|| value.unwrap_or_else(Slice::empty));
+            let value =
+                (!item.value_type.is_tombstone()).then(|| value.unwrap_or_else(Slice::empty));
             Version { key, value, seqno: item.seqno + self.seqno }
         };
         block.iter().map(version).collect()
