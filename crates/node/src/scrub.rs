@@ -41,7 +41,7 @@ enum Target {
 }
 
 enum Current {
-    Table(TableCheck),
+    Table(Box<TableCheck>),
     Segment(SegmentCheck),
 }
 
@@ -106,7 +106,7 @@ impl Scrub {
         while let Some(target) = self.rest.pop() {
             let opened = match target {
                 Target::Table(path, checksum) => match TableCheck::open(&path, checksum) {
-                    Ok(check) => Ok(check.map(Current::Table)),
+                    Ok(check) => Ok(check.map(|check| Current::Table(Box::new(check)))),
                     Err(error) => Err((path, error.to_string())),
                 },
                 Target::Segment(first, end) => {

@@ -32,7 +32,7 @@ pub fn verify(data: &Path) -> Result<DataReport, OpenError> {
     }
     let _lock = DataLock::take_to_read(data)?;
     let mut store = store::verify(&options.store_dir()).map_err(OpenError::from);
-    if let Ok(report) = store.as_mut().map(|report| report)
+    if let Ok(report) = store.as_mut()
         && report.damage.is_empty()
     {
         let checked = unless_unreadable(|| {

@@ -75,9 +75,9 @@ fn check_keyspace(keyspace: &Path) -> Result<(), StoreError> {
     };
     let manifest = keyspace.join(format!("v{number}"));
     match read(&manifest)? {
-        None => return Err(damaged(&manifest, "it is missing")),
+        None => Err(damaged(&manifest, "it is missing")),
         Some(bytes) if xxh3_128(&bytes) != checksum => {
-            return Err(damaged(&manifest, "its checksum is not the one in the file `current`"));
+            Err(damaged(&manifest, "its checksum is not the one in the file `current`"))
         }
         // What no manifest names may be unfinished. The engine removes it, without reading it.
         Some(bytes) => check_tables(&parse(&bytes, &tables).unwrap_or_default()),
@@ -175,15 +175,18 @@ pub(crate) fn salvage(keyspace: &Path) -> Result<Option<Tables>, StoreError> {
             return Ok(found(bytes, Some(note)));
         }
     }
-    // Without `current`, the checksums of all tables show that the only manifest is whole.
-    let [(number, bytes)] = manifests.as_slice() else { return Ok(None) };
-    let named = parse_current(&current).filter(|(named, _)| named == number);
-    let Some(runs) = parse(bytes, &folder).filter(|_| named.is_none()) else { return Ok(None) };
+    // Without `current`, the checksums of all tables show that the newest manifest is whole. If it was not in use yet,
+    // its tables were complete all the same.
+    manifests.sort_unstable_by_key(|(number, _)| *number);
+    let named = parse_current(&current).map(|(named, _)| named);
+    let newest = manifests.last().filter(|(number, _)| named != Some(*number));
+    let Some((number, bytes)) = newest else { return Ok(None) };
+    let Some(runs) = parse(bytes, &folder) else { return Ok(None) };
     let is_whole = |table: &TableFile| {
         fs::read(&table.path).is_ok_and(|bytes| xxh3_128(&bytes) == table.checksum)
     };
-    let notes =
-        vec![format!("{}: it is missing or damaged, and was made of v{number}", path.display())];
+    let note = format!("{}: it is missing or damaged, and was made of v{number}", path.display());
+    let notes = vec![note];
     Ok(runs.iter().flatten().all(is_whole).then_some(Tables { runs, notes }))
 }
 

@@ -52,9 +52,9 @@ impl Mend {
         if set.is_none_or(|set| set.id.0 != owner) {
             let what = format!("sample {item}: it is lost");
             if sample.is_none() {
-                step.lost(what)
+                step.lost(what);
             } else {
-                step.derived(format!("Samples {owner}, {item}: the sample is of another set"))
+                step.derived(format!("Samples {owner}, {item}: the sample is of another set"));
             }
             step.set(SetTable::Samples, owner, item, None);
         }

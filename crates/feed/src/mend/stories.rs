@@ -113,8 +113,7 @@ impl Mend {
     /// Has deleted stories swept that no second lists.
     pub(super) fn list_dead_stories<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>) {
         let totals = step.rows.totals();
-        let second =
-            totals.last_stamp.map_or(0, |stamp| stamp.unix_second()).max(totals.sweep_second);
+        let second = totals.last_stamp.map_or(0, rows::Stamp::unix_second).max(totals.sweep_second);
         for (story, (author, _)) in self.dead.iter().filter(|(_, (_, found))| !found) {
             step.derived(format!("story {}: deleted, but no second lists it", at(*story)));
             step.rows.put_member(SetTable::Expiring, second, *story, Some(*author));
@@ -156,9 +155,9 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         if !is_right {
             let what = format!("story {} of user {owner}: it is lost", at(item));
             if story.is_none() {
-                self.lost(what)
+                self.lost(what);
             } else {
-                self.derived(format!("AuthorStories {owner}, {item}: the story is not the user's"))
+                self.derived(format!("AuthorStories {owner}, {item}: the story is not the user's"));
             }
             self.rows.put_member(SetTable::AuthorStories, owner, item, None);
         }

@@ -101,9 +101,11 @@ impl Node {
     /// See [`OpenError`]. The log of a directory that is refused is not changed.
     pub fn open(options: &NodeOptions) -> Result<Self, OpenError> {
         let lock = DataLock::take(&options.data)?;
-        let store = Store::open(&options.store_dir(), options.store())?;
-        let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
-        let recover = || Parts::recover(options, store, Box::new(log), Background::Threads);
+        let recover = || {
+            let store = Store::open(&options.store_dir(), options.store())?;
+            let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
+            Parts::recover(options, store, Box::new(log), Background::Threads)
+        };
         let parts = unless_unreadable(recover).ok_or(OpenError::Unreadable)??;
         let last_run = LastRun::open(&options.data)?;
         parts.check_clock(options, last_run.read())?;
