@@ -18,7 +18,7 @@ use node::{RepairError, Repaired};
 use subject::Answers;
 
 /// Cases of a test run.
-const CASES: usize = 120;
+const CASES: usize = 80;
 
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();

@@ -220,6 +220,7 @@ fn help_names_every_command_and_its_options() {
         assert!(help.contains(part), "{part}? {help}");
     }
     help_with("population", &[&users[..], &["out"]].concat());
+    help_with("repair", &["to", "drop-after"]);
     help_with("demo", &["listen", "redis-listen", "users", "duration"]);
     help_with("recognise", &["k"]);
     help_with("key create", &["scope", "data", "config"]);
