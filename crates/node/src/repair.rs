@@ -79,6 +79,7 @@ impl std::fmt::Display for LostGroups {
                 crate::backup::time(first),
                 crate::backup::time(last)
             ),
+            None if self.last > self.after => write!(f, " groups up to {} are lost", self.last),
             None => write!(f, " an unknown number of groups is lost"),
         }
     }
@@ -127,7 +128,8 @@ pub fn repair(
     }));
     let plan = choose(salvage.bases()?, &survey)?;
     if !plan.is_complete {
-        let lost = lost_groups(&old.log_dir(), plan.last)?;
+        let known = survey.last.map_or(0, |last| last.0);
+        let lost = lost_groups(&old.log_dir(), (plan.last, known))?;
         if drop_after != Some(plan.last) {
             return Err(RepairError::DropsGroups(lost));
         }
@@ -204,13 +206,13 @@ fn survey(dir: &Path) -> Result<LogSurvey, LogError> {
     }
 }
 
-/// What the log has after a group.
-fn lost_groups(dir: &Path, after: u64) -> Result<LostGroups, LogError> {
-    let mut lost = LostGroups { after, last: after, readable: (0, 0), times_ms: None };
+/// What the log has after a group, of which there were some up to `known`.
+fn lost_groups(dir: &Path, (after, known): (u64, u64)) -> Result<LostGroups, LogError> {
+    let last = known.max(after);
+    let mut lost = LostGroups { after, last, readable: (0, 0), times_ms: None };
     if dir.is_dir() {
         commitlog::salvage(dir, &mut |group| {
             if group.position.0 > after {
-                lost.last = group.position.0;
                 lost.readable.0 += 1;
                 lost.readable.1 += commands(&group);
                 let time_ms = group.time_ms.unwrap_or_default();

@@ -14,6 +14,8 @@ use std::fs;
 use std::path::Path;
 
 use cases::cases;
+use commitlog::disk::RealDisk;
+use commitlog::{Position, SEGMENT_BYTES};
 use node::{RepairError, Repaired};
 use subject::Answers;
 
@@ -105,4 +107,62 @@ fn a_repaired_directory_holds_what_the_repair_says() {
         same > less + hopeless,
         "{same} lost nothing, {less} something, {hopeless} need a backup"
     );
+}
+
+/// Without the log, rows come from the tables alone: of several versions the newest counts, and damage loses no more
+/// than what is said.
+#[test]
+fn without_the_log_the_newest_rows_are_kept_and_the_others_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, to) = (folder.path().join("data"), folder.path().join("to"));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for round in 0..3 {
+        let node = node::Node::open(&subject::options(&data)).unwrap();
+        subject::fill(&node, &runtime, round);
+        node.close();
+    }
+    let log = data.join("log");
+    let applied = Position(node::verify(&data).unwrap().store.unwrap().applied);
+    fs::remove_dir_all(&log).unwrap();
+    commitlog::begin_after(&RealDisk, &log, applied, SEGMENT_BYTES).unwrap();
+    let whole = subject::read_all(&data).unwrap();
+    let repaired = repair(&data, &to).unwrap();
+    assert_eq!((repaired.lost, subject::read_all(&to).unwrap()), (vec![], whole.clone()));
+    let mut tables: Vec<_> =
+        fs::read_dir(data.join("store/facts/keyspaces/1/tables")).unwrap().collect();
+    tables.retain(|table| table.as_ref().unwrap().metadata().unwrap().len() > 2_048);
+    assert!(tables.len() >= 3);
+    for table in tables {
+        let path = table.unwrap().path();
+        let content = fs::read(&path).unwrap();
+        for part in 1..4 {
+            let mut damaged = content.clone();
+            let at = content.len() * part / 6;
+            damaged[at..at + 64].fill(0x55);
+            fs::write(&path, damaged).unwrap();
+            fs::remove_dir_all(&to).unwrap();
+            let repaired = match repair(&data, &to) {
+                Err(RepairError::Hopeless) => {
+                    fs::create_dir(&to).unwrap();
+                    continue;
+                }
+                repaired => repaired.unwrap(),
+            };
+            let read = subject::read_all(&to).unwrap();
+            // Rows of an older file, or all of an earlier checkpoint.
+            let is_said = |line: &String| {
+                line.contains("may be out of date")
+                    || line.contains("the log can only be read up to")
+            };
+            let is_old = repaired.lost.iter().any(is_said);
+            let more: Vec<_> = made(&read).difference(&made(&whole)).cloned().collect();
+            assert!(is_old || more.is_empty() || !repaired.lost.is_empty(), "{more:?}");
+            assert!(read == whole || !repaired.lost.is_empty(), "{path:?} {at}");
+            // Keys are written in every round.
+            for line in read.lines().filter(|line| line.starts_with("Some([") && !is_old) {
+                assert!(whole.contains(line), "{path:?} {at}: {line}");
+            }
+        }
+        fs::write(&path, content).unwrap();
+    }
 }
