@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use kv::{
-    BucketId, BucketName, Bytes, Expiry, Facts, KeyOp, KeyOps, KeyRows as _, KeyRowsMut as _,
-    KeyScan as _, Mend, Only, Txn, WalkLimit, apply,
+    BucketId, BucketName, Bytes, Expiry, Facts, KeyOp, KeyOps, KeyRowsMut as _, KeyScan as _, Mend,
+    Only, Txn, WalkLimit, apply,
 };
 use proptest::prelude::*;
 use rows::{
