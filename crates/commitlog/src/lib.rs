@@ -19,7 +19,9 @@ mod local;
 mod read_only;
 mod reader;
 mod recover;
+mod salvage;
 mod segment;
+mod segment_check;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,6 +35,8 @@ pub use format::PAYLOAD_BYTES_MAX;
 pub use local::{LocalLog, LogOptions, SEGMENT_BYTES};
 pub use read_only::{Checked, check, check_all};
 pub use reader::{LogReader, begin_after};
+pub use salvage::{LogDamage, LogSurvey, Stretch, salvage};
+pub use segment_check::{SegmentCheck, closed_segments};
 
 /// The position of a group in the log. The first group is at 1; 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -99,9 +99,7 @@ impl Post {
     /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Self {
-        /// What postcard writes for the `None` of each field that was added.
-        const ABSENT: [u8; 2] = [0; 2];
-        rows::decode(&[bytes, &ABSENT].concat())
+        rows::decode(&[bytes, &Self::ABSENT].concat())
     }
 
     /// The author of a row, and the user it replies to.
@@ -121,6 +119,14 @@ impl Post {
         let Head { author, reply_to, .. } = rows::decode_start(bytes);
         (author, reply_to)
     }
+    /// As [`Post::decode`], for bytes that may be damaged.
+    #[must_use]
+    pub fn try_decode(bytes: &[u8]) -> Option<Self> {
+        rows::try_decode(&[bytes, &Self::ABSENT].concat())
+    }
+
+    /// What postcard writes for the `None` of each field that was added.
+    const ABSENT: [u8; 2] = [0; 2];
 }
 
 impl Counts {
@@ -140,13 +146,20 @@ impl Counts {
     /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Self {
+        match Self::try_decode(bytes) {
+            Some(counts) => counts,
+            None => panic!("a counts row has 12 or 16 bytes, not {}", bytes.len()),
+        }
+    }
+
+    /// As [`Counts::decode`], for bytes that may be damaged.
+    #[must_use]
+    pub fn try_decode(bytes: &[u8]) -> Option<Self> {
         let mut words = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
-        let (Some(posts), Some(followers), Some(following), friends, None) =
-            (words.next(), words.next(), words.next(), words.next(), words.next())
-        else {
-            panic!("a counts row has 12 or 16 bytes, not {}", bytes.len());
-        };
-        Self { posts, followers, following, friends: friends.unwrap_or(0) }
+        let (posts, followers, following) = (words.next()?, words.next()?, words.next()?);
+        let friends = words.next().unwrap_or(0);
+        let is_whole = words.next().is_none() && bytes.len().is_multiple_of(4);
+        is_whole.then_some(Self { posts, followers, following, friends })
     }
 }
 

@@ -33,6 +33,21 @@ pub(crate) struct KeyExpiry {
     pub(crate) key: Vec<u8>,
 }
 
+impl KeyExpiry {
+    /// Reverses [`expiry_name`].
+    pub(crate) fn read(name: &[u8]) -> Option<Self> {
+        let (expires_ms, rest) = name.split_first_chunk()?;
+        let (space, key) = rest.split_first_chunk()?;
+        let (expires_ms, space) = (u64::from_be_bytes(*expires_ms), u32::from_be_bytes(*space));
+        Some(Self { expires_ms, space: Space(space), key: key.to_vec() })
+    }
+}
+
+/// The name of the row of an expiry.
+pub(crate) fn expiry_name(expires_ms: u64, space: Space, key: &[u8]) -> Vec<u8> {
+    [&expires_ms.to_be_bytes()[..], &space.0.to_be_bytes(), key].concat()
+}
+
 impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
     /// Facts as `rows` hold them.
     pub fn new(rows: &'a R) -> Self {
@@ -138,16 +153,7 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
             return Vec::new();
         }
         let names = self.rows.first_names(NameTable::KeyExpiry, &[], limit);
-        let expiry = |name: Vec<u8>| {
-            let (expires_ms, rest) = name.split_first_chunk()?;
-            let (space, key) = rest.split_first_chunk()?;
-            Some(KeyExpiry {
-                expires_ms: u64::from_be_bytes(*expires_ms),
-                space: Space(u32::from_be_bytes(*space)),
-                key: key.to_vec(),
-            })
-        };
-        names.into_iter().filter_map(expiry).collect()
+        names.iter().filter_map(|name| KeyExpiry::read(name)).collect()
     }
 
     /// The first space without a bucket that still has rows, and the cursor of the first row left.

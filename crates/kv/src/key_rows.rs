@@ -1,7 +1,7 @@
 //! Access to keys and buckets, which are not in the tables: rows of keys are in an order that the store
 //! keeps secret, and buckets are few and always in memory.
 
-use rows::{Rows, RowsMut};
+use rows::{Rows, RowsMut, Scan};
 
 use crate::bucket::{Bucket, BucketId, Space};
 use crate::row::KeyRow;
@@ -51,6 +51,14 @@ pub trait KeyRows: Rows {
     fn bucket(&self, bucket: BucketId) -> Option<Bucket>;
     /// Number of buckets, the numbered ones included.
     fn bucket_count(&self) -> usize;
+}
+
+/// Reading all keys, of rows that nobody else changes.
+pub trait KeyScan: KeyRows + Scan {
+    /// The spaces that have rows, in ascending order.
+    fn spaces(&self) -> Vec<Space>;
+    /// All buckets, the numbered ones included, in the order of ids.
+    fn buckets(&self) -> Vec<(BucketId, Bucket)>;
 }
 
 /// Changing keys; only the writer holds one.

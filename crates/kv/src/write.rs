@@ -4,6 +4,7 @@
 use rows::{NameTable, PointTable, PutRows, encode};
 
 use crate::bucket::{BucketId, BucketName, Space};
+use crate::facts::expiry_name;
 
 /// That a key of `space` expires, in milliseconds since 1970; or, without `expires`, that it does not.
 pub fn key_expiry(
@@ -12,10 +13,7 @@ pub fn key_expiry(
     (space, key): (Space, &[u8]),
     expires: bool,
 ) {
-    let mut name = Vec::with_capacity(12 + key.len());
-    name.extend_from_slice(&expires_ms.to_be_bytes());
-    name.extend_from_slice(&space.0.to_be_bytes());
-    name.extend_from_slice(key);
+    let name = expiry_name(expires_ms, space, key);
     rows.put_name(NameTable::KeyExpiry, &name, expires.then(rows::Value::new));
 }
 

@@ -67,7 +67,7 @@ pub enum NodeBackupError {
 }
 
 /// A time in milliseconds since 1970 as text.
-fn time(ms: u64) -> String {
+pub(crate) fn time(ms: u64) -> String {
     let timestamp =
         i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     timestamp.map_or_else(|| format!("{ms} ms after 1970"), |timestamp| timestamp.to_string())

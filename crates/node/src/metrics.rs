@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
@@ -13,6 +14,9 @@ pub struct Metrics {
     pub(crate) fsync: Histogram,
     pub(crate) checkpoint: Histogram,
     pub(crate) commands: Counter,
+    pub(crate) scrub_read: Counter,
+    pub(crate) scrub_passes: Counter,
+    pub(crate) scrub_damaged: Gauge,
 }
 
 impl Default for Metrics {
@@ -22,6 +26,9 @@ impl Default for Metrics {
             fsync: Histogram::new(exponential_buckets(50e-6, 2.0, 14)),
             checkpoint: Histogram::new(exponential_buckets(1e-3, 2.0, 15)),
             commands: Counter::default(),
+            scrub_read: Counter::default(),
+            scrub_passes: Counter::default(),
+            scrub_damaged: Gauge::default(),
         }
     }
 }
@@ -48,6 +55,12 @@ impl Metrics {
             self.checkpoint.clone(),
         );
         registry.register("commands", "Commands applied", self.commands.clone());
+        let read = "Read from the disk to compare it with its checksums";
+        registry.register_with_unit("scrub_read", read, Unit::Bytes, self.scrub_read.clone());
+        let passes = "Number of times that everything on the disk was compared with its checksums";
+        registry.register("scrub_passes", passes, self.scrub_passes.clone());
+        let damaged = "Files in which the last pass has found damage";
+        registry.register("scrub_damaged_files", damaged, self.scrub_damaged.clone());
     }
 
     pub(crate) fn observe(histogram: &Histogram, time: Duration) {

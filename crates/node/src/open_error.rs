@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use commitlog::{ArchiveError, LogError};
+use store::StoreError;
 
 use crate::clock::ClockError;
 
@@ -36,7 +37,7 @@ pub enum OpenError {
     #[error(transparent)]
     Clock(#[from] ClockError),
     /// Rows that a start needs are damaged. The log says which.
-    #[error("the store is damaged; run roost verify")]
+    #[error("rows that a start needs are damaged")]
     Unreadable,
     /// The log is damaged, newer than this program, or cannot be read.
     #[error("the log cannot be used")]
@@ -46,9 +47,33 @@ pub enum OpenError {
     Archive(#[from] ArchiveError),
     /// The store is damaged, newer than this program, or cannot be read.
     #[error("the store cannot be used")]
-    Store(#[from] store::StoreError),
+    Store(#[from] StoreError),
     /// The samples that were taught need more memory than is configured for them now. The value is the
     /// memory needed, in MiB.
     #[error("the samples that were taught need {0} MiB; start with --sample-memory {0}MiB or more")]
     Samples(usize),
+}
+
+impl OpenError {
+    /// Whether a file is damaged or missing, so that a repair or a restore is the way out.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Unreadable => true,
+            Self::Log(error) => matches!(
+                error,
+                LogError::Damaged { .. }
+                    | LogError::StartsAfterStore { .. }
+                    | LogError::ShorterThanStore { .. }
+            ),
+            Self::Store(error) => matches!(
+                error,
+                StoreError::DamagedFile { .. }
+                    | StoreError::Missing(_)
+                    | StoreError::Damaged(_)
+                    | StoreError::Engine(_)
+            ),
+            _ => false,
+        }
+    }
 }

@@ -84,6 +84,9 @@ pub struct NodeOptions {
     pub disk_reserve: u64,
     /// How the log is archived, if it is.
     pub archive: Option<ArchiveOptions>,
+    /// Bytes per second that are read, at most, to compare everything on the disk with its checksums; 0 for not at
+    /// all.
+    pub scrub_rate: u64,
     /// Source of the time.
     pub clock: Clock,
     /// The clock is not followed if it jumps ahead by more than this, and not accepted at the start if it differs by
@@ -113,6 +116,7 @@ impl NodeOptions {
             erase_within: Duration::from_secs(3_600),
             disk_reserve: 512 * MIB as u64,
             archive: None,
+            scrub_rate: MIB as u64,
             clock: Clock::system(),
             clock_jump_max: Duration::from_secs(7 * 86_400),
             accept_clock: false,

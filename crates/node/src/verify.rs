@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use commitlog::{Checked, Position};
-use store::RowsReport;
+use store::{RowsReport, Store, unless_unreadable};
 
 use crate::lock::DataLock;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
+use crate::repair::check;
 
 /// What a check has found.
 #[derive(Debug)]
@@ -30,7 +31,20 @@ pub fn verify(data: &Path) -> Result<DataReport, OpenError> {
         return Err(OpenError::Directory(data.to_owned(), error));
     }
     let _lock = DataLock::take_to_read(data)?;
-    let store = store::verify(&options.store_dir()).map_err(OpenError::from);
+    let mut store = store::verify(&options.store_dir()).map_err(OpenError::from);
+    if let Ok(report) = store.as_mut()
+        && report.damage.is_empty()
+    {
+        let checked = unless_unreadable(|| {
+            let (mut rows, _) = Store::open(&options.store_dir(), options.store())?;
+            check(&mut rows, &mut |finding| report.damage.push(finding.what))
+        });
+        match checked {
+            Some(Ok(())) => {}
+            Some(Err(error)) => report.damage.push(error.to_string()),
+            None => report.damage.push("rows cannot be read".to_owned()),
+        }
+    }
     // Without the position of the store, every group that exists can still be checked.
     let applied = store.as_ref().map(|report| Position(report.applied));
     let log = match applied {

@@ -17,7 +17,7 @@ use edge::{KeyHash, KeySet, Scopes};
 use file::StoredKey;
 
 pub(crate) use command::Key;
-pub(crate) use file::{path, restore};
+pub(crate) use file::{check, path, restore};
 
 /// Name of the key that the first start makes.
 const FIRST_NAME: &str = "default";

@@ -1,9 +1,10 @@
-//! Commands for operators of a data directory: `roost backup`, `roost restore`, `roost verify`, `roost export`,
-//! `roost import`.
+//! Commands for operators of a data directory: `roost backup`, `roost restore`, `roost verify`, `roost repair`,
+//! `roost export`, `roost import`.
 
 mod backup;
 mod export;
 mod import;
+mod repair;
 mod restore;
 mod verify;
 
@@ -13,6 +14,7 @@ use jiff::Timestamp;
 pub(crate) use backup::Backup;
 pub(crate) use export::Export;
 pub(crate) use import::Import;
+pub(crate) use repair::Repair;
 pub(crate) use restore::Restore;
 pub(crate) use verify::Verify;
 

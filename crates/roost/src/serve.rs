@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::key::ServerKeys;
 use crate::memory::Memory;
 use crate::settings::Settings;
-use crate::{descriptors, key, logging, permissions, service, starting};
+use crate::{descriptors, exit, key, logging, permissions, service, starting};
 
 /// Largest number of concurrent reads, of all protocols, that may wait for a disk. 16 times as many may be
 /// queued; beyond that requests get a temporary error.
@@ -157,7 +157,16 @@ fn server_options(
 }
 
 async fn open_node(options: NodeOptions) -> anyhow::Result<Node> {
-    Ok(tokio::task::spawn_blocking(move || Node::open(&options)).await??)
+    let data = options.data.display().to_string();
+    let opened = tokio::task::spawn_blocking(move || Node::open(&options)).await?;
+    opened.map_err(|error| match error.is_damage() {
+        true => anyhow::anyhow!(
+            "{}; roost verify {data} says what is damaged, roost repair {data} --to DIR makes a directory of what can \
+             be read, roost restore BACKUP --data DIR makes one of a backup",
+            exit::message(&error.into())
+        ),
+        false => error.into(),
+    })
 }
 
 /// Ends a start after a signal to stop. Log and store are as after a crash; the next start recovers them.

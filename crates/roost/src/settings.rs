@@ -128,6 +128,10 @@ pub(crate) struct Settings {
     /// almost full, the archive gets a gap [default: 8GiB]
     #[arg(long, env = "ROOST_ARCHIVE_BACKLOG", value_name = "SIZE")]
     pub(crate) archive_backlog: Option<ByteSize>,
+    /// Speed at which everything on the disk is compared with its checksums in the background, once per week: at most
+    /// this much per second; 0 for not at all [default: 1MiB]
+    #[arg(long, env = "ROOST_SCRUB_RATE", value_name = "SIZE")]
+    pub(crate) scrub_rate: Option<ByteSize>,
     /// How far the machine's clock may jump. While the server runs, it does not follow a longer jump ahead; and it
     /// does not start if the clock differs by more from when it last ran [default: 168h]
     #[arg(long, env = "ROOST_CLOCK_JUMP", value_name = "TIME", value_parser = duration)]
@@ -200,6 +204,7 @@ impl Settings {
             archive: self.archive.or(file.archive),
             archive_interval: self.archive_interval.or(file.archive_interval),
             archive_backlog: self.archive_backlog.or(file.archive_backlog),
+            scrub_rate: self.scrub_rate.or(file.scrub_rate),
             clock_jump: self.clock_jump.or(file.clock_jump),
             web: self.web.or(file.web),
             web_assets: self.web_assets.or(file.web_assets),
@@ -263,6 +268,7 @@ impl Settings {
             archive.backlog_max = self.archive_backlog.map_or(archive.backlog_max, |b| b.as_u64());
             archive
         });
+        options.scrub_rate = self.scrub_rate.map_or(options.scrub_rate, |size| size.as_u64());
         options.clock_jump_max = self.clock_jump.unwrap_or(options.clock_jump_max);
         options
     }

@@ -41,6 +41,27 @@ pub trait Rows {
     fn totals(&self) -> Totals;
 }
 
+/// A row of a set: owner, item, and the number stored with it.
+pub type MemberRow = (u64, u64, u64);
+
+/// Reading whole tables, of rows that nobody else changes. What is added meanwhile need not be found.
+pub trait Scan: Rows {
+    /// About `limit` rows of `table` from `from` on, in the order of keys, and where to go on if there may be more.
+    fn points_from(
+        &self,
+        table: PointTable,
+        from: u64,
+        limit: usize,
+    ) -> (Vec<(u64, Value)>, Option<u64>);
+    /// The same for (owner, item).
+    fn members_from(
+        &self,
+        table: SetTable,
+        from: (u64, u64),
+        limit: usize,
+    ) -> (Vec<MemberRow>, Option<(u64, u64)>);
+}
+
 /// Writing rows without reading any; `None` removes.
 pub trait PutRows {
     /// Sets or removes a point.

@@ -8,14 +8,16 @@
 
 mod access;
 mod cost;
+mod finding;
 mod record;
 mod span;
 mod stamp;
 mod table;
 mod totals;
 
-pub use access::{PutRows, Rows, RowsMut, advance};
+pub use access::{MemberRow, PutRows, Rows, RowsMut, Scan, advance};
 pub use cost::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, ROW_BYTES, WORK_PER_ROW};
+pub use finding::Finding;
 pub use record::{Value, decode, decode_start, encode, try_decode};
 pub use span::{Order, Span};
 pub use stamp::{EPOCH_MS, Stamp, StampClock};

@@ -43,6 +43,12 @@ impl Buckets {
         self.0.get(&id).copied()
     }
 
+    pub(crate) fn ids(&self) -> Vec<BucketId> {
+        let mut ids: Vec<BucketId> = self.0.keys().copied().collect();
+        ids.sort_unstable();
+        ids
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.0.len()
     }

@@ -229,6 +229,15 @@ impl Disk {
         self.keyspace(part).prefix(prefix).map(|row| Ok(row.into_inner()?))
     }
 
+    /// The rows of a range of keys, read one by one.
+    pub(crate) fn range(
+        &self,
+        part: Part,
+        keys: RangeInclusive<impl AsRef<[u8]>>,
+    ) -> impl Iterator<Item = Result<(fjall::Slice, fjall::Slice), StoreError>> {
+        self.keyspace(part).range(keys).map(|row| Ok(row.into_inner()?))
+    }
+
     /// All rows of a keyspace as they are now; the files that hold them stay until the iterator is dropped.
     pub(crate) fn all(&self, part: Part) -> RowIter {
         self.keyspace(part).prefix(&[])

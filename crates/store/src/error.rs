@@ -98,7 +98,11 @@ pub(crate) fn unreadable(doing: &str, error: &(dyn std::error::Error + 'static))
     // The first ones, and then few: a client may repeat a request without end.
     if count <= 10 || count.is_multiple_of(1_000) {
         let causes = causes(error);
-        tracing::error!(doing, count, "the disk is damaged: {causes}; run roost verify");
+        tracing::error!(
+            doing,
+            count,
+            "the disk is damaged: {causes}; stop the server and run roost verify"
+        );
     }
     std::panic::resume_unwind(Box::new(Unreadable))
 }

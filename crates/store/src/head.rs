@@ -57,7 +57,7 @@ impl Head {
         let malformed = || StoreError::Damaged("the row that describes it is malformed");
         let (applied, rest) = rest.split_first_chunk().ok_or_else(malformed)?;
         let (_, totals) = rest.split_at_checked(SEED_BYTES).ok_or_else(malformed)?;
-        let totals = try_decode(totals).ok_or_else(malformed)?;
+        let totals = try_decode(&[totals, missing(found)].concat()).ok_or_else(malformed)?;
         Ok((u64::from_le_bytes(*applied), totals))
     }
 
@@ -69,9 +69,7 @@ impl Head {
         let applied = u64::from_le_bytes(*applied);
         if found >= SEED_VERSION {
             let Some((seed, totals)) = rest.split_first_chunk() else { return Err(malformed) };
-            let missing: &[u8] =
-                if found < DELETED_USERS_VERSION { &NO_DELETED_USERS } else { &[] };
-            let totals = decode(&[totals, missing].concat());
+            let totals = decode(&[totals, missing(found)].concat());
             return Ok((found, Self { applied, hasher: KeyHasher::new(*seed), totals }));
         }
         let mut totals = rest.to_vec();
@@ -86,6 +84,11 @@ impl Head {
         totals.resize(totals.len() + missing + NO_DELETED_USERS.len(), 0);
         Ok((found, Self { applied, hasher, totals: decode(&totals) }))
     }
+}
+
+/// What totals of a version from [`SEED_VERSION`] on lack at their end.
+fn missing(version: u32) -> &'static [u8] {
+    if version < DELETED_USERS_VERSION { &NO_DELETED_USERS } else { &[] }
 }
 
 /// The version of the format, and what follows it.

@@ -187,6 +187,24 @@ pub(crate) fn owners_prefix(tag: u8) -> [u8; 2] {
     [OWNERS, tag]
 }
 
+/// Whether this is the key of a block of states of owners.
+pub(crate) fn is_owners(key: &[u8]) -> bool {
+    key.first() == Some(&OWNERS)
+}
+
+/// The set table of a row, if it is of one.
+pub(crate) fn set_table(key: &[u8]) -> Option<SetTable> {
+    let tag = key.first()?;
+    SetTable::ALL.into_iter().find(|table| table.tag() == *tag)
+}
+
+/// The table and the owner of a set row, in a table that is not packed.
+pub(crate) fn owner_of(key: &[u8]) -> Option<(SetTable, u64)> {
+    let table = set_table(key)?;
+    let (owner, item) = key.get(1..)?.split_first_chunk()?;
+    (item.len() == 8).then_some((table, u64::from_be_bytes(*owner)))
+}
+
 /// Key of a block of the states of owners in `table`.
 pub(crate) fn owners(table: SetTable, block: u64) -> [u8; 10] {
     let mut bytes = [0; 10];

@@ -17,8 +17,10 @@ mod buckets;
 mod checkpoint;
 mod count;
 mod counts;
+mod describe;
 mod disk;
 mod error;
+mod flipped;
 mod fold;
 mod hash;
 mod head;
@@ -38,10 +40,14 @@ mod pack;
 mod packed;
 mod prefetch;
 mod resident;
+mod salvage;
+mod scan;
+mod sections;
 mod sets;
 mod snapshot;
 mod sort;
 mod store;
+mod table_check;
 mod verify;
 mod writer;
 
@@ -52,9 +58,11 @@ pub use error::{StoreError, Unreadable, fatal, unless_unreadable, unreadable_rea
 pub use load::{EachSet, Loader};
 #[cfg(feature = "simulation")]
 pub use memory::{Gate, MemoryDisk, MemoryRow};
+pub use salvage::{Base, Hole, Salvage, Salvaged};
 pub use snapshot::{EachRow, PutRow, Snapshot, restore};
 pub use sort::{Merge, Record, SortedRow, Sorter};
 pub use store::{Store, StoreOptions};
+pub use table_check::{TableCheck, TableStep};
 pub use verify::{Counted, RowsReport, verify};
 pub use writer::StoreWriter;
 

@@ -1,22 +1,48 @@
 //! Checks what the engine does not check when it opens its files: each keyspace has a manifest, which names
 //! its tables, and the file `current` names the manifest and has its checksum. The engine reads neither
-//! checksum, and it removes a keyspace without `current`, with everything in it.
+//! checksum, and it removes a keyspace without `current`, with everything in it. It also trusts the end of a table,
+//! which says how many sections the table has.
 //!
 //! **Invariant:** a store that fails this check has not been changed.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::StoreError;
+use crate::flipped;
+use crate::sections::{self, take};
 
 /// The file that names the manifest: its number (`u64`), its checksum (`u128`), and 0 for xxh3; numbers little
 /// endian.
 const CURRENT: &str = "current";
+/// The folder of the tables.
+const TABLES: &str = "tables";
 
-/// Checks the manifests of all keyspaces of the database in `database`.
+/// A table as a manifest names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableFile {
+    pub(crate) path: PathBuf,
+    /// Of the whole file.
+    pub(crate) checksum: u128,
+    /// What is added to the sequence numbers in it: 0 for a table that was written by a merge.
+    pub(crate) seqno: u64,
+    pub(crate) level: usize,
+}
+
+/// What is known of the tables of a keyspace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tables {
+    /// Runs of tables, whose keys ascend; newer runs come before older ones.
+    pub(crate) runs: Vec<Vec<TableFile>>,
+    /// Damage that was met.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Checks the manifests and the ends of tables of all keyspaces of the database in `database`.
 ///
 /// # Errors
 /// If a file is missing or was changed, or cannot be read.
@@ -33,10 +59,10 @@ pub(crate) fn check(database: &Path) -> Result<(), StoreError> {
 
 fn check_keyspace(keyspace: &Path) -> Result<(), StoreError> {
     let current = keyspace.join(CURRENT);
+    let tables = keyspace.join(TABLES);
     let damaged = |path: &Path, what| StoreError::DamagedFile { path: path.to_owned(), what };
     let Some(bytes) = read(&current)? else {
         // The engine stopped while it made this keyspace, and begins again. But one with tables was whole.
-        let tables = keyspace.join("tables");
         let is_new = match fs::read_dir(&tables) {
             Ok(mut files) => files.next().is_none(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => true,
@@ -44,11 +70,7 @@ fn check_keyspace(keyspace: &Path) -> Result<(), StoreError> {
         };
         return if is_new { Ok(()) } else { Err(damaged(&current, "it is missing")) };
     };
-    let parts = bytes.split_first_chunk::<8>().and_then(|(number, rest)| {
-        let (checksum, rest) = rest.split_first_chunk::<16>()?;
-        Some((u64::from_le_bytes(*number), u128::from_le_bytes(*checksum), rest))
-    });
-    let Some((number, checksum, [0])) = parts else {
+    let Some((number, checksum)) = parse_current(&bytes) else {
         return Err(damaged(&current, "it is not as it was written"));
     };
     let manifest = keyspace.join(format!("v{number}"));
@@ -57,8 +79,115 @@ fn check_keyspace(keyspace: &Path) -> Result<(), StoreError> {
         Some(bytes) if xxh3_128(&bytes) != checksum => {
             Err(damaged(&manifest, "its checksum is not the one in the file `current`"))
         }
-        Some(_) => Ok(()),
+        // What no manifest names may be unfinished. The engine removes it, without reading it.
+        Some(bytes) => check_tables(&parse(&bytes, &tables).unwrap_or_default()),
     }
+}
+
+fn check_tables(runs: &[Vec<TableFile>]) -> Result<(), StoreError> {
+    for TableFile { path, .. } in runs.iter().flatten() {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(StoreError::DamagedFile { path: path.clone(), what: "it is missing" });
+            }
+            file => file.map_err(at(path))?,
+        };
+        let length = file.metadata().map_err(at(path))?.len();
+        let sections = sections::read(length, |offset, into| file.read_exact_at(into, offset));
+        if let Err(what) = sections.map_err(at(path))? {
+            return Err(StoreError::DamagedFile { path: path.clone(), what });
+        }
+    }
+    Ok(())
+}
+
+/// The number of the manifest and its checksum.
+fn parse_current(mut bytes: &[u8]) -> Option<(u64, u128)> {
+    let number = take(&mut bytes).map(u64::from_le_bytes)?;
+    let checksum = take(&mut bytes).map(u128::from_le_bytes)?;
+    (bytes == [0]).then_some((number, checksum))
+}
+
+/// The runs of tables that a manifest names, newest first.
+fn parse(manifest: &[u8], folder: &Path) -> Option<Vec<Vec<TableFile>>> {
+    let part = |offset: u64, bytes: usize| manifest.get(offset as usize..)?.get(..bytes);
+    let sections = sections::read(manifest.len() as u64, |offset, into| {
+        let bytes = part(offset, into.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        into.copy_from_slice(bytes);
+        Ok(())
+    });
+    let section = sections.ok()?.ok()?.into_iter().find(|section| section.name == b"tables")?;
+    let mut bytes = part(section.offset, section.bytes as usize)?;
+    let mut runs = Vec::new();
+    let [levels] = take(&mut bytes)?;
+    for level in 0..usize::from(levels) {
+        let [count] = take(&mut bytes)?;
+        for _ in 0..count {
+            let mut run = Vec::new();
+            for _ in 0..take(&mut bytes).map(u32::from_le_bytes)? {
+                let id = take(&mut bytes).map(u64::from_le_bytes)?;
+                let [0] = take(&mut bytes)? else { return None };
+                let checksum = take(&mut bytes).map(u128::from_le_bytes)?;
+                let seqno = take(&mut bytes).map(u64::from_le_bytes)?;
+                let path = folder.join(id.to_string());
+                run.push(TableFile { path, checksum, seqno, level });
+            }
+            runs.push(run);
+        }
+    }
+    bytes.is_empty().then_some(runs)
+}
+
+/// The tables of a damaged keyspace: as the manifest says, if it can be trusted. None if it cannot.
+pub(crate) fn salvage(keyspace: &Path) -> Result<Option<Tables>, StoreError> {
+    let (path, folder) = (keyspace.join(CURRENT), keyspace.join(TABLES));
+    let mut manifests = Vec::new();
+    for entry in fs::read_dir(keyspace).map_err(at(keyspace))? {
+        let entry = entry.map_err(at(keyspace))?;
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix('v')?.parse::<u64>().ok());
+        if let (Some(number), Ok(bytes)) = (number, fs::read(entry.path())) {
+            manifests.push((number, bytes));
+        }
+    }
+    let current = fs::read(&path).unwrap_or_default();
+    let encode = |number: u64, bytes: &[u8]| {
+        [&number.to_le_bytes()[..], &xxh3_128(bytes).to_le_bytes(), &[0]].concat()
+    };
+    let found = |bytes: &[u8], note: Option<String>| {
+        parse(bytes, &folder).map(|runs| Tables { runs, notes: note.into_iter().collect() })
+    };
+    // As it was written, or with one bit changed, in either file.
+    for (number, bytes) in &mut manifests {
+        let right = encode(*number, bytes);
+        if right == current {
+            return Ok(found(bytes, None));
+        }
+        if flipped::bits_that_differ(&right, &current) == Some(1) {
+            return Ok(found(bytes, Some(format!("{}: one bit was changed", path.display()))));
+        }
+        let named = parse_current(&current).filter(|(named, _)| named == number);
+        let is_right =
+            |bytes: &[u8]| named.is_some_and(|(_, checksum)| xxh3_128(bytes) == checksum);
+        if named.is_some() && flipped::correct(bytes, is_right) {
+            let note =
+                format!("{}: one bit was changed", keyspace.join(format!("v{number}")).display());
+            return Ok(found(bytes, Some(note)));
+        }
+    }
+    // Without `current`, the checksums of all tables show that the newest manifest is whole. If it was not in use yet,
+    // its tables were complete all the same.
+    manifests.sort_unstable_by_key(|(number, _)| *number);
+    let named = parse_current(&current).map(|(named, _)| named);
+    let newest = manifests.last().filter(|(number, _)| named != Some(*number));
+    let Some((number, bytes)) = newest else { return Ok(None) };
+    let Some(runs) = parse(bytes, &folder) else { return Ok(None) };
+    let is_whole = |table: &TableFile| {
+        fs::read(&table.path).is_ok_and(|bytes| xxh3_128(&bytes) == table.checksum)
+    };
+    let note = format!("{}: it is missing or damaged, and was made of v{number}", path.display());
+    let notes = vec![note];
+    Ok(runs.iter().flatten().all(is_whole).then_some(Tables { runs, notes }))
 }
 
 /// The content of a file, if it exists.

@@ -39,6 +39,11 @@ impl State {
     /// Most deltas of an owner.
     pub(crate) const DELTAS_MAX: u8 = STATE_MASK as u8 - 1;
 
+    /// Rows, and this many deltas, or as many as there may be.
+    pub(crate) fn with_deltas(deltas: u8) -> Self {
+        Self(deltas.min(Self::DELTAS_MAX) + 1)
+    }
+
     /// Number of deltas.
     pub(crate) fn deltas(self) -> u8 {
         self.0.saturating_sub(1)

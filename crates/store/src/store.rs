@@ -1,7 +1,7 @@
 //! The store for readers: layers of rows, and opening them.
 
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -135,6 +135,12 @@ impl Store {
     #[must_use]
     pub fn disk_bytes(&self) -> u64 {
         self.shared.disk.bytes()
+    }
+
+    /// The files of rows as they are now, with the checksum of each.
+    #[must_use]
+    pub fn table_files(&self) -> Vec<(PathBuf, u128)> {
+        [Part::Facts, Part::Ephemeral].map(|part| self.shared.disk.tables(part)).concat()
     }
 
     /// Erases from every file of the store the ephemeral rows (texts and views of stories) whose removal

@@ -1,13 +1,10 @@
 //! Checking a store that nobody uses: every file of rows is compared with its checksum, and every row is read and
 //! counted.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use kv::Bucket;
-use rows::{NameTable, PointTable, SetTable, Totals};
-use xxhash_rust::xxh3::Xxh3Default;
+use rows::{NameTable, PointTable, SetTable};
 
 use crate::count::PackedCount;
 use crate::disk::{Disk, Part};
@@ -15,11 +12,9 @@ use crate::error::StoreError;
 use crate::head::Head;
 use crate::layout;
 use crate::owners;
+use crate::salvage::compare;
 
-/// Bytes read at a time.
-const READ_BYTES: usize = 1 << 20;
-
-/// Numbers of rows that the store also counts as it changes.
+/// Numbers of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Users.
@@ -36,20 +31,6 @@ pub struct Counted {
     pub keys_expiring: u64,
 }
 
-impl Counted {
-    /// What the store has counted.
-    fn of(totals: &Totals) -> Self {
-        Self {
-            users: totals.users.into(),
-            posts: totals.posts,
-            follows: totals.follows,
-            friendships: totals.friendships,
-            stories: totals.stories,
-            keys_expiring: totals.keys_expiring,
-        }
-    }
-}
-
 /// What a check has found.
 #[derive(Debug, Default)]
 pub struct RowsReport {
@@ -61,9 +42,7 @@ pub struct RowsReport {
     pub rows: u64,
     /// Number of keys of buckets among them.
     pub keys: u64,
-    /// What the store has counted as it changed.
-    pub totals: Counted,
-    /// What was counted now.
+    /// What was counted.
     pub counted: Counted,
     /// Every damage, in words.
     pub damage: Vec<String>,
@@ -101,8 +80,7 @@ pub fn verify(dir: &Path) -> Result<RowsReport, StoreError> {
             report.rows += 1;
             last = key.to_vec();
             if part == Part::Facts && *key == layout::HEAD {
-                let (applied, totals) = Head::peek_packed(&value)?;
-                (report.applied, report.totals, described) = (applied, Counted::of(&totals), true);
+                (report.applied, described) = (Head::peek_packed(&value)?.0, true);
             } else if let Some(what) = report.count(&key, &value) {
                 report.damage.push(format!("the row {} is malformed: {what}", hex(&key)));
             }
@@ -112,10 +90,6 @@ pub fn verify(dir: &Path) -> Result<RowsReport, StoreError> {
         return Err(StoreError::Damaged("the row that describes it is missing"));
     }
     report.counted.friendships /= 2;
-    if report.damage.is_empty() && report.counted != report.totals {
-        let (counted, totals) = (report.counted, report.totals);
-        report.damage.push(format!("the store has counted {totals:?}, but holds {counted:?}"));
-    }
     Ok(report)
 }
 
@@ -175,26 +149,6 @@ impl RowsReport {
         let sound = (*key == layout::HEAD && value.len() == 8)
             || (tag == 1 && owners::decode(value).is_some());
         (!sound).then_some("there is no such table")
-    }
-}
-
-/// What is wrong with a file that should have this checksum.
-fn compare(file: &Path, checksum: u128) -> Option<String> {
-    let mut hash = Xxh3Default::new();
-    let mut buffer = vec![0; READ_BYTES];
-    let mut read = || -> std::io::Result<u128> {
-        let mut file = File::open(file)?;
-        loop {
-            match file.read(&mut buffer)? {
-                0 => return Ok(hash.digest128()),
-                bytes => hash.update(buffer.get(..bytes).unwrap_or_default()),
-            }
-        }
-    };
-    match read() {
-        Ok(found) if found == checksum => None,
-        Ok(_) => Some("the file does not match its checksum".to_owned()),
-        Err(error) => Some(error.to_string()),
     }
 }
 

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use kv::limits::NUMBERED_BUCKETS;
-use kv::{Bucket, BucketId, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
-use rows::{NameTable, Order, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Totals, Value};
+use kv::{Bucket, BucketId, KeyRow, KeyRows, KeyRowsMut, KeyScan, Space, WalkLimit};
+use rows::{
+    MemberRow, NameTable, Order, PointTable, PutRows, Rows, RowsMut, Scan, SetTable, Span, Totals,
+    Value,
+};
 
 /// Rows in ordered maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,6 +87,47 @@ impl Rows for MemoryRows {
 
     fn totals(&self) -> Totals {
         self.totals
+    }
+}
+
+impl Scan for MemoryRows {
+    fn points_from(
+        &self,
+        table: PointTable,
+        from: u64,
+        limit: usize,
+    ) -> (Vec<(u64, Value)>, Option<u64>) {
+        let mut rows = self.points.range((table, from)..=(table, u64::MAX));
+        let found =
+            rows.by_ref().take(limit).map(|((_, key), value)| (*key, value.clone())).collect();
+        (found, rows.next().map(|((_, key), _)| *key))
+    }
+
+    fn members_from(
+        &self,
+        table: SetTable,
+        (owner, item): (u64, u64),
+        limit: usize,
+    ) -> (Vec<MemberRow>, Option<(u64, u64)>) {
+        let mut rows = self.sets.range((table, owner, item)..=(table, u64::MAX, u64::MAX));
+        let row = |((_, owner, item), number): (&(_, u64, u64), &u64)| (*owner, *item, *number);
+        let found = rows.by_ref().take(limit).map(row).collect();
+        (found, rows.next().map(|((_, owner, item), _)| (*owner, *item)))
+    }
+}
+
+impl KeyScan for MemoryRows {
+    fn spaces(&self) -> Vec<Space> {
+        let mut spaces: Vec<Space> = self.keys.keys().map(|(space, ..)| *space).collect();
+        spaces.dedup();
+        spaces
+    }
+
+    fn buckets(&self) -> Vec<(BucketId, Bucket)> {
+        let numbered = (0..NUMBERED_BUCKETS).map(|id| BucketId(id.into()));
+        let ids: std::collections::BTreeSet<_> =
+            numbered.chain(self.buckets.keys().copied()).collect();
+        ids.into_iter().filter_map(|id| Some((id, self.bucket(id)?))).collect()
     }
 }
 

@@ -108,11 +108,13 @@ impl Node {
     /// See [`OpenError`]. The log of a directory that is refused is not changed.
     pub fn open(options: &NodeOptions) -> Result<Self, OpenError> {
         let lock = DataLock::take(&options.data)?;
-        let store = Store::open(&options.store_dir(), options.store())?;
-        let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
-        let identity = identity::read_or_make(&options.data)?;
-        let beside = (identity, Background::Threads);
-        let recover = || Parts::recover(options, store, Box::new(log), beside);
+        let recover = || {
+            let store = Store::open(&options.store_dir(), options.store())?;
+            let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
+            let identity = identity::read_or_make(&options.data)?;
+            let beside = (identity, Background::Threads);
+            Parts::recover(options, store, Box::new(log), beside)
+        };
         let parts = unless_unreadable(recover).ok_or(OpenError::Unreadable)??;
         let last_run = LastRun::open(&options.data)?;
         parts.check_clock(options, last_run.read())?;

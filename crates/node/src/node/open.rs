@@ -27,6 +27,7 @@ use crate::metrics::Metrics;
 use crate::open_error::OpenError;
 use crate::options::{ANSWER_BYTES, Durability, NodeOptions};
 use crate::samples::{SampleSets, memory_for, taught_bytes, taught_bytes_max};
+use crate::scrub::Scrub;
 use crate::shared::{NAMES, Shared};
 use crate::space::Space;
 use crate::sweeper::Sweeper;
@@ -187,6 +188,17 @@ impl Parts {
                 Ok(())
             }
         }));
+        if options.scrub_rate > 0 {
+            let (log_dir, metrics) = (shared.log_dir.clone(), (*shared.metrics).clone());
+            let mut scrub = Scrub::new(shared.store.clone(), log_dir, metrics, options.scrub_rate);
+            let shared = Arc::clone(&shared);
+            others.push(spawn("scrub", move || {
+                while !shared.stopped.load(Ordering::Acquire) {
+                    std::thread::park_timeout(scrub.step(shared.time.elapsed()));
+                }
+                Ok(())
+            }));
+        }
         if let Durability::Interval(interval) = options.durability {
             let (slot, shared) = (Arc::clone(&writer.sync_slot), Arc::clone(&shared));
             others.push(spawn("log-sync", move || {

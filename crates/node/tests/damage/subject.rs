@@ -47,7 +47,7 @@ impl Answers {
     }
 }
 
-fn options(data: &Path) -> NodeOptions {
+pub(crate) fn options(data: &Path) -> NodeOptions {
     let mut options = NodeOptions::new(data);
     options.clock = Clock::from_fn(|| NOW_MS);
     options.overlay_memory = 64 << 10;
@@ -98,7 +98,7 @@ fn shorten(log: &Path) {
     }
 }
 
-fn fill(node: &Node, runtime: &Runtime, round: u32) {
+pub(crate) fn fill(node: &Node, runtime: &Runtime, round: u32) {
     if round == 0 {
         for user in 0..USERS {
             let handle = Handle::parse(&format!("u{user}")).unwrap();

@@ -80,6 +80,14 @@ pub(crate) fn restore(data: &Path, file: &[u8]) -> std::io::Result<()> {
     replace(&path(data), file.trim_ascii_end()).map_err(std::io::Error::other)
 }
 
+/// Whether the data directory has a file of keys, and that it can be read and understood.
+///
+/// # Errors
+/// If it cannot.
+pub(crate) fn check(data: &Path) -> anyhow::Result<bool> {
+    Ok(load(data)?.is_some())
+}
+
 /// The keys of the data directory; `None` if none was ever made.
 ///
 /// # Errors
@@ -99,7 +107,10 @@ pub(super) fn load(data: &Path) -> anyhow::Result<Option<Vec<StoredKey>>> {
         anyhow::ensure!(keys.len() <= KEYS_MAX, "it has more than {KEYS_MAX} keys");
         Ok(Some(keys))
     };
-    read().with_context(|| format!("cannot read the application keys in {}", path.display()))
+    let way_out = "move the file away and make others with roost key create";
+    read().with_context(|| {
+        format!("cannot read the application keys in {}; {way_out}", path.display())
+    })
 }
 
 /// Changes the keys under the lock. `change` gets `None` if no key was ever made, and nothing is

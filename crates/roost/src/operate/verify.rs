@@ -19,8 +19,8 @@ const HELP: &str = "Exit codes:
   2  the command line is wrong
   3  damage was found";
 /// The way out after damage to a data directory.
-const WAY_OUT: &str = "Restore the last backup into another directory: roost restore BACKUP --data DIR. \
-    Keep this one.";
+const WAY_OUT: &str = "Make another directory of what can be read, and see what is lost: roost repair DATA --to DIR. \
+    Or restore the last backup: roost restore BACKUP --data DIR. Keep this directory.";
 
 /// The way out after damage to an archive.
 const ARCHIVE_WAY_OUT: &str = "Copy what is missing from where the files were carried, or make a backup now: roost \

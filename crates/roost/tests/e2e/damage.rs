@@ -9,20 +9,20 @@ use crate::support::files::files;
 use crate::support::process::Server;
 use crate::support::redis::{Redis, Reply};
 
-const KEYS: u8 = 40;
+pub(crate) const KEYS: u8 = 40;
 /// Bytes of a value: a block of the store holds one.
 const VALUE: usize = 100_000;
 /// The key whose row is damaged.
-const DAMAGED: u8 = 17;
+pub(crate) const DAMAGED: u8 = 17;
 
 /// What cannot be compressed, so that it is in the file as it is.
-fn value(number: u8) -> Vec<u8> {
+pub(crate) fn value(number: u8) -> Vec<u8> {
     let mut random = StdRng::seed_from_u64(number.into());
     (0..VALUE).map(|_| random.random()).collect()
 }
 
 /// Changes one bit in the middle of the value, wherever in the store it is.
-fn damage(store: &Path, value: &[u8]) {
+pub(crate) fn damage(store: &Path, value: &[u8]) {
     let part = &value[VALUE / 2..VALUE / 2 + 64];
     let mut found = 0;
     for path in files(store) {
@@ -36,7 +36,7 @@ fn damage(store: &Path, value: &[u8]) {
     assert_eq!(found, 1, "the value is in one place");
 }
 
-fn start(data: &Path) -> (Server, Redis) {
+pub(crate) fn start(data: &Path) -> (Server, Redis) {
     let server = Server::open(data, &["--redis-listen", "127.0.0.1:0"]);
     let address = server.process.said("roost serves redis://").unwrap();
     (server, Redis::new(address.parse().unwrap()))

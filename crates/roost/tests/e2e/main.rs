@@ -24,6 +24,7 @@ mod population;
 mod power;
 mod recognise;
 mod redis;
+mod repair;
 mod serve;
 mod simulate;
 mod support;

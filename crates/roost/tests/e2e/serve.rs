@@ -182,6 +182,7 @@ fn help_names_every_setting_of_the_server() {
         "archive",
         "archive-interval",
         "archive-backlog",
+        "scrub-rate",
         "clock-jump",
         "web",
         "web-assets",
@@ -222,6 +223,7 @@ fn help_names_every_command_and_its_options() {
         assert!(help.contains(part), "{part}? {help}");
     }
     help_with("population", &[&users[..], &["out"]].concat());
+    help_with("repair", &["to", "drop-after"]);
     help_with("demo", &["listen", "redis-listen", "users", "duration"]);
     help_with("recognise", &["k"]);
     help_with("key create", &["scope", "data", "config"]);

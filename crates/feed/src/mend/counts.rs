@@ -1,0 +1,78 @@
+//! Counts of users, and the totals.
+
+use rows::{PointTable, RowsMut, Scan, SetTable, Span, Stamp};
+
+use super::{From, Mend, Rows};
+use crate::ids::UserId;
+use crate::records::Counts;
+
+/// Users of one step.
+const STEP_USERS: u64 = 64;
+/// Rows that are counted at a time.
+const PIECE: usize = 1 << 16;
+
+impl Mend {
+    pub(super) fn count_users<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        from: u64,
+    ) -> Option<From> {
+        let users = u64::from(step.rows.totals().users);
+        let end = users.min(from + STEP_USERS);
+        for user in from..end {
+            let id = UserId(user as u32);
+            // Those of deleted users are not shown, and removed with the last row.
+            if step.is_deleted(id) {
+                continue;
+            }
+            let counted = Counts {
+                posts: step.count(SetTable::AuthorPosts, user),
+                followers: step.count(SetTable::Followers, user),
+                following: step.count(SetTable::Following, user),
+                friends: step.count(SetTable::Friends, user),
+            };
+            let stored = step.facts().stored_counts(id);
+            if stored != counted {
+                step.derived(format!("Counts {user}: {stored:?} instead of {counted:?}"));
+                step.put(PointTable::Counts, user, Some(counted.encode()));
+            }
+            let shown = step.facts().counts(id);
+            self.counted.posts += u64::from(shown.posts);
+            self.counted.follows += u64::from(shown.following);
+            self.counted.friendships += u64::from(shown.friends);
+        }
+        (end < users).then(|| From { place: (end, 0), ..From::default() })
+    }
+
+    pub(super) fn totals<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>) -> Option<From> {
+        self.list_dead_stories(step);
+        let stored = step.rows.totals();
+        let mut totals = stored;
+        totals.posts = self.counted.posts;
+        totals.follows = self.counted.follows;
+        totals.friendships = self.counted.friendships / 2;
+        totals.stories = self.counted.stories;
+        (totals.users_deleted, totals.users_erasing) = (self.counted.deleted, self.counted.erasing);
+        if self.counted.last_stamp > 0 {
+            totals.last_stamp = stored.last_stamp.max(Some(Stamp(self.counted.last_stamp)));
+        }
+        if totals != stored {
+            step.derived(format!("totals: {stored:?} instead of {totals:?}"));
+            step.rows.put_totals(totals);
+        }
+        None
+    }
+}
+
+impl<R: Scan + RowsMut> Rows<'_, R> {
+    fn count(&self, table: SetTable, owner: u64) -> u32 {
+        let (mut count, mut rest) = (0, Some(Span { limit: PIECE, ..Span::ALL }));
+        while let Some(span) = rest {
+            let found = self.rows.members(table, owner, span);
+            count += found.len() as u32;
+            let last = found.last().filter(|_| found.len() == PIECE);
+            rest = last.and_then(|(last, _)| span.beyond(*last, PIECE));
+        }
+        count
+    }
+}

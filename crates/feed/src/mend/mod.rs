@@ -1,0 +1,269 @@
+//! Checking all rows of the feed, and making what contradicts itself consistent again: indexes, counts and totals
+//! follow from the users, posts, stories and samples, and each direction of a relation from the other.
+//!
+//! A check changes rows as well: who only wants to know drops the changes. It is done in steps, so that the changes
+//! can be written between them.
+//!
+//! **Invariant:** rows that only commands have changed give no finding.
+//! **Invariant:** afterwards another check finds nothing.
+
+mod counts;
+mod posts;
+mod records;
+mod relations;
+mod samples;
+mod stories;
+mod users;
+
+use std::collections::BTreeMap;
+
+use rows::{Finding, NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, Value};
+
+use crate::facts::Facts;
+use crate::ids::UserId;
+use crate::text::SetName;
+
+/// Rows of one step.
+const STEP_ROWS: usize = 1_024;
+
+/// A check under way.
+#[derive(Debug, Default)]
+pub struct Mend {
+    pass: usize,
+    from: From,
+    /// Whether ephemeral rows are of a later position than the others: then they cannot be compared.
+    ephemeral_ahead: bool,
+    /// What was counted so far.
+    counted: Counted,
+    /// The next user id that should have a row.
+    next_user: u64,
+    sets: BTreeMap<SetName, samples::Counted>,
+    /// Deleted stories that are not swept: the author, and whether the row was found by which they will be.
+    dead: BTreeMap<u64, (u64, bool)>,
+}
+
+/// Where a step goes on in its table.
+#[derive(Clone, Debug, Default)]
+struct From {
+    /// The key of a point; or owner and item.
+    place: (u64, u64),
+    name: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    posts: u64,
+    follows: u64,
+    /// Each counts twice.
+    friendships: u64,
+    stories: u64,
+    deleted: u32,
+    erasing: u32,
+    last_stamp: u64,
+}
+
+/// The rows in one step.
+struct Rows<'a, R> {
+    rows: &'a mut R,
+    report: &'a mut dyn FnMut(Finding),
+}
+
+/// What is done with a row.
+#[derive(Clone, Copy)]
+enum Pass {
+    Points(PointTable),
+    Members(SetTable),
+    Names(NameTable),
+    /// Whether a name is a record at all.
+    NameRecords(NameTable),
+    PointRecords(PointTable),
+    Users,
+    Counts,
+    Samples,
+    Totals,
+}
+
+/// Later passes rely on what earlier ones have made consistent.
+const PASSES: [Pass; 33] = [
+    Pass::PointRecords(PointTable::User),
+    Pass::PointRecords(PointTable::Counts),
+    Pass::PointRecords(PointTable::Post),
+    Pass::PointRecords(PointTable::Story),
+    Pass::PointRecords(PointTable::StoryText),
+    Pass::PointRecords(PointTable::Sample),
+    Pass::NameRecords(NameTable::Handle),
+    Pass::NameRecords(NameTable::Idempotency),
+    Pass::NameRecords(NameTable::SampleSet),
+    Pass::NameRecords(NameTable::SampleLabel),
+    Pass::Members(SetTable::DeletedUsers),
+    Pass::Members(SetTable::ErasingUsers),
+    Pass::Names(NameTable::Handle),
+    Pass::Points(PointTable::User),
+    Pass::Users,
+    Pass::Points(PointTable::Post),
+    Pass::Members(SetTable::AuthorPosts),
+    Pass::Members(SetTable::Mentions),
+    Pass::Members(SetTable::Replies),
+    Pass::Members(SetTable::Following),
+    Pass::Members(SetTable::Followers),
+    Pass::Members(SetTable::Friends),
+    Pass::Points(PointTable::Story),
+    Pass::Members(SetTable::AuthorStories),
+    Pass::Members(SetTable::Expiring),
+    Pass::Points(PointTable::StoryText),
+    Pass::Members(SetTable::StoryViews),
+    Pass::Members(SetTable::Seen),
+    Pass::Points(PointTable::Sample),
+    Pass::Members(SetTable::Samples),
+    Pass::Samples,
+    Pass::Counts,
+    Pass::Totals,
+];
+
+impl Mend {
+    /// A check of all rows. `ephemeral_ahead`: whether ephemeral rows are of a later position than the others.
+    #[must_use]
+    pub fn new(ephemeral_ahead: bool) -> Self {
+        Self { ephemeral_ahead, ..Self::default() }
+    }
+
+    /// Checks some more rows, and changes those that are wrong; false once all are done.
+    pub fn step<R: Scan + RowsMut>(
+        &mut self,
+        rows: &mut R,
+        report: &mut dyn FnMut(Finding),
+    ) -> bool {
+        let Some(pass) = PASSES.get(self.pass) else { return false };
+        let mut step = Rows { rows, report };
+        let from = self.from.clone();
+        let next = match *pass {
+            Pass::Points(table) => self.points(table, &mut step, from.place.0),
+            Pass::PointRecords(table) => step.point_records(table, from.place.0),
+            Pass::Members(table) => self.members(table, &mut step, from.place),
+            Pass::Names(table) => step.each_name(table, &from.name, |step, name, value| {
+                step.handle(name, value);
+            }),
+            Pass::NameRecords(table) => step.each_name(table, &from.name, |step, name, value| {
+                step.name_record(table, name, value);
+            }),
+            Pass::Users => self.missing_users(&mut step),
+            Pass::Counts => self.count_users(&mut step, from.place.0),
+            Pass::Samples => self.finish_samples(&mut step),
+            Pass::Totals => self.totals(&mut step),
+        };
+        self.pass += usize::from(next.is_none());
+        self.from = next.unwrap_or_default();
+        true
+    }
+
+    fn points<R: Scan + RowsMut>(
+        &mut self,
+        table: PointTable,
+        step: &mut Rows<'_, R>,
+        from: u64,
+    ) -> Option<From> {
+        let (found, next) = step.rows.points_from(table, from, STEP_ROWS);
+        for (key, value) in found {
+            match table {
+                PointTable::User => self.user(step, key, &value),
+                PointTable::Post => self.post(step, key, &value),
+                PointTable::Story => self.story(step, key, &value),
+                PointTable::StoryText => self.story_text(step, key),
+                PointTable::Sample => self.sample(step, key, &value),
+                PointTable::Counts | PointTable::BucketOfSpace => {}
+            }
+        }
+        next.map(|next| From { place: (next, 0), ..From::default() })
+    }
+
+    fn members<R: Scan + RowsMut>(
+        &mut self,
+        table: SetTable,
+        step: &mut Rows<'_, R>,
+        from: (u64, u64),
+    ) -> Option<From> {
+        let (found, next) = step.rows.members_from(table, from, STEP_ROWS);
+        for (owner, item, number) in found {
+            match table {
+                SetTable::DeletedUsers => self.deleted_user(step, owner, item),
+                SetTable::ErasingUsers => self.erasing_user(step, owner, item),
+                SetTable::AuthorPosts => step.author_post(owner, item),
+                SetTable::Mentions => step.mention(owner, item),
+                SetTable::Replies => step.reply(owner, item),
+                SetTable::Following => step.relation((table, SetTable::Followers), owner, item),
+                SetTable::Followers => step.relation((table, SetTable::Following), owner, item),
+                SetTable::Friends => step.relation((table, table), owner, item),
+                SetTable::AuthorStories => step.author_story(owner, item, number),
+                SetTable::Expiring => self.expiring(step, owner, item),
+                SetTable::StoryViews => self.view(step, (table, SetTable::Seen), owner, item),
+                SetTable::Seen => self.view(step, (table, SetTable::StoryViews), owner, item),
+                SetTable::Samples => self.sample_of_set(step, owner, item),
+                SetTable::OrphanedSpaces | SetTable::FreeSpaces => {}
+            }
+        }
+        next.map(|place| From { place, ..From::default() })
+    }
+}
+
+impl<R: Scan + RowsMut> Rows<'_, R> {
+    fn facts(&self) -> Facts<'_, R> {
+        Facts::new(&*self.rows)
+    }
+
+    fn derived(&mut self, what: String) {
+        (self.report)(Finding::derived(what));
+    }
+
+    fn lost(&mut self, what: String) {
+        (self.report)(Finding::lost(what));
+    }
+
+    /// The user of a number, if there is one.
+    fn user(&self, number: u64) -> Option<UserId> {
+        u32::try_from(number).ok().filter(|id| *id < self.rows.totals().users).map(UserId)
+    }
+
+    /// Whether a user was deleted, and no row of theirs should be left.
+    fn is_gone(&self, user: UserId) -> bool {
+        self.is_deleted(user) && !self.facts().is_erasing(user)
+    }
+
+    /// Makes a member what it should be; returns whether it was not.
+    fn set(&mut self, table: SetTable, owner: u64, item: u64, number: Option<u64>) -> bool {
+        let differs = self.rows.member(table, owner, item) != number;
+        if differs {
+            self.rows.put_member(table, owner, item, number);
+        }
+        differs
+    }
+
+    /// Makes a point what it should be; returns whether it was not.
+    fn put(&mut self, table: PointTable, key: u64, value: Option<Value>) -> bool {
+        let differs = self.rows.point(table, key) != value;
+        if differs {
+            self.rows.put_point(table, key, value);
+        }
+        differs
+    }
+
+    fn each_name(
+        &mut self,
+        table: NameTable,
+        from: &[u8],
+        each: impl Fn(&mut Self, &[u8], &[u8]),
+    ) -> Option<From> {
+        let names = self.rows.first_names(table, from, STEP_ROWS);
+        for name in &names {
+            if let Some(value) = self.rows.name(table, name) {
+                each(self, name, &value);
+            }
+        }
+        let last = names.last().filter(|_| names.len() >= STEP_ROWS)?;
+        Some(From { name: [last.as_slice(), &[0]].concat(), ..From::default() })
+    }
+}
+
+/// A stamp as the time that an operator reads.
+fn at(stamp: u64) -> String {
+    format!("{stamp} (of {} ms after 1970)", Stamp(stamp).unix_ms())
+}

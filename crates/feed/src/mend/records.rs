@@ -1,0 +1,47 @@
+//! Rows whose bytes are no record: they are removed.
+
+use rows::{NameTable, PointTable, RowsMut, Scan, try_decode};
+
+use super::{From, Rows, STEP_ROWS};
+use crate::command::Outcome;
+use crate::ids::UserId;
+use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
+use crate::text::PostText;
+
+impl<R: Scan + RowsMut> Rows<'_, R> {
+    pub(super) fn point_records(&mut self, table: PointTable, from: u64) -> Option<From> {
+        let (found, next) = self.rows.points_from(table, from, STEP_ROWS);
+        for (key, value) in found {
+            let is_record = match table {
+                PointTable::User => try_decode::<User>(&value).is_some(),
+                PointTable::Counts => Counts::try_decode(&value).is_some(),
+                PointTable::Post => Post::try_decode(&value).is_some(),
+                PointTable::Story => try_decode::<Story>(&value).is_some(),
+                PointTable::StoryText => try_decode::<PostText>(&value).is_some(),
+                PointTable::Sample => try_decode::<Sample>(&value).is_some(),
+                PointTable::BucketOfSpace => true,
+            };
+            if !is_record {
+                self.lost(format!("{table:?} {key}: the row is malformed"));
+                self.rows.put_point(table, key, None);
+            }
+        }
+        next.map(|next| From { place: (next, 0), ..From::default() })
+    }
+
+    pub(super) fn name_record(&mut self, table: NameTable, name: &[u8], value: &[u8]) {
+        let is_record = match table {
+            NameTable::Handle => try_decode::<UserId>(value).is_some(),
+            NameTable::Idempotency => {
+                name.len() == 20 && try_decode::<([u8; 8], Outcome)>(value).is_some()
+            }
+            NameTable::SampleSet => try_decode::<SampleSet>(value).is_some(),
+            NameTable::SampleLabel => name.len() > 8 && try_decode::<u32>(value).is_some(),
+            NameTable::Bucket | NameTable::KeyExpiry => true,
+        };
+        if !is_record {
+            self.lost(format!("{table:?} {}: the row is malformed", name.escape_ascii()));
+            self.rows.put_name(table, name, None);
+        }
+    }
+}

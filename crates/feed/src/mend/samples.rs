@@ -1,0 +1,94 @@
+//! Samples: which there are, and the sets and labels that count them.
+
+use std::collections::BTreeMap;
+
+use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, decode, encode};
+
+use super::{From, Mend, Rows};
+use crate::ids::SampleSetId;
+use crate::records::{Sample, SampleSet};
+use crate::text::Label;
+use crate::write::label_key;
+
+/// What was counted of a set.
+#[derive(Debug)]
+pub(super) struct Counted {
+    id: SampleSetId,
+    samples: u32,
+    labels: BTreeMap<Label, u32>,
+}
+
+impl Mend {
+    pub(super) fn sample<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        key: u64,
+        value: &[u8],
+    ) {
+        let sample: Sample = decode(value);
+        self.counted.last_stamp = self.counted.last_stamp.max(key);
+        let facts = step.facts();
+        let set = self.sets.entry(sample.set.clone()).or_insert_with(|| {
+            // An id that is not known any more is replaced by that of the oldest sample, which no set has.
+            let id = facts.sample_set(&sample.set).map_or(SampleSetId(key), |set| set.id);
+            Counted { id, samples: 0, labels: BTreeMap::new() }
+        });
+        set.samples += 1;
+        *set.labels.entry(sample.label).or_default() += 1;
+        if step.set(SetTable::Samples, set.id.0, key, Some(0)) {
+            step.derived(format!("sample {key}: the row of its set is missing"));
+        }
+    }
+
+    pub(super) fn sample_of_set<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        owner: u64,
+        item: u64,
+    ) {
+        let row = step.rows.point(PointTable::Sample, item);
+        let sample: Option<Sample> = row.map(|row| decode(&row));
+        let set = sample.as_ref().and_then(|sample| self.sets.get(&sample.set));
+        if set.is_none_or(|set| set.id.0 != owner) {
+            let what = format!("sample {item}: it is lost");
+            if sample.is_none() {
+                step.lost(what);
+            } else {
+                step.derived(format!("Samples {owner}, {item}: the sample is of another set"));
+            }
+            step.set(SetTable::Samples, owner, item, None);
+        }
+    }
+
+    /// Compares the rows of sets and labels with what was counted.
+    pub(super) fn finish_samples<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+    ) -> Option<From> {
+        let mut labels = BTreeMap::new();
+        let mut names = BTreeMap::new();
+        for (name, set) in &self.sets {
+            let described =
+                SampleSet { id: set.id, samples: set.samples, labels: set.labels.len() as u32 };
+            names.insert(name.as_str().as_bytes().to_vec(), encode(&described));
+            let counted = set.labels.iter();
+            labels.extend(
+                counted.map(|(label, count)| (label_key(set.id, label).to_vec(), encode(count))),
+            );
+        }
+        for (table, expected) in [(NameTable::SampleSet, names), (NameTable::SampleLabel, labels)] {
+            let found = step.rows.first_names(table, &[], usize::MAX);
+            for name in found.iter().filter(|name| !expected.contains_key(*name)) {
+                step.derived(format!("{table:?} {}: no sample has it", name.escape_ascii()));
+                step.rows.put_name(table, name, None);
+            }
+            for (name, value) in expected {
+                if step.rows.name(table, &name).as_ref() != Some(&value) {
+                    step.derived(format!("{table:?} {}: missing or wrong", name.escape_ascii()));
+                    step.rows.put_name(table, &name, Some(value));
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,165 @@
+//! Stories, their texts and views.
+//!
+//! Texts and views may be of a later position than the other rows; then they are not compared. Ids of stories after
+//! the last stamp are of commands that are not applied yet.
+
+use rows::{PointTable, RowsMut, Scan, SetTable, Span, decode, encode};
+
+use super::{Mend, Rows, at};
+use crate::ids::StoryId;
+use crate::records::Story;
+
+impl Mend {
+    pub(super) fn story<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        key: u64,
+        value: &[u8],
+    ) {
+        let mut story: Story = decode(value);
+        let author = u64::from(story.author.0);
+        if step.user(author).is_none() {
+            step.lost(format!("story {}: there is no user {author}", at(key)));
+            step.rows.put_point(PointTable::Story, key, None);
+            return;
+        }
+        if step.is_gone(story.author) && story.expires_ms > 0 {
+            self.erase_again(step, story.author);
+        }
+        self.counted.last_stamp = self.counted.last_stamp.max(key);
+        self.counted.stories += 1;
+        let has_text = step.rows.point(PointTable::StoryText, key).is_some();
+        if story.expires_ms > 0 && !has_text && !self.ephemeral_ahead {
+            step.lost(format!(
+                "story {} of user {author}: its text is lost, and the story is deleted",
+                at(key)
+            ));
+            story.expires_ms = 0;
+        }
+        let mut missing = Vec::new();
+        let listed = (story.expires_ms > 0).then_some(story.expires_ms);
+        if step.set(SetTable::AuthorStories, author, key, listed) {
+            missing.push("by author");
+        }
+        match listed {
+            Some(expires_ms) => {
+                let second = (expires_ms / 1_000).max(step.rows.totals().sweep_second);
+                if step.set(SetTable::Expiring, second, key, Some(author)) {
+                    missing.push("by the second in which it expires");
+                }
+            }
+            // A deleted story has a row for the second of its deletion, which nothing else says.
+            None => drop(self.dead.insert(key, (author, false))),
+        }
+        let span = Span { limit: story.views as usize + 1, ..Span::ALL };
+        let views = step.rows.members(SetTable::StoryViews, key, span).len() as u32;
+        if views > story.views && !self.ephemeral_ahead {
+            story.views = step.rows.members(SetTable::StoryViews, key, Span::ALL).len() as u32;
+            missing.push("the number of views");
+        }
+        step.put(PointTable::Story, key, Some(encode(&story)));
+        if !missing.is_empty() {
+            step.derived(format!(
+                "story {}: rows are missing or wrong: {}",
+                at(key),
+                missing.join(", ")
+            ));
+        }
+    }
+
+    /// Whether a story that ephemeral rows are about must exist.
+    fn must_exist<R: Scan + RowsMut>(&self, step: &Rows<'_, R>, story: u64) -> bool {
+        let last = step.rows.totals().last_stamp.map_or(0, |stamp| stamp.0);
+        !self.ephemeral_ahead && story <= last.max(self.counted.last_stamp)
+    }
+
+    pub(super) fn story_text<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, key: u64) {
+        let stored = step.facts().stored_story(StoryId(key));
+        if stored.is_none_or(|story| story.expires_ms == 0) && self.must_exist(step, key) {
+            if stored.is_none() {
+                step.lost(format!(
+                    "story {}: all but its text is lost, and it is removed",
+                    at(key)
+                ));
+            } else {
+                step.derived(format!("StoryText {key}: the story was deleted"));
+            }
+            step.rows.put_point(PointTable::StoryText, key, None);
+        }
+    }
+
+    pub(super) fn expiring<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        second: u64,
+        story: u64,
+    ) {
+        let sweep_second = step.rows.totals().sweep_second;
+        let is_right = match (step.facts().stored_story(StoryId(story)), self.dead.get_mut(&story))
+        {
+            // Once: the sweep that finds it removes the story.
+            (Some(_), Some((_, found))) => {
+                second >= sweep_second && !std::mem::replace(found, true)
+            }
+            (Some(stored), None) => second == (stored.expires_ms / 1_000).max(sweep_second),
+            (None, _) => false,
+        };
+        if !is_right {
+            step.derived(format!("Expiring {second}, {story}: no story expires then"));
+            step.rows.put_member(SetTable::Expiring, second, story, None);
+        }
+    }
+
+    /// Has deleted stories swept that no second lists.
+    pub(super) fn list_dead_stories<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>) {
+        let totals = step.rows.totals();
+        let second = totals.last_stamp.map_or(0, rows::Stamp::unix_second).max(totals.sweep_second);
+        for (story, (author, _)) in self.dead.iter().filter(|(_, (_, found))| !found) {
+            step.derived(format!("story {}: deleted, but no second lists it", at(*story)));
+            step.rows.put_member(SetTable::Expiring, second, *story, Some(*author));
+        }
+    }
+
+    /// A view, in one of its two tables.
+    pub(super) fn view<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        (table, opposite): (SetTable, SetTable),
+        owner: u64,
+        item: u64,
+    ) {
+        let story = if table == SetTable::Seen { item } else { owner };
+        if !self.must_exist(step, story) {
+            return;
+        }
+        if step.facts().stored_story(StoryId(story)).is_none() {
+            step.derived(format!("{table:?} {owner}, {item}: the story does not exist"));
+            step.set(table, owner, item, None);
+            step.set(opposite, item, owner, None);
+        } else if step.rows.member(opposite, item, owner).is_none() {
+            step.derived(format!(
+                "{table:?} {owner}, {item}: the row of the other direction is missing"
+            ));
+            // When it was viewed is unknown: the story's time is certainly not later.
+            let number = if opposite == SetTable::Seen { 0 } else { StoryId(story).unix_ms() };
+            step.set(opposite, item, owner, Some(number));
+        }
+    }
+}
+
+impl<R: Scan + RowsMut> Rows<'_, R> {
+    pub(super) fn author_story(&mut self, owner: u64, item: u64, number: u64) {
+        let story = self.facts().stored_story(StoryId(item));
+        let is_right = story
+            .is_some_and(|story| u64::from(story.author.0) == owner && story.expires_ms == number);
+        if !is_right {
+            let what = format!("story {} of user {owner}: it is lost", at(item));
+            if story.is_none() {
+                self.lost(what);
+            } else {
+                self.derived(format!("AuthorStories {owner}, {item}: the story is not the user's"));
+            }
+            self.rows.put_member(SetTable::AuthorStories, owner, item, None);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Users, their handles, and those who were deleted.
+
+use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, decode, encode};
+
+use super::{From, Mend, Rows, STEP_ROWS};
+use crate::ids::UserId;
+use crate::limits;
+use crate::records::User;
+use crate::text::{Bio, Handle, Name};
+
+impl<R: Scan + RowsMut> Rows<'_, R> {
+    pub(super) fn is_deleted(&self, user: UserId) -> bool {
+        self.rows.member(SetTable::DeletedUsers, user.0.into(), 0).is_some()
+    }
+
+    /// A handle: it belongs to the user who has it. A user without a row gets one with the handle.
+    pub(super) fn handle(&mut self, name: &[u8], value: &[u8]) {
+        let id: UserId = decode(value);
+        let handle = std::str::from_utf8(name).ok().and_then(|text| Handle::parse(text).ok());
+        let handle =
+            handle.filter(|handle| handle.as_str().as_bytes() == name && id.0 < limits::USERS_MAX);
+        let stored: Option<User> =
+            self.rows.point(PointTable::User, id.0.into()).map(|row| decode(&row));
+        match (handle, stored) {
+            (Some(handle), Some(user)) if user.handle == handle => {}
+            (Some(handle), None) => {
+                let name = handle.as_str();
+                match self.is_deleted(id) {
+                    true => self.derived(format!(
+                        "user {} ({name}), who is deleted: the row is missing",
+                        id.0
+                    )),
+                    false => self.lost(format!(
+                        "user {} ({name}): the name, bio and time of registration are lost",
+                        id.0
+                    )),
+                }
+                self.put_user(id, handle);
+            }
+            _ => {
+                self.derived(format!("handle {}: user {} has another", name.escape_ascii(), id.0));
+                self.rows.put_name(NameTable::Handle, name, None);
+            }
+        }
+    }
+
+    fn put_user(&mut self, id: UserId, handle: Handle) {
+        let user =
+            User { handle, name: Name::default(), bio: Bio::default(), registered: Stamp::MIN };
+        let handle = user.handle.as_str().as_bytes();
+        self.rows.put_name(NameTable::Handle, handle, Some(encode(&id)));
+        self.rows.put_point(PointTable::User, id.0.into(), Some(encode(&user)));
+    }
+
+    /// A user of whom nothing is known gets a handle that is free.
+    fn put_unknown_user(&mut self, id: UserId) {
+        let mut name = format!("lost_{}", id.0);
+        while self.rows.name(NameTable::Handle, name.as_bytes()).is_some() {
+            name.push('_');
+        }
+        let Ok(handle) = Handle::parse(&name) else {
+            unreachable!(
+                "handles have up to 30 characters, and few users have one that begins like this"
+            )
+        };
+        self.lost(format!(
+            "user {}: the profile and the handle are lost; the user is {name} now",
+            id.0
+        ));
+        self.put_user(id, handle);
+    }
+}
+
+impl Mend {
+    pub(super) fn user<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        key: u64,
+        value: &[u8],
+    ) {
+        let user: User = decode(value);
+        let Some(id) = u32::try_from(key).ok().filter(|id| *id < limits::USERS_MAX).map(UserId)
+        else {
+            step.lost(format!("User {key}: there is no such user"));
+            step.rows.put_point(PointTable::User, key, None);
+            return;
+        };
+        while self.next_user < key {
+            if step.rows.point(PointTable::User, self.next_user).is_none() {
+                step.put_unknown_user(UserId(self.next_user as u32));
+            }
+            self.next_user += 1;
+        }
+        self.next_user = key + 1;
+        self.counted.last_stamp = self.counted.last_stamp.max(user.registered.0);
+        let name = user.handle.as_str().as_bytes();
+        if step.rows.name(NameTable::Handle, name).as_deref() != Some(&*encode(&id)) {
+            let handle = user.handle.as_str();
+            step.derived(format!("user {key}: the row of the handle {handle} is missing or wrong"));
+            step.rows.put_name(NameTable::Handle, name, Some(encode(&id)));
+        }
+        let mut totals = step.rows.totals();
+        if totals.users <= id.0 {
+            step.derived(format!("user {key}: the store counts only {} users", totals.users));
+            totals.users = id.0 + 1;
+            step.rows.put_totals(totals);
+        }
+    }
+
+    /// Users after the last one that has a row; and how many are deleted, which other passes rely on.
+    pub(super) fn missing_users<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+    ) -> Option<From> {
+        let users = u64::from(step.rows.totals().users);
+        let end = users.min(self.next_user + STEP_ROWS as u64);
+        for user in self.next_user..end {
+            if step.rows.point(PointTable::User, user).is_none() {
+                step.put_unknown_user(UserId(user as u32));
+            }
+        }
+        self.next_user = end.max(self.next_user);
+        if end < users {
+            return Some(From { place: (end, 0), ..From::default() });
+        }
+        let mut totals = step.rows.totals();
+        let counted = (self.counted.deleted, self.counted.erasing);
+        if (totals.users_deleted, totals.users_erasing) != counted {
+            let stored = (totals.users_deleted, totals.users_erasing);
+            step.derived(format!(
+                "totals: (deleted users, and not all erased) are {stored:?} instead of {counted:?}"
+            ));
+            (totals.users_deleted, totals.users_erasing) = counted;
+            step.rows.put_totals(totals);
+        }
+        None
+    }
+
+    pub(super) fn deleted_user<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        owner: u64,
+        item: u64,
+    ) {
+        if item == 0 && u32::try_from(owner).is_ok_and(|id| id < limits::USERS_MAX) {
+            self.counted.deleted += 1;
+        } else {
+            step.derived(format!("DeletedUsers {owner}, {item}: there is no such user"));
+            step.set(SetTable::DeletedUsers, owner, item, None);
+        }
+    }
+
+    pub(super) fn erasing_user<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        owner: u64,
+        item: u64,
+    ) {
+        let id = u32::try_from(item).ok().filter(|id| owner == 0 && *id < limits::USERS_MAX);
+        let Some(id) = id.map(UserId) else {
+            step.derived(format!("ErasingUsers {owner}, {item}: there is no such user"));
+            step.set(SetTable::ErasingUsers, owner, item, None);
+            return;
+        };
+        self.counted.erasing += 1;
+        if !step.is_deleted(id) {
+            step.derived(format!(
+                "user {item}: the row that says that the user was deleted is missing"
+            ));
+            step.set(SetTable::DeletedUsers, item, 0, Some(0));
+            self.counted.deleted += 1;
+        }
+    }
+
+    /// Has the rest of a deleted user removed, of whom a row is left that should not be.
+    pub(super) fn erase_again<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, user: UserId) {
+        step.derived(format!("user {}: deleted, but not all rows are removed", user.0));
+        step.set(SetTable::ErasingUsers, 0, user.0.into(), Some(0));
+        self.counted.erasing += 1;
+        let mut totals = step.rows.totals();
+        totals.users_erasing += 1;
+        step.rows.put_totals(totals);
+    }
+}

@@ -1,0 +1,274 @@
+//! Checking all rows, and making them consistent: rows of commands give no finding; indexes, counts and totals that
+//! are lost come back as they were; whatever else is lost, afterwards nothing contradicts itself.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+use feed::{Command, Label, Mend, PostId, Remains, SampleBits, SampleId, SetName, StoryId, UserId};
+use proptest::prelude::*;
+use rows::{Finding, NameTable, PointTable, Rows as _, RowsMut as _, Scan as _, SetTable, Span};
+use support::World;
+use testkit::MemoryRows;
+
+/// One thing that users, or the node, do. Numbers choose among what exists.
+#[derive(Clone, Debug)]
+enum Act {
+    Follow(u32, u32, bool),
+    Befriend(u32, u32, bool),
+    Post(u32, u32),
+    Reply(u32, usize),
+    EditPost(usize, u32),
+    DeletePost(usize),
+    Story(u32, u64),
+    ViewStory(usize, u32),
+    DeleteStory(usize),
+    Wait(u64),
+    Sweep,
+    Sample(u8, u8),
+    DeleteSample(usize),
+    DeleteUser(u32),
+    Erase(u32, u8),
+}
+
+const USERS: u32 = 6;
+
+fn act() -> impl Strategy<Value = Act> {
+    let user = || 0..USERS;
+    prop_oneof![
+        4 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Act::Follow(a, b, yes)),
+        3 => (user(), user(), any::<bool>()).prop_map(|(a, b, yes)| Act::Befriend(a, b, yes)),
+        4 => (user(), user()).prop_map(|(a, b)| Act::Post(a, b)),
+        2 => (user(), any::<usize>()).prop_map(|(a, n)| Act::Reply(a, n)),
+        1 => (any::<usize>(), user()).prop_map(|(n, b)| Act::EditPost(n, b)),
+        1 => any::<usize>().prop_map(Act::DeletePost),
+        3 => (user(), 1..5_u64).prop_map(|(a, secs)| Act::Story(a, secs)),
+        3 => (any::<usize>(), user()).prop_map(|(n, a)| Act::ViewStory(n, a)),
+        1 => any::<usize>().prop_map(Act::DeleteStory),
+        1 => (1..4_000_u64).prop_map(Act::Wait),
+        1 => Just(Act::Sweep),
+        2 => (0..3_u8, 0..3_u8).prop_map(|(set, label)| Act::Sample(set, label)),
+        1 => any::<usize>().prop_map(Act::DeleteSample),
+        1 => (2..USERS).prop_map(Act::DeleteUser),
+        2 => (2..USERS, 0..8_u8).prop_map(|(a, step)| Act::Erase(a, step)),
+    ]
+}
+
+fn chosen(rows: &MemoryRows, table: PointTable, number: usize) -> u64 {
+    let (found, _) = rows.points_from(table, 0, usize::MAX);
+    found.get(number % found.len().max(1)).map_or(1, |(key, _)| *key)
+}
+
+fn command(world: &World, act: &Act) -> Option<Command> {
+    let id = support::id;
+    let text = |text: String| feed::PostText::parse(&text).unwrap();
+    let story = |number| StoryId(chosen(&world.rows, PointTable::Story, number));
+    let post = |number| PostId(chosen(&world.rows, PointTable::Post, number));
+    Some(match *act {
+        Act::Follow(a, b, true) => support::follow(id(a), id(b)),
+        Act::Follow(a, b, false) => support::unfollow(id(a), id(b)),
+        Act::Befriend(a, b, true) => support::befriend(id(a), id(b)),
+        Act::Befriend(a, b, false) => support::unfriend(id(a), id(b)),
+        Act::Post(a, b) => support::post(a, &format!("to @u{b} and @ada")),
+        Act::Reply(a, n) => {
+            Command::Reply { author: id(a), text: text("yes".into()), parent: post(n) }
+        }
+        Act::EditPost(n, b) => {
+            Command::EditPost { post: post(n), text: text(format!("now @u{b}")) }
+        }
+        Act::DeletePost(n) => Command::DeletePost { post: post(n) },
+        Act::Story(a, secs) => support::post_story(a, "a story", secs),
+        Act::ViewStory(n, a) => support::view(story(n), a),
+        Act::DeleteStory(n) => Command::DeleteStory { story: story(n) },
+        Act::Sweep => Command::SweepStories,
+        Act::Sample(set, label) => Command::AddSample {
+            set: SetName::parse(&format!("s{set}")).unwrap(),
+            label: Label::parse(&format!("l{label}")).unwrap(),
+            bits: Box::new(SampleBits::from([label; 128])),
+        },
+        Act::DeleteSample(n) => {
+            Command::DeleteSample { sample: SampleId(chosen(&world.rows, PointTable::Sample, n)) }
+        }
+        Act::DeleteUser(a) => Command::DeleteUser { user: id(a) },
+        Act::Erase(a, step) => {
+            let mut remains = Remains::Posts;
+            (0..step).for_each(|_| remains = remains.next());
+            // As the node does: the last rows only when no others are left.
+            let facts = world.facts();
+            let mut before = Remains::Posts;
+            while before != Remains::Nothing {
+                if !facts.remains(UserId(a), before, 0, 1).is_empty() {
+                    remains = before;
+                    break;
+                }
+                before = before.next();
+            }
+            Command::EraseUser { user: UserId(a), remains, from: 0 }
+        }
+        Act::Wait(_) => return None,
+    })
+}
+
+fn world_of(acts: &[Act]) -> World {
+    let mut world = World::new();
+    for user in 3..USERS {
+        world.run(support::register(&format!("u{user}"))).unwrap();
+    }
+    for act in acts {
+        match act {
+            Act::Wait(ms) => world.now_ms += ms,
+            // Nothing is left then, and the node does not say so before.
+            act => drop(command(&world, act).map(|command| world.run(command))),
+        }
+    }
+    world
+}
+
+fn mend(rows: &mut MemoryRows) -> Vec<Finding> {
+    let (mut check, mut findings) = (Mend::new(false), Vec::new());
+    while check.step(rows, &mut |finding| findings.push(finding)) {}
+    findings
+}
+
+/// A row that follows from others.
+fn derived(rows: &MemoryRows) -> Vec<(SetTable, u64, u64)> {
+    let tables = [
+        SetTable::Following,
+        SetTable::Followers,
+        SetTable::AuthorPosts,
+        SetTable::Mentions,
+        SetTable::Friends,
+        SetTable::AuthorStories,
+        SetTable::Expiring,
+        SetTable::Seen,
+        SetTable::Samples,
+        SetTable::Replies,
+    ];
+    let found = tables.into_iter().flat_map(|table| {
+        let (found, _) = rows.members_from(table, (0, 0), usize::MAX);
+        found.into_iter().map(move |(owner, item, _)| (table, owner, item))
+    });
+    // Mentions of deleted users are removed, and the posts still name them.
+    let is_deleted = |user| rows_of_deleted(rows, user);
+    found.filter(|(table, owner, _)| *table != SetTable::Mentions || !is_deleted(*owner)).collect()
+}
+
+fn rows_of_deleted(rows: &MemoryRows, user: u64) -> bool {
+    rows.member(SetTable::DeletedUsers, user, 0).is_some()
+}
+
+fn all_of(rows: &MemoryRows) -> Vec<(PointTable, u64)> {
+    let of =
+        |table| rows.points_from(table, 0, usize::MAX).0.into_iter().map(move |row| (table, row.0));
+    PointTable::ALL.into_iter().flat_map(of).collect()
+}
+
+/// The rows as the check leaves them: a deleted story is listed for another second.
+fn without_dead_stories(rows: &MemoryRows) -> MemoryRows {
+    let mut rows = rows.clone();
+    for (second, story, _) in rows.members_from(SetTable::Expiring, (0, 0), usize::MAX).0 {
+        let row = rows.point(PointTable::Story, story).map(|row| rows::decode::<feed::Story>(&row));
+        if row.is_some_and(|story| story.expires_ms == 0) {
+            rows.put_member(SetTable::Expiring, second, story, None);
+        }
+    }
+    rows
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn rows_of_commands_give_no_finding(acts in prop::collection::vec(act(), 0..120)) {
+        let mut world = world_of(&acts);
+        let before = world.rows.clone();
+        prop_assert_eq!(mend(&mut world.rows), vec![]);
+        prop_assert_eq!(&world.rows, &before);
+    }
+
+    #[test]
+    fn what_follows_from_other_rows_comes_back(
+        acts in prop::collection::vec(act(), 20..120),
+        removed in prop::collection::vec(any::<prop::sample::Index>(), 1..6),
+        totals in any::<bool>(),
+    ) {
+        let mut world = world_of(&acts);
+        let before = world.rows.clone();
+        let rows = derived(&before);
+        for index in removed.iter().filter(|_| !rows.is_empty()) {
+            let (table, owner, item) = *index.get(&rows);
+            // Both directions are lost only if both are removed.
+            let opposite = match table {
+                SetTable::Following => SetTable::Followers,
+                SetTable::Followers => SetTable::Following,
+                SetTable::Friends => SetTable::Friends,
+                _ => table,
+            };
+            let is_relation = opposite != table || table == SetTable::Friends;
+            if !is_relation || world.rows.member(opposite, item, owner).is_some() {
+                world.rows.put_member(table, owner, item, None);
+            }
+        }
+        for user in 0..u64::from(USERS) {
+            if !before.members(SetTable::DeletedUsers, user, Span::ALL).is_empty() {
+                continue;
+            }
+            world.rows.put_point(PointTable::Counts, user, None);
+        }
+        for table in [NameTable::Handle, NameTable::SampleLabel] {
+            for name in world.rows.first_names(table, &[], 3) {
+                world.rows.put_name(table, &name, None);
+            }
+        }
+        if totals {
+            let mut wrong = world.rows.totals();
+            (wrong.posts, wrong.follows, wrong.friendships, wrong.stories) = (7, 7, 7, 7);
+            (wrong.users_deleted, wrong.users_erasing) = (0, 0);
+            world.rows.put_totals(wrong);
+        }
+        let findings = mend(&mut world.rows);
+        prop_assert!(findings.iter().all(|finding| !finding.is_lost), "{findings:?}");
+        let zero = feed::Counts::default().encode();
+        for user in 0..u64::from(USERS) {
+            let is_zero = before.point(PointTable::Counts, user) == Some(zero.clone());
+            if is_zero && world.rows.point(PointTable::Counts, user).is_none() {
+                world.rows.put_point(PointTable::Counts, user, Some(zero.clone()));
+            }
+        }
+        prop_assert_eq!(without_dead_stories(&world.rows), without_dead_stories(&before));
+        prop_assert_eq!(mend(&mut world.rows), vec![]);
+    }
+
+    #[test]
+    fn whatever_is_lost_nothing_contradicts_itself_and_commands_go_on(
+        acts in prop::collection::vec(act(), 20..120),
+        later in prop::collection::vec(act(), 0..60),
+        points in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+        members in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+        malformed in any::<bool>(),
+    ) {
+        let mut world = world_of(&acts);
+        let (all, rows) = (all_of(&world.rows), derived(&world.rows));
+        for index in &points {
+            let (table, key) = *index.get(&all);
+            let value = malformed.then(|| rows::Value::from_slice(&[0xff; 3]));
+            world.rows.put_point(table, key, value);
+        }
+        for index in members.iter().filter(|_| !rows.is_empty()) {
+            let (table, owner, item) = *index.get(&rows);
+            world.rows.put_member(table, owner, item, None);
+        }
+        let findings = mend(&mut world.rows);
+        // Nobody sees the counts of a deleted user.
+        let is_seen = |index: &prop::sample::Index| index.get(&all).0 != PointTable::Counts;
+        prop_assert!(!points.iter().any(is_seen) || !findings.is_empty());
+        prop_assert_eq!(mend(&mut world.rows), vec![]);
+        for act in later {
+            if let Some(command) = command(&world, &act) {
+                // Whether it is refused or not.
+                let _ = world.run(command);
+            }
+        }
+        prop_assert_eq!(mend(&mut world.rows), vec![]);
+    }
+}

@@ -1,0 +1,341 @@
+//! Repairing a data directory: another one is made of what can be read, and the damaged one is left as it is.
+//!
+//! The store is taken as of a checkpoint, and the log after it is replayed as at any start. The newest checkpoint whose
+//! rows are all there loses nothing if the log has everything after it; without one, rows are lost, and what follows
+//! from other rows is made again. A log that has lost groups can only end before them, which must be asked for.
+//!
+//! **Invariant:** until everything is durable, the new directory is marked as unfinished, which no node opens.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use commitlog::disk::RealDisk;
+use commitlog::{LocalLog, Log as _, LogError, LogSurvey, Position, SEGMENT_BYTES, begin_after};
+use rows::Finding;
+use store::{Base, Salvage, Salvaged, Store, StoreError, StoreWriter, unless_unreadable};
+
+use crate::entry::Entry;
+use crate::lock::DataLock;
+use crate::node::replay_once;
+use crate::open_error::OpenError;
+use crate::options::NodeOptions;
+
+/// Findings that are reported one by one.
+const FINDINGS_MAX: usize = 10_000;
+
+/// Memory of the changes of a check, which are dropped at its end: more are not looked for.
+const CHECK_BYTES_MAX: usize = 64 << 20;
+
+/// Why a directory is not repaired.
+#[derive(Debug, thiserror::Error)]
+pub enum RepairError {
+    /// One of the two directories cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The log cannot be read or written.
+    #[error("the log cannot be read or written")]
+    Log(#[from] LogError),
+    /// The store cannot be read or written.
+    #[error("the store cannot be read or written")]
+    Store(#[from] StoreError),
+    /// Groups of the log are lost, and nobody has said that this is accepted.
+    #[error("{0}; nothing was made. To do without them, repeat with --drop-after {after}", after = .0.after)]
+    DropsGroups(LostGroups),
+    /// Too much is missing.
+    #[error(
+        "the row that says up to which group of the log the store is written cannot be read, and the log does not begin \
+         at group 1: restore the last backup (roost restore)"
+    )]
+    Hopeless,
+    /// An earlier version wrote the log.
+    #[error("an earlier version wrote the log: it cannot be repaired")]
+    OldLog,
+}
+
+/// Groups of the log that cannot be read, or not be applied without others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostGroups {
+    /// The last group that can be applied.
+    pub after: u64,
+    /// The last group of which anything is known.
+    pub last: u64,
+    /// Number of groups after `after` that can be read, and of commands in them.
+    pub readable: (u64, u64),
+    /// Times of the first and the last of these, in milliseconds since 1970.
+    pub times_ms: Option<(u64, u64)>,
+}
+
+impl std::fmt::Display for LostGroups {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (groups, commands) = self.readable;
+        write!(f, "the log can only be read up to group {}; after it", self.after)?;
+        match self.times_ms {
+            Some((first, last)) => write!(
+                f,
+                " {groups} whole groups with {commands} commands up to group {}, made from {} to {}, and an unknown \
+                 number of damaged ones are lost",
+                self.last,
+                crate::backup::time(first),
+                crate::backup::time(last)
+            ),
+            None if self.last > self.after => write!(f, " groups up to {} are lost", self.last),
+            None => write!(f, " an unknown number of groups is lost"),
+        }
+    }
+}
+
+/// What was found, done and lost.
+#[derive(Debug, Default)]
+pub struct Repaired {
+    /// Damage to files.
+    pub damage: Vec<String>,
+    /// What was corrected, or made of other rows.
+    pub corrected: Vec<String>,
+    /// What is lost, or may be out of date.
+    pub lost: Vec<String>,
+    /// Position of the checkpoint that the new store begins with, and of the last group.
+    pub positions: (u64, u64),
+    /// Number of users, posts and follows.
+    pub counts: (u64, u64, u64),
+}
+
+/// Makes the directory `to`, which must be empty or missing, of what can be read in `from`, which is not changed.
+/// `drop_after`: the last group to keep, if the groups after it cannot all be read. `keys` puts the file of
+/// application keys into the new directory, durably. Blocks.
+///
+/// # Errors
+/// [`RepairError`]. Unless `to` was refused, it may be marked as an unfinished restore then.
+pub fn repair(
+    from: &Path,
+    to: &Path,
+    drop_after: Option<u64>,
+    keys: impl FnOnce() -> std::io::Result<()>,
+) -> Result<Repaired, RepairError> {
+    let (old, new) = (NodeOptions::new(from), NodeOptions::new(to));
+    if !old.log_dir().is_dir() && !old.store_dir().is_dir() {
+        let error =
+            std::io::Error::new(std::io::ErrorKind::NotFound, "it has neither a log nor a store");
+        return Err(OpenError::Directory(from.to_owned(), error).into());
+    }
+    let _lock = DataLock::take_to_read(from)?;
+    let salvage = Salvage::open(&old.store_dir())?;
+    let survey = survey(&old.log_dir())?;
+    let mut repaired = Repaired { damage: salvage.damage.clone(), ..Repaired::default() };
+    repaired.damage.extend(survey.damage.iter().map(|damage| {
+        let (file, offset, what) = (damage.file.display(), damage.offset, damage.what);
+        format!("{file} at byte {offset}, group {}: {what}", damage.position.0)
+    }));
+    let plan = choose(salvage.bases()?, &survey)?;
+    if !plan.is_complete {
+        let known = survey.last.map_or(0, |last| last.0);
+        let lost = lost_groups(&old.log_dir(), (plan.last, known))?;
+        if drop_after != Some(plan.last) {
+            return Err(RepairError::DropsGroups(lost));
+        }
+        repaired.lost.push(lost.to_string());
+    }
+    let mut lock = DataLock::take_to_restore(to)?;
+    let io = |error| OpenError::Directory(to.to_owned(), error);
+    if let Some(base) = &plan.base {
+        let salvaged = salvage.write(base, &new.store_dir())?;
+        repaired.report(base, &salvaged);
+        unless_unreadable(|| mend(&new, &mut repaired)).ok_or(OpenError::Unreadable)??;
+    }
+    copy_log(&old.log_dir(), &new.log_dir(), (plan.applied(), plan.last))?;
+    keys().map_err(io)?;
+    let totals = replay_once(&new)?;
+    for dir in [&new.store_dir(), to] {
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(io)?;
+    }
+    lock.close().map_err(io)?;
+    repaired.positions = (plan.applied(), plan.last);
+    let users = totals.users - totals.users_deleted;
+    repaired.counts = (users.into(), totals.posts, totals.follows);
+    Ok(repaired)
+}
+
+/// From what a store is made.
+struct Plan {
+    /// None: the log has everything.
+    base: Option<Base>,
+    /// The last group that can be applied.
+    last: u64,
+    /// Whether it is the last one there was.
+    is_complete: bool,
+}
+
+impl Plan {
+    fn applied(&self) -> u64 {
+        self.base.map_or(0, |base| base.applied)
+    }
+
+    /// `newest`: the last group that is known to have been applied.
+    fn new(base: Option<Base>, survey: &LogSurvey, newest: u64) -> Self {
+        let applied = base.map_or(0, |base| base.applied);
+        let holds = survey
+            .stretches
+            .iter()
+            .find(|stretch| (stretch.first.0..=stretch.last.0).contains(&(applied + 1)));
+        let last = holds.map_or(applied, |stretch| stretch.last.0);
+        let is_damaged = survey.damage.iter().any(|damage| damage.position.0 > last);
+        // A log that is missing, or ends before the store, has lost its end, whatever that was.
+        let has_end = survey.last == Some(Position(last)) && last >= newest;
+        Self { base, last, is_complete: has_end && !is_damaged }
+    }
+
+    /// What matters most comes first.
+    fn rank(&self) -> (bool, bool, u64, u64) {
+        let is_whole = self.base.is_none_or(|base| base.is_whole);
+        (self.is_complete, is_whole, self.last, self.applied())
+    }
+}
+
+fn choose(bases: Vec<Base>, survey: &LogSurvey) -> Result<Plan, RepairError> {
+    let from_begin = survey.stretches.first().is_some_and(|stretch| stretch.first.0 == 1);
+    let newest = bases.iter().map(|base| base.applied).max().unwrap_or(0);
+    let bases = bases.into_iter().map(Some).chain(from_begin.then_some(None));
+    let plans = bases.map(|base| Plan::new(base, survey, newest));
+    plans.max_by_key(Plan::rank).ok_or(RepairError::Hopeless)
+}
+
+fn survey(dir: &Path) -> Result<LogSurvey, LogError> {
+    match dir.is_dir() {
+        true => commitlog::salvage(dir, &mut |_| Ok(())),
+        false => Ok(LogSurvey::default()),
+    }
+}
+
+/// What the log has after a group, of which there were some up to `known`.
+fn lost_groups(dir: &Path, (after, known): (u64, u64)) -> Result<LostGroups, LogError> {
+    let last = known.max(after);
+    let mut lost = LostGroups { after, last, readable: (0, 0), times_ms: None };
+    if dir.is_dir() {
+        commitlog::salvage(dir, &mut |group| {
+            if group.position.0 > after {
+                lost.readable.0 += 1;
+                lost.readable.1 += commands(&group);
+                let time_ms = group.time_ms.unwrap_or_default();
+                let first = lost.times_ms.map_or(time_ms, |(first, _)| first);
+                lost.times_ms = Some((first, time_ms));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(lost)
+}
+
+fn commands(group: &commitlog::Group<'_>) -> u64 {
+    let (mut count, mut payload) = (0, group.payload);
+    while let Ok((entry, rest)) = Entry::read(payload) {
+        count += entry.stamps() as u64;
+        payload = rest;
+    }
+    count
+}
+
+/// Copies the groups after one position up to another into a new log.
+fn copy_log(from: &Path, to: &Path, (after, last): (u64, u64)) -> Result<(), RepairError> {
+    begin_after(&RealDisk, to, Position(after), SEGMENT_BYTES)?;
+    let mut log = LocalLog::open(Arc::new(RealDisk), to, Position(after))?;
+    let mut failed = None;
+    let read = match from.is_dir() {
+        true => commitlog::salvage(from, &mut |group| {
+            if !(after + 1..=last).contains(&group.position.0) {
+                return Ok(());
+            }
+            let placed = match group.time_ms {
+                Some(time_ms) => log.append(group.payload, time_ms).map_err(RepairError::Log),
+                None => Err(RepairError::OldLog),
+            };
+            placed.map(drop).map_err(|error| {
+                failed = Some(error);
+                "the group cannot be copied".into()
+            })
+        }),
+        false => Ok(LogSurvey::default()),
+    };
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    read?;
+    log.sync()?;
+    assert_eq!(log.last().0, last.max(after), "groups have no gaps");
+    Ok(())
+}
+
+/// Makes the rows of a new store consistent.
+fn mend(options: &NodeOptions, repaired: &mut Repaired) -> Result<(), RepairError> {
+    let (mut rows, applied) = Store::open(&options.store_dir(), options.store())?;
+    let is_ahead = rows.store().is_ephemeral_ahead()?;
+    let mut feed = feed::Mend::new(is_ahead);
+    let mut kv = kv::Mend::default();
+    let mut report = |finding: Finding| repaired.found(finding);
+    let relieve = |rows: &mut StoreWriter, is_last: bool| -> Result<(), StoreError> {
+        if (is_last || rows.overlay_bytes() >= options.overlay_memory)
+            && let Some(checkpoint) = rows.freeze(applied)
+        {
+            checkpoint.run()?;
+        }
+        Ok(())
+    };
+    while feed.step(&mut rows, &mut report) {
+        relieve(&mut rows, false)?;
+    }
+    while kv.step(&mut rows, &mut report) {
+        relieve(&mut rows, false)?;
+    }
+    Ok(relieve(&mut rows, true)?)
+}
+
+/// Checks all rows without writing anything: what is wrong is given to `report`, up to a limit.
+pub(crate) fn check(
+    rows: &mut StoreWriter,
+    report: &mut dyn FnMut(Finding),
+) -> Result<(), StoreError> {
+    let is_ahead = rows.store().is_ephemeral_ahead()?;
+    let (mut feed, mut kv) = (feed::Mend::new(is_ahead), kv::Mend::default());
+    let mut found = 0;
+    let mut counted = |finding| {
+        found += 1;
+        if found <= FINDINGS_MAX {
+            report(finding);
+        }
+    };
+    while feed.step(rows, &mut counted) && rows.overlay_bytes() < CHECK_BYTES_MAX {}
+    while rows.overlay_bytes() < CHECK_BYTES_MAX && kv.step(rows, &mut counted) {}
+    Ok(())
+}
+
+impl Repaired {
+    fn report(&mut self, base: &Base, salvaged: &Salvaged) {
+        let blocks = salvaged.corrected.iter();
+        self.corrected.extend(blocks.map(|(file, at): &(PathBuf, u64)| {
+            format!("{} at byte {at}: one bit was changed, and is corrected", file.display())
+        }));
+        if base.is_whole {
+            return;
+        }
+        for hole in &salvaged.facts {
+            let older = match hole.older {
+                0 => String::new(),
+                older => {
+                    format!("; {older} rows there are kept from older files and may be out of date")
+                }
+            };
+            self.lost.push(format!("{hole} are lost, unless they follow from others{older}"));
+        }
+        for hole in &salvaged.ephemeral {
+            self.lost.push(format!("{hole} (texts and views of stories) are lost"));
+        }
+    }
+
+    fn found(&mut self, finding: Finding) {
+        let list = if finding.is_lost { &mut self.lost } else { &mut self.corrected };
+        match list.len() {
+            0..FINDINGS_MAX => list.push(finding.what),
+            FINDINGS_MAX => list.push("and more".to_owned()),
+            _ => {}
+        }
+    }
+}

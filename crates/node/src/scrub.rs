@@ -1,0 +1,252 @@
+//! The scrub: reads all files of rows and all segments of the log that are not written any more, slowly, and compares
+//! them with their checksums, so that damage is known before somebody needs what is damaged.
+//!
+//! It reads a quarter of a MiB at a time (a group of the log as a whole), pauses after each so that it keeps to its
+//! rate, and begins once per week. It takes no lock that requests take.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use commitlog::{Position, SegmentCheck, closed_segments};
+use store::{Store, TableCheck, TableStep};
+
+use crate::metrics::Metrics;
+
+/// Time from the begin of a pass to the begin of the next.
+const INTERVAL: Duration = Duration::from_secs(7 * 86_400);
+
+/// State of the scrub.
+pub(crate) struct Scrub {
+    store: Store,
+    log_dir: PathBuf,
+    metrics: Metrics,
+    /// Bytes per second, at most.
+    rate: u64,
+    /// What is left of the pass.
+    rest: Vec<Target>,
+    current: Option<Current>,
+    /// When the next pass begins, while none is under way.
+    next: Option<Duration>,
+    began: Duration,
+    /// Files in which damage was found.
+    damaged: BTreeSet<PathBuf>,
+    /// Those of this pass.
+    damaged_now: BTreeSet<PathBuf>,
+}
+
+enum Target {
+    Table(PathBuf, u128),
+    Segment(Position, Position),
+}
+
+enum Current {
+    Table(Box<TableCheck>),
+    Segment(SegmentCheck),
+}
+
+impl Scrub {
+    pub(crate) fn new(store: Store, log_dir: PathBuf, metrics: Metrics, rate: u64) -> Self {
+        Self {
+            store,
+            log_dir,
+            metrics,
+            rate,
+            rest: Vec::new(),
+            current: None,
+            next: Some(Duration::ZERO),
+            began: Duration::ZERO,
+            damaged: BTreeSet::new(),
+            damaged_now: BTreeSet::new(),
+        }
+    }
+
+    /// Reads a piece, at a time since some moment; returns how long to wait for the next.
+    pub(crate) fn step(&mut self, now: Duration) -> Duration {
+        if let Some(next) = self.next {
+            if now < next {
+                return next - now;
+            }
+            self.begin(now);
+        }
+        if self.current.is_none() && !self.open_next() {
+            return self.end(now);
+        }
+        let bytes = self.read();
+        self.metrics.scrub_read.inc_by(bytes as u64);
+        Duration::from_secs_f64(bytes as f64 / self.rate as f64)
+    }
+
+    fn begin(&mut self, now: Duration) {
+        (self.next, self.began) = (None, now);
+        self.damaged_now.clear();
+        let tables = self.store.table_files().into_iter();
+        self.rest = tables.map(|(path, checksum)| Target::Table(path, checksum)).collect();
+        match closed_segments(&self.log_dir) {
+            Ok(segments) => {
+                self.rest
+                    .extend(segments.into_iter().map(|(first, end)| Target::Segment(first, end)));
+            }
+            Err(error) => tracing::warn!(%error, "the scrub cannot list the log"),
+        }
+    }
+
+    fn end(&mut self, now: Duration) -> Duration {
+        self.metrics.scrub_passes.inc();
+        // What was merged or cut since the last pass is gone.
+        self.damaged = std::mem::take(&mut self.damaged_now);
+        self.metrics.scrub_damaged.set(self.damaged.len() as i64);
+        let next = (self.began + INTERVAL).max(now);
+        self.next = Some(next);
+        next - now
+    }
+
+    /// Opens the next file that still exists; false if there is none.
+    fn open_next(&mut self) -> bool {
+        while let Some(target) = self.rest.pop() {
+            let opened = match target {
+                Target::Table(path, checksum) => match TableCheck::open(&path, checksum) {
+                    Ok(check) => Ok(check.map(|check| Current::Table(Box::new(check)))),
+                    Err(error) => Err((path, error.to_string())),
+                },
+                Target::Segment(first, end) => {
+                    let check = SegmentCheck::open(&self.log_dir, (first, end));
+                    let path = self.log_dir.join(format!("{:020}.log", first.0));
+                    check
+                        .map(|check| check.map(Current::Segment))
+                        .map_err(|error| (path, error.to_string()))
+                }
+            };
+            match opened {
+                Ok(Some(current)) => {
+                    self.current = Some(current);
+                    return true;
+                }
+                Ok(None) => {}
+                Err((path, what)) => self.found(path, &what),
+            }
+        }
+        false
+    }
+
+    /// Reads a piece of the current file; returns its bytes.
+    fn read(&mut self) -> usize {
+        let found = match &mut self.current {
+            None => return 0,
+            Some(Current::Table(check)) => match check.step() {
+                TableStep::Read(bytes) => return bytes,
+                TableStep::Whole => None,
+                TableStep::Damaged(what) => Some((check.path().to_owned(), what)),
+            },
+            Some(Current::Segment(check)) => match check.step() {
+                Ok(Some(bytes)) => return bytes,
+                Ok(None) => None,
+                Err(error) => Some((check.path().to_owned(), error.to_string())),
+            },
+        };
+        self.current = None;
+        if let Some((path, what)) = found {
+            self.found(path, &what);
+        }
+        0
+    }
+
+    fn found(&mut self, path: PathBuf, what: &str) {
+        if self.damaged.insert(path.clone()) {
+            tracing::error!(
+                file = %path.display(),
+                "damage on the disk: {what}; make a backup (roost backup), stop the server, and run roost verify"
+            );
+        }
+        self.damaged_now.insert(path);
+        self.metrics.scrub_damaged.set(self.damaged.len() as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rows::{PointTable, RowsMut as _, Value};
+    use store::StoreOptions;
+
+    use super::*;
+
+    /// Runs a pass without waiting; returns the time that it took by its own pauses.
+    fn pass(scrub: &mut Scrub, now: &mut Duration) -> Duration {
+        let (began, passes) = (*now, scrub.metrics.scrub_passes.get());
+        while scrub.metrics.scrub_passes.get() == passes {
+            let pause = scrub.step(*now);
+            *now += pause;
+        }
+        // The last pause is until the next pass.
+        assert_eq!(*now, began + INTERVAL);
+        scrub.began - began
+    }
+
+    #[test]
+    fn damage_is_found_in_the_pass_after_it_at_the_rate_that_was_set() {
+        let data = tempfile::tempdir().unwrap();
+        let options = StoreOptions { cache_bytes: 1 << 20, bucket_bytes: 1 << 20 };
+        let (mut rows, _) = Store::open(data.path(), options).unwrap();
+        let value = |number: u64| {
+            let bytes = (0..1_000).map(|at| (number * 7_919 + at * at * 31 + (at >> 3)) as u8);
+            Value::from_iter(bytes)
+        };
+        (0..1_000).for_each(|number| rows.put_point(PointTable::Post, number, Some(value(number))));
+        rows.freeze(1).unwrap().run().unwrap();
+        let log = tempfile::tempdir().unwrap();
+        let metrics = Metrics::default();
+        let rate = 64 << 10;
+        let mut scrub = Scrub::new(rows.store(), log.path().to_owned(), metrics.clone(), rate);
+        let mut now = Duration::ZERO;
+        pass(&mut scrub, &mut now);
+        let files = rows.store().table_files();
+        let bytes: u64 = files.iter().map(|(path, _)| path.metadata().unwrap().len()).sum();
+        assert_eq!(metrics.scrub_read.get(), bytes);
+        assert_eq!(metrics.scrub_damaged.get(), 0);
+        // Pauses add up to the time that the rate allows, whatever the reads took.
+        let mut slow = Scrub::new(rows.store(), log.path().to_owned(), Metrics::default(), rate);
+        let (mut waited, mut read) = (Duration::ZERO, 0);
+        while read < bytes {
+            waited += slow.step(waited);
+            read = slow.metrics.scrub_read.get();
+        }
+        let expected = Duration::from_secs_f64(bytes as f64 / rate as f64);
+        assert!(waited.abs_diff(expected) < Duration::from_millis(1), "{waited:?} {expected:?}");
+        let (path, _) =
+            files.iter().max_by_key(|(path, _)| path.metadata().unwrap().len()).unwrap();
+        let mut content = std::fs::read(path).unwrap();
+        let middle = content.len() / 2;
+        content[middle] ^= 4;
+        std::fs::write(path, content).unwrap();
+        pass(&mut scrub, &mut now);
+        assert_eq!(metrics.scrub_damaged.get(), 1);
+        assert_eq!(scrub.damaged.iter().collect::<Vec<_>>(), [path]);
+    }
+
+    #[test]
+    fn damage_of_a_segment_is_found() {
+        use commitlog::disk::RealDisk;
+        use commitlog::{LocalLog, Log as _, LogOptions};
+        let (data, log) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let options = StoreOptions { cache_bytes: 1 << 20, bucket_bytes: 1 << 20 };
+        let (rows, _) = Store::open(data.path(), options).unwrap();
+        let small = LogOptions { segment_bytes: 4_096, prepares_on_thread: false };
+        let disk = std::sync::Arc::new(RealDisk);
+        let mut segments = LocalLog::open_with(disk, log.path(), small, Position(0)).unwrap();
+        for number in 0..30 {
+            segments.append(&[number; 700], 7).unwrap();
+        }
+        let metrics = Metrics::default();
+        let mut scrub = Scrub::new(rows.store(), log.path().to_owned(), metrics.clone(), 1 << 20);
+        let mut now = Duration::ZERO;
+        pass(&mut scrub, &mut now);
+        assert_eq!(metrics.scrub_damaged.get(), 0);
+        let (first, _) = closed_segments(log.path()).unwrap()[1];
+        let path = log.path().join(format!("{:020}.log", first.0));
+        let mut content = std::fs::read(&path).unwrap();
+        content[700] ^= 1;
+        std::fs::write(&path, content).unwrap();
+        pass(&mut scrub, &mut now);
+        assert_eq!(scrub.damaged.iter().collect::<Vec<_>>(), [&path]);
+    }
+}

@@ -1,0 +1,112 @@
+//! `roost repair`: makes a data directory of what can be read in a damaged one.
+
+use std::io;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use node::{OpenError, RepairError};
+
+use crate::exit::Exit;
+use crate::{key, permissions};
+
+/// For `--help`.
+const HELP: &str = "Exit codes:
+  0  nothing is lost
+  1  error: nothing was made
+  2  the command line is wrong
+  3  the directory was made, and something is lost, as was printed";
+
+/// Make a data directory of what can be read in a damaged one.
+///
+/// The server of the damaged directory must be stopped; the directory is not changed. If the log still has what the
+/// damaged part of the store had, nothing is lost. Otherwise every row that can be read is kept, what follows from
+/// other rows (indexes, counts, the other direction of a follow) is made again, and the rest is lost and printed.
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Repair {
+    /// Damaged data directory
+    #[arg(value_name = "DATA")]
+    data: PathBuf,
+    /// Data directory to make; it must be empty or missing
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// Have the log end after this group, because groups after it cannot be read. Without it, such a directory is not
+    /// repaired, and what would be lost is printed
+    #[arg(long, value_name = "GROUP")]
+    drop_after: Option<u64>,
+}
+
+impl Repair {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        permissions::keep_new_files_private();
+        let mut about_keys = None;
+        let keys = || {
+            about_keys = self.keys()?;
+            Ok(())
+        };
+        let repaired = node::repair(&self.data, &self.to, self.drop_after, keys);
+        let repaired = repaired
+            .map_err(hint)
+            .with_context(|| format!("cannot repair {}", self.data.display()))?;
+        let print = |head: &str, lines: &[String]| {
+            if !lines.is_empty() {
+                println!("{head}:");
+                lines.iter().for_each(|line| println!("  {line}"));
+            }
+        };
+        print("damage", &repaired.damage);
+        print("corrected", &repaired.corrected);
+        print("lost", &repaired.lost);
+        if let Some(about) = about_keys {
+            println!("{about}");
+        }
+        let ((checkpoint, last), (users, posts, follows)) = (repaired.positions, repaired.counts);
+        let to = self.to.display();
+        println!(
+            "made {to} of the checkpoint at group {checkpoint} and the log up to group {last}: {users} users, {posts} posts, \
+             {follows} follows"
+        );
+        if repaired.lost.is_empty() {
+            println!("nothing is lost; start the server with --data {to}");
+            return Ok(());
+        }
+        println!("start the server with --data {to}, and keep {}", self.data.display());
+        Err(Exit::failed("something is lost".to_owned()))
+    }
+
+    /// Copies the file of application keys if it is whole; says what to do if it is not.
+    fn keys(&self) -> io::Result<Option<String>> {
+        let create = format!(
+            "make an application key with roost key create NAME --data {} --scope admin",
+            self.to.display()
+        );
+        match key::check(&self.data) {
+            Ok(true) => {
+                let file = std::fs::read(key::path(&self.data))?;
+                key::restore(&self.to, &file)?;
+                Ok(None)
+            }
+            Ok(false) => Ok(Some(format!("there are no application keys: {create}"))),
+            Err(error) => Ok(Some(format!("{error:#}, so they are not copied: {create}"))),
+        }
+    }
+}
+
+/// Adds what to do about a refusal of one of the two directories.
+fn hint(error: RepairError) -> anyhow::Error {
+    let advice = match &error {
+        RepairError::Open(OpenError::NotEmpty(_)) => {
+            Some("--to names a directory that is empty or missing")
+        }
+        RepairError::Store(_) | RepairError::OldLog => {
+            Some("restore the last backup with roost restore")
+        }
+        _ => None,
+    };
+    let error = anyhow::Error::new(error);
+    match advice {
+        Some(advice) => error.context(advice),
+        None => error,
+    }
+}

@@ -1,0 +1,36 @@
+//! Correcting one changed bit: the only one that makes a checksum match again. With a checksum of 128 bits nothing
+//! but the bytes that were written does.
+
+/// Longest bytes that are corrected: every bit is tried, so the time grows with the square of the length. This takes
+/// a few seconds.
+const BYTES_MAX: usize = 64 << 10;
+
+/// Changes the one bit that makes the bytes right; false, and they stay as they are, if there is none, or they are
+/// too long.
+pub(crate) fn correct(bytes: &mut [u8], is_right: impl Fn(&[u8]) -> bool) -> bool {
+    if bytes.len() > BYTES_MAX {
+        return false;
+    }
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            flip(bytes, at, bit);
+            if is_right(bytes) {
+                return true;
+            }
+            flip(bytes, at, bit);
+        }
+    }
+    false
+}
+
+fn flip(bytes: &mut [u8], at: usize, bit: u32) {
+    if let Some(byte) = bytes.get_mut(at) {
+        *byte ^= 1 << bit;
+    }
+}
+
+/// Number of bits that differ; none if the lengths do.
+pub(crate) fn bits_that_differ(a: &[u8], b: &[u8]) -> Option<u32> {
+    let bits = a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum();
+    (a.len() == b.len()).then_some(bits)
+}

@@ -1,0 +1,104 @@
+//! Sets among rows of which some are older than others: chunks of one owner may overlap where a newer one is lost.
+
+use std::collections::BTreeMap;
+
+use fjall::Slice;
+use rows::SetTable;
+
+use crate::error::StoreError;
+use crate::layout::{self, PackedRow, WriteRow};
+use crate::owners::{Owners, State};
+use crate::packed;
+
+/// The keys of blocks of owners, with their bytes.
+pub(super) type Blocks = BTreeMap<[u8; 10], Vec<u8>>;
+
+/// Writes rows in the order of their keys, and notes what there is of each owner.
+#[derive(Default)]
+pub(super) struct Lists {
+    owners: Owners,
+    blocks: Blocks,
+    /// The owner of the last row of a set, and what was found of it.
+    last: Option<(SetTable, u64, State)>,
+    /// A chunk that is not written yet, with its low end.
+    chunk: Option<(Slice, u64, Slice)>,
+}
+
+impl Lists {
+    /// Takes the next row.
+    pub(super) fn put(
+        &mut self,
+        key: Slice,
+        value: Slice,
+        write: &mut WriteRow<'_>,
+    ) -> Result<(), StoreError> {
+        let table = layout::set_table(&key).filter(|table| table.has_dense_owners());
+        let Some(table) = table else {
+            self.write_chunk(None, write)?;
+            return write(&key, Some(&value));
+        };
+        if !table.is_packed() {
+            let owner = layout::owner_of(&key).map(|(_, owner)| owner);
+            owner.into_iter().for_each(|owner| self.note(table, owner, State::ROWS));
+            return write(&key, Some(&value));
+        }
+        // A row whose key is none is of no use to anybody.
+        let Some((owner, row)) = layout::read_packed(&key) else { return Ok(()) };
+        match row {
+            PackedRow::Delta(number) => {
+                self.write_chunk(None, write)?;
+                self.note(table, owner, State::with_deltas(number));
+                write(&key, Some(&value))
+            }
+            PackedRow::Chunk(low) => {
+                let same = self.last.is_some_and(|(of, last, _)| (of, last) == (table, owner));
+                self.write_chunk(same.then_some(low), write)?;
+                self.note(table, owner, State::ROWS);
+                self.chunk = Some((key, low, value));
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes the last rows; returns the blocks of owners.
+    pub(super) fn finish(mut self, write: &mut WriteRow<'_>) -> Result<Blocks, StoreError> {
+        self.write_chunk(None, write)?;
+        self.note_last();
+        Ok(self.blocks)
+    }
+
+    /// Writes the chunk that waits. If another chunk follows, which begins at `end`, without the items that belong
+    /// into that one: the other one is newer.
+    fn write_chunk(
+        &mut self,
+        end: Option<u64>,
+        write: &mut WriteRow<'_>,
+    ) -> Result<(), StoreError> {
+        let Some((key, low, row)) = self.chunk.take() else { return Ok(()) };
+        let Some(end) = end else { return write(&key, Some(&row)) };
+        let mut items = Vec::new();
+        let is_sound = packed::decode(low, &row, &mut items).is_some();
+        items.retain(|(item, _)| is_sound && *item < end);
+        if items.is_empty() {
+            Ok(())
+        } else {
+            write(&key, Some(&packed::encode(low, false, &items)))
+        }
+    }
+
+    fn note(&mut self, table: SetTable, owner: u64, state: State) {
+        match &mut self.last {
+            Some((of, last, found)) if (*of, *last) == (table, owner) => *found = state.max(*found),
+            _ => {
+                self.note_last();
+                self.last = Some((table, owner, state));
+            }
+        }
+    }
+
+    fn note_last(&mut self) {
+        let Some((table, owner, state)) = self.last.take() else { return };
+        let changed = self.owners.raise(table, &[(owner, state)]).into_iter();
+        self.blocks.extend(changed.map(|(block, bytes)| (layout::owners(table, block), bytes)));
+    }
+}

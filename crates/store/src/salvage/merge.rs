@@ -1,0 +1,172 @@
+//! The newest versions of the rows of several tables, some of which cannot be read completely.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::PathBuf;
+
+use fjall::Slice;
+
+use super::table::{Piece, TableScan, Version};
+use crate::describe::describe;
+use crate::manifest::TableFile;
+
+/// Rows that cannot be read: those between two keys in one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// The file.
+    pub file: PathBuf,
+    /// Where in it, in bytes.
+    pub offset: u64,
+    /// What is wrong there.
+    pub what: &'static str,
+    /// The last key before; none if there is no row before.
+    pub after: Option<Vec<u8>>,
+    /// The first key that can be read again; none if there is none.
+    pub before: Option<Vec<u8>>,
+    /// Number of rows between them that older files have: they may have been changed or removed later.
+    pub older: u64,
+}
+
+impl fmt::Display for Hole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = |key: &Option<Vec<u8>>, none: &str| {
+            key.as_ref().map_or_else(|| none.to_owned(), |key| describe(key))
+        };
+        let (after, before) =
+            (key(&self.after, "the first row"), key(&self.before, "the last row"));
+        write!(
+            f,
+            "{} at byte {}: {}: rows between {after} and {before}",
+            self.file.display(),
+            self.offset,
+            self.what
+        )
+    }
+}
+
+/// A row, with whether a newer version of it may be in a hole.
+pub(super) struct Merged {
+    pub(super) key: Slice,
+    pub(super) value: Slice,
+    pub(super) may_be_old: bool,
+}
+
+pub(super) struct Merge {
+    sources: Vec<Source>,
+    pub(super) holes: Vec<Hole>,
+    /// Files of which blocks were corrected, and where.
+    pub(super) corrected: Vec<(PathBuf, u64)>,
+}
+
+/// A run of tables.
+struct Source {
+    rest: VecDeque<TableFile>,
+    table: Option<(TableFile, TableScan)>,
+    next: Option<Version>,
+    level: usize,
+    /// The last key that was read.
+    last: Option<Vec<u8>>,
+    /// Holes between the last row and the next: index, and the number added to sequence numbers there.
+    open: Vec<(usize, u64)>,
+}
+
+impl Merge {
+    pub(super) fn new(runs: impl Iterator<Item = Vec<TableFile>>) -> Self {
+        let sources = runs.filter_map(|run| {
+            let level = run.first()?.level;
+            let (rest, open) = (run.into(), Vec::new());
+            Some(Source { rest, table: None, next: None, level, last: None, open })
+        });
+        let mut merge =
+            Self { sources: sources.collect(), holes: Vec::new(), corrected: Vec::new() };
+        for source in &mut merge.sources {
+            source.advance(&mut merge.holes, &mut merge.corrected);
+        }
+        merge
+    }
+
+    /// The next row that was not removed.
+    pub(super) fn next(&mut self) -> Option<Merged> {
+        loop {
+            let key =
+                self.sources.iter().filter_map(|source| Some(&source.next.as_ref()?.key)).min()?;
+            let key = key.clone();
+            let newest = self.sources.iter().filter_map(|source| {
+                let version = source.next.as_ref().filter(|version| version.key == key)?;
+                Some((version.clone(), source.level))
+            });
+            // Equal numbers: the first one, of the newer run.
+            let newest = newest
+                .reduce(|best, other| if other.0.seqno > best.0.seqno { other } else { best });
+            let Some((version, level)) = newest else { continue };
+            let mut may_be_old = false;
+            for source in self.sources.iter().filter(|source| !source.has(&key)) {
+                for (hole, seqno) in &source.open {
+                    let is_newer = source.level < level
+                        || (source.level == level && (*seqno == 0 || *seqno > version.seqno));
+                    if let Some(hole) = self.holes.get_mut(*hole).filter(|_| is_newer) {
+                        may_be_old = true;
+                        hole.older += u64::from(version.value.is_some());
+                    }
+                }
+            }
+            for source in &mut self.sources {
+                while source.has(&key) {
+                    source.advance(&mut self.holes, &mut self.corrected);
+                }
+            }
+            if let Some(value) = version.value {
+                return Some(Merged { key, value, may_be_old });
+            }
+        }
+    }
+}
+
+impl Source {
+    fn has(&self, key: &[u8]) -> bool {
+        self.next.as_ref().is_some_and(|version| *version.key == *key)
+    }
+
+    fn advance(&mut self, holes: &mut Vec<Hole>, corrected: &mut Vec<(PathBuf, u64)>) {
+        self.open.clear();
+        loop {
+            let Some((table, scan)) = &mut self.table else {
+                let Some(table) = self.rest.pop_front() else {
+                    self.next = None;
+                    return;
+                };
+                match TableScan::open(&table.path, table.seqno) {
+                    Ok(scan) => self.table = Some((table, scan)),
+                    Err(_) => self.hole(&table, 0, "it is missing or cannot be read", holes),
+                }
+                continue;
+            };
+            match scan.next() {
+                Some(Piece::Row(version)) => {
+                    for (hole, _) in &self.open {
+                        if let Some(hole) = holes.get_mut(*hole) {
+                            hole.before = Some(version.key.to_vec());
+                        }
+                    }
+                    self.last = Some(version.key.to_vec());
+                    self.next = Some(version);
+                    return;
+                }
+                Some(Piece::Hole { offset, what }) => {
+                    let table = table.clone();
+                    self.hole(&table, offset, what, holes);
+                }
+                None => {
+                    corrected.extend(scan.corrected.drain(..).map(|at| (table.path.clone(), at)));
+                    self.table = None;
+                }
+            }
+        }
+    }
+
+    fn hole(&mut self, table: &TableFile, offset: u64, what: &'static str, holes: &mut Vec<Hole>) {
+        let (file, after) = (table.path.clone(), self.last.clone());
+        self.open.push((holes.len(), table.seqno));
+        holes.push(Hole { file, offset, what, after, before: None, older: 0 });
+    }
+}

@@ -1,0 +1,243 @@
+//! Making a store of what can be read of a damaged one, which is not changed and not opened by the engine.
+//!
+//! Each checkpoint adds tables to the newest level, so without the tables of the newest checkpoints the others are the
+//! store of an earlier one. If the log has everything after that, it loses nothing. Otherwise the store is made of
+//! all rows that can be read: those in a damaged block are lost, unless a rule can derive them from others, and where
+//! an older file has a row that the damaged block may have had too, the older one is kept. It is a checkpoint of the
+//! same position then. Ephemeral rows are not kept in that case: they may have been erased.
+
+mod lists;
+mod merge;
+mod table;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::Xxh3Default;
+
+use lists::Lists;
+pub use merge::Hole;
+use merge::{Merge, Merged};
+
+use crate::disk::{Disk, Part};
+use crate::error::StoreError;
+use crate::head::Head;
+use crate::layout::{self, WriteRow};
+use crate::manifest::{self, TableFile, Tables};
+
+/// Bytes read at a time.
+const READ_BYTES: usize = 1 << 20;
+/// The folders of the two keyspaces: the engine numbers them in the order in which they were made.
+const FACTS: &str = "facts/keyspaces/1";
+const EPHEMERAL: &str = "facts/keyspaces/2";
+
+/// What is left of a damaged store.
+pub struct Salvage {
+    facts: Keyspace,
+    ephemeral: Keyspace,
+    /// Damage that was found, in words.
+    pub damage: Vec<String>,
+}
+
+struct Keyspace {
+    part: Part,
+    tables: Tables,
+    /// With what is wrong.
+    damaged: BTreeMap<PathBuf, String>,
+    /// Whether the manifest is known.
+    is_known: bool,
+}
+
+/// A store that can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// Position of the log up to which its rows are applied.
+    pub applied: u64,
+    /// Whether all rows of that position are there.
+    pub is_whole: bool,
+    /// Only tables with smaller numbers are used.
+    facts_below: u64,
+    ephemeral_below: u64,
+}
+
+/// What could not be read when a store was made.
+#[derive(Clone, Debug, Default)]
+pub struct Salvaged {
+    /// Places in the files of facts.
+    pub facts: Vec<Hole>,
+    /// Places in the files of texts and views of stories.
+    pub ephemeral: Vec<Hole>,
+    /// Blocks in which one bit was changed and is corrected: file, and where in bytes.
+    pub corrected: Vec<(PathBuf, u64)>,
+}
+
+impl Salvage {
+    /// Looks at all files of the store in `dir`. The caller keeps other processes away from it.
+    ///
+    /// # Errors
+    /// If a folder cannot be listed.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        let facts = Keyspace::open(Part::Facts, &dir.join(FACTS))?;
+        let ephemeral = Keyspace::open(Part::Ephemeral, &dir.join(EPHEMERAL))?;
+        let mut damage = [&facts.tables.notes[..], &ephemeral.tables.notes].concat();
+        for (keyspace, name) in [(&facts, FACTS), (&ephemeral, EPHEMERAL)] {
+            if !keyspace.is_known {
+                let path = dir.join(name);
+                damage.push(format!(
+                    "{}: nothing says which of its tables are in use",
+                    path.display()
+                ));
+            }
+            let files = keyspace.damaged.iter();
+            damage.extend(files.map(|(file, what)| format!("{}: {what}", file.display())));
+        }
+        Ok(Self { facts, ephemeral, damage })
+    }
+
+    /// The stores that can be made, best first: whole ones, from the newest to the oldest, then one that lacks what
+    /// cannot be read.
+    ///
+    /// # Errors
+    /// If an earlier version wrote the store, or a later one.
+    pub fn bases(&self) -> Result<Vec<Base>, StoreError> {
+        let mut bases = Vec::new();
+        for facts_below in self.facts.bounds() {
+            // An earlier checkpoint may be of an earlier format, which is no way then.
+            let head = self.facts.head(facts_below);
+            let head = if facts_below == u64::MAX { head? } else { head.unwrap_or_default() };
+            let Some(applied) = head else { continue };
+            let is_enough =
+                |below: &u64| *below == u64::MAX || self.ephemeral.applied(*below) >= Some(applied);
+            let ephemeral_below = self.ephemeral.bounds().into_iter().find(is_enough);
+            if let Some(ephemeral_below) = ephemeral_below {
+                bases.push(Base { applied, is_whole: true, facts_below, ephemeral_below });
+            }
+        }
+        let all = u64::MAX;
+        if bases.first().is_none_or(|base| base.facts_below != all || base.ephemeral_below != all)
+            && self.facts.is_known
+            && let Some(applied) = self.facts.head(all)?
+        {
+            bases.push(Base { applied, is_whole: false, facts_below: all, ephemeral_below: all });
+        }
+        Ok(bases)
+    }
+
+    /// Makes a store of one of [`Salvage::bases`] in `dir`, which has none.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, base: &Base, dir: &Path) -> Result<Salvaged, StoreError> {
+        let disk = Disk::create(dir)?;
+        let ephemeral = self.ephemeral.copy(base.ephemeral_below, &disk)?;
+        let facts = self.facts.copy(base.facts_below, &disk)?;
+        if disk.point(Part::Facts, &layout::HEAD).is_none() {
+            return Err(StoreError::Damaged("the row that describes it is missing"));
+        }
+        let corrected = [facts.corrected, ephemeral.corrected].concat();
+        Ok(Salvaged { facts: facts.holes, ephemeral: ephemeral.holes, corrected })
+    }
+}
+
+impl Keyspace {
+    fn open(part: Part, path: &Path) -> Result<Self, StoreError> {
+        let tables = if path.is_dir() { manifest::salvage(path)? } else { None };
+        let is_known = tables.is_some();
+        let tables = tables.unwrap_or_default();
+        let files = tables.runs.iter().flatten();
+        let damaged = files
+            .filter_map(|table| Some((table.path.clone(), compare(&table.path, table.checksum)?)));
+        let damaged = damaged.collect();
+        Ok(Self { part, tables, damaged, is_known })
+    }
+
+    fn runs(&self, below: u64) -> impl Iterator<Item = Vec<TableFile>> {
+        let is_used = move |table: &&TableFile| below == u64::MAX || table.seqno < below;
+        self.tables.runs.iter().map(move |run| run.iter().filter(is_used).cloned().collect())
+    }
+
+    /// Numbers below which all tables are whole, greatest first: without the newest tables the others are an
+    /// earlier checkpoint, as long as the newest ones were not merged with others.
+    fn bounds(&self) -> Vec<u64> {
+        if !self.is_known {
+            return Vec::new();
+        }
+        let newest =
+            self.tables.runs.iter().flatten().filter(|table| table.level == 0 && table.seqno > 0);
+        let mut bounds: Vec<u64> = newest.map(|table| table.seqno).chain([u64::MAX]).collect();
+        bounds.sort_unstable_by(|a, b| b.cmp(a));
+        bounds.dedup();
+        bounds.retain(|below| {
+            let mut used = self.runs(*below).flatten().peekable();
+            let is_empty = used.peek().is_none() && *below != u64::MAX;
+            !is_empty && used.all(|table| !self.damaged.contains_key(&table.path))
+        });
+        bounds
+    }
+
+    /// The position in the row that describes the facts.
+    fn head(&self, below: u64) -> Result<Option<u64>, StoreError> {
+        match self.first(below) {
+            Some(row) => Ok(Some(Head::peek(&row.value)?.0)),
+            None => Ok(None),
+        }
+    }
+
+    /// The position in the row that describes the ephemeral rows.
+    fn applied(&self, below: u64) -> Option<u64> {
+        let row = self.first(below)?;
+        row.value.first_chunk().map(|applied| u64::from_le_bytes(*applied))
+    }
+
+    /// The row that describes the others, if it is certainly the newest.
+    fn first(&self, below: u64) -> Option<Merged> {
+        let first = Merge::new(self.runs(below)).next()?;
+        (*first.key == layout::HEAD && !first.may_be_old).then_some(first)
+    }
+
+    /// Puts all rows into a keyspace without rows, and the states of owners that belong to them.
+    fn copy(&self, below: u64, disk: &Disk) -> Result<Merge, StoreError> {
+        let mut merge = Merge::new(self.runs(below));
+        let mut blocks = BTreeMap::new();
+        disk.ingest(self.part, |write| {
+            let mut lists = Lists::default();
+            while let Some(row) = merge.next() {
+                if layout::is_owners(&row.key) || (row.may_be_old && self.part == Part::Ephemeral) {
+                    continue;
+                }
+                lists.put(row.key, row.value, write)?;
+            }
+            blocks = lists.finish(write)?;
+            Ok(())
+        })?;
+        if !blocks.is_empty() {
+            let put = |write: &mut WriteRow<'_>| {
+                blocks.iter().try_for_each(|(key, bytes)| write(key, Some(bytes)))
+            };
+            disk.ingest(self.part, put)?;
+        }
+        Ok(merge)
+    }
+}
+
+/// What is wrong with a file that should have this checksum.
+pub(crate) fn compare(file: &Path, checksum: u128) -> Option<String> {
+    let mut hash = Xxh3Default::new();
+    let mut buffer = vec![0; READ_BYTES];
+    let mut read = || -> std::io::Result<u128> {
+        let mut file = File::open(file)?;
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(hash.digest128()),
+                bytes => hash.update(buffer.get(..bytes).unwrap_or_default()),
+            }
+        }
+    };
+    match read() {
+        Ok(found) if found == checksum => None,
+        Ok(_) => Some("the file does not match its checksum".to_owned()),
+        Err(error) => Some(error.to_string()),
+    }
+}

@@ -1,0 +1,197 @@
+//! The rows of one table file, block by block. A block that does not match its checksum is corrected if one bit of
+//! it was changed, and skipped else.
+//!
+//! Blocks of rows come first in the file, one after the other. The index, if it can be read, says where blocks begin:
+//! so reading goes on after one whose length is unknown. Bytes that only look like a block, in a value that somebody
+//! stored, are never taken for one.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use fjall::{CompressionType, Slice};
+use lsm_tree::coding::Decode as _;
+use lsm_tree::table::block::{BlockType, Header};
+use lsm_tree::table::util::SliceIndexes;
+use lsm_tree::table::{Block, DataBlock, IndexBlock};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::flipped;
+use crate::sections::{self, Section};
+
+const HEADER_BYTES: usize = Header::serialized_len();
+/// Longest block, unpacked: a value of 16 MiB and more than what can be beside it.
+const BLOCK_BYTES_MAX: u32 = 64 << 20;
+
+/// A version of a row. No value: the row was removed.
+#[derive(Clone, Debug)]
+pub(crate) struct Version {
+    pub(crate) key: Slice,
+    pub(crate) value: Option<Slice>,
+    pub(crate) seqno: u64,
+}
+
+/// What comes next in a table.
+pub(crate) enum Piece {
+    Row(Version),
+    /// Here are rows that cannot be read.
+    Hole {
+        /// In bytes.
+        offset: u64,
+        what: &'static str,
+    },
+}
+
+/// Reads a table.
+pub(crate) struct TableScan {
+    file: File,
+    length: u64,
+    /// Where the next block begins, and where blocks of rows end.
+    at: u64,
+    end: u64,
+    /// Where blocks begin, in descending order: what the index says.
+    starts: Vec<u64>,
+    rows: std::vec::IntoIter<Version>,
+    /// Added to sequence numbers.
+    seqno: u64,
+    /// Where blocks were corrected.
+    pub(crate) corrected: Vec<u64>,
+}
+
+impl TableScan {
+    pub(crate) fn open(path: &Path, seqno: u64) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        let (starts, rows) = (Vec::new(), Vec::new().into_iter());
+        let (at, end, corrected) = (0, length, Vec::new());
+        let mut scan = Self { file, length, at, end, starts, rows, seqno, corrected };
+        let sections = sections::read(length, |offset, into| scan.file.read_exact_at(into, offset));
+        if let Ok(Ok(sections)) = sections {
+            let blocks = |section: &&Section| section.name != b"data";
+            scan.end = sections
+                .iter()
+                .filter(blocks)
+                .map(|section| section.offset)
+                .min()
+                .unwrap_or(length);
+            scan.starts = scan.index(&sections);
+            scan.starts.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        // Blocks of the index that were corrected are no loss.
+        scan.corrected.clear();
+        Ok(scan)
+    }
+
+    /// Where blocks of rows begin, as far as the index can be read.
+    fn index(&mut self, sections: &[Section]) -> Vec<u64> {
+        let offset_of = |name: &[u8]| sections.iter().find(|section| section.name == name);
+        let Some(top) = offset_of(b"tli").map(|section| section.offset) else { return Vec::new() };
+        let parts = self.index_block(top);
+        match offset_of(b"index") {
+            Some(_) => parts.into_iter().flat_map(|part| self.index_block(part)).collect(),
+            None => parts,
+        }
+    }
+
+    /// The offsets in a block of the index.
+    fn index_block(&mut self, at: u64) -> Vec<u64> {
+        match self.block(at) {
+            Ok((block, _)) if block.header.block_type == BlockType::Index => {
+                IndexBlock::new(block).iter().map(|item| item.offset.0).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Reads the block at an offset; returns where it ends. On damage, where the next one begins, if that is known.
+    fn block(&mut self, at: u64) -> Result<(Block, u64), (Option<u64>, &'static str)> {
+        let mut bytes = vec![0; HEADER_BYTES];
+        if self.file.read_exact_at(&mut bytes, at).is_err() {
+            return Err((None, "it cannot be read"));
+        }
+        let is_header = |bytes: &[u8]| Header::decode_from(&mut &*bytes).is_ok();
+        let mut is_corrected = !is_header(&bytes);
+        if is_corrected && !flipped::correct(&mut bytes, is_header) {
+            return Err((None, "the header of a block is damaged"));
+        }
+        let Ok(header) = Header::decode_from(&mut bytes.as_slice()) else {
+            return Err((None, "the header of a block is damaged"));
+        };
+        let end = at + HEADER_BYTES as u64 + u64::from(header.data_length);
+        if end > self.length || header.uncompressed_length > BLOCK_BYTES_MAX {
+            return Err((None, "a block is longer than the file"));
+        }
+        let mut data = vec![0; header.data_length as usize];
+        if self.file.read_exact_at(&mut data, at + HEADER_BYTES as u64).is_err() {
+            return Err((Some(end), "it cannot be read"));
+        }
+        let is_right = |data: &[u8]| xxh3_128(data) == header.checksum.into_u128();
+        if !is_right(&data) {
+            is_corrected = true;
+            if !flipped::correct(&mut data, is_right) {
+                return Err((Some(end), "a block does not match its checksum"));
+            }
+        }
+        let is_packed = header.block_type == BlockType::Data
+            || header.data_length != header.uncompressed_length;
+        let compression = if is_packed { CompressionType::Lz4 } else { CompressionType::None };
+        let whole = [bytes, data].concat();
+        let block = Block::from_reader(&mut whole.as_slice(), compression);
+        let block = block.map_err(|_| (Some(end), "a block cannot be unpacked"))?;
+        if is_corrected {
+            self.corrected.push(at);
+        }
+        Ok((block, end))
+    }
+
+    fn versions(&self, block: Block) -> Vec<Version> {
+        let block = DataBlock::new(block);
+        let bytes = block.as_slice();
+        let part = |of: &SliceIndexes| bytes.get(of.0..of.1).unwrap_or_default();
+        let version = |item: lsm_tree::table::data_block::DataBlockParsedItem| {
+            let prefix = item.prefix.as_ref().map(part).unwrap_or_default();
+            let key = Slice::from([prefix, part(&item.key)].concat());
+            let value = item.value.as_ref().map(|value| Slice::from(part(value)));
+            let value =
+                (!item.value_type.is_tombstone()).then(|| value.unwrap_or_else(Slice::empty));
+            Version { key, value, seqno: item.seqno + self.seqno }
+        };
+        block.iter().map(version).collect()
+    }
+}
+
+impl Iterator for TableScan {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        loop {
+            if let Some(row) = self.rows.next() {
+                return Some(Piece::Row(row));
+            }
+            if self.at >= self.end {
+                return None;
+            }
+            let offset = self.at;
+            match self.block(offset) {
+                Ok((block, _)) if block.header.block_type != BlockType::Data => {
+                    self.at = self.end;
+                }
+                Ok((block, end)) => {
+                    self.at = end;
+                    self.rows = self.versions(block).into_iter();
+                }
+                Err((end, what)) => {
+                    let next = || {
+                        while self.starts.last().is_some_and(|start| *start <= offset) {
+                            self.starts.pop();
+                        }
+                        self.starts.last().copied()
+                    };
+                    self.at = end.or_else(next).unwrap_or(self.end);
+                    return Some(Piece::Hole { offset, what });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Comparing a file of rows with its checksum, a piece at a time, while the store is in use.
+//!
+//! The file is read from the disk itself where the file system can do that: the copy in the page cache may be whole
+//! while the disk is not, and reads that go around the cache evict nothing from it.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// Bytes read at a time.
+const PIECE_BYTES: usize = 256 << 10;
+/// What reads around the page cache must be aligned to, in bytes, on any disk.
+const ALIGNMENT: usize = 4_096;
+
+/// A file that is being checked.
+pub struct TableCheck {
+    file: File,
+    path: PathBuf,
+    expected: u128,
+    hash: Xxh3Default,
+    at: u64,
+    buffer: Vec<u8>,
+}
+
+/// What a step has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableStep {
+    /// So many bytes were read, and there may be more.
+    Read(usize),
+    /// The whole file is as it was written.
+    Whole,
+    /// It is not, or cannot be read.
+    Damaged(String),
+}
+
+impl TableCheck {
+    /// Begins with a file; none if it does not exist any more, because its rows were merged into others.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open(path: &Path, expected: u128) -> io::Result<Option<Self>> {
+        let direct = rustix::fs::OFlags::DIRECT.bits().cast_signed();
+        let file = match File::options().read(true).custom_flags(direct).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => File::open(path),
+            file => file,
+        };
+        let file = match file {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let (path, hash, buffer) =
+            (path.to_owned(), Xxh3Default::new(), vec![0; PIECE_BYTES + ALIGNMENT]);
+        Ok(Some(Self { file, path, expected, hash, at: 0, buffer }))
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the next piece.
+    pub fn step(&mut self) -> TableStep {
+        let begin = self.buffer.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        let piece = self.buffer.get_mut(begin..begin + PIECE_BYTES).unwrap_or_default();
+        let mut read = self.file.read_at(piece, self.at);
+        if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput) {
+            // A file system that opens files for such reads and does not do them.
+            read = File::open(&self.path).and_then(|file| {
+                self.file = file;
+                self.file.read_at(piece, self.at)
+            });
+        }
+        match read {
+            Ok(0) if self.hash.digest128() == self.expected => TableStep::Whole,
+            Ok(0) => TableStep::Damaged("the file does not match its checksum".to_owned()),
+            Ok(bytes) => {
+                self.hash.update(piece.get(..bytes).unwrap_or_default());
+                self.at += bytes as u64;
+                TableStep::Read(bytes)
+            }
+            Err(error) => TableStep::Damaged(error.to_string()),
+        }
+    }
+}
