@@ -5,7 +5,6 @@
 //! **Invariant:** the ring holds at most [`SAMPLES_MAX`] samples, each of [`COLUMNS`].
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
@@ -13,7 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// Time between two samples.
-const EVERY: Duration = Duration::from_secs(2);
+pub(crate) const EVERY: Duration = Duration::from_secs(2);
 /// One hour: 130 kB of memory, and about the same as JSON.
 const SAMPLES_MAX: usize = 1_800;
 /// The columns of a sample, in this order. Rates are per second, times in seconds.
@@ -57,22 +56,15 @@ impl History {
         samples.push_back(sample);
     }
 
-    /// Takes a sample every [`EVERY`] of what `read` returns, the text of `/metrics`, as long as the future is
-    /// polled. A reading that returns none is skipped.
-    pub(crate) async fn keep(&self, read: impl AsyncFn() -> Option<String>) -> Infallible {
-        let mut turn = tokio::time::interval(EVERY);
-        turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut last: Option<(Instant, Reading)> = None;
-        loop {
-            turn.tick().await;
-            let Some(text) = read().await else { continue };
-            let (now, reading) = (Instant::now(), Reading::parse(&text));
-            if let Some((then, before)) = &last {
-                let values = reading.since(before, now.duration_since(*then));
-                self.push(Sample { at_ms: unix_ms(), values });
-            }
-            last = Some((now, reading));
+    /// Adds a sample: what changed between the `last` reading, which is replaced, and `text`, that of `/metrics`
+    /// now.
+    pub(crate) fn add(&self, last: &mut Option<(Instant, Reading)>, text: &str) {
+        let (now, reading) = (Instant::now(), Reading::parse(text));
+        if let Some((then, before)) = last {
+            let values = reading.since(before, now.duration_since(*then));
+            self.push(Sample { at_ms: unix_ms(), values });
         }
+        *last = Some((now, reading));
     }
 
     /// Samples later than a time, oldest first.
@@ -119,7 +111,7 @@ pub(crate) struct HistoryView {
 
 /// Sums over all series of a name, from one reading of `/metrics`.
 #[derive(Debug, Default)]
-struct Reading {
+pub(crate) struct Reading {
     requests: f64,
     client_errors: f64,
     server_errors: f64,
@@ -309,10 +301,11 @@ mod tests {
         for at_ms in 1..=last {
             history.push(Sample { at_ms, values: [0.0; COLUMNS.len()] });
         }
-        let all = history.after(0);
+        let all = history.after(0).samples;
         assert_eq!((all.len(), all[0].at_ms), (SAMPLES_MAX, 51));
-        let times =
-            |after| history.after(after).iter().map(|sample| sample.at_ms).collect::<Vec<_>>();
+        let times = |after| {
+            history.after(after).samples.iter().map(|sample| sample.at_ms).collect::<Vec<_>>()
+        };
         assert_eq!(times(last - 2), [last - 1, last]);
         assert!(times(last).is_empty());
     }

@@ -7,11 +7,12 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Uri};
 use axum::response::{IntoResponse as _, Response};
+use tokio::time::MissedTickBehavior;
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::RouteKind;
-use crate::history::HistoryView;
+use crate::history::{EVERY, HistoryView};
 use crate::page::{json, to_json};
 use crate::query::Query;
 use crate::routes::Routes;
@@ -92,8 +93,16 @@ pub(crate) async fn history(
 
 /// Takes samples of the metrics for their history, as long as the future is polled.
 pub(crate) async fn keep_history(state: Arc<AppState>) -> Infallible {
-    // A reading is refused while too many reads are queued.
-    state.history.keep(async || encoded(&state).await.ok()).await
+    let mut turn = tokio::time::interval(EVERY);
+    turn.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut last = None;
+    loop {
+        turn.tick().await;
+        // A reading that is refused because too many reads are queued is skipped.
+        if let Ok(text) = encoded(&state).await {
+            state.history.add(&mut last, &text);
+        }
+    }
 }
 
 /// All metrics as text.

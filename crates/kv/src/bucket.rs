@@ -4,7 +4,6 @@ use rows::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
-use crate::row::KeyRow;
 
 /// Length of the first three fields of a row.
 const BYTES_WITHOUT_EXPIRIES: usize = 4 + 8 + 8;
@@ -67,23 +66,6 @@ impl Bucket {
     #[must_use]
     pub const fn empty(space: Space) -> Self {
         Self { space, keys: 0, bytes: 0, expiring: 0, expiries_ms: 0 }
-    }
-
-    /// The counts with the row `new` in place of `old`; either may be none.
-    pub(crate) fn with(self, old: Option<&KeyRow>, new: Option<&KeyRow>) -> Self {
-        let counts = |row: Option<&KeyRow>| {
-            let expiry = row.and_then(KeyRow::expires_ms);
-            let (is_there, expires) = (u64::from(row.is_some()), u64::from(expiry.is_some()));
-            (is_there, row.map_or(0, KeyRow::data_bytes), expires, expiry.map_or(0, u128::from))
-        };
-        let (old, new) = (counts(old), counts(new));
-        Self {
-            space: self.space,
-            keys: self.keys + new.0 - old.0,
-            bytes: self.bytes + new.1 - old.1,
-            expiring: self.expiring + new.2 - old.2,
-            expiries_ms: self.expiries_ms + new.3 - old.3,
-        }
     }
 
     /// Counts a key that expires then, of a bucket that was read by [`Bucket::decode_without_expiries`].

@@ -221,7 +221,7 @@ impl<'a> Txn<'a> {
         old: Option<&KeyRow>,
         row: KeyRow,
     ) {
-        let counted = bucket.with(old, Some(&row));
+        let counted = counted(bucket, old, Some(&row));
         if counted != bucket {
             self.rows.put_bucket(id, Some(counted));
         }
@@ -236,7 +236,7 @@ impl<'a> Txn<'a> {
 
     /// Removes a row of `bucket`.
     pub(crate) fn remove_key(&mut self, id: BucketId, bucket: Bucket, row: &KeyRow, stamp: Stamp) {
-        let counted = bucket.with(Some(row), None);
+        let counted = counted(bucket, Some(row), None);
         self.rows.put_bucket(id, Some(counted));
         self.remove_orphaned_key(row, stamp);
     }
@@ -301,5 +301,22 @@ impl<'a> Txn<'a> {
     /// Records that an empty space is free, or is used again.
     pub(crate) fn put_free_space(&mut self, space: Space, free: bool) {
         self.rows.put_member(SetTable::FreeSpaces, 0, space.0.into(), free.then_some(0));
+    }
+}
+
+/// The counts of a bucket with the row `new` in place of `old`; either may be none.
+fn counted(bucket: Bucket, old: Option<&KeyRow>, new: Option<&KeyRow>) -> Bucket {
+    let counts = |row: Option<&KeyRow>| {
+        let expiry = row.and_then(KeyRow::expires_ms);
+        let (is_there, expires) = (u64::from(row.is_some()), u64::from(expiry.is_some()));
+        (is_there, row.map_or(0, KeyRow::data_bytes), expires, expiry.map_or(0, u128::from))
+    };
+    let (old, new) = (counts(old), counts(new));
+    Bucket {
+        space: bucket.space,
+        keys: bucket.keys + new.0 - old.0,
+        bytes: bucket.bytes + new.1 - old.1,
+        expiring: bucket.expiring + new.2 - old.2,
+        expiries_ms: bucket.expiries_ms + new.3 - old.3,
     }
 }

@@ -152,7 +152,7 @@ async fn a_post_wakes_two_thousand_listeners_without_a_read_of_the_store() {
     subject.post("nothing yet").await;
     all_get(&mut texts, "nothing yet").await;
     // After this no stream can read from the store.
-    let turns = state.streams.turns.acquire_many(crate::streams::READS_MAX as u32).await.unwrap();
+    let turns = state.streams.turns.acquire_many(streams::READS_MAX as u32).await.unwrap();
     let release = hold_reads(state).await;
     subject.post("the first").await;
     all_get(&mut texts, "the first").await;
@@ -222,8 +222,7 @@ async fn mentions_that_arrive_while_a_stream_waits_for_a_read_are_read_together(
     let mut listener = subject.listen(1, None).await;
     subject.post("hello @u1").await;
     listener.until("event: mention").await;
-    let turns =
-        subject.state.streams.turns.acquire_many(crate::streams::READS_MAX as u32).await.unwrap();
+    let turns = subject.state.streams.turns.acquire_many(streams::READS_MAX as u32).await.unwrap();
     let posting = async {
         for _ in 0..50 {
             subject.post("again @u1").await;
