@@ -72,7 +72,7 @@ fn a_whole_log_is_one_stretch_without_damage() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(80))]
 
     #[test]
     fn every_whole_group_is_found_and_the_damage_is_reported(
