@@ -7,7 +7,10 @@ mod support;
 
 use feed::{Command, Label, Mend, PostId, Remains, SampleBits, SampleId, SetName, StoryId, UserId};
 use proptest::prelude::*;
-use rows::{Finding, NameTable, PointTable, Rows as _, RowsMut as _, Scan as _, SetTable, Span};
+use rows::{
+    Finding, NameTable, PointTable, PutRows as _, Rows as _, RowsMut as _, Scan as _, SetTable,
+    Span,
+};
 use support::World;
 use testkit::MemoryRows;
 

@@ -34,18 +34,13 @@ pub(crate) struct KeyExpiry {
 }
 
 impl KeyExpiry {
-    /// Reverses [`expiry_name`].
+    /// Reverses [`write::expiry_name`].
     pub(crate) fn read(name: &[u8]) -> Option<Self> {
         let (expires_ms, rest) = name.split_first_chunk()?;
         let (space, key) = rest.split_first_chunk()?;
         let (expires_ms, space) = (u64::from_be_bytes(*expires_ms), u32::from_be_bytes(*space));
         Some(Self { expires_ms, space: Space(space), key: key.to_vec() })
     }
-}
-
-/// The name of the row of an expiry.
-pub(crate) fn expiry_name(expires_ms: u64, space: Space, key: &[u8]) -> Vec<u8> {
-    [&expires_ms.to_be_bytes()[..], &space.0.to_be_bytes(), key].concat()
 }
 
 impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
@@ -305,7 +300,7 @@ impl<'a> Txn<'a> {
 }
 
 /// The counts of a bucket with the row `new` in place of `old`; either may be none.
-fn counted(bucket: Bucket, old: Option<&KeyRow>, new: Option<&KeyRow>) -> Bucket {
+pub(crate) fn counted(bucket: Bucket, old: Option<&KeyRow>, new: Option<&KeyRow>) -> Bucket {
     let counts = |row: Option<&KeyRow>| {
         let expiry = row.and_then(KeyRow::expires_ms);
         let (is_there, expires) = (u64::from(row.is_some()), u64::from(expiry.is_some()));

@@ -12,9 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rows::{Finding, NameTable, PointTable, SetTable, Stamp, Value, encode, try_decode};
 
 use crate::bucket::{Bucket, BucketId, BucketName, Space};
-use crate::facts::{Facts, KeyExpiry, expiry_name};
+use crate::facts::{Facts, KeyExpiry, counted};
 use crate::key_rows::{KeyRowsMut, KeyScan, WalkLimit};
 use crate::limits::NUMBERED_BUCKETS;
+use crate::write::expiry_name;
 
 /// Rows of one step.
 const STEP_ROWS: usize = 1_024;
@@ -72,8 +73,8 @@ impl Mend {
         let Some(space) = spaces.first().copied() else { return At::Expiries(Vec::new()) };
         let (found, next) = rows.keys(space, cursor, WalkLimit::rows(STEP_ROWS));
         for row in found {
-            let counted = self.spaces.entry(space).or_insert(Bucket::empty(space));
-            *counted = counted.with(None, Some(&row));
+            let bucket = self.spaces.entry(space).or_insert(Bucket::empty(space));
+            *bucket = counted(*bucket, None, Some(&row));
             self.last_stamp = self.last_stamp.max(row.version().0);
             let Some(expires_ms) = row.expires_ms() else { continue };
             let name = expiry_name(expires_ms, space, row.key());

@@ -4,7 +4,6 @@
 use rows::{NameTable, PointTable, PutRows, encode};
 
 use crate::bucket::{BucketId, BucketName, Space};
-use crate::facts::expiry_name;
 
 /// That a key of `space` expires, in milliseconds since 1970; or, without `expires`, that it does not.
 pub fn key_expiry(
@@ -31,4 +30,9 @@ pub fn bucket_name(
 ) {
     let row = bucket.map(|bucket| encode(&bucket));
     rows.put_name(NameTable::Bucket, name.as_str().as_bytes(), row);
+}
+
+/// The name of the row of an expiry.
+pub(crate) fn expiry_name(expires_ms: u64, space: Space, key: &[u8]) -> Vec<u8> {
+    [&expires_ms.to_be_bytes()[..], &space.0.to_be_bytes(), key].concat()
 }

@@ -9,8 +9,8 @@ use kv::{
 };
 use proptest::prelude::*;
 use rows::{
-    EPOCH_MS, Finding, NameTable, PointTable, Rows as _, RowsMut as _, SetTable, Span, Stamp,
-    StampClock,
+    EPOCH_MS, Finding, NameTable, PointTable, PutRows as _, Rows as _, RowsMut as _, SetTable,
+    Span, Stamp, StampClock,
 };
 use testkit::MemoryRows;
 

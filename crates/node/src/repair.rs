@@ -6,7 +6,6 @@
 //!
 //! **Invariant:** until everything is durable, the new directory is marked as unfinished, which no node opens.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,9 +16,9 @@ use store::{Base, Salvage, Salvaged, Store, StoreError, StoreWriter, unless_unre
 
 use crate::entry::Entry;
 use crate::lock::DataLock;
-use crate::node::replay_once;
 use crate::open_error::OpenError;
 use crate::options::NodeOptions;
+use crate::restore;
 
 /// Findings that are reported one by one.
 const FINDINGS_MAX: usize = 10_000;
@@ -144,11 +143,7 @@ pub fn repair(
     }
     copy_log(&old.log_dir(), &new.log_dir(), (plan.applied(), plan.last))?;
     keys().map_err(io)?;
-    let totals = replay_once(&new)?;
-    for dir in [&new.store_dir(), to] {
-        File::open(dir).and_then(|dir| dir.sync_all()).map_err(io)?;
-    }
-    lock.close().map_err(io)?;
+    let totals = restore::complete(&new, &mut lock)?;
     repaired.positions = (plan.applied(), plan.last);
     let users = totals.users - totals.users_deleted;
     repaired.counts = (users.into(), totals.posts, totals.follows);

@@ -165,7 +165,7 @@ impl Scrub {
 
 #[cfg(test)]
 mod tests {
-    use rows::{PointTable, RowsMut as _, Value};
+    use rows::{PointTable, PutRows as _, Value};
     use store::StoreOptions;
 
     use super::*;

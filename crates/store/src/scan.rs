@@ -10,6 +10,9 @@ use crate::layout;
 use crate::store::Store;
 use crate::writer::StoreWriter;
 
+/// Owner and item of a row of a set.
+type Place = (u64, u64);
+
 impl Store {
     /// Rows between two keys of the disk, decoded; and the first key that was not read.
     fn scan<T, K>(
@@ -39,7 +42,7 @@ impl Store {
         table: SetTable,
         (mut owner, mut low): (u64, u64),
         limit: usize,
-    ) -> (Vec<((u64, u64), u64)>, Option<(u64, u64)>) {
+    ) -> (Vec<(Place, u64)>, Option<Place>) {
         let (disk, mut found) = (&self.shared().disk, Vec::new());
         while let Some(key) = disk.first_key(&layout::delta(table, owner, 0), &[table.tag() + 1]) {
             let Some((next, _)) = layout::read_packed(&key) else {

@@ -62,7 +62,7 @@ impl Events {
     }
 
     /// The next event; `None` when the server has ended the stream.
-    pub fn next(&mut self) -> Option<Event> {
+    pub fn next_event(&mut self) -> Option<Event> {
         let start = Instant::now();
         loop {
             let before = std::mem::take(&mut self.last_id);
@@ -89,12 +89,12 @@ impl Events {
 
     /// The next event as [`Event::shown`].
     pub fn next_shown(&mut self) -> Option<(String, String)> {
-        self.next().map(Event::shown)
+        self.next_event().map(Event::shown)
     }
 
     /// The next event from which a stream can resume: a post, a mention or a story.
     pub fn next_stored(&mut self) -> Option<Event> {
-        std::iter::from_fn(|| self.next()).find(|event| !event.id.is_empty())
+        std::iter::from_fn(|| self.next_event()).find(|event| !event.id.is_empty())
     }
 
     /// The next so many that are stored, all of which must come.

@@ -259,7 +259,7 @@ fn a_deleted_user_is_sent_to_those_concerned_and_their_own_stream_ends() {
     });
     received.sort_unstable();
     assert_eq!(received, [("delete".to_owned(), mention), ("story_expired".to_owned(), story)]);
-    while own.next().is_some() {}
+    while own.next_event().is_some() {}
 }
 
 #[test]

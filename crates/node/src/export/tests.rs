@@ -110,7 +110,9 @@ fn rows_by_tag(data: &Path) -> BTreeMap<u8, u64> {
     let store = Store::open(&options.store_dir(), options.store()).unwrap();
     let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1)).unwrap();
     let last = log.last().0;
-    let mut parts = Parts::recover(&options, store, Box::new(log), Background::Threads).unwrap();
+    let mut parts =
+        Parts::recover(&options, store, Box::new(log), (String::new(), Background::Threads))
+            .unwrap();
     parts.writer.applier.rows_mut().freeze(last).unwrap().run().unwrap();
     let mut rows = BTreeMap::new();
     let count = std::cell::RefCell::new(&mut rows);

@@ -93,7 +93,7 @@ impl Stories {
         }
         let second = expires_ms / 1_000;
         self.first_second = Some(self.first_second.map_or(second, |first| first.min(second)));
-        self.last = Some((id, feed::Story { author, expires_ms, looks: 0 }, text));
+        self.last = Some((id, feed::Story { author, expires_ms, views: 0 }, text));
         Ok(())
     }
 
@@ -115,7 +115,7 @@ impl Stories {
         if !(id.unix_ms()..story.expires_ms).contains(&at_ms) {
             return Err("the story did not live then".into());
         }
-        story.looks = story.looks.checked_add(1).ok_or("it has too many views")?;
+        story.views = story.views.checked_add(1).ok_or("it has too many views")?;
         write::view(loader, *id, viewer, at_ms);
         Ok(())
     }

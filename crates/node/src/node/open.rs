@@ -1,7 +1,7 @@
 //! Opening a node: recovering its state, and starting its threads.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use commitlog::disk::RealDisk;

@@ -121,7 +121,7 @@ fn is_truncated(error: &anyhow::Error) -> bool {
 
 fn restored(stream: impl Read, data: &Path) -> anyhow::Result<()> {
     // Application keys are not exported.
-    node::restore(stream, data, None, |_| Ok(())).context("cannot restore the backup")?;
+    node::restore(stream, data, (None, None), |_| Ok(())).context("cannot restore the backup")?;
     Ok(())
 }
 

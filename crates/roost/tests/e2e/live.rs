@@ -78,7 +78,7 @@ fn posts_and_mentions_reach_their_readers_once_and_in_order() {
 
     // A server that shuts down ends its streams, and they contain nothing more.
     server.stop();
-    assert!(bob.next().is_none() && dan.next().is_none());
+    assert!(bob.next_event().is_none() && dan.next_event().is_none());
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_reader_who_comes_back_after_kill_9_misses_nothing_and_sees_nothing_twice() 
     seen_by_bob.extend(bob.until_mention(&end));
     seen_by_eve.extend(eve.take(published.len() - seen_by_eve.len()));
     server.stop();
-    assert!(bob.next().is_none() && eve.next().is_none());
+    assert!(bob.next_event().is_none() && eve.next_event().is_none());
 
     check_both_reported(&seen_by_bob, &published);
     let seen: Vec<_> = seen_by_eve.iter().map(|e| (e.kind.as_str(), e.post)).collect();

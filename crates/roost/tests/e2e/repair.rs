@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::damage::{DAMAGED, KEYS, damage, files, start, value};
+use crate::damage::{DAMAGED, KEYS, damage, start, value};
+use crate::support::files::files;
 use crate::support::process::{Process, Server, run, serve};
 use crate::support::redis::Reply;
 

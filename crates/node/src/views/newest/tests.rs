@@ -98,7 +98,7 @@ impl Subject {
 
     fn apply(&mut self, command: Command) {
         self.stamp += 1;
-        let entry = feed::Entry { stamp: Stamp(self.stamp), idempotency: None, command };
+        let entry = feed::StampedCommand { stamp: Stamp(self.stamp), idempotency: None, command };
         let _ = apply(&mut Txn::new(&mut self.rows), &entry, &mut self.pending).outcome;
     }
 
