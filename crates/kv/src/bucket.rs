@@ -68,7 +68,7 @@ impl Bucket {
         Self { space, keys: 0, bytes: 0, expiring: 0, expiries_ms: 0 }
     }
 
-    /// Counts a key that expires then, of a bucket that was read by [`Bucket::decode_without_expiries`].
+    /// Counts a key that expires then, that was not counted with its row.
     pub fn count_expiry(&mut self, expires_ms: u64) {
         self.expiring += 1;
         self.expiries_ms += u128::from(expires_ms);

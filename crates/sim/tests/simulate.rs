@@ -85,13 +85,17 @@ impl World {
                 json!({"ok": true, "id": (self.handles.len() - 1).to_string()})
             }
             op @ ("follow" | "befriend") => {
-                let [user, other] =
-                    ["user", "other"].map(|name| command[name].as_u64().expect("a number"));
-                if user.max(other) as usize >= self.handles.len() {
+                let number = |value: &Value| value.as_u64().expect("a number");
+                let user = number(&command["user"]);
+                let others = match &command["others"] {
+                    Value::Array(others) => others.iter().map(number).collect(),
+                    _ => vec![number(&command["other"])],
+                };
+                if others.iter().chain([&user]).any(|user| *user as usize >= self.handles.len()) {
                     return json!({"ok": false, "error": "user_not_found", "message": "who?"});
                 }
                 let joined = if op == "follow" { &mut self.follows } else { &mut self.friendships };
-                joined.push((user, other));
+                joined.extend(others.into_iter().map(|other| (user, other)));
                 json!({"ok": true})
             }
             "post_story" => {

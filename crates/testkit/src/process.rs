@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -52,14 +52,14 @@ impl Lines {
     }
 
     fn update(&self, change: impl FnOnce(&mut Output)) {
-        change(&mut self.0.0.lock().unwrap());
+        change(&mut self.0.0.lock().unwrap_or_else(PoisonError::into_inner));
         self.0.1.notify_all();
     }
 
     /// The first that `find` finds in the lines so far and to come; `None` if the output ends.
     fn wait<T>(&self, mut find: impl FnMut(&Output) -> Option<T>) -> Option<T> {
         let start = Instant::now();
-        let mut output = self.0.0.lock().unwrap();
+        let mut output = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(found) = find(&output) {
                 return Some(found);
@@ -69,12 +69,12 @@ impl Lines {
                 return None;
             }
             let left = left.unwrap_or_else(|| panic!("no more output; so far:\n{output}"));
-            output = self.0.1.wait_timeout(output, left).unwrap().0;
+            output = self.0.1.wait_timeout(output, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     fn text(&self) -> String {
-        self.0.0.lock().unwrap().to_string()
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).to_string()
     }
 }
 

@@ -73,6 +73,7 @@ impl Buckets {
         bucket.bytes += row.data_bytes();
         if let Some(expires_ms) = expires_ms {
             self.keys_expiring += 1;
+            bucket.count_expiry(expires_ms);
             write::key_expiry(loader, expires_ms, (space, &key), true);
         }
         loader.put_key(&row);

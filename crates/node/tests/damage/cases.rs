@@ -66,6 +66,7 @@ fn kind(file: &Path) -> &'static str {
     match name.as_ref() {
         "lock" => "lock",
         "last-run" => "last run",
+        "identity" => "identity",
         "version" => "fjall version",
         "current" => "fjall current",
         name if name.ends_with(".log") => "log segment",
