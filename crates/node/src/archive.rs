@@ -55,17 +55,15 @@ fn open(
     Ok(archive)
 }
 
-/// Where to begin in a log that was cut: after the archive, or after a gap between the archive and the log.
-fn begin(archive: &Archive, log: &LogReader) -> (Position, Option<(Position, Position)>) {
-    let done = archive.last();
-    match log.first() {
-        Some(first) if first.0 > done.0 + 1 => {
-            let before = Position(first.0 - 1);
-            // A new archive begins where the log does.
-            (before, (done.0 > 0).then_some((Position(done.0 + 1), before)))
-        }
-        _ => (done, None),
-    }
+/// Where to begin in a log that was cut: after the groups up to `done`, or after a gap between them and the log.
+fn begin(done: Position, log: &LogReader) -> (Position, Option<(Position, Position)>) {
+    let before = before(log);
+    if before > done { (before, Some((Position(done.0 + 1), before))) } else { (done, None) }
+}
+
+/// The group before the first of a log: where a new archive begins.
+fn before(log: &LogReader) -> Position {
+    Position(log.first().map_or(0, |first| first.0 - 1))
 }
 
 /// State of the thread that archives.
@@ -75,6 +73,8 @@ pub(crate) struct Archiver {
     id: String,
     /// None while it cannot be used.
     archive: Option<Archive>,
+    /// Where it begins if it is new: where the log did when the node was opened.
+    begins: Position,
     /// Whether it was ever opened: what appears in its place later is no new archive.
     opened: bool,
     failing: bool,
@@ -95,6 +95,7 @@ impl Archiver {
             shared,
             options,
             archive: None,
+            begins: Position(0),
             opened: false,
             failing: false,
             retry: Instant::now(),
@@ -102,6 +103,7 @@ impl Archiver {
         };
         let last = Position(archiver.shared.log_last.load(Ordering::Acquire));
         let log_dir = &archiver.shared.log_dir;
+        archiver.begins = before(&read_log(log_dir, Position(0))?);
         match open(&archiver.options.dir, &archiver.id, log_dir, last, true) {
             Ok(archive) => {
                 let dir = archiver.options.dir.display();
@@ -177,7 +179,8 @@ impl Archiver {
             Some(archive) => archive,
             None => open(&self.options.dir, &self.id, log_dir, last, !self.opened)?,
         };
-        let (mut done, gap) = begin(&archive, &read_log(log_dir, archive.last())?);
+        let has = if archive.last() == Position(0) { self.begins } else { archive.last() };
+        let (mut done, gap) = begin(has, &read_log(log_dir, has)?);
         if let Some((from, to)) = gap {
             self.shared.archive.count_gap();
             let text = "the log was cut before it was archived: make a backup, earlier ones end at this gap";
@@ -259,7 +262,9 @@ pub fn archive_stopped(data: &Path, dir: &Path) -> Result<(u64, u64), NodeBackup
     let log_dir = options.log_dir();
     sync_log(&log_dir, last)??;
     let mut archive = open(dir, &id, &log_dir, last, true)?;
-    let (begin, gap) = begin(&archive, &read_log(&log_dir, archive.last())?);
+    let log = read_log(&log_dir, archive.last())?;
+    let has = if archive.last() == Position(0) { before(&log) } else { archive.last() };
+    let (begin, gap) = begin(has, &log);
     if let Some((from, to)) = gap {
         return Err(ArchiveError::Gap { dir: dir.to_owned(), from, to }.into());
     }

@@ -222,7 +222,7 @@ fn help_names_every_command_and_its_options() {
     for part in ["Exit codes:", "Options of --profile stories:", "ROOST_TARGET_KEY"] {
         assert!(help.contains(part), "{part}? {help}");
     }
-    help_with("population", &[&users[..], &["out"]].concat());
+    help_with("population", &[&users[..], &["out", "import"]].concat());
     help_with("repair", &["to", "drop-after"]);
     help_with("demo", &["listen", "redis-listen", "users", "duration"]);
     help_with("recognise", &["k"]);
