@@ -148,7 +148,7 @@ impl SetTable {
         self.has_dense_owners() && !self.is_ephemeral()
     }
 
-    /// Whether owners are users, numbered without gaps, so that a bitmap of them stays small.
+    /// Whether owners are users, numbered without gaps, so that an array of them stays small.
     #[must_use]
     pub const fn has_dense_owners(self) -> bool {
         !matches!(
