@@ -46,10 +46,20 @@ export async function send(path, { method = "GET", headers = {}, body, signal } 
     server.dispatchEvent(new Event("lost"));
     throw new ApiError(0, "unreachable", "The server cannot be reached.");
   }
+  if (answer.status === 503 && await isStarting(answer)) {
+    server.dispatchEvent(new Event("lost"));
+    throw new ApiError(0, "unreachable", "The server is starting.");
+  }
   setClock(answer.headers.get("date"));
   server.dispatchEvent(new Event("reached"));
   if (answer.status === 401) server.dispatchEvent(new Event("locked"));
   return answer;
+}
+
+/** Whether it is the answer of a server that still reads its data, and answers nothing else until it has. */
+async function isStarting(answer) {
+  const { error } = await answer.clone().json().catch(() => ({}));
+  return error === "starting";
 }
 
 /** Throws the error of an unsuccessful response. */
