@@ -2,7 +2,7 @@
 //! The control, in the same run, is the definition: the newest posts of every followed user are read from
 //! the store and merged.
 //!
-//! 20,000 users of the simulator's population with ten posts each stand for a million: every memory budget
+//! 20,000 users of the simulator's population with ten posts each represent a million: every memory budget
 //! is a fiftieth of the default, so the caches hold the same shares as there.
 
 use std::hint::black_box;

@@ -17,8 +17,8 @@ pub(crate) struct PackedCount {
 }
 
 impl PackedCount {
-    /// Checks a row. Returns by how many items it makes the table larger; deltas count with the first row of
-    /// their owner that follows.
+    /// Checks a row. Returns by how many items it makes the table larger: an item of a chunk that a delta hides is
+    /// counted with the delta.
     ///
     /// # Errors
     /// What is wrong with the row.

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** a post is linked to the next newer and the next older one of its author, and `ends` has the
 //! first and the last of them. Authors whose numbers are equal modulo `ends_max` count as one: only the
-//! reader tells their posts apart.
+//! reader distinguishes their posts.
 
 use std::collections::VecDeque;
 
