@@ -57,6 +57,12 @@ pub enum Effect {
         /// Whether `user` follows `other` now.
         follows: bool,
     },
+    /// `user` followed others, all at once. One effect however many: views have room for one for each
+    /// command.
+    FollowedMany {
+        /// The follower.
+        user: UserId,
+    },
     /// The display name of a user has changed.
     ProfileChanged {
         /// The user.

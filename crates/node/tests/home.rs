@@ -18,6 +18,8 @@ const USERS: u32 = 6;
 #[derive(Clone, Debug)]
 enum Step {
     Follow(u32, u32, bool),
+    /// All of them with one command.
+    FollowMany(u32, Vec<u32>),
     Post(u32, Option<u32>),
     /// Many posts in a row, so that rings overflow.
     Burst(u32, usize),
@@ -40,6 +42,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (user.clone(), user.clone(), prop::bool::weighted(0.8))
             .prop_map(|(user, other, on)| Step::Follow(user, other, on)),
+        1 => (user.clone(), prop::collection::vec(user.clone(), 0..4))
+            .prop_map(|(user, others)| Step::FollowMany(user, others)),
         6 => (user.clone(), prop::option::of(user.clone())).prop_map(|(a, to)| Step::Post(a, to)),
         1 => (user.clone(), 1usize..70).prop_map(|(author, posts)| Step::Burst(author, posts)),
         3 => (user.clone(), 0usize..10_000).prop_map(|(author, at)| Step::Reply(author, at)),
@@ -158,6 +162,7 @@ impl Subject {
     fn has_deleted(&self, step: &Step) -> bool {
         let users = match *step {
             Step::Follow(user, other, _) => vec![user, other],
+            Step::FollowMany(user, ref others) => [&[user], others.as_slice()].concat(),
             Step::Post(user, _)
             | Step::Burst(user, _)
             | Step::Reply(user, _)
@@ -232,6 +237,19 @@ impl Subject {
                 } else {
                     Command::Unfollow { user: user_ref, other: other_ref }
                 });
+                self.check(user, &newest(20));
+            }
+            Step::FollowMany(user, ref others) => {
+                let command = Command::FollowMany {
+                    user: id(user),
+                    others: others.iter().copied().map(id).collect(),
+                };
+                if self.submit(command) == Ok(Done::Followed) {
+                    let followed: BTreeSet<u32> = others.iter().copied().collect();
+                    let follows = &mut self.model.follows;
+                    follows.retain(|(one, other)| *one != user || !followed.contains(other));
+                    follows.extend(followed.into_iter().map(|other| (user, other)));
+                }
                 self.check(user, &newest(20));
             }
             Step::Post(author, to) => self.post(author, to),

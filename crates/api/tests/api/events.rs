@@ -46,6 +46,10 @@ fn events_are_sent_as_they_happen() {
     expect(&mut events, &[("post", "followed now")]);
     server.send("DELETE", "/v1/users/@ada/following/@cyd", &[], b"");
     expect(&mut events, &[("resync", ""), ("unfollow", "2")]);
+    server.batch("{\"op\":\"follow\",\"user\":\"@ada\",\"others\":[\"@bob\",\"@cyd\"]}\n");
+    expect(&mut events, &[("resync", "")]);
+    server.publish("cyd", "followed again");
+    expect(&mut events, &[("post", "followed again")]);
 }
 
 #[test]

@@ -56,9 +56,8 @@ pub(super) fn many(
     txn.put_follows(user, &others);
     // One of many takes half of the time of a command of its own.
     txn.add_work(others.len() * WORK_PER_ROW / 2);
-    effects.extend(others.iter().map(|other| {
-        let (other, follows) = (*other, true);
-        Effect::FollowingChanged { user, other, follows }
-    }));
+    if !others.is_empty() {
+        effects.push(Effect::FollowedMany { user });
+    }
     Ok(Done::Followed)
 }

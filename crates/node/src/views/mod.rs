@@ -39,7 +39,7 @@ use watchers::Watchers;
 const SHARDS: usize = 16;
 /// Effects not yet consumed by every shard at which no more changes are accepted. Those that were
 /// accepted before still come: at most two inboxes of them, one effect for each command that is not a
-/// sweep. With the default inbox the stream holds at most 163,840 effects of 32 bytes, 5 MiB, and a read of
+/// sweep, however many users it follows or mentions. With the default inbox the stream holds at most 163,840 effects of 32 bytes, 5 MiB, and a read of
 /// a timeline that its shard has not reached applies as many: 2 ms.
 const BACKLOG_MAX: u64 = 1 << 17;
 /// Number of pending effects at which the deliverer is woken even if there are no watchers.
@@ -150,6 +150,7 @@ impl Views {
                 // Samples are a view of their own.
                 Effect::Posted { .. }
                 | Effect::FollowingChanged { .. }
+                | Effect::FollowedMany { .. }
                 | Effect::SampleAdded { .. }
                 | Effect::SampleDeleted { .. } => {}
             }
@@ -289,6 +290,7 @@ fn concerns_shards(effect: &Effect) -> bool {
         | Effect::PostDeleted { .. }
         | Effect::PostEdited { .. }
         | Effect::FollowingChanged { .. }
+        | Effect::FollowedMany { .. }
         | Effect::FriendsChanged { .. }
         | Effect::StoryPosted { .. }
         | Effect::StoryGone { .. }

@@ -158,12 +158,9 @@ impl Shard {
                     timeline.sees(author, reply_to)
                 });
             }
+            Effect::FollowedMany { user } => self.follows_changed(user),
             Effect::FollowingChanged { user, other, follows } => {
-                if self.timeline(user).is_some_and(|timeline| timeline.current <= self.cursor) {
-                    self.drop_timeline(user);
-                } else if let Some(watchers) = self.watchers.any() {
-                    watchers.missed(user);
-                }
+                self.follows_changed(user);
                 if let Some(watchers) = self.watchers.any() {
                     let change = if follows { Change::Followed } else { Change::Unfollowed };
                     watchers.changed(user, change(other));
@@ -194,6 +191,15 @@ impl Shard {
             | Effect::SampleDeleted { .. } => {}
         }
         true
+    }
+
+    /// Drops the timeline of `user`, unless it was gathered since; watchers read it again.
+    fn follows_changed(&mut self, user: UserId) {
+        if self.timeline(user).is_some_and(|timeline| timeline.current <= self.cursor) {
+            self.drop_timeline(user);
+        } else if let Some(watchers) = self.watchers.any() {
+            watchers.missed(user);
+        }
     }
 
     /// Drops the timelines of those who follow a deleted user, and the user's own: they are gathered again

@@ -104,7 +104,9 @@ impl Timeline {
             from += piece.len() as u64;
             for effect in piece {
                 match effect {
-                    Effect::FollowingChanged { user, .. } if user == self.user => {
+                    Effect::FollowingChanged { user, .. } | Effect::FollowedMany { user }
+                        if user == self.user =>
+                    {
                         caught_up.invalidated = true;
                         return caught_up;
                     }
