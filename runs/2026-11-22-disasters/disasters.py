@@ -185,6 +185,23 @@ def salvage_and_restore(data, disaster, seen, keep_log=True):
     server.stop()
 
 
+def repair_or_restore(data, disaster, seen):
+    """A repair, and if that loses something or is refused, a restore."""
+    to = WORK / "repaired"
+    shutil.rmtree(to, ignore_errors=True)
+    took, code, text = run("repair", data, "--to", to, codes=(0, 1, 3))
+    way = f"`roost repair DATA --to DIR` ({seconds(took)})"
+    if code == 0:
+        server = Server(to)
+        counts = server.counts() if server.url else ()
+        row(disaster, seen, way, seconds(took + server.took), loss(counts), counts == COUNTS)
+        return server.stop()
+    lines = [line for line in text.splitlines() if line.strip()]
+    said = short("; ".join(lines[-3:]))
+    seen += f"; {way} " + (f"is refused: “{said}”" if code == 1 else f"loses something: “{said}”")
+    return salvage_and_restore(data, disaster, seen)
+
+
 def look(data, disaster):
     """What verify and serve say about a changed directory, and the way out."""
     took, code, text = run("verify", data, codes=(0, 1, 3))
@@ -200,15 +217,14 @@ def look(data, disaster):
             counts = server.counts()
             row(disaster, seen, "`roost serve --accept-clock`, once", seconds(server.took), loss(counts), counts == COUNTS)
             return server.stop()
-        # roost repair belongs here once it exists.
-        return salvage_and_restore(data, disaster, seen)
+        return repair_or_restore(data, disaster, seen)
     refused, asked = server.refused_reads()
     counts = server.counts()
     server.stop()
     if code == 0 and refused == 0 and counts == COUNTS:
         return row(disaster, seen + "; `serve` starts", "nothing to do", seconds(server.took), "nothing")
     seen += f"; `serve` starts, {refused} of {asked} reads refused"
-    return salvage_and_restore(data, disaster, seen)
+    return repair_or_restore(data, disaster, seen)
 
 
 def kinds(data):

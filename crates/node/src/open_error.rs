@@ -6,6 +6,7 @@ use commitlog::{ArchiveError, LogError};
 use store::StoreError;
 
 use crate::clock::ClockError;
+use crate::options::NodeOptions;
 
 /// Why a node did not open.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +56,11 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// The error of a row that cannot be read, with its file if one does not match its checksum. Reads every file.
+    pub(crate) fn unreadable(options: &NodeOptions) -> Self {
+        store::damaged_table(&options.store_dir()).map_or(Self::Unreadable, Self::Store)
+    }
+
     /// Whether a file is damaged or missing, so that a repair or a restore is the way out.
     #[must_use]
     pub fn is_damage(&self) -> bool {

@@ -1,5 +1,5 @@
 //! A data directory with one bit changed, or with one file cut short or missing: it is refused, or the process
-//! ends with an error, or nothing that can be read differs. It never gives a wrong answer, and never panics,
+//! ends with an error, or nothing that can be read differs. A refusal names the file. It never gives a wrong answer, and never panics,
 //! hangs or takes all memory.
 //!
 //! Each case is a copy of a small directory, opened by a child process, because an error while reading ends
@@ -60,7 +60,8 @@ fn damage_is_refused_or_changes_no_answer() {
                 .or_default()
                 .entry(outcome.kind)
                 .or_default() += 1;
-            if outcome.kind >= Kind::Panicked {
+            let names_no_file = outcome.kind == Kind::Refused && !case.is_named_in(&outcome.text);
+            if outcome.kind >= Kind::Panicked || names_no_file {
                 wrong.push(format!("{case}: {:?}: {}", outcome.kind, outcome.text));
             }
             at += 1;
@@ -225,10 +226,17 @@ fn outcome(data: &Path, answers: &Answers) -> String {
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
             format!("panicked {}", text.unwrap_or_default().replace('\n', " "))
         }
-        Ok(Err(error)) => format!("refused {error}").replace('\n', " "),
+        Ok(Err(error)) => format!("refused {}", with_sources(&error)).replace('\n', " "),
         Ok(Ok(read)) if read == answers.all => "same".into(),
         Ok(Ok(read)) if read == answers.without_last_group => "cut".into(),
         Ok(Ok(read)) => format!("wrong {}", answers.difference(&read)),
+    }
+}
+
+fn with_sources(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", with_sources(source)),
+        None => error.to_string(),
     }
 }
 

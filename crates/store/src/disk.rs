@@ -39,6 +39,8 @@ use crate::sets::Set;
 
 /// The database in the store's directory.
 const FACTS: &str = "facts";
+/// A file of the engine.
+const LOCK: &str = "lock";
 /// A new database while it is prepared, before it is renamed.
 const FACTS_NEW: &str = "facts.new";
 const KEYSPACE: &str = "facts";
@@ -90,6 +92,21 @@ pub(crate) struct Disk {
     ingesting: Mutex<()>,
 }
 
+/// The first file of rows of the store in `dir` that does not match its checksum, as an error, if there is one. For
+/// errors that name no file; reads every file.
+#[must_use]
+pub fn damaged_table(dir: &Path) -> Option<StoreError> {
+    manifest::damaged_table(&dir.join(FACTS))
+}
+
+/// An error that names the file if the engine met damage in one, for the store in `dir`.
+pub(crate) fn name_file(dir: &Path, error: StoreError) -> StoreError {
+    match error {
+        StoreError::Engine(_) => damaged_table(dir).unwrap_or(error),
+        error => error,
+    }
+}
+
 impl Disk {
     /// Opens the keyspaces below `dir`, or makes them with `head` as the only row. The ephemeral one is
     /// added to a store of a format without one.
@@ -110,8 +127,16 @@ impl Disk {
             fs::rename(&new, &facts).map_err(at(&facts))?;
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(at(dir))?;
         }
-        manifest::check(&facts)?;
-        Self::open_at(&facts, cache_bytes)
+        Self::open_checked(&facts, cache_bytes)
+    }
+
+    /// Opens a database that was complete once.
+    fn open_checked(path: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        manifest::check(path)?;
+        // The engine refuses a database without its lock, which is an empty file.
+        let lock = path.join(LOCK);
+        File::options().append(true).create(true).open(&lock).map_err(at(&lock))?;
+        Self::open_at(path, cache_bytes)
     }
 
     /// Makes keyspaces without rows below `dir`, which has none. Until rows are ingested they are no store.
@@ -127,8 +152,7 @@ impl Disk {
         if !facts.is_dir() {
             return Err(StoreError::Missing(facts));
         }
-        manifest::check(&facts)?;
-        Self::open_at(&facts, CREATE_CACHE_BYTES)
+        Self::open_checked(&facts, CREATE_CACHE_BYTES).map_err(|error| name_file(dir, error))
     }
 
     fn open_at(path: &Path, cache_bytes: u64) -> Result<Self, StoreError> {

@@ -19,7 +19,7 @@ pub enum StoreError {
     },
     /// The engine below failed or refused.
     #[error("the storage engine: {0}")]
-    Engine(#[from] fjall::Error),
+    Engine(fjall::Error),
     /// A later version of this program wrote the store.
     #[error("the store has format version {found}, this program knows versions up to {known}")]
     NewerFormat {
@@ -63,6 +63,13 @@ pub enum StoreError {
     /// The rows that describe the store are missing or malformed.
     #[error("the store is damaged: {0}")]
     Damaged(&'static str),
+}
+
+// Not as the source of the error: its own text has all that its sources say.
+impl From<fjall::Error> for StoreError {
+    fn from(error: fjall::Error) -> Self {
+        Self::Engine(error)
+    }
 }
 
 /// Whether [`fatal`] panics.

@@ -52,6 +52,7 @@ mod verify;
 mod writer;
 
 pub use checkpoint::{Checkpoint, CheckpointStats};
+pub use disk::damaged_table;
 #[cfg(feature = "simulation")]
 pub use error::panic_when_fatal;
 pub use error::{StoreError, Unreadable, fatal, unless_unreadable, unreadable_reads};

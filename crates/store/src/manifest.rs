@@ -14,6 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::StoreError;
 use crate::flipped;
+use crate::salvage::compare;
 use crate::sections::{self, take};
 
 /// The file that names the manifest: its number (`u64`), its checksum (`u128`), and 0 for xxh3; numbers little
@@ -21,6 +22,11 @@ use crate::sections::{self, take};
 const CURRENT: &str = "current";
 /// The folder of the tables.
 const TABLES: &str = "tables";
+/// The file with the format of the database, and what it has in it: the engine's mark, and its format 3.
+const VERSION: (&str, &[u8]) = ("version", b"FJL\x03");
+
+/// What is wrong with a file of a known content.
+const CHANGED: &str = "it is not as it was written";
 
 /// A table as a manifest names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,20 +53,49 @@ pub(crate) struct Tables {
 /// # Errors
 /// If a file is missing or was changed, or cannot be read.
 pub(crate) fn check(database: &Path) -> Result<(), StoreError> {
-    let keyspaces = database.join("keyspaces");
-    for keyspace in fs::read_dir(&keyspaces).map_err(at(&keyspaces))? {
-        let keyspace = keyspace.map_err(at(&keyspaces))?.path();
-        if keyspace.is_dir() {
-            check_keyspace(&keyspace)?;
-        }
+    let version = database.join(VERSION.0);
+    match read(&version)? {
+        None => return Err(damaged(&version, "it is missing")),
+        Some(bytes) if bytes != VERSION.1 => return Err(damaged(&version, CHANGED)),
+        Some(_) => {}
+    }
+    for keyspace in keyspaces(database)? {
+        check_tables(&tables_of(&keyspace)?)?;
     }
     Ok(())
 }
 
-fn check_keyspace(keyspace: &Path) -> Result<(), StoreError> {
+/// The first table of the database in `database` that does not match its checksum: the engine's errors name no
+/// file. Reads every table.
+pub(crate) fn damaged_table(database: &Path) -> Option<StoreError> {
+    let runs =
+        keyspaces(database).ok()?.into_iter().filter_map(|keyspace| tables_of(&keyspace).ok());
+    let mut tables = runs.flatten().flatten();
+    let table = tables.find(|table| compare(&table.path, table.checksum).is_some())?;
+    Some(damaged(&table.path, "it does not match its checksum"))
+}
+
+/// The folders of the keyspaces.
+fn keyspaces(database: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let folder = database.join("keyspaces");
+    let mut found = Vec::new();
+    for keyspace in fs::read_dir(&folder).map_err(at(&folder))? {
+        let keyspace = keyspace.map_err(at(&folder))?.path();
+        if keyspace.is_dir() {
+            found.push(keyspace);
+        }
+    }
+    Ok(found)
+}
+
+fn damaged(path: &Path, what: &'static str) -> StoreError {
+    StoreError::DamagedFile { path: path.to_owned(), what }
+}
+
+/// The runs of tables that the manifest of a keyspace names.
+fn tables_of(keyspace: &Path) -> Result<Vec<Vec<TableFile>>, StoreError> {
     let current = keyspace.join(CURRENT);
     let tables = keyspace.join(TABLES);
-    let damaged = |path: &Path, what| StoreError::DamagedFile { path: path.to_owned(), what };
     let Some(bytes) = read(&current)? else {
         // The engine stopped while it made this keyspace, and begins again. But one with tables was whole.
         let is_new = match fs::read_dir(&tables) {
@@ -68,19 +103,22 @@ fn check_keyspace(keyspace: &Path) -> Result<(), StoreError> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => true,
             Err(error) => return Err(at(&tables)(error)),
         };
-        return if is_new { Ok(()) } else { Err(damaged(&current, "it is missing")) };
+        return if is_new { Ok(Vec::new()) } else { Err(damaged(&current, "it is missing")) };
     };
     let Some((number, checksum)) = parse_current(&bytes) else {
-        return Err(damaged(&current, "it is not as it was written"));
+        return Err(damaged(&current, CHANGED));
     };
     let manifest = keyspace.join(format!("v{number}"));
     match read(&manifest)? {
-        None => Err(damaged(&manifest, "it is missing")),
+        None => Err(damaged(
+            &manifest,
+            "it is missing, or the file `current`, which names it, was changed",
+        )),
         Some(bytes) if xxh3_128(&bytes) != checksum => {
             Err(damaged(&manifest, "its checksum is not the one in the file `current`"))
         }
         // What no manifest names may be unfinished. The engine removes it, without reading it.
-        Some(bytes) => check_tables(&parse(&bytes, &tables).unwrap_or_default()),
+        Some(bytes) => Ok(parse(&bytes, &tables).unwrap_or_default()),
     }
 }
 
@@ -88,14 +126,14 @@ fn check_tables(runs: &[Vec<TableFile>]) -> Result<(), StoreError> {
     for TableFile { path, .. } in runs.iter().flatten() {
         let file = match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(StoreError::DamagedFile { path: path.clone(), what: "it is missing" });
+                return Err(damaged(path, "it is missing"));
             }
             file => file.map_err(at(path))?,
         };
         let length = file.metadata().map_err(at(path))?.len();
         let sections = sections::read(length, |offset, into| file.read_exact_at(into, offset));
         if let Err(what) = sections.map_err(at(path))? {
-            return Err(StoreError::DamagedFile { path: path.clone(), what });
+            return Err(damaged(path, what));
         }
     }
     Ok(())

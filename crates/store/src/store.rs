@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 use rows::{NameTable, PointTable, Rows, SetTable, Span, Totals, Value};
 
 use crate::buckets::Buckets;
-use crate::disk::{Disk, Part};
+use crate::disk::{Disk, Part, name_file};
 use crate::error::StoreError;
 use crate::hash::{KeyHasher, SEED_BYTES};
 use crate::head::Head;
@@ -90,8 +90,9 @@ impl Store {
     /// guard.
     pub fn open(dir: &Path, options: StoreOptions) -> Result<(StoreWriter, u64), StoreError> {
         let new = Head { applied: 0, hasher: random_hasher()?, totals: Totals::default() };
-        let disk = Disk::open(dir, options.cache_bytes, &new.encode())?;
-        Self::open_on(disk, options, new)
+        let disk = Disk::open(dir, options.cache_bytes, &new.encode());
+        disk.and_then(|disk| Self::open_on(disk, options, new))
+            .map_err(|error| name_file(dir, error))
     }
 
     /// As [`Store::open`], on rows in memory. `seed` is the secret of a new store.

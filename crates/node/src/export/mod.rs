@@ -72,7 +72,7 @@ pub fn export(
     let sorter = Sorter::new(&options.data, SORT_BYTES);
     let mut export = Export { store: &store, now_ms, out, counts: TransferCounts::default() };
     let written = unless_unreadable(|| export.write(sorter));
-    written.ok_or(OpenError::Unreadable)??;
+    written.ok_or_else(|| OpenError::unreadable(options))??;
     let counts = export.counts;
     export.out.end(counts)?;
     drop(store);

@@ -115,7 +115,7 @@ impl Node {
             let beside = (identity, Background::Threads);
             Parts::recover(options, store, Box::new(log), beside)
         };
-        let parts = unless_unreadable(recover).ok_or(OpenError::Unreadable)??;
+        let parts = unless_unreadable(recover).ok_or_else(|| OpenError::unreadable(options))??;
         let last_run = LastRun::open(&options.data)?;
         parts.check_clock(options, last_run.read())?;
         parts.start(options, lock, last_run)

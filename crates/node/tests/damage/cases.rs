@@ -34,6 +34,14 @@ impl Case {
         }
     }
 
+    /// Whether an error names the file. A log without one of its segments has gaps only, which have positions. `current`
+    /// and the file that it names disagree, and either may be damaged.
+    pub(crate) fn is_named_in(&self, error: &str) -> bool {
+        let is_gap = self.kind() == "log segment" && matches!(self.damage, Damage::Missing);
+        let disagrees = self.kind() == "fjall current" && error.contains("the file `current`");
+        is_gap || disagrees || error.contains(&*self.file.to_string_lossy())
+    }
+
     pub(crate) fn apply(&self, data: &Path) {
         let path = data.join(&self.file);
         match self.damage {
