@@ -1,7 +1,6 @@
 //! Measures roost. Every figure is a ratio to a control, or has its bound measured, in the same
 //! run: see `--help`. The controls are bare axum handlers that send as many bytes, and the disk.
 
-mod big;
 mod buckets;
 mod cold;
 mod cold_homes;
@@ -19,6 +18,7 @@ mod posts;
 mod recognise;
 mod report;
 mod rig;
+mod scale;
 mod stories;
 
 use std::path::PathBuf;
@@ -54,6 +54,9 @@ struct Arguments {
     /// Floods of `fairness`; all if none is named
     #[arg(long, value_enum, value_name = "FLOOD")]
     flood: Vec<fairness::Flood>,
+    /// Numbers of users of `scale`
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000, 100_000, 1_000_000])]
+    users: Vec<u32>,
     /// A Python that may have faiss-cpu, to compare with
     #[arg(long, value_name = "FILE", default_value = "python3")]
     python: PathBuf,
@@ -94,8 +97,9 @@ enum What {
     Cold,
     /// The same inside the server, for users who follow 120 and 2,000, in processor time
     ColdHomes,
-    /// 100,000 users: loading, memory, restart after kill -9
-    Big,
+    /// Loading, memory, disk, capacity and restarts as the number of users grows. Takes half an hour, so it is
+    /// measured only if it is named
+    Scale,
     /// Latency of another client while one client floods one route
     Fairness,
 }
@@ -182,8 +186,8 @@ fn measure(plan: &Plan, arguments: &Arguments, report: &mut Report) -> anyhow::R
         if wanted(What::Cold) {
             cold::measure(plan, report).await?;
         }
-        if wanted(What::Big) {
-            big::measure(plan, report).await?;
+        if arguments.what.contains(&What::Scale) {
+            scale::measure(plan, &arguments.users, report).await?;
         }
         if wanted(What::Fairness) {
             fairness::measure(plan, &arguments.flood, report).await?;

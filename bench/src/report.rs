@@ -84,8 +84,10 @@ impl Figure {
     }
 }
 
-/// The middle of sorted samples.
-fn median(sorted: &[f64]) -> f64 {
+/// The middle of samples.
+pub(crate) fn median(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
     let at = |index: usize| sorted.get(index).copied().unwrap_or(f64::NAN);
     let half = sorted.len() / 2;
     if sorted.len() % 2 == 1 { at(half) } else { (at(half.wrapping_sub(1)) + at(half)) / 2.0 }
