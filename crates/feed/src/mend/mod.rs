@@ -38,6 +38,7 @@ pub struct Mend {
     /// The next user id that should have a row.
     next_user: u64,
     sets: BTreeMap<SetName, samples::Counted>,
+    relations: relations::Compared,
     /// Deleted stories that are not swept: the author, and whether the row was found by which they will be.
     dead: BTreeMap<u64, (u64, bool)>,
 }
@@ -73,6 +74,10 @@ struct Rows<'a, R> {
 enum Pass {
     Points(PointTable),
     Members(SetTable),
+    /// Compares the directions of follows and friendships as wholes.
+    Compare(SetTable),
+    /// As `Members`, if they differ.
+    Relations(SetTable),
     Names(NameTable),
     /// Whether a name is a record at all.
     NameRecords(NameTable),
@@ -84,7 +89,7 @@ enum Pass {
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-const PASSES: [Pass; 33] = [
+const PASSES: [Pass; 36] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -104,9 +109,12 @@ const PASSES: [Pass; 33] = [
     Pass::Members(SetTable::AuthorPosts),
     Pass::Members(SetTable::Mentions),
     Pass::Members(SetTable::Replies),
-    Pass::Members(SetTable::Following),
-    Pass::Members(SetTable::Followers),
-    Pass::Members(SetTable::Friends),
+    Pass::Compare(SetTable::Following),
+    Pass::Compare(SetTable::Followers),
+    Pass::Compare(SetTable::Friends),
+    Pass::Relations(SetTable::Following),
+    Pass::Relations(SetTable::Followers),
+    Pass::Relations(SetTable::Friends),
     Pass::Points(PointTable::Story),
     Pass::Members(SetTable::AuthorStories),
     Pass::Members(SetTable::Expiring),
@@ -139,7 +147,11 @@ impl Mend {
         let next = match *pass {
             Pass::Points(table) => self.points(table, &mut step, from.place.0),
             Pass::PointRecords(table) => step.point_records(table, from.place.0),
-            Pass::Members(table) => self.members(table, &mut step, from.place),
+            Pass::Relations(_) if self.relations.agree() => None,
+            Pass::Members(table) | Pass::Relations(table) => {
+                self.members(table, &mut step, from.place)
+            }
+            Pass::Compare(table) => self.compare(table, &mut step, from.place),
             Pass::Names(table) => step.each_name(table, &from.name, |step, name, value| {
                 step.handle(name, value);
             }),
