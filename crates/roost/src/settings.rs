@@ -68,7 +68,7 @@ pub(crate) struct Settings {
     /// again when they are read [default: 512MiB]
     #[arg(long, env = "ROOST_TIMELINE_MEMORY", value_name = "SIZE")]
     pub(crate) timeline_memory: Option<ByteSize>,
-    /// Memory for rendered posts (two thirds) and for the latest posts of each user (one third)
+    /// Memory for rendered posts (half), the newest posts of all users (a quarter) and stories (a quarter)
     /// [default: 160MiB]
     #[arg(long, env = "ROOST_POST_MEMORY", value_name = "SIZE")]
     pub(crate) post_memory: Option<ByteSize>,
