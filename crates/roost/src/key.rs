@@ -1,4 +1,4 @@
-//! Application keys: `roost key`, the key of the first start, and what a running server accepts.
+//! Application keys: `roost key`, the key of the first start, and the keys that a running server accepts.
 //!
 //! A running server checks once per second whether `keys.json` was replaced. This needs no signal, so it
 //! also works in a container and for a user who may not signal the server; it costs one `stat` per
@@ -119,12 +119,12 @@ impl ServerKeys {
                 Ok(Some(keys)) => {
                     self.set.replace(&accepted(Some(&keys), self.given));
                     let names: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
-                    tracing::info!(names = names.join(","), "read the application keys");
+                    tracing::info!(names = names.join(","), "loaded the application keys");
                 }
                 Ok(None) => {
-                    tracing::warn!("the file of application keys is missing; they stay valid");
+                    tracing::warn!("keys.json is missing; the loaded application keys stay valid");
                 }
-                Err(error) => tracing::error!("{error:#}; the keys read before stay valid"),
+                Err(error) => tracing::error!("{error:#}; the keys loaded before stay valid"),
             }
         }
         now

@@ -21,7 +21,7 @@ pub(crate) fn warn_of_readable_files(data: &Path) {
     match fs::metadata(data) {
         Ok(metadata) if metadata.permissions().mode() & OTHERS == 0 => {}
         Ok(_) => tracing::warn!(
-            "other users of this machine may enter the data directory; remove their permissions: \
+            "other users of this machine have access to the data directory; remove their permissions: \
              chmod -R go= {}",
             data.display()
         ),
