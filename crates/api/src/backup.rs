@@ -108,7 +108,7 @@ fn send(backup: Backup, keys: Option<&[u8]>, chunks: Chunks) {
     match backup.write(keys, chunks) {
         Ok((_, summary)) => tracing::info!(?summary, elapsed = ?start.elapsed(), "made a backup"),
         Err(error) => {
-            tracing::warn!(error = &error as &dyn std::error::Error, "a backup was not completed");
+            tracing::warn!(error = &error as &dyn std::error::Error, "a backup has failed");
             drop(failed.blocking_send(Err(io::ErrorKind::Other.into())));
         }
     }

@@ -119,7 +119,7 @@ pub enum BackupError {
     #[error("this is not a backup of roost")]
     NotABackup,
     /// A later version of this program wrote it.
-    #[error("the backup has format version {found}, this program knows versions up to {known}")]
+    #[error("the backup has format version {found}, but this program reads versions up to {known}")]
     Version {
         /// Its version.
         found: u32,

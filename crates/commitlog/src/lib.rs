@@ -123,7 +123,7 @@ pub enum LogError {
         what: &'static str,
     },
     /// The file was written by a newer version of this program.
-    #[error("{} is in log format {found}, and this program reads formats 1 to {known}", file.display())]
+    #[error("{} has log format {found}, but this program reads formats 1 to {known}", file.display())]
     Version {
         /// The segment.
         file: PathBuf,
@@ -173,7 +173,7 @@ pub enum LogError {
         source: io::Error,
     },
     /// There was an error from the disk before; every operation of the log fails.
-    #[error("the log stopped at an earlier error from the disk")]
+    #[error("the log has stopped after an earlier error from the disk")]
     Poisoned,
 }
 

@@ -205,7 +205,7 @@ impl Archiver {
         self.retry = Instant::now() + RETRY.min(self.options.interval);
         if !std::mem::replace(&mut self.failing, true) {
             let error = error as &dyn std::error::Error;
-            tracing::error!(error, "the log cannot be archived; it is kept, and tried again");
+            tracing::error!(error, "cannot archive the log; it is kept, and archiving is retried");
         }
     }
 }

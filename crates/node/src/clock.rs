@@ -81,7 +81,7 @@ impl Clock {
             return Err(error);
         }
         if now_ms < last_ms {
-            tracing::warn!(%error, "the time goes on from when this server last ran");
+            tracing::warn!(%error, "the time continues from when this server last ran");
         }
         Ok(())
     }
@@ -91,11 +91,11 @@ impl Clock {
 #[derive(Debug, thiserror::Error)]
 pub enum ClockError {
     /// It is not between 2024 and 2092.
-    #[error("the machine's clock says {0}; set it: roost works from 2024 to 2092")]
+    #[error("the machine's clock shows {0}; set it: roost works from 2024 to 2092")]
     Range(Date),
     /// It differs much from the time at which the server last ran, which comes second.
     #[error(
-        "the machine's clock says {0}, and this server last ran at {1}; set the clock, or if it is right start \
+        "the machine's clock shows {0}, but this server last ran at {1}; set the clock, or if it is right start \
          once with --accept-clock"
     )]
     Jump(Date, Date),

@@ -90,13 +90,13 @@ impl Submission<Ticket> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// Too many commands wait already.
-    #[error("the server has too many changes waiting; try again in a second")]
+    #[error("the server has too many pending changes; try again in a second")]
     Busy,
     /// The disk is full, and the change is not a deletion, or the disk is used up.
-    #[error("the disk of the server is full; delete something, or make room on the disk")]
+    #[error("the disk of the server is full; delete data, or free space on the disk")]
     DiskFull,
     /// The change depends on a row that cannot be read.
-    #[error("what this depends on cannot be read: the disk of the server is damaged")]
+    #[error("the server cannot read the data for this change: its disk is damaged")]
     Unreadable,
     /// The node is closing.
     #[error("the server is shutting down; try again when it is back")]

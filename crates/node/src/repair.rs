@@ -39,12 +39,12 @@ pub enum RepairError {
     #[error("the store cannot be read or written")]
     Store(#[from] StoreError),
     /// Groups of the log are lost, and nobody has said that this is accepted.
-    #[error("{0}; nothing was made. To do without them, repeat with --drop-after {after}", after = .0.after)]
+    #[error("{0}; nothing was made. To accept this loss, repeat with --drop-after {after}", after = .0.after)]
     DropsGroups(LostGroups),
     /// Too much is missing.
     #[error(
-        "the row that says up to which group of the log the store is written cannot be read, and the log does not begin \
-         at group 1: restore the last backup (roost restore)"
+        "the row with the checkpoint's position in the log cannot be read, and the log does not begin at group 1: \
+         restore the last backup (roost restore)"
     )]
     Hopeless,
     /// An earlier version wrote the log.

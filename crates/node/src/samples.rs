@@ -51,7 +51,7 @@ pub(crate) fn taught_bytes<R: Rows + ?Sized>(facts: Facts<'_, R>) -> usize {
 
 /// The snapshots in use hold all the memory that snapshots may take. Try again after some are dropped.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("running searches hold too much memory for earlier states of the samples")]
+#[error("running searches use too much memory for earlier states of the samples")]
 pub struct TooManySnapshots;
 
 /// Effects that are applied while the lock is held once: a part is copied once for all of them, and this

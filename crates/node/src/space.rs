@@ -39,7 +39,7 @@ impl Space {
     pub(crate) fn check(&self) {
         match rustix::fs::statvfs(&self.directory) {
             Ok(disk) => self.note(disk.f_bavail.saturating_mul(disk.f_frsize)),
-            Err(error) => tracing::debug!(%error, "the free space of the disk is unknown"),
+            Err(error) => tracing::debug!(%error, "cannot read the free space of the disk"),
         }
     }
 
@@ -83,7 +83,7 @@ fn crosses(below: &AtomicBool, free: u64, limit: u64, margin: u64) -> bool {
         return !below.swap(true, Ordering::Relaxed);
     }
     if free >= limit.saturating_add(margin) && below.swap(false, Ordering::Relaxed) {
-        tracing::info!(free_mib = free >> 20, "the disk has room again");
+        tracing::info!(free_mib = free >> 20, "the disk has enough free space again");
     }
     false
 }

@@ -140,7 +140,7 @@ pub async fn serve(
         entry.kill();
     }
     if tokio::time::timeout(GRACE, ended.recv()).await.is_err() {
-        tracing::warn!("some Redis clients did not end in time");
+        tracing::warn!("some Redis connections did not close in time");
     }
     Ok(())
 }

@@ -161,8 +161,8 @@ async fn open_node(options: NodeOptions) -> anyhow::Result<Node> {
     let opened = tokio::task::spawn_blocking(move || Node::open(&options)).await?;
     opened.map_err(|error| match error.is_damage() {
         true => anyhow::anyhow!(
-            "{}; roost verify {data} lists the damage, roost repair {data} --to DIR copies the readable data to another \
-             directory, roost restore BACKUP --data DIR restores a backup",
+            "{}; roost verify {data} lists the damage, roost repair {data} --to DIR copies the readable data to \
+             another directory, roost restore BACKUP --data DIR restores a backup",
             exit::message(&error.into())
         ),
         false => error.into(),

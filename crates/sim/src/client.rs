@@ -39,13 +39,13 @@ pub enum ClientError {
     #[error("connection: {0}")]
     Transport(#[from] io::Error),
     /// The server closed the connection before the end of the answer.
-    #[error("the server closed the connection before the end of the answer")]
+    #[error("the server closed the connection before the end of the response")]
     Closed,
     /// The received bytes are not an HTTP/1.1 answer.
-    #[error("malformed answer: {0}")]
+    #[error("malformed response: {0}")]
     Malformed(&'static str),
     /// The body is longer than [`BODY_BYTES_MAX`].
-    #[error("the body of the answer is longer than {BODY_BYTES_MAX} bytes")]
+    #[error("the body of the response is longer than {BODY_BYTES_MAX} bytes")]
     TooLarge,
 }
 

@@ -32,19 +32,19 @@ const MARK_BYTES_MAX: u64 = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The directory is no archive.
-    #[error("{} is no archive: it has no file {MARK}", .0.display())]
+    #[error("{} is not an archive: it has no file {MARK}", .0.display())]
     NotAnArchive(PathBuf),
     /// The archive was made from another log.
     #[error("the archive {} belongs to another data directory", .0.display())]
     Foreign(PathBuf),
     /// The archive has groups that the log has not, or others in their place.
     #[error(
-        "the archive {} has other changes than this data directory, which is an older state or a copy of the one \
-         that the archive was made of; name an empty directory", .0.display()
+        "the archive {} has different changes than this data directory, which is an older state or a copy of the \
+         archived directory; use an empty directory as the archive", .0.display()
     )]
     Diverged(PathBuf),
     /// Another process writes to it.
-    #[error("another roost writes to the archive {}", .0.display())]
+    #[error("another process writes to the archive {}", .0.display())]
     InUse(PathBuf),
     /// Groups are in no file.
     #[error("the archive {} lacks the groups {} to {}", dir.display(), from.0, to.0)]

@@ -41,7 +41,7 @@ pub struct Grey<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DrawingError {
     /// The bytes are not `width * height`, or there are none.
-    #[error("{found} bytes are no image of {width} x {height} pixels")]
+    #[error("{found} bytes are not an image of {width} x {height} pixels")]
     Size {
         /// Pixels in a row.
         width: usize,
@@ -51,7 +51,7 @@ pub enum DrawingError {
         found: usize,
     },
     /// Every pixel is the same.
-    #[error("nothing is drawn: all pixels are the same")]
+    #[error("the drawing is empty: all pixels are the same")]
     Blank,
 }
 

@@ -44,10 +44,10 @@ pub enum ImportError {
     #[error("{0}")]
     Limit(String),
     /// The last line is missing. The value is the number of lines.
-    #[error("it ends after line {0}, without the last line of an export: it is not complete")]
+    #[error("the file is incomplete: it ends after line {0}, without the last line of an export")]
     Incomplete(u64),
     /// A later version of this program wrote the export.
-    #[error("the export has format {found}, this program reads formats up to {known}")]
+    #[error("the export has format {found}, but this program reads formats up to {known}")]
     NewerFormat {
         /// The format of the export.
         found: u64,
@@ -55,7 +55,7 @@ pub enum ImportError {
         known: u32,
     },
     /// The export cannot be read.
-    #[error("it cannot be read")]
+    #[error("the file cannot be read")]
     Read(#[source] io::Error),
     /// The directory cannot be used.
     #[error(transparent)]

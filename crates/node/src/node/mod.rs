@@ -227,7 +227,7 @@ impl Threads {
         if let Some(lock) = &mut self.lock
             && let Err(error) = lock.close()
         {
-            tracing::warn!(%error, "the data directory is not marked as closed");
+            tracing::warn!(%error, "cannot mark the data directory as closed");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `roost export`: writes all data as lines of JSON, from the directory of a stopped server, a backup, or a running server.
+//! `roost export`: writes all data as lines of JSON, from a data directory, a backup, or a running server.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};

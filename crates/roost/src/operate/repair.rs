@@ -31,8 +31,8 @@ pub(crate) struct Repair {
     /// Data directory to create; it must be empty or missing
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// End the log after this group, if later groups cannot be read. Without this option, a directory with such a log is
-    /// not repaired, and the possible loss is printed
+    /// End the log after this group, if later groups cannot be read. Without this option, a directory with such a
+    /// log is not repaired, and the possible loss is printed
     #[arg(long, value_name = "GROUP")]
     drop_after: Option<u64>,
 }
@@ -64,8 +64,8 @@ impl Repair {
         let ((checkpoint, last), (users, posts, follows)) = (repaired.positions, repaired.counts);
         let to = self.to.display();
         println!(
-            "created {to} from the checkpoint at group {checkpoint} and the log up to group {last}: {users} users, {posts} posts, \
-             {follows} follows"
+            "created {to} from the checkpoint at group {checkpoint} and the log up to group {last}: {users} users, \
+             {posts} posts, {follows} follows"
         );
         if repaired.lost.is_empty() {
             println!("nothing is lost; start the server with --data {to}");

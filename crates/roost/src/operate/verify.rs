@@ -19,7 +19,7 @@ const HELP: &str = "Exit codes:
   2  the command line is wrong
   3  damage was found";
 /// Advice about a damaged data directory.
-const WAY_OUT: &str = "Write the readable data to another directory, which lists the lost data: roost repair DATA --to DIR. \
+const WAY_OUT: &str = "Copy the readable data to another directory and see what is lost: roost repair DATA --to DIR. \
     Or restore the last backup: roost restore BACKUP --data DIR. Keep this directory.";
 
 /// Advice about a damaged archive.
@@ -29,8 +29,8 @@ const ARCHIVE_WAY_OUT: &str = "Copy the damaged or missing files back from other
 /// Check a backup, an archive, or the data directory of a stopped server.
 ///
 /// Of a backup, it checks checksums, positions, counts, and that the backup is complete; of a data directory, every
-/// table file, every group of the log, and that they belong together; of an archive, every group of every file, and that
-/// no group is missing between files. A server may write to the archive meanwhile. Changes no data.
+/// table file, every group of the log, and that they belong together; of an archive, every group of every file, and
+/// that no group is missing between files. A server may write to the archive meanwhile. Changes no data.
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Verify {
