@@ -1,7 +1,7 @@
 //! `GET /v1/backup`: a backup of the running server, as a stream.
 //!
-//! It is made on a blocking thread of its own that rests as long as it works, so that others have at least half of
-//! a processor more than it. One at a time. **Invariant:** what is made and not sent yet is at most three blocks.
+//! A separate blocking thread makes it and pauses for as long as it has worked, so that it uses at most half of a
+//! processor. One at a time. **Invariant:** at most three blocks are in memory and not sent yet.
 
 use std::io::{self, Write};
 use std::sync::Arc;

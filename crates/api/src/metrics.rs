@@ -1,4 +1,4 @@
-//! Counts and latencies of requests, by route. A handler holds the counters of its own route, so
+//! Counts and latencies of requests, by route. Each handler has a reference to the counters of its route, so
 //! that counting a request is a few additions to atomics and no lookup.
 
 use std::sync::Arc;

@@ -106,7 +106,7 @@ pub struct Group<'a> {
     pub payload: &'a [u8],
 }
 
-/// The error of whoever receives what is read.
+/// An error of the receiver of the rows and groups.
 pub type ReceiverError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a backup cannot be read.

@@ -4,7 +4,7 @@
 //! [`Log`] is the interface. [`LocalLog`] keeps groups in segment files of one directory, through
 //! the layer of files in [`disk`]. [`Archive`] copies them elsewhere.
 //!
-//! State: each kind of log has its own; `Durability` is shared by a log and its sync points.
+//! State: that of each kind of log; `Durability` is shared by a log and its sync points.
 //! What always holds:
 //! - **Invariant:** positions begin at 1 and have no gaps.
 //! - **Invariant:** a group whose position was synced is read again, unchanged, at every later opening,

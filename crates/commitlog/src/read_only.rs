@@ -1,4 +1,4 @@
-//! A layer of files that changes nothing, to check a log with the code that opens it.
+//! A file layer that changes nothing, to check a log with the code that opens it.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What readers of the node must find: what the model says, now.
+//! Compares reads of the node with the model.
 
 use feed::{Cursor, Page, PostId, StoryId, UserId, UserRef};
 use kv::{BucketId, BucketName};

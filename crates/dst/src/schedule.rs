@@ -1,5 +1,5 @@
-//! What happens next in a run: the weights of steps are drawn once, so that one run has many crashes and
-//! another none, one reads all the time and another lets views fall behind.
+//! The next step of a run. The weights of steps are drawn once, so that one run has many crashes and another
+//! none, and one reads all the time while in another the views lag.
 
 use crate::run::{Run, Tally};
 use testkit::Random;

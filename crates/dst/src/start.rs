@@ -1,4 +1,4 @@
-//! Crashes and starts: what the next process must find.
+//! Crashes and starts: the state that the next process must find.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl Run {
         })
     }
 
-    /// A disk that lied has lost what nobody can restore: begins with nothing.
+    /// The disk has lost data that it reported as synced, which cannot be recovered: starts with an empty state.
     fn give_up(&mut self) {
         (self.disk, self.rows) = empty_disks(self.random.fork());
         *self.history.lock() = History::default();

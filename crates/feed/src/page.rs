@@ -1,4 +1,4 @@
-//! Pages of items in the order of ids: where a page begins, and what is on it.
+//! Pages of items in the order of ids: the start of a page, and its items.
 
 use rows::Span;
 

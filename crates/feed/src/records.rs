@@ -1,4 +1,4 @@
-//! What the rows hold, and their bytes: postcard for records, fixed little-endian words for counts.
+//! The records in rows, and their bytes: postcard for records, fixed little-endian words for counts.
 
 use rows::{Stamp, Value};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What an operation on keys costs at most; see [`rows::Cost`].
+//! The highest cost of each operation on keys; see [`rows::Cost`].
 
 use rows::{Cost, ROW_BYTES, WORK_PER_ROW};
 use serde_bytes::Bytes;

@@ -1,5 +1,4 @@
-//! How buckets and expiries become rows of tables: written without reading any, for operations and for an import
-//! alike.
+//! Writes buckets and expiries as rows of tables, without reading any row, for operations and for an import alike.
 
 use rows::{NameTable, PointTable, PutRows, encode};
 

@@ -1,10 +1,11 @@
-//! Archiving the log: a thread copies what was appended into an archive, and the log is not cut before that.
+//! Archiving the log: a thread copies appended groups into an archive, and the log is not cut before that.
 //!
-//! State: that of the thread; how far it is, it says in [`crate::archive_progress`].
+//! State: that of the thread, which publishes its progress in [`crate::archive_progress`].
 //! What always holds:
-//! - **Invariant:** only groups that are durable in the log are archived: the log never becomes shorter than its archive.
-//! - An archive that cannot be written stops nothing. The log is kept for it, up to a limit and while the disk has room
-//!   ([`crate::archive_progress::ArchiveProgress::cut`]); what is cut then is a gap, which is reported.
+//! - **Invariant:** only groups that are durable in the log are archived, so the log is never shorter than its
+//!   archive.
+//! - An archive that cannot be written does not stop the node. The log is kept, up to a limit and while the disk has
+//!   enough space ([`crate::archive_progress::ArchiveProgress::cut`]); a later cut leaves a gap, which is reported.
 
 use std::path::Path;
 use std::sync::Arc;

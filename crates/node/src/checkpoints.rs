@@ -1,4 +1,4 @@
-//! When the overlay is written to the store, and when the log is cut after that.
+//! Decides when the overlay is written to the store, and cuts the log after that.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -230,7 +230,7 @@ fn run(logged: &SyncPoint, checkpoint: Checkpoint, metrics: &Metrics) -> Result<
     Ok(())
 }
 
-/// On a thread of its own: writing must not wait for it, however many stories there are.
+/// On a separate thread: changes must not wait for it, however many stories there are.
 fn erase(store: &Store) -> Result<(), DiskError> {
     loop {
         match store.erase() {

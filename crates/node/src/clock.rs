@@ -1,5 +1,5 @@
-//! The time of the node. It follows the machine's clock as long as that is plausible, and otherwise goes on at
-//! the rate at which time passes: it never goes back, and never stands still.
+//! The time of the node. It follows the machine's clock while that is plausible, and otherwise the monotonic
+//! clock: it never goes back and never stops.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Removing what is left of deleted users: looks for rows of one, and submits commands that remove them, until
-//! none are left. Reads hide all of it already.
+//! Removes the rows of deleted users: looks for rows of one user, and submits commands that remove them, until
+//! none are left. Reads already hide these rows.
 //!
-//! It runs on the thread of the sweeper, so it goes on after a restart with whatever the facts still have.
+//! It runs on the thread of the sweeper. After a restart it continues with the rows that the facts still have.
 
 use feed::limits::ERASE_ROWS_MAX;
 use feed::{Command, Facts, PostId, Remains, UserId};

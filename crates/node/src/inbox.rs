@@ -1,8 +1,6 @@
-//! Where changes wait for the writer: bounded, taken out all at once so that one fsync serves them
-//! all.
+//! The queue of changes for the writer, which takes all of them at once so that one fsync serves them all.
 //!
-//! **Invariant:** all submissions that are not answered yet, in the inbox or taken from it, are within the
-//! bounds.
+//! **Invariant:** all submissions without a reply, in the inbox or taken from it, are within the bounds.
 
 use std::time::Duration;
 

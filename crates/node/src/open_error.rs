@@ -1,4 +1,4 @@
-//! Why a node did not open.
+//! Errors of opening a node.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! How a node is set up.
+//! Options of a node.
 
 use std::path::PathBuf;
 use std::time::Duration;

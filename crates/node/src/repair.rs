@@ -1,8 +1,8 @@
-//! Repairing a data directory: another one is made of what can be read, and the damaged one is left as it is.
+//! Repairs a data directory: writes the readable data to a new directory, and leaves the damaged one unchanged.
 //!
-//! The store is taken as of a checkpoint, and the log after it is replayed as at any start. The newest checkpoint whose
-//! rows are all there loses nothing if the log has everything after it; without one, rows are lost, and what follows
-//! from other rows is made again. A log that has lost groups can only end before them, which must be asked for.
+//! The store is read as of a checkpoint, and the log after it is replayed as at any start. If the newest complete
+//! checkpoint is followed by a complete log, nothing is lost. Without such a checkpoint rows are lost, and those that
+//! can be computed from others are rebuilt. A log with missing groups ends before them, if the operator accepts it.
 //!
 //! **Invariant:** until everything is durable, the new directory is marked as unfinished, which no node opens.
 
@@ -38,7 +38,7 @@ pub enum RepairError {
     /// The store cannot be read or written.
     #[error("the store cannot be read or written")]
     Store(#[from] StoreError),
-    /// Groups of the log are lost, and nobody has said that this is accepted.
+    /// Groups of the log are lost, and the caller has not accepted this.
     #[error("{0}; nothing was made. To accept this loss, repeat with --drop-after {after}", after = .0.after)]
     DropsGroups(LostGroups),
     /// Too much is missing.

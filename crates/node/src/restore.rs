@@ -1,4 +1,4 @@
-//! Making a data directory of a backup, and of what an archive has after it, up to a point in time.
+//! Creates a data directory from a backup and the later groups of an archive, up to a point in time.
 //!
 //! **Invariant:** until everything is durable, the directory is marked as an unfinished restore, which no node
 //! opens.

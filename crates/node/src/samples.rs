@@ -1,4 +1,4 @@
-//! The recognizer's samples in memory: a view of the facts, and the digits that every server has.
+//! The recognizer's samples in memory: a view of the facts, and the built-in digits.
 //!
 //! A reader takes a snapshot of a set, which raises a reference count under a lock held briefly, and
 //! searches it without any lock. So a change never waits for a search. If a snapshot is held meanwhile, the

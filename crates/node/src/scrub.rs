@@ -1,8 +1,8 @@
-//! The scrub: reads all files of rows and all segments of the log that are not written any more, slowly, and compares
-//! them with their checksums, so that damage is known before somebody needs what is damaged.
+//! The scrub: slowly reads all table files and all completed segments of the log, and compares them with their
+//! checksums, so that damage is detected before the data is needed.
 //!
-//! It reads a quarter of a MiB at a time (a group of the log as a whole), pauses after each so that it keeps to its
-//! rate, and begins once per week. It takes no lock that requests take.
+//! It reads a quarter of a MiB at a time (a group of the log as a whole), pauses after each read to keep to its
+//! rate, and starts once per week. It takes no lock that requests take.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

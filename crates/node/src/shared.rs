@@ -1,4 +1,4 @@
-//! What the threads of a node and its readers share. Only the writer changes it, unless a comment says
+//! State that the threads of a node and its readers share. Only the writer changes it, unless a comment says
 //! otherwise.
 
 use std::path::PathBuf;

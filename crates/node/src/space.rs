@@ -1,6 +1,6 @@
-//! Free space on the disk of the data directory. Before it is used up, only changes that remove something are
-//! accepted: reads go on, deletions and expiry make room, and what was acknowledged can still be written to the
-//! store. If something else uses up the rest, no changes are accepted and nothing is written.
+//! Free space on the disk of the data directory. When it is low, only changes that remove something are accepted:
+//! reads still work, deletions and expiry free space, and acknowledged changes can still be written to the store.
+//! If other files use up the rest, no changes are accepted and nothing is written.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What callers submit to the writer, and its answers.
+//! Submissions to the writer, and its replies.
 
 use feed::{Reply, Request};
 use kv::{BucketId, KeyAnswer, KeyOps, KeyRow};

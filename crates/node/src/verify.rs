@@ -1,4 +1,4 @@
-//! Checking the data directory of a node that does not run.
+//! Checks the data directory of a stopped node.
 
 use std::path::Path;
 

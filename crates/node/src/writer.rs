@@ -1,5 +1,5 @@
-//! The writer: the one thread that changes anything. It runs the [`Applier`]: takes what waits, appends
-//! the groups it proposes to the log, has them applied, publishes the effects, and answers.
+//! The writer: the only thread that changes facts. It runs the [`Applier`]: takes pending submissions, appends
+//! the proposed groups to the log, has them applied, publishes the effects, and sends the replies.
 //!
 //! **Invariant:** a reply is sent only when its group is in the log (durable, under policy
 //! `always`), applied, and visible to reads.

@@ -1,4 +1,4 @@
-//! What a disk may hold after a power loss: everything that was synced, and any part of the rest.
+//! The possible contents of a disk after a power loss: everything that was synced, and any part of the rest.
 //!
 //! State: for every file its durable bytes and the changes since its last sync; the same for the names in
 //! every directory. Syncing a file does not make its name durable, and syncing a directory no content.

@@ -1,6 +1,6 @@
-//! What of the changes since the last sync is kept: all, none, those before a moment, or any part.
+//! Which changes since the last sync survive: all, none, those before some time, or a random part.
 //!
-//! State: the random numbers, so that a seed gives the same.
+//! State: the random numbers, so that a seed gives the same result.
 
 use std::collections::BTreeSet;
 

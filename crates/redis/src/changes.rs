@@ -1,8 +1,8 @@
 //! Pending changes of a client: from the plan of a command to its reply.
 //!
-//! **Invariants:** the changes under way of a client are in one batch. Their bytes, and those of the
-//! rows that they answer with, are reserved before they are submitted, as far as memory shows how long
-//! the rows are.
+//! **Invariants:** the pending changes of a client are in one batch. Their bytes, and those of the rows in
+//! their replies, are reserved before they are submitted, as far as the lengths of the rows are known from
+//! memory.
 
 use std::rc::Rc;
 

@@ -252,7 +252,7 @@ pub(crate) fn value(value: &[u8]) -> Result<&kv::Bytes, Failure> {
     if value.len() > VALUE_BYTES_MAX { Err(Failure::TOO_LONG) } else { Ok(bytes(value)) }
 }
 
-/// A command in memory of its own, for later or for another thread.
+/// A command that owns its bytes, for later or for another thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     bytes: Vec<u8>,

@@ -1,9 +1,9 @@
 //! A connection: bytes in, commands, bytes out.
 //!
-//! A turn carries out the commands that have arrived, waits for the changes among them, and writes the
-//! replies at once. **Invariants:** while too many replies are unsent ([`Session::output_full`]) no
-//! further command is executed, so replies take that limit and one more reply at most. Input meanwhile is
-//! kept, up to [`BACKLOG_MAX`] and up to half of the budget of all clients, so that a client may write
+//! A turn executes the commands that have arrived, waits for the changes among them, and writes all
+//! replies together. **Invariants:** while too many replies are unsent ([`Session::output_full`]) no
+//! further command is executed, so replies take at most that limit and one more reply. Meanwhile input is
+//! buffered, up to [`BACKLOG_MAX`] and up to half of the budget of all clients, so that a client may write
 //! a long pipeline before it reads anything. Nothing is read before its memory is reserved, and before
 //! the client has authenticated nothing is read while replies are unsent. A peer that makes no progress
 //! with an unfinished command or reply is disconnected after [`PATIENCE`].

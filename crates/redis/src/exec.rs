@@ -1,9 +1,9 @@
 //! EXEC. A transaction is one submission to the node: the versions it watched, its changes, and the
 //! keys that it reads between them.
 //!
-//! **Invariant:** the writer does no work for a read but to look up the keys that the command names.
-//! The replies are written here, from the rows that were found; commands that walk over keys are
-//! evaluated after the transaction.
+//! **Invariant:** for a read, the writer only looks up the keys that the command names. The replies are
+//! written here, from the rows that were found; commands that walk over keys are evaluated after the
+//! transaction.
 
 use std::cell::Cell;
 

@@ -1,8 +1,8 @@
 //! Memory of a connection, reserved in the budget that all Redis clients share.
 //!
-//! **Invariants:** a buffer that a client can fill grows only after its bytes were reserved. What a
-//! connection always needs is reserved when it is accepted, so a small command and its reply never
-//! wait for memory that others hold.
+//! **Invariants:** a buffer that a client can fill grows only after its bytes were reserved. The memory for
+//! small commands and replies is reserved when a connection is accepted, so they never wait for memory of
+//! other clients.
 
 use node::{MemoryBudget, Reservation};
 use resp::{Encoder, Protocol};

@@ -1,9 +1,9 @@
 //! The listener and the threads of the Redis edge.
 //!
-//! Connections are dealt to a few threads, each with a runtime of its own: all that are ready on a
+//! Connections are distributed to a few threads, each with a separate runtime: all ready connections of a
 //! thread are served in one turn, and their changes go to the writer together. **Invariant:** every
-//! connection holds a permit and its part of the memory budget; one that finds none takes the place of
-//! one that has not authenticated, or is refused and closed.
+//! connection has a permit and its part of the memory budget; if there is none left, a new connection
+//! replaces one that has not authenticated, or is refused and closed.
 
 use std::convert::Infallible;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! What a connection carries out: the commands in its input.
+//! Executes the commands in the input of a connection.
 
 use resp::{Ahead, Parser};
 use smallvec::SmallVec;

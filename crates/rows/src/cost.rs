@@ -1,4 +1,4 @@
-//! What a change costs at most, computed before it is logged.
+//! The highest cost of a change, computed before it is logged.
 //!
 //! A cost depends only on the command, except that some operations on keys write the existing value of
 //! the key again: their cost depends on its length. Every command in the log was checked by its cost, so

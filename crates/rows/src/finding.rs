@@ -1,4 +1,4 @@
-//! What a check of all rows has found.
+//! The findings of a check of all rows.
 
 /// Rows that contradict others.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 //! rows of ephemeral tables, so that these can be rewritten without the removed ones at little cost;
 //! the other holds all the rest.
 //!
-//! What fjall gives and this file relies on (tested by `tests/crash.rs`): the tables of an ingestion
+//! Guarantees of fjall that this file relies on (tested by `tests/crash.rs`): the tables of an ingestion
 //! and the manifest that names them are synced before `finish` returns; the manifest is replaced by
 //! renaming, so a crash leaves all rows of an ingestion or none; a later ingestion hides the same
-//! keys of earlier ones, tombstones included. Each keyspace has a manifest of its own, so an ingestion
+//! keys of earlier ones, tombstones included. Each keyspace has a separate manifest, so an ingestion
 //! into one does not affect the other.
 //!
 //! Every read takes the newest version of a row: nothing here ever reads an older snapshot.

@@ -1,6 +1,6 @@
 //! Rows in the order of their keys: a keyspace of fjall, or, in the simulator, ordered maps in memory.
 //!
-//! Both promise the same: the rows of an ingestion become durable and visible all at once, or not at all.
+//! Both guarantee that the rows of an ingestion become durable and visible all at once, or not at all.
 
 use std::ops::RangeBounds;
 

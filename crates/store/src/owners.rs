@@ -1,11 +1,11 @@
-//! What the disk has of each owner of a set: a state of four bits per owner, in memory.
+//! The kinds of rows that the disk has of each owner of a set: a state of four bits per owner, in memory.
 //!
 //! Most reads of sets concern owners without any rows on disk: a new user who follows others, a user who
 //! never posts. With the state they need no read of the tables on disk. States are stored with the rows of a
 //! checkpoint, in blocks of [`BLOCK_OWNERS`].
 //!
-//! **Invariant:** a state may say that there are more rows than there are, never fewer. So a checkpoint raises
-//! states before its rows become visible, and lowers them after that.
+//! **Invariant:** a state may claim rows that do not exist, but never misses one. So a checkpoint raises states
+//! before its rows become visible, and lowers them after that.
 //!
 //! Tables whose owners are not dense have no states, because each would need a block.
 

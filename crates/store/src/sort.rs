@@ -1,6 +1,6 @@
-//! Sorting more records than fit into memory: sorted runs in files that have no name, merged when they are read.
+//! External sort: sorted runs in unnamed files, merged when they are read.
 //!
-//! **Invariant:** memory is the chunk, one record, and for each file that is merged a buffer and one record.
+//! **Invariant:** it uses memory for the chunk, one record, and a buffer and one record for each merged file.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

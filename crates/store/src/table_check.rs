@@ -1,7 +1,7 @@
-//! Comparing a file of rows with its checksum, a piece at a time, while the store is in use.
+//! Compares a table file with its checksum, piece by piece, while the store is in use.
 //!
-//! The file is read from the disk itself where the file system can do that: the copy in the page cache may be whole
-//! while the disk is not, and reads that go around the cache evict nothing from it.
+//! The file is read with direct I/O where the file system supports it: the copy in the page cache may be intact while
+//! the disk is damaged, and direct reads evict nothing from the cache.
 
 use std::fs::File;
 use std::io;

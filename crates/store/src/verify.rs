@@ -1,5 +1,5 @@
-//! Checking a store that nobody uses: every file of rows is compared with its checksum, and every row is read and
-//! counted.
+//! Checks a store that is not in use: compares every table file with its checksum, and reads and counts every
+//! row.
 
 use std::path::Path;
 

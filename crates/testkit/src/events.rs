@@ -1,4 +1,4 @@
-//! A stream of Server-Sent Events, read as it comes.
+//! A stream of Server-Sent Events, read as it arrives.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! Processes of the binary: their output as it comes, and how they end.
+//! Processes of the binary: their output as it arrives, and their exit.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead as _, BufReader, Read};

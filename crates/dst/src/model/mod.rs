@@ -1,5 +1,5 @@
-//! The expected state: plain maps and lists, changed by the groups of the log in order. It knows nothing of
-//! rows, layers and views, and shares no rule with `feed` and `kv`: it is what their promises say, again.
+//! The expected state: plain maps and lists, changed by the groups of the log in order. It has no rows, layers
+//! or views, and shares no rule with `feed` and `kv`: it implements their guarantees a second time.
 
 mod feed;
 mod keys;

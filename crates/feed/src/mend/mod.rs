@@ -1,11 +1,11 @@
-//! Checking all rows of the feed, and making what contradicts itself consistent again: indexes, counts and totals
-//! follow from the users, posts, stories and samples, and each direction of a relation from the other.
+//! Checks all rows of the feed, and makes contradicting rows consistent: indexes, counts and totals are computed
+//! from the users, posts, stories and samples, and each direction of a relation from the other.
 //!
-//! A check changes rows as well: who only wants to know drops the changes. It is done in steps, so that the changes
-//! can be written between them.
+//! A check also changes rows; a caller that only wants the findings discards the changes. It works in steps, so
+//! that the changes can be written in between.
 //!
 //! **Invariant:** rows that only commands have changed give no finding.
-//! **Invariant:** afterwards another check finds nothing.
+//! **Invariant:** a second check finds nothing.
 
 mod counts;
 mod posts;

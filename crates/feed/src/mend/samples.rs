@@ -1,4 +1,4 @@
-//! Samples: which there are, and the sets and labels that count them.
+//! Samples, and the sets and labels that count them.
 
 use std::collections::BTreeMap;
 

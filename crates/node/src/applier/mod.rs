@@ -59,7 +59,7 @@ pub(crate) struct Applier<R, T> {
     answers: MemoryBudget,
     /// Bytes that samples may take, as [`crate::samples::taught_bytes`] counts them.
     taught_bytes_max: usize,
-    /// Dead keys are not viewed for before this time, in milliseconds since 1970, while there is
+    /// Dead keys are not searched for before this time, in milliseconds since 1970, while there is
     /// something else to do.
     sweep_at_ms: u64,
     /// Whether there may be dead keys, now or later.

@@ -1,9 +1,8 @@
 //! Putting commands other than operations on keys into a group, and deciding whether there is memory for a
 //! sample before it is logged.
 //!
-//! **Invariant:** the samples that the facts hold take at most what the applier was given for them, after
-//! every group. So a start with as much memory finds room for them. A replay checks nothing: what is in the
-//! log was admitted.
+//! **Invariant:** after every group, the samples in the facts take at most the applier's memory for samples. So a
+//! start with the same memory can load them. A replay checks nothing: commands in the log were admitted.
 
 use feed::{Command, Refusal, Reply, Request};
 use kv::KeyRowsMut;

@@ -1,6 +1,6 @@
-//! The lines of a file: numbered, no longer than one may be, and complete.
+//! The lines of a file: numbers them, limits their length, and checks that the file is complete.
 //!
-//! **Invariant:** whatever the file holds, memory is that of one line.
+//! **Invariant:** reading takes the memory of one line, whatever the file contains.
 
 use std::io::{BufRead, BufReader, Read};
 

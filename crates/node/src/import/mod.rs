@@ -1,7 +1,6 @@
-//! A new data directory made of lines of JSON: of an [`export`](crate::export()), or of a file that another program or
-//! a person has written.
+//! Creates a data directory from lines of JSON: an [`export`](crate::export()), or a file from another source.
 //!
-//! **Invariant:** every line is checked as commands are, and makes the rows that commands would have made.
+//! **Invariant:** every line is validated like a command, and writes the rows that commands would have written.
 //! **Invariant:** until everything is durable, the directory is marked as unfinished, and no node opens it.
 
 mod ids;

@@ -223,7 +223,7 @@ impl Threads {
             thread.thread().unpark();
             drop(thread.join());
         }
-        // Everything is in the store and belongs together: whoever copies the directory now gets all of it.
+        // Everything is in the store: a copy of the directory is complete and consistent from now on.
         if let Some(lock) = &mut self.lock
             && let Err(error) = lock.close()
         {

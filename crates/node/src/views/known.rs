@@ -1,4 +1,4 @@
-//! What was read from the facts about users, kept within a budget until the writer changes it.
+//! A cache of entries about users, read from the facts and kept within a budget until the writer changes them.
 //!
 //! The writer applies a change once the facts show it. A reader who misses an entry reads the facts
 //! and keeps what it read only if nothing changed meanwhile. **Invariant:** an entry equals the facts, or

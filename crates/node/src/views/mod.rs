@@ -1,4 +1,4 @@
-//! What is derived from the facts and kept in memory so that reads need not queue or touch a disk.
+//! Data that is derived from the facts and kept in memory, so that reads need not queue or access a disk.
 //!
 //! **Invariant:** a view never holds what the facts could not rebuild; dropping any part of it
 //! costs time and changes no answer.
@@ -147,7 +147,7 @@ impl Views {
                     self.rendered.invalidate(user);
                     self.story_changes.fetch_add(1, Ordering::Release);
                 }
-                // Samples are a view of their own.
+                // Samples are a separate view.
                 Effect::Posted { .. }
                 | Effect::FollowingChanged { .. }
                 | Effect::SampleAdded { .. }

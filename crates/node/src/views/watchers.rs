@@ -3,10 +3,9 @@
 //! The lock is the last to be taken: a thread that holds it takes no other. The writer takes it for one
 //! look-up, so lists of friends are added and removed piece by piece.
 //!
-//! Of what was deleted and edited, and of follows, the newest [`CHANGES_MAX`] are kept for each user that
-//! is watched, for all their watchers together. A watcher that has not read them in time gets
-//! [`Change::Missed`], and so does each watcher of a user whose timeline was dropped, because later changes
-//! are not recorded.
+//! The newest [`CHANGES_MAX`] deletions, edits and follows are kept for each watched user, shared by all
+//! watchers of the user. A watcher that does not read them in time gets [`Change::Missed`], and so does each
+//! watcher of a user whose timeline was evicted, because later changes are not recorded.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering, fence};

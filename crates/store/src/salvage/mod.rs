@@ -1,10 +1,10 @@
-//! Making a store of what can be read of a damaged one, which is not changed and not opened by the engine.
+//! Creates a store from the readable rows of a damaged one, which is not changed and not opened by the engine.
 //!
 //! Each checkpoint adds tables to the newest level, so without the tables of the newest checkpoints the others are the
-//! store of an earlier one. If the log has everything after that, it loses nothing. Otherwise the store is made of
-//! all rows that can be read: those in a damaged block are lost, unless a rule can derive them from others, and where
-//! an older file has a row that the damaged block may have had too, the older one is kept. It is a checkpoint of the
-//! same position then. Ephemeral rows are not kept in that case: they may have been erased.
+//! store of an earlier checkpoint. If the log has all groups after it, nothing is lost. Otherwise the new store gets
+//! all readable rows. Rows in a damaged block are lost, unless a rule can derive them from others; if an older file has
+//! a row that the damaged block may have had too, the older row is kept. The new store has the position of the newest
+//! checkpoint. Ephemeral rows are not kept in that case: they may have been erased.
 
 mod lists;
 mod merge;

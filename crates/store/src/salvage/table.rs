@@ -1,9 +1,9 @@
 //! The rows of one table file, block by block. A block that does not match its checksum is corrected if one bit of
-//! it was changed, and skipped else.
+//! it was changed, and skipped otherwise.
 //!
-//! Blocks of rows come first in the file, one after the other. The index, if it can be read, says where blocks begin:
-//! so reading goes on after one whose length is unknown. Bytes that only look like a block, in a value that somebody
-//! stored, are never taken for one.
+//! Blocks of rows come first in the file, without gaps. The index, if it can be read, has the start of each block, so
+//! reading continues after a block whose length is unknown. Bytes in a stored value that look like a block are never
+//! mistaken for one.
 
 use std::fs::File;
 use std::io;

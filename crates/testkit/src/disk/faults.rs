@@ -1,4 +1,4 @@
-//! What can go wrong with a disk while a process runs.
+//! Faults of a disk while a process runs.
 
 use std::fmt;
 
