@@ -1,4 +1,5 @@
-//! Files of a crate that use each other in a circle can only be understood together. A folder counts as one file.
+//! Finds cyclic dependencies between the files of a crate, which can only be understood together. A folder counts as
+//! one file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

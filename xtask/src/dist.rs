@@ -1,7 +1,7 @@
-//! `cargo xtask dist`: what is handed out. A directory, the same as a tar archive, and a Debian package.
+//! `cargo xtask dist`: builds a release, as a directory, as a tar archive, and as a Debian package.
 //!
-//! The directory has the program, man pages, completions, licenses, and the files of `packaging/`. Whoever
-//! builds the same commit twice gets the same bytes: every time in an archive is that of the commit.
+//! The directory has the program, man pages, completions, licenses, and the files of `packaging/`. Builds of the
+//! same commit have the same bytes: every time in an archive is that of the commit.
 
 mod debian;
 mod notices;

@@ -1,5 +1,4 @@
-//! What documents say of the code, compared with the code: the picture of the crates, the way of a request, and
-//! the files that are named.
+//! Compares documents with the code: the picture of the crates, the path of a request, and the names of files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

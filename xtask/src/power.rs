@@ -1,4 +1,4 @@
-//! `cargo xtask power`: power losses and kills of the real binary under load, as many as asked for.
+//! `cargo xtask power`: a given number of power losses and kills of the real binary under load.
 //!
 //! The test itself is `crates/roost/tests/e2e/power.rs`; this passes the numbers to it.
 

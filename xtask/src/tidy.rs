@@ -1,4 +1,4 @@
-//! The shape of the sources: crate edges, circles, file lengths, and what every file begins with.
+//! Checks the structure of the sources: crate edges, cycles, file lengths, and file headers.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Permissions of the files of a data directory: its owner alone may read them.
+//! Permissions of the files of a data directory: only its owner may read them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,5 +1,5 @@
-//! Messages to the service manager that started the process, by the protocol of systemd's `sd_notify`. Without
-//! one, which `NOTIFY_SOCKET` would name, nothing is sent.
+//! Messages to the service manager that started the process, with the protocol of systemd's `sd_notify`. If
+//! `NOTIFY_SOCKET` names no service manager, nothing is sent.
 
 use sd_notify::NotifyState;
 

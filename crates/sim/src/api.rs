@@ -1,5 +1,5 @@
-//! The interface to the servers that can be driven: how actions become requests, and how answers
-//! are parsed. Only its implementations contain routes and field names.
+//! The interface to the supported servers: turns actions into requests, and parses responses. Only
+//! its implementations contain routes and field names.
 
 mod roost;
 

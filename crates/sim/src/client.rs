@@ -1,7 +1,7 @@
 //! A small HTTP/1.1 client for load: keep-alive connections, one request at a time on each,
-//! requests as serialized bytes, answers as slices of a buffer that is reused.
+//! requests as serialized bytes, responses as slices of a reused buffer.
 //!
-//! A connection that has failed in any way is never reused, and the size of an answer is limited
+//! A connection that has failed in any way is never reused, and the size of a response is limited
 //! ([`HEAD_BYTES_MAX`], [`BODY_BYTES_MAX`]). The caller is responsible for timeouts: dropping the
 //! future of a request closes its connection.
 

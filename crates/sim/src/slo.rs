@@ -1,6 +1,6 @@
 //! Objectives that a run must meet, such as `p99<50ms,errors<0.1%,lag_p99<1s`.
 //!
-//! An objective is kept in the units it was given in, so that it is printed as it was given.
+//! An objective keeps its units, so that it is printed as the user wrote it.
 
 mod measured;
 mod parse;

@@ -1,13 +1,13 @@
 //! The actions of users: an endless, seeded sequence in order of time.
 //!
-//! Each user posts and reads at exponential intervals of their own, and how often has a heavy tail:
-//! in a class, the rate of the user at rank r falls as r^(-1/3). The actions of a class, taken
-//! together, are such a sequence too, at the sum of the rates, each action by one of its users with
-//! chances as their rates. So a clock for each kind of action of each class is enough: the sequence is
-//! the same in law as with one clock a user, and costs seven clocks and a list of users however
-//! many there are.
+//! Each user posts and reads at exponential intervals (a Poisson process), and the rates have a heavy
+//! tail: in a class, the rate of the user at rank r falls as r^(-1/3). All actions of a class together
+//! are a Poisson process too, with the sum of the rates, in which each action is by one of the users with
+//! a probability proportional to the user's rate. So one clock for each kind of action of each class is
+//! enough: the sequence has the same distribution as with one clock per user, and needs seven clocks and a
+//! list of users, whatever their number.
 //!
-//! The times do not depend on the server: this is the open half of an open loop.
+//! The times do not depend on the server, as an open loop requires.
 
 mod deathstar;
 mod drawings;

@@ -1,5 +1,5 @@
-//! The Debian package, from the directory that is handed out and `packaging/`. `dpkg-deb` alone makes it: it is
-//! part of every Debian, and nothing is downloaded.
+//! The Debian package, made from the release directory and `packaging/`. Only `dpkg-deb` is needed, which is part of
+//! every Debian system; nothing is downloaded.
 
 use std::fs;
 use std::path::{Path, PathBuf};

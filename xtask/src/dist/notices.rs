@@ -1,4 +1,4 @@
-//! The licenses of the libraries that are compiled into the program: most of them ask that their text goes with it.
+//! The licenses of the libraries that are compiled into the program: most must be distributed with it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

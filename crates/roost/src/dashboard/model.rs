@@ -1,4 +1,4 @@
-//! What the screen shows: the run so far. Bounded, however long the run.
+//! The data on the screen: the run so far. Bounded, however long the run.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! roost's own routes: actions as requests, and the parsing of answers.
+//! roost's API: actions as requests, and the parsing of responses.
 
 mod batch;
 mod check;

@@ -1,4 +1,4 @@
-//! The head of an HTTP/1.1 answer: the status and how the body is delimited.
+//! The head of an HTTP/1.1 response: the status and how the body is delimited.
 
 use memchr::{memchr, memmem};
 

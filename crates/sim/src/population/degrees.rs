@@ -1,4 +1,4 @@
-//! From a table to one count per user.
+//! Computes one count per user from a table.
 //!
 //! Each row gets its exact share of the users. Inside a row the counts are the quantiles of a power
 //! law cut to the row, so the counts depend only on the number of users; the seed decides which user

@@ -1,5 +1,5 @@
-//! The two measured tables a population is made from: how many followers users have and how many
-//! they follow (Twitter, 2014, as the issue that asked for the simulator gives them).
+//! The two measured tables for a population: numbers of followers and of followed users per user
+//! (Twitter, 2014, from the request for the simulator).
 //!
 //! The shares of a table need not add up to 100: they are weights, and are always divided by their
 //! sum.

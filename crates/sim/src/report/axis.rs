@@ -1,4 +1,4 @@
-//! Axes: their ticks, and where a value lies along them.
+//! Axes: ticks, and the positions of values.
 
 use crate::units;
 

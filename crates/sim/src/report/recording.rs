@@ -1,4 +1,4 @@
-//! What a report keeps of a run while it goes on: its windows, and all latencies by kind.
+//! Records a run for the report: its windows, and all latencies by kind.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The sections of the page that are words and tables.
+//! The sections of the page with text and tables.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::summary::{Correctness, ErrorCount, FeedSummary, KindSummary, Summary}
 use crate::units::{bytes, count, ms, number, percent, seconds, several};
 use crate::workload::{KeyLoad, Load};
 
-/// A part of the page under a heading of its own; `html` is markup.
+/// A part of the page with a heading; `html` is markup.
 pub(super) fn section(title: &str, html: &str) -> String {
     format!("<section>\n<h2>{title}</h2>\n{html}</section>\n")
 }

@@ -1,7 +1,7 @@
-//! Plots as SVG. Colors come from the page's style by class, so both schemes and paper are served
-//! by one drawing.
+//! Plots as SVG. Colors come from the page's style by class, so one drawing works for both color
+//! schemes and for print.
 //!
-//! **Invariant:** what is written does not overlap: ticks are few, and labels at line ends move apart.
+//! **Invariant:** texts do not overlap: ticks are few, and labels at line ends move apart.
 
 use std::fmt::Write as _;
 

@@ -1,14 +1,14 @@
 //! The consistency checker: compares timelines with accepted posts during a run, and measures the
 //! delivery lag.
 //!
-//! Lanes report every post of a checked author that was accepted. Of these some are sampled and
-//! looked for in a follower's home, among their author's posts and, if they mention a user, among
-//! that user's mentions, until they are there: how long the home took is the delivery lag. When
-//! the run is over, the homes of all readers are compared with everything that was accepted.
+//! Lanes report every accepted post of a checked author. Some of these posts are sampled: the checker
+//! reads a follower's home, the author's posts and, if the post mentions a user, that user's mentions,
+//! until the post is there. The time until it is in the home is the delivery lag. After the run, the
+//! homes of all readers are compared with all accepted posts.
 //!
-//! A post that newer ones have pushed off the page counts as seen only then: the reported lag is an upper
-//! bound. A server may take its time, but a post that is not there [`PATIENCE`] after it was accepted is
-//! missing. A post whose request failed may be there or not.
+//! If newer posts have pushed a post off the page, the time of that read counts, so the reported lag is an
+//! upper bound. A post that is not found within [`PATIENCE`] after it was accepted is missing. A post whose
+//! request failed may exist or not.
 
 mod book;
 
@@ -39,7 +39,7 @@ use book::{Book, Fault};
 
 /// How long a post may take to be seen where it belongs.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time between two samples, so that looking is no load of its own.
+/// Time between two samples, so that the checker adds little load.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 /// Most samples that are looked for at a time.
 const SAMPLES_MAX: usize = 16;

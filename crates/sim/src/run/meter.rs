@@ -1,7 +1,7 @@
-//! What a run measures: latencies by kind of request, failures, and how late the generator was.
+//! Measurements of a run: latencies by kind of request, failures, and the scheduling delay of the generator.
 //!
-//! Each lane has a meter of its own for the window under way; the meters of all windows of all lanes
-//! add up to that of the run.
+//! Each lane has a meter for the current window; the meters of all windows and lanes add up to that of
+//! the run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Waiting for moments: to some microseconds with a timer of the operating system where there is
-//! one, otherwise to the next millisecond.
+//! Waits until a time: with a precision of some microseconds if the operating system has such a timer,
+//! otherwise of a millisecond.
 
 use std::io;
 

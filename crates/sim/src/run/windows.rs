@@ -1,5 +1,5 @@
-//! A run, window by window: what the lanes measured, what the server used and what was seen of
-//! deliveries are merged, reported to the watchers, and added up.
+//! A run, window by window: merges the measurements of the lanes, the resource usage of the server and the
+//! observed deliveries, reports them to the watchers, and adds them up.
 
 use std::io;
 use std::sync::{Arc, Mutex};

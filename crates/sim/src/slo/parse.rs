@@ -1,4 +1,4 @@
-//! Objectives as they are written. An error names what would be valid.
+//! Parses objectives. An error lists valid values.
 
 use std::str::FromStr;
 

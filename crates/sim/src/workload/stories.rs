@@ -1,4 +1,4 @@
-//! Friends who post stories and read each other's.
+//! Friends post stories and read each other's.
 //!
 //! Each user keeps the same number of live stories: each is posted again when its TTL ends, at its
 //! own offset within each TTL. Reads come at exponential intervals, by all users with equal

@@ -1,7 +1,7 @@
 //! The speed of actions: a factor, and the hours of a day.
 //!
-//! Actions that are due at exponential intervals under an even clock are so under one whose speed
-//! changes, at the changing rate. So the sequences need not know of it.
+//! Actions at exponential intervals of an even clock remain so under a clock whose speed changes, at the
+//! changing rate. So the sequences do not depend on the speed.
 
 use std::time::Duration;
 

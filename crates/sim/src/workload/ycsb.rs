@@ -1,13 +1,13 @@
-//! Keys of a bucket, read and written as the core workloads of YCSB do (Cooper and others,
+//! Keys of a bucket, read and written as in the core workloads of YCSB (Cooper and others,
 //! "Benchmarking Cloud Serving Systems with YCSB", 2010; the names and shares of its files).
 //!
-//! Which keys are popular has nothing to do with their order: ranks are drawn by Zipf's law among ten
-//! billion items and scattered over the records by a hash, as YCSB does. Workload D reads what was
-//! inserted last, by the same law.
+//! The popularity of keys is independent of their order: ranks are drawn by Zipf's law among ten
+//! billion items and scattered over the records by a hash, as in YCSB. Workload D reads the newest
+//! records, by the same law.
 //!
-//! Where we differ: a record is one value and not ten fields, so an update writes all of it; and a key
-//! is read only once its insert has had [`ANSWERED_AFTER`] to be answered, since here the choice of keys
-//! cannot wait for the server.
+//! Differences: a record is one value instead of ten fields, so an update writes all of it; and a key
+//! is read only [`ANSWERED_AFTER`] after its insert, because here the choice of keys cannot wait for the
+//! response.
 
 use std::collections::VecDeque;
 use std::time::Duration;
