@@ -41,7 +41,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 
 /// Make a backup
 ///
-/// Everything that was acknowledged before the request is in it: all data, and the hashes of the application keys.
+/// The backup has every change that was acknowledged before the request: all data, and the hashes of application keys.
 /// Check it when it has arrived: a stream that breaks off is an incomplete backup. `roost backup` does so, and
 /// `roost verify` and `roost restore` read it. Needs the scope `admin`.
 #[utoipa::path(
