@@ -9,7 +9,7 @@ use edge::{Access, Grant, Scope};
 
 use crate::error::ApiError;
 
-/// What a route requires of its clients.
+/// The requirements of a route for its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
     /// Nothing: the route returns no data of the feed.

@@ -135,12 +135,12 @@ pub enum BackupError {
     /// It differs from what was written.
     #[error("the backup is damaged in the block at byte {offset}: {what}")]
     Damaged {
-        /// Where the block begins, in bytes.
+        /// Start of the block, in bytes.
         offset: u64,
         /// Description of the damage.
         what: &'static str,
     },
-    /// What was read could not be received.
+    /// The receiver of rows and groups returned an error.
     #[error("{0}")]
     Receiver(#[source] ReceiverError),
 }

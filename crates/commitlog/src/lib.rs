@@ -115,7 +115,7 @@ pub enum LogError {
     Damaged {
         /// The segment.
         file: PathBuf,
-        /// Where in the file, in bytes.
+        /// Position in the file, in bytes.
         offset: u64,
         /// The group expected there.
         position: Position,
@@ -205,7 +205,7 @@ impl SyncPoint {
     }
 }
 
-/// How far the log is durable, and whether it still works.
+/// The last durable position of the log, and whether the log has failed.
 #[derive(Default)]
 struct Durability {
     last: AtomicU64,

@@ -24,7 +24,7 @@ pub const SEGMENT_BYTES: u64 = 16 << 20;
 /// Capacity kept, in sectors, of the buffer in which groups are built: 1 MiB.
 const BUFFER_SECTORS: usize = (1 << 20) / SECTOR_BYTES;
 
-/// How a log is opened.
+/// Options of a log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
     /// Length of new segments in bytes: a multiple of 512, at least 1,024. Segments of another length in the
@@ -49,7 +49,7 @@ pub struct LocalLog {
     closed: VecDeque<Segment>,
     tail: Segment,
     file: Arc<dyn DiskFile>,
-    /// Where the next group goes in `file`, in bytes.
+    /// Position of the next group in `file`, in bytes.
     end: u64,
     last: u64,
     durability: Arc<Durability>,

@@ -62,7 +62,7 @@ impl DiskFile for ReadOnlyFile {
     }
 }
 
-/// What a check of a log has found.
+/// Result of a check of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checked {
     /// Number of segment files.

@@ -64,7 +64,7 @@ struct Arguments {
     threads: Option<usize>,
 }
 
-/// What all threads share.
+/// State that all threads share.
 struct Campaign {
     next: AtomicU64,
     sum: Mutex<Tally>,

@@ -34,7 +34,7 @@ enum Kind {
     },
 }
 
-/// What a submission was answered with.
+/// The reply to a submission, if it has one.
 pub(crate) enum Answered {
     NotYet,
     Requests(Vec<Reply>),

@@ -22,7 +22,7 @@ use testkit::disk::{Faults, FaultyDisk};
 const START_MS: u64 = 1_795_348_800_000;
 const KIB: usize = 1 << 10;
 
-/// What a run did.
+/// Counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Commands applied, each operation on keys by itself.

@@ -43,7 +43,7 @@ struct Schedule {
     weights: [u64; STEPS.len()],
     /// Commands in one submission, at most.
     batch: u64,
-    /// Which faults this run has.
+    /// The faults of this run.
     faults: [bool; 5],
     commands_max: u64,
 }

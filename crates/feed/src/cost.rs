@@ -21,7 +21,7 @@ const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
 
 impl Request {
-    /// What it costs at most.
+    /// The highest cost.
     #[must_use]
     pub fn cost(&self) -> Cost {
         let idempotency = match self.idempotency {

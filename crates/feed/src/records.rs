@@ -56,7 +56,7 @@ pub struct Story {
 pub struct Sample {
     /// The set it belongs to.
     pub set: SetName,
-    /// What it shows.
+    /// The label of the drawing.
     pub label: Label,
     /// The drawing.
     pub bits: SampleBits,

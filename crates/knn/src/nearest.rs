@@ -15,7 +15,7 @@ const GROUPS: usize = 128;
 
 const _: () = assert!(GROUPS > K::MAX.0);
 
-/// How many neighbors are asked for: 1 to 100.
+/// Number of requested neighbors: 1 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct K(usize);
 

@@ -66,7 +66,7 @@ impl Samples {
         self.scan.instructions()
     }
 
-    /// How many samples there are.
+    /// Number of samples.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len

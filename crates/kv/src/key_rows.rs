@@ -6,7 +6,7 @@ use rows::{Rows, RowsMut, Scan};
 use crate::bucket::{Bucket, BucketId, Space};
 use crate::row::KeyRow;
 
-/// How much one step of a walk over keys returns at most.
+/// Limits of one step of a walk over keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalkLimit {
     /// Rows; at least 1. Exceeded only by rows with the same cursor.

@@ -24,13 +24,13 @@ const STEP_ROWS: usize = 1_024;
 #[derive(Debug, Default)]
 pub struct Mend {
     at: At,
-    /// What each space that has rows holds.
+    /// The counted content of each space that has rows.
     spaces: BTreeMap<Space, Bucket>,
     expiring: u64,
     last_stamp: u64,
 }
 
-/// Where the next step goes on.
+/// Where the next step continues.
 #[derive(Debug, Default)]
 enum At {
     #[default]

@@ -12,7 +12,7 @@ use crate::op::KeyOp;
 pub struct KeyOps {
     count: u32,
     bytes: ByteBuf,
-    /// What they cost together, if that depends only on the operations. Not logged.
+    /// The total cost, if it depends only on the operations. Not logged.
     #[serde(skip)]
     cost: KnownCost,
 }

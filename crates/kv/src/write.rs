@@ -15,13 +15,13 @@ pub fn key_expiry(
     rows.put_name(NameTable::KeyExpiry, &name, expires.then(rows::Value::new));
 }
 
-/// Which bucket has a space; `None` if no bucket has it.
+/// The bucket that has a space; `None` if no bucket has it.
 pub fn bucket_of_space(rows: &mut (impl PutRows + ?Sized), space: Space, bucket: Option<BucketId>) {
     let row = bucket.map(|bucket| encode(&bucket));
     rows.put_point(PointTable::BucketOfSpace, space.0.into(), row);
 }
 
-/// Which bucket has a name; `None` if there is none any more.
+/// The bucket that has a name; `None` if there is none any more.
 pub fn bucket_name(
     rows: &mut (impl PutRows + ?Sized),
     name: &BucketName,

@@ -23,7 +23,7 @@ use crate::open_error::OpenError;
 use crate::options::{ArchiveOptions, NodeOptions};
 use crate::shared::Shared;
 
-/// How often the thread looks whether something is due, unless the interval is shorter.
+/// Interval at which the thread checks for work, unless the archive's interval is shorter.
 const POLL: Duration = Duration::from_secs(1);
 /// Time between two attempts when the archive cannot be written, unless the interval is shorter.
 const RETRY: Duration = Duration::from_secs(10);
@@ -74,7 +74,7 @@ pub(crate) struct Archiver {
     id: String,
     /// None while it cannot be used.
     archive: Option<Archive>,
-    /// Where it begins if it is new: where the log did when the node was opened.
+    /// First position of a new archive: that of the log when the node was opened.
     begins: Position,
     /// Whether it was ever opened: what appears in its place later is no new archive.
     opened: bool,
@@ -211,7 +211,7 @@ impl Archiver {
     }
 }
 
-/// What an archive holds.
+/// Content of an archive.
 #[derive(Debug)]
 pub struct ArchiveReport {
     /// Number of files.

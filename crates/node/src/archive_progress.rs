@@ -9,7 +9,7 @@ use commitlog::Position;
 
 use crate::options::ArchiveOptions;
 
-/// How far the archive is.
+/// Progress of the archive.
 pub(crate) struct ArchiveProgress {
     /// The last group that is durable in the archive. A log is cut only up to it.
     up_to: AtomicU64,

@@ -149,7 +149,7 @@ impl Backup {
         write(Self::of(snapshot, log, last, made))
     }
 
-    /// What it holds.
+    /// The header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header

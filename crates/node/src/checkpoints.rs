@@ -47,7 +47,7 @@ pub(crate) struct Checkpoints {
 /// A checkpoint under way.
 struct Running {
     position: Position,
-    /// What is to be erased after it, if anything.
+    /// The store to erase after it, if any.
     erased: Option<Store>,
     job: Job,
 }

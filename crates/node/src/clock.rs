@@ -16,7 +16,7 @@ const REPORTED: Duration = Duration::from_secs(60);
 /// Interval between such reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(3_600);
 
-/// Where the time comes from.
+/// The source of the time.
 #[derive(Clone)]
 pub struct Clock {
     /// Milliseconds since 1970; may step in either direction.

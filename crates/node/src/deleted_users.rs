@@ -15,7 +15,7 @@ const COMMANDS_AT_ONCE: usize = 64;
 /// Number of items of which rows are read before the writer removes them: as many as one command removes.
 const READ_AHEAD: usize = ERASE_ROWS_MAX / 3;
 
-/// How far the removal of a deleted user is.
+/// Progress of the removal of a deleted user.
 #[derive(Clone, Copy)]
 pub(crate) struct Progress {
     user: UserId,
@@ -46,7 +46,7 @@ impl Shared {
     }
 }
 
-/// What is to be removed next.
+/// The rows to remove next.
 fn next(facts: Facts<'_, Store>, last: Option<Progress>) -> Option<Progress> {
     let user = *facts.erasing().first()?;
     let start = Progress { user, remains: Remains::Posts, from: 0 };

@@ -15,7 +15,7 @@ use crate::submission::{Answer, Changes, KeyReplies, ReadAt, Submission};
 /// Bytes of operations on keys that may be under way.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
 
-/// Where to send the answer to a submission.
+/// The recipient of the reply to a submission.
 pub(crate) struct Ticket {
     reply_to: ReplyTo,
     size: Size,
@@ -26,7 +26,7 @@ enum ReplyTo {
     Keys(oneshot::Sender<KeyReplies>),
 }
 
-/// What a submission counts for while it is pending.
+/// The size of a pending submission.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Size {
     commands: usize,
@@ -41,7 +41,7 @@ impl std::ops::AddAssign for Size {
 }
 
 impl Ticket {
-    /// What the submission counts for, for [`Inbox::release`].
+    /// The size of the submission, for [`Inbox::release`].
     pub(crate) fn size(&self) -> Size {
         self.size
     }
@@ -101,7 +101,7 @@ pub enum SubmitError {
     Stopped,
 }
 
-/// What [`Inbox::take`] found.
+/// Result of [`Inbox::take`].
 pub(crate) enum Wakeup {
     /// Submissions were moved to the writer.
     Work,
@@ -209,7 +209,7 @@ impl Inbox {
         self.room.notify_waiters();
     }
 
-    /// How many commands are under way.
+    /// Number of pending commands.
     pub(crate) fn len(&self) -> usize {
         self.state.lock().under_way.commands
     }

@@ -33,7 +33,7 @@ pub struct Keys<'a> {
     now_ms: u64,
 }
 
-/// What is known in memory about a key.
+/// Result of looking up a key in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The key exists.

@@ -22,7 +22,7 @@ const CONTENT_BYTES_MAX: u64 = 256;
 #[derive(Debug)]
 pub(crate) struct DataLock(File);
 
-/// What the file says.
+/// Content of the file.
 enum Mark {
     /// Nobody has used the directory since it was closed.
     Closed,

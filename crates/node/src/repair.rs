@@ -84,14 +84,14 @@ impl std::fmt::Display for LostGroups {
     }
 }
 
-/// What was found, done and lost.
+/// Findings, corrections and losses of a repair.
 #[derive(Debug, Default)]
 pub struct Repaired {
     /// Damage to files.
     pub damage: Vec<String>,
-    /// What was corrected, or made of other rows.
+    /// Data that was corrected, or computed from other rows.
     pub corrected: Vec<String>,
-    /// What is lost, or may be out of date.
+    /// Data that is lost, or may be out of date.
     pub lost: Vec<String>,
     /// Position of the checkpoint that the new store begins with, and of the last group.
     pub positions: (u64, u64),
@@ -179,7 +179,7 @@ impl Plan {
         Self { base, last, is_complete: has_end && !is_damaged }
     }
 
-    /// What matters most comes first.
+    /// The most important criterion comes first.
     fn rank(&self) -> (bool, bool, u64, u64) {
         let is_whole = self.base.is_none_or(|base| base.is_whole);
         (self.is_complete, is_whole, self.last, self.applied())

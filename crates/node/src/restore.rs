@@ -27,7 +27,7 @@ use crate::options::NodeOptions;
 pub struct Restored {
     /// The description of the backup.
     pub header: Header,
-    /// What the backup holds.
+    /// Content of the backup.
     pub summary: Summary,
     /// Position of the last group that was restored.
     pub last: u64,

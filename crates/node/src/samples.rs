@@ -20,7 +20,7 @@ use rows::Rows;
 /// What all sets take at most beside the samples that were taught: the built-in digits, and what each set
 /// has free.
 pub(crate) const SETS_BYTES: usize = 5 << 20;
-/// What a sample takes at most: its label may be new.
+/// Most memory of a sample: its label may be new.
 pub(crate) const TAUGHT_BYTES: usize = SAMPLE_BYTES + LABEL_BYTES;
 
 const _: () = {
@@ -80,7 +80,7 @@ enum Change {
 }
 
 impl SampleSets {
-    /// What the facts hold, which [`taught_bytes_max`] bounds. Blocks.
+    /// The samples in the facts, which [`taught_bytes_max`] bounds. Blocks.
     pub(crate) fn load<R: Rows + ?Sized>(facts: Facts<'_, R>, sample_memory: usize) -> Self {
         let meter = Meter::default();
         let mut samples = Samples::counted_by(&meter);

@@ -23,7 +23,7 @@ pub(crate) struct Scrub {
     metrics: Metrics,
     /// Bytes per second, at most.
     rate: u64,
-    /// What is left of the pass.
+    /// The remaining targets of the pass.
     rest: Vec<Target>,
     current: Option<Current>,
     /// When the next pass begins, while none is under way.
@@ -31,7 +31,7 @@ pub(crate) struct Scrub {
     began: Duration,
     /// Files in which damage was found.
     damaged: BTreeSet<PathBuf>,
-    /// Those of this pass.
+    /// The damaged files of this pass.
     damaged_now: BTreeSet<PathBuf>,
 }
 

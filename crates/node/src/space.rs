@@ -13,7 +13,7 @@ const LOW: u64 = 2;
 /// change with each file.
 const MARGIN: u64 = 8;
 
-/// What is known of the disk.
+/// The state of the disk.
 pub(crate) struct Space {
     directory: PathBuf,
     /// Bytes that are kept free.

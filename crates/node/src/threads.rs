@@ -34,7 +34,7 @@ pub(crate) fn spawn(
     }
 }
 
-/// Where work beside the writer's is done.
+/// How background work is run.
 #[derive(Clone, Default)]
 pub(crate) enum Background {
     /// Each job on a separate thread.
@@ -97,7 +97,7 @@ pub(crate) mod queue {
 
     pub(super) type Work = Box<dyn FnOnce() -> Result<(), DiskError> + Send>;
 
-    /// Those that were started, oldest first.
+    /// The started jobs, oldest first.
     #[derive(Clone, Default)]
     pub(crate) struct Queue(Arc<Mutex<Vec<Queued>>>);
 

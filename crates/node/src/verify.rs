@@ -10,7 +10,7 @@ use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 use crate::repair::check;
 
-/// What a check has found.
+/// Result of a check.
 #[derive(Debug)]
 pub struct DataReport {
     /// The store, or why it cannot be opened.

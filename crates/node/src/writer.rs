@@ -22,12 +22,12 @@ use crate::options::Durability;
 use crate::shared::Shared;
 use crate::submission::Answer;
 
-/// How long the writer sleeps at most before it checks whether a checkpoint is due.
+/// Longest time for which the writer sleeps before it checks whether a checkpoint is due.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same while there are keys that expire.
 const PATIENCE_WITH_EXPIRIES: Duration = Duration::from_millis(250);
 
-/// What the writer shares with the thread that syncs the log periodically.
+/// State that the writer shares with the thread that syncs the log periodically.
 pub(crate) type SyncSlot = Mutex<Option<SyncPoint>>;
 
 /// State of the writer thread.
@@ -52,7 +52,7 @@ impl Writer {
         self.end()
     }
 
-    /// How long the writer may wait for new submissions.
+    /// Longest time for which the writer may wait for new submissions.
     fn patience(&self) -> Duration {
         if self.applier.has_work() && !self.is_out_of_space() {
             Duration::ZERO

@@ -50,7 +50,7 @@ enum Node {
 #[derive(Default)]
 struct Dir {
     durable: BTreeMap<PathBuf, usize>,
-    /// What a process sees.
+    /// The files as a process sees them.
     current: BTreeMap<PathBuf, usize>,
     unsynced: Vec<(u64, NameChange)>,
 }

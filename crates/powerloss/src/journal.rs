@@ -101,7 +101,7 @@ impl Journal {
         Ok(Self { path: path.to_owned(), memory })
     }
 
-    /// Where it is, for [`crate::JOURNAL`].
+    /// Its path, for [`crate::JOURNAL`].
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

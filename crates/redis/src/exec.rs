@@ -55,7 +55,7 @@ struct Planned {
     changes: KeyOps,
     /// Keys whose rows the changes answer with.
     answering: Vec<(BucketId, Box<[u8]>)>,
-    /// What later commands work on.
+    /// The bucket of later commands.
     bucket: BucketId,
 }
 

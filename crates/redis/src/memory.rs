@@ -22,7 +22,7 @@ pub(crate) const CHANGE_BYTES: usize = 1_536;
 const STEP_BYTES: usize = 16 << 10;
 /// A buffer grows by at most as much ahead of need.
 const AHEAD_BYTES_MAX: usize = 256 << 10;
-/// What a reply adds to the text in it.
+/// Bytes that a reply adds to the text in it.
 pub(crate) const HEADER_BYTES: usize = 64;
 
 const _: () = assert!(2 * BUFFER_BYTES + PARSER_BYTES + CHANGE_BYTES < CONNECTION_BYTES);
@@ -160,7 +160,7 @@ pub(crate) fn shrink(buffer: &mut Vec<u8>) {
     }
 }
 
-/// What a connection holds besides its buffers.
+/// The memory of a connection in addition to its buffers.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) budget: MemoryBudget,

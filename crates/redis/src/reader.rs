@@ -51,17 +51,17 @@ impl From<Failure> for Stop {
     }
 }
 
-/// Where rows come from.
+/// The source of rows.
 enum Source<'r> {
     /// Memory alone, on a thread that serves connections.
     Memory(&'r Node, &'r Keys<'r>),
     /// Memory and disk, where blocking is allowed.
     Blocking(&'r Node, &'r Keys<'r>, Length, &'r Abandoned),
-    /// What a transaction has read.
+    /// The rows that a transaction has read.
     Given(&'r Given<'r>),
 }
 
-/// What a transaction has read for one command.
+/// The rows that a transaction has read for one command.
 pub(crate) struct Given<'r> {
     /// The keys of the command, in its order.
     pub(crate) keys: Vec<&'r [u8]>,
@@ -86,12 +86,12 @@ pub(crate) struct Reader<'r> {
     looked_up: Cell<LookUps>,
 }
 
-/// How many keys were looked up for commands that read.
+/// Number of keys that were looked up for read commands.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LookUps {
-    /// Those that exist.
+    /// Keys that exist.
     pub(crate) hits: u64,
-    /// Those that do not.
+    /// Keys that do not exist.
     pub(crate) misses: u64,
 }
 
@@ -185,7 +185,7 @@ impl<'r> Reader<'r> {
         Ok(row)
     }
 
-    /// How many keys were looked up so far.
+    /// Number of keys looked up so far.
     pub(crate) fn looked_up(&self) -> LookUps {
         self.looked_up.get()
     }

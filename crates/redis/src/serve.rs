@@ -29,9 +29,9 @@ use super::memory::{self, CONNECTION_BYTES};
 use super::metrics::RedisMetrics;
 use super::registry::{Registered, Registry};
 
-/// How long changes that are under way may take at shutdown.
+/// Longest time for pending changes at shutdown.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long a new connection waits for the end of the one whose place it takes.
+/// Longest time for which a new connection waits for the end of the one that it replaces.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
 /// Interval at which its end is checked.
 const CLOSE_PAUSE: Duration = Duration::from_millis(1);
@@ -39,7 +39,7 @@ const CLOSE_PAUSE: Duration = Duration::from_millis(1);
 /// client waits for so many turns of others.
 const WAKE_INTERVAL: u32 = 1;
 
-/// How Redis clients are served.
+/// Options of the server for Redis clients.
 #[derive(Clone, Debug)]
 pub struct RedisOptions {
     /// The keys that are accepted.

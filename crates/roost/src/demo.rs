@@ -28,7 +28,7 @@ pub(crate) struct Demo {
     /// Number of simulated users
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(2..))]
     users: u32,
-    /// How long to run
+    /// Length of the run
     #[arg(long, value_name = "TIME", default_value = "8h", value_parser = crate::settings::duration)]
     duration: Duration,
 }

@@ -28,7 +28,7 @@ const PREFIX: &str = "roost_";
 const KEY_BYTES: usize = 32;
 /// Shortest key that is taken from the environment.
 const CHARS_MIN: usize = 16;
-/// How often a running server checks for changed keys.
+/// Interval at which a running server checks for changed keys.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The keys that a server accepts: those of its data directory, and the one of its environment.

@@ -10,7 +10,7 @@ use node::NodeOptions;
 const MIB: u64 = 1 << 20;
 /// The whole unless it is set: what the defaults of the parts add up to.
 const DEFAULT: u64 = 2_400 * MIB;
-/// What cannot be set: changes on their way through the writer, and 32 MiB for the program itself.
+/// Memory that cannot be set: changes being processed by the writer, and 32 MiB for the program itself.
 const FIXED: u64 = node::FIXED_MEMORY as u64 + 32 * MIB;
 /// The overlay takes up to so many times its setting while checkpoints are under way.
 const OVERLAY_TIMES: u64 = 4;
@@ -47,7 +47,7 @@ pub(crate) struct Memory {
     pub(crate) overlay: u64,
     pub(crate) request: u64,
     pub(crate) redis: u64,
-    /// What HTTP connections take beside their requests.
+    /// Memory of HTTP connections, in addition to that of their requests.
     pub(crate) connections: u64,
 }
 
@@ -96,7 +96,7 @@ impl Memory {
         })
     }
 
-    /// What all parts may take together.
+    /// The most memory of all parts together.
     pub(crate) fn total(&self) -> u64 {
         let overlay = self.overlay.saturating_mul(OVERLAY_TIMES);
         [
@@ -113,7 +113,7 @@ impl Memory {
         .fold(overlay.saturating_add(FIXED), u64::saturating_add)
     }
 
-    /// How many connections there may be.
+    /// Largest number of connections.
     pub(crate) fn connections(&self) -> u32 {
         u32::try_from(self.connections / CONNECTION_BYTES as u64).unwrap_or(u32::MAX)
     }

@@ -35,7 +35,7 @@ pub(crate) struct Population {
     import: bool,
 }
 
-/// How often progress is printed.
+/// Interval at which progress is printed.
 const PROGRESS_EVERY: Duration = Duration::from_secs(3);
 
 /// One line of the output.

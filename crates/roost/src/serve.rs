@@ -127,7 +127,7 @@ fn connections_max(settings: &Settings, memory: &Memory) -> anyhow::Result<u32> 
     descriptors::connections(limit, listeners, settings.max_connections, memory.connections())
 }
 
-/// How both servers are set up. They share one pool of reads.
+/// Options of both servers. They share one pool of reads.
 fn server_options(
     settings: &Settings,
     memory: &Memory,

@@ -13,7 +13,7 @@ pub(crate) fn stopping() {
     send(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
 }
 
-/// What the server does now, for `systemctl status`.
+/// The current state of the server, for `systemctl status`.
 pub(crate) fn status(status: &str) {
     send(&[NotifyState::Status(status)]);
 }

@@ -220,7 +220,7 @@ impl Settings {
         self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8998)))
     }
 
-    /// Where the pages come from.
+    /// The source of the pages.
     pub(crate) fn pages(&self) -> Option<Pages> {
         match &self.web_assets {
             _ if self.web == Some(false) => None,
@@ -248,7 +248,7 @@ impl Settings {
         Memory::divide(self.memory, &given)
     }
 
-    /// What the node needs of them.
+    /// The options of the node.
     pub(crate) fn node_options(&self, memory: &Memory) -> NodeOptions {
         let mut options = NodeOptions::new(self.data());
         let interval = self.fsync_interval.unwrap_or(Duration::from_secs(1));

@@ -5,7 +5,7 @@
 pub struct Finding {
     /// Whether something that a user made is lost. If not, other rows say what the wrong or missing ones should say.
     pub is_lost: bool,
-    /// What is wrong, with the table and the key.
+    /// The contradiction, with the table and the key.
     pub what: String,
 }
 

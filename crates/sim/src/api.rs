@@ -59,7 +59,7 @@ pub(crate) struct Used {
     pub(crate) memory_bytes: u64,
 }
 
-/// How long a server may take to report its resource usage.
+/// Longest time in which a server may report its resource usage.
 const USED: Duration = Duration::from_secs(1);
 
 /// Asks a server for its resource usage; `None` if there is no report within [`USED`].

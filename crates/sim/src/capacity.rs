@@ -158,7 +158,7 @@ pub struct Trial {
     pub verdict: Verdict,
     /// Objectives that were not met.
     pub breaches: Vec<Breach>,
-    /// What was measured.
+    /// The measurements.
     pub measures: Measures,
 }
 

@@ -38,7 +38,7 @@ use timer::Timer;
 use windows::Windows;
 pub(crate) use windows::{Ended, Finished, window_of};
 
-/// How long an answer may take.
+/// Longest time for a response.
 const ANSWER: Duration = Duration::from_secs(10);
 /// How long after the end actions that were due before it may still be done.
 const GRACE: Duration = Duration::from_secs(5);
@@ -52,7 +52,7 @@ pub(crate) struct RunConfig {
     pub(crate) kinds: Vec<Kind>,
     /// Actions due from here on are not part of the run.
     pub(crate) end: Duration,
-    /// How long a window is.
+    /// Length of a window.
     pub(crate) window: Duration,
     /// Number of connections, at least 1.
     pub(crate) connections: usize,

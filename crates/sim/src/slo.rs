@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use crate::units;
 pub use parse::SloError;
 
-/// What a run is measured by.
+/// The measures of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Measures {
     /// Requests that were due, per second.
@@ -63,7 +63,7 @@ pub struct Lag {
     pub max_ms: f64,
 }
 
-/// What an objective is about.
+/// The subject of an objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     P50,

@@ -39,7 +39,7 @@ pub(crate) use tempo::Tempo;
 pub use ycsb::{KeyLoad, Value, Ycsb};
 pub(crate) use ycsb::{KeyVerb, PER_SECOND as KEYS_PER_SECOND, key, operate};
 
-/// How active users are.
+/// Activity of users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
@@ -84,7 +84,7 @@ impl PostKind<String> {
     }
 }
 
-/// What a user does.
+/// An action of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// Writes a post.
@@ -100,9 +100,9 @@ pub enum What {
     ReadMentions,
     /// Posts a story, and so do the users with the next numbers, in one request.
     PostStories {
-        /// How many users post one each, at least 1.
+        /// Number of users who post one story each, at least 1.
         stories: u32,
-        /// How long the stories live, in seconds.
+        /// TTL of the stories, in seconds.
         life_s: u32,
         /// The seed their texts are made from.
         text_seed: u64,
@@ -125,34 +125,34 @@ pub enum What {
     UpdateKey {
         /// The record.
         record: u64,
-        /// What is written.
+        /// The written value.
         value: Value,
     },
     /// Writes a key that was not there.
     InsertKey {
         /// The record.
         record: u64,
-        /// What is written.
+        /// The written value.
         value: Value,
     },
     /// Lists keys in their order.
     ScanKeys {
         /// They begin after the key of this record.
         from: u64,
-        /// How many, at least 1.
+        /// Number of keys, at least 1.
         keys: u32,
     },
     /// Reads the value of a key, changes a part of it and writes it back.
     ModifyKey {
         /// The record.
         record: u64,
-        /// What the part is made from.
+        /// The source of the changed part.
         value: Value,
     },
 }
 
 impl What {
-    /// How many things are done.
+    /// Number of operations.
     pub(crate) fn count(self) -> u64 {
         match self {
             What::PostStories { stories, .. } => stories.into(),
@@ -171,9 +171,9 @@ impl What {
 pub struct Action {
     /// When it is due, from the start.
     pub due: Duration,
-    /// Who does it.
+    /// The acting user.
     pub user: u32,
-    /// What they do.
+    /// The action.
     pub what: What,
 }
 

@@ -46,7 +46,7 @@ const KEYSPACE: &str = "facts";
 const KEYSPACE_EPHEMERAL: &str = "fleeting";
 /// Target size of the tables that an erasure writes, the same as for merges of fjall.
 const TABLE_BYTES: u64 = 64_000_000;
-/// How long an erasure waits for reads that began before it; they take milliseconds.
+/// Longest time for which an erasure waits for reads that began before it; they take milliseconds.
 const ERASE_WAIT_MS: u32 = 10_000;
 const FILTER_BITS_PER_KEY: f32 = 10.0;
 /// Cache for blocks of a store that is made from rows or checked: each block is used once.

@@ -42,7 +42,7 @@ pub enum StoreError {
     DamagedFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         what: &'static str,
     },
     /// A file is missing, and with it the rows that it led to.
@@ -75,7 +75,7 @@ pub fn panic_when_fatal() {
     FATAL_PANICS.store(true, Ordering::Relaxed);
 }
 
-/// What a thread unwinds with that has read a damaged row.
+/// The payload with which a thread unwinds that has read a damaged row.
 #[derive(Debug)]
 pub struct Unreadable;
 

@@ -79,7 +79,7 @@ impl Loader {
         })
     }
 
-    /// What is put from now on comes from this line of the input.
+    /// Rows that are put from now on come from this line of the input.
     pub fn begin_line(&mut self, line: u64) {
         self.line = line;
     }

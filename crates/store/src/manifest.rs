@@ -33,7 +33,7 @@ pub(crate) struct TableFile {
     pub(crate) level: usize,
 }
 
-/// What is known of the tables of a keyspace.
+/// The tables of a keyspace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
     /// Runs of tables, whose keys ascend; newer runs come before older ones.

@@ -24,7 +24,7 @@ const STATE_MASK: u64 = 0xf;
 /// Bytes of a block before format 7, which had one bit per owner.
 const OLD_BLOCK_BYTES: usize = 64;
 
-/// What the disk may have of an owner.
+/// The kinds of rows that the disk may have of an owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct State(u8);
 
@@ -82,7 +82,7 @@ fn set(block: &mut Block, word: usize, shift: u64, state: State) {
 }
 
 impl Owners {
-    /// What the disk may have of `owner`.
+    /// The kinds of rows that the disk may have of `owner`.
     pub(crate) fn state(&self, table: SetTable, owner: u64) -> State {
         if !table.has_dense_owners() {
             return State::ROWS;

@@ -120,7 +120,7 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    /// What the disk has of the owner then, if it had `old`.
+    /// The state of the owner afterwards, if it had `old`.
     pub(crate) fn state(self, old: State) -> State {
         match self {
             Self::Nothing => old,

@@ -14,7 +14,7 @@ const FAN_IN: usize = 32;
 /// Buffer of a file that is written or read, in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What can be sorted: in the order of `Ord`.
+/// A record that can be sorted: in the order of `Ord`.
 pub trait Record: Ord + Sized {
     /// About how many bytes of memory it takes.
     fn bytes(&self) -> usize;

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 /// Bytes read at a time.
 const PIECE_BYTES: usize = 256 << 10;
-/// What reads around the page cache must be aligned to, in bytes, on any disk.
+/// Alignment of direct reads, in bytes, for any disk.
 const ALIGNMENT: usize = 4_096;
 
 /// A file that is being checked.
@@ -25,10 +25,10 @@ pub struct TableCheck {
     buffer: Vec<u8>,
 }
 
-/// What a step has found.
+/// Result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableStep {
-    /// So many bytes were read, and there may be more.
+    /// This number of bytes was read, and there may be more.
     Read(usize),
     /// The whole file is as it was written.
     Whole,

@@ -31,7 +31,7 @@ pub struct Counted {
     pub keys_expiring: u64,
 }
 
-/// What a check has found.
+/// Result of a check.
 #[derive(Debug, Default)]
 pub struct RowsReport {
     /// Position of the log up to which the rows are applied.
@@ -42,7 +42,7 @@ pub struct RowsReport {
     pub rows: u64,
     /// Number of keys of buckets among them.
     pub keys: u64,
-    /// What was counted.
+    /// Counts.
     pub counted: Counted,
     /// Every damage, in words.
     pub damage: Vec<String>,

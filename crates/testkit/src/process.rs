@@ -211,9 +211,9 @@ pub fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ended {
 pub struct Server {
     /// Its process.
     pub process: Process,
-    /// Where it listens for HTTP.
+    /// Address that serves HTTP.
     pub address: SocketAddr,
-    /// What clients present.
+    /// The key of clients.
     pub key: Option<String>,
 }
 

@@ -52,7 +52,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 const LINE_BYTES: usize = 1 << 10;
 /// Memory of each item of a list, after each of which but the last is a comma.
 const ITEM_BYTES: usize = 2 * size_of::<UserRef>();
-/// How long a client may send nothing while no results are pending.
+/// Longest time for which a client may send nothing while no results are pending.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn route(routes: &mut Routes<'_>) {

@@ -35,7 +35,7 @@ pub(crate) struct Model {
     remembered: BTreeMap<[u8; 16], (u64, [u8; 8], Outcome)>,
 }
 
-/// What an entry must have been answered with.
+/// The expected reply to an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
     Reply(Reply),

@@ -33,7 +33,7 @@ pub struct Mend {
     from: From,
     /// Whether ephemeral rows are of a later position than the others: then they cannot be compared.
     ephemeral_ahead: bool,
-    /// What was counted so far.
+    /// The counts so far.
     counted: Counted,
     /// The next user id that should have a row.
     next_user: u64,
@@ -42,7 +42,7 @@ pub struct Mend {
     dead: BTreeMap<u64, (u64, bool)>,
 }
 
-/// Where a step goes on in its table.
+/// Where a step continues in its table.
 #[derive(Clone, Debug, Default)]
 struct From {
     /// The key of a point; or owner and item.
@@ -68,7 +68,7 @@ struct Rows<'a, R> {
     report: &'a mut dyn FnMut(Finding),
 }
 
-/// What is done with a row.
+/// The action for a row.
 #[derive(Clone, Copy)]
 enum Pass {
     Points(PointTable),

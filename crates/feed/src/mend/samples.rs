@@ -10,7 +10,7 @@ use crate::records::{Sample, SampleSet};
 use crate::text::Label;
 use crate::write::label_key;
 
-/// What was counted of a set.
+/// The counts of a set.
 #[derive(Debug)]
 pub(super) struct Counted {
     id: SampleSetId,

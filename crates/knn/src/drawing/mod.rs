@@ -85,7 +85,7 @@ fn offsets(pixels: f64) -> Vec<f64> {
     (0..points).map(|point| (point as f64 + 0.5) / points as f64).collect()
 }
 
-/// How much ink is in each of the 32 x 32 cells, row by row.
+/// Amount of ink in each of the 32 x 32 cells, row by row.
 struct Cells([f32; BITS]);
 
 impl Cells {

@@ -13,7 +13,7 @@ use super::queue::{Part, Queued, Rest, Waiting};
 use crate::entry::Entry;
 use crate::samples::{TAUGHT_BYTES, taught_bytes};
 
-/// What a group does to the samples.
+/// Changes of samples by a group.
 #[derive(Default)]
 pub(super) struct GroupSamples {
     /// Bytes of the samples after this group, at most: those that it deletes still count. `None` until it

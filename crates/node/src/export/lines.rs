@@ -71,7 +71,7 @@ pub(crate) struct User<'a> {
     pub(crate) deleted: bool,
 }
 
-/// Whom a user follows.
+/// The users that a user follows.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Follow {

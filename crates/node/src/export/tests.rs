@@ -17,7 +17,7 @@ use crate::node::{Node, Parts};
 use crate::threads::Background;
 use crate::{NodeOptions, Request};
 
-/// What becomes of a table.
+/// How an export treats a table.
 enum Kept {
     /// Lines say what is in it.
     Exported,

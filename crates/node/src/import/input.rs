@@ -32,7 +32,7 @@ impl<R: Read> Input<R> {
         self.number
     }
 
-    /// What is wrong with the line that was read last.
+    /// An error about the line that was read last.
     pub(super) fn wrong(&self, what: &dyn std::fmt::Display) -> ImportError {
         ImportError::Line { line: self.number, what: what.to_string() }
     }

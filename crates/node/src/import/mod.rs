@@ -25,7 +25,7 @@ use crate::restore;
 use ids::Ids;
 use input::Input;
 
-/// What is wrong with a line, in words.
+/// The error of a line.
 type Wrong = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why there is no new data directory.
@@ -36,7 +36,7 @@ pub enum ImportError {
     Line {
         /// Number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The error.
         what: String,
     },
     /// A user has more of something than is allowed, in several lines.

@@ -59,7 +59,7 @@ pub(crate) struct Views {
     watchers: Vec<Arc<Watchers>>,
     shard_bytes_max: usize,
     newest: NewestPosts,
-    /// What stories homes are gathered from.
+    /// The cached data of stories homes.
     pub(crate) stories: Stories,
     /// Posts and stories as JSON.
     pub(crate) rendered: Rendered,
@@ -72,7 +72,7 @@ pub(crate) struct Views {
     rebuilds: AtomicU64,
 }
 
-/// What the views hold and did, for the metrics.
+/// Sizes and counts of the views, for the metrics.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ViewSizes {
     /// Users whose home timeline is in memory.
@@ -260,7 +260,7 @@ impl Views {
         self.is_watched() || self.stream.backlog() > BACKLOG_WAKE
     }
 
-    /// What is held now.
+    /// Current sizes.
     pub(crate) fn sizes(&self) -> ViewSizes {
         let mut sizes = ViewSizes {
             rendered_bytes: self.rendered.bytes(),

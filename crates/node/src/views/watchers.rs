@@ -24,7 +24,7 @@ const FRIENDS_AT_ONCE: usize = 256;
 /// Changes kept for a user who is watched, 16 bytes each.
 pub(super) const CHANGES_MAX: usize = 32;
 
-/// What a watcher of a user's timeline is notified of besides new posts.
+/// Changes, in addition to new posts, of which a watcher of a user's timeline is notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A post was deleted that the user had at home or that mentioned them.
@@ -40,7 +40,7 @@ pub enum Change {
     Missed,
 }
 
-/// What is new for a user.
+/// New events of a user.
 #[derive(Default)]
 pub(crate) struct News {
     /// Number of mentions since the first watch began.
@@ -82,7 +82,7 @@ pub(super) struct Watchers {
     table: Mutex<Table>,
 }
 
-/// What the lock protects.
+/// The data that the lock protects.
 #[derive(Default)]
 pub(super) struct Table {
     news: HashMap<UserId, watch::Sender<News>>,

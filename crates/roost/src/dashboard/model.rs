@@ -113,7 +113,7 @@ impl Model {
         }
     }
 
-    /// What was measured last.
+    /// The last measurements.
     pub(super) fn last(&self) -> Moment {
         self.moments.back().cloned().unwrap_or_default()
     }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 const FILE: &str = "keys.json";
 const LOCK: &str = "keys.lock";
-/// Where earlier versions kept the hash of their only key.
+/// The file in which earlier versions kept the hash of their only key.
 const OLD_FILE: &str = "key.sha256";
 const VERSION: u32 = 1;
 /// Most keys of a data directory. Every request is compared with all of them.

@@ -43,12 +43,12 @@ pub(crate) struct Simulate {
     /// graph and seed
     #[arg(long, requires = "target", help_heading = TARGET)]
     pub(super) loaded: bool,
-    /// What the users do
+    /// Actions of the users
     #[arg(long, value_enum, default_value_t = Profile::Feed, help_heading = USERS)]
     pub(super) profile: Profile,
     #[command(flatten)]
     pub(super) people: People,
-    /// How often users post and read [default: light]
+    /// Rates at which users post and read [default: light]
     #[arg(long, value_enum, help_heading = FEED)]
     pub(super) load: Option<Busy>,
     /// Time after the start at which the most followed user posts and all followers read

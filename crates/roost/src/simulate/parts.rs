@@ -11,7 +11,7 @@ use super::Simulate;
 use super::arguments::Busy;
 use crate::exit::Exit;
 
-/// What simulated users do.
+/// Actions of simulated users.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Profile {
     /// Follow, post and read home timelines.

@@ -7,7 +7,7 @@ use super::ClientError;
 /// The longest head that is accepted, in bytes.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// How the body of an answer ends.
+/// How the body of a response ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// After this many bytes.

@@ -37,7 +37,7 @@ use crate::watch::Delivery;
 use crate::workload::{Action, PostKind, What};
 use book::{Book, Fault};
 
-/// How long a post may take to be seen where it belongs.
+/// Longest time until a post must be seen where it belongs.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time between two samples, so that the checker adds little load.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
@@ -47,14 +47,14 @@ const SAMPLES_MAX: usize = 16;
 const AGAIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 /// Reports that may wait for the checker. More than these are not waited for.
 const REPORTS_MAX: usize = 64 * 1024;
-/// How many faults are reported in full.
+/// Number of faults that are reported in full.
 const EXAMPLES_MAX: usize = 5;
 /// Faults beyond this number may be counted twice.
 const FAULTS_MAX: usize = 10_000;
-/// How long all homes together may take to be looked at in the end.
+/// Longest time for the comparison of all homes at the end.
 const LAST_LOOK: Duration = Duration::from_secs(20);
 
-/// What lanes report.
+/// A report of a lane.
 #[derive(Debug, Clone, Copy)]
 enum Report {
     Accepted {
@@ -97,7 +97,7 @@ impl Reports {
     }
 }
 
-/// What was found so far.
+/// Findings so far.
 struct Findings {
     window_us: Histogram<u64>,
     whole_us: Histogram<u64>,
@@ -141,7 +141,7 @@ impl Checker {
         (checker, Some(Reports { checked, sender, lost }))
     }
 
-    /// What was seen since it was last asked, if anything.
+    /// The deliveries seen since the last call, if any.
     pub(super) fn window(&self) -> Option<Delivery> {
         let mut findings = lock(self.findings.as_ref()?);
         let delivery = delivery(&findings.window_us);
@@ -149,7 +149,7 @@ impl Checker {
         delivery
     }
 
-    /// What was seen in the whole run, if anything.
+    /// The deliveries seen in the whole run, if any.
     pub(super) fn whole(&self) -> Option<Delivery> {
         delivery(&lock(self.findings.as_ref()?).whole_us)
     }

@@ -24,10 +24,10 @@ pub(crate) fn window_of(run: Duration) -> Duration {
     Duration::from_secs((run / MAX).as_secs() + 1)
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ended {
-    /// How long it took, from the start to the last answer.
+    /// Time from the start to the last response.
     pub(crate) took: Duration,
     /// Whether it was cut short.
     pub(crate) interrupted: bool,

@@ -24,7 +24,7 @@ pub enum SloError {
     /// The bound is no number above 0.
     #[error("the bound of {name} must be a number above 0, such as {example}, not {bound:?}")]
     BadNumber {
-        /// What the objective is about.
+        /// The subject of the objective.
         name: &'static str,
         /// A bound that it could have.
         example: &'static str,
@@ -34,7 +34,7 @@ pub enum SloError {
     /// The bound has no unit, or one of something else.
     #[error("the bound of {name} needs a unit: {units}, not {bound:?}")]
     BadUnit {
-        /// What the objective is about.
+        /// The subject of the objective.
         name: &'static str,
         /// The units it can have.
         units: &'static str,

@@ -27,7 +27,7 @@ pub struct StoryLoad {
     pub friends: u32,
     /// Stories of each user that live at a time, at least 1.
     pub stories: u32,
-    /// How long a story lives, in seconds, at least 1.
+    /// TTL of a story, in seconds, at least 1.
     pub life_s: u32,
     /// Total reads of story homes per second; half as many are of the stories of
     /// one friend.

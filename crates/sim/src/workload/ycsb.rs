@@ -51,7 +51,7 @@ pub enum Ycsb {
 /// Keys and what is done with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct KeyLoad {
-    /// Which workload.
+    /// The workload.
     pub ycsb: Ycsb,
     /// Records there are at the start, at least 1.
     pub records: u32,
@@ -66,7 +66,7 @@ impl Default for KeyLoad {
     }
 }
 
-/// What is done with a key.
+/// An operation on a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyVerb {
     Read,
@@ -96,12 +96,12 @@ impl Ycsb {
     }
 }
 
-/// What is written to a key.
+/// A written value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value {
     /// The seed it is made from.
     pub seed: u64,
-    /// How long it is, at least 1.
+    /// Length, at least 1.
     pub bytes: u32,
 }
 

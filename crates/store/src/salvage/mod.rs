@@ -33,7 +33,7 @@ const READ_BYTES: usize = 1 << 20;
 const FACTS: &str = "facts/keyspaces/1";
 const EPHEMERAL: &str = "facts/keyspaces/2";
 
-/// What is left of a damaged store.
+/// The readable rest of a damaged store.
 pub struct Salvage {
     facts: Keyspace,
     ephemeral: Keyspace,
@@ -62,7 +62,7 @@ pub struct Base {
     ephemeral_below: u64,
 }
 
-/// What could not be read when a store was made.
+/// Data that could not be read when a store was created.
 #[derive(Clone, Debug, Default)]
 pub struct Salvaged {
     /// Places in the files of facts.

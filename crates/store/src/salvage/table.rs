@@ -47,15 +47,15 @@ pub(crate) enum Piece {
 pub(crate) struct TableScan {
     file: File,
     length: u64,
-    /// Where the next block begins, and where blocks of rows end.
+    /// Start of the next block, and end of the blocks of rows.
     at: u64,
     end: u64,
-    /// Where blocks begin, in descending order: what the index says.
+    /// Starts of blocks from the index, in descending order.
     starts: Vec<u64>,
     rows: std::vec::IntoIter<Version>,
     /// Added to sequence numbers.
     seqno: u64,
-    /// Where blocks were corrected.
+    /// Positions of corrected blocks.
     pub(crate) corrected: Vec<u64>,
 }
 
@@ -83,7 +83,7 @@ impl TableScan {
         Ok(scan)
     }
 
-    /// Where blocks of rows begin, as far as the index can be read.
+    /// Starts of blocks of rows, as far as the index can be read.
     fn index(&mut self, sections: &[Section]) -> Vec<u64> {
         let offset_of = |name: &[u8]| sections.iter().find(|section| section.name == name);
         let Some(top) = offset_of(b"tli").map(|section| section.offset) else { return Vec::new() };
