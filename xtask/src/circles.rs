@@ -26,7 +26,7 @@ const CRATES: [&str; 15] = [
     "web",
 ];
 
-/// Which files each file uses, by name.
+/// The files that each file uses, by name.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 /// Notes a circle of each crate that has one.

@@ -22,16 +22,16 @@ pub(crate) const USAGE: &str = "cargo xtask dist [--binary FILE] [--out DIR]
 /// The time that everything in an archive has, for programs that follow this convention, in seconds since 1970.
 const TIME: &str = "SOURCE_DATE_EPOCH";
 
-/// What the arguments say.
+/// The arguments.
 struct Options {
     binary: Option<PathBuf>,
     out: PathBuf,
 }
 
-/// What the parts of a distribution are made from.
+/// The sources of a distribution.
 struct Distribution<'a> {
     root: &'a Path,
-    /// The directory that is handed out.
+    /// The release directory.
     tree: PathBuf,
     version: String,
     /// Seconds since 1970.

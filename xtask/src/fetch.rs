@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 /// The version of the suite; other versions test commands that roost does not have.
 const REDIS: &str = "redis-7.0.";
-/// What is fetched from registries, in versions whose behavior is known.
+/// The downloaded packages, in versions with known behavior.
 const REDIS_PY: &str = "redis==6.4.0";
 const IOREDIS: &str = "ioredis@5.8.2";
 const OPENAPI_PYTHON: [&str; 2] =

@@ -10,7 +10,7 @@ use crate::{circles, documents};
 
 /// Longest file of product code, in lines.
 const LINES_MAX: usize = 400;
-/// What each crate may use of ours. The edges are the architecture: ARCHITECTURE.md gives the reasons.
+/// The crates of ours that each crate may use. ARCHITECTURE.md gives the reasons.
 const EDGES: [(&str, &[&str]); 21] = [
     ("backup", &[]),
     ("commitlog", &[]),

@@ -42,7 +42,7 @@ pub(crate) fn admit(
     }
 }
 
-/// What the client with these headers may do; `None` without a valid key.
+/// The grant of the client with these headers; `None` without a valid key.
 pub(crate) fn grant(access: &Access, headers: &HeaderMap) -> Option<Grant> {
     let presented = headers.get(AUTHORIZATION).and_then(bearer);
     presented.map_or_else(|| access.without_key(), |key| access.admit(key))

@@ -38,7 +38,7 @@ const PULSE: Duration = Duration::from_secs(5);
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time that connections have to finish their requests at shutdown.
 const GRACE: Duration = Duration::from_secs(10);
-/// How often a new connection asks to replace another one while none is free.
+/// Interval at which a new connection asks to replace another one while none is free.
 const ROOM_PAUSE: Duration = Duration::from_secs(1);
 /// How long one connection may handle requests before it yields to other tasks of the thread: the HTTP library
 /// itself does not yield while there are more.

@@ -308,7 +308,7 @@ pub(crate) fn empty_disks(random: Random) -> (FaultyDisk, MemoryDisk) {
     (disk, MemoryDisk::new(&gate))
 }
 
-/// Budgets so small that everything overflows now and then.
+/// Budgets so small that each overflows from time to time.
 fn options(random: &mut Random, clock: Clock) -> (NodeOptions, LogOptions) {
     let mut options = NodeOptions::new(PathBuf::from("/data"));
     options.clock = clock;

@@ -119,7 +119,7 @@ impl Run {
         self.lied = false;
     }
 
-    /// What was recovered is what was logged, up to some position.
+    /// Checks that the recovered groups are those that were logged, up to some position.
     fn after_open(&mut self, least: u64) {
         let least = if self.history.lock().groups.is_empty() { 0 } else { least };
         let last = self.node().log_last().0;

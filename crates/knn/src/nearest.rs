@@ -85,7 +85,7 @@ pub(crate) fn select(
     }
 }
 
-/// Which distances do not exceed `bound`, by the instructions that the compiler finds.
+/// The distances that do not exceed `bound`, with the instructions that the compiler chooses.
 #[inline(always)]
 pub(crate) fn within(distances: &[u16; STRIDE], bound: u16) -> u32 {
     // No early exit, so that the processor compares them all at once; rarely is there any.

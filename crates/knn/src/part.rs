@@ -150,7 +150,7 @@ impl Part {
     }
 }
 
-/// How many samples to have room for if there are `len`: whole blocks, at most those of a full part.
+/// The capacity for `len` samples: whole blocks, at most those of a full part.
 fn roomy(len: usize) -> usize {
     (len + len / 8).next_multiple_of(LANES).min(Chunk::SAMPLES.max(len.next_multiple_of(LANES)))
 }

@@ -30,7 +30,7 @@ pub struct Mend {
     last_stamp: u64,
 }
 
-/// Where the next step continues.
+/// The place from which the next step continues.
 #[derive(Debug, Default)]
 enum At {
     #[default]

@@ -56,7 +56,7 @@ fn open(
     Ok(archive)
 }
 
-/// Where to begin in a log that was cut: after the groups up to `done`, or after a gap between them and the log.
+/// The first group to archive in a log that was cut: after those up to `done`, or after a gap between them and the log.
 fn begin(done: Position, log: &LogReader) -> (Position, Option<(Position, Position)>) {
     let before = before(log);
     if before > done { (before, Some((Position(done.0 + 1), before))) } else { (done, None) }

@@ -190,7 +190,7 @@ impl Time {
         }
     }
 
-    /// How far the machine's clock is ahead of the time of the node, in milliseconds; negative if it is behind.
+    /// Time by which the machine's clock is ahead of the time of the node, in milliseconds; negative if it is slow.
     pub(crate) fn offset_ms(&self) -> i64 {
         let now = self.now_ms();
         (self.clock.unix_ms)().cast_signed() - now.cast_signed()

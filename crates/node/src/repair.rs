@@ -201,7 +201,7 @@ fn survey(dir: &Path) -> Result<LogSurvey, LogError> {
     }
 }
 
-/// What the log has after a group, of which there were some up to `known`.
+/// The groups that the log still has after `after`; at least those up to `known` existed.
 fn lost_groups(dir: &Path, (after, known): (u64, u64)) -> Result<LostGroups, LogError> {
     let last = known.max(after);
     let mut lost = LostGroups { after, last, readable: (0, 0), times_ms: None };

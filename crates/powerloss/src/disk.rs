@@ -21,7 +21,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use crate::Record;
 use crate::loss::{Change, Choice, Loss, PAGE_BYTES};
 
-/// Which syncs count.
+/// The syncs that the disk honors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accounting {
     /// All.
@@ -187,7 +187,7 @@ impl Disk {
         }
     }
 
-    /// What a process finds at this path.
+    /// The file that a process finds at this path.
     fn find(&self, path: &Path) -> Option<usize> {
         let below = path.strip_prefix(&self.root).ok()?;
         below.components().try_fold(0, |id, name| {

@@ -26,7 +26,7 @@ use edge::Length;
 /// Bytes of a reply that is no row, or of the header of one that is.
 const SHORT_REPLY_BYTES: usize = 32;
 
-/// How the reply to a queued command is made.
+/// The source of the reply to a queued command.
 enum Step {
     /// The reply to the next answer of the writer.
     Change(ReplyWriter),

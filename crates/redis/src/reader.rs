@@ -31,7 +31,7 @@ const ATTEMPTS_MAX: usize = 3;
 
 const TOO_MANY_KEYS: Failure = Failure::said("ERR a command reads 65536 keys at most");
 
-/// Rows of several keys, in the order in which they were asked for.
+/// Rows of several keys, in the order of the request.
 type Rows = SmallVec<[Option<KeyRow>; 8]>;
 
 /// Why a read did not end.
@@ -77,7 +77,7 @@ pub(crate) struct Given<'r> {
     pub(crate) next: Cell<usize>,
 }
 
-/// What a read sees.
+/// The view of the keys that a read has.
 pub(crate) struct Reader<'r> {
     source: Source<'r>,
     bucket: BucketId,
@@ -119,7 +119,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Where blocking is allowed. A long read stops when it is `abandoned`.
+    /// A reader where blocking is allowed. A long read stops when it is `abandoned`.
     pub(crate) fn blocking(
         node: &'r Node,
         keys: &'r Keys<'r>,

@@ -29,7 +29,7 @@ pub(crate) fn raise_limit() -> u64 {
 /// lowered to the limit.
 ///
 /// # Errors
-/// If the limit is too low for a server, or for what is asked.
+/// If the limit is too low for a server, or for `asked`.
 pub(crate) fn connections(
     limit: u64,
     listeners: u64,

@@ -131,7 +131,7 @@ impl ServerKeys {
     }
 }
 
-/// What identifies a version of the file: device, inode, length, and modification time.
+/// The identity of a version of the file: device, inode, length, and modification time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity(u64, u64, u64, i64, i64);
 

@@ -83,7 +83,7 @@ pub(crate) trait Api: Send + Sync {
     /// the answer to the first.
     fn write_second(&self, action: &Action, first: &[u8], request: &mut Vec<u8>);
 
-    /// How many of the `count` operations of an action succeeded according to its answer.
+    /// Number of the `count` operations of an action that succeeded according to the response.
     fn done_in(&self, answer: &Response<'_>, count: u64) -> u64;
 
     /// The error of the first operation that failed, from an answer with a success status.

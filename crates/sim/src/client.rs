@@ -192,7 +192,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// What arrives within [`PAUSE_MAX`].
+/// The part, if it arrives within [`PAUSE_MAX`].
 async fn timely<T>(part: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
     let arrived = tokio::time::timeout(PAUSE_MAX, part).await;
     arrived.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))

@@ -40,7 +40,7 @@ pub(crate) use windows::{Ended, Finished, window_of};
 
 /// Longest time for a response.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long after the end actions that were due before it may still be done.
+/// Time after the end in which actions that were due before it may still be sent.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The options of a run that do not depend on the scenario.

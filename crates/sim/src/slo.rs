@@ -200,7 +200,7 @@ impl Slo {
         self.0.iter().filter_map(breach).collect()
     }
 
-    /// What 99 % of the requests must take less than, in milliseconds, if that is asked for.
+    /// The bound of the p99 of latencies, in milliseconds, if there is such an objective.
     pub fn p99_ms(&self) -> Option<f64> {
         let p99 = self.0.iter().find(|objective| objective.subject == Subject::P99)?;
         Some(p99.bound * p99.unit.size())

@@ -51,7 +51,7 @@ pub enum Load {
     Deathstar,
 }
 
-/// What a post is about, `T` being how the mentioned user is named (a number, a handle).
+/// The content of a post; `T` names the mentioned user (a number, a handle).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostKind<T> {
     /// No mention.
@@ -231,7 +231,7 @@ const HABITS: [(usize, Verb, f64, f64); 7] = [
 #[derive(Debug)]
 struct Clock {
     verb: Verb,
-    /// Where the class begins in the list of users.
+    /// Range of the class in the list of users.
     class: Range<usize>,
     /// Of numbers even between 0 and 1, this power is even in ranks by their rates.
     tail: f64,

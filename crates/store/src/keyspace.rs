@@ -25,7 +25,7 @@ pub(crate) enum RowIter {
     Memory(MemoryIter),
 }
 
-/// A row of a range. Its value is only read when it is asked for.
+/// A row of a range. Its value is only read on demand.
 pub(crate) enum RowGuard {
     Fjall(Guard),
     #[cfg(feature = "simulation")]

@@ -28,7 +28,7 @@ pub(crate) struct TableFile {
     pub(crate) path: PathBuf,
     /// Of the whole file.
     pub(crate) checksum: u128,
-    /// What is added to the sequence numbers in it: 0 for a table that was written by a merge.
+    /// The number that is added to the sequence numbers in it: 0 for a table that was written by a merge.
     pub(crate) seqno: u64,
     pub(crate) level: usize,
 }

@@ -108,7 +108,7 @@ pub(crate) fn overlay(upper: &[Change], lower: &[Change]) -> Vec<Change> {
     both
 }
 
-/// What a checkpoint does with the changed items of an owner.
+/// A checkpoint's action for the changed items of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     /// Nothing: there is nothing to remove.

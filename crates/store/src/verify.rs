@@ -44,7 +44,7 @@ pub struct RowsReport {
     pub keys: u64,
     /// Counts.
     pub counted: Counted,
-    /// Every damage, in words.
+    /// A description of each damage.
     pub damage: Vec<String>,
     packed: PackedCount,
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::tool;
 
-/// How files with licenses begin, in capitals.
+/// Beginnings of the names of license files, in capitals.
 const NAMES: [&str; 4] = ["LICENSE", "LICENCE", "COPYING", "NOTICE"];
 
 /// Name, version, license and texts of every library of the program, and the license of the font.

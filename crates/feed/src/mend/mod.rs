@@ -42,7 +42,7 @@ pub struct Mend {
     dead: BTreeMap<u64, (u64, bool)>,
 }
 
-/// Where a step continues in its table.
+/// The place in a table from which a step continues.
 #[derive(Clone, Debug, Default)]
 struct From {
     /// The key of a point; or owner and item.

@@ -24,7 +24,7 @@ pub(super) struct Placement {
 }
 
 impl Placement {
-    /// How what is drawn fills the box.
+    /// The placement of the drawing in the box.
     pub(super) fn of(ink: &Ink<'_>) -> Self {
         let center = center_of_mass(ink);
         let slant = slant(ink, center);

@@ -45,7 +45,7 @@ const SWEEP_PAUSE_MS: u64 = 250;
 pub(crate) struct Applier<R, T> {
     rows: R,
     clock: StampClock,
-    /// What is not in a group yet: what costs little, and what costs much.
+    /// Submissions that are not in a group yet: plain and costly ones.
     plain: VecDeque<Queued<T>>,
     costly: VecDeque<Queued<T>>,
     /// Whether the next group is one of costly changes.

@@ -92,7 +92,7 @@ pub enum TakenPart {
 
 #[cfg(feature = "simulation")]
 impl<T> Waiting<T> {
-    /// What it is in the group, with the number of the submission: 1 is the first.
+    /// Its content in the group, with the number of the submission, from 1.
     pub(super) fn taken(&self) -> Vec<(u64, TakenPart)> {
         let parts = match &self.part {
             Part::Requests(count) => vec![TakenPart::Requests(*count)],

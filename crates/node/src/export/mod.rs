@@ -121,7 +121,7 @@ impl<W: Write> Export<'_, W> {
         done
     }
 
-    /// Whom each user follows, and then friends; each friendship once, at the user with the smaller id.
+    /// The follows of each user, and then friends; each friendship once, at the user with the smaller id.
     fn relations(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
         let users = || (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user));

@@ -72,7 +72,7 @@ pub struct SimulatedNode {
     sweeper: Sweeper,
     /// Sweeps under way, and the reply to the last.
     sweep: Option<(SweptSeconds, OwnReply)>,
-    /// What was last removed of a deleted user, and the reply to the last command that did so.
+    /// The last removal of rows of a deleted user, and the reply to the last command that removed some.
     erasing: Option<Progress>,
     erasure: Option<OwnReply>,
     jobs: Queue,

@@ -10,7 +10,7 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
                       form-action 'none'";
 
-/// What the files beside the report of a run are.
+/// Description of the raw data of a run.
 const OF_RUN: &str = "<p>The <code>.hgrm</code> files are percentile distributions in milliseconds for \
                       HdrHistogram's plotter. Of <code>windows.tsv</code>, each row is a window.</p>\n";
 

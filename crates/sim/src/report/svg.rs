@@ -29,7 +29,7 @@ pub(super) struct Line {
     /// Its color and weight, as classes of the page's style.
     pub(super) class: String,
     pub(super) points: Vec<Point>,
-    /// What the area down to is filled: another line's points, or the lower axis.
+    /// The lower bound of the filled area: another line's points, or the lower axis.
     pub(super) fill: Option<Fill>,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Plot<'a> {
     pub(super) is_labeled: bool,
 }
 
-/// Where the axes are.
+/// Position of the axes.
 struct Area {
     left: f64,
     right: f64,

@@ -173,7 +173,7 @@ fn delivery(lag_us: &Histogram<u64>) -> Option<Delivery> {
     })
 }
 
-/// What it takes to look.
+/// Everything that a comparison needs.
 struct Look<D> {
     checked: Arc<CheckedReaders>,
     findings: Arc<Mutex<Findings>>,
@@ -295,7 +295,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         }
     }
 
-    /// What is wrong with a page whatever else was posted.
+    /// The faults of a page, whatever else was posted.
     fn check_page(&self, timeline: Timeline, page: &[TimelinePost]) {
         lock(&self.findings).correctness.pages += 1;
         for pair in page.windows(2) {

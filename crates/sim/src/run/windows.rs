@@ -54,7 +54,7 @@ pub(super) struct Windows<D: Dial> {
     /// An empty meter, given to a lane for its full one.
     spare: Meter,
     whole: Meter,
-    /// What the server had used at the end of the last window, at the beginning, and when that was.
+    /// Resource usage of the server at the end of the last window and at the beginning, with its time.
     used: Option<(Used, Instant)>,
     used_first: Option<(Used, Instant)>,
     memory_bytes_max: u64,

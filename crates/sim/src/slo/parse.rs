@@ -9,7 +9,7 @@ use super::{Objective, Slo, Subject, Unit};
 /// Why objectives cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SloError {
-    /// Nothing is asked for.
+    /// The text has no objective.
     #[error("no objective; one looks like p99<50ms, several like p99<50ms,errors<0.1%")]
     Empty,
     /// A part is not a comparison.

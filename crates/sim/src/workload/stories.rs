@@ -41,7 +41,7 @@ impl StoryLoad {
     }
 }
 
-/// Which stories are posted together, and when.
+/// The schedule of posts of stories.
 #[derive(Debug)]
 pub(crate) struct StorySchedule {
     life_s: u32,

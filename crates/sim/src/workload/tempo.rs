@@ -26,7 +26,7 @@ pub(crate) struct Tempo {
 #[derive(Debug)]
 struct Day {
     length_s: f64,
-    /// What part of the day's actions are done by the end of each piece; the last is 1.
+    /// Share of the day's actions that are due by the end of each piece; the last is 1.
     done: Vec<f64>,
 }
 

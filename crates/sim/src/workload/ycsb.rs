@@ -19,13 +19,13 @@ use serde::Serialize;
 use super::zipf::Zipf;
 use super::{Action, What, exponential};
 
-/// Operations per second if nothing is asked for.
+/// Default number of operations per second.
 pub(crate) const PER_SECOND: f64 = 1_000.0;
 /// Items among which popularity is drawn before it is scattered.
 const ITEMS: u64 = 10_000_000_000;
 /// Most keys of a scan.
 const SCAN_KEYS_MAX: u32 = 100;
-/// How long after its insert was due a key may be read.
+/// Time after the due time of its insert from which a key may be read.
 const ANSWERED_AFTER: Duration = Duration::from_secs(1);
 /// And after how many other operations, since in a closed loop time does not count.
 const ANSWERED_IN: u64 = 256;
@@ -77,7 +77,7 @@ pub(crate) enum KeyVerb {
 }
 
 impl Ycsb {
-    /// What is done first of all in a workload, how often, and what else.
+    /// The first operation of a workload, its share, and the other operation.
     fn mix(self) -> (KeyVerb, f64, Option<KeyVerb>) {
         match self {
             Ycsb::A => (KeyVerb::Read, 0.5, Some(KeyVerb::Update)),
@@ -89,7 +89,7 @@ impl Ycsb {
         }
     }
 
-    /// What is done with keys in it.
+    /// The operations on keys in the workload.
     pub(crate) fn verbs(self) -> impl Iterator<Item = KeyVerb> {
         let (first, _, other) = self.mix();
         std::iter::once(first).chain(other)
@@ -118,7 +118,7 @@ impl Value {
         bytes
     }
 
-    /// What was read with a tenth of it changed, as YCSB changes one field of ten.
+    /// The read value with a tenth of it changed, as YCSB changes one field of ten.
     pub(crate) fn changed(self, read: &[u8]) -> Vec<u8> {
         let mut bytes = read.to_vec();
         let mut rng = StdRng::seed_from_u64(self.seed);

@@ -37,7 +37,7 @@ const EPHEMERAL: &str = "facts/keyspaces/2";
 pub struct Salvage {
     facts: Keyspace,
     ephemeral: Keyspace,
-    /// Damage that was found, in words.
+    /// Descriptions of the damage that was found.
     pub damage: Vec<String>,
 }
 
@@ -222,7 +222,7 @@ impl Keyspace {
     }
 }
 
-/// What is wrong with a file that should have this checksum.
+/// The fault of a file that should have this checksum, if any.
 pub(crate) fn compare(file: &Path, checksum: u128) -> Option<String> {
     let mut hash = Xxh3Default::new();
     let mut buffer = vec![0; READ_BYTES];

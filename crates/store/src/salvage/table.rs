@@ -32,7 +32,7 @@ pub(crate) struct Version {
     pub(crate) seqno: u64,
 }
 
-/// What comes next in a table.
+/// The next part of a table.
 pub(crate) enum Piece {
     Row(Version),
     /// Here are rows that cannot be read.

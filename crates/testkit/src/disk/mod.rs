@@ -340,7 +340,7 @@ impl State {
         }
     }
 
-    /// How much of `bytes` is done: all, or less if it is done in part. An error if interrupted.
+    /// The number of done bytes of `bytes`: all, or less if the operation is incomplete. An error if interrupted.
     fn part(&mut self, bytes: usize) -> io::Result<usize> {
         let partial = self.faults.partial;
         if partial == 0 || !self.random.once_in(partial) || bytes <= SECTOR {

@@ -23,7 +23,7 @@ const CHUNK_PREFIX: &[u8] = b"00000000\r\n";
 const LINE_BYTES_MAX: usize = 64 * 1024;
 /// A server that sends nothing for this long is considered stopped.
 const STALL: Duration = Duration::from_secs(60);
-/// How long to wait for the server's error message after it has stopped reading.
+/// Longest wait for the server's error message after it has stopped reading.
 const REASON: Duration = Duration::from_secs(2);
 
 /// Sends the commands that `next` appends to its buffer, one line per call until it returns false,

@@ -33,7 +33,7 @@ pub enum LoadError {
     /// The connection failed, or the answer is malformed.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The server does not accept the application key, or asks for one.
+    /// The server requires an application key, or does not accept the given one.
     #[error("the server requires a valid application key (status {status})")]
     Unauthorized {
         /// The status of the answer.
