@@ -1,4 +1,4 @@
-//! What was measured: samples, medians with their extremes, targets, and the files they go to.
+//! Results: samples, medians with their extremes, targets, and output files.
 
 use std::fmt;
 use std::path::Path;

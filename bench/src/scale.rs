@@ -143,8 +143,11 @@ async fn capacity(
     let text = text.with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
     std::fs::remove_file(&json)?;
     let found: serde_json::Value = serde_json::from_str(&text)?;
-    println!("    capacity with {users} users: {} {}", found["outcome"], found["per_s"]);
-    let per_s = |name: &str| found["per_s"][name].as_f64().context("no capacity was found");
+    println!("    capacity with {users} users: {:?}", found.get("outcome"));
+    let per_s = |name: &str| {
+        let value = found.pointer(&format!("/per_s/{name}")).and_then(serde_json::Value::as_f64);
+        value.context("no capacity was found")
+    };
     Ok([per_s("mean")?, per_s("low")?, per_s("high")?])
 }
 

@@ -26,7 +26,7 @@ test("a bucket is created, a key is written, changed and deleted", async () => {
   await sheet.getByLabel("Value").fill("mine");
   page.mayBeLost = true;
   await sheet.getByRole("button", { name: "Save" }).click();
-  await sheet.getByText("This key was changed meanwhile").waitFor();
+  await sheet.getByText("This key has changed").waitFor();
   assert.equal(await value("a/b: c?"), "theirs");
   await sheet.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("button", { name: "a/b: c?" }).click();

@@ -1,4 +1,4 @@
-//! Configuration files: refused, or settings that a node can be opened with.
+//! Configuration files: each is refused, or gives settings with which a node can be opened.
 
 use std::fs;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Images, and grids of gray: decoded within the memory that was announced, or refused.
+//! Images, and grids of gray: each is decoded within the computed memory, or refused.
 
 use api::drawing;
 use knn::Grey;

@@ -1,6 +1,6 @@
 //! HTTP requests from the request line to the last byte of the response, and lines of a batch.
 //!
-//! The transport is left out: what hyper reads is given to the router as it would be.
+//! Without the transport: requests are passed to the router as hyper would pass them.
 
 use std::sync::LazyLock;
 

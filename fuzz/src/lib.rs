@@ -1,6 +1,6 @@
-//! Fuzz targets: each is a function of any bytes that must neither panic nor give an answer that contradicts
-//! another one. `tests/replay.rs` gives them the inputs in `corpus/` with every test run; `runner/` is the
-//! program that looks for new ones (`cargo xtask fuzz TARGET`).
+//! Fuzz targets: each is a function of any bytes that must neither panic nor return contradicting results.
+//! `tests/replay.rs` runs them on the inputs in `corpus/` in every test run; `runner/` is the program that looks
+//! for new inputs (`cargo xtask fuzz TARGET`).
 //!
 //! State: the servers of `http` and `redis`, one for all inputs.
 

@@ -1,4 +1,4 @@
-//! Recovery of a log whose bytes were changed: it is refused, or holds a first part of what was written.
+//! Recovery of a log with changed bytes: it is refused, or has a prefix of the written groups.
 
 use std::collections::BTreeMap;
 use std::io;

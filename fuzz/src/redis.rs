@@ -1,4 +1,4 @@
-//! Redis commands, executed: every reply is whole, and none is an internal error.
+//! Redis commands, executed: every reply is complete, and none is an internal error.
 
 use std::net::SocketAddr;
 use std::sync::LazyLock;

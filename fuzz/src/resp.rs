@@ -1,4 +1,4 @@
-//! The parser of the Redis protocol reads the same from a stream whatever pieces it arrives in.
+//! The parser of the Redis protocol gives the same result however a stream is split into pieces.
 
 use resp::{Limits, Parser};
 

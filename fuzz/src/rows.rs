@@ -1,5 +1,5 @@
 //! Rows of the store and entries of the log: bytes are refused, or are a value that is written and read back
-//! as itself.
+//! unchanged.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! A node in a directory that is forgotten, and the runtime that its servers run on.
+//! A node in a temporary directory, and the runtime of its servers.
 
 use std::sync::LazyLock;
 

@@ -33,7 +33,7 @@ pub(crate) fn prepare(root: &Path) -> Option<String> {
     missing(root)
 }
 
-/// What keeps these tests from running.
+/// The reason for which these tests cannot run.
 pub(crate) fn missing(root: &Path) -> Option<String> {
     if missing_programs() {
         return Some("the pages in a browser: install the packages nodejs, npm, chromium".into());

@@ -1,4 +1,5 @@
-//! Files of a crate that use each other in a circle can only be understood together. A folder counts as one file.
+//! Finds cyclic dependencies between the files of a crate, which can only be understood together. A folder counts as
+//! one file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,7 +26,7 @@ const CRATES: [&str; 15] = [
     "web",
 ];
 
-/// Which files each file uses, by name.
+/// The files that each file uses, by name.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 /// Notes a circle of each crate that has one.

@@ -1,7 +1,7 @@
-//! `cargo xtask dist`: what is handed out. A directory, the same as a tar archive, and a Debian package.
+//! `cargo xtask dist`: builds a release, as a directory, as a tar archive, and as a Debian package.
 //!
-//! The directory has the program, man pages, completions, licenses, and the files of `packaging/`. Whoever
-//! builds the same commit twice gets the same bytes: every time in an archive is that of the commit.
+//! The directory has the program, man pages, completions, licenses, and the files of `packaging/`. Builds of the
+//! same commit have the same bytes: every time in an archive is that of the commit.
 
 mod debian;
 mod notices;
@@ -22,16 +22,16 @@ pub(crate) const USAGE: &str = "cargo xtask dist [--binary FILE] [--out DIR]
 /// The time that everything in an archive has, for programs that follow this convention, in seconds since 1970.
 const TIME: &str = "SOURCE_DATE_EPOCH";
 
-/// What the arguments say.
+/// The arguments.
 struct Options {
     binary: Option<PathBuf>,
     out: PathBuf,
 }
 
-/// What the parts of a distribution are made from.
+/// The sources of a distribution.
 struct Distribution<'a> {
     root: &'a Path,
-    /// The directory that is handed out.
+    /// The release directory.
     tree: PathBuf,
     version: String,
     /// Seconds since 1970.

@@ -1,5 +1,4 @@
-//! What documents say of the code, compared with the code: the picture of the crates, the way of a request, and
-//! the files that are named.
+//! Compares documents with the code: the picture of the crates, the path of a request, and the names of files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,9 +9,9 @@ use anyhow::Context as _;
 /// Documents whose names of files are checked.
 const CHECKED: [&str; 6] =
     ["ARCHITECTURE.md", "CONTRIBUTING.md", "DESIGN.md", "README.md", "STYLE.md", "docs/limits.md"];
-/// What the picture of the crates is between, in ARCHITECTURE.md.
+/// The text before and after the picture of the crates in ARCHITECTURE.md.
 const PICTURE: [&str; 2] = ["<!-- crates -->\n\n", "\n<!-- end -->"];
-/// What the way of a request is between.
+/// The text before and after the path of a request.
 const WAY: [&str; 2] = ["<!-- request -->\n\n", "\n<!-- end -->"];
 
 /// Adds a fault for every difference. `edges` are the crates and what each uses.

@@ -1,6 +1,6 @@
-//! What tests use and the Rust toolchain does not bring: Redis's own test suite and two of its client
-//! libraries; a validator of OpenAPI and two generators of clients. All of it goes to `fetched` in the target
-//! folder.
+//! Downloads tools of tests that are not part of the Rust toolchain: Redis's own test suite and two of its client
+//! libraries; a validator of OpenAPI and two generators of clients. All are stored in `fetched` in the target
+//! directory.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 /// The version of the suite; other versions test commands that roost does not have.
 const REDIS: &str = "redis-7.0.";
-/// What is fetched from registries, in versions whose behavior is known.
+/// The downloaded packages, in versions with known behavior.
 const REDIS_PY: &str = "redis==6.4.0";
 const IOREDIS: &str = "ioredis@5.8.2";
 const OPENAPI_PYTHON: [&str; 2] =
@@ -43,7 +43,7 @@ pub(crate) fn openapi(target: &Path) -> Vec<String> {
     missing
 }
 
-/// Installs Python packages into a folder of their own; returns a message if it cannot.
+/// Installs Python packages into a separate directory; returns a message if it cannot.
 fn python(folder: &Path, packages: &[&str], what: &str) -> Option<String> {
     if !folder.is_dir() {
         let pip = ["-m", "pip", "install", "--quiet"];
@@ -52,7 +52,7 @@ fn python(folder: &Path, packages: &[&str], what: &str) -> Option<String> {
     (!folder.is_dir()).then(|| format!("{what}: pip install {}", packages.join(" ")))
 }
 
-/// Installs packages of Node into a folder of their own; returns a message if it cannot.
+/// Installs packages of Node into a separate directory; returns a message if it cannot.
 fn node(folder: &Path, packages: &[&str], what: &str) -> Option<String> {
     if !folder.is_dir() {
         let install = ["install", "--silent", "--ignore-scripts"];

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: looks for inputs that a fuzz target treats wrongly, with libFuzzer.
+//! `cargo xtask fuzz`: looks for inputs that make a fuzz target fail, with libFuzzer.
 //!
 //! The targets are functions in `fuzz/`; every test run replays the inputs in `fuzz/corpus`.
 

@@ -1,4 +1,4 @@
-//! Every dependency may be used under a licence that goes with Apache-2.0.
+//! Checks that the license of every dependency is compatible with Apache-2.0.
 
 use std::path::Path;
 use std::process::Command;

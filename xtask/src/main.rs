@@ -1,6 +1,5 @@
-//! `cargo xtask test` checks everything the project can check by itself; `cargo xtask dst` simulates the
-//! node; `cargo xtask bench` measures; `cargo xtask dist` makes packages. All run from anywhere inside the
-//! repository.
+//! `cargo xtask test` runs all checks of the project; `cargo xtask dst` simulates the node; `cargo xtask bench`
+//! measures; `cargo xtask dist` makes packages. All run from anywhere inside the repository.
 
 mod browser;
 mod circles;
@@ -19,16 +18,17 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
 
-const USAGE: &str = "cargo xtask test            format, lints, documents, tests, real clients
-cargo xtask test --install  the same, and install the system packages that tests use first
-cargo xtask tidy            only the quick checks of the sources
-cargo xtask dst [ARGS]      simulate the node with faults; --help lists how
-cargo xtask bench [ARGS]    measure; --help lists what; raw data go to runs/DATE-bench
-cargo xtask dist            build for release: an archive and a Debian package, in target/dist
-cargo xtask power [ARGS]    power losses and kills under load; --help lists its arguments
+const USAGE: &str =
+    "cargo xtask test            check format, lints and documents, and run all tests
+cargo xtask test --install  install the system packages that tests use, then do the same
+cargo xtask tidy            run only the quick checks of the sources
+cargo xtask dst [ARGS]      simulate the node with faults (options: --help)
+cargo xtask bench [ARGS]    run benchmarks (list: --help); raw data goes to runs/DATE-bench
+cargo xtask dist            build a release: an archive and a Debian package, in target/dist
+cargo xtask power [ARGS]    test power losses and kills under load (options: --help)
 cargo xtask damage --minutes N [--out FILE]
-                            damage every file of a data directory, bit by bit
-cargo xtask fuzz TARGET     look for inputs that fail; --help says more";
+                            damage random bits of every file of a data directory
+cargo xtask fuzz TARGET     look for inputs that fail (options: --help)";
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);

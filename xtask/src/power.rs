@@ -1,4 +1,4 @@
-//! `cargo xtask power`: power losses and kills of the real binary under load, as many as asked for.
+//! `cargo xtask power`: a given number of power losses and kills of the real binary under load.
 //!
 //! The test itself is `crates/roost/tests/e2e/power.rs`; this passes the numbers to it.
 
@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 
 use crate::{cargo, step};
 
-/// What it takes: `--losses N --kills M --seed S --disk KIND --out FILE`, all optional.
+/// The arguments: `--losses N --kills M --seed S --disk KIND --out FILE`, all optional.
 const USAGE: &str = "cargo xtask power [--losses 300] [--kills 1000] [--seed NUMBER] [--out FILE]
                   [--disk honest|forgets-files|forgets-directories]
 

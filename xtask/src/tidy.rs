@@ -1,4 +1,4 @@
-//! The shape of the sources: crate edges, circles, file lengths, and what every file begins with.
+//! Checks the structure of the sources: crate edges, cycles, file lengths, and file headers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::{circles, documents};
 
 /// Longest file of product code, in lines.
 const LINES_MAX: usize = 400;
-/// What each crate may use of ours. The edges are the architecture: ARCHITECTURE.md gives the reasons.
+/// The crates of ours that each crate may use. ARCHITECTURE.md gives the reasons.
 const EDGES: [(&str, &[&str]); 21] = [
     ("backup", &[]),
     ("commitlog", &[]),

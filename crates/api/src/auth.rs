@@ -9,7 +9,7 @@ use edge::{Access, Grant, Scope};
 
 use crate::error::ApiError;
 
-/// What a route requires of its clients.
+/// The requirements of a route for its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
     /// Nothing: the route returns no data of the feed.
@@ -42,7 +42,7 @@ pub(crate) fn admit(
     }
 }
 
-/// What the client with these headers may do; `None` without a valid key.
+/// The grant of the client with these headers; `None` without a valid key.
 pub(crate) fn grant(access: &Access, headers: &HeaderMap) -> Option<Grant> {
     let presented = headers.get(AUTHORIZATION).and_then(bearer);
     presented.map_or_else(|| access.without_key(), |key| access.admit(key))

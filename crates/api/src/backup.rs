@@ -1,7 +1,7 @@
 //! `GET /v1/backup`: a backup of the running server, as a stream.
 //!
-//! It is made on a blocking thread of its own that rests as long as it works, so that others have at least half of
-//! a processor more than it. One at a time. **Invariant:** what is made and not sent yet is at most three blocks.
+//! A separate blocking thread makes it and pauses for as long as it has worked, so that it uses at most half of a
+//! processor. One at a time. **Invariant:** at most three blocks are in memory and not sent yet.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
 
 /// Make a backup
 ///
-/// Everything that was acknowledged before the request is in it: all data, and the hashes of the application keys.
+/// The backup has every change that was acknowledged before the request: all data, and the hashes of application keys.
 /// Check it when it has arrived: a stream that breaks off is an incomplete backup. `roost backup` does so, and
 /// `roost verify` and `roost restore` read it. Needs the scope `admin`.
 #[utoipa::path(
@@ -108,7 +108,7 @@ fn send(backup: Backup, keys: Option<&[u8]>, chunks: Chunks) {
     match backup.write(keys, chunks) {
         Ok((_, summary)) => tracing::info!(?summary, elapsed = ?start.elapsed(), "made a backup"),
         Err(error) => {
-            tracing::warn!(error = &error as &dyn std::error::Error, "a backup was not completed");
+            tracing::warn!(error = &error as &dyn std::error::Error, "a backup has failed");
             drop(failed.blocking_send(Err(io::ErrorKind::Other.into())));
         }
     }

@@ -1,8 +1,8 @@
-//! Deadlines without timers of their own.
+//! Deadlines without timers.
 //!
-//! A connection has one for the head of each request, and nearly none is ever missed: putting it
-//! into the runtime's timer wheel and taking it out again would cost more than parsing the head.
-//! So it only compares clocks when it is polled, and its user must make sure that the task is polled
+//! A connection has a deadline for the head of each request, and nearly none is ever missed: adding it
+//! to the runtime's timer wheel and removing it again would cost more than parsing the head. So a
+//! deadline only compares clocks when it is polled, and the caller must make sure that the task is polled
 //! regularly. A missed deadline is noticed at the next poll.
 
 use std::future::Future;

@@ -1,7 +1,7 @@
 //! Converts PNG and JPEG files into drawings: the 1,024 bits that the recognizer compares.
 //!
-//! **Invariant:** how much memory an image takes is known from its first bytes, before any of it is
-//! decoded, and metadata is removed before the file is given to a decoder.
+//! **Invariant:** the memory of an image is computed from its first bytes, before decoding, and metadata is
+//! removed before the file is passed to a decoder.
 
 mod metadata;
 

@@ -83,12 +83,12 @@ impl ApiError {
     }
 
     pub(crate) fn unauthorized() -> Self {
-        let message = "this needs an application key: Authorization: Bearer KEY";
+        let message = "this request needs an application key: Authorization: Bearer KEY";
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
     }
 
     pub(crate) fn missing_scope(scope: Scope) -> Self {
-        let message = format!("this needs an application key with the scope {}", scope.name());
+        let message = format!("the application key needs the scope {}", scope.name());
         Self::new(StatusCode::FORBIDDEN, "missing_scope", message)
     }
 
@@ -187,7 +187,7 @@ impl ApiError {
     }
 
     pub(crate) fn backup_running() -> Self {
-        let message = "another backup is being made; try again when it is finished";
+        let message = "another backup is in progress; try again when it has ended";
         Self::new(StatusCode::CONFLICT, "backup_running", message)
     }
 
@@ -197,13 +197,14 @@ impl ApiError {
     }
 
     pub(crate) fn line_too_long(bytes_max: usize) -> Self {
-        let message = format!("a line is at most {bytes_max} bytes; nothing after it was read");
+        let message = format!("a line is at most {bytes_max} bytes; later lines were not read");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "line_too_long", message)
     }
 
     /// The request needs more memory than all requests may use together.
     pub(crate) fn beyond_memory() -> Self {
-        let message = "this takes more memory than the server allows for all requests together";
+        let message =
+            "this request needs more memory than the server allows for all requests together";
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "beyond_memory", message)
     }
 
@@ -214,7 +215,7 @@ impl ApiError {
 
     /// A row on the disk is damaged. The store has logged which.
     pub(crate) fn unreadable() -> Self {
-        let message = "the server cannot read what this needs: its disk is damaged";
+        let message = "the server cannot read the data for this request: its disk is damaged";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", message)
     }
 
@@ -237,7 +238,7 @@ impl ApiError {
         if let Some(error) = &self.detail
             && let Some(failures) = LINES.due()
         {
-            let text = "requests failed inside the server; this is the last";
+            let text = "requests failed with an internal error; this is the last";
             tracing::error!(%error, request_id, failures, "{text}");
         }
     }

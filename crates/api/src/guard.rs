@@ -175,9 +175,9 @@ fn count(counters: &RouteCounters, status: StatusCode, elapsed: Duration, id: Re
     counters.count(status, elapsed);
     let ((method, path), status, request_id) = (counters.name(), status.as_u16(), id.as_str());
     if status < 500 {
-        tracing::debug!(method, path, status, request_id, ?elapsed, "answered");
+        tracing::debug!(method, path, status, request_id, ?elapsed, "response");
     } else if let Some(answers) = LINES.due() {
-        let text = "answered with errors; this is the last";
+        let text = "responses with a server error; this is the last";
         tracing::warn!(method, path, status, request_id, answers, "{text}");
     }
 }

@@ -62,7 +62,7 @@ pub use serve::serve;
 /// Options of the API.
 #[derive(Debug)]
 pub struct ApiOptions {
-    /// Who may call.
+    /// The authorized clients.
     pub access: Access,
     /// Maximum number of open connections, at least 1. A further connection replaces one that has presented no
     /// key, or an idle one.

@@ -3,8 +3,8 @@
 //! Small amounts, large amounts and long heads have separate budgets, so that a few clients with large requests
 //! or responses do not block the ordinary requests of other clients.
 //!
-//! **Invariant:** all requests together hold no more than the three budgets, in addition to what every connection
-//! may hold ([`CONNECTION_BYTES`]). A request that does not fit is refused with 503 before memory is allocated.
+//! **Invariant:** all requests together use no more than the three budgets, in addition to [`CONNECTION_BYTES`] for
+//! each connection. A request that does not fit is refused with 503 before memory is allocated.
 
 use bytes::Bytes;
 use node::{MemoryBudget, Reservation};

@@ -1,4 +1,4 @@
-//! Counts and latencies of requests, by route. A handler holds the counters of its own route, so
+//! Counts and latencies of requests, by route. Each handler has a reference to the counters of its route, so
 //! that counting a request is a few additions to atomics and no lookup.
 
 use std::sync::Arc;
@@ -137,7 +137,7 @@ impl Collector for Sampled {
         routes.iter().try_for_each(|route| route.encode_statuses(&mut requests))?;
         let mut latencies = encoder.encode_descriptor(
             "roost_http_request_duration",
-            "Time from a request's head to its response's head",
+            "Time from the head of a request to the head of its response",
             Some(&Unit::Seconds),
             MetricType::Histogram,
         )?;
@@ -156,8 +156,8 @@ impl Sampled {
         for (name, help, size) in [
             ("roost_users", "Registered users", sizes.users),
             ("roost_users_erasing", "Deleted users with rows to remove", sizes.users_erasing),
-            ("roost_posts", "Posts that exist", sizes.posts),
-            ("roost_follows", "Follows that exist", sizes.follows),
+            ("roost_posts", "Stored posts", sizes.posts),
+            ("roost_follows", "Stored follows", sizes.follows),
             ("roost_log_bytes", "Bytes of the log on disk", sizes.log_bytes),
             ("roost_store_bytes", "Bytes of the store on disk", sizes.store_bytes),
             ("roost_overlay_bytes", "Bytes of changes not yet in the store", sizes.overlay_bytes),
@@ -169,7 +169,7 @@ impl Sampled {
             ),
             (
                 "roost_archive_lag_seconds",
-                "Time since the archive lacks a change; 0 if it has all",
+                "How long the archive has lacked a change; 0 if it is complete",
                 sizes.archive_lag.as_secs(),
             ),
             ("roost_sample_bytes", "Bytes of samples and their snapshots", sizes.sample_bytes),
@@ -179,7 +179,7 @@ impl Sampled {
                 "Users whose home timeline is in memory",
                 views.active_timelines,
             ),
-            ("roost_timeline_bytes", "Estimated bytes of these timelines", views.timeline_bytes),
+            ("roost_timeline_bytes", "Estimated bytes of home timelines", views.timeline_bytes),
             (
                 "roost_rendered_bytes",
                 "Bytes of cached posts and stories as JSON",
@@ -196,7 +196,7 @@ impl Sampled {
         }
         let descriptor = encoder.encode_descriptor(
             "roost_clock_offset_seconds",
-            "How far the machine's clock is ahead of the time of the server",
+            "Time by which the machine's clock is ahead of the server's time",
             None,
             MetricType::Gauge,
         )?;
@@ -207,14 +207,10 @@ impl Sampled {
     fn encode_counts(encoder: &mut DescriptorEncoder<'_>, sizes: &Sizes) -> std::fmt::Result {
         let views = sizes.views;
         for (name, help, count) in [
-            (
-                "roost_unreadable_reads",
-                "Reads that met a damaged row on the disk",
-                sizes.unreadable_reads,
-            ),
+            ("roost_unreadable_reads", "Reads of damaged rows on the disk", sizes.unreadable_reads),
             (
                 "roost_archive_failures",
-                "Attempts to write to the archive that failed",
+                "Failed attempts to write to the archive",
                 sizes.archive_failures,
             ),
             (

@@ -1,4 +1,4 @@
-//! Pages: `limit`, `before` and `after` in the query, `{"items", "next", "prev"}` in the answer, and the same
+//! Pages: `limit`, `before` and `after` in the query, `{"items", "next", "prev"}` in the response, and the same
 //! links in its `Link` header. Every list has this shape and these bounds.
 //!
 //! Posts and stories are listed newest first, users by ascending id. In both, `before` and `after`

@@ -1,8 +1,7 @@
 //! An id for every request: in the header `X-Request-Id`, in errors, and in every line of the log that the request
 //! causes.
 //!
-//! State: the id of the request whose handler runs on this thread. Work that a handler has done elsewhere takes it
-//! along with [`carry`].
+//! State: the id of the request whose handler runs on this thread. [`carry`] passes it to work on other threads.
 
 use std::cell::Cell;
 use std::sync::LazyLock;

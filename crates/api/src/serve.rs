@@ -32,13 +32,13 @@ use crate::{ApiOptions, routes};
 /// Time limit for a request's head, from the start of the connection or the previous response. So idle
 /// connections are closed after this time as well.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often connections are woken to check that deadline.
+/// Interval at which connections are woken to check that deadline.
 const PULSE: Duration = Duration::from_secs(5);
 /// Within this time a peer must receive 16 KiB, or everything that is to be sent.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time that connections have to finish their requests at shutdown.
 const GRACE: Duration = Duration::from_secs(10);
-/// How often a new connection asks to replace another one while none is free.
+/// Interval at which a new connection asks to replace another one while none is free.
 const ROOM_PAUSE: Duration = Duration::from_secs(1);
 /// How long one connection may handle requests before it yields to other tasks of the thread: the HTTP library
 /// itself does not yield while there are more.
@@ -200,7 +200,7 @@ impl Connection {
     }
 }
 
-/// How long a connection has been handling requests since it was last polled.
+/// The time for which a connection has been handling requests since it was last polled.
 struct Turn {
     opened: Instant,
     /// Nanoseconds from `opened` to the beginning of the turn.

@@ -1,7 +1,7 @@
 //! Resources that streams share: the permits of reads that may access a disk, and the memory of unsent bytes.
 //!
-//! Streams have their own reads, so that events for thousands of streams do not use reads of requests.
-//! Reads of streams are queued and not refused, since a stream can wait.
+//! Streams have separate permits for reads, so that events for thousands of streams do not use the permits of
+//! requests. Reads of streams are queued and not refused, since a stream can wait.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::ops::Range;

@@ -106,7 +106,7 @@ pub struct Group<'a> {
     pub payload: &'a [u8],
 }
 
-/// The error of whoever receives what is read.
+/// An error of the receiver of the rows and groups.
 pub type ReceiverError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a backup cannot be read.
@@ -119,7 +119,7 @@ pub enum BackupError {
     #[error("this is not a backup of roost")]
     NotABackup,
     /// A later version of this program wrote it.
-    #[error("the backup has format version {found}, this program knows versions up to {known}")]
+    #[error("the backup has format version {found}, but this program reads versions up to {known}")]
     Version {
         /// Its version.
         found: u32,
@@ -135,12 +135,12 @@ pub enum BackupError {
     /// It differs from what was written.
     #[error("the backup is damaged in the block at byte {offset}: {what}")]
     Damaged {
-        /// Where the block begins, in bytes.
+        /// Start of the block, in bytes.
         offset: u64,
         /// Description of the damage.
         what: &'static str,
     },
-    /// What was read could not be received.
+    /// The receiver of rows and groups returned an error.
     #[error("{0}")]
     Receiver(#[source] ReceiverError),
 }

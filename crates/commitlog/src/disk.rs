@@ -3,7 +3,7 @@
 //! fsync.
 //!
 //! State: none; the operating system owns it. What callers may rely on:
-//! - what was written is kept over a power loss once `sync_data` of that file returned;
+//! - written data survives a power loss once `sync_data` of its file has returned;
 //! - a file that was created, renamed or removed stays so once `sync_dir` of its directory returned;
 //! - sectors of 512 bytes are written whole or not at all, and a write that stops early stops
 //!   between two sectors if it began at the start of one (Linux copies page by page).

@@ -4,7 +4,7 @@
 //! [`Log`] is the interface. [`LocalLog`] keeps groups in segment files of one directory, through
 //! the layer of files in [`disk`]. [`Archive`] copies them elsewhere.
 //!
-//! State: each kind of log has its own; `Durability` is shared by a log and its sync points.
+//! State: that of each kind of log; `Durability` is shared by a log and its sync points.
 //! What always holds:
 //! - **Invariant:** positions begin at 1 and have no gaps.
 //! - **Invariant:** a group whose position was synced is read again, unchanged, at every later opening,
@@ -115,7 +115,7 @@ pub enum LogError {
     Damaged {
         /// The segment.
         file: PathBuf,
-        /// Where in the file, in bytes.
+        /// Position in the file, in bytes.
         offset: u64,
         /// The group expected there.
         position: Position,
@@ -123,7 +123,7 @@ pub enum LogError {
         what: &'static str,
     },
     /// The file was written by a newer version of this program.
-    #[error("{} is in log format {found}, and this program reads formats 1 to {known}", file.display())]
+    #[error("{} has log format {found}, but this program reads formats 1 to {known}", file.display())]
     Version {
         /// The segment.
         file: PathBuf,
@@ -173,7 +173,7 @@ pub enum LogError {
         source: io::Error,
     },
     /// There was an error from the disk before; every operation of the log fails.
-    #[error("the log stopped at an earlier error from the disk")]
+    #[error("the log has stopped after an earlier error from the disk")]
     Poisoned,
 }
 
@@ -205,7 +205,7 @@ impl SyncPoint {
     }
 }
 
-/// How far the log is durable, and whether it still works.
+/// The last durable position of the log, and whether the log has failed.
 #[derive(Default)]
 struct Durability {
     last: AtomicU64,

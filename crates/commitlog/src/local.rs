@@ -1,9 +1,9 @@
 //! The local log: groups in segment files of one directory, as [`crate::format`] describes.
 //!
-//! State: the last segment, which alone is written to, the list of the older ones, and the next file, which
+//! State: the last segment, the only one that is written to; the list of older segments; and the next file, which
 //! is filled with zeros in advance. The directory belongs to one log at a time; the caller ensures that.
 //! What always holds:
-//! - Appending is one write to a file that has its full length already, and syncing one fdatasync of it.
+//! - An append is one write to a file that already has its full length, and a sync is one fdatasync of it.
 //! - **Invariant:** everything in a segment is durable before its successor gets its name.
 
 use std::collections::VecDeque;
@@ -24,13 +24,13 @@ pub const SEGMENT_BYTES: u64 = 16 << 20;
 /// Capacity kept, in sectors, of the buffer in which groups are built: 1 MiB.
 const BUFFER_SECTORS: usize = (1 << 20) / SECTOR_BYTES;
 
-/// How a log is opened.
+/// Options of a log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
     /// Length of new segments in bytes: a multiple of 512, at least 1,024. Segments of another length in the
     /// directory remain as they are.
     pub segment_bytes: u64,
-    /// Whether the next segment is filled with zeros on a thread of its own. If not, an append does it: only
+    /// Whether the next segment is filled with zeros on a separate thread. If not, an append does it: only
     /// for a simulator, in which everything happens on one thread.
     pub prepares_on_thread: bool,
 }
@@ -49,7 +49,7 @@ pub struct LocalLog {
     closed: VecDeque<Segment>,
     tail: Segment,
     file: Arc<dyn DiskFile>,
-    /// Where the next group goes in `file`, in bytes.
+    /// Position of the next group in `file`, in bytes.
     end: u64,
     last: u64,
     durability: Arc<Durability>,

@@ -1,4 +1,4 @@
-//! A layer of files that changes nothing, to check a log with the code that opens it.
+//! A file layer that changes nothing, to check a log with the code that opens it.
 
 use std::io;
 use std::path::Path;
@@ -62,7 +62,7 @@ impl DiskFile for ReadOnlyFile {
     }
 }
 
-/// What a check of a log has found.
+/// Result of a check of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checked {
     /// Number of segment files.

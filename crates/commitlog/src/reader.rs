@@ -3,8 +3,7 @@
 //! State: open handles of segments. They stay readable when the log is cut.
 //! What always holds:
 //! - Nothing here changes a file of a log that exists.
-//! - **Invariant:** the caller asks only for groups whose append has returned: what follows them may be
-//!   half written.
+//! - **Invariant:** the caller reads only groups whose append has returned: later bytes may be incomplete.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -34,7 +34,7 @@ pub(crate) struct Recovered {
     pub(crate) closed: VecDeque<Segment>,
     pub(crate) tail: Segment,
     pub(crate) file: Arc<dyn DiskFile>,
-    /// Where the next group goes in the last segment, in bytes.
+    /// Position of the next group in the last segment, in bytes.
     pub(crate) end: u64,
     pub(crate) last: u64,
 }

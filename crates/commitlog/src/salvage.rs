@@ -29,7 +29,7 @@ pub struct Stretch {
 pub struct LogDamage {
     /// The segment.
     pub file: PathBuf,
-    /// Where in the file, in bytes.
+    /// Position in the file, in bytes.
     pub offset: u64,
     /// The group expected there.
     pub position: Position,
@@ -37,7 +37,7 @@ pub struct LogDamage {
     pub what: &'static str,
 }
 
-/// What is left of a log.
+/// The readable rest of a damaged log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogSurvey {
     /// The last group that was there: of the last segment that has groups, or before the last segment. None without

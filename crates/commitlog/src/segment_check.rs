@@ -1,4 +1,4 @@
-//! Checking a segment that is not written any more, group by group, while its log is in use.
+//! Checking a completed segment, group by group, while its log is in use.
 
 use std::fs::File;
 use std::io;

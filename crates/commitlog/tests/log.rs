@@ -561,11 +561,7 @@ fn a_newer_format_is_refused_with_both_numbers() {
             bytes[100] = 1;
         });
     };
-    check(
-        true,
-        newer,
-        Err("NAME-004.log is in log format 3, and this program reads formats 1 to 2"),
-    );
+    check(true, newer, Err("NAME-004.log has log format 3, but this program reads formats 1 to 2"));
 }
 
 #[test]

@@ -77,7 +77,7 @@ pub(crate) fn is_found_with(name: &str, seed: u64) -> bool {
     run_with(name, &["--seed", &seed.to_string()]).is_some()
 }
 
-/// What a process with the bug reports, if it fails.
+/// The failure that a process with the bug reports, if any.
 fn run_with(name: &str, arguments: &[&str]) -> Option<Output> {
     let mut command = Command::new(std::env::current_exe().ok()?);
     let output = command.env(VARIABLE, name).args(arguments).output().ok()?;

@@ -1,4 +1,4 @@
-//! What readers of the node must find: what the model says, now.
+//! Compares reads of the node with the model.
 
 use feed::{Cursor, Page, PostId, StoryId, UserId, UserRef};
 use kv::{BucketId, BucketName};
@@ -20,7 +20,7 @@ impl Run {
         let users = self.model.feed.users.len() as u64;
         let user = if users == 0 { 0 } else { self.random.below(users) as u32 };
         if self.model.feed.users.get(user as usize).is_some_and(|user| user.deleted) {
-            // Nobody can ask for more of them.
+            // Clients cannot read more of a deleted user.
             return self.check_user(user);
         }
         match self.random.below(10) {

@@ -1,4 +1,4 @@
-//! The end of a run: what the log says, applied again from the first group, gives the same rows.
+//! The end of a run: replaying the log from the first group must give the same rows.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 /// Events that are kept.
 const KEPT: usize = 40;
 
-/// What happened.
+/// An event of a run.
 #[derive(Clone, Copy, Debug)]
 #[expect(dead_code, reason = "read by Debug, in the report of a failure")]
 pub(crate) enum Event {

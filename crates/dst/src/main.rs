@@ -1,8 +1,8 @@
 //! Deterministic simulation tests (DST) of the whole node below its protocols: `cargo xtask dst`.
 //!
-//! A run takes everything from one seed: the commands, the order in which the parts of the node get their
-//! turns, the clock, the disk and the crashes. It compares what the node answers and shows with a model.
-//! The first difference ends it, with the seed that repeats it. `docs/testing.md` says what it can see.
+//! One seed determines everything in a run: the commands, the order in which the parts of the node run, the
+//! clock, the disk and the crashes. Replies and reads of the node are compared with a model. The first
+//! difference ends the run, with the seed that repeats it. `docs/testing.md` describes what it can find.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -59,12 +59,12 @@ struct Arguments {
     /// for so many seconds.
     #[arg(long, num_args = 0..=1, default_missing_value = "", conflicts_with = "seed")]
     bugs: Option<String>,
-    /// Number of threads, each with a seed of its own; all processors by default.
+    /// Number of threads, each with a different seed; by default the number of processors.
     #[arg(long)]
     threads: Option<usize>,
 }
 
-/// What all threads share.
+/// State that all threads share.
 struct Campaign {
     next: AtomicU64,
     sum: Mutex<Tally>,

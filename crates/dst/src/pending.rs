@@ -1,5 +1,4 @@
-//! Submissions that are not answered: which of their commands are in the log, and what each must be answered
-//! with.
+//! Submissions without a reply: which of their commands are in the log, and the expected reply to each.
 
 use feed::{Command, Refusal, Reply};
 use kv::{KeyAnswer, KeyOp, KeyOps, KeyRefusal};
@@ -35,7 +34,7 @@ enum Kind {
     },
 }
 
-/// What a submission was answered with.
+/// The reply to a submission, if it has one.
 pub(crate) enum Answered {
     NotYet,
     Requests(Vec<Reply>),

@@ -22,7 +22,7 @@ use testkit::disk::{Faults, FaultyDisk};
 const START_MS: u64 = 1_795_348_800_000;
 const KIB: usize = 1 << 10;
 
-/// What a run did.
+/// Counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Commands applied, each operation on keys by itself.
@@ -308,7 +308,7 @@ pub(crate) fn empty_disks(random: Random) -> (FaultyDisk, MemoryDisk) {
     (disk, MemoryDisk::new(&gate))
 }
 
-/// Budgets so small that everything overflows now and then.
+/// Budgets so small that each overflows from time to time.
 fn options(random: &mut Random, clock: Clock) -> (NodeOptions, LogOptions) {
     let mut options = NodeOptions::new(PathBuf::from("/data"));
     options.clock = clock;

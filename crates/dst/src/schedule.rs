@@ -1,5 +1,5 @@
-//! What happens next in a run: the weights of steps are drawn once, so that one run has many crashes and
-//! another none, one reads all the time and another lets views fall behind.
+//! The next step of a run. The weights of steps are drawn once, so that one run has many crashes and another
+//! none, and one reads all the time while in another the views lag.
 
 use crate::run::{Run, Tally};
 use testkit::Random;
@@ -43,7 +43,7 @@ struct Schedule {
     weights: [u64; STEPS.len()],
     /// Commands in one submission, at most.
     batch: u64,
-    /// Which faults this run has.
+    /// The faults of this run.
     faults: [bool; 5],
     commands_max: u64,
 }

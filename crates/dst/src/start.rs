@@ -1,4 +1,4 @@
-//! Crashes and starts: what the next process must find.
+//! Crashes and starts: the state that the next process must find.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl Run {
         })
     }
 
-    /// A disk that lied has lost what nobody can restore: begins with nothing.
+    /// The disk has lost data that it reported as synced, which cannot be recovered: starts with an empty state.
     fn give_up(&mut self) {
         (self.disk, self.rows) = empty_disks(self.random.fork());
         *self.history.lock() = History::default();
@@ -119,7 +119,7 @@ impl Run {
         self.lied = false;
     }
 
-    /// What was recovered is what was logged, up to some position.
+    /// Checks that the recovered groups are those that were logged, up to some position.
     fn after_open(&mut self, least: u64) {
         let least = if self.history.lock().groups.is_empty() { 0 } else { least };
         let last = self.node().log_last().0;

@@ -125,7 +125,7 @@ impl KeySet {
     }
 }
 
-/// Which clients are authorized.
+/// The authorized clients.
 #[derive(Clone, Debug)]
 pub enum Access {
     /// Every client on this machine, except web pages of other origins. Bind to loopback only; the

@@ -1,5 +1,5 @@
-//! Log lines that clients can cause, at most one per second: a line for each refusal would cost more than
-//! refusing, and fill the disk.
+//! Limits log lines that clients can cause to one per second: a line for each refusal would cost more than the
+//! refusal, and fill the disk.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -24,7 +24,7 @@ pub struct BlockingReads {
     long: Lane,
 }
 
-/// Which lane a read takes.
+/// The lane of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// A few rows.

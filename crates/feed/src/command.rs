@@ -186,7 +186,7 @@ pub enum Remains {
 }
 
 impl Remains {
-    /// What is removed next.
+    /// The kind of rows to remove next.
     #[must_use]
     pub const fn next(self) -> Self {
         match self {
@@ -278,7 +278,7 @@ pub struct Reply {
     pub replayed: bool,
 }
 
-/// What a command did.
+/// The result of an applied command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Done {
     /// A user was registered.

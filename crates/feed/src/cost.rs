@@ -1,4 +1,4 @@
-//! What a command costs at most; see [`rows::Cost`].
+//! The highest cost of each command; see [`rows::Cost`].
 
 use rows::{Cost, WORK_PER_ROW};
 
@@ -10,7 +10,7 @@ use crate::limits::{
 use crate::text::PostText;
 
 /// Rows that remembering an idempotency key changes: its own, two old ones that are removed, and one that
-/// is only viewed up.
+/// is only looked up.
 const IDEMPOTENCY_ROWS: usize = 4;
 /// Most users that a text can mention.
 const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
@@ -21,7 +21,7 @@ const _: () = assert!(POST_ROWS_MAX <= ERASE_ROWS_MAX);
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
 
 impl Request {
-    /// What it costs at most.
+    /// The highest cost.
     #[must_use]
     pub fn cost(&self) -> Cost {
         let idempotency = match self.idempotency {

@@ -1,4 +1,4 @@
-//! What an applied command changed, as input for the views. Never stored.
+//! The changes that an applied command made, as input for the views. Never stored.
 
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 

@@ -1,5 +1,5 @@
 //! Every limit on input and pages, in one place. A limit is checked where text becomes a type of
-//! [`crate::text`] or where a page is asked for, and nowhere else.
+//! [`crate::text`] or where a page is requested, and nowhere else.
 
 /// Most characters of a handle (ASCII, so also bytes).
 pub const HANDLE_CHARS_MAX: usize = 30;

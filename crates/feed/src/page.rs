@@ -1,10 +1,10 @@
-//! Pages of items in the order of ids: where a page begins, and what is on it.
+//! Pages of items in the order of ids: the start of a page, and its items.
 
 use rows::Span;
 
 use crate::ids::PostId;
 
-/// Where a page of posts (or of stories, with their ids) begins.
+/// The start of a page of posts (or of stories, with their ids).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor<I = PostId> {
     /// The newest.
@@ -15,10 +15,10 @@ pub enum Cursor<I = PostId> {
     After(I),
 }
 
-/// Which part of a timeline is wanted. Pages are newest first whatever the cursor.
+/// The requested part of a timeline. Pages are newest first whatever the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page<I = PostId> {
-    /// Where the page begins.
+    /// The start of the page.
     pub cursor: Cursor<I>,
     /// Most items on the page; at least 1.
     pub limit: usize,

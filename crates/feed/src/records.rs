@@ -1,4 +1,4 @@
-//! What the rows hold, and their bytes: postcard for records, fixed little-endian words for counts.
+//! The records in rows, and their bytes: postcard for records, fixed little-endian words for counts.
 
 use rows::{Stamp, Value};
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub struct Story {
 pub struct Sample {
     /// The set it belongs to.
     pub set: SetName,
-    /// What it shows.
+    /// The label of the drawing.
     pub label: Label,
     /// The drawing.
     pub bits: SampleBits,
@@ -108,7 +108,7 @@ impl Post {
     /// As [`Post::decode`].
     #[must_use]
     pub fn decode_head(bytes: &[u8]) -> (UserId, Option<UserId>) {
-        /// How the first three fields of [`Post`] are stored.
+        /// The first three fields of [`Post`], as they are stored.
         #[derive(Deserialize)]
         struct Head<'a> {
             author: UserId,
@@ -125,7 +125,7 @@ impl Post {
         rows::try_decode(&[bytes, &Self::ABSENT].concat())
     }
 
-    /// What postcard writes for the `None` of each field that was added.
+    /// The bytes that postcard writes for the `None` of each added field.
     const ABSENT: [u8; 2] = [0; 2];
 }
 

@@ -1,4 +1,4 @@
-//! Why a command, or the input for one, is refused. Stored with idempotency keys: variants are stored as
+//! The reasons for which a command, or its input, is refused. Stored with idempotency keys: variants are stored as
 //! their position in the enum, new ones are added at the end, and none is removed or moved within a
 //! format version.
 
@@ -35,22 +35,22 @@ pub enum Refusal {
     #[error("there is no such post")]
     PostNotFound,
     /// A user tried to follow themselves.
-    #[error("nobody can follow themselves")]
+    #[error("users cannot follow themselves")]
     SelfFollow,
     /// The idempotency key was used for a different request.
     #[error("this idempotency key was used for a different request; use a new key")]
     KeyReused,
     /// All user ids are used.
-    #[error("this server cannot hold more users")]
+    #[error("the server has the maximum number of users")]
     Full,
     /// A user tried to become a friend of themselves.
-    #[error("nobody can be a friend of themselves")]
+    #[error("users cannot befriend themselves")]
     SelfFriend,
-    /// No such story, or it is dead, or the viewer may not see it.
+    /// No such story, or it has expired, or the viewer may not see it.
     #[error("there is no such story")]
     StoryNotFound,
-    /// The life of a story is too short or too long.
-    #[error("a story lives {} to {} seconds", limits::STORY_SECS_MIN, limits::STORY_SECS_MAX)]
+    /// The TTL of a story is too short or too long.
+    #[error("a TTL is {} to {} seconds", limits::STORY_SECS_MIN, limits::STORY_SECS_MAX)]
     BadLifetime,
     /// The label of a sample is malformed.
     #[error("a label is 1 to {} bytes without control characters", limits::LABEL_BYTES_MAX)]
@@ -62,37 +62,37 @@ pub enum Refusal {
     #[error("there is no such sample")]
     SampleNotFound,
     /// The sample is built in.
-    #[error("this is the id of a built-in sample, which stays; only taught ones can be deleted")]
+    #[error("a built-in sample cannot be deleted")]
     SampleBuiltIn,
-    /// The set has the most samples allowed.
+    /// The set has reached the maximum number of samples.
     #[error("a set has at most {} samples; delete some first", limits::SET_SAMPLES_MAX)]
     SetFull,
-    /// The set has the most labels allowed.
+    /// The set has reached the maximum number of labels.
     #[error("a set has at most {} labels; use one of them", limits::SET_LABELS_MAX)]
     TooManyLabels,
-    /// There are the most sets allowed.
+    /// The number of sets has reached its maximum.
     #[error("there are at most {} sets; empty one of them first", limits::SAMPLE_SETS_MAX)]
     TooManySets,
-    /// The user follows the most users allowed.
+    /// The user follows the maximum number of users.
     #[error("a user follows at most {} others; unfollow one of them first", limits::FOLLOWING_MAX)]
     TooManyFollows,
-    /// One of the two has the most friends allowed.
+    /// One of the two users has the maximum number of friends.
     #[error(
-        "a user has at most {} friends, and one of these two has them; remove one first",
+        "a user has at most {} friends, and one of the two users has reached this limit",
         limits::FRIENDS_MAX
     )]
     TooManyFriends,
-    /// The user has the most posts allowed.
+    /// The user has the maximum number of posts.
     #[error("a user has at most {} posts; delete some first", limits::USER_POSTS_MAX)]
     TooManyPosts,
     /// The post replied to does not exist, or was deleted.
     #[error("the post replied to does not exist or was deleted")]
     ParentNotFound,
     /// The memory for samples is full. Checked before a command is logged, never when it is applied.
-    #[error("the server has no memory for more samples; delete some, or raise its --sample-memory")]
+    #[error("the server has no memory for more samples; delete some, or raise --sample-memory")]
     SamplesFull,
-    /// Very many users were deleted just now.
-    #[error("the server is still removing the data of users deleted before; try again in a second")]
+    /// [`limits::ERASING_USERS_MAX`] deleted users still have rows to remove.
+    #[error("the server is still removing data of deleted users; try again in a second")]
     TooManyDeletions,
 }
 

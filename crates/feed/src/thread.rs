@@ -23,7 +23,7 @@ pub type ThreadPath = Vec<PostId>;
 pub struct Descendants {
     /// In thread order.
     pub posts: Vec<PostId>,
-    /// Where the next page begins, if there is more.
+    /// The start of the next page, if there is more.
     pub next: Option<ThreadPath>,
 }
 

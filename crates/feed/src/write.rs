@@ -1,7 +1,7 @@
-//! How records become rows: written without reading any, for commands and for an import alike.
+//! Writes records as rows, without reading any row, for commands and for an import alike.
 //!
-//! **Invariant:** what is in more than one table is written here alone, so that an import makes the rows that
-//! commands would have made.
+//! **Invariant:** records with rows in more than one table are written only here, so that an import writes the same
+//! rows as commands would.
 
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
@@ -43,7 +43,7 @@ pub fn friends(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, 
     rows.put_member(SetTable::Friends, other.0.into(), user.0.into(), value);
 }
 
-/// A post in the post, author and reply tables. Mentions have rows of their own: see [`mention`].
+/// A post in the post, author and reply tables. Mentions have separate rows: see [`mention`].
 pub fn post(rows: &mut (impl PutRows + ?Sized), id: PostId, post: &Post) {
     let reply = post.reply_to.map_or(0, |user| u64::from(user.0) + 1);
     rows.put_point(PointTable::Post, id.0, Some(encode(post)));

@@ -91,13 +91,13 @@ impl Bits {
         word.is_some_and(|word| word >> (WORD_BITS - 1 - index % WORD_BITS) & 1 == 1)
     }
 
-    /// How many bits are 1.
+    /// Number of bits that are 1.
     #[must_use]
     pub fn ones(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// How many bits differ: the Hamming distance, 0 to [`BITS`].
+    /// Number of bits that differ: the Hamming distance, 0 to [`BITS`].
     #[must_use]
     pub fn distance(&self, other: &Self) -> u32 {
         self.0.iter().zip(&other.0).map(|(a, b)| (a ^ b).count_ones()).sum()

@@ -1,7 +1,6 @@
-//! The names of labels, each of them once, and how many samples have each.
+//! The names of labels, each once, and the number of samples of each.
 //!
-//! **Invariant:** a name exists as long as a sample has it. The place of one that is gone is given to the
-//! next new one.
+//! **Invariant:** a name exists as long as a sample has it. A new name reuses the place of a removed one.
 
 use std::collections::BTreeMap;
 

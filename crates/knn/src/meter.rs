@@ -17,7 +17,7 @@ impl Meter {
     }
 }
 
-/// What one owner of memory has counted. Dropping it subtracts it, and cloning counts it again.
+/// The memory that one owner has counted. Dropping it subtracts it, and cloning counts it again.
 #[derive(Debug)]
 pub(crate) struct Counted {
     meter: Meter,

@@ -15,7 +15,7 @@ const GROUPS: usize = 128;
 
 const _: () = assert!(GROUPS > K::MAX.0);
 
-/// How many neighbors are asked for: 1 to 100.
+/// Number of requested neighbors: 1 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct K(usize);
 
@@ -85,7 +85,7 @@ pub(crate) fn select(
     }
 }
 
-/// Which distances do not exceed `bound`, by the instructions that the compiler finds.
+/// The distances that do not exceed `bound`, with the instructions that the compiler chooses.
 #[inline(always)]
 pub(crate) fn within(distances: &[u16; STRIDE], bound: u16) -> u32 {
     // No early exit, so that the processor compares them all at once; rarely is there any.

@@ -78,7 +78,7 @@ impl Part {
         }
     }
 
-    /// Where the sample with this id is, if it is here.
+    /// Position of the sample with this id, if it is in this part.
     pub(crate) fn position(&self, id: u64) -> Option<usize> {
         let may_be_here = (self.low..=self.high).contains(&id);
         if may_be_here { self.ids.iter().position(|other| *other == id) } else { None }
@@ -150,7 +150,7 @@ impl Part {
     }
 }
 
-/// How many samples to have room for if there are `len`: whole blocks, at most those of a full part.
+/// The capacity for `len` samples: whole blocks, at most those of a full part.
 fn roomy(len: usize) -> usize {
     (len + len / 8).next_multiple_of(LANES).min(Chunk::SAMPLES.max(len.next_multiple_of(LANES)))
 }

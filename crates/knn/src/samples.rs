@@ -4,8 +4,8 @@
 //! one position belong together. Parts are shared by clones until one of them is changed, so a clone is a
 //! cheap snapshot, and a change while one exists copies one part.
 //!
-//! **Invariant:** two parts next to each other hold more than half of what fits into one, so there are
-//! few of them whatever was removed.
+//! **Invariant:** two adjacent parts together are more than half as long as the longest part, so there are few
+//! parts, whatever was removed.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Samples {
         self.scan.instructions()
     }
 
-    /// How many samples there are.
+    /// Number of samples.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len

@@ -46,7 +46,7 @@ pub enum KeyRefusal {
     #[error("buckets 0 to {} cannot be deleted, only emptied", limits::NUMBERED_BUCKETS - 1)]
     BucketStays,
     /// Too many buckets.
-    #[error("there are {} buckets, and there can be no more", limits::BUCKETS_MAX)]
+    #[error("there are already {} buckets, the maximum", limits::BUCKETS_MAX)]
     TooManyBuckets,
     /// The key to be renamed does not exist.
     #[error("no such key")]
@@ -80,7 +80,7 @@ pub enum KeyRefusal {
     )]
     TooLarge,
     /// There is not enough memory for the answer now.
-    #[error("the server has too much under way; try again in a second")]
+    #[error("the server is overloaded; try again in a second")]
     Busy,
     /// A key cannot be copied or moved onto itself.
     #[error("source and destination objects are the same")]

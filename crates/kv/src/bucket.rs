@@ -14,7 +14,7 @@ const BYTES_WITHOUT_EXPIRIES: usize = 4 + 8 + 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BucketId(pub u64);
 
-/// Where the keys of a bucket are stored until it is emptied. Reused once all its rows are removed.
+/// The number under which the keys of a bucket are stored until it is emptied. Reused once all its rows are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Space(pub u32);
 

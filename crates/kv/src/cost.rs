@@ -1,4 +1,4 @@
-//! What an operation on keys costs at most; see [`rows::Cost`].
+//! The highest cost of each operation on keys; see [`rows::Cost`].
 
 use rows::{Cost, ROW_BYTES, WORK_PER_ROW};
 use serde_bytes::Bytes;
@@ -24,7 +24,7 @@ pub trait Lengths {
 }
 
 impl KeyOp<'_> {
-    /// What it costs at most if keys have values of these lengths.
+    /// The highest cost if keys have values of these lengths.
     #[must_use]
     pub fn cost(&self, lengths: &dyn Lengths) -> Cost {
         match self {
@@ -88,7 +88,7 @@ impl KeyOp<'_> {
         }
     }
 
-    /// What it costs at most, if that depends only on the operation.
+    /// The highest cost, if it depends only on the operation.
     #[must_use]
     pub fn known_cost(&self) -> Option<Cost> {
         if !self.writes_possible_keys() {

@@ -1,12 +1,12 @@
-//! Access to keys and buckets, which are not in the tables: rows of keys are in an order that the store
-//! keeps secret, and buckets are few and always in memory.
+//! Access to keys and buckets, which are not in the tables: rows of keys are in a secret order, and buckets are
+//! few and always in memory.
 
 use rows::{Rows, RowsMut, Scan};
 
 use crate::bucket::{Bucket, BucketId, Space};
 use crate::row::KeyRow;
 
-/// How much one step of a walk over keys returns at most.
+/// Limits of one step of a walk over keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalkLimit {
     /// Rows; at least 1. Exceeded only by rows with the same cursor.
@@ -53,7 +53,7 @@ pub trait KeyRows: Rows {
     fn bucket_count(&self) -> usize;
 }
 
-/// Reading all keys, of rows that nobody else changes.
+/// Reading all keys, while no other code changes rows.
 pub trait KeyScan: KeyRows + Scan {
     /// The spaces that have rows, in ascending order.
     fn spaces(&self) -> Vec<Space>;

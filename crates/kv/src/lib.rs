@@ -11,7 +11,7 @@
 //!
 //! Keys are walked in a secret order chosen by the store, not in alphabetical order. A walk continues from
 //! a number (the cursor), also if keys were added or removed meanwhile, and returns every key that exists
-//! during the whole walk exactly once. As the order is secret, no client can make keys that share a place.
+//! during the whole walk exactly once. As the order is secret, no client can construct keys that collide.
 //!
 //! **Invariant:** no clock, no randomness, no I/O and no lock, and nothing of users and posts.
 

@@ -1,11 +1,11 @@
-//! Checking buckets and keys, and making what contradicts itself consistent again: expiries, counts and who has a
-//! space follow from the rows of keys and the buckets. Keys whose bucket is lost get a new one.
+//! Checks buckets and keys, and makes contradicting rows consistent: expiries, counts and the owners of spaces are
+//! computed from the rows of keys and buckets. Keys whose bucket is lost get a new bucket.
 //!
-//! A check changes rows as well: who only wants to know drops the changes. It is done in steps, so that the changes
-//! can be written between them.
+//! A check also changes rows; a caller that only wants the findings discards the changes. It works in steps, so
+//! that the changes can be written in between.
 //!
 //! **Invariant:** rows that only operations have changed give no finding.
-//! **Invariant:** afterwards another check finds nothing.
+//! **Invariant:** a second check finds nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,13 +24,13 @@ const STEP_ROWS: usize = 1_024;
 #[derive(Debug, Default)]
 pub struct Mend {
     at: At,
-    /// What each space that has rows holds.
+    /// The counted content of each space that has rows.
     spaces: BTreeMap<Space, Bucket>,
     expiring: u64,
     last_stamp: u64,
 }
 
-/// Where the next step goes on.
+/// The place from which the next step continues.
 #[derive(Debug, Default)]
 enum At {
     #[default]

@@ -8,7 +8,7 @@ use serde_bytes::Bytes;
 use crate::bucket::{BucketId, BucketName};
 use crate::limits::KEY_BYTES_MAX;
 
-/// One change. It is applied as a whole or, if refused, not at all. Each has a stamp of its own.
+/// One change. It is applied as a whole or, if refused, not at all. Each has a unique stamp.
 ///
 /// Variants are stored as their position in the enum: new ones are added at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
-//! Many operations on keys, one after the other: what the log keeps of a client's pipeline, of a
-//! transaction, or of what several clients sent at the same time.
+//! Many operations on keys, in order, as the log stores them: a client's pipeline, a transaction, or operations
+//! of several clients at the same time.
 
 use rows::Cost;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::op::KeyOp;
 pub struct KeyOps {
     count: u32,
     bytes: ByteBuf,
-    /// What they cost together, if that depends only on the operations. Not logged.
+    /// The total cost, if it depends only on the operations. Not logged.
     #[serde(skip)]
     cost: KnownCost,
 }

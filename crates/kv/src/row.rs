@@ -170,7 +170,7 @@ impl KeyRow {
         (FIXED + self.0.slice.len()).next_multiple_of(16)
     }
 
-    /// Where it is in memory, for prefetches: nothing is read from there.
+    /// Its address in memory, for prefetches: nothing is read from there.
     #[must_use]
     pub fn address(&self) -> *const u8 {
         self.0.as_ptr().cast()

@@ -1,5 +1,4 @@
-//! How buckets and expiries become rows of tables: written without reading any, for operations and for an import
-//! alike.
+//! Writes buckets and expiries as rows of tables, without reading any row, for operations and for an import alike.
 
 use rows::{NameTable, PointTable, PutRows, encode};
 
@@ -16,13 +15,13 @@ pub fn key_expiry(
     rows.put_name(NameTable::KeyExpiry, &name, expires.then(rows::Value::new));
 }
 
-/// Which bucket has a space; `None` if no bucket has it.
+/// The bucket that has a space; `None` if no bucket has it.
 pub fn bucket_of_space(rows: &mut (impl PutRows + ?Sized), space: Space, bucket: Option<BucketId>) {
     let row = bucket.map(|bucket| encode(&bucket));
     rows.put_point(PointTable::BucketOfSpace, space.0.into(), row);
 }
 
-/// Which bucket has a name; `None` if there is none any more.
+/// The bucket that has a name; `None` if there is none any more.
 pub fn bucket_name(
     rows: &mut (impl PutRows + ?Sized),
     name: &BucketName,

@@ -1,10 +1,11 @@
-//! Archiving the log: a thread copies what was appended into an archive, and the log is not cut before that.
+//! Archiving the log: a thread copies appended groups into an archive, and the log is not cut before that.
 //!
-//! State: that of the thread; how far it is, it says in [`crate::archive_progress`].
+//! State: that of the thread, which publishes its progress in [`crate::archive_progress`].
 //! What always holds:
-//! - **Invariant:** only groups that are durable in the log are archived: the log never becomes shorter than its archive.
-//! - An archive that cannot be written stops nothing. The log is kept for it, up to a limit and while the disk has room
-//!   ([`crate::archive_progress::ArchiveProgress::cut`]); what is cut then is a gap, which is reported.
+//! - **Invariant:** only groups that are durable in the log are archived, so the log is never shorter than its
+//!   archive.
+//! - An archive that cannot be written does not stop the node. The log is kept, up to a limit and while the disk has
+//!   enough space ([`crate::archive_progress::ArchiveProgress::cut`]); a later cut leaves a gap, which is reported.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::open_error::OpenError;
 use crate::options::{ArchiveOptions, NodeOptions};
 use crate::shared::Shared;
 
-/// How often the thread looks whether something is due, unless the interval is shorter.
+/// Interval at which the thread checks for work, unless the archive's interval is shorter.
 const POLL: Duration = Duration::from_secs(1);
 /// Time between two attempts when the archive cannot be written, unless the interval is shorter.
 const RETRY: Duration = Duration::from_secs(10);
@@ -55,7 +56,7 @@ fn open(
     Ok(archive)
 }
 
-/// Where to begin in a log that was cut: after the groups up to `done`, or after a gap between them and the log.
+/// The first group to archive in a log that was cut: after those up to `done`, or after a gap between them and the log.
 fn begin(done: Position, log: &LogReader) -> (Position, Option<(Position, Position)>) {
     let before = before(log);
     if before > done { (before, Some((Position(done.0 + 1), before))) } else { (done, None) }
@@ -73,7 +74,7 @@ pub(crate) struct Archiver {
     id: String,
     /// None while it cannot be used.
     archive: Option<Archive>,
-    /// Where it begins if it is new: where the log did when the node was opened.
+    /// First position of a new archive: that of the log when the node was opened.
     begins: Position,
     /// Whether it was ever opened: what appears in its place later is no new archive.
     opened: bool,
@@ -205,12 +206,12 @@ impl Archiver {
         self.retry = Instant::now() + RETRY.min(self.options.interval);
         if !std::mem::replace(&mut self.failing, true) {
             let error = error as &dyn std::error::Error;
-            tracing::error!(error, "the log cannot be archived; it is kept, and tried again");
+            tracing::error!(error, "cannot archive the log; it is kept, and archiving is retried");
         }
     }
 }
 
-/// What an archive holds.
+/// Content of an archive.
 #[derive(Debug)]
 pub struct ArchiveReport {
     /// Number of files.

@@ -1,6 +1,6 @@
-//! How far the archive of the log is: the thread that archives says it, the writer and metrics read it.
+//! The progress of the archive: written by the archiving thread, read by the writer and the metrics.
 //!
-//! **Invariant:** the log is not cut after what is in the archive, except beyond a limit and when the disk has no room.
+//! **Invariant:** only archived groups are cut from the log, except beyond a limit and when the disk is nearly full.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use commitlog::Position;
 
 use crate::options::ArchiveOptions;
 
-/// How far the archive is.
+/// Progress of the archive.
 pub(crate) struct ArchiveProgress {
     /// The last group that is durable in the archive. A log is cut only up to it.
     up_to: AtomicU64,

@@ -45,7 +45,7 @@ pub enum NodeBackupError {
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     /// The archive is damaged or has a gap before the time to restore.
-    #[error("to restore what comes before the damage, add --to {}", time(*.until_ms))]
+    #[error("to restore the state before the damage, add --to {}", time(*.until_ms))]
     ArchiveDamaged {
         /// The damage.
         source: ArchiveError,
@@ -53,16 +53,16 @@ pub enum NodeBackupError {
         until_ms: u64,
     },
     /// It is not known of which data directory the backup or the log is.
-    #[error("it does not say of which data directory it is, so an archive cannot be put onto it")]
+    #[error("the backup does not name its data directory, so no archive can be applied to it")]
     NoIdentity,
     /// A checkpoint takes long.
-    #[error("a checkpoint is under way; try again later")]
+    #[error("a checkpoint is running; try again later")]
     Busy,
     /// A crash left a checkpoint unfinished, or an earlier version wrote the log.
     #[error("start the server on this directory once and stop it, then try again: {0}")]
     NeedsServer(&'static str),
     /// The time to restore is not between the checkpoint and the end of the backup.
-    #[error("the state is known from {} to {}", time(*.0), time(*.1))]
+    #[error("only times from {} to {} can be restored", time(*.0), time(*.1))]
     Time(u64, u64),
 }
 
@@ -149,7 +149,7 @@ impl Backup {
         write(Self::of(snapshot, log, last, made))
     }
 
-    /// What it holds.
+    /// The header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header

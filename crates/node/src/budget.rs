@@ -1,4 +1,4 @@
-//! Memory budgets: what many requests may hold together.
+//! Memory budgets, which many requests share.
 //!
 //! Every buffer that a client can fill reserves its bytes here before it grows. A reservation that does not
 //! fit is refused at once; no caller waits for memory.

@@ -1,4 +1,4 @@
-//! When the overlay is written to the store, and when the log is cut after that.
+//! Decides when the overlay is written to the store, and cuts the log after that.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(crate) struct Checkpoints {
 /// A checkpoint under way.
 struct Running {
     position: Position,
-    /// What is to be erased after it, if anything.
+    /// The store to erase after it, if any.
     erased: Option<Store>,
     job: Job,
 }
@@ -100,7 +100,7 @@ impl Checkpoints {
             if bytes < 2 * self.overlay_bytes_max && self.work < 2 * WORK_MAX {
                 return Ok(());
             }
-            tracing::debug!("writing waits for a checkpoint");
+            tracing::debug!("changes wait for a checkpoint");
         }
         self.finish(log)?;
         self.start(rows, log);
@@ -153,7 +153,9 @@ impl Checkpoints {
     ) -> Result<(), DiskError> {
         self.finish(log)?;
         if self.space.is_used_up() {
-            tracing::warn!("the disk is used up: the next start reads the changes from the log");
+            tracing::warn!(
+                "no last checkpoint, because the disk is full: the next start replays the log"
+            );
         } else if self.work > 0 {
             self.start(rows, log);
             self.finish(log)?;
@@ -228,11 +230,11 @@ fn run(logged: &SyncPoint, checkpoint: Checkpoint, metrics: &Metrics) -> Result<
     Ok(())
 }
 
-/// On a thread of its own: writing must not wait for it, however many stories there are.
+/// On a separate thread: changes must not wait for it, however many stories there are.
 fn erase(store: &Store) -> Result<(), DiskError> {
     loop {
         match store.erase() {
-            Err(StoreError::StillRead) => tracing::warn!("a read holds up the erasure of stories"),
+            Err(StoreError::StillRead) => tracing::warn!("a read delays the erasure of stories"),
             done => return Ok(done?),
         }
     }

@@ -1,5 +1,5 @@
-//! The time of the node. It follows the machine's clock as long as that is plausible, and otherwise goes on at
-//! the rate at which time passes: it never goes back, and never stands still.
+//! The time of the node. It follows the machine's clock while that is plausible, and otherwise the monotonic
+//! clock: it never goes back and never stops.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const REPORTED: Duration = Duration::from_secs(60);
 /// Interval between such reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(3_600);
 
-/// Where the time comes from.
+/// The source of the time.
 #[derive(Clone)]
 pub struct Clock {
     /// Milliseconds since 1970; may step in either direction.
@@ -81,7 +81,7 @@ impl Clock {
             return Err(error);
         }
         if now_ms < last_ms {
-            tracing::warn!(%error, "the time goes on from when this server last ran");
+            tracing::warn!(%error, "the time continues from when this server last ran");
         }
         Ok(())
     }
@@ -91,11 +91,11 @@ impl Clock {
 #[derive(Debug, thiserror::Error)]
 pub enum ClockError {
     /// It is not between 2024 and 2092.
-    #[error("the machine's clock says {0}; set it: roost works from 2024 to 2092")]
+    #[error("the machine's clock shows {0}; set it: roost works from 2024 to 2092")]
     Range(Date),
     /// It differs much from the time at which the server last ran, which comes second.
     #[error(
-        "the machine's clock says {0}, and this server last ran at {1}; set the clock, or if it is right start \
+        "the machine's clock shows {0}, but this server last ran at {1}; set the clock, or if it is right start \
          once with --accept-clock"
     )]
     Jump(Date, Date),
@@ -190,7 +190,7 @@ impl Time {
         }
     }
 
-    /// How far the machine's clock is ahead of the time of the node, in milliseconds; negative if it is behind.
+    /// Time by which the machine's clock is ahead of the time of the node, in milliseconds; negative if it is slow.
     pub(crate) fn offset_ms(&self) -> i64 {
         let now = self.now_ms();
         (self.clock.unix_ms)().cast_signed() - now.cast_signed()

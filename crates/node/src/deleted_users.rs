@@ -1,7 +1,7 @@
-//! Removing what is left of deleted users: looks for rows of one, and submits commands that remove them, until
-//! none are left. Reads hide all of it already.
+//! Removes the rows of deleted users: looks for rows of one user, and submits commands that remove them, until
+//! none are left. Reads already hide these rows.
 //!
-//! It runs on the thread of the sweeper, so it goes on after a restart with whatever the facts still have.
+//! It runs on the thread of the sweeper. After a restart it continues with the rows that the facts still have.
 
 use feed::limits::ERASE_ROWS_MAX;
 use feed::{Command, Facts, PostId, Remains, UserId};
@@ -15,7 +15,7 @@ const COMMANDS_AT_ONCE: usize = 64;
 /// Number of items of which rows are read before the writer removes them: as many as one command removes.
 const READ_AHEAD: usize = ERASE_ROWS_MAX / 3;
 
-/// How far the removal of a deleted user is.
+/// Progress of the removal of a deleted user.
 #[derive(Clone, Copy)]
 pub(crate) struct Progress {
     user: UserId,
@@ -46,7 +46,7 @@ impl Shared {
     }
 }
 
-/// What is to be removed next.
+/// The rows to remove next.
 fn next(facts: Facts<'_, Store>, last: Option<Progress>) -> Option<Progress> {
     let user = *facts.erasing().first()?;
     let start = Progress { user, remains: Remains::Posts, from: 0 };

@@ -1,5 +1,5 @@
-//! The identity of a data directory: a random id in the file `identity`. Backups and archives say of which directory
-//! they are. A restored directory gets another one: its history is another from then on.
+//! The identity of a data directory: a random id in the file `identity`. Backups and archives contain the identity of
+//! their directory. A restored directory gets a new one, because its history differs from then on.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};

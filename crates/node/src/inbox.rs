@@ -1,8 +1,6 @@
-//! Where changes wait for the writer: bounded, taken out all at once so that one fsync serves them
-//! all.
+//! The queue of changes for the writer, which takes all of them at once so that one fsync serves them all.
 //!
-//! **Invariant:** all submissions that are not answered yet, in the inbox or taken from it, are within the
-//! bounds.
+//! **Invariant:** all submissions without a reply, in the inbox or taken from it, are within the bounds.
 
 use std::time::Duration;
 
@@ -17,7 +15,7 @@ use crate::submission::{Answer, Changes, KeyReplies, ReadAt, Submission};
 /// Bytes of operations on keys that may be under way.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
 
-/// Where to send the answer to a submission.
+/// The recipient of the reply to a submission.
 pub(crate) struct Ticket {
     reply_to: ReplyTo,
     size: Size,
@@ -28,7 +26,7 @@ enum ReplyTo {
     Keys(oneshot::Sender<KeyReplies>),
 }
 
-/// What a submission counts for while it is pending.
+/// The size of a pending submission.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Size {
     commands: usize,
@@ -43,7 +41,7 @@ impl std::ops::AddAssign for Size {
 }
 
 impl Ticket {
-    /// What the submission counts for, for [`Inbox::release`].
+    /// The size of the submission, for [`Inbox::release`].
     pub(crate) fn size(&self) -> Size {
         self.size
     }
@@ -90,20 +88,20 @@ impl Submission<Ticket> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// Too many commands wait already.
-    #[error("the server has too many changes waiting; try again in a second")]
+    #[error("the server has too many pending changes; try again in a second")]
     Busy,
     /// The disk is full, and the change is not a deletion, or the disk is used up.
-    #[error("the disk of the server is full; delete something, or make room on the disk")]
+    #[error("the disk of the server is full; delete data, or free space on the disk")]
     DiskFull,
     /// The change depends on a row that cannot be read.
-    #[error("what this depends on cannot be read: the disk of the server is damaged")]
+    #[error("the server cannot read the data for this change: its disk is damaged")]
     Unreadable,
     /// The node is closing.
     #[error("the server is shutting down; try again when it is back")]
     Stopped,
 }
 
-/// What [`Inbox::take`] found.
+/// Result of [`Inbox::take`].
 pub(crate) enum Wakeup {
     /// Submissions were moved to the writer.
     Work,
@@ -211,7 +209,7 @@ impl Inbox {
         self.room.notify_waiters();
     }
 
-    /// How many commands are under way.
+    /// Number of pending commands.
     pub(crate) fn len(&self) -> usize {
         self.state.lock().under_way.commands
     }

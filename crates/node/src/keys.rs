@@ -11,7 +11,7 @@ use store::Store;
 
 /// Keeps the writer from changing keys as long as it is held. Hold it only briefly.
 pub struct SnapshotLock<'a>(
-    #[expect(dead_code, reason = "held, not viewed at")] RwLockReadGuard<'a, ()>,
+    #[expect(dead_code, reason = "held, never read")] RwLockReadGuard<'a, ()>,
 );
 
 impl<'a> SnapshotLock<'a> {
@@ -33,7 +33,7 @@ pub struct Keys<'a> {
     now_ms: u64,
 }
 
-/// What is known in memory about a key.
+/// Result of looking up a key in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The key exists.

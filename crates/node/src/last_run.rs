@@ -1,5 +1,5 @@
-//! When a server last ran on a data directory, by its own time: kept in a file of the directory. So the next start
-//! notices a clock that is far off, even if nothing was written for weeks.
+//! The time at which a server last ran on a data directory, by the server's time, in a file of the directory. So
+//! the next start notices a wrong clock, even if nothing was written for weeks.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;

@@ -2,9 +2,9 @@
 //!
 //! - The writer thread takes the submissions in the inbox, computes their cost, logs them (`commitlog`),
 //!   applies them to the store's rows by the rules of `feed` and `kv`, and publishes the effects. Its
-//!   decisions are made by `applier`, which has no thread, clock or file of its own.
+//!   decisions are made by `applier`, which uses no thread, clock or file.
 //! - The views (home timelines, rendered posts, newest posts, samples) consume the effects.
-//! - The sweeper has dead stories removed, and erased from the disk, and what is left of deleted users.
+//! - The sweeper removes expired and deleted stories, erases them from the disk, and removes rows of deleted users.
 //! - Reads go to the views and to the store, never through the writer.
 //!
 //! **Invariant:** changes are made only by [`Node::submit`] and the other `submit` functions.

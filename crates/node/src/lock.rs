@@ -1,9 +1,9 @@
 //! The lock of a data directory: one process at a time, and never on a copy that was made while a server wrote.
 //!
 //! The file `lock` is locked while a process uses the directory. While a server runs, and after a crash, it also
-//! says which file it is (inode and time of creation). A copy of it says the same and is another file: so a copy
-//! of the directory of a running server, whose parts are of different moments, is recognized. A restore that is
-//! not finished is marked there too. After a clean stop the file is empty, and copies of the directory are good.
+//! contains its own inode and time of creation. A copy of the file has the same content but another inode: so a copy
+//! of the directory of a running server, whose files are of different times, is detected. An unfinished restore is
+//! marked there too. After a clean stop the file is empty, and copies of the directory are valid.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -22,7 +22,7 @@ const CONTENT_BYTES_MAX: u64 = 256;
 #[derive(Debug)]
 pub(crate) struct DataLock(File);
 
-/// What the file says.
+/// Content of the file.
 enum Mark {
     /// Nobody has used the directory since it was closed.
     Closed,
@@ -184,7 +184,7 @@ mod tests {
         let copied = copy(data.path());
         assert!(matches!(DataLock::take(copied.path()), Err(OpenError::Copied(_))));
         assert!(matches!(DataLock::take_to_read(copied.path()), Err(OpenError::Copied(_))));
-        // What the message says: whoever knows better removes the file.
+        // As the message says, an operator who knows better removes the file.
         fs::remove_file(copied.path().join(FILE)).unwrap();
         drop(DataLock::take(copied.path()).unwrap());
         lock.close().unwrap();

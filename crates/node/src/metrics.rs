@@ -39,27 +39,27 @@ impl Metrics {
         let registry = registry.sub_registry_with_prefix("roost");
         registry.register(
             "group_commands",
-            "Commands that shared one write of the log",
+            "Commands per group, which shares one write to the log",
             self.group_commands.clone(),
         );
         registry.register_with_unit(
             "log_fsync",
-            "Time that the log took to become durable",
+            "Time of an fdatasync of the log",
             Unit::Seconds,
             self.fsync.clone(),
         );
         registry.register_with_unit(
             "checkpoint",
-            "Time that a checkpoint took in the background",
+            "Time of a checkpoint in the background",
             Unit::Seconds,
             self.checkpoint.clone(),
         );
         registry.register("commands", "Commands applied", self.commands.clone());
-        let read = "Read from the disk to compare it with its checksums";
+        let read = "Bytes that the scrub has read from the disk";
         registry.register_with_unit("scrub_read", read, Unit::Bytes, self.scrub_read.clone());
-        let passes = "Number of times that everything on the disk was compared with its checksums";
+        let passes = "Completed passes of the scrub over all files";
         registry.register("scrub_passes", passes, self.scrub_passes.clone());
-        let damaged = "Files in which the last pass has found damage";
+        let damaged = "Damaged files found by the last pass of the scrub";
         registry.register("scrub_damaged_files", damaged, self.scrub_damaged.clone());
     }
 

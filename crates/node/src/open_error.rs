@@ -1,4 +1,4 @@
-//! Why a node did not open.
+//! Errors of opening a node.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::options::NodeOptions;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process uses the directory.
-    #[error("another roost uses {}; stop it or choose another --data", .0.display())]
+    #[error("another process uses {}; stop it or choose another --data", .0.display())]
     InUse(PathBuf),
     /// The directory was copied while a server wrote to it, so its files are of different moments.
     #[error(
@@ -29,7 +29,7 @@ pub enum OpenError {
     )]
     RestoreUnfinished(PathBuf),
     /// A restore or an import needs an empty directory.
-    #[error("{} is not empty; name another directory with --data", .0.display())]
+    #[error("{} is not empty; choose another directory with --data", .0.display())]
     NotEmpty(PathBuf),
     /// The operating system reports an error.
     #[error("cannot use {}", .0.display())]
@@ -38,7 +38,7 @@ pub enum OpenError {
     #[error(transparent)]
     Clock(#[from] ClockError),
     /// Rows that a start needs are damaged. The log says which.
-    #[error("rows that a start needs are damaged")]
+    #[error("rows that are necessary for a start are damaged")]
     Unreadable,
     /// The log is damaged, newer than this program, or cannot be read.
     #[error("the log cannot be used")]
@@ -51,7 +51,7 @@ pub enum OpenError {
     Store(#[from] StoreError),
     /// The samples that were taught need more memory than is configured for them now. The value is the
     /// memory needed, in MiB.
-    #[error("the samples that were taught need {0} MiB; start with --sample-memory {0}MiB or more")]
+    #[error("the added samples need {0} MiB; start with --sample-memory {0}MiB or more")]
     Samples(usize),
 }
 

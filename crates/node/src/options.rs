@@ -1,4 +1,4 @@
-//! How a node is set up.
+//! Options of a node.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(crate) const ANSWER_BYTES: usize = 32 * MIB;
 /// Least memory for samples, in bytes: enough for the built-in digits alone.
 pub const SAMPLE_MEMORY_MIN: usize = 3 * crate::samples::SETS_BYTES;
 
-/// How the log is archived.
+/// Options of the archive.
 #[derive(Clone, Debug)]
 pub struct ArchiveOptions {
     /// Directory of the archive, which belongs to one data directory.
@@ -53,7 +53,7 @@ impl ArchiveOptions {
     }
 }
 
-/// How a node is set up. Sizes are bytes of memory.
+/// Options of a node. Sizes are bytes of memory.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
     /// Directory of the log and the store; created if it does not exist.
@@ -82,7 +82,7 @@ pub struct NodeOptions {
     /// Bytes of the disk that are kept free: when less is free, only changes that remove something are accepted. 0
     /// for none.
     pub disk_reserve: u64,
-    /// How the log is archived, if it is.
+    /// The archive of the log, if there is one.
     pub archive: Option<ArchiveOptions>,
     /// Bytes per second that are read, at most, to compare everything on the disk with its checksums; 0 for not at
     /// all.
@@ -134,7 +134,7 @@ impl NodeOptions {
         self.data.join("store")
     }
 
-    /// How the store is opened.
+    /// Options of the store.
     pub(crate) fn store(&self) -> StoreOptions {
         StoreOptions { cache_bytes: self.store_cache as u64, bucket_bytes: self.bucket_memory }
     }

@@ -1,4 +1,4 @@
-//! How far the opening of a node is, for whoever waits for it.
+//! The progress of opening a node.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The progress of [`crate::Node::open`]. Clones share it.
 ///
-/// The counts are for people alone and in no relation to other memory, so they are relaxed.
+/// The counts are only displayed and order no other memory, so they are relaxed.
 #[derive(Clone, Debug, Default)]
 pub struct OpenProgress(Arc<Counts>);
 

@@ -1,8 +1,8 @@
-//! Repairing a data directory: another one is made of what can be read, and the damaged one is left as it is.
+//! Repairs a data directory: writes the readable data to a new directory, and leaves the damaged one unchanged.
 //!
-//! The store is taken as of a checkpoint, and the log after it is replayed as at any start. The newest checkpoint whose
-//! rows are all there loses nothing if the log has everything after it; without one, rows are lost, and what follows
-//! from other rows is made again. A log that has lost groups can only end before them, which must be asked for.
+//! The store is read as of a checkpoint, and the log after it is replayed as at any start. If the newest complete
+//! checkpoint is followed by a complete log, nothing is lost. Without such a checkpoint rows are lost, and those that
+//! can be computed from others are rebuilt. A log with missing groups ends before them, if the operator accepts it.
 //!
 //! **Invariant:** until everything is durable, the new directory is marked as unfinished, which no node opens.
 
@@ -38,13 +38,13 @@ pub enum RepairError {
     /// The store cannot be read or written.
     #[error("the store cannot be read or written")]
     Store(#[from] StoreError),
-    /// Groups of the log are lost, and nobody has said that this is accepted.
-    #[error("{0}; nothing was made. To do without them, repeat with --drop-after {after}", after = .0.after)]
+    /// Groups of the log are lost, and the caller has not accepted this.
+    #[error("{0}; nothing was made. To accept this loss, repeat with --drop-after {after}", after = .0.after)]
     DropsGroups(LostGroups),
     /// Too much is missing.
     #[error(
-        "the row that says up to which group of the log the store is written cannot be read, and the log does not begin \
-         at group 1: restore the last backup (roost restore)"
+        "the row with the checkpoint's position in the log cannot be read, and the log does not begin at group 1: \
+         restore the last backup (roost restore)"
     )]
     Hopeless,
     /// An earlier version wrote the log.
@@ -84,14 +84,14 @@ impl std::fmt::Display for LostGroups {
     }
 }
 
-/// What was found, done and lost.
+/// Findings, corrections and losses of a repair.
 #[derive(Debug, Default)]
 pub struct Repaired {
     /// Damage to files.
     pub damage: Vec<String>,
-    /// What was corrected, or made of other rows.
+    /// Data that was corrected, or computed from other rows.
     pub corrected: Vec<String>,
-    /// What is lost, or may be out of date.
+    /// Data that is lost, or may be out of date.
     pub lost: Vec<String>,
     /// Position of the checkpoint that the new store begins with, and of the last group.
     pub positions: (u64, u64),
@@ -179,7 +179,7 @@ impl Plan {
         Self { base, last, is_complete: has_end && !is_damaged }
     }
 
-    /// What matters most comes first.
+    /// The most important criterion comes first.
     fn rank(&self) -> (bool, bool, u64, u64) {
         let is_whole = self.base.is_none_or(|base| base.is_whole);
         (self.is_complete, is_whole, self.last, self.applied())
@@ -201,7 +201,7 @@ fn survey(dir: &Path) -> Result<LogSurvey, LogError> {
     }
 }
 
-/// What the log has after a group, of which there were some up to `known`.
+/// The groups that the log still has after `after`; at least those up to `known` existed.
 fn lost_groups(dir: &Path, (after, known): (u64, u64)) -> Result<LostGroups, LogError> {
     let last = known.max(after);
     let mut lost = LostGroups { after, last, readable: (0, 0), times_ms: None };

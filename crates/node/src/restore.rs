@@ -1,4 +1,4 @@
-//! Making a data directory of a backup, and of what an archive has after it, up to a point in time.
+//! Creates a data directory from a backup and the later groups of an archive, up to a point in time.
 //!
 //! **Invariant:** until everything is durable, the directory is marked as an unfinished restore, which no node
 //! opens.
@@ -27,7 +27,7 @@ use crate::options::NodeOptions;
 pub struct Restored {
     /// The description of the backup.
     pub header: Header,
-    /// What the backup holds.
+    /// Content of the backup.
     pub summary: Summary,
     /// Position of the last group that was restored.
     pub last: u64,

@@ -1,4 +1,4 @@
-//! The recognizer's samples in memory: a view of the facts, and the digits that every server has.
+//! The recognizer's samples in memory: a view of the facts, and the built-in digits.
 //!
 //! A reader takes a snapshot of a set, which raises a reference count under a lock held briefly, and
 //! searches it without any lock. So a change never waits for a search. If a snapshot is held meanwhile, the
@@ -20,7 +20,7 @@ use rows::Rows;
 /// What all sets take at most beside the samples that were taught: the built-in digits, and what each set
 /// has free.
 pub(crate) const SETS_BYTES: usize = 5 << 20;
-/// What a sample takes at most: its label may be new.
+/// Most memory of a sample: its label may be new.
 pub(crate) const TAUGHT_BYTES: usize = SAMPLE_BYTES + LABEL_BYTES;
 
 const _: () = {
@@ -51,7 +51,7 @@ pub(crate) fn taught_bytes<R: Rows + ?Sized>(facts: Facts<'_, R>) -> usize {
 
 /// The snapshots in use hold all the memory that snapshots may take. Try again after some are dropped.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("running searches hold too much memory for earlier states of the samples")]
+#[error("running searches use too much memory for earlier states of the samples")]
 pub struct TooManySnapshots;
 
 /// Effects that are applied while the lock is held once: a part is copied once for all of them, and this
@@ -80,7 +80,7 @@ enum Change {
 }
 
 impl SampleSets {
-    /// What the facts hold, which [`taught_bytes_max`] bounds. Blocks.
+    /// The samples in the facts, which [`taught_bytes_max`] bounds. Blocks.
     pub(crate) fn load<R: Rows + ?Sized>(facts: Facts<'_, R>, sample_memory: usize) -> Self {
         let meter = Meter::default();
         let mut samples = Samples::counted_by(&meter);

@@ -1,8 +1,8 @@
-//! The scrub: reads all files of rows and all segments of the log that are not written any more, slowly, and compares
-//! them with their checksums, so that damage is known before somebody needs what is damaged.
+//! The scrub: slowly reads all table files and all completed segments of the log, and compares them with their
+//! checksums, so that damage is detected before the data is needed.
 //!
-//! It reads a quarter of a MiB at a time (a group of the log as a whole), pauses after each so that it keeps to its
-//! rate, and begins once per week. It takes no lock that requests take.
+//! It reads a quarter of a MiB at a time (a group of the log as a whole), pauses after each read to keep to its
+//! rate, and starts once per week. It takes no lock that requests take.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) struct Scrub {
     metrics: Metrics,
     /// Bytes per second, at most.
     rate: u64,
-    /// What is left of the pass.
+    /// The remaining targets of the pass.
     rest: Vec<Target>,
     current: Option<Current>,
     /// When the next pass begins, while none is under way.
@@ -31,7 +31,7 @@ pub(crate) struct Scrub {
     began: Duration,
     /// Files in which damage was found.
     damaged: BTreeSet<PathBuf>,
-    /// Those of this pass.
+    /// The damaged files of this pass.
     damaged_now: BTreeSet<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! What the threads of a node and its readers share. Only the writer changes it, unless a comment says
+//! State that the threads of a node and its readers share. Only the writer changes it, unless a comment says
 //! otherwise.
 
 use std::path::PathBuf;
@@ -27,10 +27,10 @@ pub(crate) const NAMES: usize = 65_536;
 
 /// Replies to the commands of a submission.
 pub(crate) type Replies = SmallVec<[Reply; 1]>;
-/// Where the reply to a command of the node itself arrives.
+/// Receives the reply to a command of the node itself.
 pub(crate) type OwnReply = oneshot::Receiver<Replies>;
 
-/// What the writer, the deliverer and the readers share.
+/// State that the writer, the deliverer and the readers share.
 pub(crate) struct Shared {
     pub(crate) inbox: Inbox,
     pub(crate) views: Views,

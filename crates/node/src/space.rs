@@ -1,6 +1,6 @@
-//! Free space on the disk of the data directory. Before it is used up, only changes that remove something are
-//! accepted: reads go on, deletions and expiry make room, and what was acknowledged can still be written to the
-//! store. If something else uses up the rest, no changes are accepted and nothing is written.
+//! Free space on the disk of the data directory. When it is low, only changes that remove something are accepted:
+//! reads still work, deletions and expiry free space, and acknowledged changes can still be written to the store.
+//! If other files use up the rest, no changes are accepted and nothing is written.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ const LOW: u64 = 2;
 /// change with each file.
 const MARGIN: u64 = 8;
 
-/// What is known of the disk.
+/// The state of the disk.
 pub(crate) struct Space {
     directory: PathBuf,
     /// Bytes that are kept free.
@@ -39,7 +39,7 @@ impl Space {
     pub(crate) fn check(&self) {
         match rustix::fs::statvfs(&self.directory) {
             Ok(disk) => self.note(disk.f_bavail.saturating_mul(disk.f_frsize)),
-            Err(error) => tracing::debug!(%error, "the free space of the disk is unknown"),
+            Err(error) => tracing::debug!(%error, "cannot read the free space of the disk"),
         }
     }
 
@@ -83,7 +83,7 @@ fn crosses(below: &AtomicBool, free: u64, limit: u64, margin: u64) -> bool {
         return !below.swap(true, Ordering::Relaxed);
     }
     if free >= limit.saturating_add(margin) && below.swap(false, Ordering::Relaxed) {
-        tracing::info!(free_mib = free >> 20, "the disk has room again");
+        tracing::info!(free_mib = free >> 20, "the disk has enough free space again");
     }
     false
 }

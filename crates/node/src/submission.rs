@@ -1,4 +1,4 @@
-//! What callers submit to the writer, and its answers.
+//! Submissions to the writer, and its replies.
 
 use feed::{Reply, Request};
 use kv::{BucketId, KeyAnswer, KeyOps, KeyRow};
@@ -51,7 +51,7 @@ pub struct ReadAt {
     pub keys: Vec<Box<[u8]>>,
 }
 
-/// What a [`ReadAt`] found.
+/// Result of a [`ReadAt`].
 #[derive(Clone, Debug, Default)]
 pub struct ReadRows {
     /// Number of keys in the bucket.

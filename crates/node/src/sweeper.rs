@@ -32,7 +32,7 @@ pub(crate) struct Sweeper {
     erase_within: Duration,
     /// When something removed is to be erased, if anything is, by [`crate::Clock`]'s elapsed time.
     erase_at: Option<Duration>,
-    /// What was last removed of a deleted user, if anything is left.
+    /// The last removal of rows of a deleted user, if any are left.
     erasing: Option<Progress>,
 }
 

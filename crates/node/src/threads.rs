@@ -1,5 +1,5 @@
-//! Starting threads of the node: none of them may end unnoticed. Work beside the writer's is a [`Job`], which
-//! the simulator runs when it chooses.
+//! Starts the threads of the node, none of which may end unnoticed. Background work is a [`Job`], which the
+//! simulator runs when it chooses.
 
 use std::thread::JoinHandle;
 
@@ -34,10 +34,10 @@ pub(crate) fn spawn(
     }
 }
 
-/// Where work beside the writer's is done.
+/// How background work is run.
 #[derive(Clone, Default)]
 pub(crate) enum Background {
-    /// Each job on a thread of its own.
+    /// Each job on a separate thread.
     #[default]
     Threads,
     /// When the simulator chooses.
@@ -86,7 +86,7 @@ impl Job {
     }
 }
 
-/// Jobs that wait until somebody runs them.
+/// Jobs that wait until the simulator runs them.
 #[cfg(feature = "simulation")]
 pub(crate) mod queue {
     use std::sync::Arc;
@@ -97,7 +97,7 @@ pub(crate) mod queue {
 
     pub(super) type Work = Box<dyn FnOnce() -> Result<(), DiskError> + Send>;
 
-    /// Those that were started, oldest first.
+    /// The started jobs, oldest first.
     #[derive(Clone, Default)]
     pub(crate) struct Queue(Arc<Mutex<Vec<Queued>>>);
 
@@ -134,7 +134,7 @@ pub(crate) mod queue {
             self.0.lock().is_none()
         }
 
-        /// Runs it, if nobody did.
+        /// Runs it, if it has not run yet.
         pub(super) fn run(&self) -> Result<(), DiskError> {
             let work = self.0.lock().take();
             work.map_or(Ok(()), |work| work())

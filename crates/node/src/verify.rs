@@ -1,4 +1,4 @@
-//! Checking the data directory of a node that does not run.
+//! Checks the data directory of a stopped node.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 use crate::repair::check;
 
-/// What a check has found.
+/// Result of a check.
 #[derive(Debug)]
 pub struct DataReport {
     /// The store, or why it cannot be opened.

@@ -1,5 +1,5 @@
-//! The writer: the one thread that changes anything. It runs the [`Applier`]: takes what waits, appends
-//! the groups it proposes to the log, has them applied, publishes the effects, and answers.
+//! The writer: the only thread that changes facts. It runs the [`Applier`]: takes pending submissions, appends
+//! the proposed groups to the log, has them applied, publishes the effects, and sends the replies.
 //!
 //! **Invariant:** a reply is sent only when its group is in the log (durable, under policy
 //! `always`), applied, and visible to reads.
@@ -22,12 +22,12 @@ use crate::options::Durability;
 use crate::shared::Shared;
 use crate::submission::Answer;
 
-/// How long the writer sleeps at most before it checks whether a checkpoint is due.
+/// Longest time for which the writer sleeps before it checks whether a checkpoint is due.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same while there are keys that expire.
 const PATIENCE_WITH_EXPIRIES: Duration = Duration::from_millis(250);
 
-/// What the writer shares with the thread that syncs the log periodically.
+/// State that the writer shares with the thread that syncs the log periodically.
 pub(crate) type SyncSlot = Mutex<Option<SyncPoint>>;
 
 /// State of the writer thread.
@@ -52,7 +52,7 @@ impl Writer {
         self.end()
     }
 
-    /// How long the writer may wait for new submissions.
+    /// Longest time for which the writer may wait for new submissions.
     fn patience(&self) -> Duration {
         if self.applier.has_work() && !self.is_out_of_space() {
             Duration::ZERO

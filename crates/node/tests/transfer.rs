@@ -78,7 +78,7 @@ fn a_wrong_user_or_relation_is_refused_with_its_line() {
         (&[ANN, r#"{"follow":{"user":0,"follows":[0]}}"#], "follow themselves"),
         (&[ANN, r#"{"follow":{"user":0,"follows":[4294967295]}}"#], "with the id 4294967295"),
         (&[ANN, r#"{"follow":{"user":0,"follows":[4294967296]}}"#], "no such user"),
-        (&[ANN, r#"{"friends":{"user":0,"friends":["ann"]}}"#], "friend of themselves"),
+        (&[ANN, r#"{"friends":{"user":0,"friends":["ann"]}}"#], "befriend themselves"),
         (
             &[
                 ANN,
@@ -135,9 +135,9 @@ fn a_wrong_post_or_story_is_refused_with_its_line() {
         ),
         (
             &[ANN, r#"{"story":{"author":0,"text":"x","expires":"2027-06-01T00:00:00Z"}}"#],
-            "a story lives",
+            "a TTL is",
         ),
-        (&[ANN, r#"{"story":{"author":0,"text":"x","expires":1}}"#], "a story lives"),
+        (&[ANN, r#"{"story":{"author":0,"text":"x","expires":1}}"#], "a TTL is"),
         (&[ANN, r#"{"view":{"user":0}}"#], "no story comes before"),
         (&[ANN, STORY, r#"{"view":{"user":0}}"#], "their own"),
         (
@@ -146,7 +146,7 @@ fn a_wrong_post_or_story_is_refused_with_its_line() {
         ),
         (
             &[ANN, BOB, STORY, r#"{"view":{"user":1}}"#, r#"{"view":{"user":1}}"#],
-            "repeats what line 5 says",
+            "duplicates line 5",
         ),
     ] {
         refused(lines, what);
@@ -181,7 +181,7 @@ fn a_wrong_sample_or_key_is_refused_with_its_line() {
             &[r#"{"key":{"bucket":"0","key":"k","value":"v","version":"9223372036854775807"}}"#],
             "in the future",
         ),
-        (&[key, key], "repeats what line 2 says"),
+        (&[key, key], "duplicates line 2"),
     ] {
         refused(lines, what);
     }
@@ -225,7 +225,7 @@ fn a_file_that_is_cut_or_changed_is_refused() {
     for (from, to, what) in [
         ("hello", "hullo", "do not match their digest"),
         ("\"posts\":1", "\"posts\":2", "it counts"),
-        ("\"format\":1", "\"format\":2", "format 2, this program reads formats up to 1"),
+        ("\"format\":1", "\"format\":2", "format 2, but this program reads formats up to 1"),
         ("\"format\":1", "\"format\":0", "the first line is"),
         ("\"roost\":", "\"rooster\":", "the first line is"),
     ] {

@@ -1,4 +1,4 @@
-//! What a disk may hold after a power loss: everything that was synced, and any part of the rest.
+//! The possible contents of a disk after a power loss: everything that was synced, and any part of the rest.
 //!
 //! State: for every file its durable bytes and the changes since its last sync; the same for the names in
 //! every directory. Syncing a file does not make its name durable, and syncing a directory no content.
@@ -21,7 +21,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use crate::Record;
 use crate::loss::{Change, Choice, Loss, PAGE_BYTES};
 
-/// Which syncs count.
+/// The syncs that the disk honors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accounting {
     /// All.
@@ -50,7 +50,7 @@ enum Node {
 #[derive(Default)]
 struct Dir {
     durable: BTreeMap<PathBuf, usize>,
-    /// What a process sees.
+    /// The files as a process sees them.
     current: BTreeMap<PathBuf, usize>,
     unsynced: Vec<(u64, NameChange)>,
 }
@@ -187,7 +187,7 @@ impl Disk {
         }
     }
 
-    /// What a process finds at this path.
+    /// The file that a process finds at this path.
     fn find(&self, path: &Path) -> Option<usize> {
         let below = path.strip_prefix(&self.root).ok()?;
         below.components().try_fold(0, |id, name| {

@@ -1,4 +1,4 @@
-//! The filter of system calls, and the one place whose calls it lets through.
+//! The filter of system calls, and the only code whose calls it permits.
 
 #![expect(unsafe_code, reason = "system calls")]
 

@@ -101,7 +101,7 @@ impl Journal {
         Ok(Self { path: path.to_owned(), memory })
     }
 
-    /// Where it is, for [`crate::JOURNAL`].
+    /// Its path, for [`crate::JOURNAL`].
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -200,7 +200,7 @@ pub(crate) fn map(fd: i32) -> io::Result<*mut u8> {
     if memory == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(memory.cast()) }
 }
 
-/// Where the record begins that would follow, if a payload of this length fits.
+/// The start of the next record, if a payload of this length fits.
 pub(crate) fn place(memory: *mut u8, end: u64, payload: u64) -> Option<*mut u8> {
     let at = HEAD_BYTES as u64 + end;
     let after = at + size_of::<Fixed>() as u64 + payload + 8;

@@ -1,5 +1,5 @@
-//! The layer inside the process under test: a seccomp filter that stops calls which change files, and the
-//! signal handler that does them and records them.
+//! The layer inside the process under test: a seccomp filter that intercepts calls that change files, and the
+//! signal handler that makes and records them.
 //!
 //! State: set once, before `main`; then the journal, under its lock. The handler allocates nothing and calls
 //! only what is safe in a signal handler.

@@ -1,6 +1,6 @@
-//! What of the changes since the last sync is kept: all, none, those before a moment, or any part.
+//! Which changes since the last sync survive: all, none, those before some time, or a random part.
 //!
-//! State: the random numbers, so that a seed gives the same.
+//! State: the random numbers, so that a seed gives the same result.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 const SECTOR_BYTES: u64 = 512;
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// What a power loss left of everything that was not synced.
+/// The part of all unsynced changes that survives a power loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// Nothing.
@@ -72,7 +72,7 @@ impl Change {
     }
 }
 
-/// What is kept, as it is chosen.
+/// The random choice of surviving changes.
 pub(crate) struct Choice {
     pub(crate) loss: Loss,
     /// For [`Loss::Before`].
@@ -141,7 +141,7 @@ impl Choice {
     }
 }
 
-/// What a shorter length does to bytes after it.
+/// Applies a shorter length to the bytes after it.
 fn cut(content: &mut [u8], from: u64, to: u64) {
     let to = to.min(content.len() as u64);
     if let Some(gone) = content.get_mut(from as usize..to.max(from) as usize) {

@@ -1,4 +1,4 @@
-//! Whole paths of what the process names, without an allocation.
+//! Absolute paths of the files in system calls, computed without an allocation.
 
 #![expect(unsafe_code, reason = "memory of the process")]
 

@@ -1,8 +1,8 @@
 //! Pending changes of all connections of a thread.
 //!
-//! Changes of commands are added to the **open batch**. A task that the first addition wakes
-//! lets every connection that is ready have its turn, and then submits the batch at once: a thousand
-//! connections with one change each are one message to the writer.
+//! Changes of commands are added to the **open batch**. The first addition wakes a task that lets every
+//! ready connection have its turn and then submits the batch: a thousand connections with one change each
+//! are one message to the writer.
 //!
 //! **Invariant:** a connection has changes in one batch at a time, so the order of batches does not
 //! matter to it.
@@ -118,7 +118,7 @@ impl Batches {
         self.submit(ops, batch);
     }
 
-    /// Submits a change in a batch of its own: it takes long, and other changes must not wait for it.
+    /// Submits a change in a separate batch: it takes long, and other changes must not wait for it.
     pub(crate) fn submit_alone(&self, ops: KeyOps) -> Rc<Batch> {
         let batch = Rc::new(Batch::default());
         self.submit(ops, Rc::clone(&batch));

@@ -1,8 +1,8 @@
 //! Pending changes of a client: from the plan of a command to its reply.
 //!
-//! **Invariants:** the changes under way of a client are in one batch. Their bytes, and those of the
-//! rows that they answer with, are reserved before they are submitted, as far as memory shows how long
-//! the rows are.
+//! **Invariants:** the pending changes of a client are in one batch. Their bytes, and those of the rows in
+//! their replies, are reserved before they are submitted, as far as the lengths of the rows are known from
+//! memory.
 
 use std::rc::Rc;
 
@@ -42,7 +42,7 @@ const CHANGE_BYTES_SHORT: usize = 64;
 
 const _: () = assert!(CHANGES_FREE * SHORT_REPLY_BYTES + HEADER_BYTES <= BUFFER_BYTES);
 const _: () = assert!(CHANGES_FREE * (CHANGE_BYTES_SHORT + PENDING_BYTES) <= CHANGE_BYTES);
-/// What is unpacked at once: longer payloads are unpacked among the long reads.
+/// Longest payload that is unpacked at once: longer ones are unpacked among the long reads.
 const UNPACK_BYTES_SHORT: usize = 64 << 10;
 
 /// Changes under way, all of them in one batch.
@@ -202,7 +202,7 @@ impl Client {
             && self.output.make_room(row_bytes + changes * SHORT_REPLY_BYTES)
     }
 
-    /// How long the value is that a change answers with.
+    /// Length of the value in the reply to a change.
     async fn row_bytes(&mut self, bucket: BucketId, key: &[u8]) -> Result<usize, Failure> {
         if !is_possible(key) {
             return Ok(0);

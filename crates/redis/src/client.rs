@@ -34,7 +34,7 @@ const SHORT_REPLY_BYTES: usize = 1_024;
 /// a long time without input.
 const IDLE_BYTES_MAX: usize = 64 << 10;
 
-/// What all connections share.
+/// State that all connections share.
 pub(crate) struct Shared {
     pub(crate) node: Node,
     pub(crate) access: Access,
@@ -55,9 +55,9 @@ pub(crate) struct Client {
     pub(crate) batches: Rc<Batches>,
     pub(crate) registered: Registered,
     pub(crate) protocol: Protocol,
-    /// What SELECT and BUCKET USE choose.
+    /// The bucket that SELECT or BUCKET USE selected.
     pub(crate) bucket: BucketId,
-    /// What the client may do; nothing before it has presented a key.
+    /// The client's grant; none before it has presented a key.
     pub(crate) grant: Option<Grant>,
     pub(crate) replies: Replies,
     pub(crate) transaction: Option<transactions::Transaction>,
@@ -76,7 +76,7 @@ pub(crate) struct Client {
     last: &'static str,
 }
 
-/// Which replies the client wants.
+/// The replies that the client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replies {
     /// Every reply.

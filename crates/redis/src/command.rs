@@ -27,19 +27,19 @@ pub(crate) struct Spec {
     pub(crate) arity: i16,
     /// Flags, as COMMAND reports them.
     pub(crate) flags: &'static [Flag],
-    /// Where keys are: the first, the last (from the end, if negative), and how far they are apart.
+    /// Positions of keys: the first, the last (from the end, if negative), and their distance.
     pub(crate) keys: (i8, i8, i8),
     /// The group that it belongs to.
     pub(crate) group: Group,
-    /// What it does, for COMMAND DOCS.
+    /// Its summary for COMMAND DOCS.
     pub(crate) summary: &'static str,
     /// The first version of Redis that had it; roost's version for roost's own commands.
     pub(crate) since: &'static str,
-    /// How it is carried out.
+    /// How it is executed.
     pub(crate) run: Run,
 }
 
-/// How a command is carried out.
+/// How a command is executed.
 #[derive(Debug)]
 pub(crate) enum Run {
     /// Reads the keys that it names, or their number.
@@ -74,7 +74,7 @@ pub(crate) enum Wait {
     Bucket,
 }
 
-/// What the words of a command mean.
+/// The plan of a command: how its words are executed.
 pub(crate) enum Plan<'a> {
     /// This change, and what writes its reply.
     Change(KeyOp<'a>, ReplyWriter),
@@ -252,7 +252,7 @@ pub(crate) fn value(value: &[u8]) -> Result<&kv::Bytes, Failure> {
     if value.len() > VALUE_BYTES_MAX { Err(Failure::TOO_LONG) } else { Ok(bytes(value)) }
 }
 
-/// A command in memory of its own, for later or for another thread.
+/// A command that owns its bytes, for later or for another thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     bytes: Vec<u8>,

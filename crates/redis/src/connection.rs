@@ -1,9 +1,9 @@
 //! A connection: bytes in, commands, bytes out.
 //!
-//! A turn carries out the commands that have arrived, waits for the changes among them, and writes the
-//! replies at once. **Invariants:** while too many replies are unsent ([`Session::output_full`]) no
-//! further command is executed, so replies take that limit and one more reply at most. Input meanwhile is
-//! kept, up to [`BACKLOG_MAX`] and up to half of the budget of all clients, so that a client may write
+//! A turn executes the commands that have arrived, waits for the changes among them, and writes all
+//! replies together. **Invariants:** while too many replies are unsent ([`Session::output_full`]) no
+//! further command is executed, so replies take at most that limit and one more reply. Meanwhile input is
+//! buffered, up to [`BACKLOG_MAX`] and up to half of the budget of all clients, so that a client may write
 //! a long pipeline before it reads anything. Nothing is read before its memory is reserved, and before
 //! the client has authenticated nothing is read while replies are unsent. A peer that makes no progress
 //! with an unfinished command or reply is disconnected after [`PATIENCE`].
@@ -32,7 +32,7 @@ const BACKLOG_MAX: usize = 32 << 20;
 /// The same until the client has authenticated: a part of what every connection reserves, so that
 /// clients without the key take no memory from others.
 const INPUT_UNAUTHENTICATED_MAX: usize = BUFFER_BYTES;
-/// How long a connection waits for the rest of a command, or for its peer to read replies.
+/// Longest time for which a connection waits for the rest of a command, or for its peer to read replies.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a command that waits for a read or for the writer continues after its client has hung up. A
 /// client that has only shut down its sending side gets a reply within this time.
@@ -101,7 +101,7 @@ struct Connection<S> {
     budget: MemoryBudget,
     /// Covers the input buffer.
     held: Held,
-    /// How much of the client's output has been sent.
+    /// Number of sent bytes of the client's output.
     sent: usize,
     /// The peer has shut down its sending side.
     ended: bool,

@@ -1,9 +1,9 @@
 //! EXEC. A transaction is one submission to the node: the versions it watched, its changes, and the
 //! keys that it reads between them.
 //!
-//! **Invariant:** the writer does no work for a read but to look up the keys that the command names.
-//! The replies are written here, from the rows that were found; commands that walk over keys are
-//! evaluated after the transaction.
+//! **Invariant:** for a read, the writer only looks up the keys that the command names. The replies are
+//! written here, from the rows that were found; commands that walk over keys are evaluated after the
+//! transaction.
 
 use std::cell::Cell;
 
@@ -26,7 +26,7 @@ use edge::Length;
 /// Bytes of a reply that is no row, or of the header of one that is.
 const SHORT_REPLY_BYTES: usize = 32;
 
-/// How the reply to a queued command is made.
+/// The source of the reply to a queued command.
 enum Step {
     /// The reply to the next answer of the writer.
     Change(ReplyWriter),
@@ -55,7 +55,7 @@ struct Planned {
     changes: KeyOps,
     /// Keys whose rows the changes answer with.
     answering: Vec<(BucketId, Box<[u8]>)>,
-    /// What later commands work on.
+    /// The bucket of later commands.
     bucket: BucketId,
 }
 

@@ -1,4 +1,4 @@
-//! When keys expire.
+//! Commands about the expiry of keys: EXPIRE, PERSIST, TTL and the like.
 
 use kv::{Expiry, KeyOp, OnlyExpiry};
 use resp::Encoder;

@@ -56,7 +56,7 @@ impl Pattern {
         Ok(compiled)
     }
 
-    /// How many operations a text of so many bytes takes at most.
+    /// Largest number of operations for a text of this length.
     pub(crate) fn operations(&self, bytes: usize) -> u64 {
         self.words as u64 * bytes as u64
     }
@@ -85,7 +85,7 @@ impl Pattern {
     }
 }
 
-/// What matches one byte.
+/// A set of bytes that match.
 enum Element<'p> {
     Any,
     Literal(u8),

@@ -1,5 +1,5 @@
-//! INFO: figures of the server in the format of Redis. Every figure is measured; fields that roost does
-//! not have are left out.
+//! INFO: statistics of the server in the format of Redis. Every value is measured; fields that do not apply
+//! to roost are left out.
 
 use std::fmt::Write as _;
 

@@ -22,13 +22,13 @@ pub(crate) struct Match {
 }
 
 impl Match {
-    /// How many bytes match.
+    /// Number of bytes that match.
     pub(crate) fn len(self) -> usize {
         self.a.1 - self.a.0 + 1
     }
 }
 
-/// How many steps a table of values of these lengths takes; `None` if it is too large.
+/// Number of steps for a table of values of these lengths; `None` if it is too large.
 pub(crate) fn steps(a: usize, b: usize) -> Option<usize> {
     let cells = (a + 1).checked_mul(b + 1)?;
     (cells.checked_mul(size_of::<u32>())? <= TABLE_BYTES_MAX).then_some(cells)

@@ -1,15 +1,14 @@
 //! The Redis edge: access to buckets by RESP2 and RESP3.
 //!
-//! A numbered bucket is what `SELECT n` selects, a named one what `BUCKET USE name` does. What Redis's
-//! clients match on (replies, error texts, the order of checks) is that of Redis 7.0; values are
-//! strings only.
+//! `SELECT n` selects a numbered bucket, `BUCKET USE name` a named one. Replies, error texts and the order
+//! of checks are those of Redis 7.0, because clients match on them; values are strings only.
 //!
-//! - [`serve()`] accepts connections and deals them to threads; `connection` moves bytes and finds
-//!   commands; `client` carries them out, `changes` what changes keys, `exec` transactions.
-//! - `table` is made of the families `strings`, `values`, `keys`, `expiry`, `scan`, `connection_commands`,
+//! - [`serve()`] accepts connections and distributes them to threads; `connection` reads and writes bytes and
+//!   finds commands; `client` executes them, `changes` those that change keys, `exec` transactions.
+//! - `table` has the families `strings`, `values`, `keys`, `expiry`, `scan`, `connection_commands`,
 //!   `server`, `transactions`, `buckets`.
-//! - `batch` brings the changes of a thread's connections to the node together.
-//! - `memory` reserves what clients fill, in one budget for all of them.
+//! - `batch` submits the changes of a thread's connections to the node together.
+//! - `memory` reserves the buffers that clients fill, in one budget for all clients.
 //!
 //! The edge owns no key. **Invariants:** a reply to a change is written after the node has answered;
 //! what may wait for a disk or take long does not run on a thread of connections; every buffer that a

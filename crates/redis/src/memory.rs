@@ -1,8 +1,8 @@
 //! Memory of a connection, reserved in the budget that all Redis clients share.
 //!
-//! **Invariants:** a buffer that a client can fill grows only after its bytes were reserved. What a
-//! connection always needs is reserved when it is accepted, so a small command and its reply never
-//! wait for memory that others hold.
+//! **Invariants:** a buffer that a client can fill grows only after its bytes were reserved. The memory for
+//! small commands and replies is reserved when a connection is accepted, so they never wait for memory of
+//! other clients.
 
 use node::{MemoryBudget, Reservation};
 use resp::{Encoder, Protocol};
@@ -22,7 +22,7 @@ pub(crate) const CHANGE_BYTES: usize = 1_536;
 const STEP_BYTES: usize = 16 << 10;
 /// A buffer grows by at most as much ahead of need.
 const AHEAD_BYTES_MAX: usize = 256 << 10;
-/// What a reply adds to the text in it.
+/// Bytes that a reply adds to the text in it.
 pub(crate) const HEADER_BYTES: usize = 64;
 
 const _: () = assert!(2 * BUFFER_BYTES + PARSER_BYTES + CHANGE_BYTES < CONNECTION_BYTES);
@@ -160,7 +160,7 @@ pub(crate) fn shrink(buffer: &mut Vec<u8>) {
     }
 }
 
-/// What a connection holds besides its buffers.
+/// The memory of a connection in addition to its buffers.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) budget: MemoryBudget,

@@ -40,7 +40,7 @@ struct Counters {
     memory: OnceLock<[MemoryBudget; 2]>,
 }
 
-/// What a connection has counted and not added yet.
+/// Counts of a connection that are not added to the totals yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turn {
     /// Commands by group.
@@ -70,7 +70,7 @@ impl Drop for Connected {
     }
 }
 
-/// What INFO reports.
+/// The counts that INFO reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) connected: u64,

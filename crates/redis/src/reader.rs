@@ -31,7 +31,7 @@ const ATTEMPTS_MAX: usize = 3;
 
 const TOO_MANY_KEYS: Failure = Failure::said("ERR a command reads 65536 keys at most");
 
-/// Rows of several keys, in the order in which they were asked for.
+/// Rows of several keys, in the order of the request.
 type Rows = SmallVec<[Option<KeyRow>; 8]>;
 
 /// Why a read did not end.
@@ -51,17 +51,17 @@ impl From<Failure> for Stop {
     }
 }
 
-/// Where rows come from.
+/// The source of rows.
 enum Source<'r> {
     /// Memory alone, on a thread that serves connections.
     Memory(&'r Node, &'r Keys<'r>),
     /// Memory and disk, where blocking is allowed.
     Blocking(&'r Node, &'r Keys<'r>, Length, &'r Abandoned),
-    /// What a transaction has read.
+    /// The rows that a transaction has read.
     Given(&'r Given<'r>),
 }
 
-/// What a transaction has read for one command.
+/// The rows that a transaction has read for one command.
 pub(crate) struct Given<'r> {
     /// The keys of the command, in its order.
     pub(crate) keys: Vec<&'r [u8]>,
@@ -77,7 +77,7 @@ pub(crate) struct Given<'r> {
     pub(crate) next: Cell<usize>,
 }
 
-/// What a read sees.
+/// The view of the keys that a read has.
 pub(crate) struct Reader<'r> {
     source: Source<'r>,
     bucket: BucketId,
@@ -86,12 +86,12 @@ pub(crate) struct Reader<'r> {
     looked_up: Cell<LookUps>,
 }
 
-/// How many keys were looked up for commands that read.
+/// Number of keys that were looked up for read commands.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LookUps {
-    /// Those that exist.
+    /// Keys that exist.
     pub(crate) hits: u64,
-    /// Those that do not.
+    /// Keys that do not exist.
     pub(crate) misses: u64,
 }
 
@@ -119,7 +119,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Where blocking is allowed. A long read stops when it is `abandoned`.
+    /// A reader where blocking is allowed. A long read stops when it is `abandoned`.
     pub(crate) fn blocking(
         node: &'r Node,
         keys: &'r Keys<'r>,
@@ -185,7 +185,7 @@ impl<'r> Reader<'r> {
         Ok(row)
     }
 
-    /// How many keys were looked up so far.
+    /// Number of keys looked up so far.
     pub(crate) fn looked_up(&self) -> LookUps {
         self.looked_up.get()
     }

@@ -1,5 +1,5 @@
-//! Walks over keys: SCAN, KEYS, RANDOMKEY. They may touch the disk, and are among the long reads. Inside
-//! of MULTI they are evaluated after the transaction, since the writer reads no more rows than are named.
+//! Walks over keys: SCAN, KEYS, RANDOMKEY. They may access the disk, and are long reads. Inside MULTI they are
+//! evaluated after the transaction, because the writer reads only rows that a command names.
 
 use kv::KeyRow;
 use resp::{Encoder, Protocol};

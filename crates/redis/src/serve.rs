@@ -1,9 +1,9 @@
 //! The listener and the threads of the Redis edge.
 //!
-//! Connections are dealt to a few threads, each with a runtime of its own: all that are ready on a
+//! Connections are distributed to a few threads, each with a separate runtime: all ready connections of a
 //! thread are served in one turn, and their changes go to the writer together. **Invariant:** every
-//! connection holds a permit and its part of the memory budget; one that finds none takes the place of
-//! one that has not authenticated, or is refused and closed.
+//! connection has a permit and its part of the memory budget; if there is none left, a new connection
+//! replaces one that has not authenticated, or is refused and closed.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -29,9 +29,9 @@ use super::memory::{self, CONNECTION_BYTES};
 use super::metrics::RedisMetrics;
 use super::registry::{Registered, Registry};
 
-/// How long changes that are under way may take at shutdown.
+/// Longest time for pending changes at shutdown.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long a new connection waits for the end of the one whose place it takes.
+/// Longest time for which a new connection waits for the end of the one that it replaces.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
 /// Interval at which its end is checked.
 const CLOSE_PAUSE: Duration = Duration::from_millis(1);
@@ -39,7 +39,7 @@ const CLOSE_PAUSE: Duration = Duration::from_millis(1);
 /// client waits for so many turns of others.
 const WAKE_INTERVAL: u32 = 1;
 
-/// How Redis clients are served.
+/// Options of the server for Redis clients.
 #[derive(Clone, Debug)]
 pub struct RedisOptions {
     /// The keys that are accepted.
@@ -140,7 +140,7 @@ pub async fn serve(
         entry.kill();
     }
     if tokio::time::timeout(GRACE, ended.recv()).await.is_err() {
-        tracing::warn!("some Redis clients did not end in time");
+        tracing::warn!("some Redis connections did not close in time");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a connection carries out: the commands in its input.
+//! Executes the commands in the input of a connection.
 
 use resp::{Ahead, Parser};
 use smallvec::SmallVec;
@@ -33,11 +33,11 @@ const UNAUTHENTICATED: Failure =
 pub(crate) struct Session {
     pub(crate) client: Client,
     pub(crate) parser: Parser,
-    /// What has arrived.
+    /// Received bytes.
     pub(crate) input: Vec<u8>,
-    /// How much of it has been carried out.
+    /// Number of bytes of it that were executed.
     executed: usize,
-    /// How much of the rest the parser has been shown.
+    /// Number of bytes of the rest that the parser has seen.
     shown: usize,
     /// No whole command is left.
     pub(crate) starved: bool,

@@ -1,4 +1,4 @@
-//! The table of all commands, and how a name is found in it.
+//! The table of all commands, and the look-up by name.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! MULTI, WATCH and what belongs to them, up to EXEC.
+//! Commands of transactions: MULTI, WATCH and the like, up to EXEC.
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::connection_tests::run;
 use edge::Access;
 
-/// How often a stranger's PING is answered until a client has sent `input` and got `reply_bytes`.
+/// Number of replies to another client's PING until a client has sent `input` and got `reply_bytes`.
 fn answered_meanwhile(input: &[u8], reply_bytes: usize) -> usize {
     let mut answered = 0;
     run(Access::Open, async |open| {

@@ -1,8 +1,8 @@
-//! A run on the terminal while it goes on: rates, latencies, errors and what the server uses.
+//! Shows a run on the terminal: rates, latencies, errors and the resource usage of the server.
 //!
-//! The screen is a pure function of a [`Model`]. It is drawn when a window of the run is over, when a
-//! key is pressed and when the terminal changes its size. The terminal is restored when the run is over,
-//! when it fails and when something panics.
+//! The screen is a pure function of a [`Model`]. It is drawn at the end of each window of the run, when a
+//! key is pressed and when the size of the terminal changes. The terminal is restored at the end of the run,
+//! after an error and after a panic.
 
 mod charts;
 mod draw;

@@ -1,4 +1,4 @@
-//! `roost demo`: a server with simulated users, and what to try with it.
+//! `roost demo`: starts a server with simulated users, and prints commands to try.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,25 +16,25 @@ use crate::simulate::cancelled_by_signal;
 
 /// Start a server in open mode with simulated users.
 ///
-/// Its data are in a temporary directory, which is removed at the end. Ctrl-C ends it.
+/// The data is in a temporary directory, which is removed at the end. Ctrl-C stops the demo.
 #[derive(Args)]
 pub(crate) struct Demo {
-    /// Address to serve HTTP on; if it is in use, a free port is taken
+    /// Address to serve HTTP on; if it is in use, a free port is used
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8998", value_parser = resolve)]
     listen: SocketAddr,
-    /// Address to serve Redis clients on; if it is in use, a free port is taken
+    /// Address to serve Redis clients on; if it is in use, a free port is used
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:6380", value_parser = resolve)]
     redis_listen: SocketAddr,
     /// Number of simulated users
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(2..))]
     users: u32,
-    /// How long to run
+    /// Length of the run
     #[arg(long, value_name = "TIME", default_value = "8h", value_parser = crate::settings::duration)]
     duration: Duration,
 }
 
 const SEED: u64 = 1;
-/// Short lives, so that one sees stories come and vanish.
+/// A short TTL, so that users see stories appear and expire.
 const STORIES: StoryLoad = StoryLoad { friends: 8, stories: 1, life_s: 20, homes_per_second: 2 };
 
 impl Demo {
@@ -59,7 +59,7 @@ impl Demo {
         let drive = Drive { connections: 4, ..Drive::new(self.duration) };
         let (_stop, cancel) = cancelled_by_signal()?;
         simulate(options, &drive, &mut std::io::sink(), &mut [], cancel).await?;
-        println!("\nThe demo is over; its data are gone.");
+        println!("\nThe demo has ended; its data is deleted.");
         Ok(())
     }
 }
@@ -90,7 +90,7 @@ In another terminal:
   # a home timeline; repeat the line to see new posts
   curl '{url}/v1/users/{reader}/timeline?limit=3'
 
-  # the same, live: every new post and mention as it comes
+  # the same, live: every new post and mention as it is published
   curl -N {url}/v1/users/{reader}/events
 
   # stories of friends; each expires after {life_s} s

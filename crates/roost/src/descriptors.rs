@@ -1,7 +1,7 @@
-//! File descriptors: each connection takes one, and the log and the store must always get theirs.
+//! File descriptors: each connection takes one, and some are reserved for the log and the store.
 //!
-//! **Invariant:** connections take no more than what the limit of the operating system leaves beside the
-//! reserve, so the log can always begin a segment and the store a table.
+//! **Invariant:** connections take at most the limit of the operating system minus the reserve, so the log
+//! can always open a segment and the store a table.
 
 use anyhow::Context as _;
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -25,11 +25,11 @@ pub(crate) fn raise_limit() -> u64 {
     }
 }
 
-/// How many connections each of so many listeners may have under a limit: as `asked`, or else `default`
-/// or as many as there can be.
+/// The number of connections for each of `listeners` under a limit of open files: `asked`, or else `default`,
+/// lowered to the limit.
 ///
 /// # Errors
-/// If the limit is too low for a server, or for what is asked.
+/// If the limit is too low for a server, or for `asked`.
 pub(crate) fn connections(
     limit: u64,
     listeners: u64,
@@ -46,7 +46,7 @@ pub(crate) fn connections(
     if let Some(asked) = asked {
         anyhow::ensure!(
             u64::from(asked) <= most,
-            "--max-connections {asked} takes more than the {limit} files that may be open; ask for at \
+            "--max-connections {asked} needs more than the {limit} files that may be open; set at \
              most {most}, or {advice}"
         );
         return Ok(asked);
@@ -55,10 +55,10 @@ pub(crate) fn connections(
         tracing::warn!(
             limit,
             connections = most,
-            "few files may be open, so there are few connections; {advice}"
+            "the limit of open files is low and reduces the number of connections; {advice}"
         );
     }
-    u32::try_from(most.min(default.into())).context("as many connections as that are not counted")
+    u32::try_from(most.min(default.into())).context("too many connections")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! How the process ends: its exit codes, and the one line that says why.
+//! Exit codes, and the line that reports an error.
 //!
-//! 0 is success, and 2 is what clap ends with for a command line that is wrong.
+//! 0 is success, and 2 is clap's code for a wrong command line.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -19,10 +19,10 @@ pub(crate) const HELP: &str = "Exit codes:
   0  success; the objectives are met
   1  error: the command could not be carried out
   2  the command line is wrong
-  3  the server has failed an objective, given wrong answers or refused requests
+  3  the server missed an objective, returned wrong results or refused requests
   4  inconclusive: the generator was the bottleneck, or the results vary too much";
 
-/// An error with an exit code of its own.
+/// An error with a special exit code.
 #[derive(Debug)]
 pub(crate) struct Exit {
     code: u8,

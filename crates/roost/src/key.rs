@@ -1,4 +1,4 @@
-//! Application keys: `roost key`, the key of the first start, and what a running server accepts.
+//! Application keys: `roost key`, the key of the first start, and the keys that a running server accepts.
 //!
 //! A running server checks once per second whether `keys.json` was replaced. This needs no signal, so it
 //! also works in a container and for a user who may not signal the server; it costs one `stat` per
@@ -28,7 +28,7 @@ const PREFIX: &str = "roost_";
 const KEY_BYTES: usize = 32;
 /// Shortest key that is taken from the environment.
 const CHARS_MIN: usize = 16;
-/// How often a running server checks for changed keys.
+/// Interval at which a running server checks for changed keys.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The keys that a server accepts: those of its data directory, and the one of its environment.
@@ -119,19 +119,19 @@ impl ServerKeys {
                 Ok(Some(keys)) => {
                     self.set.replace(&accepted(Some(&keys), self.given));
                     let names: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
-                    tracing::info!(names = names.join(","), "read the application keys");
+                    tracing::info!(names = names.join(","), "loaded the application keys");
                 }
                 Ok(None) => {
-                    tracing::warn!("the file of application keys is missing; they stay valid");
+                    tracing::warn!("keys.json is missing; the loaded application keys stay valid");
                 }
-                Err(error) => tracing::error!("{error:#}; the keys read before stay valid"),
+                Err(error) => tracing::error!("{error:#}; the keys loaded before stay valid"),
             }
         }
         now
     }
 }
 
-/// What identifies a version of the file: device, inode, length, and modification time.
+/// The identity of a version of the file: device, inode, length, and modification time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity(u64, u64, u64, i64, i64);
 

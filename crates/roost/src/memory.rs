@@ -1,18 +1,18 @@
 //! `--memory` divided among the parts of the server.
 //!
-//! **Invariant:** the parts add up to at most the whole, unless single settings without `--memory` ask for
-//! more.
+//! **Invariant:** the parts add up to at most the whole, unless single settings without `--memory` exceed
+//! it.
 
 use api::CONNECTION_BYTES;
 use bytesize::ByteSize;
 use node::NodeOptions;
 
 const MIB: u64 = 1 << 20;
-/// The whole unless it is set: what the defaults of the parts add up to.
+/// The whole if it is not set: the sum of the defaults of the parts.
 const DEFAULT: u64 = 2_400 * MIB;
-/// What cannot be set: changes on their way through the writer, and 32 MiB for the program itself.
+/// Memory that cannot be set: changes being processed by the writer, and 32 MiB for the program itself.
 const FIXED: u64 = node::FIXED_MEMORY as u64 + 32 * MIB;
-/// The overlay takes up to so many times its setting while checkpoints are under way.
+/// The overlay takes up to this many times its setting while checkpoints run.
 const OVERLAY_TIMES: u64 = 4;
 /// With less for samples not even the built-in ones are served.
 const SAMPLE_MIN: u64 = node::SAMPLE_MEMORY_MIN as u64;
@@ -47,13 +47,13 @@ pub(crate) struct Memory {
     pub(crate) overlay: u64,
     pub(crate) request: u64,
     pub(crate) redis: u64,
-    /// What HTTP connections take beside their requests.
+    /// Memory of HTTP connections, in addition to that of their requests.
     pub(crate) connections: u64,
 }
 
 impl Memory {
-    /// Divides the whole: what is not given gets units of what is left, 16 for timelines, 5 for posts and so
-    /// on. Without a whole, what is not given gets its default.
+    /// Divides the whole: parts that are not given get units of the rest, 16 for timelines, 5 for posts and so
+    /// on. Without a whole, parts that are not given get their defaults.
     ///
     /// # Errors
     /// If too little is left, or too little is given to samples.
@@ -96,7 +96,7 @@ impl Memory {
         })
     }
 
-    /// What all parts may take together.
+    /// The most memory of all parts together.
     pub(crate) fn total(&self) -> u64 {
         let overlay = self.overlay.saturating_mul(OVERLAY_TIMES);
         [
@@ -113,7 +113,7 @@ impl Memory {
         .fold(overlay.saturating_add(FIXED), u64::saturating_add)
     }
 
-    /// How many connections there may be.
+    /// Largest number of connections.
     pub(crate) fn connections(&self) -> u32 {
         u32::try_from(self.connections / CONNECTION_BYTES as u64).unwrap_or(u32::MAX)
     }
@@ -137,7 +137,7 @@ impl Memory {
         size(self.redis)
     }
 
-    /// Says once how it is divided.
+    /// Logs how the memory is divided.
     pub(crate) fn log(&self) {
         let mib = |bytes: u64| bytes / MIB;
         tracing::info!(

@@ -24,7 +24,7 @@ fn time(ms: u64) -> String {
     time.map_or_else(|| "an unknown time".to_owned(), |time| time.to_string())
 }
 
-/// What a backup holds, in one line.
+/// Describes the content of a backup.
 fn describe(header: &Header, summary: &Summary) -> String {
     format!(
         "{} rows of the checkpoint at group {} ({}), {} groups of the log up to {} ({})\nSHA-256 {}",

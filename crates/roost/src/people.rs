@@ -1,4 +1,4 @@
-//! The options of a population, for every command that makes one.
+//! The options of a population, for every command that generates one.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,10 @@ pub(crate) struct People {
 }
 
 impl People {
-    /// What to make, if that can be made.
+    /// The parameters of the population.
+    ///
+    /// # Errors
+    /// If no population has them.
     pub(crate) fn making(&self) -> anyhow::Result<Making> {
         let usual = Making::of(self.users, self.seed);
         let making = Making {

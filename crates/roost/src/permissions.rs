@@ -1,4 +1,4 @@
-//! Permissions of the files of a data directory: its owner alone may read them.
+//! Permissions of the files of a data directory: only its owner may read them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,7 +21,7 @@ pub(crate) fn warn_of_readable_files(data: &Path) {
     match fs::metadata(data) {
         Ok(metadata) if metadata.permissions().mode() & OTHERS == 0 => {}
         Ok(_) => tracing::warn!(
-            "other users of this machine may enter the data directory; remove their permissions: \
+            "other users of this machine have access to the data directory; remove their permissions: \
              chmod -R go= {}",
             data.display()
         ),

@@ -13,29 +13,29 @@ use tempfile::NamedTempFile;
 
 use crate::people::People;
 
-/// Make a population and write it as NDJSON: the users and whom each follows.
+/// Generate a population and write it as NDJSON: the users, each with the users they follow.
 ///
 /// It is the population of `roost simulate` with the same --users and --seed, with the same handles and
 /// names. The distributions of followers and of followed users come from measured statistics of a large
-/// network; how close the result is to them is printed on standard error. Every line is a JSON object:
+/// network; the deviation from them is printed to standard error. Every line is a JSON object:
 ///
 /// `{"id":0,"handle":"...","name":"...","community":3,"interests":["tea"],"following":[1,2]}`
 ///
-/// Ids begin at 0 and are in order, as are those in "following". The same options make the same bytes. A
+/// Ids start at 0 and ascend, as do those in "following". The same options give the same bytes. A
 /// million users take about a minute, 1.1 GB of memory and 1.0 GB of output.
 #[derive(Args)]
 pub(crate) struct Population {
     #[command(flatten)]
     people: People,
-    /// File to write, replaced once it is complete; - for standard output [default: -]
+    /// File to write, replaced when the output is complete; - for standard output [default: -]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
-    /// Write lines for `roost import` instead: a user per line, and then whom each follows
+    /// Write lines for `roost import` instead: first the users, then the follows of each user
     #[arg(long, help_heading = "Output")]
     import: bool,
 }
 
-/// How often progress is printed.
+/// Interval at which progress is printed.
 const PROGRESS_EVERY: Duration = Duration::from_secs(3);
 
 /// One line of the output.

@@ -8,18 +8,18 @@ use api::drawing::{self, ImageError};
 use clap::Args;
 use knn::{Bits, K, Samples};
 
-/// Recognize drawings in files by the built-in digits.
+/// Recognize drawings in files with the built-in samples of digits.
 ///
 /// A file is a PNG or JPEG image of one drawing, dark on light or light on dark; or a text of 1,024
-/// digits 0 and 1, 32 rows of 32 pixels with 1 for ink, or of 256 hexadecimal digits. Prints the label,
-/// the number of nearest samples that have it, and the drawing as it was compared. A file that cannot be
-/// read is reported, and the others are recognized.
+/// digits 0 and 1 (32 rows of 32 pixels, 1 for ink), or of 256 hexadecimal digits. Prints the label,
+/// the number of nearest samples that have it, and the normalized drawing. A file that cannot be read
+/// is reported, and the others are recognized.
 #[derive(Args)]
 pub(crate) struct Recognise {
     /// Images or texts
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Nearest samples that vote
+    /// Number of nearest samples that vote
     #[arg(long, value_name = "N", default_value_t = K::DEFAULT.count(), value_parser = neighbors)]
     k: usize,
 }

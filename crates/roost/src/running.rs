@@ -1,4 +1,4 @@
-//! A server in a process of its own, for simulations: the measured binary is the one that users run.
+//! A server in a separate process, for simulations: the measured binary is the one that users run.
 
 use std::fs::Permissions;
 use std::net::SocketAddr;

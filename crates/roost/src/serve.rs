@@ -26,10 +26,10 @@ const READS_MAX: usize = 64;
 
 /// Run the server.
 ///
-/// Without any setting it serves http://127.0.0.1:8998 from ./roost-data. The first start makes an
-/// application key and prints the path of the file that holds it; `roost key` creates and revokes more.
-/// Every request needs `Authorization: Bearer KEY`. A key in the environment variable ROOST_KEY is
-/// accepted as well, with all scopes, and is not stored.
+/// By default it serves http://127.0.0.1:8998 from ./roost-data. The first start creates an application
+/// key and prints the path of the file that contains it; `roost key` creates and revokes keys. Every
+/// request needs `Authorization: Bearer KEY`. A key in the environment variable ROOST_KEY is accepted as
+/// well, with all scopes, and is not stored.
 ///
 /// A flag overrides its environment variable, which overrides the configuration file (the same names, for
 /// example `fsync-interval = "1s"`), which overrides the default.
@@ -38,7 +38,7 @@ pub(crate) struct Serve {
     /// Configuration file in TOML
     #[arg(long, env = "ROOST_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Start although the machine's clock differs by more than --clock-jump from when the server last ran
+    /// Start even if the machine's clock differs by more than --clock-jump from the time when the server last ran
     #[arg(long)]
     accept_clock: bool,
     #[command(flatten)]
@@ -57,7 +57,7 @@ impl Serve {
         for listen in [Some(listen), settings.redis_listen].into_iter().flatten() {
             anyhow::ensure!(
                 !open || listen.ip().is_loopback(),
-                "--open asks for no key, so it serves loopback addresses only, not {listen}; \
+                "--open requires no key, so the server listens on loopback addresses only, not on {listen}; \
                  listen on 127.0.0.1 or remove --open"
             );
         }
@@ -120,14 +120,14 @@ fn server_keys(data: &Path) -> anyhow::Result<ServerKeys> {
     ServerKeys::open(data, std::env::var("ROOST_KEY").ok().as_deref())
 }
 
-/// As many connections as memory and descriptors allow, or as are asked for.
+/// Number of connections that memory and descriptors allow, or the number that is set.
 fn connections_max(settings: &Settings, memory: &Memory) -> anyhow::Result<u32> {
     let limit = descriptors::raise_limit();
     let listeners = if settings.redis_listen.is_some() { 2 } else { 1 };
     descriptors::connections(limit, listeners, settings.max_connections, memory.connections())
 }
 
-/// How both servers are set up. They share one pool of reads.
+/// Options of both servers. They share one pool of reads.
 fn server_options(
     settings: &Settings,
     memory: &Memory,
@@ -161,8 +161,8 @@ async fn open_node(options: NodeOptions) -> anyhow::Result<Node> {
     let opened = tokio::task::spawn_blocking(move || Node::open(&options)).await?;
     opened.map_err(|error| match error.is_damage() {
         true => anyhow::anyhow!(
-            "{}; roost verify {data} says what is damaged, roost repair {data} --to DIR makes a directory of what can \
-             be read, roost restore BACKUP --data DIR makes one of a backup",
+            "{}; roost verify {data} lists the damage, roost repair {data} --to DIR copies the readable data to \
+             another directory, roost restore BACKUP --data DIR restores a backup",
             exit::message(&error.into())
         ),
         false => error.into(),
@@ -175,7 +175,7 @@ fn end_start() -> ! {
     std::process::exit(0)
 }
 
-/// Those of HTTP and of Redis clients.
+/// Binds the listeners for HTTP and for Redis clients.
 async fn listeners(
     http: SocketAddr,
     redis: Option<SocketAddr>,
@@ -191,7 +191,7 @@ async fn listeners(
     Ok((http, redis))
 }
 
-/// Says that it serves, to people and to the service manager.
+/// Prints the addresses, and notifies the service manager.
 fn announce(http: &TcpListener, redis: Option<&TcpListener>) -> anyhow::Result<()> {
     if let Some(redis) = redis {
         println!("roost serves redis://{}", redis.local_addr()?);

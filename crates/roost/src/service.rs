@@ -1,5 +1,5 @@
-//! Messages to the service manager that started the process, by the protocol of systemd's `sd_notify`. Without
-//! one, which `NOTIFY_SOCKET` would name, nothing is sent.
+//! Messages to the service manager that started the process, with the protocol of systemd's `sd_notify`. If
+//! `NOTIFY_SOCKET` names no service manager, nothing is sent.
 
 use sd_notify::NotifyState;
 
@@ -13,7 +13,7 @@ pub(crate) fn stopping() {
     send(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
 }
 
-/// What the server does now, for `systemctl status`.
+/// The current state of the server, for `systemctl status`.
 pub(crate) fn status(status: &str) {
     send(&[NotifyState::Status(status)]);
 }

@@ -21,8 +21,8 @@ use crate::memory::{Given, Memory};
 /// begins.
 const ERASE_WITHIN_MIN: Duration = Duration::from_secs(10);
 
-/// What can be set. The field names are the flags, the keys of the file and, in capitals after
-/// `ROOST_`, the environment variables.
+/// All settings. The field names are the flags, the keys of the file and, in capitals after `ROOST_`, the
+/// environment variables.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Settings {
@@ -40,8 +40,8 @@ pub(crate) struct Settings {
     /// Number of threads that serve Redis clients [default: half of the processors]
     #[arg(long, env = "ROOST_REDIS_THREADS", value_name = "COUNT")]
     pub(crate) redis_threads: Option<usize>,
-    /// Require no application key. For use on this machine: only loopback addresses are allowed, and
-    /// requests from pages of other sites are refused [default: false]
+    /// Require no application key. For local use: only loopback addresses are allowed, and requests from
+    /// pages of other sites are refused [default: false]
     #[arg(
         long,
         env = "ROOST_OPEN",
@@ -51,16 +51,16 @@ pub(crate) struct Settings {
         value_name = "true|false"
     )]
     pub(crate) open: Option<bool>,
-    /// When a change is on disk: before it is acknowledged (always), at most --fsync-interval
+    /// When a change is synced to disk: before it is acknowledged (always), at most --fsync-interval
     /// later (interval), or whenever the operating system writes it (never). A crash of the process
-    /// alone loses nothing under any of them [default: always]
+    /// loses nothing under any policy; a power loss may, except under always [default: always]
     #[arg(long, env = "ROOST_DURABILITY", value_name = "POLICY")]
     pub(crate) durability: Option<Policy>,
     /// Longest time between syncs under --durability interval [default: 1s]
     #[arg(long, env = "ROOST_FSYNC_INTERVAL", value_name = "TIME", value_parser = duration)]
     #[serde(deserialize_with = "duration_in_file")]
     pub(crate) fsync_interval: Option<Duration>,
-    /// Memory of the server, divided among the parts below; a part that is set is subtracted from it
+    /// Memory of the server, divided among the parts below; the rest is divided among those that are not set
     /// [default: 2400MiB]
     #[arg(long, env = "ROOST_MEMORY", value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
@@ -68,7 +68,7 @@ pub(crate) struct Settings {
     /// again when they are read [default: 512MiB]
     #[arg(long, env = "ROOST_TIMELINE_MEMORY", value_name = "SIZE")]
     pub(crate) timeline_memory: Option<ByteSize>,
-    /// Memory for rendered posts (two thirds) and for the latest posts of each user (one third)
+    /// Memory for rendered posts (half), the newest posts of all users (a quarter) and stories (a quarter)
     /// [default: 160MiB]
     #[arg(long, env = "ROOST_POST_MEMORY", value_name = "SIZE")]
     pub(crate) post_memory: Option<ByteSize>,
@@ -76,8 +76,8 @@ pub(crate) struct Settings {
     /// [default: 256MiB]
     #[arg(long, env = "ROOST_BUCKET_MEMORY", value_name = "SIZE")]
     pub(crate) bucket_memory: Option<ByteSize>,
-    /// Memory for samples of the recognizer, at least 15MiB: a sample takes 176 bytes, three times. A data
-    /// directory with more samples is refused [default: 128MiB]
+    /// Memory for samples of the recognizer, at least 15MiB: three times 176 bytes for each sample. The server
+    /// does not start if the data directory has more samples [default: 128MiB]
     #[arg(long, env = "ROOST_SAMPLE_MEMORY", value_name = "SIZE")]
     pub(crate) sample_memory: Option<ByteSize>,
     /// Memory for the store's cache [default: 64MiB]
@@ -97,9 +97,9 @@ pub(crate) struct Settings {
     /// Largest number of pending changes; beyond it requests are answered with 503 [default: 16384]
     #[arg(long, env = "ROOST_QUEUE", value_name = "COMMANDS")]
     pub(crate) queue: Option<usize>,
-    /// Largest number of connections, of HTTP and of Redis clients each. When all are in use, a new
-    /// connection replaces one that has presented no key, or an idle one. 256 of the limit of open files
-    /// are reserved for the log and the store [default: 4096]
+    /// Largest number of connections, for HTTP and for Redis clients each. When all are in use, a new
+    /// connection replaces one that has presented no key, or an idle one. 256 open files are reserved for
+    /// the log and the store [default: 4096]
     #[arg(long, env = "ROOST_MAX_CONNECTIONS", value_name = "COUNT")]
     pub(crate) max_connections: Option<u32>,
     /// TTL of a story in seconds if its author sets none, 1 to 604800 [default: 86400]
@@ -107,32 +107,31 @@ pub(crate) struct Settings {
     #[serde(deserialize_with = "life_in_file")]
     pub(crate) story_life: Option<Lifetime>,
     /// Time within which the texts and views of expired and deleted stories are erased from every file
-    /// of the data directory; at least 10s. They are in no response from the moment they expire
+    /// of the data directory; at least 10s. Expired stories are in no response, even before that
     /// [default: 1h]
     #[arg(long, env = "ROOST_ERASE_WITHIN", value_name = "TIME", value_parser = erase_within)]
     #[serde(deserialize_with = "erase_within_in_file")]
     pub(crate) erase_within: Option<Duration>,
-    /// Space on the disk that is kept free. When less is free, only deletions are accepted, until there is room
-    /// again [default: 512MiB]
+    /// Disk space to keep free. While less is free, only deletions are accepted [default: 512MiB]
     #[arg(long, env = "ROOST_DISK_RESERVE", value_name = "SIZE")]
     pub(crate) disk_reserve: Option<ByteSize>,
     /// Archive of the log for `roost restore`: a directory for this data directory alone [default: none]
     #[arg(long, env = "ROOST_ARCHIVE", value_name = "DIR")]
     pub(crate) archive: Option<PathBuf>,
-    /// Longest time until a change is in the archive, while it can be written [default: 1m]
+    /// Longest time until a change is in the archive, if the archive can be written [default: 1m]
     #[arg(long, env = "ROOST_ARCHIVE_INTERVAL", value_name = "TIME", value_parser = duration)]
     #[serde(deserialize_with = "duration_in_file")]
     pub(crate) archive_interval: Option<Duration>,
-    /// Size up to which the log is kept for an archive that cannot be written. Beyond it, or when the disk is
-    /// almost full, the archive gets a gap [default: 8GiB]
+    /// Size up to which the log is kept while the archive cannot be written. Beyond it, or when the disk is
+    /// almost full, the log is cut and the archive has a gap [default: 8GiB]
     #[arg(long, env = "ROOST_ARCHIVE_BACKLOG", value_name = "SIZE")]
     pub(crate) archive_backlog: Option<ByteSize>,
-    /// Speed at which everything on the disk is compared with its checksums in the background, once per week: at most
-    /// this much per second; 0 for not at all [default: 1MiB]
+    /// Largest number of bytes per second to read when all files are compared with their checksums, in the
+    /// background, once per week; 0 to disable [default: 1MiB]
     #[arg(long, env = "ROOST_SCRUB_RATE", value_name = "SIZE")]
     pub(crate) scrub_rate: Option<ByteSize>,
-    /// How far the machine's clock may jump. While the server runs, it does not follow a longer jump ahead; and it
-    /// does not start if the clock differs by more from when it last ran [default: 168h]
+    /// Longest accepted jump of the machine's clock. A running server does not follow a longer forward jump; a server
+    /// does not start if the clock differs by more from the time when it last ran [default: 168h]
     #[arg(long, env = "ROOST_CLOCK_JUMP", value_name = "TIME", value_parser = duration)]
     #[serde(deserialize_with = "duration_in_file")]
     pub(crate) clock_jump: Option<Duration>,
@@ -146,7 +145,7 @@ pub(crate) struct Settings {
         value_name = "true|false"
     )]
     pub(crate) web: Option<bool>,
-    /// Read the pages from this folder at every request, for development [default: those in the
+    /// Directory to read the pages from at every request, for development [default: those in the
     /// binary]
     #[arg(long, env = "ROOST_WEB_ASSETS", value_name = "DIR")]
     pub(crate) web_assets: Option<PathBuf>,
@@ -172,7 +171,7 @@ impl Settings {
     /// These settings, completed by those of `file`.
     ///
     /// # Errors
-    /// If the file cannot be read or holds something else than settings.
+    /// If the file cannot be read or is not a valid configuration.
     pub(crate) fn completed_by(self, file: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(file)
             .with_context(|| format!("cannot read the configuration file {}", file.display()))?;
@@ -221,7 +220,7 @@ impl Settings {
         self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8998)))
     }
 
-    /// Where the pages come from.
+    /// The source of the pages.
     pub(crate) fn pages(&self) -> Option<Pages> {
         match &self.web_assets {
             _ if self.web == Some(false) => None,
@@ -249,7 +248,7 @@ impl Settings {
         Memory::divide(self.memory, &given)
     }
 
-    /// What the node needs of them.
+    /// The options of the node.
     pub(crate) fn node_options(&self, memory: &Memory) -> NodeOptions {
         let mut options = NodeOptions::new(self.data());
         let interval = self.fsync_interval.unwrap_or(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! `roost simulate`: loads a population into a server, drives it and measures.
+//! `roost simulate`: loads a population into a server, sends requests and measures the responses.
 
 mod arguments;
 mod capacity;

@@ -1,7 +1,7 @@
-//! What a server answers while its node opens: that it lives, and how far the start is.
+//! Replies to clients while the node opens: that the process is alive, and the progress of the start.
 //!
-//! Nothing of a request but its first line is read, so this has no routes and no keys. A connection gets one
-//! answer and is closed. **Invariant:** it holds at most [`CONNECTIONS_MAX`] connections, the newest ones, each for
+//! Only the first line of a request is used, so there are no routes and no keys. A connection gets one reply
+//! and is closed. **Invariant:** there are at most [`CONNECTIONS_MAX`] connections, the newest ones, each for
 //! at most [`PATIENCE`] and with [`HEAD_BYTES_MAX`] bytes; the start itself waits for none of them.
 
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::service;
 
-/// Most connections at a time; the oldest gives way to a new one.
+/// Most connections at a time; a new one replaces the oldest.
 const CONNECTIONS_MAX: usize = 64;
 /// Longest time for one of them.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -32,7 +32,7 @@ enum Protocol {
     Redis,
 }
 
-/// Answers the clients of both listeners, and logs the progress, until it is dropped.
+/// Replies to the clients of both listeners, and logs the progress, until it is dropped.
 pub(crate) async fn answer(
     http: &TcpListener,
     redis: Option<&TcpListener>,

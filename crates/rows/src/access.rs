@@ -44,7 +44,7 @@ pub trait Rows {
 /// A row of a set: owner, item, and the number stored with it.
 pub type MemberRow = (u64, u64, u64);
 
-/// Reading whole tables, of rows that nobody else changes. What is added meanwhile need not be found.
+/// Reading whole tables, while no other code changes rows. Rows added meanwhile need not be found.
 pub trait Scan: Rows {
     /// About `limit` rows of `table` from `from` on, in the order of keys, and where to go on if there may be more.
     fn points_from(

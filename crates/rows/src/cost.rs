@@ -1,4 +1,4 @@
-//! What a change costs at most, computed before it is logged.
+//! The highest cost of a change, computed before it is logged.
 //!
 //! A cost depends only on the command, except that some operations on keys write the existing value of
 //! the key again: their cost depends on its length. Every command in the log was checked by its cost, so
@@ -21,7 +21,7 @@ pub const ROW_BYTES: usize = 320;
 /// Work of looking up or changing a row, in bytes: copying this many bytes takes about as long.
 pub const WORK_PER_ROW: usize = 512;
 
-/// What a command costs at most.
+/// The highest cost of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Number of rows changed.

@@ -1,11 +1,11 @@
-//! What a check of all rows has found.
+//! The findings of a check of all rows.
 
 /// Rows that contradict others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Whether something that a user made is lost. If not, other rows say what the wrong or missing ones should say.
     pub is_lost: bool,
-    /// What is wrong, with the table and the key.
+    /// The contradiction, with the table and the key.
     pub what: String,
 }
 

@@ -1,5 +1,5 @@
-//! The interface to the servers that can be driven: how actions become requests, and how answers
-//! are parsed. Only its implementations contain routes and field names.
+//! The interface to the supported servers: turns actions into requests, and parses responses. Only
+//! its implementations contain routes and field names.
 
 mod roost;
 
@@ -59,7 +59,7 @@ pub(crate) struct Used {
     pub(crate) memory_bytes: u64,
 }
 
-/// How long a server may take to report its resource usage.
+/// Longest time in which a server may report its resource usage.
 const USED: Duration = Duration::from_secs(1);
 
 /// Asks a server for its resource usage; `None` if there is no report within [`USED`].
@@ -83,7 +83,7 @@ pub(crate) trait Api: Send + Sync {
     /// the answer to the first.
     fn write_second(&self, action: &Action, first: &[u8], request: &mut Vec<u8>);
 
-    /// How many of the `count` operations of an action succeeded according to its answer.
+    /// Number of the `count` operations of an action that succeeded according to the response.
     fn done_in(&self, answer: &Response<'_>, count: u64) -> u64;
 
     /// The error of the first operation that failed, from an answer with a success status.

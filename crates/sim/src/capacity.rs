@@ -44,7 +44,7 @@ pub const FLOOR_PER_S: f64 = 1.0;
 /// The share of due requests that must be done.
 const DONE_SHARE_MIN: f64 = 0.99;
 
-/// How many trials in which the generator was too slow are repeated: the cause may be temporary.
+/// Number of repeated trials in which the generator was too slow: the cause may be temporary.
 const AGAIN_MAX: usize = 3;
 
 /// Drives the server at one rate.
@@ -158,7 +158,7 @@ pub struct Trial {
     pub verdict: Verdict,
     /// Objectives that were not met.
     pub breaches: Vec<Breach>,
-    /// What was measured.
+    /// The measurements.
     pub measures: Measures,
 }
 
@@ -319,7 +319,7 @@ struct Hunt<'a, T> {
     report: &'a mut (dyn FnMut(&Step<'_>) + Send),
     ceiling: Ceiling,
     repeat: Option<usize>,
-    /// How many more trials may be repeated because the generator was too slow.
+    /// Number of further trials that may be repeated because the generator was too slow.
     again: usize,
     done: Vec<Trial>,
 }

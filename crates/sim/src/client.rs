@@ -1,7 +1,7 @@
 //! A small HTTP/1.1 client for load: keep-alive connections, one request at a time on each,
-//! requests as serialized bytes, answers as slices of a buffer that is reused.
+//! requests as serialized bytes, responses as slices of a reused buffer.
 //!
-//! A connection that has failed in any way is never reused, and the size of an answer is limited
+//! A connection that has failed in any way is never reused, and the size of a response is limited
 //! ([`HEAD_BYTES_MAX`], [`BODY_BYTES_MAX`]). The caller is responsible for timeouts: dropping the
 //! future of a request closes its connection.
 
@@ -39,13 +39,13 @@ pub enum ClientError {
     #[error("connection: {0}")]
     Transport(#[from] io::Error),
     /// The server closed the connection before the end of the answer.
-    #[error("the server closed the connection before the end of the answer")]
+    #[error("the server closed the connection before the end of the response")]
     Closed,
     /// The received bytes are not an HTTP/1.1 answer.
-    #[error("malformed answer: {0}")]
+    #[error("malformed response: {0}")]
     Malformed(&'static str),
     /// The body is longer than [`BODY_BYTES_MAX`].
-    #[error("the body of the answer is longer than {BODY_BYTES_MAX} bytes")]
+    #[error("the body of the response is longer than {BODY_BYTES_MAX} bytes")]
     TooLarge,
 }
 
@@ -192,7 +192,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// What arrives within [`PAUSE_MAX`].
+/// The part, if it arrives within [`PAUSE_MAX`].
 async fn timely<T>(part: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
     let arrived = tokio::time::timeout(PAUSE_MAX, part).await;
     arrived.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))

@@ -1,4 +1,4 @@
-//! What a simulation is asked to do.
+//! Options of a simulation.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,8 +14,8 @@ pub struct SimulateOptions {
     pub target: Target,
     /// The application key, if the server requires one.
     pub key: Option<String>,
-    /// The users to generate, at least 2; a graph has its own. The seed is also that of the
-    /// names, the actions and the texts.
+    /// The users to generate, at least 2; ignored if there is a graph. Names, actions and texts use
+    /// the same seed.
     pub making: Making,
     /// The load with posts and home timelines, if these are simulated.
     pub feed: Option<Load>,
@@ -38,15 +38,15 @@ impl SimulateOptions {
     }
 }
 
-/// How a server is driven after loading.
+/// Options of a run, after loading.
 #[derive(Debug, Clone)]
 pub struct Drive {
     /// The duration of the run.
     pub duration: Duration,
     /// Average number of actions per second; `None` uses the default rates of the scenario.
     pub rate: Option<f64>,
-    /// Whether each connection waits for an answer before it does the next action, and does not
-    /// wait for the action's time.
+    /// Whether each connection starts the next action when it has a response, instead of at the
+    /// action's due time.
     pub closed: bool,
     /// The length of a simulated day, over which the activity of users varies; `None` keeps it constant.
     pub day: Option<Duration>,

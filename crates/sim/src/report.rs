@@ -1,10 +1,10 @@
 //! The report of a simulation: one self-contained HTML file, and the raw data beside it.
 //!
-//! The file holds its style and its plots, which are SVG made here. It has no script and
-//! loads nothing over the network, which its Content-Security-Policy enforces. It is made from
-//! a [`Summary`] and a [`Recording`], or from the [`Capacity`] that a search found.
+//! The file contains its style and its plots as SVG. It has no scripts and loads nothing over the
+//! network, which its Content-Security-Policy enforces. Its source is a [`Summary`] and a
+//! [`Recording`], or the [`Capacity`] that a search found.
 //!
-//! **Invariant:** text from outside (a command line, a server's answers) passes `html::escape`.
+//! **Invariant:** text from outside (a command line, a server's responses) passes `html::escape`.
 
 mod axis;
 mod files;

@@ -1,14 +1,14 @@
 //! Drives a server with actions as they fall due, and measures it.
 //!
-//! The loop is open: when an action is due does not depend on the server. A bounded number of
-//! connections share the sequence; an idle connection waits for its turn, takes the next
-//! action, waits for its time and does it. When all are busy, actions start late, and since latency
-//! counts from when an action was due, a stall shows in full in the percentiles (no coordinated
-//! omission). In a closed loop each connection does the next action at once, and latency counts
+//! The loop is open: the due time of an action does not depend on the server. A bounded number of
+//! connections share the sequence of actions; an idle connection waits for its turn, takes the next
+//! action, waits until it is due and sends it. When all connections are busy, actions start late.
+//! Latency is measured from the due time, so the percentiles show a stall in full (no coordinated
+//! omission). In a closed loop each connection sends the next action at once, and latency is measured
 //! from then.
 //!
-//! Connections are spread over lanes, each of which is a thread with a runtime, a timer and a meter
-//! of its own. At the end of each window the meters are taken and reported to the watchers.
+//! Connections are distributed over lanes. Each lane is a thread with a runtime, a timer and a meter.
+//! At the end of each window the meters are taken and reported to the watchers.
 
 mod checked;
 mod checker;
@@ -38,9 +38,9 @@ use timer::Timer;
 use windows::Windows;
 pub(crate) use windows::{Ended, Finished, window_of};
 
-/// How long an answer may take.
+/// Longest time for a response.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long after the end actions that were due before it may still be done.
+/// Time after the end in which actions that were due before it may still be sent.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The options of a run that do not depend on the scenario.
@@ -52,7 +52,7 @@ pub(crate) struct RunConfig {
     pub(crate) kinds: Vec<Kind>,
     /// Actions due from here on are not part of the run.
     pub(crate) end: Duration,
-    /// How long a window is.
+    /// Length of a window.
     pub(crate) window: Duration,
     /// Number of connections, at least 1.
     pub(crate) connections: usize,
@@ -76,7 +76,7 @@ impl RunConfig {
 /// The threads that connections run on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Lanes {
-    /// On so many threads of their own, at least 1, with timers as precise as there are.
+    /// On this number of separate threads, at least 1, with the most precise timers available.
     Threads(usize),
     /// On the runtime of the caller and its clock, which a test may have stopped.
     #[cfg(test)]

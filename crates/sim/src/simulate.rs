@@ -39,7 +39,7 @@ const SCHEDULING_DELAY_MS_MAX: f64 = 10.0;
 const BUSY_SHARE_MAX: f64 = 0.97;
 const WAITED_SHARE_MAX: f64 = 0.01;
 
-/// What the server must have or not have before it is loaded.
+/// The state that the server must have before it is loaded.
 fn needs(options: &SimulateOptions) -> Needs {
     Needs {
         no_users: options.has_users() && !options.loaded,

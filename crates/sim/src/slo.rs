@@ -1,6 +1,6 @@
 //! Objectives that a run must meet, such as `p99<50ms,errors<0.1%,lag_p99<1s`.
 //!
-//! An objective is kept in the units it was given in, so that it is printed as it was given.
+//! An objective keeps its units, so that it is printed as the user wrote it.
 
 mod measured;
 mod parse;
@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use crate::units;
 pub use parse::SloError;
 
-/// What a run is measured by.
+/// The measures of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Measures {
     /// Requests that were due, per second.
@@ -63,7 +63,7 @@ pub struct Lag {
     pub max_ms: f64,
 }
 
-/// What an objective is about.
+/// The subject of an objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     P50,
@@ -200,7 +200,7 @@ impl Slo {
         self.0.iter().filter_map(breach).collect()
     }
 
-    /// What 99 % of the requests must take less than, in milliseconds, if that is asked for.
+    /// The bound of the p99 of latencies, in milliseconds, if there is such an objective.
     pub fn p99_ms(&self) -> Option<f64> {
         let p99 = self.0.iter().find(|objective| objective.subject == Subject::P99)?;
         Some(p99.bound * p99.unit.size())

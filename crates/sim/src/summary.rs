@@ -26,7 +26,7 @@ pub struct Summary {
     /// Drawings, if they were simulated.
     #[serde(flatten)]
     pub drawings: Option<DrawingsSummary>,
-    /// What was done with keys of a bucket, if that was simulated.
+    /// The load on keys of a bucket, if that was simulated.
     #[serde(flatten)]
     pub keys: Option<KeyLoad>,
     /// Seconds that loading took.
@@ -41,9 +41,9 @@ pub struct Summary {
     pub errors: Vec<ErrorCount>,
     /// The first failures in full.
     pub error_messages: Vec<String>,
-    /// How late the generator was.
+    /// Delays of the generator.
     pub lag: LagSummary,
-    /// What the server used during the run, if it reported it.
+    /// Resource usage of the server during the run, if it reported it.
     pub server: Option<ServerSummary>,
     /// Whether the next request waited for the answer to the one before, so that a slow server got
     /// fewer requests. Latencies then count from when a request was sent.
@@ -54,11 +54,11 @@ pub struct Summary {
     pub correctness: Option<Correctness>,
     /// Why the figures cannot be trusted; empty if they can.
     pub inconclusive: Vec<String>,
-    /// What the generator itself used, where the system reports it.
+    /// Resource usage of the generator itself, where the system reports it.
     pub generator: Option<GeneratorSummary>,
 }
 
-/// What a server used during a run.
+/// Resource usage of a server during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ServerSummary {
     /// Processor time, in cores.
@@ -69,7 +69,7 @@ pub struct ServerSummary {
     pub memory_bytes_max: u64,
 }
 
-/// What a generator used for a run.
+/// Resource usage of a generator during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct GeneratorSummary {
     /// Processor time, in cores.
@@ -78,7 +78,7 @@ pub struct GeneratorSummary {
     pub memory_bytes: u64,
 }
 
-/// What was found in the homes of sampled readers, against what was accepted.
+/// Home timelines of sampled readers compared with accepted posts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Correctness {
     /// Readers whose homes were looked at.
@@ -118,13 +118,13 @@ pub struct DrawingsSummary {
 /// The part with follows and posts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FeedSummary {
-    /// How busy they were.
+    /// The level of activity.
     pub load: Load,
     /// The number of follows.
     pub follows: u64,
     /// The population against the tables it was made from; none for a graph from a file.
     pub shares: Option<Shares>,
-    /// What else was measured of them.
+    /// Other measured properties.
     pub measured: Measured,
     /// The percentage of posts written by the twentieth of users who wrote most.
     pub posts_by_top_twentieth: f64,
@@ -138,7 +138,7 @@ pub struct StoriesSummary {
     pub friendships: u64,
     /// Stories of each user that live at a time.
     pub stories_each: u32,
-    /// How long each lives, in seconds.
+    /// TTL of a story, in seconds.
     pub story_life_s: u32,
     /// Most story posts in one request.
     pub stories_per_request: u32,
@@ -178,11 +178,11 @@ pub struct KindSummary {
 pub struct ErrorCount {
     /// A status, `timeout`, `connection` or `not started`.
     pub kind: String,
-    /// How many.
+    /// Number of them.
     pub count: u64,
 }
 
-/// How late actions started.
+/// Delays of the starts of actions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LagSummary {
     /// The 99th percentile of the generator's scheduling delay (a connection was free), in milliseconds.

@@ -13,14 +13,14 @@ use serde::Serialize;
 
 pub use lines::Lines;
 
-/// What is about to be driven.
+/// The plan of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The scenario as one line of text.
     pub title: String,
-    /// How long the run is to go on.
+    /// Length of the run.
     pub duration: Duration,
-    /// How long a window is; the last may be shorter.
+    /// Length of a window; the last may be shorter.
     pub window: Duration,
     /// The kinds of requests, in the order in which every window reports them.
     pub kinds: Vec<&'static str>,
@@ -28,12 +28,12 @@ pub struct Plan {
     pub closed: bool,
 }
 
-/// What happened in one window of a run.
+/// Measurements of one window of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Window {
     /// When it ended, in seconds from the start of the run.
     pub end_s: f64,
-    /// How long it was, in seconds.
+    /// Length, in seconds.
     pub seconds: f64,
     /// Counts and latencies by kind, in the order of [`Plan::kinds`].
     pub kinds: Vec<WindowKind>,
@@ -41,7 +41,7 @@ pub struct Window {
     pub delivery: Option<Delivery>,
     /// The 99th percentile of the generator's scheduling delay, in milliseconds.
     pub scheduling_delay_p99_ms: f64,
-    /// What the server used, if it reports.
+    /// Resource usage of the server, if it reports it.
     pub server: Option<ServerLoad>,
 }
 
@@ -50,7 +50,7 @@ pub struct Window {
 pub struct WindowKind {
     /// Things done: requests answered with success, or parts of them.
     pub count: u64,
-    /// Those that failed.
+    /// Number of them that failed.
     pub errors: u64,
     /// Half took at most this long, in milliseconds.
     pub p50_ms: f64,
@@ -62,7 +62,7 @@ pub struct WindowKind {
     pub max_ms: f64,
 }
 
-/// How long after posts were accepted they were seen in a follower's home, by sample.
+/// Times from the acceptance of sampled posts until they were seen in a follower's home.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Delivery {
     /// Posts that were looked for and seen.
@@ -86,7 +86,7 @@ impl fmt::Display for Delivery {
     }
 }
 
-/// What the server reported about itself at the end of a window.
+/// The server's report about itself at the end of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct ServerLoad {
     /// Resident memory in bytes.

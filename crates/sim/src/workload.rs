@@ -1,13 +1,13 @@
 //! The actions of users: an endless, seeded sequence in order of time.
 //!
-//! Each user posts and reads at exponential intervals of their own, and how often has a heavy tail:
-//! in a class, the rate of the user at rank r falls as r^(-1/3). The actions of a class, taken
-//! together, are such a sequence too, at the sum of the rates, each action by one of its users with
-//! chances as their rates. So a clock for each kind of action of each class is enough: the sequence is
-//! the same in law as with one clock a user, and costs seven clocks and a list of users however
-//! many there are.
+//! Each user posts and reads at exponential intervals (a Poisson process), and the rates have a heavy
+//! tail: in a class, the rate of the user at rank r falls as r^(-1/3). All actions of a class together
+//! are a Poisson process too, with the sum of the rates, in which each action is by one of the users with
+//! a probability proportional to the user's rate. So one clock for each kind of action of each class is
+//! enough: the sequence has the same distribution as with one clock per user, and needs seven clocks and a
+//! list of users, whatever their number.
 //!
-//! The times do not depend on the server: this is the open half of an open loop.
+//! The times do not depend on the server, as an open loop requires.
 
 mod deathstar;
 mod drawings;
@@ -39,7 +39,7 @@ pub(crate) use tempo::Tempo;
 pub use ycsb::{KeyLoad, Value, Ycsb};
 pub(crate) use ycsb::{KeyVerb, PER_SECOND as KEYS_PER_SECOND, key, operate};
 
-/// How active users are.
+/// Activity of users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
@@ -51,7 +51,7 @@ pub enum Load {
     Deathstar,
 }
 
-/// What a post is about, `T` being how the mentioned user is named (a number, a handle).
+/// The content of a post; `T` names the mentioned user (a number, a handle).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostKind<T> {
     /// No mention.
@@ -84,7 +84,7 @@ impl PostKind<String> {
     }
 }
 
-/// What a user does.
+/// An action of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// Writes a post.
@@ -100,9 +100,9 @@ pub enum What {
     ReadMentions,
     /// Posts a story, and so do the users with the next numbers, in one request.
     PostStories {
-        /// How many users post one each, at least 1.
+        /// Number of users who post one story each, at least 1.
         stories: u32,
-        /// How long the stories live, in seconds.
+        /// TTL of the stories, in seconds.
         life_s: u32,
         /// The seed their texts are made from.
         text_seed: u64,
@@ -125,34 +125,34 @@ pub enum What {
     UpdateKey {
         /// The record.
         record: u64,
-        /// What is written.
+        /// The written value.
         value: Value,
     },
     /// Writes a key that was not there.
     InsertKey {
         /// The record.
         record: u64,
-        /// What is written.
+        /// The written value.
         value: Value,
     },
     /// Lists keys in their order.
     ScanKeys {
         /// They begin after the key of this record.
         from: u64,
-        /// How many, at least 1.
+        /// Number of keys, at least 1.
         keys: u32,
     },
     /// Reads the value of a key, changes a part of it and writes it back.
     ModifyKey {
         /// The record.
         record: u64,
-        /// What the part is made from.
+        /// The source of the changed part.
         value: Value,
     },
 }
 
 impl What {
-    /// How many things are done.
+    /// Number of operations.
     pub(crate) fn count(self) -> u64 {
         match self {
             What::PostStories { stories, .. } => stories.into(),
@@ -171,9 +171,9 @@ impl What {
 pub struct Action {
     /// When it is due, from the start.
     pub due: Duration,
-    /// Who does it.
+    /// The acting user.
     pub user: u32,
-    /// What they do.
+    /// The action.
     pub what: What,
 }
 
@@ -231,7 +231,7 @@ const HABITS: [(usize, Verb, f64, f64); 7] = [
 #[derive(Debug)]
 struct Clock {
     verb: Verb,
-    /// Where the class begins in the list of users.
+    /// Range of the class in the list of users.
     class: Range<usize>,
     /// Of numbers even between 0 and 1, this power is even in ranks by their rates.
     tail: f64,

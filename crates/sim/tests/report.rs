@@ -174,7 +174,7 @@ fn a_closed_loop_says_what_its_latencies_are() {
     recording.begin(&Plan { closed: true, ..recording.plan().unwrap().clone() }).unwrap();
     recording.window(&window, &latencies).unwrap();
     let (page, _) = written(&summary, &recording, "roost simulate --closed");
-    assert!(page.contains("closed: the next request waits"), "{page}");
+    assert!(page.contains("closed: each request waits"), "{page}");
     assert!(page.contains("from when it was sent") && page.contains("too low"), "{page}");
     assert!(!page.contains("from when due"), "{page}");
 }

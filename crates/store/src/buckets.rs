@@ -1,6 +1,6 @@
 //! All buckets, in memory, and reads of their keys over the layers.
 //!
-//! A key's row is viewed up in the active overlay, in the frozen one, among the resident rows, and on
+//! A key's row is looked up in the active overlay, in the frozen one, among the resident rows, and on
 //! disk; the first layer that has it is used.
 
 use hashbrown::HashMap;

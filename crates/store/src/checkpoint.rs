@@ -100,7 +100,7 @@ fn release(overlay: Arc<Overlay>) {
     drop(overlay);
 }
 
-/// What the disk has of the owners that changed, and what it will have, for each table that has states.
+/// The states of the changed owners before and after the checkpoint, for each table that has states.
 struct Sets(Vec<(SetTable, Vec<Owner>)>);
 
 /// An owner that changed.

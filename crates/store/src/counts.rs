@@ -1,7 +1,7 @@
-//! The counts of users, kept for the writer: nearly every change reads and changes some, and those of a large
-//! population would each be a read of the disk again after every checkpoint.
+//! The writer's cache of the counts of users. Nearly every change reads and changes some; without the cache each
+//! would be a read from disk again after every checkpoint.
 //!
-//! **Invariant:** a row here is the newest one: the only writer reads and changes it together with the store.
+//! **Invariant:** a row here is the newest: only the writer reads and changes it, together with the store.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,4 @@
-//! Keys of rows on disk as an operator reads them: the table, and the numbers or names in the key.
+//! Formats keys of rows on disk for operators: the table, and the numbers or names in the key.
 
 use rows::{NameTable, PointTable};
 

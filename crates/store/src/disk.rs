@@ -2,10 +2,10 @@
 //! rows of ephemeral tables, so that these can be rewritten without the removed ones at little cost;
 //! the other holds all the rest.
 //!
-//! What fjall gives and this file relies on (tested by `tests/crash.rs`): the tables of an ingestion
+//! Guarantees of fjall that this file relies on (tested by `tests/crash.rs`): the tables of an ingestion
 //! and the manifest that names them are synced before `finish` returns; the manifest is replaced by
 //! renaming, so a crash leaves all rows of an ingestion or none; a later ingestion hides the same
-//! keys of earlier ones, tombstones included. Each keyspace has a manifest of its own, so an ingestion
+//! keys of earlier ones, tombstones included. Each keyspace has a separate manifest, so an ingestion
 //! into one does not affect the other.
 //!
 //! Every read takes the newest version of a row: nothing here ever reads an older snapshot.
@@ -48,7 +48,7 @@ const KEYSPACE: &str = "facts";
 const KEYSPACE_EPHEMERAL: &str = "fleeting";
 /// Target size of the tables that an erasure writes, the same as for merges of fjall.
 const TABLE_BYTES: u64 = 64_000_000;
-/// How long an erasure waits for reads that began before it; they take milliseconds.
+/// Longest time for which an erasure waits for reads that began before it; they take milliseconds.
 const ERASE_WAIT_MS: u32 = 10_000;
 const FILTER_BITS_PER_KEY: f32 = 10.0;
 /// Cache for blocks of a store that is made from rows or checked: each block is used once.

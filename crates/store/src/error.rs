@@ -21,7 +21,7 @@ pub enum StoreError {
     #[error("the storage engine: {0}")]
     Engine(fjall::Error),
     /// A later version of this program wrote the store.
-    #[error("the store has format version {found}, this program knows versions up to {known}")]
+    #[error("the store has format version {found}, but this program reads versions up to {known}")]
     NewerFormat {
         /// Version on disk.
         found: u32,
@@ -29,7 +29,7 @@ pub enum StoreError {
         known: u32,
     },
     /// An earlier version wrote the store, and no server has opened it since.
-    #[error("the store has format version {0}; start the server on it once, which rewrites it")]
+    #[error("the store has format version {0}; start the server on it once to upgrade it")]
     OldFormat(u32),
     /// The operating system returned no random bytes for the secret that orders keys.
     #[error("the operating system returned no random bytes")]
@@ -42,7 +42,7 @@ pub enum StoreError {
     DamagedFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         what: &'static str,
     },
     /// A file is missing, and with it the rows that it led to.
@@ -53,7 +53,7 @@ pub enum StoreError {
     )]
     Missing(PathBuf),
     /// Two lines of an import make the same row.
-    #[error("line {line} repeats what line {first} says")]
+    #[error("line {line} duplicates line {first}")]
     Repeated {
         /// The second line, from 1.
         line: u64,
@@ -82,7 +82,7 @@ pub fn panic_when_fatal() {
     FATAL_PANICS.store(true, Ordering::Relaxed);
 }
 
-/// What a thread unwinds with that has read a damaged row.
+/// The payload with which a thread unwinds that has read a damaged row.
 #[derive(Debug)]
 pub struct Unreadable;
 

@@ -1,5 +1,5 @@
-//! Correcting one changed bit: the only one that makes a checksum match again. With a checksum of 128 bits nothing
-//! but the bytes that were written does.
+//! Corrects one changed bit: finds the bit whose change makes the checksum match again. With a checksum of 128 bits
+//! only the bytes that were written match.
 
 /// Longest bytes that are corrected: every bit is tried, so the time grows with the square of the length. This takes
 /// a few seconds.

@@ -58,7 +58,7 @@ pub(crate) fn fold(
     Ok(())
 }
 
-/// Where a chunk is.
+/// Place of a chunk.
 struct Place {
     /// The lowest item that belongs into it.
     low: u64,

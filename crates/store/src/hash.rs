@@ -1,4 +1,4 @@
-//! The order of keys: a keyed hash, so that no client can make keys that share a place.
+//! The order of keys: a keyed hash, so that no client can construct keys that collide.
 
 use std::fmt;
 

@@ -86,7 +86,7 @@ impl Head {
     }
 }
 
-/// What totals of a version from [`SEED_VERSION`] on lack at their end.
+/// The bytes that totals of a version from [`SEED_VERSION`] on lack at their end.
 fn missing(version: u32) -> &'static [u8] {
     if version < DELETED_USERS_VERSION { &NO_DELETED_USERS } else { &[] }
 }

@@ -146,7 +146,7 @@ impl Items {
         (at + usize::from(above), bytes)
     }
 
-    /// How many items are present, and how many were removed.
+    /// Number of items that are present, and of removed ones.
     pub(crate) fn shape(&self) -> Shape {
         let mut shape = Shape::default();
         for chunk in &self.chunks {

@@ -18,7 +18,7 @@ pub(crate) const LAST_SHARD: usize = (1 << SHARD_BITS) - 1;
 /// One table.
 pub(crate) struct KeyShard {
     rows: HashTable<KeyRow>,
-    /// Where the next search for a row to evict begins.
+    /// Start of the next search for a row to evict.
     hand: usize,
 }
 

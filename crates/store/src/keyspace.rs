@@ -1,6 +1,6 @@
 //! Rows in the order of their keys: a keyspace of fjall, or, in the simulator, ordered maps in memory.
 //!
-//! Both promise the same: the rows of an ingestion become durable and visible all at once, or not at all.
+//! Both guarantee that the rows of an ingestion become durable and visible all at once, or not at all.
 
 use std::ops::RangeBounds;
 
@@ -25,7 +25,7 @@ pub(crate) enum RowIter {
     Memory(MemoryIter),
 }
 
-/// A row of a range. Its value is only read when it is asked for.
+/// A row of a range. Its value is only read on demand.
 pub(crate) enum RowGuard {
     Fjall(Guard),
     #[cfg(feature = "simulation")]

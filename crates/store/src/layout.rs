@@ -65,7 +65,7 @@ pub(crate) fn chunk(table: SetTable, owner: u64, low: u64) -> ChunkKey {
     bytes
 }
 
-/// What a row of a packed table is.
+/// Kinds of rows of a packed table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PackedRow {
     /// A delta, by its number.

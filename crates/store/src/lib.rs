@@ -2,7 +2,7 @@
 //!
 //! A change is written to an **overlay** in memory. A **checkpoint** freezes the overlay, sorts it and
 //! passes it to fjall as one ingestion into one keyspace: everything up to one position of the log
-//! becomes durable at once, or nothing does. Rows of ephemeral tables go into a keyspace of their own
+//! becomes durable at once, or nothing does. Rows of ephemeral tables go into a separate keyspace
 //! just before, so that [`Store::erase`] can erase removed ones from the disk; after a crash they may be
 //! newer than the facts by one checkpoint, which the rules allow. Reads look into the active overlay, then
 //! into the frozen one while a checkpoint runs, then at the disk, and never wait for a checkpoint.

@@ -1,7 +1,7 @@
-//! A new store made of rows that come in any order: sorted outside of memory, and ingested. For an import.
+//! Creates a store from rows in any order: sorts them in files, and ingests them. For an import.
 //!
-//! **Invariant:** two rows of the same key are refused, with the lines of input they were made of. Pairs of users
-//! (who follows whom, who are friends) may be repeated.
+//! **Invariant:** two rows with the same key are refused, with the numbers of their lines of input. Pairs of users
+//! (follows and friendships) may be repeated.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -79,7 +79,7 @@ impl Loader {
         })
     }
 
-    /// What is put from now on comes from this line of the input.
+    /// Rows that are put from now on come from this line of the input.
     pub fn begin_line(&mut self, line: u64) {
         self.line = line;
     }

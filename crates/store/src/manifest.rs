@@ -1,7 +1,7 @@
-//! Checks what the engine does not check when it opens its files: each keyspace has a manifest, which names
-//! its tables, and the file `current` names the manifest and has its checksum. The engine reads neither
-//! checksum, and it removes a keyspace without `current`, with everything in it. It also trusts the end of a table,
-//! which says how many sections the table has.
+//! Checks that the engine does not make when it opens its files. Each keyspace has a manifest, which names its
+//! tables, and the file `current` names the manifest and has its checksum. The engine reads neither checksum, and it
+//! removes a keyspace without `current`, with everything in it. It also trusts the number of sections at the end of
+//! a table.
 //!
 //! **Invariant:** a store that fails this check has not been changed.
 
@@ -34,12 +34,12 @@ pub(crate) struct TableFile {
     pub(crate) path: PathBuf,
     /// Of the whole file.
     pub(crate) checksum: u128,
-    /// What is added to the sequence numbers in it: 0 for a table that was written by a merge.
+    /// The number that is added to the sequence numbers in it: 0 for a table that was written by a merge.
     pub(crate) seqno: u64,
     pub(crate) level: usize,
 }
 
-/// What is known of the tables of a keyspace.
+/// The tables of a keyspace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
     /// Runs of tables, whose keys ascend; newer runs come before older ones.

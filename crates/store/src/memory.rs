@@ -1,5 +1,5 @@
-//! The store's rows in memory instead of on disk, for the simulator of the node (crate `dst`): what outlives
-//! the simulated process. An ingestion is durable as a whole or not there, as fjall promises.
+//! The store's rows in memory instead of on disk, for the simulator of the node (crate `dst`); they outlive the
+//! simulated process. An ingestion is durable as a whole or not at all, as fjall guarantees.
 
 use std::collections::BTreeMap;
 use std::io;

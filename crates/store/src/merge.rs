@@ -148,7 +148,7 @@ type Name = (Vec<u8>, bool);
 pub(crate) struct OverlayNames<'a> {
     overlay: &'a Overlay,
     table: NameTable,
-    /// Where the next run begins; `None` after the last.
+    /// Start of the next run; `None` after the last.
     from: Option<Vec<u8>>,
     run: std::vec::IntoIter<Name>,
     run_len: usize,

@@ -74,7 +74,7 @@ fn to_version_6(disk: &Disk, mut head: Head) -> Result<Head, StoreError> {
         remove(disk, &[OLD_BUCKETS], &[OLD_BUCKETS + 1], write)?;
         remove(disk, &[OLD_KEYS], &[OLD_KEYS + 1], write)
     })?;
-    tracing::info!("the keys of the store have a secret order now");
+    tracing::info!("rewrote the keys of the store in a secret order");
     Ok(head)
 }
 

@@ -1,11 +1,11 @@
-//! What the disk has of each owner of a set: a state of four bits per owner, in memory.
+//! The kinds of rows that the disk has of each owner of a set: a state of four bits per owner, in memory.
 //!
 //! Most reads of sets concern owners without any rows on disk: a new user who follows others, a user who
 //! never posts. With the state they need no read of the tables on disk. States are stored with the rows of a
 //! checkpoint, in blocks of [`BLOCK_OWNERS`].
 //!
-//! **Invariant:** a state may say that there are more rows than there are, never fewer. So a checkpoint raises
-//! states before its rows become visible, and lowers them after that.
+//! **Invariant:** a state may claim rows that do not exist, but never misses one. So a checkpoint raises states
+//! before its rows become visible, and lowers them after that.
 //!
 //! Tables whose owners are not dense have no states, because each would need a block.
 
@@ -24,7 +24,7 @@ const STATE_MASK: u64 = 0xf;
 /// Bytes of a block before format 7, which had one bit per owner.
 const OLD_BLOCK_BYTES: usize = 64;
 
-/// What the disk may have of an owner.
+/// The kinds of rows that the disk may have of an owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct State(u8);
 
@@ -82,7 +82,7 @@ fn set(block: &mut Block, word: usize, shift: u64, state: State) {
 }
 
 impl Owners {
-    /// What the disk may have of `owner`.
+    /// The kinds of rows that the disk may have of `owner`.
     pub(crate) fn state(&self, table: SetTable, owner: u64) -> State {
         if !table.has_dense_owners() {
             return State::ROWS;

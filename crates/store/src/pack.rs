@@ -80,7 +80,7 @@ pub(crate) fn pack(
     head: &Head,
     buckets: &mut dyn FnMut(&mut WriteRow<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    tracing::info!("the lists of users are packed: the format of the store becomes version 7");
+    tracing::info!("packing the lists of users: the store is upgraded to format version 7");
     let mut items = 0;
     disk.ingest(Part::Facts, |write| {
         write(&layout::HEAD, Some(&head.encode()))?;
@@ -117,6 +117,6 @@ pub(crate) fn pack(
         }
         Ok(())
     })?;
-    tracing::info!(items, "the lists of users are packed");
+    tracing::info!(items, "packed the lists of users");
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! The rows of packed sets: many items of one owner in one row.
 //!
-//! What the disk has of an owner is **chunks** and **deltas**. Chunks are sorted runs of at most
-//! [`CHUNK_ITEMS`] items; the key of each ends with the lowest item that belongs into it. A delta is what one
-//! checkpoint changed, at most [`DELTA_ITEMS_MAX`] items, some of them removed; later deltas hide earlier ones,
-//! and all hide chunks. A checkpoint writes a delta without reading anything. When there are too many, or one would be
-//! too long, or items were removed, it folds all deltas into the chunks.
+//! The rows of an owner on disk are **chunks** and **deltas**. Chunks are sorted runs of at most
+//! [`CHUNK_ITEMS`] items; the key of each ends with the lowest item that belongs to it. A delta has the changes of one
+//! checkpoint, at most [`DELTA_ITEMS_MAX`] items, some of them removed; later deltas hide earlier ones, and all hide
+//! chunks. A checkpoint writes a delta without reading anything. When there are too many deltas, or one would be too
+//! long, or items were removed, it folds all deltas into the chunks.
 //!
 //! A row is one byte of flags and the items in ascending order: the gap to the item before (of the first, to the low end
 //! of the chunk), and, if the row has codes, 0 for a removed item or its number plus 1; without codes all numbers are 0.
@@ -108,7 +108,7 @@ pub(crate) fn overlay(upper: &[Change], lower: &[Change]) -> Vec<Change> {
     both
 }
 
-/// What a checkpoint does with the changed items of an owner.
+/// A checkpoint's action for the changed items of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     /// Nothing: there is nothing to remove.
@@ -120,7 +120,7 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    /// What the disk has of the owner then, if it had `old`.
+    /// The state of the owner afterwards, if it had `old`.
     pub(crate) fn state(self, old: State) -> State {
         match self {
             Self::Nothing => old,

@@ -1,4 +1,4 @@
-//! Prefetches of memory: a row that is viewed up soon is loaded into the processor's cache in advance.
+//! Prefetches of memory: loads a row into the processor's cache before it is looked up.
 //!
 //! **Invariant:** a prefetch changes no result, whatever the address.
 

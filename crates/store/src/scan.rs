@@ -1,5 +1,5 @@
-//! Reading whole tables, for checks of all rows: those on the disk, as the overlays have changed them. Rows that only
-//! an overlay has are not found.
+//! Reads whole tables, for checks of all rows: the rows on disk, with the changes of the overlays. Rows that are only
+//! in an overlay are not found.
 
 use kv::{Bucket, BucketId, KeyRows, KeyScan, Space};
 use rows::{MemberRow, PointTable, Scan, SetTable, Span, Value};

@@ -1,5 +1,5 @@
-//! The end of a file of the engine: where its sections are. The engine reserves memory for as many sections as the
-//! file says before it compares the checksum; here the checksum comes first, and nothing is reserved unchecked.
+//! The table of sections at the end of a file of the engine. The engine allocates memory for the number of sections in
+//! the file before it compares the checksum; here the checksum comes first.
 //!
 //! A file ends with a table of sections and a trailer; numbers little endian:
 //!

@@ -22,7 +22,7 @@ pub(crate) struct Set<'a> {
     pub(crate) keyspace: &'a Keyspace,
     pub(crate) table: SetTable,
     pub(crate) owner: u64,
-    /// What the keyspace may have of the owner.
+    /// The kinds of rows that the keyspace may have of the owner.
     pub(crate) state: State,
 }
 

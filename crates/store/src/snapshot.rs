@@ -1,4 +1,4 @@
-//! All rows on disk at one checkpoint, read while the store changes; and a new store made of such rows.
+//! Reads all rows on disk as of one checkpoint, while the store changes; and creates a new store from such rows.
 
 use std::path::Path;
 

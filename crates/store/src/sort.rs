@@ -1,6 +1,6 @@
-//! Sorting more records than fit into memory: sorted runs in files that have no name, merged when they are read.
+//! External sort: sorted runs in unnamed files, merged when they are read.
 //!
-//! **Invariant:** memory is the chunk, one record, and for each file that is merged a buffer and one record.
+//! **Invariant:** it uses memory for the chunk, one record, and a buffer and one record for each merged file.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +14,7 @@ const FAN_IN: usize = 32;
 /// Buffer of a file that is written or read, in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What can be sorted: in the order of `Ord`.
+/// A record that can be sorted: in the order of `Ord`.
 pub trait Record: Ord + Sized {
     /// About how many bytes of memory it takes.
     fn bytes(&self) -> usize;

@@ -22,7 +22,7 @@ use crate::owners::{Owners, State};
 use crate::resident::Resident;
 use crate::writer::StoreWriter;
 
-/// How a store is opened.
+/// Options of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreOptions {
     /// Bytes of memory for blocks read from disk.

@@ -1,7 +1,7 @@
-//! Comparing a file of rows with its checksum, a piece at a time, while the store is in use.
+//! Compares a table file with its checksum, piece by piece, while the store is in use.
 //!
-//! The file is read from the disk itself where the file system can do that: the copy in the page cache may be whole
-//! while the disk is not, and reads that go around the cache evict nothing from it.
+//! The file is read with direct I/O where the file system supports it: the copy in the page cache may be intact while
+//! the disk is damaged, and direct reads evict nothing from the cache.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 /// Bytes read at a time.
 const PIECE_BYTES: usize = 256 << 10;
-/// What reads around the page cache must be aligned to, in bytes, on any disk.
+/// Alignment of direct reads, in bytes, for any disk.
 const ALIGNMENT: usize = 4_096;
 
 /// A file that is being checked.
@@ -25,10 +25,10 @@ pub struct TableCheck {
     buffer: Vec<u8>,
 }
 
-/// What a step has found.
+/// Result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableStep {
-    /// So many bytes were read, and there may be more.
+    /// This number of bytes was read, and there may be more.
     Read(usize),
     /// The whole file is as it was written.
     Whole,

@@ -1,5 +1,5 @@
-//! Checking a store that nobody uses: every file of rows is compared with its checksum, and every row is read and
-//! counted.
+//! Checks a store that is not in use: compares every table file with its checksum, and reads and counts every
+//! row.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub struct Counted {
     pub keys_expiring: u64,
 }
 
-/// What a check has found.
+/// Result of a check.
 #[derive(Debug, Default)]
 pub struct RowsReport {
     /// Position of the log up to which the rows are applied.
@@ -42,9 +42,9 @@ pub struct RowsReport {
     pub rows: u64,
     /// Number of keys of buckets among them.
     pub keys: u64,
-    /// What was counted.
+    /// Counts.
     pub counted: Counted,
-    /// Every damage, in words.
+    /// A description of each damage.
     pub damage: Vec<String>,
     packed: PackedCount,
 }

@@ -1,5 +1,5 @@
 //! What commands cost when they are applied, against what they were costed at before: rows changed and
-//! viewed up, bytes copied, memory that the overlay grew by, rows kept for answers.
+//! looked up, bytes copied, memory that the overlay grew by, rows kept for answers.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -27,7 +27,7 @@ struct Counting {
     rows: StoreWriter,
     changed: usize,
     looked_up: Cell<usize>,
-    /// Keys that were prefetched, and keys that were viewed up without.
+    /// Keys that were prefetched, and keys that were looked up without.
     prefetched: RefCell<BTreeSet<Vec<u8>>>,
     unexpected: Cell<usize>,
 }
@@ -195,7 +195,7 @@ impl World {
         let work = (changed + looked_up) * WORK_PER_ROW + copied;
         assert!(
             work <= cost.work,
-            "{what}: {changed} rows changed and {looked_up} viewed up, {copied} bytes copied, \
+            "{what}: {changed} rows changed and {looked_up} looked up, {copied} bytes copied, \
              {} of work declared",
             cost.work
         );

@@ -1,4 +1,4 @@
-//! A stream of Server-Sent Events, read as it comes.
+//! A stream of Server-Sent Events, read as it arrives.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -14,7 +14,7 @@ use crate::http::{Chunked, connect, number, read_head};
 pub struct Event {
     /// `post`, `mention`, `resync` and so on.
     pub kind: String,
-    /// Where a stream can resume after it; empty if it has no such id.
+    /// The id with which a stream can resume after it; empty if it has none.
     pub id: String,
     /// The id of the post, story or user; 0 if there is none.
     pub post: u64,
@@ -26,7 +26,7 @@ pub struct Event {
 #[derive(Debug)]
 pub struct Events {
     lines: BufReader<Chunked<BufReader<TcpStream>>>,
-    /// Where a stream can resume after what was read of this one.
+    /// The id with which a stream can resume after the last event that was read.
     pub last_id: String,
 }
 

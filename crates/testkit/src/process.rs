@@ -1,4 +1,4 @@
-//! Processes of the binary: their output as it comes, and how they end.
+//! Processes of the binary: their output as it arrives, and their exit.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead as _, BufReader, Read};
@@ -92,7 +92,7 @@ pub struct Process {
     err: Lines,
 }
 
-/// How a process ended, and its output.
+/// The exit of a process, and its output.
 #[derive(Debug)]
 pub struct Ended {
     /// Its exit code or signal.
@@ -126,7 +126,7 @@ impl Process {
         Pid::from_child(&self.child)
     }
 
-    /// What follows `before` on the first line of standard output that begins with it.
+    /// The text after `before` on the first line of standard output that begins with it.
     pub fn said(&self, before: &str) -> Option<String> {
         let find = |output: &Output| {
             output.lines.iter().find_map(|line| Some(line.strip_prefix(before)?.to_owned()))
@@ -211,9 +211,9 @@ pub fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ended {
 pub struct Server {
     /// Its process.
     pub process: Process,
-    /// Where it listens for HTTP.
+    /// Address that serves HTTP.
     pub address: SocketAddr,
-    /// What clients present.
+    /// The key of clients.
     pub key: Option<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::{Decoder, PATIENCE, ReplyLimits};
 pub struct Redis {
     stream: TcpStream,
     decoder: Decoder,
-    /// What has arrived; before `read` are replies that were returned.
+    /// Received bytes; before `read` are replies that were returned.
     arrived: Vec<u8>,
     read: usize,
 }

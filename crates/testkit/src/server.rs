@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 /// A server and its runtime. Dropped, it shuts the server down, unless a test has failed.
 #[derive(Debug)]
 pub struct Serving {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     runtime: Runtime,
     running: Option<(oneshot::Sender<()>, JoinHandle<io::Result<()>>)>,

@@ -262,6 +262,6 @@ export function fault(problem, again) {
   const lost = problem.status === 0;
   return h("div.blank", null, icon("cloud"),
     h("h2", null, lost ? "The server cannot be reached" : "Something went wrong"),
-    h("p", null, lost ? "This page loads as soon as the server answers. What you wrote is kept." : problem.message),
+    h("p", null, lost ? "This page loads when the server can be reached again. Your text is kept." : problem.message),
     h("button.pill", { type: "button", onclick: again }, "Try again"));
 }

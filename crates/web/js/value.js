@@ -43,7 +43,7 @@ export async function sheet({ bucket, entry, signal, done }) {
     const body = found ? respell(found.text, value.value) : value.value;
     const answer = await send(where() + query, { method: "PUT", headers: { ...condition, "Content-Type": "application/octet-stream" }, body });
     if (answer.status === 412) {
-      wrong.textContent = entry ? "This key was changed meanwhile. Close this and open it again." : "This key exists already.";
+      wrong.textContent = entry ? "This key has changed. Close it and open it again." : "This key already exists.";
       return;
     }
     if (!answer.ok) await thrown(answer);

@@ -1,5 +1,5 @@
-//! The Debian package, from the directory that is handed out and `packaging/`. `dpkg-deb` alone makes it: it is
-//! part of every Debian, and nothing is downloaded.
+//! The Debian package, made from the release directory and `packaging/`. Only `dpkg-deb` is needed, which is part of
+//! every Debian system; nothing is downloaded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::{Distribution, TIME, install, tool, write};
 /// The revision of the package for one version of roost.
 const REVISION: u32 = 1;
 
-/// The files of the package: where it is in the directory that is handed out, where it is installed, its mode.
+/// The files of the package: path in the release directory, installed path, mode.
 const FILES: [(&str, &str, u32); 9] = [
     ("roost", "usr/bin/roost", 0o755),
     ("packaging/systemd/roost.service", "lib/systemd/system/roost.service", 0o644),
@@ -81,7 +81,7 @@ fn documents(distribution: &Distribution<'_>, folder: &Path, version: &str) -> a
     Ok(fs::remove_file(plain)?)
 }
 
-/// What dpkg reads: the description, checksums, files that an administrator may change, scripts.
+/// The files for dpkg: the description, checksums, files that an administrator may change, scripts.
 fn control(
     distribution: &Distribution<'_>,
     folder: &Path,

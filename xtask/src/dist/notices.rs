@@ -1,4 +1,4 @@
-//! The licenses of the libraries that are compiled into the program: most of them ask that their text goes with it.
+//! The licenses of the libraries that are compiled into the program: most must be distributed with it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::tool;
 
-/// How files with licenses begin, in capitals.
+/// Beginnings of the names of license files, in capitals.
 const NAMES: [&str; 4] = ["LICENSE", "LICENCE", "COPYING", "NOTICE"];
 
 /// Name, version, license and texts of every library of the program, and the license of the font.

@@ -1,5 +1,5 @@
-//! Removes from image files what is not part of the picture: color profiles, texts, thumbnails, comments,
-//! animation. Decoders unpack and copy these, at a cost that has nothing to do with the size of the image.
+//! Removes everything from image files that is not part of the picture: color profiles, texts, thumbnails,
+//! comments, animation. Decoders unpack and copy these, at a cost that is unrelated to the size of the image.
 //!
 //! **Invariant:** the result is at most as long as the file, and the work is linear in the file.
 

@@ -1,8 +1,8 @@
 //! Many commands in one request: NDJSON in, one result for each line out, both streamed, in order.
 //!
-//! Lines are parsed as they arrive. While one chunk of commands is with the node the next is being
-//! parsed, and no more than these two are held: the server stops reading from a client that does not
-//! read its results. One chunk at a time keeps the order independent of the node's queue, and commands
+//! Lines are parsed as they arrive. While the node applies one chunk of commands the next is parsed,
+//! and there are never more than these two: the server stops reading from a client that does not read
+//! its results. One chunk at a time keeps the order independent of the node's queue, and commands
 //! that arrive meanwhile share the next write of the log. If a client disconnects, submitted commands
 //! are still executed.
 //!
@@ -52,7 +52,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 const LINE_BYTES: usize = 1 << 10;
 /// Memory of each item of a list, after each of which but the last is a comma.
 const ITEM_BYTES: usize = 2 * size_of::<UserRef>();
-/// How long a client may send nothing while no results are pending.
+/// Longest time for which a client may send nothing while no results are pending.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn route(routes: &mut Routes<'_>) {
@@ -80,7 +80,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     request_body(content = BatchLine, content_type = "application/x-ndjson"),
     responses(
         (status = 200, description = "A result for each line", content_type = "application/x-ndjson", body = BatchResult),
-        (status = 422, description = "`idempotency_key_not_supported`: lines have keys of their own", body = ErrorBody),
+        (status = 422, description = "`idempotency_key_not_supported`: set keys on lines instead", body = ErrorBody),
     )
 )]
 pub(crate) async fn batch(
@@ -88,7 +88,7 @@ pub(crate) async fn batch(
     request: Request,
 ) -> Result<Response, ApiError> {
     require_media_type(request.headers(), NDJSON)?;
-    idempotency::refuse(request.headers(), "the lines of a batch have keys of their own")?;
+    idempotency::refuse(request.headers(), "set a key on each line of a batch instead")?;
     let results = Results::new(state, request.into_body());
     let mut response = Response::new(Body::from_stream(carry_stream(results)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(NDJSON));

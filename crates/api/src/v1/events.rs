@@ -89,7 +89,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
     }
 }
 
-/// What the client may do, checked while the stream is open.
+/// The client's grant, checked while the stream is open.
 pub(crate) struct Caller(Grant);
 
 impl FromRequestParts<Arc<AppState>> for Caller {

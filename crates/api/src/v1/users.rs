@@ -193,7 +193,7 @@ pub(crate) async fn edit(
 
 /// Delete a user
 ///
-/// With all posts, stories, follows, friendships and views of stories, which nobody can read any more. Replies of
+/// Also deletes all posts, stories, follows, friendships and views of stories of the user. Replies of
 /// others remain, and so do their mentions of the user. The handle remains taken.
 #[utoipa::path(
     delete, path = "/v1/users/{user}", operation_id = "delete_user", tag = "users",

@@ -1,14 +1,15 @@
-//! An archive: a directory of its own with copies of the groups of one log, in files that never change. With a
-//! backup of the rows it gives every later state; files can be carried away with any tool.
+//! An archive: a separate directory with copies of the groups of one log, in files that never change. Together with
+//! a backup it can restore every later state; any tool can copy its files.
 //!
 //! A file is a segment as [`crate::format`] describes, exactly as long as its groups. Its name is the positions of
-//! its first and last group, 20 digits each: `FIRST-LAST.log`. So a missing file shows in the names. The file
-//! `roost-archive` says to which log the archive belongs, and is locked by whoever writes.
+//! its first and last group, 20 digits each: `FIRST-LAST.log`. So the names show a missing file. The file
+//! `roost-archive` identifies the log of the archive, and is locked by the process that writes.
 //!
 //! What always holds:
-//! - **Invariant:** a file has its name after all of it is durable; no file that has its name is changed.
-//! - **Invariant:** every group was checked when it was copied, and is checked when it is read.
-//! - Files may overlap, for example when some were carried away and copied again: equal positions are equal groups.
+//! - **Invariant:** a file gets its name after all of it is durable, and never changes after that.
+//! - **Invariant:** every group is checked when it is copied, and again when it is read.
+//! - Files may overlap, for example when groups were archived again because a file had been moved away: the same
+//!   position is the same group.
 
 mod read;
 mod write;
@@ -32,19 +33,19 @@ const MARK_BYTES_MAX: u64 = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The directory is no archive.
-    #[error("{} is no archive: it has no file {MARK}", .0.display())]
+    #[error("{} is not an archive: it has no file {MARK}", .0.display())]
     NotAnArchive(PathBuf),
     /// The archive was made from another log.
     #[error("the archive {} belongs to another data directory", .0.display())]
     Foreign(PathBuf),
     /// The archive has groups that the log has not, or others in their place.
     #[error(
-        "the archive {} has other changes than this data directory, which is an older state or a copy of the one \
-         that the archive was made of; name an empty directory", .0.display()
+        "the archive {} has different changes than this data directory, which is an older state or a copy of the \
+         archived directory; use an empty directory as the archive", .0.display()
     )]
     Diverged(PathBuf),
     /// Another process writes to it.
-    #[error("another roost writes to the archive {}", .0.display())]
+    #[error("another process writes to the archive {}", .0.display())]
     InUse(PathBuf),
     /// Groups are in no file.
     #[error("the archive {} lacks the groups {} to {}", dir.display(), from.0, to.0)]

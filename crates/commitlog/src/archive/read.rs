@@ -44,7 +44,7 @@ impl ArchiveReader {
         dir.join(MARK).is_file()
     }
 
-    /// What its log is called.
+    /// The id of its log.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id

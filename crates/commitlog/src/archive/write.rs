@@ -165,7 +165,7 @@ struct Copy<'a> {
     file: &'a dyn DiskFile,
     /// Not written yet.
     sectors: Vec<Sector>,
-    /// Where they go, in bytes.
+    /// Position in the file for the next groups, in bytes.
     end: u64,
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Generator {
     /// Number of handles and keys in use: few make conflicts, many make pages.
     users: u64,
     keys: u64,
-    /// How often each kind of command is made: a run has much of some and nothing of others.
+    /// Weights of the kinds of commands: a run has many of some and none of others.
     feed_weights: [u64; feed::KINDS],
     key_weights: [u64; keys::KINDS],
     /// One in so many commands is at a limit.

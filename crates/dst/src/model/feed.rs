@@ -1,4 +1,4 @@
-//! Users, follows, posts, friends, stories and samples as they must be.
+//! The expected users, follows, posts, friends, stories and samples.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -141,7 +141,7 @@ impl Feed {
         known.filter(|id| !self.users[*id as usize].deleted).ok_or(Refusal::UserNotFound)
     }
 
-    /// Nothing is left of a deleted user but the handle, which nobody else gets.
+    /// Only the handle of a deleted user is left, and stays taken.
     fn delete_user(&mut self, user: &UserRef) -> Outcome {
         let user = self.resolve(user)?;
         if self.erasing.len() >= ERASING_USERS_MAX as usize {

@@ -1,4 +1,4 @@
-//! Buckets and keys as they must be.
+//! The expected buckets and keys.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The expected state: plain maps and lists, changed by the groups of the log in order. It knows nothing of
-//! rows, layers and views, and shares no rule with `feed` and `kv`: it is what their promises say, again.
+//! The expected state: plain maps and lists, changed by the groups of the log in order. It has no rows, layers
+//! or views, and shares no rule with `feed` and `kv`: it implements their guarantees a second time.
 
 mod feed;
 mod keys;
@@ -35,7 +35,7 @@ pub(crate) struct Model {
     remembered: BTreeMap<[u8; 16], (u64, [u8; 8], Outcome)>,
 }
 
-/// What an entry must have been answered with.
+/// The expected reply to an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
     Reply(Reply),

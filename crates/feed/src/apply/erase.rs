@@ -1,7 +1,7 @@
-//! Deleting a user, and removing what is left of one, a bounded number of rows per command.
+//! Deleting a user, and removing the rows of deleted users, a bounded number of rows per command.
 //!
-//! The node looks for the next rows to remove, and says in the command which they are. So the writer walks
-//! over no rows that are removed already, and no outcome depends on ephemeral rows.
+//! The node looks for the next rows to remove, and names them in the command. So the writer walks over no rows
+//! that are already removed, and no outcome depends on ephemeral rows.
 
 use rows::Stamp;
 

@@ -54,7 +54,7 @@ pub(super) fn many(
         return Err(Refusal::TooManyFollows);
     }
     txn.put_follows(user, &others);
-    // One of many takes half of the time of a command of its own.
+    // As one of many, a follow takes half of the time of a separate command.
     txn.add_work(others.len() * WORK_PER_ROW / 2);
     if !others.is_empty() {
         effects.push(Effect::FollowedMany { user });

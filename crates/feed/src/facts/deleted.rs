@@ -1,14 +1,14 @@
 //! Facts about deleted users.
 //!
-//! Deleting a user writes three rows, and from then on every read hides what they made. Their other rows are
-//! removed later, some at a time. Meanwhile the user is among those who are **erasing**, of whom there are at
-//! most [`ERASING_USERS_MAX`](crate::limits::ERASING_USERS_MAX); without any, no read looks up more rows than
-//! if no user had ever been deleted.
+//! Deleting a user writes three rows, and from then on every read hides the user's posts, stories and relations.
+//! The other rows are removed later, step by step. Until then the user is **erasing**. There are at most
+//! [`ERASING_USERS_MAX`](crate::limits::ERASING_USERS_MAX) such users; if there are none, reads look up no more
+//! rows than if no user had ever been deleted.
 //!
-//! What stays: the handle, which so never gets another owner, and the id in posts of others that mention or
-//! answer the user.
+//! Two things remain: the handle, so that it never gets another owner, and the id in posts of other users that
+//! mention or reply to the user.
 //!
-//! **Invariant:** a deleted user gets no new rows, because no command finds them.
+//! **Invariant:** a deleted user gets no new rows, because no command finds the user.
 
 use rows::{PointTable, Rows, SetTable, Span};
 

@@ -4,9 +4,9 @@
 //! of commands that it has not applied yet. It still ends with the same rows. The id of a story is never
 //! used again. Its text is written once, by the command that posts the story. A view is written once, if
 //! it does not exist yet, by a command whose stamp is the value. Once a story is dead, nothing is written
-//! for it any more, and the sweep removes all its rows. A view of a user who is deleted may be removed
-//! before: the command says up to how many of that user's views, from which story on, and the user views
-//! nothing any more. So a row that exists too early is the row that replay would write, and a row that was
+//! for it any more, and the sweep removes all its rows. A view of a deleted user may be removed earlier: the
+//! command says how many of the user's views to remove, and from which story on, and a deleted user adds no
+//! views. So a row that exists too early is the row that replay would write, and a row that was
 //! removed too early is written again and removed again.
 
 use rows::{PointTable, Rows, SetTable, Span, decode, encode};

@@ -1,11 +1,11 @@
-//! Checking all rows of the feed, and making what contradicts itself consistent again: indexes, counts and totals
-//! follow from the users, posts, stories and samples, and each direction of a relation from the other.
+//! Checks all rows of the feed, and makes contradicting rows consistent: indexes, counts and totals are computed
+//! from the users, posts, stories and samples, and each direction of a relation from the other.
 //!
-//! A check changes rows as well: who only wants to know drops the changes. It is done in steps, so that the changes
-//! can be written between them.
+//! A check also changes rows; a caller that only wants the findings discards the changes. It works in steps, so
+//! that the changes can be written in between.
 //!
 //! **Invariant:** rows that only commands have changed give no finding.
-//! **Invariant:** afterwards another check finds nothing.
+//! **Invariant:** a second check finds nothing.
 
 mod counts;
 mod posts;
@@ -33,7 +33,7 @@ pub struct Mend {
     from: From,
     /// Whether ephemeral rows are of a later position than the others: then they cannot be compared.
     ephemeral_ahead: bool,
-    /// What was counted so far.
+    /// The counts so far.
     counted: Counted,
     /// The next user id that should have a row.
     next_user: u64,
@@ -43,7 +43,7 @@ pub struct Mend {
     dead: BTreeMap<u64, (u64, bool)>,
 }
 
-/// Where a step goes on in its table.
+/// The place in a table from which a step continues.
 #[derive(Clone, Debug, Default)]
 struct From {
     /// The key of a point; or owner and item.
@@ -69,7 +69,7 @@ struct Rows<'a, R> {
     report: &'a mut dyn FnMut(Finding),
 }
 
-/// What is done with a row.
+/// The action for a row.
 #[derive(Clone, Copy)]
 enum Pass {
     Points(PointTable),

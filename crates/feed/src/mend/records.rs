@@ -1,4 +1,4 @@
-//! Rows whose bytes are no record: they are removed.
+//! Removes rows whose bytes are not a valid record.
 
 use rows::{NameTable, PointTable, RowsMut, Scan, try_decode};
 

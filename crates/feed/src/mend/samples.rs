@@ -1,4 +1,4 @@
-//! Samples: which there are, and the sets and labels that count them.
+//! Samples, and the sets and labels that count them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::records::{Sample, SampleSet};
 use crate::text::Label;
 use crate::write::label_key;
 
-/// What was counted of a set.
+/// The counts of a set.
 #[derive(Debug)]
 pub(super) struct Counted {
     id: SampleSetId,

@@ -1,4 +1,4 @@
-//! Users, their handles, and those who were deleted.
+//! Users, their handles, and deleted users.
 
 use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, decode, encode};
 

@@ -41,7 +41,7 @@ pub struct Grey<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DrawingError {
     /// The bytes are not `width * height`, or there are none.
-    #[error("{found} bytes are no image of {width} x {height} pixels")]
+    #[error("{found} bytes are not an image of {width} x {height} pixels")]
     Size {
         /// Pixels in a row.
         width: usize,
@@ -51,7 +51,7 @@ pub enum DrawingError {
         found: usize,
     },
     /// Every pixel is the same.
-    #[error("nothing is drawn: all pixels are the same")]
+    #[error("the drawing is empty: all pixels are the same")]
     Blank,
 }
 
@@ -85,7 +85,7 @@ fn offsets(pixels: f64) -> Vec<f64> {
     (0..points).map(|point| (point as f64 + 0.5) / points as f64).collect()
 }
 
-/// How much ink is in each of the 32 x 32 cells, row by row.
+/// Amount of ink in each of the 32 x 32 cells, row by row.
 struct Cells([f32; BITS]);
 
 impl Cells {

@@ -24,7 +24,7 @@ pub(super) struct Placement {
 }
 
 impl Placement {
-    /// How what is drawn fills the box.
+    /// The placement of the drawing in the box.
     pub(super) fn of(ink: &Ink<'_>) -> Self {
         let center = center_of_mass(ink);
         let slant = slant(ink, center);
@@ -61,7 +61,7 @@ fn center_of_mass(ink: &Ink<'_>) -> (f64, f64) {
     (right / mass, down / mass)
 }
 
-/// How far ink moves to the right for each pixel down, by second moments.
+/// Distance that ink moves to the right for each pixel down, by second moments.
 fn slant(ink: &Ink<'_>, center: (f64, f64)) -> f64 {
     let add = |(mixed, vertical), (x, y, amount)| {
         let (right, down) = (x - center.0, y - center.1);

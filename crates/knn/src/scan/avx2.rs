@@ -48,7 +48,7 @@ fn rows(block: &Block) -> &[[__m256i; 2]; WORDS] {
     unsafe { &*std::ptr::from_ref(block).cast() }
 }
 
-/// How many ones the words have in each of the four lanes.
+/// Number of ones of the words in each of the four lanes.
 #[target_feature(enable = "avx2")]
 fn ones(words: &[__m256i; WORDS]) -> __m256i {
     let full_add = |a, b, c| {
@@ -65,7 +65,7 @@ fn ones(words: &[__m256i; WORDS]) -> __m256i {
     _mm256_sad_epu8(bytes, _mm256_setzero_si256())
 }
 
-/// How many ones each byte has, times `WEIGHT`.
+/// Number of ones of each byte, times `WEIGHT`.
 #[target_feature(enable = "avx2")]
 fn look_up<const WEIGHT: i8>(x: __m256i) -> __m256i {
     let [n0, n1, n2, n3, n4] = [0, WEIGHT, 2 * WEIGHT, 3 * WEIGHT, 4 * WEIGHT];

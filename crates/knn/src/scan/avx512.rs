@@ -22,7 +22,7 @@ pub(super) fn search(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neig
     chunk.search(k, found, measure, |distances, bound| within(distances, bound));
 }
 
-/// Which distances do not exceed `bound`.
+/// The distances that do not exceed `bound`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn within(distances: &[u16; STRIDE], bound: u16) -> u32 {

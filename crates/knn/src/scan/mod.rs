@@ -48,7 +48,7 @@ impl Block {
 /// The instructions that a scan uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionSet {
-    /// What every processor has that the program was built for.
+    /// Instructions that every processor of the build target has.
     Plain,
     /// x86-64 with `POPCNT`, which counts the ones of a 64-bit word.
     Popcnt,

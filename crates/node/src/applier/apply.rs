@@ -14,7 +14,7 @@ use crate::budget::Reservation;
 use crate::entry::Entry;
 use crate::submission::{Answer, KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 
-/// What replaying a group did.
+/// Result of replaying a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Replayed {
     /// Commands applied, each operation on keys by itself.

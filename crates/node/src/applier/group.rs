@@ -58,7 +58,7 @@ pub(super) struct Group<T> {
     pub(super) samples: GroupSamples,
 }
 
-/// How much of a submission is in the group.
+/// The part of a submission that is in the group.
 pub(super) enum Grouped<T> {
     /// All of it is in the group.
     All,
@@ -356,7 +356,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     }
 }
 
-/// What it costs to look up the keys that a transaction reads.
+/// The cost of looking up the keys that a transaction reads.
 fn look_ups(reads: &[ReadAt]) -> Cost {
     let keys: usize = reads.iter().map(|read| read.keys.len()).sum();
     Cost { work: keys * WORK_PER_ROW, ..Cost::default() }

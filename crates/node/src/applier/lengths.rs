@@ -6,7 +6,7 @@ use kv::limits::VALUE_BYTES_MAX;
 use kv::{BucketId, Facts, KeyOp, KeyRows, Lengths};
 use rows::Cost;
 
-/// What reading a row from the disk counts as work, in bytes copied: 30 microseconds.
+/// Work of reading a row from the disk, in bytes copied: 30 microseconds.
 const COLD_WORK: usize = 64 << 10;
 
 /// Lengths as the facts have them, but at least that of the longest value that an earlier operation of

@@ -38,14 +38,14 @@ use queue::Queued;
 #[cfg(feature = "simulation")]
 pub use queue::TakenPart;
 
-/// How often a busy applier checks whether keys have expired, in milliseconds.
+/// Interval at which a busy applier checks whether keys have expired, in milliseconds.
 const SWEEP_PAUSE_MS: u64 = 250;
 
 /// State of the sequencer and applier. A `T` says where to send an answer.
 pub(crate) struct Applier<R, T> {
     rows: R,
     clock: StampClock,
-    /// What is not in a group yet: what costs little, and what costs much.
+    /// Submissions that are not in a group yet: plain and costly ones.
     plain: VecDeque<Queued<T>>,
     costly: VecDeque<Queued<T>>,
     /// Whether the next group is one of costly changes.
@@ -59,19 +59,19 @@ pub(crate) struct Applier<R, T> {
     answers: MemoryBudget,
     /// Bytes that samples may take, as [`crate::samples::taught_bytes`] counts them.
     taught_bytes_max: usize,
-    /// Dead keys are not viewed for before this time, in milliseconds since 1970, while there is
+    /// Dead keys are not searched for before this time, in milliseconds since 1970, while there is
     /// something else to do.
     sweep_at_ms: u64,
     /// Whether there may be dead keys, now or later.
     may_sweep: bool,
     /// Whether the last sweep left something.
     sweep_more: bool,
-    /// What each submission contributed to groups, for the simulator.
+    /// The part of each submission in groups, for the simulator.
     #[cfg(feature = "simulation")]
     pub(crate) taken: Vec<(u64, TakenPart)>,
 }
 
-/// What an applier is given.
+/// An input of the applier.
 pub(crate) enum Input<T> {
     /// New submissions.
     Submit(Vec<Submission<T>>),
@@ -81,7 +81,7 @@ pub(crate) enum Input<T> {
     Tick,
 }
 
-/// What the caller of an applier must do next.
+/// The next actions of the applier's caller.
 pub(crate) struct Output<T> {
     /// The payload of a group, to be appended to the log.
     pub(crate) append: Option<Vec<u8>>,

@@ -15,7 +15,7 @@ pub(super) struct Queued<T> {
     pub(super) rest: Rest,
 }
 
-/// What is not in a group yet.
+/// Commands that are not in a group yet.
 pub(super) enum Rest {
     Requests(smallvec::IntoIter<[Request; 1]>),
     Keys {
@@ -47,12 +47,12 @@ impl<T> Queued<T> {
 /// A part of a submission that is in a group.
 pub(super) struct Waiting<T> {
     pub(super) id: u64,
-    /// Where to send the answer, if this is the last part.
+    /// The recipient of the reply, if this is the last part.
     pub(super) ticket: Option<T>,
     pub(super) part: Part,
 }
 
-/// What the part consists of.
+/// Content of the part.
 pub(super) enum Part {
     /// This number of commands, one by one.
     Requests(usize),
@@ -76,7 +76,7 @@ pub(super) enum Piece {
     Refused(usize, kv::KeyRefusal),
 }
 
-/// What a group took of a submission.
+/// The part of a submission that a group took.
 #[cfg(feature = "simulation")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenPart {
@@ -92,7 +92,7 @@ pub enum TakenPart {
 
 #[cfg(feature = "simulation")]
 impl<T> Waiting<T> {
-    /// What it is in the group, with the number of the submission: 1 is the first.
+    /// Its content in the group, with the number of the submission, from 1.
     pub(super) fn taken(&self) -> Vec<(u64, TakenPart)> {
         let parts = match &self.part {
             Part::Requests(count) => vec![TakenPart::Requests(*count)],

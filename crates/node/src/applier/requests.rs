@@ -1,9 +1,8 @@
 //! Putting commands other than operations on keys into a group, and deciding whether there is memory for a
 //! sample before it is logged.
 //!
-//! **Invariant:** the samples that the facts hold take at most what the applier was given for them, after
-//! every group. So a start with as much memory finds room for them. A replay checks nothing: what is in the
-//! log was admitted.
+//! **Invariant:** after every group, the samples in the facts take at most the applier's memory for samples. So a
+//! start with the same memory can load them. A replay checks nothing: commands in the log were admitted.
 
 use feed::{Command, Refusal, Reply, Request};
 use kv::KeyRowsMut;
@@ -14,7 +13,7 @@ use super::queue::{Part, Queued, Rest, Waiting};
 use crate::entry::Entry;
 use crate::samples::{TAUGHT_BYTES, taught_bytes};
 
-/// What a group does to the samples.
+/// Changes of samples by a group.
 #[derive(Default)]
 pub(super) struct GroupSamples {
     /// Bytes of the samples after this group, at most: those that it deletes still count. `None` until it

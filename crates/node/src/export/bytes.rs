@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 /// Text or none, and base64 or none.
 type TextOrBase64<'a> = (Option<Cow<'a, str>>, Option<Cow<'a, str>>);
 
-/// Bytes as they are if they are text that people can read, and else in base64.
+/// Bytes as text if they are readable text, otherwise in base64.
 pub(crate) fn to_text(bytes: &[u8]) -> TextOrBase64<'_> {
     match std::str::from_utf8(bytes) {
         // JSON writes some control characters as six bytes; none that is left here takes more than two.

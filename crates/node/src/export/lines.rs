@@ -2,7 +2,7 @@
 //!
 //! A user is a number (the id) or a string (the handle); other ids are strings of decimal digits. A time is text as in
 //! RFC 3339 with milliseconds, or a number of milliseconds since 1970, which is how times after the year 9999 are
-//! written. Whatever may be missing in an import is an `Option`; unknown fields are errors.
+//! written. Fields that may be missing in an import are `Option`s; unknown fields are errors.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -66,12 +66,12 @@ pub(crate) struct User<'a> {
     pub(crate) bio: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) registered: Option<Time>,
-    /// Only the handle is left, which nobody else gets.
+    /// Only the handle is left, and stays taken.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) deleted: bool,
 }
 
-/// Whom a user follows.
+/// The users that a user follows.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Follow {

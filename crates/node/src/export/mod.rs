@@ -1,7 +1,7 @@
-//! An export of the data of a node that does not run: all facts as lines of JSON, which [`import`](crate::import())
-//! reads, as do people and other programs.
+//! Exports the data of a stopped node: all facts as lines of JSON, for [`import`](crate::import()) and other
+//! programs.
 //!
-//! **Invariant:** what readers cannot see is not exported: what expired or was deleted. The same facts make the same
+//! **Invariant:** expired and deleted data, which readers cannot see, is not exported. The same facts give the same
 //! bytes, except for the first line.
 
 pub(crate) mod bytes;
@@ -121,7 +121,7 @@ impl<W: Write> Export<'_, W> {
         done
     }
 
-    /// Whom each user follows, and then friends; each friendship once, at the user with the smaller id.
+    /// The follows of each user, and then friends; each friendship once, at the user with the smaller id.
     fn relations(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
         let users = || (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user));

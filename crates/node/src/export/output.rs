@@ -1,4 +1,4 @@
-//! Lines on their way to where they are written, with their digest.
+//! Writes lines, and computes their digest.
 
 use std::io::{self, BufWriter, Write};
 

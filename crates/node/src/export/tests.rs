@@ -17,7 +17,7 @@ use crate::node::{Node, Parts};
 use crate::threads::Background;
 use crate::{NodeOptions, Request};
 
-/// What becomes of a table.
+/// How an export treats a table.
 enum Kept {
     /// Lines say what is in it.
     Exported,
@@ -28,9 +28,9 @@ enum Kept {
 }
 use Kept::{Derived, Exported, LeftOut};
 
-/// What is written about rows of deleted users that are not removed yet.
+/// The documents' words for rows of deleted users that are not removed yet.
 const DELETED: &str = "users who are deleted, expired stories and keys";
-/// What is written about rows without a bucket.
+/// The documents' words for rows without a bucket.
 const EMPTIED: &str = "keys of buckets that were emptied";
 
 fn point(table: PointTable) -> Kept {

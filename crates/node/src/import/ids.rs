@@ -1,6 +1,6 @@
-//! Ids and times of what is imported: as given, or made in the order of lines.
+//! Ids and times of imported records: as given, or assigned in the order of lines.
 //!
-//! **Invariant:** no id or time is later than the clock may jump, so that a node can go on after it.
+//! **Invariant:** no id or time is further ahead than the clock may jump, so that a node can continue after it.
 
 use rows::{EPOCH_MS, Stamp};
 

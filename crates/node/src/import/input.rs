@@ -1,6 +1,6 @@
-//! The lines of a file: numbered, no longer than one may be, and complete.
+//! The lines of a file: numbers them, limits their length, and checks that the file is complete.
 //!
-//! **Invariant:** whatever the file holds, memory is that of one line.
+//! **Invariant:** reading takes the memory of one line, whatever the file contains.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -32,7 +32,7 @@ impl<R: Read> Input<R> {
         self.number
     }
 
-    /// What is wrong with the line that was read last.
+    /// An error about the line that was read last.
     pub(super) fn wrong(&self, what: &dyn std::fmt::Display) -> ImportError {
         ImportError::Line { line: self.number, what: what.to_string() }
     }

@@ -1,4 +1,4 @@
-//! Buckets that are imported, and their keys.
+//! Imports buckets and their keys.
 
 use hashbrown::HashMap;
 use kv::limits::{BUCKETS_MAX, NUMBERED_BUCKETS, VALUE_BYTES_MAX};

@@ -1,7 +1,6 @@
-//! A new data directory made of lines of JSON: of an [`export`](crate::export()), or of a file that another program or
-//! a person has written.
+//! Creates a data directory from lines of JSON: an [`export`](crate::export()), or a file from another source.
 //!
-//! **Invariant:** every line is checked as commands are, and makes the rows that commands would have made.
+//! **Invariant:** every line is validated like a command, and writes the rows that commands would have written.
 //! **Invariant:** until everything is durable, the directory is marked as unfinished, and no node opens it.
 
 mod ids;
@@ -26,7 +25,7 @@ use crate::restore;
 use ids::Ids;
 use input::Input;
 
-/// What is wrong with a line, in words.
+/// The error of a line.
 type Wrong = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why there is no new data directory.
@@ -37,17 +36,17 @@ pub enum ImportError {
     Line {
         /// Number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The error.
         what: String,
     },
     /// A user has more of something than is allowed, in several lines.
     #[error("{0}")]
     Limit(String),
     /// The last line is missing. The value is the number of lines.
-    #[error("it ends after line {0}, without the last line of an export: it is not complete")]
+    #[error("the file is incomplete: it ends after line {0}, without the last line of an export")]
     Incomplete(u64),
     /// A later version of this program wrote the export.
-    #[error("the export has format {found}, this program reads formats up to {known}")]
+    #[error("the export has format {found}, but this program reads formats up to {known}")]
     NewerFormat {
         /// The format of the export.
         found: u64,
@@ -55,7 +54,7 @@ pub enum ImportError {
         known: u32,
     },
     /// The export cannot be read.
-    #[error("it cannot be read")]
+    #[error("the file cannot be read")]
     Read(#[source] io::Error),
     /// The directory cannot be used.
     #[error(transparent)]

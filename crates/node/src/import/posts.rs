@@ -1,4 +1,4 @@
-//! Posts and stories that are imported.
+//! Imports posts and stories.
 
 use std::collections::BTreeSet;
 

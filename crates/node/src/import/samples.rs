@@ -1,4 +1,4 @@
-//! Samples that are imported, and their sets.
+//! Imports samples and their sets.
 
 use std::collections::BTreeMap;
 

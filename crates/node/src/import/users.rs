@@ -1,4 +1,4 @@
-//! Users that are imported, who follows whom, and who are friends.
+//! Imports users, follows and friendships.
 
 use feed::limits::{FOLLOWING_MAX, FRIENDS_MAX, USER_POSTS_MAX, USERS_MAX};
 use feed::{Bio, Counts, Handle, Name, Refusal, UserId, UserRef, write};

@@ -1,4 +1,4 @@
-//! A backup of a node that runs.
+//! A backup of a running node.
 
 use std::sync::atomic::Ordering;
 

@@ -59,7 +59,7 @@ struct Threads {
     lock: Option<DataLock>,
 }
 
-/// How much a node holds now.
+/// Current sizes of a node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sizes {
     /// Registered users.
@@ -94,7 +94,7 @@ pub struct Sizes {
     pub archive_failures: u64,
     /// Times that the log was cut before it was archived.
     pub archive_gaps: u64,
-    /// How far the machine's clock is ahead of the time of the node, in milliseconds.
+    /// Time by which the machine's clock is ahead of the time of the node, in milliseconds.
     pub clock_offset_ms: i64,
     /// Sizes of the views.
     pub views: ViewSizes,
@@ -183,7 +183,7 @@ impl Node {
         &self.shared.metrics
     }
 
-    /// How much the node holds now. Reads directories, so it may block.
+    /// Current sizes. Reads directories, so it may block.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
         let totals = self.shared.store.totals();
@@ -223,11 +223,11 @@ impl Threads {
             thread.thread().unpark();
             drop(thread.join());
         }
-        // Everything is in the store and belongs together: whoever copies the directory now gets all of it.
+        // Everything is in the store: a copy of the directory is complete and consistent from now on.
         if let Some(lock) = &mut self.lock
             && let Err(error) = lock.close()
         {
-            tracing::warn!(%error, "the data directory is not marked as closed");
+            tracing::warn!(%error, "cannot mark the data directory as closed");
         }
     }
 }

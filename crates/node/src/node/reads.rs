@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::Node;
 use crate::views::{Change, News, Views};
 
-/// Where a rendered page begins and ends.
+/// First and last item of a rendered page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageEnds<I = PostId> {
     /// The newest item on it.

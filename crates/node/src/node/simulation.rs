@@ -29,9 +29,9 @@ use crate::writer::Writer;
 
 /// Why a node stopped: the process would have ended.
 pub type SimulationError = Box<dyn std::error::Error + Send + Sync>;
-/// Where the replies to commands arrive.
+/// Receives the replies to commands.
 pub type PendingRequests = Receiver<SmallVec<[Reply; 1]>>;
-/// Where the replies to operations on keys arrive.
+/// Receives the replies to operations on keys.
 pub type PendingKeys = Receiver<KeyReplies>;
 
 /// An entry of the log.
@@ -72,7 +72,7 @@ pub struct SimulatedNode {
     sweeper: Sweeper,
     /// Sweeps under way, and the reply to the last.
     sweep: Option<(SweptSeconds, OwnReply)>,
-    /// What was last removed of a deleted user, and the reply to the last command that did so.
+    /// The last removal of rows of a deleted user, and the reply to the last command that removed some.
     erasing: Option<Progress>,
     erasure: Option<OwnReply>,
     jobs: Queue,
@@ -165,12 +165,12 @@ impl SimulatedNode {
         Ok(std::mem::take(&mut self.writer.applier.taken))
     }
 
-    /// What the deliverer does when it wakes.
+    /// One wake-up of the deliverer.
     pub fn deliver(&self) {
         self.node.shared.views.deliver();
     }
 
-    /// What the sweeper does for deleted users when it wakes, or when it has the reply to a command.
+    /// One step of the sweeper for deleted users: at a wake-up, or with the reply to a command.
     pub fn erase_users(&mut self) {
         if let Some(mut reply) = self.erasure.take()
             && let Err(oneshot::error::TryRecvError::Empty) = reply.try_recv()
@@ -182,7 +182,7 @@ impl SimulatedNode {
         self.submitted += u64::from(self.erasure.is_some());
     }
 
-    /// What the sweeper does when it wakes, or when it has the reply to a sweep.
+    /// One step of the sweeper: at a wake-up, or with the reply to a sweep.
     pub fn sweep(&mut self) {
         let shared = Arc::clone(&self.node.shared);
         let Some((seconds, mut reply)) = self.sweep.take() else {
@@ -232,12 +232,12 @@ impl SimulatedNode {
         Ok(())
     }
 
-    /// What the thread that reads keys into memory after the start does, from the beginning.
+    /// The whole work of the thread that reads keys into memory after the start.
     pub fn warm_keys(&self) {
         self.node.shared.store.warm_keys(|| false);
     }
 
-    /// What the thread that reads posts into memory after the start does, from the beginning.
+    /// The whole work of the thread that reads posts into memory after the start.
     pub fn warm_posts(&self) {
         self.node.shared.warm_posts(|| false);
     }

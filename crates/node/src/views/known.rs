@@ -1,4 +1,4 @@
-//! What was read from the facts about users, kept within a budget until the writer changes it.
+//! A cache of entries about users, read from the facts and kept within a budget until the writer changes them.
 //!
 //! The writer applies a change once the facts show it. A reader who misses an entry reads the facts
 //! and keeps what it read only if nothing changed meanwhile. **Invariant:** an entry equals the facts, or
@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 
 /// Parts of the table; the entries of each are added and removed under one lock.
 const SHARDS: usize = 64;
-/// What an entry costs in the table and the ring, besides itself.
+/// Bytes of an entry in the table and the ring, in addition to the entry itself.
 const ENTRY_BYTES: usize = 40;
 /// Greatest heat of an entry: reads that are remembered.
 const HEAT_MAX: u8 = 3;

@@ -1,4 +1,4 @@
-//! What is derived from the facts and kept in memory so that reads need not queue or touch a disk.
+//! Data that is derived from the facts and kept in memory, so that reads need not queue or access a disk.
 //!
 //! **Invariant:** a view never holds what the facts could not rebuild; dropping any part of it
 //! costs time and changes no answer.
@@ -39,8 +39,8 @@ use watchers::Watchers;
 const SHARDS: usize = 16;
 /// Effects not yet consumed by every shard at which no more changes are accepted. Those that were
 /// accepted before still come: at most two inboxes of them, one effect for each command that is not a
-/// sweep, however many users it follows or mentions. With the default inbox the stream holds at most 163,840 effects of 32 bytes, 5 MiB, and a read of
-/// a timeline that its shard has not reached applies as many: 2 ms.
+/// sweep, however many users it follows or mentions. With the default inbox the stream holds at most 163,840
+/// effects of 32 bytes, 5 MiB, and a read of a timeline that its shard has not reached applies as many: 2 ms.
 const BACKLOG_MAX: u64 = 1 << 17;
 /// Number of pending effects at which the deliverer is woken even if there are no watchers.
 const BACKLOG_WAKE: u64 = 1 << 12;
@@ -59,7 +59,7 @@ pub(crate) struct Views {
     watchers: Vec<Arc<Watchers>>,
     shard_bytes_max: usize,
     newest: NewestPosts,
-    /// What stories homes are gathered from.
+    /// The cached data of stories homes.
     pub(crate) stories: Stories,
     /// Posts and stories as JSON.
     pub(crate) rendered: Rendered,
@@ -72,7 +72,7 @@ pub(crate) struct Views {
     rebuilds: AtomicU64,
 }
 
-/// What the views hold and did, for the metrics.
+/// Sizes and counts of the views, for the metrics.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ViewSizes {
     /// Users whose home timeline is in memory.
@@ -147,7 +147,7 @@ impl Views {
                     self.rendered.invalidate(user);
                     self.story_changes.fetch_add(1, Ordering::Release);
                 }
-                // Samples are a view of their own.
+                // Samples are a separate view.
                 Effect::Posted { .. }
                 | Effect::FollowingChanged { .. }
                 | Effect::FollowedMany { .. }
@@ -261,7 +261,7 @@ impl Views {
         self.is_watched() || self.stream.backlog() > BACKLOG_WAKE
     }
 
-    /// What is held now.
+    /// Current sizes.
     pub(crate) fn sizes(&self) -> ViewSizes {
         let mut sizes = ViewSizes {
             rendered_bytes: self.rendered.bytes(),

@@ -12,8 +12,8 @@
 //! **Invariant:** every live post whose id is at least `complete_from`, by a user who was not deleted, is in
 //! the list once its effect is published, and a deleted one is not. Older posts are read from the facts.
 //!
-//! Posts of deleted users may be in the list. Nobody follows these users, and who asks for the posts of one
-//! user looks whether that user was deleted.
+//! Posts of deleted users may be in the list. No user follows these users, and a read of the posts of one
+//! user checks whether that user was deleted.
 
 mod links;
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// What to scan for [`Recent::scanned`].
+    /// The span to scan for [`Recent::scanned`].
     pub(super) const NEWEST: Span =
         Span { low: 0, high: u64::MAX, limit: KEPT, order: Order::Descending };
 

@@ -22,7 +22,7 @@ use crate::render::{self, UserNames};
 /// Authors share revisions where their numbers are equal modulo this: a rare needless rendering in
 /// exchange for a table of fixed size.
 const REVISIONS: usize = 65_536;
-/// What an entry costs besides its text.
+/// Bytes of an entry in addition to its text.
 const ENTRY_BYTES: usize = 96;
 /// A typical rendered post, for sizing the table.
 const TYPICAL_BYTES: usize = 256 + ENTRY_BYTES;
@@ -38,7 +38,7 @@ pub(crate) struct Rendered {
     bytes_max: u64,
     users: Cache<UserId, Arc<NamedUser>>,
     revisions: Vec<AtomicU32>,
-    /// How often any revision was raised.
+    /// Number of times that any revision was raised.
     invalidated: AtomicU64,
 }
 
@@ -117,7 +117,7 @@ impl Rendered {
         revision
     }
 
-    /// What was rendered of this author is not current any more.
+    /// Invalidates everything that was rendered of this author.
     pub(crate) fn invalidate(&self, author: UserId) {
         // In this order: a reader of the new revision then finds that something was invalidated, and does
         // not keep what it may have rendered from older facts.

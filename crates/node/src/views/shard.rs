@@ -79,7 +79,7 @@ impl Shard {
         self.cursor
     }
 
-    /// How many timelines are kept.
+    /// Number of cached timelines.
     pub(super) fn active(&self) -> usize {
         self.by_user.len()
     }

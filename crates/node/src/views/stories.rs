@@ -12,13 +12,13 @@ use super::recent::{Item, Recent};
 /// each new one. Older ones are read from the facts one by one.
 const SEEN_MAX: usize = 1_024;
 
-/// What stories homes are gathered from.
+/// The cached data of stories homes.
 pub(crate) struct Stories {
     readers: Known<Reader>,
     recent: Known<Recent>,
 }
 
-/// What a stories home depends on besides the stories.
+/// The data of a reader that a stories home depends on.
 struct Reader {
     /// Sorted.
     friends: Box<[UserId]>,

@@ -54,7 +54,7 @@ impl Stream {
         Some(kept.effects.range(skip.min(kept.effects.len())..).take(PIECE).copied().collect())
     }
 
-    /// How many effects some shard has not consumed yet.
+    /// Number of effects that some shard has not consumed yet.
     pub(super) fn backlog(&self) -> u64 {
         // A hint for callers who ask again: the two values may be of different times.
         self.head().saturating_sub(self.consumed.load(Ordering::Relaxed))
@@ -78,7 +78,7 @@ impl Stream {
         }
     }
 
-    /// How many effects are kept.
+    /// Number of retained effects.
     pub(super) fn len(&self) -> usize {
         self.kept.lock().effects.len()
     }

@@ -11,7 +11,7 @@ use super::watchers::{CHANGES_MAX, Change};
 /// Ids kept after trimming: the largest page, and one after it that shows that there are more.
 pub(super) const KEPT: usize = feed::limits::PAGE_MAX + 4;
 
-/// What a timeline applied by itself.
+/// Effects that a timeline has applied by itself.
 #[derive(Default)]
 pub(super) struct CaughtUp {
     /// Number of posts that were delivered.

@@ -3,10 +3,9 @@
 //! The lock is the last to be taken: a thread that holds it takes no other. The writer takes it for one
 //! look-up, so lists of friends are added and removed piece by piece.
 //!
-//! Of what was deleted and edited, and of follows, the newest [`CHANGES_MAX`] are kept for each user that
-//! is watched, for all their watchers together. A watcher that has not read them in time gets
-//! [`Change::Missed`], and so does each watcher of a user whose timeline was dropped, because later changes
-//! are not recorded.
+//! The newest [`CHANGES_MAX`] deletions, edits and follows are kept for each watched user, shared by all
+//! watchers of the user. A watcher that does not read them in time gets [`Change::Missed`], and so does each
+//! watcher of a user whose timeline was evicted, because later changes are not recorded.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -25,7 +24,7 @@ const FRIENDS_AT_ONCE: usize = 256;
 /// Changes kept for a user who is watched, 16 bytes each.
 pub(super) const CHANGES_MAX: usize = 32;
 
-/// What a watcher of a user's timeline is notified of besides new posts.
+/// Changes, in addition to new posts, of which a watcher of a user's timeline is notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A post was deleted that the user had at home or that mentioned them.
@@ -41,7 +40,7 @@ pub enum Change {
     Missed,
 }
 
-/// What is new for a user.
+/// New events of a user.
 #[derive(Default)]
 pub(crate) struct News {
     /// Number of mentions since the first watch began.
@@ -83,7 +82,7 @@ pub(super) struct Watchers {
     table: Mutex<Table>,
 }
 
-/// What the lock protects.
+/// The data that the lock protects.
 #[derive(Default)]
 pub(super) struct Table {
     news: HashMap<UserId, watch::Sender<News>>,

@@ -18,7 +18,7 @@ impl<'b> Ahead<'b> {
         Self { rest: input }
     }
 
-    /// What follows the commands that were returned.
+    /// The bytes after the returned commands.
     #[must_use]
     pub fn rest(&self) -> &'b [u8] {
         self.rest

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::slice;
 
-/// Where an argument is, from the beginning of its command.
+/// Position of an argument, from the start of its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: u32,
@@ -60,7 +60,7 @@ impl<'a> Command<'a> {
         self.name
     }
 
-    /// What follows the name.
+    /// The arguments after the name.
     #[must_use]
     pub fn arguments(&self) -> Arguments<'a> {
         Arguments { bytes: self.arguments.bytes, spans: self.arguments.spans.iter() }

@@ -101,7 +101,7 @@ fn skip_blanks(line: &[u8]) -> &[u8] {
     line.get(blanks..).unwrap_or_default()
 }
 
-/// What C calls a space. Of these only ` \n\r\t` end a word that is not quoted.
+/// Whether C calls it a space. Of these only ` \n\r\t` end a word that is not quoted.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }

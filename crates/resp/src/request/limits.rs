@@ -7,7 +7,7 @@ pub(crate) const BULK_BYTES_UNAUTHENTICATED_MAX: usize = 16_384;
 /// Positions within a command are kept in 32 bits.
 const POSITION_MAX: usize = u32::MAX as usize;
 
-/// What one request may hold.
+/// Limits of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most arguments of a command, its name among them. An inline command has no limit but its line.

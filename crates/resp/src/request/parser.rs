@@ -26,13 +26,13 @@ pub struct Parser {
     limits: Limits,
     authenticated: bool,
     unfinished: Unfinished,
-    /// Where the arguments are: in the buffer, or in `words` for an inline command.
+    /// Positions of the arguments: in the buffer, or in `words` for an inline command.
     spans: Vec<Span>,
     /// The words of an inline command, without quotes and escapes.
     words: Vec<u8>,
 }
 
-/// How far the command at the beginning of the buffer has been read. All zero: not at all.
+/// Progress of parsing the command at the start of the buffer. All zero: none.
 #[derive(Debug, Default)]
 struct Unfinished {
     /// Everything before has been read. Above 0 the number of arguments is known.
@@ -212,7 +212,7 @@ impl Parser {
         Ok(Some(Header { marker: *marker, digits, after: end + LINE_END_BYTES }))
     }
 
-    /// Where the line that begins at `from` ends. Bytes that have been searched are not searched again.
+    /// End of the line that starts at `from`. Bytes that have been searched are not searched again.
     fn line_end(
         &mut self,
         input: &[u8],

@@ -20,7 +20,7 @@ pub(super) const fn small_in_two_rows(width: u16) -> bool {
     width < 4 * (SMALL_TITLE_WIDTH + 2)
 }
 
-/// What a line of a chart is made of: name, color, points.
+/// A line of a chart: name, color, points.
 type Drawn<'a> = (&'a str, Color, Vec<(f64, f64)>);
 
 /// Requests per second, and errors if there are any.

@@ -1,4 +1,4 @@
-//! What the screen shows: the run so far. Bounded, however long the run.
+//! The data on the screen: the run so far. Bounded, however long the run.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -113,7 +113,7 @@ impl Model {
         }
     }
 
-    /// What was measured last.
+    /// The last measurements.
     pub(super) fn last(&self) -> Moment {
         self.moments.back().cloned().unwrap_or_default()
     }

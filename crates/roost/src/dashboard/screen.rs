@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::draw::draw;
 use super::model::Model;
 
-/// How long to wait for a key before checking whether the run is over.
+/// Longest wait for a key before checking whether the run has ended.
 const KEYS_EVERY: Duration = Duration::from_millis(100);
 
 /// A terminal that shows a model.

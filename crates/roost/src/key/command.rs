@@ -13,11 +13,11 @@ use crate::settings::Settings;
 
 /// Create, list and revoke application keys.
 ///
-/// Works on the data directory, whether a server runs on it or not. A server that runs notices a change
-/// within about a second. Only hashes of keys are stored.
+/// Works on a data directory, also while its server runs, which notices a change within about a second.
+/// Only hashes of keys are stored.
 ///
-/// A key has scopes: `read` for what changes nothing, `write` for changes, `admin` for deleting whole
-/// buckets and for controlling the server. None includes another.
+/// A key has scopes: `read` for reads, `write` for changes, `admin` for deleting users and whole buckets,
+/// for backups and for controlling the server. No scope includes another.
 #[derive(Args)]
 pub(crate) struct Key {
     #[command(subcommand)]
@@ -30,7 +30,7 @@ enum Action {
     Create {
         /// Name of the key, for listing and revoking it: 1 to 64 of a-z A-Z 0-9 _ . -
         name: String,
-        /// What the key may be used for
+        /// Scopes of the key
         #[arg(
             long = "scope",
             value_name = "SCOPES",
@@ -83,7 +83,7 @@ impl Directory {
     }
 }
 
-/// Refuses to work as root on the data of a server of another user, who could not read what root writes.
+/// Refuses to work as root on the data of a server that runs as another user and could not read root's files.
 fn check_owner(data: &Path) -> anyhow::Result<()> {
     // A server has made this file; a directory alone may have been made for it.
     let owner = data.join("lock").symlink_metadata().or_else(|_| data.metadata())?.uid();
@@ -94,7 +94,7 @@ fn check_owner(data: &Path) -> anyhow::Result<()> {
 fn may_change(is_root: bool, owner: u32) -> anyhow::Result<()> {
     anyhow::ensure!(
         !is_root || owner == 0,
-        "its server runs as user {owner} and could not read what root writes; run this as that user, for example \
+        "its server runs as user {owner} and could not read files of root; run this command as that user, for example \
          with sudo -u '#{owner}'"
     );
     Ok(())
@@ -135,7 +135,7 @@ impl Key {
 fn add(keys: &mut Vec<StoredKey>, made: StoredKey) -> anyhow::Result<()> {
     let name = &made.name;
     anyhow::ensure!(keys.iter().all(|key| key.name != *name), "there is a key {name:?} already");
-    anyhow::ensure!(keys.len() < KEYS_MAX, "there are {KEYS_MAX} keys, which is the most");
+    anyhow::ensure!(keys.len() < KEYS_MAX, "there are already {KEYS_MAX} keys, the maximum");
     keys.push(made);
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! The application keys of a data directory: names, scopes and hashes in `keys.json`.
 //!
 //! `roost key` and the start of a server change the file, one at a time (`keys.lock`), and always replace
-//! it as a whole, so that a server that runs may read it at any moment. **Invariant:** no key is in it,
-//! only SHA-256 hashes.
+//! it as a whole, so that a running server may read it at any time. **Invariant:** it contains no keys, only
+//! SHA-256 hashes.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 const FILE: &str = "keys.json";
 const LOCK: &str = "keys.lock";
-/// Where earlier versions kept the hash of their only key.
+/// The file in which earlier versions kept the hash of their only key.
 const OLD_FILE: &str = "key.sha256";
 const VERSION: u32 = 1;
 /// Most keys of a data directory. Every request is compared with all of them.
@@ -101,13 +101,13 @@ pub(super) fn load(data: &Path) -> anyhow::Result<Option<Vec<StoredKey>>> {
         };
         let mut text = String::new();
         file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
-        anyhow::ensure!(text.len() as u64 <= FILE_BYTES_MAX, "it is too long");
+        anyhow::ensure!(text.len() as u64 <= FILE_BYTES_MAX, "the file is too long");
         let KeysFile { version, keys } = serde_json::from_str(&text)?;
-        anyhow::ensure!(version == VERSION, "it has version {version}, and this is {VERSION}");
+        anyhow::ensure!(version == VERSION, "its version is {version}, not {VERSION}");
         anyhow::ensure!(keys.len() <= KEYS_MAX, "it has more than {KEYS_MAX} keys");
         Ok(Some(keys))
     };
-    let way_out = "move the file away and make others with roost key create";
+    let way_out = "move the file away and create new keys with roost key create";
     read().with_context(|| {
         format!("cannot read the application keys in {}; {way_out}", path.display())
     })
@@ -156,7 +156,7 @@ fn old_key(data: &Path) -> anyhow::Result<Option<Vec<StoredKey>>> {
         let key = StoredKey {
             name: super::FIRST_NAME.to_owned(),
             scopes: Scopes::ALL,
-            sha256: hex::parse(text.trim()).context("it holds no SHA-256")?,
+            sha256: hex::parse(text.trim()).context("it contains no SHA-256")?,
             created_at: Timestamp::try_from(modified)?.to_string(),
         };
         Ok(Some(vec![key]))

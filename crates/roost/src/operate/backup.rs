@@ -1,4 +1,4 @@
-//! `roost backup`: a backup of a server that runs, or of a directory whose server is stopped.
+//! `roost backup`: makes a backup of a running server, or of the data directory of a stopped one.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -16,21 +16,22 @@ use super::describe;
 use crate::permissions;
 use crate::simulate::{TARGET_KEY, target};
 
-/// Pieces of an answer that wait to be checked and written.
+/// Number of received pieces that may wait to be checked and written.
 pub(super) const PIECES_MAX: usize = 64;
 
 /// Make a backup of a running server, or of the data directory of a stopped one.
 ///
-/// A running server goes on as usual. Everything that was acknowledged before is in the backup: all data and the
-/// hashes of application keys. It is checked while it is written; with a file as the destination, the file appears
-/// when it is complete and on the disk. A backup is as secret as the data directory.
+/// A running server keeps serving. The backup has every change that was acknowledged before the command started: all
+/// data, and the hashes of application keys. It is checked while it is written; an output file appears when it is
+/// complete and synced to disk. A backup is as secret as the data directory.
 ///
-/// The server needs an application key with the scope `admin`, from the environment variable ROOST_TARGET_KEY.
+/// To back up a running server, set the environment variable ROOST_TARGET_KEY to an application key with the scope
+/// `admin`.
 ///
-/// With --data and --archive, no whole backup is made: what the log has and the archive lacks is added to the archive.
-/// This works whatever is wrong with the rows.
+/// With --data and --archive, no full backup is made: the groups of the log that the archive lacks are added to the
+/// archive. This also works if the store is damaged.
 ///
-/// Restore it with `roost restore`; check it with `roost verify`.
+/// Use `roost restore` to restore a backup and `roost verify` to check it.
 #[derive(Args)]
 pub(crate) struct Backup {
     /// URL of the running server
@@ -41,17 +42,17 @@ pub(crate) struct Backup {
         conflicts_with = "data"
     )]
     server: String,
-    /// Authorities that may sign the certificate of an https server, in a PEM file [default: those of the
+    /// Trusted certificate authorities for an https server, in a PEM file [default: those of the
     /// system]
     #[arg(long, value_name = "FILE", conflicts_with = "data")]
     ca: Option<PathBuf>,
-    /// Data directory whose server is stopped
+    /// Data directory of a stopped server
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// File to write, or - for standard output. A file that exists is replaced
+    /// File to write, or - for standard output. An existing file is replaced
     #[arg(long, value_name = "FILE", required_unless_present = "archive")]
     to: Option<PathBuf>,
-    /// Archive to which the log of --data is added instead
+    /// Archive to add the log of --data to, instead of a full backup
     #[arg(long, value_name = "DIR", requires = "data", conflicts_with = "to")]
     archive: Option<PathBuf>,
 }
@@ -121,8 +122,8 @@ impl Backup {
             (_, Err(error @ ::backup::BackupError::Io(_))) => {
                 Err(error).context("cannot write the backup")
             }
-            (Err(error), _) => Err(error).context("the backup did not arrive"),
-            (Ok(()), Err(error)) => Err(error).context("the backup that has arrived is wrong"),
+            (Err(error), _) => Err(error).context("cannot receive the backup"),
+            (Ok(()), Err(error)) => Err(error).context("the received backup is damaged"),
         }
     }
 }
@@ -149,10 +150,10 @@ pub(super) async fn fetch(
     match answer.status {
         200..300 => Ok(()),
         401 | 403 => anyhow::bail!(
-            "the server refuses it: set {TARGET_KEY} to an application key with the scope admin \
+            "the server refused the request: set {TARGET_KEY} to an application key with the scope admin \
              (roost key create NAME --scope admin)"
         ),
-        status => anyhow::bail!("the server answers {status}: {}", message(answer.body)),
+        status => anyhow::bail!("the server returned {status}: {}", message(answer.body)),
     }
 }
 
@@ -179,7 +180,7 @@ fn of_directory<W: Write>(data: &Path, out: W) -> anyhow::Result<(W, (Header, Su
     Ok(written?)
 }
 
-/// What arrives, as a stream.
+/// The received pieces, as a stream.
 pub(super) struct Pieces {
     receiver: Receiver<Vec<u8>>,
     piece: Vec<u8>,

@@ -1,4 +1,4 @@
-//! `roost export`: all facts as lines of JSON, of a directory whose server is stopped, a backup, or a running server.
+//! `roost export`: writes all data as lines of JSON, from a data directory, a backup, or a running server.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -14,16 +14,17 @@ use super::backup::{PIECES_MAX, Pieces, fetch};
 use crate::permissions;
 use crate::simulate::target;
 
-/// Export all data as lines of JSON, which people, other programs and `roost import` can read.
+/// Export all data as lines of JSON, for `roost import` and other programs.
 ///
-/// Of a stopped server, of a backup, or of a running server: then a backup of it is made and exported. A backup is
-/// first restored into a directory beside the file that is written, or below the directory for temporary files, and
-/// removed afterwards: that takes as much disk as the data.
+/// Exports the data directory of a stopped server, a backup, or a running server, of which it first makes a backup. A
+/// backup is restored into a temporary directory next to the output file (or in the system's directory for temporary
+/// files), which needs as much disk as the data and is removed afterwards.
 ///
-/// A running server needs an application key with the scope `admin`, from the environment variable ROOST_TARGET_KEY.
+/// To export a running server, set the environment variable ROOST_TARGET_KEY to an application key with the scope
+/// `admin`.
 ///
-/// Everything that users can see is exported, and ids, times and expiry are exact. Application keys and what retries
-/// are compared with are not. docs/import.md describes the lines.
+/// All data that users can see is exported, with exact ids, times and expiry. Application keys and idempotency keys
+/// are not exported. docs/import.md describes the lines.
 #[derive(Args)]
 pub(crate) struct Export {
     /// URL of the running server
@@ -34,17 +35,17 @@ pub(crate) struct Export {
         conflicts_with_all = ["data", "backup"]
     )]
     server: String,
-    /// Authorities that may sign the certificate of an https server, in a PEM file [default: those of the
+    /// Trusted certificate authorities for an https server, in a PEM file [default: those of the
     /// system]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "backup"])]
     ca: Option<PathBuf>,
-    /// Data directory whose server is stopped
+    /// Data directory of a stopped server
     #[arg(long, value_name = "DIR", conflicts_with = "backup")]
     data: Option<PathBuf>,
-    /// Backup
+    /// Backup to export
     #[arg(long, value_name = "FILE")]
     backup: Option<PathBuf>,
-    /// File to write, or - for standard output. A file that exists is replaced
+    /// File to write, or - for standard output. An existing file is replaced
     #[arg(long, value_name = "FILE", default_value = "-")]
     to: PathBuf,
 }
@@ -86,7 +87,7 @@ impl Export {
         Ok(())
     }
 
-    /// Makes the directory `data` of the backup, or of one of the running server.
+    /// Restores the given backup, or one of the running server, to the directory `data`.
     async fn restore(&self, data: &Path) -> anyhow::Result<()> {
         if let Some(backup) = &self.backup {
             let file = File::open(backup);
@@ -107,12 +108,12 @@ impl Export {
             (Ok(()), restored) => restored,
             // The restore ended first.
             (Err(_), Err(error)) if !is_truncated(&error) => Err(error),
-            (Err(error), _) => Err(error).context("the backup did not arrive"),
+            (Err(error), _) => Err(error).context("cannot receive the backup"),
         }
     }
 }
 
-/// Whether a backup ended before its end.
+/// Whether the error is about a truncated backup.
 fn is_truncated(error: &anyhow::Error) -> bool {
     let truncated =
         |error: &::backup::BackupError| matches!(error, ::backup::BackupError::Truncated { .. });

@@ -1,4 +1,4 @@
-//! `roost import`: makes a data directory of an export, or of a file of the same form.
+//! `roost import`: creates a data directory from an export, or from a file of the same format.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,11 +10,11 @@ use node::NodeOptions;
 
 use crate::permissions;
 
-/// Make a data directory of an export, or of a file that another program has written.
+/// Create a data directory from an export, or from a file of another program.
 ///
-/// The directory must be empty or missing. Ids, times and expiry are kept; where they are missing, they are given in the
-/// order of lines. Every line is checked as a request to the server is; a wrong one ends the import with its number. An
-/// import that did not finish leaves a directory that no server starts on: remove it.
+/// The directory must be empty or missing. Ids, times and expiry are kept; missing ones are assigned in the order of
+/// lines. Every line is validated like a request to the server; the first invalid line ends the import with its number.
+/// An import that did not finish leaves a directory on which no server starts: remove it.
 ///
 /// docs/import.md describes the lines.
 #[derive(Args)]
@@ -22,7 +22,7 @@ pub(crate) struct Import {
     /// File to import, or - for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Data directory to make
+    /// Data directory to create
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! `roost repair`: makes a data directory of what can be read in a damaged one.
+//! `roost repair`: creates a data directory from the readable data of a damaged one.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,26 +13,26 @@ use crate::{key, permissions};
 /// For `--help`.
 const HELP: &str = "Exit codes:
   0  nothing is lost
-  1  error: nothing was made
+  1  error: no directory was created
   2  the command line is wrong
-  3  the directory was made, and something is lost, as was printed";
+  3  the directory was created, but some data is lost, as printed";
 
-/// Make a data directory of what can be read in a damaged one.
+/// Create a data directory from the readable data of a damaged one.
 ///
-/// The server of the damaged directory must be stopped; the directory is not changed. If the log still has what the
-/// damaged part of the store had, nothing is lost. Otherwise every row that can be read is kept, what follows from
-/// other rows (indexes, counts, the other direction of a follow) is made again, and the rest is lost and printed.
+/// The server of the damaged directory must be stopped; the directory is not changed. If the log still has the changes
+/// of the damaged part of the store, nothing is lost. Otherwise all readable rows are kept, rows that can be computed
+/// from others (indexes, counts, the other direction of a follow) are rebuilt, and lost data is printed.
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Repair {
     /// Damaged data directory
     #[arg(value_name = "DATA")]
     data: PathBuf,
-    /// Data directory to make; it must be empty or missing
+    /// Data directory to create; it must be empty or missing
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// Have the log end after this group, because groups after it cannot be read. Without it, such a directory is not
-    /// repaired, and what would be lost is printed
+    /// End the log after this group, if later groups cannot be read. Without this option, a directory with such a
+    /// log is not repaired, and the possible loss is printed
     #[arg(long, value_name = "GROUP")]
     drop_after: Option<u64>,
 }
@@ -64,21 +64,21 @@ impl Repair {
         let ((checkpoint, last), (users, posts, follows)) = (repaired.positions, repaired.counts);
         let to = self.to.display();
         println!(
-            "made {to} of the checkpoint at group {checkpoint} and the log up to group {last}: {users} users, {posts} posts, \
-             {follows} follows"
+            "created {to} from the checkpoint at group {checkpoint} and the log up to group {last}: {users} users, \
+             {posts} posts, {follows} follows"
         );
         if repaired.lost.is_empty() {
             println!("nothing is lost; start the server with --data {to}");
             return Ok(());
         }
         println!("start the server with --data {to}, and keep {}", self.data.display());
-        Err(Exit::failed("something is lost".to_owned()))
+        Err(Exit::failed("some data is lost".to_owned()))
     }
 
-    /// Copies the file of application keys if it is whole; says what to do if it is not.
+    /// Copies the file of application keys if it is intact; otherwise returns advice.
     fn keys(&self) -> io::Result<Option<String>> {
         let create = format!(
-            "make an application key with roost key create NAME --data {} --scope admin",
+            "create an application key with roost key create NAME --data {} --scope admin",
             self.to.display()
         );
         match key::check(&self.data) {
@@ -93,11 +93,11 @@ impl Repair {
     }
 }
 
-/// Adds what to do about a refusal of one of the two directories.
+/// Adds advice to an error about one of the two directories.
 fn hint(error: RepairError) -> anyhow::Error {
     let advice = match &error {
         RepairError::Open(OpenError::NotEmpty(_)) => {
-            Some("--to names a directory that is empty or missing")
+            Some("--to must be a directory that is empty or missing")
         }
         RepairError::Store(_) | RepairError::OldLog => {
             Some("restore the last backup with roost restore")

@@ -1,4 +1,4 @@
-//! `roost restore`: makes a data directory of a backup.
+//! `roost restore`: creates a data directory from a backup.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -13,24 +13,24 @@ use crate::{key, permissions};
 
 /// Restore a backup into a new data directory.
 ///
-/// The directory must be empty or missing. Everything in the backup is checked while it is read. A restore that did
-/// not finish leaves a directory that no server starts on.
+/// The directory must be empty or missing. The backup is checked while it is read. A restore that did not finish
+/// leaves a directory on which no server starts.
 ///
 /// With --archive, all changes that the archive has after the backup are added. With --to, changes after that time are
-/// left out. A backup holds the changes between the last checkpoint before it was made and the moment when it was
-/// made, an archive those after it; other times are refused.
+/// left out. A backup has the changes between its checkpoint and the time when it was made, an archive the later ones;
+/// any other time is refused.
 #[derive(Args)]
 pub(crate) struct Restore {
     /// Backup to restore, or - for standard input
     #[arg(value_name = "BACKUP")]
     backup: PathBuf,
-    /// Data directory to make
+    /// Data directory to create
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Archive of the server (`roost serve --archive`), which may also hold older files
+    /// Archive of the server (`roost serve --archive`), which may also contain older files
     #[arg(long, value_name = "DIR")]
     archive: Option<PathBuf>,
-    /// Time after which changes are left out, for example 2026-11-22T12:30:00Z
+    /// Time to restore, for example 2026-11-22T12:30:00Z: later changes are left out
     #[arg(long = "to", value_name = "TIME")]
     until: Option<Timestamp>,
 }
@@ -46,7 +46,7 @@ impl Restore {
             Box::new(BufReader::with_capacity(1 << 20, file))
         };
         let until_ms = self.until.map(|until| u64::try_from(until.as_millisecond()));
-        let until_ms = until_ms.transpose().context("--to is a time after 1970")?;
+        let until_ms = until_ms.transpose().context("--to must be a time after 1970")?;
         let keys = |file: &[u8]| key::restore(&self.data, file);
         let from = (self.archive.as_deref(), until_ms);
         let restored = node::restore(stream, &self.data, from, keys);

@@ -15,22 +15,22 @@ use crate::exit::Exit;
 /// For `--help`.
 const HELP: &str = "Exit codes:
   0  no damage was found
-  1  error: it could not be checked
+  1  error: the check could not be made
   2  the command line is wrong
   3  damage was found";
-/// The way out after damage to a data directory.
-const WAY_OUT: &str = "Make another directory of what can be read, and see what is lost: roost repair DATA --to DIR. \
+/// Advice about a damaged data directory.
+const WAY_OUT: &str = "Copy the readable data to another directory and see what is lost: roost repair DATA --to DIR. \
     Or restore the last backup: roost restore BACKUP --data DIR. Keep this directory.";
 
-/// The way out after damage to an archive.
-const ARCHIVE_WAY_OUT: &str = "Copy what is missing from where the files were carried, or make a backup now: roost \
-    backup. A restore can go on up to the damage: roost restore BACKUP --archive DIR --to TIME.";
+/// Advice about a damaged archive.
+const ARCHIVE_WAY_OUT: &str = "Copy the damaged or missing files back from other copies, or make a backup now: roost \
+    backup. Times before the damage can be restored: roost restore BACKUP --archive DIR --to TIME.";
 
 /// Check a backup, an archive, or the data directory of a stopped server.
 ///
-/// Of a backup, everything: checksums, positions, counts, and that it is complete. Of a data directory, every file of
-/// rows and every group of the log, and that they belong together. Of an archive, every group of every file, and that none is
-/// missing between them; a server may write to it meanwhile. Changes no data.
+/// Of a backup, it checks checksums, positions, counts, and that the backup is complete; of a data directory, every
+/// table file, every group of the log, and that they belong together; of an archive, every group of every file, and
+/// that no group is missing between files. A server may write to the archive meanwhile. Changes no data.
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Verify {
@@ -65,7 +65,7 @@ impl Verify {
             Err(error @ (BackupError::Truncated { .. } | BackupError::Damaged { .. })) => {
                 println!("{}: {error}", self.path.display());
                 println!(
-                    "Nothing of it can be restored. Use another backup, or make one: roost backup."
+                    "This backup cannot be restored. Use another backup, or make one: roost backup."
                 );
                 Err(Exit::failed("damage was found".to_owned()))
             }

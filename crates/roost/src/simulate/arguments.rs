@@ -14,44 +14,44 @@ use crate::settings::duration;
 /// Simulate users: load a population into a server, send requests and measure.
 ///
 /// With --profile feed, the numbers of follows and the rates of posts and reads come from measured
-/// statistics of a large network. The same --seed makes the same run. Requests are due at random times,
-/// also while the server is slow, and latency counts from the time at which a request was due: so a
-/// stall shows in full. The time until a post is in a follower's home timeline is measured for some posts,
-/// and some timelines are compared with what they must contain. A run is inconclusive if the load
+/// statistics of a large network. The same --seed gives the same run. Requests are due at random times,
+/// also while the server is slow, and latency is measured from the time when a request was due, so a stall
+/// is fully visible. The time until a post is in a follower's home timeline is measured for some posts,
+/// and some timelines are compared with their expected content. A run is inconclusive if the load
 /// generator itself was the bottleneck.
 ///
-/// Without --target a server is started on a free port and a temporary directory, with the default
-/// settings, at a lower priority than the generator. After loading, the run begins once the server is
-/// idle. On a terminal a dashboard shows progress (q ends the run and prints the summary); elsewhere a
+/// Without --target a server is started on a free port with a temporary data directory and default
+/// settings, at a lower priority than the generator. After loading, the run begins when the server is
+/// idle. On a terminal a dashboard shows progress (q ends the run and prints the summary); otherwise a
 /// line is printed every 3 s.
 #[derive(Args)]
 #[command(after_long_help = format!("{EXAMPLES}\n\n{}", exit::HELP))]
 pub(crate) struct Simulate {
-    /// Server to drive, for example http://127.0.0.1:8998, `https://feeds.example` or localhost:8998. It
-    /// must have no users yet, but see --loaded. Its application key, with the scopes read and write, is
+    /// Server to load, for example http://127.0.0.1:8998, `https://feeds.example` or localhost:8998. It
+    /// must have no users yet, except with --loaded. Its application key, with the scopes read and write, is
     /// read from the environment variable ROOST_TARGET_KEY [default: start a server]
     #[arg(long, value_name = "URL", help_heading = TARGET)]
     pub(super) target: Option<String>,
-    /// Certificates in PEM form of the authorities that may sign the certificate of an https target
-    /// [default: those of this system]
+    /// Trusted certificate authorities for an https target, in a PEM file
+    /// [default: those of the system]
     #[arg(long, value_name = "FILE", requires = "target", help_heading = TARGET)]
     pub(super) ca: Option<PathBuf>,
     /// API of the server
     #[arg(long, value_enum, default_value_t = Api::Roost, help_heading = TARGET)]
     pub(super) api: Api,
-    /// Load nothing: the server has the users already, from a simulation with the same profile, users,
+    /// Skip loading: the server already has the users of a simulation with the same profile, users,
     /// graph and seed
     #[arg(long, requires = "target", help_heading = TARGET)]
     pub(super) loaded: bool,
-    /// What the users do
+    /// Actions of the users
     #[arg(long, value_enum, default_value_t = Profile::Feed, help_heading = USERS)]
     pub(super) profile: Profile,
     #[command(flatten)]
     pub(super) people: People,
-    /// How often users post and read [default: light]
+    /// Rates at which users post and read [default: light]
     #[arg(long, value_enum, help_heading = FEED)]
     pub(super) load: Option<Busy>,
-    /// When the most followed user posts and all followers read, from the start
+    /// Time after the start at which the most followed user posts and all followers read
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = FEED)]
     pub(super) flash: Option<Duration>,
     /// Average number of friends of a user [default: 10]
@@ -84,12 +84,12 @@ pub(crate) struct Simulate {
     /// Length of the run after loading [default: 60s; of each trial of --find-capacity: 10s]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = RUN)]
     pub(super) duration: Option<Duration>,
-    /// Average number of requests per second [default: feed and stories: as these users make them;
+    /// Average number of requests per second [default: feed and stories: from the number of users;
     /// recognise: 100; buckets and deathstar: 1000]
     #[arg(long, value_name = "N", help_heading = RUN)]
     pub(super) rate: Option<f64>,
-    /// Whether requests are sent at their times, or only after the answer to the one before on the
-    /// same connection
+    /// Whether requests are sent at their due times (open), or each after the response to the previous one
+    /// on the same connection (closed)
     #[arg(
         long = "loop",
         value_enum,
@@ -98,14 +98,14 @@ pub(crate) struct Simulate {
         help_heading = RUN
     )]
     pub(super) kind_of_loop: Loop,
-    /// Length of a simulated day, in which activity varies by the hour, or `off` for an even rate
+    /// Length of a simulated day, in which activity varies by the hour, or `off` for a constant rate
     /// [default: feed: the length of the run; others: off]
     #[arg(long, value_name = "TIME|off", value_parser = day, help_heading = RUN)]
     pub(super) day: Option<Duration>,
     /// Number of connections
     #[arg(long, value_name = "N", default_value_t = 64, help_heading = RUN)]
     pub(super) connections: usize,
-    /// Number of threads that send requests. More than one helps only where one is the bottleneck
+    /// Number of threads that send requests. More than one helps only if one is the bottleneck
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = RUN)]
     pub(super) threads: usize,
     /// Search for the highest rate that meets --slo, with a confidence interval
@@ -115,12 +115,12 @@ pub(crate) struct Simulate {
         help_heading = RESULTS
     )]
     pub(super) find_capacity: bool,
-    /// Objectives, with commas between: p50 p90 p99 p99.9 max (latency of the slowest kind of request),
+    /// Objectives, separated by commas: p50 p90 p99 p99.9 max (latency of the slowest kind of request),
     /// errors (share of failed requests), lag_p50 lag_p99 lag_max (time until a post is in a follower's
     /// home timeline) [default with --find-capacity: p99<50ms,errors<0.1%,lag_p99<1s]
     #[arg(long, value_name = "OBJECTIVES", help_heading = RESULTS)]
     pub(super) slo: Option<Slo>,
-    /// Number of searches that --find-capacity repeats for the interval
+    /// Number of searches that --find-capacity makes for the interval
     #[arg(
         long,
         value_name = "N",
@@ -132,7 +132,7 @@ pub(crate) struct Simulate {
     /// Print lines instead of the dashboard on a terminal
     #[arg(long, help_heading = RESULTS)]
     pub(super) plain: bool,
-    /// Write a report with plots to this file, and the raw data to a folder beside it
+    /// Write a report with plots to this file, and the raw data to a directory next to it
     #[arg(long, value_name = "FILE", help_heading = RESULTS)]
     pub(super) html: Option<PathBuf>,
     /// Write the summary as JSON to this file
@@ -170,20 +170,20 @@ pub(super) enum Busy {
 /// When the next request is sent.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Loop {
-    /// At its time. Latency counts from then, so it includes waiting.
+    /// At its due time. Latency is measured from then, so it includes waiting.
     Open,
-    /// After the answer to the one before. Latency does not include waiting.
+    /// After the response to the previous request. Latency does not include waiting.
     Closed,
 }
 
-/// The servers that can be driven.
+/// The supported APIs of servers.
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum Api {
     /// roost's own API.
     Roost,
 }
 
-/// The length of a day; nothing for `off`.
+/// The length of a day; zero for `off`.
 fn day(text: &str) -> Result<Duration, String> {
     if text == "off" {
         Ok(Duration::ZERO)

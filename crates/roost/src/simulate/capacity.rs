@@ -1,4 +1,4 @@
-//! `roost simulate --find-capacity`: the search, reported as it goes.
+//! `roost simulate --find-capacity`: runs the search and reports each step.
 
 use std::io;
 

@@ -11,19 +11,19 @@ use super::Simulate;
 use super::arguments::Busy;
 use crate::exit::Exit;
 
-/// What simulated users do.
+/// Actions of simulated users.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Profile {
     /// Follow, post and read home timelines.
     Feed,
     /// Post stories to friends, and read them.
     Stories,
-    /// Read and write the keys of a bucket, as YCSB does.
+    /// Read and write the keys of a bucket, with a workload of YCSB.
     Buckets,
-    /// Recognize the built-in drawings of digits, each distorted a little.
+    /// Request recognitions of the built-in drawings of digits, each slightly distorted.
     Recognise,
-    /// 60 % home timelines, 30 % user timelines, 10 % posts, as DeathStarBench drives its social
-    /// network.
+    /// 60 % home timelines, 30 % user timelines, 10 % posts: the mixed workload of DeathStarBench's
+    /// social network.
     Deathstar,
 }
 
@@ -78,7 +78,7 @@ impl Simulate {
         )
     }
 
-    /// What the profile and its settings ask for.
+    /// The parts that the profile and its settings select.
     pub(super) fn parts(&self) -> anyhow::Result<Parts> {
         self.check()?;
         let mut parts = Parts::default();

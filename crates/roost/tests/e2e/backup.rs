@@ -311,7 +311,7 @@ fn damage_in_a_data_directory_is_found_with_the_file() {
     check(&segment, 20);
     done(&["verify", path(&data)]);
     let server = Server::open(&data, &[]);
-    assert!(refused(&["verify", path(&data)], 1).contains("another roost uses"));
+    assert!(refused(&["verify", path(&data)], 1).contains("another process uses"));
     server.stop();
 }
 

@@ -98,7 +98,7 @@ fn time_passes_after_the_clock_was_three_days_ahead_for_one_start() {
     expires(&mut redis, "a");
     server.stop();
     let (server, mut redis) = wrong.start("+0", &[]);
-    assert!(server.process.logged("the time goes on from when this server last ran").is_some());
+    assert!(server.process.logged("the time continues from when this server last ran").is_some());
     assert!(ahead_seconds(&server) < -2.9 * 86_400.0);
     assert_eq!(redis.line("SET b v PX 200"), Reply::ok());
     expires(&mut redis, "b");

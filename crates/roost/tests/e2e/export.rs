@@ -107,7 +107,7 @@ fn what_is_imported_answers_like_what_was_exported_and_exports_the_same() {
         said.contains("exported 3 users, 1 follows, 1 friendships, 32 posts, 1 stories"),
         "{said}"
     );
-    assert!(refused(&["export", "--data", path(&data)]).contains("another roost uses"));
+    assert!(refused(&["export", "--data", path(&data)]).contains("another process uses"));
     server.stop();
     done(&["export", "--backup", path(&backup), "--to", path(&of_backup)]);
     done(&["export", "--data", path(&data), "--to", path(&of_data)]);
@@ -206,7 +206,7 @@ fn a_wrong_line_ends_an_import_with_its_number_and_leaves_nothing_to_serve() {
     done(&["verify", path(&other)]);
     fs::write(&file, &good[..good.len() - 12]).unwrap();
     let error = refused(&["import", path(&file), "--data", path(&folder.path().join("cut"))]);
-    assert!(error.contains("ends after line 2") && error.contains("not complete"), "{error}");
+    assert!(error.contains("ends after line 2") && error.contains("incomplete"), "{error}");
     let error = refused(&["export", "--data", path(&folder.path().join("none"))]);
     assert!(error.contains("none"), "{error}");
     assert!(!folder.path().join("none").exists());

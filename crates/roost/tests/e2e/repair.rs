@@ -76,7 +76,7 @@ fn a_damaged_row_comes_from_the_log_or_is_named_as_lost() {
     // The damaged directory is as it was.
     assert!(run(["verify", path(&data)]).status.code() == Some(3));
     let again = repair(&data, &to, &[], 1);
-    assert!(again.contains("--to names a directory that is empty or missing"), "{again}");
+    assert!(again.contains("--to must be a directory that is empty or missing"), "{again}");
 }
 
 #[test]

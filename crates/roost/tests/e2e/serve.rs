@@ -79,7 +79,7 @@ fn a_second_server_on_the_same_data_refuses_to_start_and_says_why() {
     let server = Server::open(data.path(), &[]);
     let second = Process::start(&mut serve(data.path(), &[])).ended();
     assert_eq!(second.status.code(), Some(1), "{second:#?}");
-    assert!(second.err.contains("another roost uses"), "{second:#?}");
+    assert!(second.err.contains("another process uses"), "{second:#?}");
     assert!(second.err.contains(data.path().to_str().unwrap()), "{second:#?}");
     assert!(second.out.is_empty(), "{second:#?}");
     // The first server is unaffected, and once it has ended another one can start.

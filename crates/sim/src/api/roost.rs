@@ -1,4 +1,4 @@
-//! roost's own routes: actions as requests, and the parsing of answers.
+//! roost's API: actions as requests, and the parsing of responses.
 
 mod batch;
 mod check;
@@ -232,7 +232,7 @@ mod tests {
         check(200, "{\"id\": \"1\", \"ok\": true}\n{\"ok\":true}", 2, 2, early);
         check(200, &format!("{done}{refused}\n{done}"), 3, 2, "command 1 was refused: x: y");
         check(200, done, 2, 1, early);
-        check(200, "x", 2, 0, "malformed answer: a malformed result");
+        check(200, "x", 2, 0, "malformed response: a malformed result");
         check(503, done, 2, 0, early);
         // The answer to a single command is not a list of results.
         check(201, "", 1, 1, early);

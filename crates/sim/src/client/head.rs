@@ -1,4 +1,4 @@
-//! The head of an HTTP/1.1 answer: the status and how the body is delimited.
+//! The head of an HTTP/1.1 response: the status and how the body is delimited.
 
 use memchr::{memchr, memmem};
 
@@ -7,7 +7,7 @@ use super::ClientError;
 /// The longest head that is accepted, in bytes.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// How the body of an answer ends.
+/// How the body of a response ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// After this many bytes.

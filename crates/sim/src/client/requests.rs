@@ -1,6 +1,6 @@
 //! Requests as bytes, written into a buffer that is reused.
 
-/// What all requests to one server have in common.
+/// The common parts of all requests to one server.
 #[derive(Debug, Clone)]
 pub struct Requests {
     /// The version, `Host` and, with a key, `Authorization`: from after the path to the end of

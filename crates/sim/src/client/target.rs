@@ -44,7 +44,7 @@ pub enum TlsError {
     #[error("no certificates in PEM form: {0}")]
     File(String),
     /// This system has no CA certificates.
-    #[error("this system has no CA certificates; give a file of them")]
+    #[error("this system has no CA certificates; set --ca")]
     NoRoots,
     /// The TLS library cannot be set up.
     #[error("TLS: {0}")]

@@ -20,7 +20,7 @@ use super::plan::{Plan, Quotas};
 use super::steer::Steer;
 use super::urn::Urn;
 
-/// How often users without a match are paired again.
+/// Number of times that users without a match are paired again.
 const PAIRINGS: u32 = 6;
 /// Members of a circle; the last circle of a community has up to twice as many.
 const CIRCLE: u32 = 24;

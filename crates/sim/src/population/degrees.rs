@@ -1,4 +1,4 @@
-//! From a table to one count per user.
+//! Computes one count per user from a table.
 //!
 //! Each row gets its exact share of the users. Inside a row the counts are the quantiles of a power
 //! law cut to the row, so the counts depend only on the number of users; the seed decides which user
@@ -20,7 +20,7 @@ const FIRST_ROW_EXPONENT_MAX: f64 = 1.5;
 /// The lowest that following counts may lie: spread evenly over orders of magnitude. Below that,
 /// most users of a small population would follow no one.
 const FOLLOWING_EXPONENT_MAX: f64 = 1.0;
-/// Where exponents are searched; at either end the counts sit at the bounds of their rows.
+/// Range of the search for exponents; at either end the counts are at the bounds of their rows.
 const EXPONENTS: (f64, f64) = (-30.0, 60.0);
 /// Points at which a row's mean is taken while an exponent is searched.
 const MEAN_POINTS: u32 = 128;

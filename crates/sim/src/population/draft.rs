@@ -45,13 +45,13 @@ impl Draft {
         self.targets.get(span).unwrap_or_default()
     }
 
-    /// Those of them that were added since [`Draft::begin_locals`].
+    /// The followees that were added since [`Draft::begin_locals`].
     pub(crate) fn locals(&self, place: u32) -> &[u32] {
         let span = at(&self.locals, place) as usize..at(&self.ends, place) as usize;
         self.targets.get(span).unwrap_or_default()
     }
 
-    /// What is added from now on to the followees of these places is within their community.
+    /// From now on, followees added for these places are within their community.
     pub(crate) fn begin_locals(&mut self, places: Range<u32>) {
         let places = places.start as usize..places.end as usize;
         if let (Some(locals), Some(ends)) =

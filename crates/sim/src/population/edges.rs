@@ -24,7 +24,7 @@ pub enum GraphError {
     Line {
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error.
         problem: String,
     },
     /// There is no edge in the file.

@@ -26,15 +26,15 @@ const WITHIN_PART_MAX: f64 = 0.3;
 /// The largest share of what can be returned that is asked for; pairs are found at random, and near
 /// the whole some users find no match.
 const RETURNED_MAX: f64 = 0.95;
-/// How often the interval is halved in which the share lies that is to be returned.
+/// Number of times that the interval of the share of returned follows is halved.
 const HALVINGS: u32 = 24;
 
-/// What is to be dealt.
+/// The follows to assign.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// By place: all followees.
     pub(crate) following: Vec<u32>,
-    /// Those of the same community. Followers and followees have the same sum in each community.
+    /// Follows within the same community. Followers and followees have the same sum in each community.
     pub(crate) within: Quotas,
     pub(crate) elsewhere: Quotas,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Plan {
 pub(crate) struct Quotas {
     pub(crate) followers: Vec<u32>,
     pub(crate) following: Vec<u32>,
-    /// How many are to be both.
+    /// Number of mutual follows.
     pub(crate) mutual: Vec<u32>,
 }
 

@@ -24,9 +24,9 @@ pub struct Share {
 /// Both tables; rows that are impossible in a population of this size are left out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shares {
-    /// How many followers users have.
+    /// Users by number of followers.
     pub followers: Vec<Share>,
-    /// How many others users follow.
+    /// Users by number of followed users.
     pub following: Vec<Share>,
 }
 

@@ -1,8 +1,8 @@
-//! Steers how much is dealt in circles, so that the clustering comes out as asked for.
+//! Controls the share of follows within circles, so that the clustering is as requested.
 //!
-//! When a community has been dealt, all neighbors of its members are known but for the few follows
-//! that are dealt last. So the clustering of a sample of them shows progress, and the share
-//! that is dealt in circles is moved for the communities that come after.
+//! When the follows of a community are assigned, all neighbors of its members are known except for
+//! the few follows that are assigned last. So the clustering of a sample of members is measured, and
+//! the share within circles is adjusted for the next communities.
 
 use std::ops::Range;
 

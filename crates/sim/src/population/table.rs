@@ -1,5 +1,5 @@
-//! The two measured tables a population is made from: how many followers users have and how many
-//! they follow (Twitter, 2014, as the issue that asked for the simulator gives them).
+//! The two measured tables for a population: numbers of followers and of followed users per user
+//! (Twitter, 2014, from the request for the simulator).
 //!
 //! The shares of a table need not add up to 100: they are weights, and are always divided by their
 //! sum.
@@ -29,7 +29,7 @@ const fn row(low: u32, high: u32, percent: f64) -> Row {
 /// 76, 46, 8 and 8 users of 10^9 are given as counts; as a percentage one of them is this much.
 const ONE_IN_10_9: f64 = 1e-7;
 
-/// How many followers users have.
+/// Users by number of followers.
 pub const FOLLOWERS: &[Row] = &[
     row(0, 50, 80.0),
     row(51, 100, 6.0),
@@ -43,7 +43,7 @@ pub const FOLLOWERS: &[Row] = &[
     row(30_000_001, 1_000_000_000, 8.0 * ONE_IN_10_9),
 ];
 
-/// How many others users follow.
+/// Users by number of followed users.
 pub const FOLLOWING: &[Row] = &[
     row(0, 50, 74.0),
     row(51, 100, 8.0),

@@ -24,7 +24,7 @@ pub(crate) struct Urn {
     /// By part of the line of `1 << shift` points: the index that its first point belongs to.
     guide: Vec<u32>,
     shift: u32,
-    /// How many draws are left.
+    /// Number of draws left.
     left: u32,
 }
 

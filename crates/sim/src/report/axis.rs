@@ -1,4 +1,4 @@
-//! Axes: their ticks, and where a value lies along them.
+//! Axes: ticks, and the positions of values.
 
 use crate::units;
 
@@ -113,7 +113,7 @@ impl Axis {
         self.log
     }
 
-    /// Where a value lies, from 0 to 1; what lies beyond an end is put there.
+    /// Position of a value, from 0 to 1; values beyond an end are at that end.
     pub(super) fn part(&self, value: f64) -> f64 {
         let part = if self.log {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()

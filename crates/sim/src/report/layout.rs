@@ -25,7 +25,7 @@ pub(super) struct Figure {
     /// Unique in the page.
     pub(super) id: String,
     pub(super) title: String,
-    /// What the values are, after the title.
+    /// The unit and meaning of the values, after the title.
     pub(super) unit: &'static str,
     pub(super) description: String,
     pub(super) x: Axis,
@@ -42,7 +42,7 @@ impl Figure {
         Plot { id, title, description, size, x, y, lines, strips, marks, bands, is_labeled }.draw()
     }
 
-    /// What the marks and bands are; lines have their labels at their ends.
+    /// The legend of marks and bands; lines have their labels at their ends.
     fn legend(&self) -> String {
         let mut reported: Vec<(String, &str)> = Vec::new();
         let bands = self.bands.iter().map(|band| (band.sign(), band.label.as_str()));

@@ -23,7 +23,7 @@ pub(super) struct Mark {
     pub(super) shape: Shape,
     /// Its color, as a class of the page's style.
     pub(super) class: &'static str,
-    /// What marks of its kind are, in the legend.
+    /// The label of its kind in the legend.
     pub(super) label: &'static str,
     pub(super) at: (f64, f64),
     /// Its numbers, shown under the pointer.
@@ -79,7 +79,7 @@ pub(super) struct Band {
     pub(super) along: Along,
     /// Its color, as a class of the page's style.
     pub(super) class: &'static str,
-    /// What it is, in the legend.
+    /// Its label in the legend.
     pub(super) label: String,
     pub(super) low: f64,
     pub(super) middle: f64,

@@ -1,5 +1,4 @@
-//! The whole page: the head with its policy and style, and the sections in the order in which
-//! questions come up.
+//! The whole page: the head with its policy and style, and the sections, the most important first.
 
 use super::files::DataLink;
 use super::html::escape;
@@ -11,7 +10,7 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
                       form-action 'none'";
 
-/// What the files beside the report of a run are.
+/// Description of the raw data of a run.
 const OF_RUN: &str = "<p>The <code>.hgrm</code> files are percentile distributions in milliseconds for \
                       HdrHistogram's plotter. Of <code>windows.tsv</code>, each row is a window.</p>\n";
 
@@ -94,7 +93,7 @@ fn rows(title: &str, lead: String, figures: &[layout::Figure]) -> String {
 
 fn left_out(recording: &Recording) -> String {
     match recording.windows_left_out() {
-        0 => "<p class=\"lead\">Requests answered with success, each kind with a scale of its own.\
+        0 => "<p class=\"lead\">Successful requests, each kind with a separate scale.\
               </p>"
             .to_owned(),
         count => {

@@ -48,7 +48,7 @@ pub(super) fn latencies(recording: &Recording) -> Vec<Figure> {
     })
 }
 
-/// How long posts took to reach the homes of followers, if it was sampled.
+/// Time until posts reached the homes of followers, if it was sampled.
 pub(super) fn delivery(recording: &Recording) -> Option<Figure> {
     let of = |window: &Window| {
         let sampled = window.delivery.filter(|delivery| delivery.samples > 0);
@@ -59,7 +59,7 @@ pub(super) fn delivery(recording: &Recording) -> Option<Figure> {
     three_over_time(recording, names, "k0", &y, of)
 }
 
-/// What the server used, if it reported it.
+/// Memory of the server, if it reported it.
 pub(super) fn memory(recording: &Recording) -> Option<Figure> {
     let of = |window: &Window| window.server.map(|server| server.memory_bytes as f64);
     let max = largest(recording.windows().iter().filter_map(of))?;
@@ -79,7 +79,7 @@ pub(super) fn processor(recording: &Recording) -> Option<Figure> {
     one_over_time(recording, names, ("k1", y), of, text)
 }
 
-/// How late the generator itself was.
+/// The generator's own delay.
 pub(super) fn scheduling_delay(recording: &Recording) -> Option<Figure> {
     let of = |window: &Window| Some(window.scheduling_delay_p99_ms);
     let y = Axis::linear(largest(recording.windows().iter().filter_map(of))?, units::plain);
@@ -135,7 +135,7 @@ pub(super) fn percentiles(recording: &Recording) -> Option<Figure> {
     })
 }
 
-/// What latencies are.
+/// The unit and meaning of latencies.
 fn latency_unit(recording: &Recording) -> &'static str {
     if recording.plan().is_some_and(|plan| plan.closed) {
         "from when sent, logarithmic"

@@ -1,4 +1,4 @@
-//! What a report keeps of a run while it goes on: its windows, and all latencies by kind.
+//! Records a run for the report: its windows, and all latencies by kind.
 
 use std::io;
 
@@ -20,7 +20,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// What was to be driven, once the run has begun.
+    /// The plan of the run, once it has begun.
     pub fn plan(&self) -> Option<&Plan> {
         self.plan.as_ref()
     }
@@ -35,7 +35,7 @@ impl Recording {
         &self.windows
     }
 
-    /// How many windows there were beyond those that are kept.
+    /// Number of windows beyond those that are kept.
     pub fn windows_left_out(&self) -> u64 {
         self.windows_left_out
     }

@@ -8,7 +8,7 @@ use crate::capacity::{Capacity, Finding, Trial, Verdict};
 use crate::interval::{CONFIDENCE_PERCENT, Interval};
 use crate::units::{count, ms, plain, several};
 
-/// What the files beside the report are.
+/// Description of the raw data of a search.
 const OF_SEARCH: &str = "<p>Of <code>trials.tsv</code>, each row is a trial; \
                          <code>capacity.json</code> has the same and what was found.</p>\n";
 
@@ -71,7 +71,7 @@ fn figures_of_note(capacity: &Capacity) -> String {
     sections::tiles_of(tiles)
 }
 
-/// What is needed to repeat the search.
+/// Everything that is needed to repeat the search.
 fn what_was_run(capacity: &Capacity, scenario: &str, command: &str) -> String {
     let climb = capacity.trials.iter().filter(|trial| trial.repeat.is_none()).count();
     let repeats = capacity.trials.iter().filter_map(|trial| trial.repeat).max().unwrap_or(0);
@@ -106,7 +106,7 @@ fn drawn(capacity: &Capacity) -> String {
     };
     let by_rate = format!("<p class=\"lead\">Each mark is a trial.{left_out}</p>\n");
     let in_order = "<p class=\"lead\">The search climbs until a rate fails twice. Then each repeat \
-                    halves a bracket of its own; the short bars are what the repeats found.</p>\n";
+                    bisects a separate bracket; the short bars are the results of the repeats.</p>\n";
     [
         ("Latency", by_rate, trials::latencies(capacity)),
         ("Search", in_order.to_owned(), trials::rates(capacity)),
@@ -141,7 +141,7 @@ fn table(capacity: &Capacity) -> String {
     sections::section("All trials", &format!("<div class=\"trials\">{html}</div>\n"))
 }
 
-/// What follows from the finding, and what does not.
+/// The meaning of the finding, and its limits.
 fn what_it_means(capacity: &Capacity) -> String {
     let html = match capacity.finding {
         Finding::Holds { .. } => {
@@ -158,12 +158,12 @@ fn what_it_means(capacity: &Capacity) -> String {
              <code>--threads</code>.</p>\n"
         }
         Finding::Nothing { .. } => {
-            "<p>The objective was not met at the lowest rate that is tried, so there is no rate to \
+            "<p>The objective was not met at the lowest rate of the search, so there is no rate to \
              show and no interval. The table shows which part of the objective was not met.</p>\n"
         }
         Finding::Unsteady { .. } => {
-            "<p>A repeat found the limit far from where the one before had found it, and a mean of \
-             such repeats would be meaningless, so there is no interval. A usual reason is other \
+            "<p>A repeat found a limit far from that of the repeat before, and a mean of such \
+             repeats would be meaningless, so there is no interval. A usual reason is other \
              work on the machine; use longer trials and an idle machine.</p>\n"
         }
     };

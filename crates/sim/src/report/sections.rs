@@ -1,4 +1,4 @@
-//! The sections of the page that are words and tables.
+//! The sections of the page with text and tables.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use crate::summary::{Correctness, ErrorCount, FeedSummary, KindSummary, Summary}
 use crate::units::{bytes, count, ms, number, percent, seconds, several};
 use crate::workload::{KeyLoad, Load};
 
-/// A part of the page under a heading of its own; `html` is markup.
+/// A part of the page with a heading; `html` is markup.
 pub(super) fn section(title: &str, html: &str) -> String {
     format!("<section>\n<h2>{title}</h2>\n{html}</section>\n")
 }
 
-/// What the run comes to, in a sentence.
+/// The result of the run in a sentence.
 pub(super) fn verdict(summary: &Summary) -> String {
     let faults = summary.correctness.as_ref().map_or(0, Correctness::faults);
     let (class, word) = if !summary.inconclusive.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn verdict(summary: &Summary) -> String {
     format!("<p class=\"verdict {class}\"><strong>{word}</strong>{sentence}</p>\n")
 }
 
-/// What was found, in parts of a sentence.
+/// The findings, as parts of a sentence.
 fn found(summary: &Summary) -> Vec<String> {
     let rate = number(rate(summary));
     let mut parts = vec![format!("{rate} requests per second for {}", seconds(summary.run_s))];
@@ -116,7 +116,7 @@ pub(super) fn tiles_of(tiles: Vec<(&str, String, String)>) -> String {
     html + "</dl>\n"
 }
 
-/// What is needed to repeat the run.
+/// Everything that is needed to repeat the run.
 pub(super) fn what_was_run(summary: &Summary, recording: &Recording, command: &str) -> String {
     let mut rows = vec![("Command", format!("<code>{}</code>", escape(command)))];
     rows.push(("Seed", summary.seed.to_string()));
@@ -125,7 +125,7 @@ pub(super) fn what_was_run(summary: &Summary, recording: &Recording, command: &s
     facts(&rows)
 }
 
-/// What was run, by name; values are markup.
+/// Parameters of the run, by name; values are markup.
 pub(super) fn facts(rows: &[(&str, String)]) -> String {
     let mut html = String::from("<dl class=\"facts\">\n");
     for (name, value) in rows {
@@ -198,7 +198,7 @@ fn how(summary: &Summary, recording: &Recording) -> Vec<(&'static str, String)> 
 
 pub(super) const OPEN: &str = "open: requests are due at random times independent of the server, and latency \
                     counts from when a request was due, so a stall shows in full";
-const CLOSED: &str = "closed: the next request waits for the answer to the one before, so a slow \
+const CLOSED: &str = "closed: each request waits for the response to the previous one, so a slow \
                       server gets fewer requests and a stall shows once per connection; not \
                       comparable with an open loop";
 
@@ -239,7 +239,7 @@ pub(super) fn kinds(summary: &Summary) -> String {
     section("Requests", &table("Requests by kind", &head, &rows))
 }
 
-/// What failed, and the first failures in full.
+/// The errors by kind, and the first ones in full.
 pub(super) fn errors(summary: &Summary) -> String {
     if summary.errors.is_empty() {
         return String::new();

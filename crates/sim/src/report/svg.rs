@@ -1,7 +1,7 @@
-//! Plots as SVG. Colors come from the page's style by class, so both schemes and paper are served
-//! by one drawing.
+//! Plots as SVG. Colors come from the page's style by class, so one drawing works for both color
+//! schemes and for print.
 //!
-//! **Invariant:** what is written does not overlap: ticks are few, and labels at line ends move apart.
+//! **Invariant:** texts do not overlap: ticks are few, and labels at line ends move apart.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ pub(super) struct Line {
     /// Its color and weight, as classes of the page's style.
     pub(super) class: String,
     pub(super) points: Vec<Point>,
-    /// What the area down to is filled: another line's points, or the lower axis.
+    /// The lower bound of the filled area: another line's points, or the lower axis.
     pub(super) fill: Option<Fill>,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Plot<'a> {
     pub(super) is_labeled: bool,
 }
 
-/// Where the axes are.
+/// Position of the axes.
 struct Area {
     left: f64,
     right: f64,

@@ -121,7 +121,7 @@ fn path(trials: &[Trial]) -> Vec<Point> {
     points
 }
 
-/// What each repeat found, as wide as its trials.
+/// The result of each repeat, as wide as its trials.
 fn repeats(capacity: &Capacity) -> impl Iterator<Item = Line> {
     capacity.repeats_per_s.iter().enumerate().filter_map(|(at, &per_s)| {
         let of_repeat = |trial: &&Trial| trial.repeat == Some(at + 1);

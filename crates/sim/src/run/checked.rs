@@ -13,7 +13,7 @@ use crate::Population;
 
 /// Maximum number of readers. The home timeline of each is checked at the end of a run.
 const READERS: usize = 200;
-/// Those who follow more are not chosen, so that what is kept about authors stays bounded.
+/// Users who follow more are not chosen, so that the number of checked authors stays bounded.
 const FOLLOWING_MAX: usize = 500;
 
 /// Readers and the authors they follow.

@@ -1,14 +1,14 @@
 //! The consistency checker: compares timelines with accepted posts during a run, and measures the
 //! delivery lag.
 //!
-//! Lanes report every post of a checked author that was accepted. Of these some are sampled and
-//! looked for in a follower's home, among their author's posts and, if they mention a user, among
-//! that user's mentions, until they are there: how long the home took is the delivery lag. When
-//! the run is over, the homes of all readers are compared with everything that was accepted.
+//! Lanes report every accepted post of a checked author. Some of these posts are sampled: the checker
+//! reads a follower's home, the author's posts and, if the post mentions a user, that user's mentions,
+//! until the post is there. The time until it is in the home is the delivery lag. After the run, the
+//! homes of all readers are compared with all accepted posts.
 //!
-//! A post that newer ones have pushed off the page counts as seen only then: the reported lag is an upper
-//! bound. A server may take its time, but a post that is not there [`PATIENCE`] after it was accepted is
-//! missing. A post whose request failed may be there or not.
+//! If newer posts have pushed a post off the page, the time of that read counts, so the reported lag is an
+//! upper bound. A post that is not found within [`PATIENCE`] after it was accepted is missing. A post whose
+//! request failed may exist or not.
 
 mod book;
 
@@ -37,9 +37,9 @@ use crate::watch::Delivery;
 use crate::workload::{Action, PostKind, What};
 use book::{Book, Fault};
 
-/// How long a post may take to be seen where it belongs.
+/// Longest time until a post must be seen where it belongs.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time between two samples, so that looking is no load of its own.
+/// Time between two samples, so that the checker adds little load.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 /// Most samples that are looked for at a time.
 const SAMPLES_MAX: usize = 16;
@@ -47,14 +47,14 @@ const SAMPLES_MAX: usize = 16;
 const AGAIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 /// Reports that may wait for the checker. More than these are not waited for.
 const REPORTS_MAX: usize = 64 * 1024;
-/// How many faults are reported in full.
+/// Number of faults that are reported in full.
 const EXAMPLES_MAX: usize = 5;
 /// Faults beyond this number may be counted twice.
 const FAULTS_MAX: usize = 10_000;
-/// How long all homes together may take to be looked at in the end.
+/// Longest time for the comparison of all homes at the end.
 const LAST_LOOK: Duration = Duration::from_secs(20);
 
-/// What lanes report.
+/// A report of a lane.
 #[derive(Debug, Clone, Copy)]
 enum Report {
     Accepted {
@@ -97,7 +97,7 @@ impl Reports {
     }
 }
 
-/// What was found so far.
+/// Findings so far.
 struct Findings {
     window_us: Histogram<u64>,
     whole_us: Histogram<u64>,
@@ -141,7 +141,7 @@ impl Checker {
         (checker, Some(Reports { checked, sender, lost }))
     }
 
-    /// What was seen since it was last asked, if anything.
+    /// The deliveries seen since the last call, if any.
     pub(super) fn window(&self) -> Option<Delivery> {
         let mut findings = lock(self.findings.as_ref()?);
         let delivery = delivery(&findings.window_us);
@@ -149,7 +149,7 @@ impl Checker {
         delivery
     }
 
-    /// What was seen in the whole run, if anything.
+    /// The deliveries seen in the whole run, if any.
     pub(super) fn whole(&self) -> Option<Delivery> {
         delivery(&lock(self.findings.as_ref()?).whole_us)
     }
@@ -173,7 +173,7 @@ fn delivery(lag_us: &Histogram<u64>) -> Option<Delivery> {
     })
 }
 
-/// What it takes to look.
+/// Everything that a comparison needs.
 struct Look<D> {
     checked: Arc<CheckedReaders>,
     findings: Arc<Mutex<Findings>>,
@@ -295,7 +295,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         }
     }
 
-    /// What is wrong with a page whatever else was posted.
+    /// The faults of a page, whatever else was posted.
     fn check_page(&self, timeline: Timeline, page: &[TimelinePost]) {
         lock(&self.findings).correctness.pages += 1;
         for pair in page.windows(2) {

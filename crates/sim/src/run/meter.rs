@@ -1,7 +1,7 @@
-//! What a run measures: latencies by kind of request, failures, and how late the generator was.
+//! Measurements of a run: latencies by kind of request, failures, and the scheduling delay of the generator.
 //!
-//! Each lane has a meter of its own for the window under way; the meters of all windows of all lanes
-//! add up to that of the run.
+//! Each lane has a meter for the current window; the meters of all windows and lanes add up to that of
+//! the run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::workload::{KeyVerb, What};
 
 /// The longest latency that is recorded, in microseconds: one hour.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
-/// How many failures are reported in full.
+/// Number of failures that are reported in full.
 const MESSAGES_MAX: usize = 5;
 /// A start this long after the action was due counts as late.
 const LATE: Duration = Duration::from_millis(10);
@@ -87,14 +87,14 @@ impl Kind {
 pub(crate) struct Failure<'a> {
     /// The kind it is counted under.
     pub(crate) kind: &'a str,
-    /// How many were in the request.
+    /// Number of operations in the request.
     pub(crate) count: u64,
 }
 
 /// When an action started, against when it was due.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
-    /// How long after it was due.
+    /// Time after it was due.
     pub(crate) late: Duration,
     /// Whether a connection was free when it was due: then lateness is the generator's.
     pub(crate) ready: bool,
@@ -157,7 +157,7 @@ fn of(meters: &mut [KindMeter], kind: Kind) -> &mut KindMeter {
     meter
 }
 
-/// What a lane has measured since it was last asked.
+/// Measurements of a lane since the last window.
 #[derive(Debug)]
 pub(crate) struct Meter {
     pub(crate) kinds: Vec<KindMeter>,

@@ -16,7 +16,7 @@ use crate::watch::{Plan, Window};
 /// Every answer's body: to a batch of two, that one was done.
 const BODY: &str = "{\"ok\":true}\n{\"ok\":false}\n";
 
-/// What the server does with a request that comes at a time (from the start).
+/// The server's reaction to a request at a given time (from the start).
 #[derive(Clone, Copy)]
 enum Answering {
     /// Answers at once, except that in the stall (from, to) it holds everything back to its end.

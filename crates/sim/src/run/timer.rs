@@ -1,5 +1,5 @@
-//! Waiting for moments: to some microseconds with a timer of the operating system where there is
-//! one, otherwise to the next millisecond.
+//! Waits until a time: with a precision of some microseconds if the operating system has such a timer,
+//! otherwise of a millisecond.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 #[cfg(target_os = "linux")]
 const AT_ONCE: std::time::Duration = std::time::Duration::from_micros(5);
 
-/// What is waited with. A precise timer belongs to the runtime in which it was made.
+/// A timer. A precise timer belongs to the runtime in which it was made.
 pub(super) enum Timer {
     /// The runtime's own wheel, which ticks in milliseconds, and with the clock of a test.
     #[cfg(any(test, not(target_os = "linux")))]

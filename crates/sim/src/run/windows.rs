@@ -1,5 +1,5 @@
-//! A run, window by window: what the lanes measured, what the server used and what was seen of
-//! deliveries are merged, reported to the watchers, and added up.
+//! A run, window by window: merges the measurements of the lanes, the resource usage of the server and the
+//! observed deliveries, reports them to the watchers, and adds them up.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -24,10 +24,10 @@ pub(crate) fn window_of(run: Duration) -> Duration {
     Duration::from_secs((run / MAX).as_secs() + 1)
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ended {
-    /// How long it took, from the start to the last answer.
+    /// Time from the start to the last response.
     pub(crate) took: Duration,
     /// Whether it was cut short.
     pub(crate) interrupted: bool,
@@ -54,7 +54,7 @@ pub(super) struct Windows<D: Dial> {
     /// An empty meter, given to a lane for its full one.
     spare: Meter,
     whole: Meter,
-    /// What the server had used at the end of the last window, at the beginning, and when that was.
+    /// Resource usage of the server at the end of the last window and at the beginning, with its time.
     used: Option<(Used, Instant)>,
     used_first: Option<(Used, Instant)>,
     memory_bytes_max: u64,

@@ -1,4 +1,4 @@
-//! From the summary of a run to what objectives are about.
+//! Computes the measures of objectives from the summary of a run.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Objectives as they are written. An error names what would be valid.
+//! Parses objectives. An error lists valid values.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use super::{Objective, Slo, Subject, Unit};
 /// Why objectives cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SloError {
-    /// Nothing is asked for.
+    /// The text has no objective.
     #[error("no objective; one looks like p99<50ms, several like p99<50ms,errors<0.1%")]
     Empty,
     /// A part is not a comparison.
@@ -22,9 +22,9 @@ pub enum SloError {
     )]
     UnknownName(String),
     /// The bound is no number above 0.
-    #[error("{name} must be below a number above 0, such as {example}, not {bound:?}")]
+    #[error("the bound of {name} must be a number above 0, such as {example}, not {bound:?}")]
     BadNumber {
-        /// What the objective is about.
+        /// The subject of the objective.
         name: &'static str,
         /// A bound that it could have.
         example: &'static str,
@@ -32,9 +32,9 @@ pub enum SloError {
         bound: String,
     },
     /// The bound has no unit, or one of something else.
-    #[error("the bound of {name} needs a unit: {units}; {bound:?} has none of these")]
+    #[error("the bound of {name} needs a unit: {units}, not {bound:?}")]
     BadUnit {
-        /// What the objective is about.
+        /// The subject of the objective.
         name: &'static str,
         /// The units it can have.
         units: &'static str,
@@ -45,7 +45,7 @@ pub enum SloError {
     #[error("errors are a share of requests: at most 100 %, not {0:?}")]
     TooMany(String),
     /// Two objectives are about the same.
-    #[error("{0} is given twice")]
+    #[error("{0} is set twice")]
     Twice(&'static str),
 }
 
@@ -151,7 +151,7 @@ mod tests {
             check(&format!("p99<{number}ms"), &["above 0, such as 50ms"]);
         }
         check(&format!("p99<{}ms", "9".repeat(400)), &["above 0"]);
-        check("p99<50ms,p99<1s", &["p99 is given twice"]);
+        check("p99<50ms,p99<1s", &["p99 is set twice"]);
     }
 
     proptest! {

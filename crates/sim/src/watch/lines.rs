@@ -1,4 +1,4 @@
-//! A run as lines of text, for where there is no terminal: one every three seconds.
+//! A run as lines of text, without a terminal: one line every three seconds.
 
 use std::io::{self, Write};
 
@@ -102,7 +102,7 @@ impl<W: Write + Send> Watcher for Lines<W> {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        // The last answers, a few milliseconds after the end, are no line of their own.
+        // The last responses, a few milliseconds after the end, get no separate line.
         let is_rest = self.since.seconds < REST_S && self.since.errors == 0;
         if self.since.is_something() && !is_rest { self.report() } else { Ok(()) }
     }

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use super::{Clock, Verb};
 
-/// Actions per second if nothing is asked for.
+/// Default number of actions per second.
 const PER_SECOND: f64 = 1_000.0;
-/// What is done, and how often of a hundred.
+/// The actions, and the percentage of each.
 const MIX: [(Verb, f64); 3] =
     [(Verb::ReadHome, 60.0), (Verb::ReadUserTimeline, 30.0), (Verb::Post, 10.0)];
 

@@ -21,7 +21,7 @@ pub struct Drawings {
     /// What they are made of: 32 rows of 32 pixels, the first one in the highest bit of the first
     /// byte. At least one.
     pub references: Arc<[[u8; 128]]>,
-    /// How many per second.
+    /// Number of drawings per second.
     pub per_second: u32,
 }
 

@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::{Action, PostKind, What, exponential};
 
-/// How many seconds after the post a follower looks, on average.
+/// Average time from the post until a follower reads it, in seconds.
 const LOOK_AFTER_S: f64 = 5.0;
 
 /// The post of `user` after `at`, and one look at home of each of these users.

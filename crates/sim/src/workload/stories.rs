@@ -1,4 +1,4 @@
-//! Friends who post stories and read each other's.
+//! Friends post stories and read each other's.
 //!
 //! Each user keeps the same number of live stories: each is posted again when its TTL ends, at its
 //! own offset within each TTL. Reads come at exponential intervals, by all users with equal
@@ -27,7 +27,7 @@ pub struct StoryLoad {
     pub friends: u32,
     /// Stories of each user that live at a time, at least 1.
     pub stories: u32,
-    /// How long a story lives, in seconds, at least 1.
+    /// TTL of a story, in seconds, at least 1.
     pub life_s: u32,
     /// Total reads of story homes per second; half as many are of the stories of
     /// one friend.
@@ -41,7 +41,7 @@ impl StoryLoad {
     }
 }
 
-/// Which stories are posted together, and when.
+/// The schedule of posts of stories.
 #[derive(Debug)]
 pub(crate) struct StorySchedule {
     life_s: u32,

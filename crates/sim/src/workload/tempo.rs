@@ -1,7 +1,7 @@
 //! The speed of actions: a factor, and the hours of a day.
 //!
-//! Actions that are due at exponential intervals under an even clock are so under one whose speed
-//! changes, at the changing rate. So the sequences need not know of it.
+//! Actions at exponential intervals of an even clock remain so under a clock whose speed changes, at the
+//! changing rate. So the sequences do not depend on the speed.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) struct Tempo {
 #[derive(Debug)]
 struct Day {
     length_s: f64,
-    /// What part of the day's actions are done by the end of each piece; the last is 1.
+    /// Share of the day's actions that are due by the end of each piece; the last is 1.
     done: Vec<f64>,
 }
 

@@ -1,13 +1,13 @@
-//! Keys of a bucket, read and written as the core workloads of YCSB do (Cooper and others,
+//! Keys of a bucket, read and written as in the core workloads of YCSB (Cooper and others,
 //! "Benchmarking Cloud Serving Systems with YCSB", 2010; the names and shares of its files).
 //!
-//! Which keys are popular has nothing to do with their order: ranks are drawn by Zipf's law among ten
-//! billion items and scattered over the records by a hash, as YCSB does. Workload D reads what was
-//! inserted last, by the same law.
+//! The popularity of keys is independent of their order: ranks are drawn by Zipf's law among ten
+//! billion items and scattered over the records by a hash, as in YCSB. Workload D reads the newest
+//! records, by the same law.
 //!
-//! Where we differ: a record is one value and not ten fields, so an update writes all of it; and a key
-//! is read only once its insert has had [`ANSWERED_AFTER`] to be answered, since here the choice of keys
-//! cannot wait for the server.
+//! Differences: a record is one value instead of ten fields, so an update writes all of it; and a key
+//! is read only [`ANSWERED_AFTER`] after its insert, because here the choice of keys cannot wait for the
+//! response.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use serde::Serialize;
 use super::zipf::Zipf;
 use super::{Action, What, exponential};
 
-/// Operations per second if nothing is asked for.
+/// Default number of operations per second.
 pub(crate) const PER_SECOND: f64 = 1_000.0;
 /// Items among which popularity is drawn before it is scattered.
 const ITEMS: u64 = 10_000_000_000;
 /// Most keys of a scan.
 const SCAN_KEYS_MAX: u32 = 100;
-/// How long after its insert was due a key may be read.
+/// Time after the due time of its insert from which a key may be read.
 const ANSWERED_AFTER: Duration = Duration::from_secs(1);
 /// And after how many other operations, since in a closed loop time does not count.
 const ANSWERED_IN: u64 = 256;
@@ -51,7 +51,7 @@ pub enum Ycsb {
 /// Keys and what is done with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct KeyLoad {
-    /// Which workload.
+    /// The workload.
     pub ycsb: Ycsb,
     /// Records there are at the start, at least 1.
     pub records: u32,
@@ -66,7 +66,7 @@ impl Default for KeyLoad {
     }
 }
 
-/// What is done with a key.
+/// An operation on a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyVerb {
     Read,
@@ -77,7 +77,7 @@ pub(crate) enum KeyVerb {
 }
 
 impl Ycsb {
-    /// What is done first of all in a workload, how often, and what else.
+    /// The first operation of a workload, its share, and the other operation.
     fn mix(self) -> (KeyVerb, f64, Option<KeyVerb>) {
         match self {
             Ycsb::A => (KeyVerb::Read, 0.5, Some(KeyVerb::Update)),
@@ -89,19 +89,19 @@ impl Ycsb {
         }
     }
 
-    /// What is done with keys in it.
+    /// The operations on keys in the workload.
     pub(crate) fn verbs(self) -> impl Iterator<Item = KeyVerb> {
         let (first, _, other) = self.mix();
         std::iter::once(first).chain(other)
     }
 }
 
-/// What is written to a key.
+/// A written value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value {
     /// The seed it is made from.
     pub seed: u64,
-    /// How long it is, at least 1.
+    /// Length, at least 1.
     pub bytes: u32,
 }
 
@@ -118,7 +118,7 @@ impl Value {
         bytes
     }
 
-    /// What was read with a tenth of it changed, as YCSB changes one field of ten.
+    /// The read value with a tenth of it changed, as YCSB changes one field of ten.
     pub(crate) fn changed(self, read: &[u8]) -> Vec<u8> {
         let mut bytes = read.to_vec();
         let mut rng = StdRng::seed_from_u64(self.seed);

@@ -17,7 +17,7 @@ pub(super) struct Zipf {
     /// The area below the covering curve from the first item to the left, and to the end.
     area_first: f64,
     area_all: f64,
-    /// What lies so near to an item from the left is never rejected.
+    /// Draws that are closer than this to an item from the left are never rejected.
     near: f64,
 }
 

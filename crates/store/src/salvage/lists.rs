@@ -1,4 +1,4 @@
-//! Sets among rows of which some are older than others: chunks of one owner may overlap where a newer one is lost.
+//! Rows of sets that are of different ages: chunks of one owner may overlap where a newer one is lost.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ impl Lists {
             owner.into_iter().for_each(|owner| self.note(table, owner, State::ROWS));
             return write(&key, Some(&value));
         }
-        // A row whose key is none is of no use to anybody.
+        // A row with an invalid key is useless.
         let Some((owner, row)) = layout::read_packed(&key) else { return Ok(()) };
         match row {
             PackedRow::Delta(number) => {

@@ -15,9 +15,9 @@ use crate::manifest::TableFile;
 pub struct Hole {
     /// The file.
     pub file: PathBuf,
-    /// Where in it, in bytes.
+    /// Position in it, in bytes.
     pub offset: u64,
-    /// What is wrong there.
+    /// The fault at that position.
     pub what: &'static str,
     /// The last key before; none if there is no row before.
     pub after: Option<Vec<u8>>,

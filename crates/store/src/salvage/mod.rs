@@ -1,10 +1,10 @@
-//! Making a store of what can be read of a damaged one, which is not changed and not opened by the engine.
+//! Creates a store from the readable rows of a damaged one, which is not changed and not opened by the engine.
 //!
 //! Each checkpoint adds tables to the newest level, so without the tables of the newest checkpoints the others are the
-//! store of an earlier one. If the log has everything after that, it loses nothing. Otherwise the store is made of
-//! all rows that can be read: those in a damaged block are lost, unless a rule can derive them from others, and where
-//! an older file has a row that the damaged block may have had too, the older one is kept. It is a checkpoint of the
-//! same position then. Ephemeral rows are not kept in that case: they may have been erased.
+//! store of an earlier checkpoint. If the log has all groups after it, nothing is lost. Otherwise the new store gets
+//! all readable rows. Rows in a damaged block are lost, unless a rule can derive them from others; if an older file has
+//! a row that the damaged block may have had too, the older row is kept. The new store has the position of the newest
+//! checkpoint. Ephemeral rows are not kept in that case: they may have been erased.
 
 mod lists;
 mod merge;
@@ -33,11 +33,11 @@ const READ_BYTES: usize = 1 << 20;
 const FACTS: &str = "facts/keyspaces/1";
 const EPHEMERAL: &str = "facts/keyspaces/2";
 
-/// What is left of a damaged store.
+/// The readable rest of a damaged store.
 pub struct Salvage {
     facts: Keyspace,
     ephemeral: Keyspace,
-    /// Damage that was found, in words.
+    /// Descriptions of the damage that was found.
     pub damage: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ pub struct Base {
     ephemeral_below: u64,
 }
 
-/// What could not be read when a store was made.
+/// Data that could not be read when a store was created.
 #[derive(Clone, Debug, Default)]
 pub struct Salvaged {
     /// Places in the files of facts.
@@ -222,7 +222,7 @@ impl Keyspace {
     }
 }
 
-/// What is wrong with a file that should have this checksum.
+/// The fault of a file that should have this checksum, if any.
 pub(crate) fn compare(file: &Path, checksum: u128) -> Option<String> {
     let mut hash = Xxh3Default::new();
     let mut buffer = vec![0; READ_BYTES];

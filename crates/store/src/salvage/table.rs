@@ -1,9 +1,9 @@
 //! The rows of one table file, block by block. A block that does not match its checksum is corrected if one bit of
-//! it was changed, and skipped else.
+//! it was changed, and skipped otherwise.
 //!
-//! Blocks of rows come first in the file, one after the other. The index, if it can be read, says where blocks begin:
-//! so reading goes on after one whose length is unknown. Bytes that only look like a block, in a value that somebody
-//! stored, are never taken for one.
+//! Blocks of rows come first in the file, without gaps. The index, if it can be read, has the start of each block, so
+//! reading continues after a block whose length is unknown. Bytes in a stored value that look like a block are never
+//! mistaken for one.
 
 use std::fs::File;
 use std::io;
@@ -32,7 +32,7 @@ pub(crate) struct Version {
     pub(crate) seqno: u64,
 }
 
-/// What comes next in a table.
+/// The next part of a table.
 pub(crate) enum Piece {
     Row(Version),
     /// Here are rows that cannot be read.
@@ -47,15 +47,15 @@ pub(crate) enum Piece {
 pub(crate) struct TableScan {
     file: File,
     length: u64,
-    /// Where the next block begins, and where blocks of rows end.
+    /// Start of the next block, and end of the blocks of rows.
     at: u64,
     end: u64,
-    /// Where blocks begin, in descending order: what the index says.
+    /// Starts of blocks from the index, in descending order.
     starts: Vec<u64>,
     rows: std::vec::IntoIter<Version>,
     /// Added to sequence numbers.
     seqno: u64,
-    /// Where blocks were corrected.
+    /// Positions of corrected blocks.
     pub(crate) corrected: Vec<u64>,
 }
 
@@ -83,7 +83,7 @@ impl TableScan {
         Ok(scan)
     }
 
-    /// Where blocks of rows begin, as far as the index can be read.
+    /// Starts of blocks of rows, as far as the index can be read.
     fn index(&mut self, sections: &[Section]) -> Vec<u64> {
         let offset_of = |name: &[u8]| sections.iter().find(|section| section.name == name);
         let Some(top) = offset_of(b"tli").map(|section| section.offset) else { return Vec::new() };

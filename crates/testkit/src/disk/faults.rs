@@ -1,8 +1,8 @@
-//! What can go wrong with a disk while a process runs.
+//! Faults of a disk while a process runs.
 
 use std::fmt;
 
-/// What happens to the disk while a process runs.
+/// Faults of the disk while a process runs.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
     /// The process stops at this operation from now: 1 is the next one.

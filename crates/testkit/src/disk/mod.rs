@@ -28,7 +28,7 @@ const SECTOR: usize = 512;
 #[derive(Clone, Debug)]
 pub struct FaultyDisk(Arc<Mutex<State>>);
 
-/// What ended a process.
+/// The reason for which a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crash {
     /// The process was killed: what it wrote is in the page cache.
@@ -179,7 +179,7 @@ impl FaultyDisk {
         self.state().names.keys().cloned().collect()
     }
 
-    /// What a reader sees in the file.
+    /// Content of the file as a reader sees it.
     #[must_use]
     pub fn contents(&self, path: &Path) -> Vec<u8> {
         let mut state = self.state();
@@ -340,7 +340,7 @@ impl State {
         }
     }
 
-    /// How much of `bytes` is done: all, or less if it is done in part. An error if interrupted.
+    /// The number of done bytes of `bytes`: all, or less if the operation is incomplete. An error if interrupted.
     fn part(&mut self, bytes: usize) -> io::Result<usize> {
         let partial = self.faults.partial;
         if partial == 0 || !self.random.once_in(partial) || bytes <= SECTOR {

@@ -1,4 +1,4 @@
-//! What the disk keeps and loses.
+//! The data that the disk keeps and loses.
 
 use commitlog::disk::Disk as _;
 

@@ -13,7 +13,7 @@ export async function render({ main, about }) {
   const open = h("button.pill.main", { type: "submit" }, "Continue");
   put(main, h("div.gate", null, icon("key"),
     h("h1", null, "Application key required"),
-    h("p", { id: "key-help" }, "The server printed it when it started for the first time. It is kept until you close this tab."),
+    h("p", { id: "key-help" }, "The first start of the server wrote one to the file first-key in its data directory. The key is kept until you close this tab."),
     h("form", { onsubmit: (event) => { event.preventDefault(); carry(open, unlock); } },
       h("label", { for: "key" }, "Application key"), h("div.row", null, field, open), wrong)));
   field.focus();

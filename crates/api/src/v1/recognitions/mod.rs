@@ -41,7 +41,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
     routes.on("GET", "/v1/recognizer", RouteKind::Plain, overview);
 }
 
-/// What to recognize: `sample` or `samples`, 1 to 1,000 of them.
+/// The drawings to recognize: `sample` or `samples`, 1 to 1,000 of them.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the body, which `given` reads")]
 pub(crate) struct Drawings {

@@ -96,7 +96,7 @@ impl World {
         }
     }
 
-    /// What a replay of the log makes.
+    /// The rows after a replay of the log.
     fn replayed(&self) -> MemoryRows {
         let mut applier =
             Applier::<_, usize>::new(MemoryRows::default(), MemoryBudget::new(1 << 20), 0);

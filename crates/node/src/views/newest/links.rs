@@ -183,7 +183,7 @@ impl Links {
         number as Number
     }
 
-    /// Where the post of this number is.
+    /// Place of the post with this number.
     fn place(&self, number: Number) -> Option<usize> {
         let place = || match number.checked_sub(self.first) {
             Some(place) => place as usize,

@@ -55,7 +55,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What was read to be added.
+/// Posts that were read to be added.
 type Loaded = (PostId, Vec<(UserId, Posted)>, Option<PostId>);
 
 struct Subject {

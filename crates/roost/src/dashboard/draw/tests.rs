@@ -1,4 +1,4 @@
-//! What is on the screen, at sizes from nothing to large.
+//! The content of the screen, at sizes from empty to large.
 
 use std::time::Duration;
 

@@ -60,7 +60,7 @@ fn limits_that_are_too_low_are_reported_at_the_start() {
     };
     check(&mut limited(data.path(), 64, &[]), "the limit of open files is 64");
     let many = ["--max-connections", "1000"];
-    check(&mut limited(data.path(), 1_024, &many), "ask for at most 768");
+    check(&mut limited(data.path(), 1_024, &many), "set at most 768");
     check(&mut serve(data.path(), &["--memory", "100MiB"]), "--memory 100MiB is too little");
 }
 

@@ -23,7 +23,7 @@ const CHUNK_PREFIX: &[u8] = b"00000000\r\n";
 const LINE_BYTES_MAX: usize = 64 * 1024;
 /// A server that sends nothing for this long is considered stopped.
 const STALL: Duration = Duration::from_secs(60);
-/// How long to wait for the server's error message after it has stopped reading.
+/// Longest wait for the server's error message after it has stopped reading.
 const REASON: Duration = Duration::from_secs(2);
 
 /// Sends the commands that `next` appends to its buffer, one line per call until it returns false,
@@ -231,13 +231,13 @@ mod tests {
         check(r#"{"ok":true}"#, Ok(None));
         check(r#"{"ok":true,"id":"12"}"#, Ok(Some(12)));
         check(r#"{"id": "12", "ok": true}"#, Ok(Some(12)));
-        check(r#"{"ok":true,"id":"x"}"#, Err("malformed answer: an id that is not a number"));
+        check(r#"{"ok":true,"id":"x"}"#, Err("malformed response: an id that is not a number"));
         check(r#"{ "ok": true, "new": 1 }"#, Ok(None));
         let refused = "command 3 was refused: self_follow: cannot follow yourself";
         let line = r#"{"ok":false,"error":"self_follow","message":"cannot follow yourself"}"#;
         check(line, Err(refused));
-        check("{}", Err("malformed answer: a malformed result"));
-        check("", Err("malformed answer: a malformed result"));
+        check("{}", Err("malformed response: a malformed result"));
+        check("", Err("malformed response: a malformed result"));
     }
 
     #[test]

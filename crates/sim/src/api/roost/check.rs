@@ -11,10 +11,10 @@ use super::keys::BUCKET;
 use super::load::LoadError;
 use crate::client::Client;
 
-/// How long the server may take to answer.
+/// Longest time for a response of the server.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What must not exist on the server yet.
+/// Data that must not exist on the server yet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
     /// There must be no users.

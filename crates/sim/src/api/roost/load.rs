@@ -33,8 +33,8 @@ pub enum LoadError {
     /// The connection failed, or the answer is malformed.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The server does not accept the application key, or asks for one.
-    #[error("the server does not accept the application key, or asks for one (status {status})")]
+    /// The server requires an application key, or does not accept the given one.
+    #[error("the server requires a valid application key (status {status})")]
     Unauthorized {
         /// The status of the answer.
         status: u16,
@@ -74,7 +74,7 @@ pub enum LoadError {
     #[error("the server already has a bucket {0:?}; delete it first")]
     BucketExists(&'static str),
     /// The answer ended before the last result.
-    #[error("the answer ended after {done} of {total} results")]
+    #[error("the response ended after {done} of {total} results")]
     Short {
         /// Number of results received.
         done: u64,

@@ -14,7 +14,7 @@ use crate::run::checked::{CheckedReaders, Reader};
 const KEPT: usize = 128;
 const _: () = assert!(KEPT > PAGE);
 
-/// What can be wrong with a timeline.
+/// A fault of a timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Fault {
     Missing,
