@@ -219,6 +219,18 @@ impl Subject {
         assert_eq!((sizes.users, sizes.posts, sizes.follows), model);
     }
 
+    fn follow_many(&mut self, user: u32, others: &[u32]) {
+        let others_ids = others.iter().copied().map(id).collect();
+        let command = Command::FollowMany { user: id(user), others: others_ids };
+        if self.submit(command) == Ok(Done::Followed) {
+            let followed: BTreeSet<u32> = others.iter().copied().collect();
+            let follows = &mut self.model.follows;
+            follows.retain(|(one, other)| *one != user || !followed.contains(other));
+            follows.extend(followed.into_iter().map(|other| (user, other)));
+        }
+        self.check(user, &newest(20));
+    }
+
     fn step(&mut self, step: &Step) {
         if self.has_deleted(step) {
             return;
@@ -239,19 +251,7 @@ impl Subject {
                 });
                 self.check(user, &newest(20));
             }
-            Step::FollowMany(user, ref others) => {
-                let command = Command::FollowMany {
-                    user: id(user),
-                    others: others.iter().copied().map(id).collect(),
-                };
-                if self.submit(command) == Ok(Done::Followed) {
-                    let followed: BTreeSet<u32> = others.iter().copied().collect();
-                    let follows = &mut self.model.follows;
-                    follows.retain(|(one, other)| *one != user || !followed.contains(other));
-                    follows.extend(followed.into_iter().map(|other| (user, other)));
-                }
-                self.check(user, &newest(20));
-            }
+            Step::FollowMany(user, ref others) => self.follow_many(user, others),
             Step::Post(author, to) => self.post(author, to),
             Step::Burst(author, posts) => (0..posts).for_each(|_| self.post(author, None)),
             Step::Reply(author, at) => self.reply(author, at),
