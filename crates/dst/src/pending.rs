@@ -9,6 +9,8 @@ use crate::model::{self, Expected};
 
 /// Operations of more bytes may be refused because they change too much.
 const LARGE_BYTES: usize = 100_000;
+/// So many of the longest values are more than a transaction may write.
+const REWRITES_MIN: usize = 3;
 
 /// A submission.
 pub(crate) struct Pending {
@@ -155,7 +157,22 @@ pub(crate) fn distribute(
 
 /// Whether operations may be refused before they are logged: keys that cannot be, or large values.
 fn may_be_refused(ops: &KeyOps) -> bool {
-    ops.iter().any(|op| !op.writes_possible_keys() || is_large(&op)) || ops.bytes() > LARGE_BYTES
+    ops.iter().any(|op| !op.writes_possible_keys() || is_large(&op))
+        || ops.bytes() > LARGE_BYTES
+        || ops.iter().filter(rewrites_value).count() >= REWRITES_MIN
+}
+
+/// Whether a key gets a value that has about the length of an older one, which may be the longest.
+fn rewrites_value(op: &KeyOp<'_>) -> bool {
+    matches!(
+        op,
+        KeyOp::Append { .. }
+            | KeyOp::SetRange { .. }
+            | KeyOp::SetBit { .. }
+            | KeyOp::Rename { .. }
+            | KeyOp::Copy { .. }
+            | KeyOp::Move { .. }
+    )
 }
 
 fn is_large(op: &KeyOp<'_>) -> bool {
