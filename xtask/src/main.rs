@@ -75,6 +75,8 @@ fn test(root: &Path, install: bool) -> anyhow::Result<()> {
         tests.env("ROOST_NO_SKIP", "1");
     }
     step(&mut tests)?;
+    let races = ["test", "-p", "node", "--features", "loom", "--lib", "--quiet", "--", "races"];
+    step(cargo(root, &races))?;
     dst::test(root)?;
     if browser::missing(root).is_none() {
         step(&mut browser::tests(root))?;

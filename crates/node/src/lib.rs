@@ -42,6 +42,7 @@ mod shared;
 mod space;
 mod submission;
 mod sweeper;
+mod sync;
 mod threads;
 mod verify;
 mod views;

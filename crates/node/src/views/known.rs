@@ -12,6 +12,8 @@
 //! all of them are hot, the new one is not kept. So a scan of users who are read once does not evict those
 //! who are read often, and the work under the lock has a bound.
 
+#[cfg(all(test, feature = "loom"))]
+mod races;
 #[cfg(test)]
 mod tests;
 
@@ -20,10 +22,11 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use feed::UserId;
 use hashbrown::DefaultHashBuilder;
 use papaya::{HashMapRef, LocalGuard};
-use parking_lot::Mutex;
+
+use crate::sync::Mutex;
 
 /// Parts of the table; the entries of each are added and removed under one lock.
-const SHARDS: usize = 64;
+const SHARDS: usize = if cfg!(feature = "loom") { 2 } else { 64 };
 /// Bytes of an entry in the table and the ring, in addition to the entry itself.
 const ENTRY_BYTES: usize = 40;
 /// Greatest heat of an entry: reads that are remembered.

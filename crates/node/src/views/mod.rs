@@ -7,6 +7,8 @@ mod followers;
 mod homes;
 mod known;
 mod newest;
+#[cfg(all(test, feature = "loom"))]
+mod races;
 mod recent;
 mod rendered;
 mod shard;
@@ -21,7 +23,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use feed::{Effect, Facts, PostId, UserId};
-use parking_lot::{Mutex, MutexGuard};
 use rows::Rows;
 use tokio::sync::{Notify, watch};
 
@@ -33,6 +34,8 @@ use stream::Stream;
 pub use watchers::Change;
 pub(crate) use watchers::News;
 use watchers::Watchers;
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// Shards of the home timelines. More make the lock finer and the index larger: each author costs
 /// an entry in every shard that has an active follower of theirs.

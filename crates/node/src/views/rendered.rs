@@ -8,27 +8,30 @@
 //! entry that is current never shows a state from before an acknowledged command. The same goes for the
 //! names and handles that are kept for rendering.
 
+#[cfg(all(test, feature = "loom"))]
+mod races;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use feed::stories::StoryRef;
 use feed::{Facts, Post, PostId, PostText, StoryId, UserId};
-use parking_lot::Mutex;
 use quick_cache::{OptionsBuilder, Weighter, sync::Cache, unsync};
 use rows::Rows;
 
 use crate::render::{self, UserNames};
+use crate::sync::{AtomicU32, AtomicU64, Mutex};
 
 /// Authors share revisions where their numbers are equal modulo this: a rare needless rendering in
 /// exchange for a table of fixed size.
-const REVISIONS: usize = 65_536;
+const REVISIONS: usize = if cfg!(feature = "loom") { 1 } else { 65_536 };
 /// Bytes of an entry in addition to its text.
 const ENTRY_BYTES: usize = 96;
 /// A typical rendered post, for sizing the table.
 const TYPICAL_BYTES: usize = 256 + ENTRY_BYTES;
 /// Parts of the table, each with a lock that is held while a post is copied out: a page of posts pays
 /// for no reference counts.
-const SHARDS: usize = 64;
+const SHARDS: usize = if cfg!(feature = "loom") { 1 } else { 64 };
 /// Number of users whose name and handle are kept in memory.
 const USERS: usize = 32_768;
 

@@ -5,11 +5,12 @@
 //! that a timeline gathered from the facts can be brought up to date.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use feed::Effect;
-use parking_lot::Mutex;
 use smallvec::SmallVec;
+
+use crate::sync::{AtomicU64, Mutex};
 
 /// Consumed effects that stay available: 2 MB, far more than are published while a timeline is gathered.
 const KEPT_MIN: u64 = 65_536;

@@ -7,13 +7,17 @@
 //! watchers of the user. A watcher that does not read them in time gets [`Change::Missed`], and so does each
 //! watcher of a user whose timeline was evicted, because later changes are not recorded.
 
+#[cfg(all(test, feature = "loom"))]
+mod races;
+
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use feed::{PostId, UserId};
 use hashbrown::HashMap;
-use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
+
+use crate::sync::{AtomicUsize, Mutex, MutexGuard, fence};
 
 /// Pairs of a friend and a watcher that are indexed, about 32 bytes each: 2 MiB per shard. Stories of
 /// friends beyond that reach a live stream when it next polls.

@@ -1,0 +1,54 @@
+//! Atomics, fences and locks of the views that threads share. With the feature `loom` they are those of the model
+//! checker, so that the tests in `views/races.rs` try every order of their operations.
+
+#[cfg(not(feature = "loom"))]
+pub(crate) use parking_lot::{Mutex, MutexGuard};
+#[cfg(not(feature = "loom"))]
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, fence};
+
+#[cfg(feature = "loom")]
+pub(crate) use checked::{Mutex, MutexGuard};
+#[cfg(feature = "loom")]
+pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, fence};
+
+#[cfg(feature = "loom")]
+mod checked {
+    use std::ops::{Deref, DerefMut};
+    use std::sync::PoisonError;
+
+    /// The lock of loom, as parking_lot has it.
+    #[derive(Debug, Default)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    pub(crate) struct MutexGuard<'a, T>(loom::sync::MutexGuard<'a, T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            MutexGuard(self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        }
+    }
+
+    impl<T> MutexGuard<'_, T> {
+        pub(crate) fn unlock_fair(this: Self) {
+            drop(this);
+        }
+    }
+
+    impl<T> Deref for MutexGuard<'_, T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            &self.0
+        }
+    }
+
+    impl<T> DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            &mut self.0
+        }
+    }
+}
