@@ -40,15 +40,18 @@ pub(crate) struct Repair {
 impl Repair {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         permissions::keep_new_files_private();
-        let mut about_keys = None;
-        let keys = || {
-            about_keys = self.keys()?;
+        let mut keys = Keys::Copied;
+        let copy_keys = || {
+            keys = self.copy_keys()?;
             Ok(())
         };
-        let repaired = node::repair(&self.data, &self.to, self.drop_after, keys);
-        let repaired = repaired
+        let repaired = node::repair(&self.data, &self.to, self.drop_after, copy_keys);
+        let mut repaired = repaired
             .map_err(hint)
             .with_context(|| format!("cannot repair {}", self.data.display()))?;
+        if let Keys::Lost(error) = &keys {
+            repaired.lost.push(format!("the application keys: {error}"));
+        }
         let print = |head: &str, lines: &[String]| {
             if !lines.is_empty() {
                 println!("{head}:");
@@ -58,11 +61,13 @@ impl Repair {
         print("damage", &repaired.damage);
         print("corrected", &repaired.corrected);
         print("lost", &repaired.lost);
-        if let Some(about) = about_keys {
-            println!("{about}");
+        let to = self.to.display();
+        if !matches!(keys, Keys::Copied) {
+            println!(
+                "{to} has no application keys; create one with roost key create NAME --data {to} --scope admin"
+            );
         }
         let ((checkpoint, last), (users, posts, follows)) = (repaired.positions, repaired.counts);
-        let to = self.to.display();
         println!(
             "created {to} from the checkpoint at group {checkpoint} and the log up to group {last}: {users} users, \
              {posts} posts, {follows} follows"
@@ -75,22 +80,26 @@ impl Repair {
         Err(Exit::failed("some data is lost".to_owned()))
     }
 
-    /// Copies the file of application keys if it is intact; otherwise returns advice.
-    fn keys(&self) -> io::Result<Option<String>> {
-        let create = format!(
-            "create an application key with roost key create NAME --data {} --scope admin",
-            self.to.display()
-        );
+    /// Copies the file of application keys if it is intact.
+    fn copy_keys(&self) -> io::Result<Keys> {
         match key::check(&self.data) {
             Ok(true) => {
                 let file = std::fs::read(key::path(&self.data))?;
                 key::restore(&self.to, &file)?;
-                Ok(None)
+                Ok(Keys::Copied)
             }
-            Ok(false) => Ok(Some(format!("there are no application keys: {create}"))),
-            Err(error) => Ok(Some(format!("{error:#}, so they are not copied: {create}"))),
+            Ok(false) => Ok(Keys::Missing),
+            Err(error) => Ok(Keys::Lost(format!("{error:#}"))),
         }
     }
+}
+
+/// The file of application keys of the damaged directory.
+enum Keys {
+    Copied,
+    Missing,
+    /// It cannot be read, for this reason.
+    Lost(String),
 }
 
 /// Adds advice to an error about one of the two directories.

@@ -11,6 +11,7 @@ use node::{ArchiveReport, DataReport};
 
 use super::{describe, time};
 use crate::exit::Exit;
+use crate::key;
 
 /// For `--help`.
 const HELP: &str = "Exit codes:
@@ -29,7 +30,7 @@ const ARCHIVE_WAY_OUT: &str = "Copy the damaged or missing files back from other
 /// Check a backup, an archive, or the data directory of a stopped server.
 ///
 /// Of a backup, it checks checksums, positions, counts, and that the backup is complete; of a data directory, every
-/// table file, every group of the log, and that they belong together; of an archive, every group of every file, and
+/// table file, every group of the log, the file of keys, and that they belong together; of an archive, every group of every file, and
 /// that no group is missing between files. A server may write to the archive meanwhile. Changes no data.
 #[derive(Args)]
 #[command(after_help = HELP)]
@@ -119,6 +120,9 @@ impl Verify {
                 println!("{path}/log: groups up to {} in {} files", log.last.0, log.segments);
             }
             Err(error) => damage.push(causes(&error)),
+        }
+        if let Err(error) = key::check(&self.path) {
+            damage.push(format!("{error:#}"));
         }
         if damage.is_empty() {
             println!("{path}: no damage");

@@ -93,8 +93,12 @@ fn a_missing_file_is_refused_with_the_way_out_and_repaired() {
     fs::write(data.join("keys.json"), "{").unwrap();
     let error = not_served(&data);
     assert!(error.contains(path(&current)) && error.contains("roost repair"), "{error}");
-    let printed = repair(&data, &to, &[], 0);
+    // The application keys are lost.
+    let printed = repair(&data, &to, &[], 3);
     assert!(printed.contains(path(&current)) && printed.contains("roost key create"), "{printed}");
+    let (lost, keys) =
+        (printed.find("lost:").unwrap(), printed.find("the application keys").unwrap());
+    assert!(lost < keys, "{printed}");
     let server = Server::open(&to, &[]);
     assert_eq!(
         server.client().get(&format!("/v1/posts/{post}")).expect(200).json()["text"],
