@@ -1,6 +1,8 @@
 //! The log against real servers: `nats-server` processes that are killed, stopped and filled, and streams of all
 //! kinds of wrong configurations.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -352,8 +354,40 @@ fn a_stream_that_lacks_groups_is_refused() {
     assert_eq!(next(&mut log).position, Position(4));
 }
 
-/// A gap in the middle cannot be made through the servers, because the stream forbids it; so the stream is changed
-/// while it is read.
+/// Messages in the middle cannot be removed, because the stream forbids it. So a reader is kept waiting until groups
+/// are removed that it has not got.
+#[test]
+fn a_gap_stops_the_log_with_its_position() {
+    let Some((servers, options)) = one_server() else { return };
+    let (mut log, mut slow) = (begun(&options, A, 1), open(&options, B, 0));
+    for _ in 0..60 {
+        log.append(&[1; 1_000_000]).unwrap();
+        assert!(next(&mut log).is_own);
+    }
+    with_jetstream(&servers.urls(), async |jetstream| {
+        let stream = jetstream.get_stream("roost").await.unwrap();
+        stream.purge().await.unwrap();
+    });
+    log.append(b"after").unwrap();
+    let mut last = 0;
+    let error = loop {
+        match slow.next(PATIENCE) {
+            Ok(group) => {
+                let position = group.expect("there is more").position.0;
+                assert_eq!(position, last + 1);
+                last = position;
+            }
+            Err(error) => break error,
+        }
+    };
+    assert!((10..60).contains(&last), "{last}");
+    match error {
+        JetLogError::Missing { position } => assert_eq!(position.0, last + 1),
+        JetLogError::StartsAfter { first, from } => assert_eq!((first.0, from.0), (61, last)),
+        error => panic!("{error}"),
+    }
+}
+
 #[test]
 fn a_stream_that_is_made_again_while_it_is_read_stops_the_log() {
     let Some((servers, options)) = one_server() else { return };
@@ -383,7 +417,8 @@ fn two_processes_as_one_node_do_not_both_go_on() {
 
 #[test]
 fn a_stream_that_could_lose_changes_is_refused_and_the_command_mends_it() {
-    let wrong: [(&str, fn(&mut Config)); 4] = [
+    type Change = fn(&mut Config);
+    let wrong: [(&str, Change); 4] = [
         ("old instead of discard new", |config| config.discard = DiscardPolicy::Old),
         ("no limit of age", |config| config.max_age = Duration::from_secs(3_600)),
         ("no limit of messages", |config| config.max_messages = 7),
