@@ -62,11 +62,13 @@ fn a_group_that_overtakes_a_lost_one_causes_one_restart() {
     let now = Instant::now();
     let mut window = window(now, 4);
     while window.next_to_send(now).is_some() {}
-    // Number 1 is lost; the others arrive and do not count.
-    for number in 2..=4 {
-        assert_eq!(arrive(&mut window, number, now), Arrival::Other);
-    }
+    // Number 1 is lost; the others arrive and do not count, some of them after number 1 was sent again.
+    assert_eq!(arrive(&mut window, 2, now), Arrival::Other);
     assert_eq!(window.next_to_send(now), Some(Send::Probe(message(1))));
+    for number in 3..=4 {
+        assert_eq!(arrive(&mut window, number, now), Arrival::Other);
+        assert_eq!(window.next_to_send(now), None);
+    }
     assert_eq!(arrive(&mut window, 1, now), Arrival::Own);
     for number in 2..=4 {
         assert_eq!(window.next_to_send(now), Some(Send::Plain(message(number))));
