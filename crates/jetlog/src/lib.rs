@@ -33,13 +33,12 @@ use async_nats::jetstream::context::{
 };
 use async_nats::jetstream::{Context, ErrorCode};
 use bytes::Bytes;
-use commitlog::Position;
+use commitlog::{GroupId, NodeId, Position};
 use tokio::runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 pub use connect::JetLogOptions;
 pub use error::JetLogError;
-pub use message::{GroupId, NodeId};
 pub use stream::ClusterId;
 
 use connect::with_causes;

@@ -11,33 +11,13 @@
 //! | 44 on | payload, 1 byte or more |
 
 use bytes::{BufMut as _, Bytes, BytesMut};
+use commitlog::{GroupId, NodeId};
 
 /// The newest version of the format that this program writes and reads.
 pub(crate) const FORMAT_VERSION: u32 = 1;
 /// Bytes of a message before its payload.
 pub(crate) const HEADER_BYTES: usize = 44;
 const MAGIC: &[u8; 4] = b"RGRP";
-
-/// Identifies a node for ever: the identity of its data directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub u128);
-
-impl std::fmt::Display for NodeId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-/// Who appended a group, and as which one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GroupId {
-    /// The node.
-    pub node: NodeId,
-    /// Greater at each start of the node.
-    pub epoch: u64,
-    /// Counts the groups of an epoch from 1.
-    pub number: u64,
-}
 
 /// Why a message is not a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

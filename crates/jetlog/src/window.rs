@@ -12,8 +12,9 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use commitlog::{GroupId, NodeId};
 
-use crate::message::{GroupId, HEADER_BYTES, NodeId, encode};
+use crate::message::{HEADER_BYTES, encode};
 
 /// Bytes of messages that may be under way; a single longer one may be alone.
 pub(crate) const BYTES_MAX: usize = 8 << 20;

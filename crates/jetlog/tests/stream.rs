@@ -9,8 +9,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
-use commitlog::Position;
-use jetlog::{Arrived, ClusterId, GroupId, JetLog, JetLogError, JetLogOptions, NodeId};
+use commitlog::{GroupId, NodeId, Position};
+use jetlog::{Arrived, ClusterId, JetLog, JetLogError, JetLogOptions};
 use rustix::process::Signal;
 use testkit::PATIENCE;
 use testkit::nats::{NatsServers, nats};
