@@ -51,6 +51,8 @@ pub(crate) fn openapi(target: &Path) -> Vec<String> {
 /// Builds NATS with Go; returns what cannot be had.
 pub(crate) fn nats(target: &Path) -> Vec<String> {
     let folder = target.join("fetched/nats");
+    // Go wants an absolute path.
+    let folder = std::path::absolute(&folder).unwrap_or(folder);
     let missing = NATS.into_iter().filter_map(|(program, module)| {
         if !folder.join(program).is_file() {
             // Go may write go.sum for a module that is not ours.

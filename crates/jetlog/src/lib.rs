@@ -162,8 +162,9 @@ impl JetLog {
         self.payload_bytes_max
     }
 
-    /// Lets this node append groups, in an epoch that must be greater than all of it before: after all groups up
-    /// to [`JetLog::last_at_open`] the caller knows these.
+    /// Lets this node append groups, in an epoch that must be greater than all of it before. The caller knows these
+    /// once it has all groups up to [`JetLog::last_at_open`]. It takes the time if that is greater, because groups of
+    /// an earlier process may still arrive.
     ///
     /// # Panics
     /// If it was called before.
