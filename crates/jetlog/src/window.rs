@@ -143,6 +143,15 @@ impl Window {
         (self.sent > 0).then(|| self.progress + STALLED_AFTER)
     }
 
+    /// Sends everything again if no group has come back for too long; returns whether it did.
+    pub(crate) fn restart_if_stalled(&mut self, now: Instant) -> bool {
+        let stalled = self.stalls_at().is_some_and(|at| at <= now);
+        if stalled {
+            self.restart(now);
+        }
+        stalled
+    }
+
     /// Takes note of a group of the stream.
     pub(crate) fn arrived(&mut self, id: GroupId, message: &Bytes, now: Instant) -> Arrival {
         let Some(epoch) = self.epoch.filter(|epoch| id.node == self.node && id.epoch >= *epoch)

@@ -88,6 +88,11 @@ fn a_window_is_stalled_if_nothing_comes_back_for_a_second() {
     let back = sent + Duration::from_millis(900);
     assert_eq!(arrive(&mut window, 1, back), Arrival::Own);
     assert_eq!(window.stalls_at(), Some(back + STALLED_AFTER));
+    let before = back + STALLED_AFTER - Duration::from_millis(1);
+    assert!(!window.restart_if_stalled(before) && window.next_to_send(before).is_none());
+    assert!(window.restart_if_stalled(back + STALLED_AFTER));
+    assert_eq!(window.next_to_send(back + STALLED_AFTER), Some(Send::Probe(message(2))));
+    let back = back + STALLED_AFTER;
     assert_eq!(arrive(&mut window, 2, back), Arrival::Own);
     assert_eq!(window.stalls_at(), None);
 }
