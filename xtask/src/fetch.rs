@@ -1,5 +1,5 @@
 //! Downloads tools of tests that are not part of the Rust toolchain: Redis's own test suite and two of its client
-//! libraries; a validator of OpenAPI and two generators of clients. All are stored in `fetched` in the target
+//! libraries; a validator of OpenAPI and two generators of clients; NATS. All are stored in `fetched` in the target
 //! directory.
 
 use std::fs;
@@ -14,6 +14,11 @@ const IOREDIS: &str = "ioredis@5.8.2";
 const OPENAPI_PYTHON: [&str; 2] =
     ["openapi-python-client==0.29.1", "openapi-spec-validator==0.9.0"];
 const OPENAPI_TYPESCRIPT: [&str; 2] = ["openapi-typescript@7.13.0", "typescript@5.9.3"];
+/// The server, and the program that runs the commands which error messages advise.
+const NATS: [(&str, &str); 2] = [
+    ("nats-server", "github.com/nats-io/nats-server/v2@v2.15.2"),
+    ("nats", "github.com/nats-io/natscli/nats@v0.5.1"),
+];
 
 /// Fetches what is missing; returns what cannot be had.
 pub(crate) fn redis(target: &Path) -> Vec<String> {
@@ -41,6 +46,23 @@ pub(crate) fn openapi(target: &Path) -> Vec<String> {
     missing.extend(python(&py, &OPENAPI_PYTHON, "clients generated in Python"));
     missing.extend(node(&ts, &OPENAPI_TYPESCRIPT, "clients generated in TypeScript"));
     missing
+}
+
+/// Builds NATS with Go; returns what cannot be had.
+pub(crate) fn nats(target: &Path) -> Vec<String> {
+    let folder = target.join("fetched/nats");
+    // Go wants an absolute path.
+    let folder = std::path::absolute(&folder).unwrap_or(folder);
+    let missing = NATS.into_iter().filter_map(|(program, module)| {
+        if !folder.join(program).is_file() {
+            // Go may write go.sum for a module that is not ours.
+            let mut go = Command::new("go");
+            go.args(["install", module]).env("GOBIN", &folder).env("GOFLAGS", "-mod=mod");
+            run(&mut go);
+        }
+        (!folder.join(program).is_file()).then(|| format!("{program}: go install {module}"))
+    });
+    missing.collect()
 }
 
 /// Installs Python packages into a separate directory; returns a message if it cannot.

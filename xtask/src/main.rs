@@ -97,13 +97,15 @@ fn quick(root: &Path) -> anyhow::Result<()> {
 }
 
 /// Programs that tests use, the Debian packages that have them, and what is tested with them.
-const PROGRAMS: [(&str, &str, &str); 13] = [
+const PROGRAMS: [(&str, &str, &str); 15] = [
     ("ab", "apache2-utils", "the old report's command lines with ab"),
     ("dpkg-deb", "dpkg", "the Debian package"),
     ("faketime", "faketime", "clocks that are wrong"),
     ("fish", "fish", "completions of fish"),
+    ("go", "golang-go", "the log of several nodes"),
     ("groff", "groff-base", "man pages"),
     ("lintian", "lintian", "the rules for Debian packages"),
+    ("openssl", "openssl", "TLS between a node and NATS"),
     ("promtool", "prometheus", "queries of the dashboard, and alerts"),
     ("redis-cli", "redis-tools", "redis-cli and redis-benchmark"),
     ("redis-server", "redis-server", "the same replies as Redis"),
@@ -134,6 +136,7 @@ fn prepare(root: &Path, may_install: bool) -> Vec<String> {
         .collect();
     skipped.extend(fetch::redis(&target(root)));
     skipped.extend(fetch::openapi(&target(root)));
+    skipped.extend(fetch::nats(&target(root)));
     skipped.extend(browser::prepare(root));
     let shared = std::env::var_os("ROOST_SHARED").map_or(root.join("../shared"), PathBuf::from);
     if !shared.join("data/reed98/edges.txt").exists() {

@@ -63,6 +63,27 @@ pub struct Placed {
     pub time_ms: u64,
 }
 
+/// Identifies a node for ever: the identity of its data directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u128);
+
+impl std::fmt::Display for NodeId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// Who appended a group to a log that several nodes share, and as which one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId {
+    /// The node.
+    pub node: NodeId,
+    /// Greater at each start of the node.
+    pub epoch: u64,
+    /// Counts the groups of an epoch from 1.
+    pub number: u64,
+}
+
 /// The operations of a log that the writer uses.
 pub trait Log: Send {
     /// Writes a group of 1 to [`PAYLOAD_BYTES_MAX`] bytes after the last one. `time_ms` is the caller's

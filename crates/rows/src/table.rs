@@ -179,5 +179,7 @@ tables! {
         Bucket = 0x34,
         /// When a key expires (milliseconds since 1970, 8 bytes), its space (4 bytes), the key -> nothing.
         KeyExpiry = 0x35,
+        /// Node (16 bytes) -> its last group that counts. Only a log that several nodes share has senders.
+        Sender = 0x36,
     }
 }

@@ -11,6 +11,7 @@ pub mod events;
 pub mod files;
 pub mod http;
 mod memory_rows;
+pub mod nats;
 pub mod proc;
 pub mod process;
 mod random;

@@ -9,6 +9,7 @@ use rows::{Stamp, StampClock, WORK_PER_ROW};
 
 use super::group::Group;
 use super::queue::{Part, Piece, Waiting};
+use super::senders::{SharedGroup, accept};
 use super::{Applier, Output, Partial};
 use crate::budget::Reservation;
 use crate::entry::Entry;
@@ -131,6 +132,34 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         work
     }
 
+    /// Applies the next group of a log that several nodes share, unless it does not count.
+    ///
+    /// # Errors
+    /// If the bytes are not commands, which the checksum makes very unlikely.
+    ///
+    /// # Panics
+    /// If the proposed group came back and does not count: then two nodes write with one identity, or this node
+    /// began an epoch before it had applied its last one.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the writer has only a log of its own yet"))]
+    pub(crate) fn apply_shared(
+        &mut self,
+        group: &SharedGroup<'_>,
+    ) -> Result<Output<T>, postcard::Error> {
+        let (position, time_ms) = (group.position, group.time_ms);
+        let mut output = Output::default();
+        let counts = accept(&mut self.rows, &mut self.digest, group);
+        assert!(counts || !group.is_own, "a group that came back counts");
+        if group.is_own {
+            self.apply(Placed { position, time_ms }, &mut output);
+        } else if counts {
+            let group =
+                commitlog::Group { position, time_ms: Some(time_ms), payload: group.payload };
+            let done = self.apply_payload(group, Some(&mut output.effects))?;
+            (output.commands, output.work) = (done.commands, done.work);
+        }
+        Ok(output)
+    }
+
     /// Applies a group that is read back from the log. Its effects are dropped: views begin empty.
     ///
     /// # Errors
@@ -138,6 +167,15 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     pub(crate) fn replay(
         &mut self,
         group: commitlog::Group<'_>,
+    ) -> Result<Replayed, postcard::Error> {
+        self.apply_payload(group, None)
+    }
+
+    /// Applies a group for which nobody here waits. Effects are added to `kept`, or dropped.
+    fn apply_payload(
+        &mut self,
+        group: commitlog::Group<'_>,
+        mut kept: Option<&mut Vec<Effect>>,
     ) -> Result<Replayed, postcard::Error> {
         let mut replayed = Replayed::default();
         let (mut effects, mut answers) = (Vec::new(), Vec::new());
@@ -165,12 +203,17 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                     txn.work()
                 }
                 Entry::Kv(ops) => {
+                    // Keys of it may expire.
+                    self.may_sweep = true;
                     let mut txn = kv::Txn::new(&mut self.rows);
                     kv::apply(&mut txn, stamp, &ops, &mut |_, _| (), &mut answers);
                     txn.work()
                 }
             };
-            effects.clear();
+            match kept.as_deref_mut() {
+                Some(kept) => kept.append(&mut effects),
+                None => effects.clear(),
+            }
             answers.clear();
             payload = rest;
         }

@@ -18,6 +18,7 @@ mod lengths;
 mod pieces;
 mod queue;
 mod requests;
+mod senders;
 #[cfg(test)]
 mod tests;
 
@@ -66,6 +67,8 @@ pub(crate) struct Applier<R, T> {
     may_sweep: bool,
     /// Whether the last sweep left something.
     sweep_more: bool,
+    /// Of the groups that count in a log that several nodes share.
+    digest: u64,
     /// The part of each submission in groups, for the simulator.
     #[cfg(feature = "simulation")]
     pub(crate) taken: Vec<(u64, TakenPart)>,
@@ -120,6 +123,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         let last = rows.totals().last_stamp.unwrap_or(rows::Stamp(0));
         let last = if rows::has_bug("forget-last-stamp") { rows::Stamp(0) } else { last };
         Self {
+            digest: senders::last_digest(&rows),
             rows,
             clock: StampClock::new(last),
             plain: VecDeque::new(),

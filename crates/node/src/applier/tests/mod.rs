@@ -16,6 +16,7 @@ use crate::entry::Entry;
 use crate::submission::{Answer, Changes, ReadAt, Submission};
 
 mod samples;
+mod shared;
 
 const ZERO: BucketId = BucketId(0);
 const START_MS: u64 = EPOCH_MS + 1_000_000;

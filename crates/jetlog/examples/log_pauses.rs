@@ -1,0 +1,70 @@
+//! Measures for how long no group comes back when one of three NATS servers is killed, stopped or started again:
+//! `cargo run -p jetlog --example log_pauses`. It starts the servers itself, with the program that
+//! `cargo xtask test` builds.
+
+use std::time::{Duration, Instant};
+
+use commitlog::{NodeId, Position};
+use jetlog::{ClusterId, JetLog, JetLogError, JetLogOptions};
+use rustix::process::Signal;
+use testkit::nats::NatsServers;
+
+const ROUNDS: usize = 3;
+const CLUSTER: ClusterId = ClusterId(1);
+/// Groups under way at a time.
+const UNDER_WAY: usize = 10;
+/// How long each state of the servers lasts at least; it goes on until groups have come back for [`FLUENT`].
+const PHASE: Duration = Duration::from_secs(4);
+const FLUENT: Duration = Duration::from_secs(2);
+/// No group for this long is a pause after which [`FLUENT`] begins again.
+const PAUSE: Duration = Duration::from_millis(200);
+
+fn main() -> Result<(), JetLogError> {
+    let Some(mut servers) = NatsServers::start(3, "") else { return Ok(()) };
+    let options = JetLogOptions::new(&servers.urls());
+    // Until the servers have a leader.
+    while JetLog::create(&options, CLUSTER, Position(0)).is_err() {}
+    let mut log = JetLog::open(&options, (CLUSTER, NodeId(1)), Position(0))?;
+    log.begin(1);
+    phase(&mut log, "three servers")?;
+    for at in (0..ROUNDS).flat_map(|_| 0..3) {
+        servers.kill(at);
+        phase(&mut log, &format!("server {at} is killed"))?;
+        servers.restart(at);
+        phase(&mut log, &format!("server {at} starts again"))?;
+        servers.signal(at, Signal::STOP);
+        phase(&mut log, &format!("server {at} is stopped"))?;
+        servers.signal(at, Signal::CONT);
+        phase(&mut log, &format!("server {at} goes on"))?;
+    }
+    Ok(())
+}
+
+/// Appends for a while and prints the longest time without a group that came back.
+fn phase(log: &mut JetLog, name: &str) -> Result<(), JetLogError> {
+    let start = Instant::now();
+    let (mut last, mut longest, mut own, mut others) = (start, Duration::ZERO, 0, 0);
+    let mut fluent_since = start;
+    let mut troubles: Vec<String> = Vec::new();
+    while start.elapsed() < PHASE || fluent_since.elapsed() < FLUENT {
+        while log.under_way() < UNDER_WAY {
+            log.append(b"group")?;
+        }
+        match log.next(Duration::from_millis(5))? {
+            Some(group) if group.is_own => {
+                own += 1;
+                longest = longest.max(last.elapsed());
+                last = Instant::now();
+            }
+            Some(_) => others += 1,
+            None => {}
+        }
+        if last.elapsed() > PAUSE {
+            fluent_since = Instant::now();
+        }
+        troubles.extend(log.trouble().filter(|trouble| !troubles.contains(trouble)));
+    }
+    let longest = longest.as_millis();
+    println!("{name}: longest pause {longest} ms, {own} groups, {others} duplicates; {troubles:?}");
+    Ok(())
+}

@@ -1,0 +1,292 @@
+//! A log that several nodes share: groups of bytes as messages of one stream of NATS JetStream. It does not
+//! interpret the payloads.
+//!
+//! [`JetLog::append`] hands a group to the stream. [`JetLog::next`] gives all groups of the stream, those of this
+//! node and of others, in one order that is the same for all nodes. Which of them count is the caller's
+//! decision, by a rule that depends on nothing but what came before: a group counts if it has the next number of
+//! the current epoch of its node, or number 1 of a later epoch. By that rule each group that was appended
+//! counts once if it came back, whatever was lost, sent twice or reordered on its way.
+//!
+//! State: `window` has the groups of this node that have not come back. `publisher` and `reader` are tasks on a
+//! thread of the log; the caller's thread never waits for the network, except in [`JetLog::open`] and, as long
+//! as it wants, in [`JetLog::next`].
+//! What always holds:
+//! - **Invariant:** positions rise by one from message to message. A gap, a damaged message and a stream that
+//!   ends before the position of the caller are errors.
+//! - **Invariant:** what is under way, and what arrived and was not taken, is bounded in bytes.
+//! - **Invariant:** after an error other than `Busy` and `Length` every operation fails.
+
+mod connect;
+mod error;
+mod message;
+mod publisher;
+mod reader;
+mod shared;
+mod stream;
+mod window;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::context::{
+    CreateStreamErrorKind, GetStreamErrorKind, RequestError, RequestErrorKind,
+};
+use async_nats::jetstream::{Context, ErrorCode};
+use bytes::Bytes;
+use commitlog::{GroupId, NodeId, Position};
+use tokio::runtime::Runtime;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+pub use connect::JetLogOptions;
+pub use error::JetLogError;
+pub use stream::ClusterId;
+
+use connect::with_causes;
+use message::HEADER_BYTES;
+use reader::Reader;
+use shared::Shared;
+use window::Window;
+
+/// Bytes of groups that arrived and were not taken; a single longer one may be alone.
+pub(crate) const QUEUE_BYTES: usize = 16 << 20;
+/// Groups that arrived and were not taken.
+const QUEUE_GROUPS: usize = 4_096;
+
+/// A group of the stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// Its position.
+    pub position: Position,
+    /// The time that the stream gave it, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// Who appended it.
+    pub id: GroupId,
+    /// Whether it is the oldest group of this log that had not come back. A duplicate is not.
+    pub is_own: bool,
+    /// The payload as it was appended.
+    pub payload: Bytes,
+}
+
+/// A group with the memory that is reserved for it.
+struct Held {
+    arrived: Arrived,
+    _room: OwnedSemaphorePermit,
+}
+
+/// See the crate.
+pub struct JetLog {
+    shared: Arc<Shared>,
+    arrivals: mpsc::Receiver<Result<Held, JetLogError>>,
+    /// The last position of the stream when it was opened.
+    last: Position,
+    payload_bytes_max: usize,
+    stopped: bool,
+    /// The last field: its tasks end when the others are dropped.
+    runtime: Runtime,
+}
+
+impl JetLog {
+    /// Makes the stream of a new cluster: the next group will be the one after `after`. Blocks.
+    ///
+    /// # Errors
+    /// [`JetLogError`]; also if the stream exists with another configuration.
+    pub fn create(
+        options: &JetLogOptions,
+        cluster: ClusterId,
+        after: Position,
+    ) -> Result<(), JetLogError> {
+        runtime()?.block_on(async {
+            let (_, context) = connect::connect(options, || ()).await?;
+            let wanted = stream::wanted(options, cluster, after.0 + 1);
+            match context.create_stream(wanted).await {
+                Ok(_) => Ok(()),
+                Err(error) if has_no_jetstream(&error.kind()) => Err(JetLogError::NoJetStream),
+                Err(error) => Err(request("make the stream", &error)),
+            }
+        })
+    }
+
+    /// Opens the stream of `cluster` for the node `node`, which has all groups up to `after`. Blocks.
+    ///
+    /// # Errors
+    /// [`JetLogError`]
+    pub fn open(
+        options: &JetLogOptions,
+        (cluster, node): (ClusterId, NodeId),
+        after: Position,
+    ) -> Result<Self, JetLogError> {
+        let runtime = runtime()?;
+        let shared = Arc::new(Shared::new(Window::new(node, Instant::now())));
+        let (arrived, arrivals) = mpsc::channel(QUEUE_GROUPS);
+        let (last, payload_bytes_max) = runtime.block_on(async {
+            let reconnected = Arc::clone(&shared);
+            let on_connect = move || {
+                // What was under way may be lost with the connection.
+                reconnected.window.lock().restart(Instant::now());
+                reconnected.changed.notify_one();
+            };
+            let (client, context) = connect::connect(options, on_connect).await?;
+            let stream = open_stream(&context, options, cluster).await?;
+            let last = Position(stream.cached_info().state.last_sequence);
+            let message_bytes_max = client.server_info().max_payload;
+            let reader = Reader {
+                client: client.clone(),
+                stream,
+                options: options.clone(),
+                cluster,
+                last: after,
+                shared: Arc::clone(&shared),
+                arrivals: arrived,
+                room: Arc::new(Semaphore::new(QUEUE_BYTES)),
+                message_bytes_max,
+                short_since: None,
+            };
+            reader::check_ends(&reader.stream.cached_info().state, after)?;
+            let (publishes, subject) = (Arc::clone(&shared), options.subject());
+            tokio::spawn(publisher::run(client, context, subject, publishes));
+            tokio::spawn(reader.run());
+            Ok::<_, JetLogError>((last, message_bytes_max.saturating_sub(HEADER_BYTES)))
+        })?;
+        Ok(Self { shared, arrivals, last, payload_bytes_max, stopped: false, runtime })
+    }
+
+    /// The last position of the stream when it was opened.
+    #[must_use]
+    pub fn last_at_open(&self) -> Position {
+        self.last
+    }
+
+    /// The longest payload that the servers accept, in bytes.
+    #[must_use]
+    pub fn payload_bytes_max(&self) -> usize {
+        self.payload_bytes_max
+    }
+
+    /// Lets this node append groups, in an epoch that must be greater than all of it before. The caller knows these
+    /// once it has all groups up to [`JetLog::last_at_open`]. It takes the time if that is greater, because groups of
+    /// an earlier process may still arrive.
+    ///
+    /// # Panics
+    /// If it was called before.
+    pub fn begin(&mut self, epoch: u64) {
+        self.shared.window.lock().begin(epoch);
+    }
+
+    /// Hands a group to the stream; returns its number in the epoch. The group has no position, and is not
+    /// durable, before it came back. Does not wait.
+    ///
+    /// # Errors
+    /// [`JetLogError::Busy`] and [`JetLogError::Length`], which change nothing, and [`JetLogError::Stopped`].
+    ///
+    /// # Panics
+    /// Before [`JetLog::begin`].
+    pub fn append(&mut self, payload: &[u8]) -> Result<u64, JetLogError> {
+        let (bytes, max) = (payload.len(), self.payload_bytes_max);
+        if self.stopped {
+            return Err(JetLogError::Stopped);
+        }
+        if !(1..=max).contains(&bytes) {
+            return Err(JetLogError::Length { bytes, max });
+        }
+        let mut window = self.shared.window.lock();
+        if !window.has_room(bytes) {
+            return Err(JetLogError::Busy);
+        }
+        let number = window.push(payload);
+        drop(window);
+        self.shared.changed.notify_one();
+        Ok(number)
+    }
+
+    /// The next group of the stream, for which it waits up to `wait`. Not to be called by async code.
+    ///
+    /// # Errors
+    /// [`JetLogError`]; the log has stopped then.
+    pub fn next(&mut self, wait: Duration) -> Result<Option<Arrived>, JetLogError> {
+        if self.stopped {
+            return Err(JetLogError::Stopped);
+        }
+        let held = match self.arrivals.try_recv() {
+            Ok(held) => held,
+            Err(mpsc::error::TryRecvError::Empty) if wait.is_zero() => return Ok(None),
+            Err(_) => {
+                let received = self
+                    .runtime
+                    .block_on(async { tokio::time::timeout(wait, self.arrivals.recv()).await });
+                match received {
+                    Err(_) => return Ok(None),
+                    Ok(held) => held.unwrap_or(Err(JetLogError::Stopped)),
+                }
+            }
+        };
+        self.stopped |= held.is_err();
+        held.map(|held| Some(held.arrived))
+    }
+
+    /// Number of groups of this node that have not come back.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.shared.window.lock().len()
+    }
+
+    /// Why groups do not come back now, if that is known; it may pass by itself.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.shared.trouble()
+    }
+}
+
+/// One thread, on which the tasks run.
+fn runtime() -> Result<Runtime, JetLogError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("log")
+        .enable_all()
+        .build()
+        .map_err(JetLogError::Thread)
+}
+
+/// Opens the stream and checks its configuration.
+async fn open_stream(
+    context: &Context,
+    options: &JetLogOptions,
+    cluster: ClusterId,
+) -> Result<async_nats::jetstream::stream::Stream, JetLogError> {
+    let stream = context.get_stream(&options.stream).await.map_err(|error| match error.kind() {
+        GetStreamErrorKind::JetStream(refusal)
+            if refusal.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+        {
+            let command = stream::add_command(options, cluster, 1);
+            JetLogError::NoStream { stream: options.stream.clone(), command }
+        }
+        GetStreamErrorKind::JetStream(refusal) if is_not_enabled(refusal.error_code()) => {
+            JetLogError::NoJetStream
+        }
+        GetStreamErrorKind::Request if has_no_responders(&error) => JetLogError::NoJetStream,
+        _ => request("find the stream", &error),
+    })?;
+    stream::check(&stream.cached_info().config, options, cluster)?;
+    Ok(stream)
+}
+
+fn is_not_enabled(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::JETSTREAM_NOT_ENABLED | ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT)
+}
+
+/// Whether no server listens to requests of JetStream.
+fn has_no_responders(error: &dyn std::error::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<RequestError>());
+    cause.is_some_and(|cause| cause.kind() == RequestErrorKind::NoResponders)
+}
+
+fn has_no_jetstream(kind: &CreateStreamErrorKind) -> bool {
+    match kind {
+        CreateStreamErrorKind::JetStreamUnavailable => true,
+        CreateStreamErrorKind::JetStream(refusal) => is_not_enabled(refusal.error_code()),
+        _ => false,
+    }
+}
+
+fn request(doing: &'static str, error: &dyn std::error::Error) -> JetLogError {
+    JetLogError::Request { doing, reason: with_causes(error) }
+}

@@ -1,0 +1,229 @@
+//! The task that reads the stream, in order and from one position on.
+//!
+//! After any interruption a new consumer begins after the last position. The positions of messages are
+//! compared here, so nothing depends on how the broker or the client library recover.
+//!
+//! **Invariant:** messages are passed on in the order of positions, each once. What cannot be passed on ends the log.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_nats::Client;
+use async_nats::jetstream::Message;
+use async_nats::jetstream::consumer::pull::{Config, MessagesErrorKind};
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy};
+use async_nats::jetstream::stream::{Info, RawMessageErrorKind, State, Stream};
+use commitlog::Position;
+use futures_util::StreamExt as _;
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::connect::with_causes;
+use crate::error::JetLogError;
+use crate::message::{FORMAT_VERSION, Malformed, decode};
+use crate::shared::Shared;
+use crate::window::Arrival;
+use crate::{Arrived, ClusterId, Held, JetLogOptions, stream};
+
+/// Interval of the messages by which a server shows that the consumer exists. After two intervals it is made again.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+/// How long one pull is open at a server.
+const PULL: Duration = Duration::from_secs(10);
+/// A server that does not answer for this long is left for another.
+const INFO_TIMEOUT: Duration = Duration::from_secs(1);
+/// A consumer that is not used is removed by the server after this time.
+const INACTIVE: Duration = Duration::from_secs(30);
+/// Bytes in the client that were not passed on, beside those of [`crate::QUEUE_BYTES`].
+const PULL_BYTES: usize = 8 << 20;
+/// Pause after an interruption; doubled up to [`PAUSE_MAX`].
+const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// A new leader of the stream may not have applied everything yet. Only after this time is a stream too short.
+const SHORT_FOR: Duration = Duration::from_secs(5);
+
+/// Why reading was interrupted.
+enum Interrupted {
+    /// For this reason, which may pass.
+    Retry(String),
+    /// For ever.
+    Stop(JetLogError),
+    /// The log was dropped.
+    Closed,
+}
+
+impl From<JetLogError> for Interrupted {
+    fn from(error: JetLogError) -> Self {
+        Self::Stop(error)
+    }
+}
+
+/// State of the task.
+pub(crate) struct Reader {
+    pub(crate) client: Client,
+    pub(crate) stream: Stream,
+    pub(crate) options: JetLogOptions,
+    pub(crate) cluster: ClusterId,
+    /// The position of the last message that was passed on.
+    pub(crate) last: Position,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) arrivals: mpsc::Sender<Result<Held, JetLogError>>,
+    /// Bytes that may wait in `arrivals`.
+    pub(crate) room: Arc<Semaphore>,
+    /// Longest message that the servers accept.
+    pub(crate) message_bytes_max: usize,
+    /// Since when the stream ends before `last`.
+    pub(crate) short_since: Option<Instant>,
+}
+
+impl Reader {
+    /// Reads until the log is dropped or cannot go on.
+    pub(crate) async fn run(mut self) {
+        let mut pause = PAUSE;
+        loop {
+            let before = self.last;
+            match self.read().await {
+                Interrupted::Closed => return,
+                Interrupted::Stop(error) => {
+                    self.arrivals.send(Err(error)).await.ok();
+                    return;
+                }
+                Interrupted::Retry(reason) => self.shared.report(&reason),
+            }
+            pause = if self.last > before { PAUSE } else { (pause * 2).min(PAUSE_MAX) };
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.arrivals.closed() => return,
+            }
+        }
+    }
+
+    /// Reads until something is wrong.
+    async fn read(&mut self) -> Interrupted {
+        match self.try_read().await {
+            Err(interrupted) => interrupted,
+            Ok(()) => Interrupted::Retry("the messages of the stream ended".into()),
+        }
+    }
+
+    async fn try_read(&mut self) -> Result<(), Interrupted> {
+        let info = self.info().await?;
+        stream::check(&info.config, &self.options, self.cluster)?;
+        self.check_ends(&info.state)?;
+        let config = Config {
+            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: self.last.0 + 1 },
+            ack_policy: AckPolicy::None,
+            memory_storage: true,
+            num_replicas: 1,
+            inactive_threshold: INACTIVE,
+            ..Config::default()
+        };
+        let retry = |error: &dyn std::error::Error| {
+            Interrupted::Retry(format!("the stream cannot be read: {}", with_causes(error)))
+        };
+        let consumer = self.stream.create_consumer(config).await.map_err(|error| retry(&error))?;
+        let messages = consumer.stream().heartbeat(HEARTBEAT).expires(PULL);
+        let messages = messages.max_bytes_per_batch(PULL_BYTES.max(2 * self.message_bytes_max));
+        let mut messages = messages.messages().await.map_err(|error| retry(&error))?;
+        loop {
+            let message = tokio::select! {
+                message = messages.next() => message,
+                () = self.arrivals.closed() => return Err(Interrupted::Closed),
+            };
+            match message {
+                None => return Ok(()),
+                Some(Ok(message)) => self.pass_on(&message).await?,
+                Some(Err(error)) if error.kind() == MessagesErrorKind::MissingHeartbeat => {
+                    return Err(Interrupted::Retry("the server of the consumer is silent".into()));
+                }
+                Some(Err(error)) => return Err(retry(&error)),
+            }
+        }
+    }
+
+    async fn info(&self) -> Result<Info, Interrupted> {
+        match tokio::time::timeout(INFO_TIMEOUT, self.stream.get_info()).await {
+            Ok(Ok(info)) => Ok(info),
+            Ok(Err(error)) => Err(Interrupted::Retry(with_causes(&error))),
+            Err(_) => {
+                // The server of the connection may be stopped without closing it.
+                self.client.force_reconnect().await.ok();
+                Err(Interrupted::Retry("JetStream does not answer".into()))
+            }
+        }
+    }
+
+    /// Checks that the stream has what follows, and all that was read.
+    fn check_ends(&mut self, state: &State) -> Result<(), Interrupted> {
+        match check_ends(state, self.last) {
+            Err(JetLogError::Shorter { .. })
+                if self.short_since.get_or_insert_with(Instant::now).elapsed() < SHORT_FOR =>
+            {
+                Err(Interrupted::Retry("the leader of the stream lags".into()))
+            }
+            Err(error) => Err(error.into()),
+            Ok(()) => {
+                self.short_since = None;
+                Ok(())
+            }
+        }
+    }
+
+    async fn pass_on(&mut self, message: &Message) -> Result<(), Interrupted> {
+        let info = message.info().map_err(|error| Interrupted::Retry(error.to_string()))?;
+        let position = Position(info.stream_sequence);
+        if position.0 != self.last.0 + 1 {
+            return Err(self.out_of_order(position).await);
+        }
+        let time_ms = u64::try_from(info.published.unix_timestamp_nanos() / 1_000_000);
+        let time_ms = time_ms.unwrap_or_default();
+        let message = &message.message.payload;
+        let (id, payload) = decode(message).map_err(|error| malformed(error, position))?;
+        let arrival = self.shared.window.lock().arrived(id, message, Instant::now());
+        match arrival {
+            Arrival::Superseded => return Err(JetLogError::Superseded { position }.into()),
+            Arrival::Own | Arrival::Other => self.shared.changed.notify_one(),
+        }
+        self.shared.recovered();
+        self.last = position;
+        let is_own = arrival == Arrival::Own;
+        let arrived = Arrived { position, time_ms, id, is_own, payload };
+        let bytes = u32::try_from(message.len().min(crate::QUEUE_BYTES)).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.room).acquire_many_owned(bytes).await;
+        let room = room.map_err(|_| Interrupted::Closed)?;
+        let sent = self.arrivals.send(Ok(Held { arrived, _room: room })).await;
+        sent.map_err(|_| Interrupted::Closed)
+    }
+
+    /// Whether the message that should come instead is lost, or only did not arrive.
+    async fn out_of_order(&self, found: Position) -> Interrupted {
+        let position = Position(self.last.0 + 1);
+        let lost = match self.stream.get_raw_message(position.0).await {
+            Ok(_) => false,
+            Err(error) => error.kind() == RawMessageErrorKind::NoMessageFound,
+        };
+        match lost && found > position {
+            true => Interrupted::Stop(JetLogError::Missing { position }),
+            false => Interrupted::Retry("a message did not arrive".into()),
+        }
+    }
+}
+
+fn malformed(error: Malformed, position: Position) -> JetLogError {
+    match error {
+        Malformed::Damaged(what) => JetLogError::Damaged { position, what },
+        Malformed::Version(found) => {
+            JetLogError::Version { position, found, known: FORMAT_VERSION }
+        }
+    }
+}
+
+/// Checks that a stream has the group after `from`, if that was written, and ends with it or later.
+pub(crate) fn check_ends(state: &State, from: Position) -> Result<(), JetLogError> {
+    let (first, last) = (Position(state.first_sequence), Position(state.last_sequence));
+    if first.0 > from.0 + 1 {
+        Err(JetLogError::StartsAfter { first, from })
+    } else if last < from {
+        Err(JetLogError::Shorter { last, from })
+    } else {
+        Ok(())
+    }
+}

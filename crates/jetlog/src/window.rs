@@ -1,0 +1,192 @@
+//! The groups of this node that have not come back from the stream, as a function: what to send next, and when to
+//! send everything again.
+//!
+//! Groups are sent in order and without waiting for the broker's answers. If one may be lost, all that have not
+//! come back are sent again from the oldest on. The first of them is a probe: the others wait until the broker
+//! says that it is stored. So a broker in trouble gets one message at a time, and the reason of the trouble is
+//! known.
+//!
+//! **Invariant:** a group keeps its number and bytes however often it is sent.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use commitlog::{GroupId, NodeId};
+
+use crate::message::{HEADER_BYTES, encode};
+
+/// Bytes of messages that may be under way; a single longer one may be alone.
+pub(crate) const BYTES_MAX: usize = 8 << 20;
+/// Messages that may be under way. JetStream drops messages of a stream for which 10,000 wait.
+pub(crate) const GROUPS_MAX: usize = 1_024;
+/// If no group has come back for this long, everything is sent again.
+const STALLED_AFTER: Duration = Duration::from_secs(1);
+
+/// What to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Send {
+    /// A message; no answer is needed.
+    Plain(Bytes),
+    /// The message of the oldest group; the broker's answer decides what is next.
+    Probe(Bytes),
+}
+
+/// What a group of the stream is to this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Its oldest group that had not come back.
+    Own,
+    /// Anything else: a group of another node, or one of its own that does not count.
+    Other,
+    /// Another process writes in the name of this node.
+    Superseded,
+}
+
+/// See the module.
+pub(crate) struct Window {
+    node: NodeId,
+    /// None until the node may append.
+    epoch: Option<u64>,
+    /// The oldest first, with consecutive numbers.
+    groups: VecDeque<(u64, Bytes)>,
+    bytes: usize,
+    /// The number of the next group.
+    next: u64,
+    /// How many of `groups` were sent since the last restart.
+    sent: usize,
+    probing: bool,
+    /// Groups up to here were sent before the last restart and may still overtake others.
+    resent_up_to: u64,
+    /// When the oldest group was sent or the last one came back.
+    progress: Instant,
+}
+
+impl Window {
+    pub(crate) fn new(node: NodeId, now: Instant) -> Self {
+        Self {
+            node,
+            epoch: None,
+            groups: VecDeque::new(),
+            bytes: 0,
+            next: 1,
+            sent: 0,
+            probing: false,
+            resent_up_to: 0,
+            progress: now,
+        }
+    }
+
+    /// Lets the node append groups of this epoch.
+    pub(crate) fn begin(&mut self, epoch: u64) {
+        assert!(self.epoch.is_none(), "a log is opened for one epoch");
+        self.epoch = Some(epoch);
+    }
+
+    /// Whether a payload of this length can be added.
+    pub(crate) fn has_room(&self, payload_bytes: usize) -> bool {
+        let bytes = self.bytes + HEADER_BYTES + payload_bytes;
+        self.groups.is_empty() || self.groups.len() < GROUPS_MAX && bytes <= BYTES_MAX
+    }
+
+    /// Number of groups that have not come back.
+    pub(crate) fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Adds a group and returns its number.
+    ///
+    /// # Panics
+    /// Before [`Window::begin`].
+    pub(crate) fn push(&mut self, payload: &[u8]) -> u64 {
+        let Some(epoch) = self.epoch else { unreachable!("the epoch has begun") };
+        let number = self.next;
+        self.next += 1;
+        let message = encode(GroupId { node: self.node, epoch, number }, payload);
+        self.bytes += message.len();
+        self.groups.push_back((number, message));
+        number
+    }
+
+    /// What to send now, if anything.
+    pub(crate) fn next_to_send(&mut self, now: Instant) -> Option<Send> {
+        if self.probing && self.sent > 0 {
+            return None;
+        }
+        let (_, message) = self.groups.get(self.sent)?;
+        if self.sent == 0 {
+            self.progress = now;
+        }
+        self.sent += 1;
+        Some(match self.probing {
+            true => Send::Probe(message.clone()),
+            false => Send::Plain(message.clone()),
+        })
+    }
+
+    /// The broker has stored the probe.
+    pub(crate) fn probe_stored(&mut self) {
+        self.probing = false;
+    }
+
+    /// Sends everything again.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        let sent = self.groups.iter().take(self.sent).next_back();
+        self.resent_up_to = sent.map_or(self.resent_up_to, |(number, _)| *number);
+        self.sent = 0;
+        self.probing = !self.groups.is_empty();
+        self.progress = now;
+    }
+
+    /// When everything is to be sent again unless a group comes back; none if nothing was sent.
+    pub(crate) fn stalls_at(&self) -> Option<Instant> {
+        (self.sent > 0).then(|| self.progress + STALLED_AFTER)
+    }
+
+    /// Sends everything again if no group has come back for too long; returns whether it did.
+    pub(crate) fn restart_if_stalled(&mut self, now: Instant) -> bool {
+        let stalled = self.stalls_at().is_some_and(|at| at <= now);
+        if stalled {
+            self.restart(now);
+        }
+        stalled
+    }
+
+    /// Takes note of a group of the stream.
+    pub(crate) fn arrived(&mut self, id: GroupId, message: &Bytes, now: Instant) -> Arrival {
+        let Some(epoch) = self.epoch.filter(|epoch| id.node == self.node && id.epoch >= *epoch)
+        else {
+            return Arrival::Other;
+        };
+        if id.epoch > epoch || id.number >= self.next {
+            return Arrival::Superseded;
+        }
+        match self.groups.front() {
+            Some((oldest, ours)) if *oldest == id.number => {
+                if ours != message {
+                    return Arrival::Superseded;
+                }
+                self.bytes -= message.len();
+                self.groups.pop_front();
+                // It may have come back although it is to be sent again.
+                self.sent = self.sent.saturating_sub(1);
+                self.probing = false;
+                self.progress = now;
+                Arrival::Own
+            }
+            Some((oldest, _)) if id.number > *oldest => {
+                // The oldest was lost, and this one does not count.
+                if id.number > self.resent_up_to {
+                    self.restart(now);
+                }
+                Arrival::Other
+            }
+            // A duplicate.
+            _ => Arrival::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/window.rs"]
+mod tests;

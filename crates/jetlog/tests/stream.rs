@@ -1,0 +1,596 @@
+//! The log against real servers: `nats-server` processes that are killed, stopped and filled, and streams of all
+//! kinds of wrong configurations.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
+use commitlog::{GroupId, NodeId, Position};
+use jetlog::{Arrived, ClusterId, JetLog, JetLogError, JetLogOptions};
+use rustix::process::Signal;
+use testkit::PATIENCE;
+use testkit::nats::{NatsServers, nats};
+
+const CLUSTER: ClusterId = ClusterId(0xc1);
+const A: NodeId = NodeId(0xa);
+const B: NodeId = NodeId(0xb);
+
+/// A server with a stream, and how to open it.
+fn one_server() -> Option<(NatsServers, JetLogOptions)> {
+    let servers = NatsServers::start(1, "")?;
+    let options = JetLogOptions { replicas: 1, ..JetLogOptions::new(&servers.urls()) };
+    JetLog::create(&options, CLUSTER, Position(0)).unwrap();
+    Some((servers, options))
+}
+
+/// Three servers with a stream of three replicas, and how to open it.
+fn three_servers() -> Option<(NatsServers, JetLogOptions)> {
+    let servers = NatsServers::start(3, "")?;
+    let options = JetLogOptions::new(&servers.urls());
+    // The servers have to elect a leader first.
+    let start = std::time::Instant::now();
+    while let Err(error) = JetLog::create(&options, CLUSTER, Position(0)) {
+        assert!(start.elapsed() < PATIENCE, "{error}");
+    }
+    Some((servers, options))
+}
+
+fn open(options: &JetLogOptions, node: NodeId, after: u64) -> JetLog {
+    JetLog::open(options, (CLUSTER, node), Position(after)).unwrap()
+}
+
+/// A log that may append.
+fn begun(options: &JetLogOptions, node: NodeId, epoch: u64) -> JetLog {
+    let mut log = open(options, node, 0);
+    log.begin(epoch);
+    log
+}
+
+#[track_caller]
+fn next(log: &mut JetLog) -> Arrived {
+    log.next(PATIENCE).unwrap().expect("a group arrives")
+}
+
+/// Takes groups until `count` of this log's own have come back.
+#[track_caller]
+fn take_own(log: &mut JetLog, count: usize) -> Counted {
+    let (mut counted, mut own) = (Counted::default(), 0);
+    while own < count {
+        let group = next(log);
+        own += usize::from(group.is_own);
+        counted.add(&group);
+    }
+    counted
+}
+
+#[track_caller]
+fn refused(options: &JetLogOptions, after: u64) -> JetLogError {
+    match JetLog::open(options, (CLUSTER, A), Position(after)) {
+        Ok(_) => panic!("it opens"),
+        Err(error) => error,
+    }
+}
+
+/// Runs a request of the client library against the servers.
+fn with_jetstream<T>(url: &str, act: impl AsyncFnOnce(async_nats::jetstream::Context) -> T) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = async_nats::connect(url.split(',').next().unwrap()).await.unwrap();
+        act(async_nats::jetstream::new(client)).await
+    })
+}
+
+/// Publishes a message as another program would.
+fn publish(url: &str, message: Vec<u8>) {
+    with_jetstream(url, async |jetstream| {
+        jetstream.publish("roost.groups", message.into()).await.unwrap().await.unwrap();
+    });
+}
+
+/// Changes the configuration of the stream.
+fn change(url: &str, change: impl FnOnce(&mut Config)) {
+    with_jetstream(url, async |jetstream| {
+        let stream = jetstream.get_stream("roost").await.unwrap();
+        let mut config = stream.cached_info().config.clone();
+        change(&mut config);
+        jetstream.update_stream(config).await.unwrap();
+    });
+}
+
+/// The groups that count, by the rule of the crate.
+#[derive(Default)]
+struct Counted {
+    last: BTreeMap<NodeId, (u64, u64)>,
+    groups: Vec<(u64, GroupId, Vec<u8>)>,
+}
+
+impl Counted {
+    fn add(&mut self, group: &Arrived) {
+        let GroupId { node, epoch, number } = group.id;
+        let last = self.last.entry(node).or_default();
+        if (epoch, number) == (last.0, last.1 + 1) || epoch > last.0 && number == 1 {
+            *last = (epoch, number);
+            self.groups.push((group.position.0, group.id, group.payload.to_vec()));
+        }
+    }
+}
+
+#[test]
+fn all_nodes_get_the_groups_of_all_in_one_order() {
+    let Some((_servers, options)) = one_server() else { return };
+    let (mut a, mut b) = (begun(&options, A, 1), begun(&options, B, 1));
+    for round in 0..50_u32 {
+        a.append(&round.to_le_bytes()).unwrap();
+        b.append(&vec![7; 1 + 1_000 * round as usize]).unwrap();
+    }
+    let mut times = Vec::new();
+    for position in 1..=100 {
+        let (of_a, of_b) = (next(&mut a), next(&mut b));
+        assert_eq!(of_a.position, Position(position));
+        assert_eq!(of_a.is_own, of_a.id.node == A);
+        assert_eq!(of_b.is_own, of_a.id.node == B);
+        assert_eq!(of_a, Arrived { is_own: of_a.is_own, ..of_b });
+        times.push(of_a.time_ms);
+    }
+    // Later than the day on which this was written.
+    assert!(times[0] > 1_790_000_000_000 && times.is_sorted(), "{times:?}");
+    assert_eq!((a.under_way(), b.under_way(), a.trouble()), (0, 0, None));
+    assert_eq!(a.next(Duration::ZERO).unwrap(), None);
+}
+
+#[test]
+fn a_log_that_is_opened_again_goes_on_after_a_position() {
+    let Some((_servers, options)) = one_server() else { return };
+    let mut log = begun(&options, A, 1);
+    (1..=5_u8).for_each(|byte| _ = log.append(&[byte]).unwrap());
+    take_own(&mut log, 5);
+    drop(log);
+    let mut log = open(&options, A, 3);
+    assert_eq!(log.last_at_open(), Position(5));
+    let group = next(&mut log);
+    assert_eq!((group.position, &*group.payload, group.is_own), (Position(4), &[4][..], false));
+    log.begin(2);
+    log.append(&[6]).unwrap();
+    assert!(!next(&mut log).is_own);
+    let group = next(&mut log);
+    let id = GroupId { node: A, epoch: 2, number: 1 };
+    assert_eq!((group.position, group.id, group.is_own), (Position(6), id, true));
+}
+
+#[test]
+fn a_stream_may_begin_after_the_position_of_a_local_log() {
+    let Some(servers) = NatsServers::start(1, "") else { return };
+    let options = JetLogOptions { replicas: 1, ..JetLogOptions::new(&servers.urls()) };
+    JetLog::create(&options, CLUSTER, Position(1_000)).unwrap();
+    let mut log = open(&options, A, 1_000);
+    log.begin(1);
+    log.append(b"x").unwrap();
+    assert_eq!(next(&mut log).position, Position(1_001));
+    let error = refused(&options, 999).to_string();
+    assert!(error.contains("begins at group 1001, but this node needs those after 999"), "{error}");
+}
+
+/// Every group counts once, in the order of each node, on both nodes alike, while servers are killed.
+#[test]
+fn groups_count_once_and_in_order_while_servers_are_killed() {
+    let Some((mut servers, options)) = three_servers() else { return };
+    let mut nodes = [A, B].map(|node| (begun(&options, node, 1), Counted::default()));
+    let (groups, mut appended) = (3_000_u32, [0, 0]);
+    let mut killed = 0;
+    loop {
+        for ((log, counted), appended) in nodes.iter_mut().zip(&mut appended) {
+            // A few at a time, so that some are under way at every kill.
+            for _ in 0..20 {
+                if *appended < groups && log.append(&appended.to_le_bytes()).is_ok() {
+                    *appended += 1;
+                }
+            }
+            while let Some(group) = log.next(Duration::from_millis(1)).unwrap() {
+                counted.add(&group);
+            }
+        }
+        let done = nodes[0].1.groups.len();
+        if killed < 3 && done > 600 * (killed + 1) {
+            servers.kill(killed);
+            if killed > 0 {
+                servers.restart(killed);
+            }
+            killed += 1;
+        }
+        if nodes.iter().all(|(_, counted)| counted.groups.len() == 2 * groups as usize) {
+            break;
+        }
+    }
+    assert_eq!(killed, 3);
+    let [(a, of_a), (_, of_b)] = nodes;
+    assert_eq!(a.under_way(), 0);
+    assert_eq!(of_a.groups, of_b.groups);
+    for node in [A, B] {
+        let payloads = of_a.groups.iter().filter(|(_, id, _)| id.node == node);
+        let expected = (0..groups).map(|number| number.to_le_bytes().to_vec());
+        assert!(payloads.map(|(.., payload)| payload.clone()).eq(expected), "{node}");
+    }
+}
+
+#[test]
+fn a_server_that_hangs_is_left_for_another() {
+    let Some((servers, options)) = three_servers() else { return };
+    // It knows one address at first, so the server that will hang is the one of the connection.
+    let first = JetLogOptions { servers: servers.url(0), ..options };
+    let mut log = begun(&first, A, 1);
+    log.append(b"before").unwrap();
+    assert!(next(&mut log).is_own);
+    servers.signal(0, Signal::STOP);
+    log.append(b"after").unwrap();
+    take_own(&mut log, 1);
+    servers.signal(0, Signal::CONT);
+}
+
+#[test]
+fn without_servers_groups_wait_within_bounds_and_then_count() {
+    let Some((mut servers, options)) = one_server() else { return };
+    let mut log = begun(&options, A, 1);
+    log.append(b"first").unwrap();
+    assert!(next(&mut log).is_own);
+    servers.kill(0);
+    let long = vec![1; 100_000];
+    let refusal = loop {
+        if let Err(error) = log.append(&long) {
+            break error;
+        }
+    };
+    assert!(matches!(refusal, JetLogError::Busy), "{refusal}");
+    let under_way = log.under_way();
+    assert!((80..=84).contains(&under_way), "{under_way} of 100,000 bytes");
+    assert_eq!(log.next(Duration::from_millis(1)).unwrap(), None);
+    servers.restart(0);
+    let numbers: Vec<u64> = std::iter::repeat_with(|| next(&mut log))
+        .filter(|group| group.is_own)
+        .map(|group| group.id.number)
+        .take(under_way)
+        .collect();
+    assert_eq!(numbers, (2..2 + under_way as u64).collect::<Vec<_>>());
+    log.append(b"room").unwrap();
+}
+
+#[test]
+fn a_group_has_at_least_a_byte_and_no_more_than_servers_accept() {
+    let Some((_servers, options)) = one_server() else { return };
+    let mut log = begun(&options, A, 1);
+    let max = log.payload_bytes_max();
+    assert_eq!(max, (1 << 20) - 44);
+    for bytes in [0, max + 1] {
+        let error = log.append(&vec![1; bytes]).unwrap_err();
+        assert!(matches!(error, JetLogError::Length { .. }), "{error}");
+    }
+    log.append(&vec![1; max]).unwrap();
+    assert_eq!(next(&mut log).payload.len(), max);
+}
+
+#[test]
+fn a_full_stream_is_reported_and_groups_wait_until_it_has_room() {
+    let Some((servers, options)) = one_server() else { return };
+    change(&servers.urls(), |config| config.max_bytes = 5_000);
+    let mut log = begun(&options, A, 1);
+    (0..10).for_each(|_| _ = log.append(&[1; 1_000]).unwrap());
+    let mut counted = Counted::default();
+    let full = loop {
+        if let Some(group) = log.next(Duration::from_millis(10)).unwrap() {
+            counted.add(&group);
+        }
+        if let Some(trouble) = log.trouble().filter(|trouble| trouble.contains("maximum bytes")) {
+            break trouble;
+        }
+    };
+    assert!(full.starts_with("a group is not stored"), "{full}");
+    assert!((1..5).contains(&counted.groups.len()));
+    change(&servers.urls(), |config| config.max_bytes = -1);
+    while counted.groups.len() < 10 {
+        counted.add(&next(&mut log));
+    }
+    assert_eq!((log.under_way(), log.trouble()), (0, None));
+}
+
+#[test]
+fn a_damaged_message_stops_the_log_with_its_position() {
+    let Some((servers, options)) = one_server() else { return };
+    let mut log = begun(&options, A, 1);
+    log.append(b"payload").unwrap();
+    next(&mut log);
+    let group = with_jetstream(&servers.urls(), async |jetstream| {
+        let stream = jetstream.get_stream("roost").await.unwrap();
+        stream.get_raw_message(1).await.unwrap().payload.to_vec()
+    });
+    let mut changed = group.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    publish(&servers.urls(), changed);
+    let error = log.next(PATIENCE).unwrap_err().to_string();
+    assert_eq!(error, "group 2 of the stream is damaged: it does not match its checksum");
+    for stopped in [log.next(Duration::ZERO).err(), log.append(b"x").err()] {
+        assert!(matches!(stopped, Some(JetLogError::Stopped)), "{stopped:?}");
+    }
+    // So does every node that is opened.
+    let mut other = open(&options, B, 0);
+    assert_eq!(next(&mut other).position, Position(1));
+    assert!(matches!(other.next(PATIENCE), Err(JetLogError::Damaged { .. })));
+}
+
+#[test]
+fn messages_of_other_programs_and_newer_versions_stop_the_log() {
+    let newer = [b"RGRP".as_slice(), &9_u32.to_le_bytes(), &[0; 40]].concat();
+    for (message, expected) in [
+        (
+            b"{\"order\": 1}".to_vec(),
+            "group 1 of the stream is damaged: it does not begin as a group",
+        ),
+        (newer, "group 1 of the stream has format 9, and this program reads formats 1 to 1"),
+    ] {
+        let Some((servers, options)) = one_server() else { return };
+        publish(&servers.urls(), message);
+        let error = open(&options, A, 0).next(PATIENCE).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_stream_that_lacks_groups_is_refused() {
+    let Some((servers, options)) = one_server() else { return };
+    let mut log = begun(&options, A, 1);
+    (0..5).for_each(|_| _ = log.append(b"x").unwrap());
+    take_own(&mut log, 5);
+    let error = refused(&options, 6).to_string();
+    assert!(error.contains("ends at group 5, but this node has applied group 6"), "{error}");
+    with_jetstream(&servers.urls(), async |jetstream| {
+        let stream = jetstream.get_stream("roost").await.unwrap();
+        stream.purge().sequence(4).await.unwrap();
+    });
+    let error = refused(&options, 2).to_string();
+    assert!(error.contains("begins at group 4, but this node needs those after 2"), "{error}");
+    let mut log = open(&options, A, 3);
+    assert_eq!(next(&mut log).position, Position(4));
+}
+
+/// Messages in the middle cannot be removed, because the stream forbids it. So a reader is kept waiting until groups
+/// are removed that it has not got.
+#[test]
+fn a_gap_stops_the_log_with_its_position() {
+    let Some((servers, options)) = one_server() else { return };
+    let (mut log, mut slow) = (begun(&options, A, 1), open(&options, B, 0));
+    for _ in 0..60 {
+        log.append(&[1; 1_000_000]).unwrap();
+        assert!(next(&mut log).is_own);
+    }
+    with_jetstream(&servers.urls(), async |jetstream| {
+        let stream = jetstream.get_stream("roost").await.unwrap();
+        stream.purge().await.unwrap();
+    });
+    log.append(b"after").unwrap();
+    let mut last = 0;
+    let error = loop {
+        match slow.next(PATIENCE) {
+            Ok(group) => {
+                let position = group.expect("there is more").position.0;
+                assert_eq!(position, last + 1);
+                last = position;
+            }
+            Err(error) => break error,
+        }
+    };
+    assert!((10..60).contains(&last), "{last}");
+    match error {
+        JetLogError::Missing { position } => assert_eq!(position.0, last + 1),
+        JetLogError::StartsAfter { first, from } => assert_eq!((first.0, from.0), (61, last)),
+        error => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_stream_that_is_made_again_while_it_is_read_stops_the_log() {
+    let Some((servers, options)) = one_server() else { return };
+    let mut log = begun(&options, A, 1);
+    (0..5).for_each(|_| _ = log.append(b"x").unwrap());
+    take_own(&mut log, 5);
+    with_jetstream(&servers.urls(), async |jetstream| {
+        jetstream.delete_stream("roost").await.unwrap();
+    });
+    JetLog::create(&options, CLUSTER, Position(0)).unwrap();
+    let error = log.next(PATIENCE).unwrap_err();
+    assert!(matches!(error, JetLogError::Shorter { .. }), "{error}");
+}
+
+#[test]
+fn two_processes_as_one_node_do_not_both_go_on() {
+    let Some((_servers, options)) = one_server() else { return };
+    let (mut old, mut new) = (begun(&options, A, 1), begun(&options, A, 2));
+    old.append(b"old").unwrap();
+    assert!(next(&mut old).is_own);
+    new.append(b"new").unwrap();
+    assert!(!next(&mut new).is_own);
+    assert!(next(&mut new).is_own);
+    let error = old.next(PATIENCE).unwrap_err().to_string();
+    assert!(error.starts_with("another process writes as this node (group 2)"), "{error}");
+}
+
+#[test]
+fn a_stream_that_could_lose_changes_is_refused_and_the_command_mends_it() {
+    type Change = fn(&mut Config);
+    let wrong: [(&str, Change); 4] = [
+        ("old instead of discard new", |config| config.discard = DiscardPolicy::Old),
+        ("no limit of age", |config| config.max_age = Duration::from_secs(3_600)),
+        ("no limit of messages", |config| config.max_messages = 7),
+        ("orders instead of subjects", |config| config.subjects = vec!["orders".into()]),
+    ];
+    let Some((servers, options)) = one_server() else { return };
+    for (expected, wrong) in wrong {
+        change(&servers.urls(), wrong);
+        let error = refused(&options, 0);
+        assert!(error.to_string().contains(expected), "{error}");
+        let JetLogError::Config { command, .. } = error else { panic!("{error}") };
+        mend(&servers, &command, &options);
+        with_jetstream(&servers.urls(), async |jetstream| {
+            jetstream.delete_stream("roost").await.unwrap();
+        });
+        JetLog::create(&options, CLUSTER, Position(0)).unwrap();
+    }
+}
+
+#[test]
+fn a_stream_in_memory_or_with_one_replica_is_refused() {
+    let Some((servers, options)) = three_servers() else { return };
+    change(&servers.urls(), |config| config.num_replicas = 1);
+    let error = refused(&options, 0);
+    assert!(error.to_string().contains("1 instead of 3 replicas or more"), "{error}");
+    let JetLogError::Config { command, .. } = error else { panic!("{error}") };
+    mend(&servers, &command, &options);
+    with_jetstream(&servers.urls(), async |jetstream| {
+        let stream = jetstream.get_stream("roost").await.unwrap();
+        let mut config = stream.cached_info().config.clone();
+        config.storage = StorageType::Memory;
+        jetstream.delete_stream("roost").await.unwrap();
+        jetstream.create_stream(config).await.unwrap();
+    });
+    let error = refused(&options, 0);
+    assert!(error.to_string().contains("memory instead of storage file"), "{error}");
+    let JetLogError::Config { command, .. } = error else { panic!("{error}") };
+    mend(&servers, &command, &options);
+}
+
+/// Runs what an error advises; then the stream can be opened and written.
+#[track_caller]
+fn mend(servers: &NatsServers, command: &str, options: &JetLogOptions) {
+    for command in command.split(" && ") {
+        let words = command.strip_prefix("nats ").expect("it is a command of nats").split(' ');
+        if nats(&servers.url(0), words).is_none() {
+            return;
+        }
+    }
+    let mut log = begun(options, A, 1);
+    log.append(b"x").unwrap();
+    assert!(next(&mut log).is_own);
+}
+
+#[test]
+fn streams_of_other_clusters_and_products_are_refused() {
+    let Some((servers, options)) = one_server() else { return };
+    let other = JetLog::open(&options, (ClusterId(7), A), Position(0)).err().unwrap().to_string();
+    assert!(other.contains("belongs to cluster 000000000000000000000000000000c1"), "{other}");
+    let exists = JetLog::create(&options, ClusterId(7), Position(0)).unwrap_err().to_string();
+    assert!(exists.contains("already in use"), "{exists}");
+    let missing = JetLogOptions { stream: "feed".into(), ..options.clone() };
+    let error = refused(&missing, 0);
+    let JetLogError::NoStream { command, .. } = error else { panic!("{error}") };
+    assert!(command.starts_with("nats stream add feed --defaults"), "{command}");
+    mend(&servers, &command, &missing);
+    with_jetstream(&servers.urls(), async |jetstream| {
+        let subjects = vec!["orders".into()];
+        let config = Config { name: "ORDERS".into(), subjects, ..Config::default() };
+        jetstream.create_stream(config).await.unwrap();
+    });
+    let orders = JetLogOptions { stream: "ORDERS".into(), ..options };
+    let error = refused(&orders, 0).to_string();
+    assert_eq!(error, "the stream `ORDERS` was not made for roost: use another name");
+}
+
+#[test]
+fn servers_that_cannot_be_reached_are_named() {
+    let Some((mut servers, options)) = one_server() else { return };
+    servers.kill(0);
+    let address = servers.url(0).replace("nats://", "");
+    let error = refused(&options, 0).to_string();
+    assert!(error.starts_with(&format!("no NATS server can be reached at {address} (")), "{error}");
+    let misspelt = JetLogOptions::new("nats://roost-log.invalid:4222");
+    let error = refused(&misspelt, 0).to_string();
+    assert!(error.contains("can be reached at roost-log.invalid:4222"), "{error}");
+}
+
+#[test]
+fn wrong_credentials_are_refused() {
+    let users = "authorization { user: roost, password: secret }\n";
+    let Some(servers) = NatsServers::start(1, users) else { return };
+    let with = |user: &str| {
+        let servers = servers.urls().replace("nats://", &format!("nats://{user}"));
+        JetLogOptions { replicas: 1, ..JetLogOptions::new(&servers) }
+    };
+    JetLog::create(&with("roost:secret@"), CLUSTER, Position(0)).unwrap();
+    drop(open(&with("roost:secret@"), A, 0));
+    for user in ["", "roost:wrong@", "other:secret@"] {
+        let error = refused(&with(user), 0).to_string();
+        assert!(error.contains("refuse the credentials, or require some"), "{error}");
+        assert!(!error.contains("wrong") && !error.contains("secret"), "{error}");
+    }
+    let file = JetLogOptions { credentials: Some("/nowhere/roost.creds".into()), ..with("") };
+    let error = refused(&file, 0).to_string();
+    assert_eq!(error, "cannot read /nowhere/roost.creds");
+}
+
+#[test]
+fn servers_without_jetstream_are_refused() {
+    let Some(servers) = NatsServers::start_with(1, "") else { return };
+    let options = JetLogOptions { replicas: 1, ..JetLogOptions::new(&servers.urls()) };
+    for error in [refused(&options, 0), JetLog::create(&options, CLUSTER, Position(0)).unwrap_err()]
+    {
+        assert!(matches!(error, JetLogError::NoJetStream), "{error}");
+    }
+}
+
+#[test]
+fn tls_needs_the_authority_of_the_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    if !make_certificates(folder.path()) {
+        testkit::nats::skipped("TLS: openssl is missing");
+        return;
+    }
+    let tls = format!(
+        "jetstream {{ store_dir: \"DIR\", sync_interval: always }}\n\
+         tls {{ cert_file: {0:?}, key_file: {1:?}, ca_file: {2:?}, verify: true }}\n",
+        file("server.pem"),
+        file("server.key"),
+        file("ca.pem"),
+    );
+    let Some(servers) = NatsServers::start_with(1, &tls) else { return };
+    let urls = servers.urls().replace("nats://", "tls://");
+    let right = JetLogOptions {
+        replicas: 1,
+        tls_ca: Some(file("ca.pem")),
+        tls_identity: Some((file("client.pem"), file("client.key"))),
+        ..JetLogOptions::new(&urls)
+    };
+    JetLog::create(&right, CLUSTER, Position(0)).unwrap();
+    let mut log = begun(&right, A, 1);
+    log.append(b"x").unwrap();
+    assert!(next(&mut log).is_own);
+    let without_authority = JetLogOptions { tls_ca: None, ..right.clone() };
+    let without_identity = JetLogOptions { tls_identity: None, ..right.clone() };
+    for options in [without_authority, without_identity] {
+        let error = refused(&options, 0);
+        assert!(matches!(error, JetLogError::Tls { .. }), "{error}");
+    }
+    let without_file = JetLogOptions { tls_ca: Some(file("none.pem")), ..right };
+    assert!(refused(&without_file, 0).to_string().ends_with("none.pem"));
+}
+
+/// Makes an authority, and certificates of it for a server on this machine and for a client. False without openssl.
+fn make_certificates(folder: &Path) -> bool {
+    std::fs::write(folder.join("san"), "subjectAltName=IP:127.0.0.1\n").unwrap();
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+    let mut commands = vec![format!("req -x509 {key} -keyout ca.key -out ca.pem -subj /CN=ca")];
+    for name in ["server", "client"] {
+        commands.push(format!("req {key} -keyout {name}.key -out {name}.csr -subj /CN={name}"));
+        commands.push(format!(
+            "x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile san -out {name}.pem"
+        ));
+    }
+    commands.iter().all(|words| {
+        let mut openssl = Command::new("openssl");
+        let output = openssl.args(words.split(' ')).current_dir(folder).output();
+        output.is_ok_and(|output| {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            true
+        })
+    })
+}

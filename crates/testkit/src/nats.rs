@@ -1,0 +1,150 @@
+//! Processes of `nats-server`: one, or three that form a cluster.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write as _;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::process::Process;
+
+/// The program of this name: where `cargo xtask test` puts it, or in `PATH`. Reports a skipped test if there is
+/// none; in CI, which sets `ROOST_NO_SKIP`, that is a failure.
+#[must_use]
+pub fn program(name: &str) -> Option<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(here, PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [target.join("fetched/nats")].into_iter().chain(std::env::split_paths(&path));
+    let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
+    if found.is_none() {
+        skipped(&format!("{name} is missing: cargo xtask test builds it with Go"));
+    }
+    found
+}
+
+/// Reports that something was not tested, and why. In CI, which sets `ROOST_NO_SKIP`, it is a failure.
+pub fn skipped(what: &str) {
+    assert!(std::env::var_os("ROOST_NO_SKIP").is_none(), "nothing may be skipped here: {what}");
+    // The print macros would hide it for a test that passes.
+    std::io::stderr().write_all(format!("SKIPPED: {what}\n").as_bytes()).unwrap();
+}
+
+/// Running servers; their data is removed at the end.
+pub struct NatsServers {
+    program: PathBuf,
+    folder: TempDir,
+    servers: Vec<Server>,
+}
+
+struct Server {
+    port: u16,
+    /// None while it is down.
+    process: Option<Process>,
+}
+
+impl NatsServers {
+    /// Starts `count` servers with JetStream that syncs always, and waits until they work. `settings` are added to
+    /// the configuration of each. None, reported, without the program.
+    #[must_use]
+    pub fn start(count: usize, settings: &str) -> Option<Self> {
+        let jetstream = "jetstream { store_dir: \"DIR\", sync_interval: always }\n";
+        Self::start_with(count, &format!("{jetstream}{settings}"))
+    }
+
+    /// As [`NatsServers::start`], with this configuration besides names and addresses. `DIR` in it becomes a folder
+    /// of the server.
+    #[must_use]
+    pub fn start_with(count: usize, settings: &str) -> Option<Self> {
+        let program = program("nats-server")?;
+        let folder = tempfile::tempdir().unwrap();
+        let (ports, routes) = (free_ports(count), free_ports(count));
+        let urls: Vec<String> =
+            routes.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
+        for (at, (port, route)) in ports.iter().zip(&routes).enumerate() {
+            let data = folder.path().join(at.to_string());
+            let mut text = format!("server_name: s{at}\nlisten: 127.0.0.1:{port}\n");
+            text += &settings.replace("DIR", data.to_str().unwrap());
+            if count > 1 {
+                let urls = urls.join(", ");
+                text += &format!(
+                    "\ncluster {{ name: test, listen: 127.0.0.1:{route}, routes: [{urls}] }}\n"
+                );
+            }
+            fs::write(folder.path().join(format!("{at}.conf")), text).unwrap();
+        }
+        let servers = ports.into_iter().map(|port| Server { port, process: None }).collect();
+        let mut servers = Self { program, folder, servers };
+        (0..count).for_each(|at| servers.launch(at));
+        (0..count).for_each(|at| servers.wait(at));
+        Some(servers)
+    }
+
+    /// Addresses of all servers, with commas between them.
+    #[must_use]
+    pub fn urls(&self) -> String {
+        let urls = (0..self.servers.len()).map(|at| self.url(at));
+        urls.collect::<Vec<_>>().join(",")
+    }
+
+    /// The address of one server.
+    #[must_use]
+    pub fn url(&self, at: usize) -> String {
+        format!("nats://127.0.0.1:{}", self.servers[at].port)
+    }
+
+    /// Ends a server with `kill -9`.
+    pub fn kill(&mut self, at: usize) {
+        drop(self.servers[at].process.take().expect("it runs").kill());
+    }
+
+    /// Starts a server that was killed, and waits until it works.
+    pub fn restart(&mut self, at: usize) {
+        self.launch(at);
+        self.wait(at);
+    }
+
+    /// Sends a signal to a server.
+    pub fn signal(&self, at: usize, signal: Signal) {
+        self.servers[at].process.as_ref().expect("it runs").signal(signal);
+    }
+
+    fn launch(&mut self, at: usize) {
+        let config = self.folder.path().join(format!("{at}.conf"));
+        let mut command = Command::new(&self.program);
+        command.arg("--config").arg(config).stdin(Stdio::null());
+        self.servers[at].process = Some(Process::start(&mut command));
+    }
+
+    fn wait(&self, at: usize) {
+        let process = self.servers[at].process.as_ref().expect("it was launched");
+        assert!(process.logged("Server is ready").is_some(), "nats-server does not start");
+    }
+}
+
+/// Runs the program `nats` against a server; returns its output if it is there, which must succeed.
+#[must_use]
+pub fn nats<S: AsRef<OsStr>>(url: &str, arguments: impl IntoIterator<Item = S>) -> Option<String> {
+    let mut command = Command::new(program("nats")?);
+    let home = tempfile::tempdir().unwrap();
+    command.env("NATS_URL", url).env("XDG_CONFIG_HOME", home.path()).stdin(Stdio::null());
+    let output = command.args(arguments).output().unwrap();
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(output.status.success(), "{text}");
+    Some(text)
+}
+
+/// Ports that are free now, all different.
+fn free_ports(count: usize) -> Vec<u16> {
+    let listeners: Vec<TcpListener> =
+        (0..count).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).collect();
+    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+}
