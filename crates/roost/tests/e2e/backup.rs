@@ -309,7 +309,6 @@ fn damage_in_a_data_directory_is_found_with_the_file() {
     check(tables.last().unwrap(), 1_000);
     let segment = files(&data.join("log")).into_iter().min().unwrap();
     check(&segment, 20);
-    done(&["key", "create", "app", "--data", path(&data)]);
     check(&data.join("keys.json"), 1);
     done(&["verify", path(&data)]);
     let server = Server::open(&data, &[]);
