@@ -8,7 +8,6 @@
 pub mod capacity;
 pub mod client;
 pub mod hgrm;
-pub mod interval;
 pub mod population;
 pub mod report;
 pub mod simulate;
@@ -28,7 +27,6 @@ mod progress;
 mod run;
 mod scenario;
 
-pub use interval::Interval;
 pub use options::{Drive, SimulateOptions};
 pub use population::Population;
 pub use simulate::{SimError, Simulation, simulate};

@@ -1,11 +1,12 @@
 //! The page of a search for the capacity: the result, the trials and an explanation.
 
+use stats::{CONFIDENCE_PERCENT, Interval};
+
 use super::files::DataLink;
 use super::html::escape;
 use super::{layout, marks, page, sections, trials};
 use crate::capacity::text::rate;
 use crate::capacity::{Capacity, Finding, Trial, Verdict};
-use crate::interval::{CONFIDENCE_PERCENT, Interval};
 use crate::units::{count, ms, plain, several};
 
 /// What the files beside the report are.
@@ -49,9 +50,9 @@ fn verdict(capacity: &Capacity) -> String {
 fn figures_of_note(capacity: &Capacity) -> String {
     let mut tiles = Vec::new();
     match capacity.finding {
-        Finding::Holds { per_s: Interval { mean, low, high }, least_per_s, most_per_s } => {
+        Finding::Holds { per_s: Interval { estimate, low, high }, least_per_s, most_per_s } => {
             let interval = format!("{} to {}, {CONFIDENCE_PERCENT} %", rate(low), rate(high));
-            tiles.push(("Holds", format!("{}/s", rate(mean)), interval));
+            tiles.push(("Holds", format!("{}/s", rate(estimate)), interval));
             let range = format!("found {} to {}", rate(least_per_s), rate(most_per_s));
             tiles.push(("Repeats", count(capacity.repeats_per_s.len() as u64), range));
         }

@@ -1,5 +1,7 @@
 //! The plots of a search: its trials by rate, and one after the other.
 
+use stats::{CONFIDENCE_PERCENT, Interval};
+
 use super::axis::Axis;
 use super::layout::Figure;
 use super::marks::{Along, Band, Mark, Shape};
@@ -7,7 +9,6 @@ use super::plots::{largest, log_axis};
 use super::svg::{Line, Point};
 use crate::capacity::text::rate;
 use crate::capacity::{Capacity, Finding, Trial, Verdict};
-use crate::interval::{CONFIDENCE_PERCENT, Interval};
 use crate::units;
 
 /// How far beyond the rates that were tried an axis follows the interval. Two repeats that differ
@@ -134,11 +135,11 @@ fn repeats(capacity: &Capacity) -> impl Iterator<Item = Line> {
 
 /// The interval, if there is one.
 fn band(capacity: &Capacity, along: Along) -> Option<Band> {
-    let Finding::Holds { per_s: Interval { mean, low, high }, .. } = capacity.finding else {
+    let Finding::Holds { per_s: Interval { estimate, low, high }, .. } = capacity.finding else {
         return None;
     };
     let label = format!("mean of the repeats and its {CONFIDENCE_PERCENT} % interval");
-    Some(Band { along, class: FOUND, label, low, middle: mean, high })
+    Some(Band { along, class: FOUND, label, low, middle: estimate, high })
 }
 
 /// The lowest and the highest rate that was tried.
