@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 use crate::axis::Axis;
 use crate::html::escape;
-use crate::marks::{self, Band, Mark};
-use crate::svg::{Line, Outline, Plot, Strip};
+use crate::marks::{self, Band, Mark, Outline};
+use crate::svg::{Line, Plot, Strip};
 
 /// One of three in a row.
 const THIRD: (f64, f64) = (360.0, 215.0);

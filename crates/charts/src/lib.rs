@@ -19,9 +19,9 @@ mod svg;
 pub use axis::Axis;
 pub use figure::{Figure, rows};
 pub use growth::{Series, power_law, speedup};
-pub use marks::{Along, Band, Mark, Shape, sign};
+pub use marks::{Along, Band, Mark, Outline, Shape, sign};
 pub use spread::{Group, box_plot, violins};
-pub use svg::{Fill, Line, Outline, Point, Strip};
+pub use svg::{Fill, Line, Point, Strip};
 
 /// The colors that there are, as classes of the page's style.
 const COLORS: [&str; 7] = ["k0", "k1", "k2", "k3", "k4", "k5", "k6"];

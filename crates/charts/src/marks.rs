@@ -1,5 +1,5 @@
-//! What a plot contains besides lines: marks at single values, and bands between two. Both say
-//! what they are in a legend, and differ in shape as well as in color.
+//! What a plot contains besides lines: marks at single values, bands between two, and outlines. Marks and
+//! bands say what they are in a legend, and differ in shape as well as in color.
 
 use std::fmt::Write as _;
 
@@ -112,5 +112,36 @@ impl Band {
              <path class=\"band {class}\" d=\"M1 0H11V12H1Z\"/>\
              <path class=\"line {class}\" d=\"M6 0V12\"/></svg>"
         )
+    }
+}
+
+/// The outline of a shape, or an open line without a label.
+#[derive(Debug)]
+pub struct Outline {
+    /// Its color and weight, as classes of the page's style.
+    pub class: String,
+    /// Its corners.
+    pub points: Vec<(f64, f64)>,
+    /// Whether it goes back to its first point and is filled.
+    pub is_closed: bool,
+    /// Its numbers, shown under the pointer; may be empty.
+    pub text: String,
+}
+
+impl Outline {
+    /// The outline; `at` is where a point is in the drawing.
+    pub(crate) fn draw(&self, at: impl Fn((f64, f64)) -> (f64, f64), svg: &mut String) {
+        let Outline { class, points, is_closed, text } = self;
+        let mut path = String::new();
+        for (number, point) in points.iter().enumerate() {
+            let (x, y) = at(*point);
+            let _ = write!(path, "{}{x:.1} {y:.1}", if number == 0 { 'M' } else { 'L' });
+        }
+        let (kind, end) = if *is_closed { ("outline", "Z") } else { ("line", "") };
+        let _ = write!(svg, "<path class=\"{kind} {class}\" d=\"{path}{end}\">");
+        if !text.is_empty() {
+            let _ = write!(svg, "<title>{}</title>", escape(text));
+        }
+        svg.push_str("</path>");
     }
 }

@@ -7,8 +7,7 @@ use stats::{BoxSummary, Density, density, median};
 
 use crate::axis::Axis;
 use crate::figure::Figure;
-use crate::marks::{Mark, Shape};
-use crate::svg::Outline;
+use crate::marks::{Mark, Outline, Shape};
 use crate::units::Format;
 use crate::{Names, color};
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use crate::axis::Axis;
 use crate::html::escape;
-use crate::marks::{Along, Band, Mark};
+use crate::marks::{Along, Band, Mark, Outline};
 
 /// Space above the highest and below the lowest value; ticks of time are below.
 const TOP: f64 = 10.0;
@@ -52,19 +52,6 @@ pub struct Strip {
     /// Where it ends.
     pub to: f64,
     /// Its numbers.
-    pub text: String,
-}
-
-/// The outline of a shape, or an open line without a label.
-#[derive(Debug)]
-pub struct Outline {
-    /// Its color and weight, as classes of the page's style.
-    pub class: String,
-    /// Its corners.
-    pub points: Vec<(f64, f64)>,
-    /// Whether it goes back to its first point and is filled.
-    pub is_closed: bool,
-    /// Its numbers, shown under the pointer; may be empty.
     pub text: String,
 }
 
@@ -120,7 +107,7 @@ impl Plot<'_> {
             self.draw_band(&area, band, &mut svg);
         }
         for outline in self.outlines {
-            self.draw_outline(&area, outline, &mut svg);
+            outline.draw(|point| self.at(&area, point), &mut svg);
         }
         for line in self.lines {
             self.draw_fill(&area, line, &mut svg);
@@ -148,7 +135,9 @@ impl Plot<'_> {
         let labels = self.lines.iter().filter(|_| self.is_labeled);
         let label = labels.map(|line| length(&line.label)).max().unwrap_or(0);
         // The last tick of the lower axis is centered and may need room of its own.
-        let ends = label as f64 * BOLD_CHARACTER + 13.0;
+        let at_end = self.x.ticks.last().filter(|(value, _)| self.x.part(*value) > 0.98);
+        let tick = at_end.map_or(0.0, |(_, label)| length(label) as f64 * CHARACTER / 2.0 + 2.0);
+        let ends = (label as f64 * BOLD_CHARACTER + 13.0).max(tick);
         let (width, height) = self.size;
         Area { left, right: width - ends.max(18.0), top: TOP, bottom: height - BOTTOM }
     }
@@ -253,22 +242,6 @@ impl Plot<'_> {
             start += stretch.len() + 1;
         }
         let _ = write!(svg, "<path class=\"fill {}\" d=\"{path}\"/>", line.class);
-    }
-
-    fn draw_outline(&self, area: &Area, outline: &Outline, svg: &mut String) {
-        let Outline { class, points, is_closed, text } = outline;
-        let mut path = String::new();
-        for (at, point) in points.iter().enumerate() {
-            let (x, y) = self.at(area, *point);
-            let _ = write!(path, "{}{x:.1} {y:.1}", if at == 0 { 'M' } else { 'L' });
-        }
-        let kind = if *is_closed { "outline" } else { "line" };
-        path.push_str(if *is_closed { "Z" } else { "" });
-        let _ = write!(svg, "<path class=\"{kind} {class}\" d=\"{path}\">");
-        if !text.is_empty() {
-            let _ = write!(svg, "<title>{}</title>", escape(text));
-        }
-        svg.push_str("</path>");
     }
 
     fn draw_labels(&self, area: &Area, svg: &mut String) {
