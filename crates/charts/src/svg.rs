@@ -136,7 +136,7 @@ impl Plot<'_> {
         let label = labels.map(|line| length(&line.label)).max().unwrap_or(0);
         // The last tick of the lower axis is centered and may need room of its own.
         let at_end = self.x.ticks.last().filter(|(value, _)| self.x.part(*value) > 0.98);
-        let tick = at_end.map_or(0.0, |(_, label)| length(label) as f64 * CHARACTER / 2.0 + 2.0);
+        let tick = at_end.map_or(0.0, |(_, label)| length(label) as f64 * CHARACTER / 2.0);
         let ends = (label as f64 * BOLD_CHARACTER + 13.0).max(tick);
         let (width, height) = self.size;
         Area { left, right: width - ends.max(18.0), top: TOP, bottom: height - BOTTOM }

@@ -119,7 +119,9 @@ mod tests {
         let faster: Vec<f64> = slower.iter().rev().copied().collect();
         let (slower, faster) = (judge(&slower), judge(&faster));
         assert_eq!([slower.verdict, faster.verdict], [NoiseVerdict::Drifting; 2]);
-        assert!(slower.drift > 0.05 && faster.drift < -0.05, "{slower:?} {faster:?}");
+        // The medians of the first and the last third are 102.25 and 112.25.
+        assert!((slower.drift - 10.0 / 102.25).abs() < 1e-9, "{slower:?}");
+        assert!((faster.drift + 10.0 / 112.25).abs() < 1e-9, "{faster:?}");
     }
 
     /// All the same as each other, but not as before the run.

@@ -91,7 +91,7 @@ mod tests {
         assert!((mean.value() - 1.0).abs() < 1e-12);
     }
 
-    /// By hand: means 10 and 20, both half-widths 12.7062 * 1 / sqrt(2) * sqrt(2) / sqrt(2).
+    /// The mean of the base is 1, but its interval reaches below 0.
     #[test]
     fn an_interval_that_would_contain_infinity_is_none() {
         assert_eq!(ratio_of_means(&[9.0, 11.0], &[-1.0, 3.0]), None);
