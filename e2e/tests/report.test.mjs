@@ -1,4 +1,4 @@
-// The report of a simulation, opened as a file, without a server.
+// The report of a simulation, and a page with every plot there is, opened as a file, without a server.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -12,7 +12,7 @@ import { WIDE, close, launch, open } from "../browser.mjs";
 import { binary } from "../server.mjs";
 
 /** Pages that axe checks: it takes seconds, and the other pages only differ in the number of plots. */
-const AUDITED = ["3 kinds", "real", "found"];
+const AUDITED = ["3 kinds", "real", "found", "every plot"];
 /** Synthetic searches for the capacity, by their outcome. */
 const SEARCHES = ["found", "at-least", "nothing", "unsteady"];
 const PHONE = { width: 400, height: 800 };
@@ -41,6 +41,7 @@ before(async () => {
   for (const name of SEARCHES) {
     write(join(dirname(binary), "examples", "report"), [join(folder, `${name}.html`), name], name);
   }
+  write(join(dirname(binary), "examples", "plots"), [join(folder, "every plot.html")], "every plot");
   const small = ["simulate", "--users", "300", "--load", "heavy", "--duration", "4s"];
   write(binary, [...small, "--html", join(folder, "real.html")], "real");
 });
@@ -67,9 +68,9 @@ const badPlots = (page, least = 4) => page.evaluate((least) => {
     const box = svg.getBoundingClientRect();
     if (box.width < 200 || box.height < 100) bad.push(`${what} is ${box.width} by ${box.height}`);
     if (!svg.querySelector("desc").textContent) bad.push(`${what} has no description`);
-    const lines = [...svg.querySelectorAll("path.line")];
-    if (!lines.some((line) => line.getTotalLength() > 50 && line.getBBox().width > 50)) bad.push(`${what} has no line`);
-    if (svg.querySelectorAll("rect.strip title, .mark title").length === 0) bad.push(`${what} has no tooltip`);
+    const lines = [...svg.querySelectorAll("path.line, path.outline")];
+    if (!lines.some((line) => line.getTotalLength() > 50 && (line.matches(".outline") || line.getBBox().width > 50))) bad.push(`${what} has no line`);
+    if (svg.querySelectorAll("rect.strip title, .mark title, .outline title").length === 0) bad.push(`${what} has no tooltip`);
     const color = getComputedStyle(lines[0]).stroke;
     if (color === "none" || color === getComputedStyle(document.body).backgroundColor) bad.push(`${what} has the color ${color}`);
     const texts = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
@@ -153,7 +154,7 @@ test("a search has a mark of its own form for each verdict, and a band only arou
 });
 
 test("in print every plot exists once, wide and light, and no table is cut", async () => {
-  for (const report of ["1 kinds", "3 kinds", "found"]) {
+  for (const report of ["1 kinds", "3 kinds", "found", "every plot"]) {
     // As wide as A4 is between its margins.
     const page = await read(report, { colorScheme: "dark", viewport: { width: 720, height: 1000 } });
     await page.emulateMedia({ media: "print" });

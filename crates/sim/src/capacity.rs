@@ -32,15 +32,17 @@ mod tests;
 use std::time::Duration;
 
 use serde::Serialize;
+use stats::Interval;
 
 use crate::SimError;
-use crate::interval::{Interval, SAMPLES_MAX};
 use crate::slo::{Breach, Measures, Slo};
 pub use simulated::SimulatedTrials;
 pub use text::Step;
 
 /// The lowest rate that is tried, in requests per second.
 pub const FLOOR_PER_S: f64 = 1.0;
+/// The highest number of repeats. The interval hardly becomes narrower after that.
+pub const REPEATS_MAX: usize = 31;
 /// The share of due requests that must be done.
 const DONE_SHARE_MIN: f64 = 0.99;
 
@@ -63,7 +65,7 @@ pub struct Search {
     pub start_per_s: f64,
     /// The highest rate tried, in requests per second.
     pub rate_per_s_max: f64,
-    /// Number of measurements of the capacity, 2 to [`SAMPLES_MAX`].
+    /// Number of measurements of the capacity, 2 to [`REPEATS_MAX`].
     pub repeats: usize,
     /// A repeat ends when its bracket is this narrow, as a share of the rate: 0.05 is 5 %; 0.01 to 0.1.
     pub resolution: f64,
@@ -83,8 +85,8 @@ impl Search {
         if !(FLOOR_PER_S..=rate_per_s_max).contains(&start_per_s) || !rate_per_s_max.is_finite() {
             return bad(format!("a search starts at 1 to {rate_per_s_max} requests/s"));
         }
-        if !(2..=SAMPLES_MAX).contains(&repeats) {
-            return bad(format!("an interval needs 2 to {SAMPLES_MAX} repeats, not {repeats}"));
+        if !(2..=REPEATS_MAX).contains(&repeats) {
+            return bad(format!("an interval needs 2 to {REPEATS_MAX} repeats, not {repeats}"));
         }
         if !(0.01..=0.1).contains(&resolution) {
             return bad(format!("the resolution of rates is 1 to 10 %, not {resolution}"));
@@ -203,6 +205,7 @@ pub enum Finding {
     /// of the trials meet the objective.
     Holds {
         /// The geometric mean of the repeats with its interval, in requests per second.
+        #[serde(serialize_with = "text::mean_and_bounds")]
         per_s: Interval,
         /// The lowest of the repeats, in requests per second.
         least_per_s: f64,
@@ -334,7 +337,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
             found = self.measure(repeat, found, width).await?;
             repeats_per_s.push(found);
         }
-        let Some(per_s) = Interval::of_factors(repeats_per_s) else {
+        let Some(per_s) = Interval::of_geometric_mean(repeats_per_s) else {
             unreachable!("the number of repeats was checked");
         };
         let least_per_s = repeats_per_s.iter().copied().fold(f64::INFINITY, f64::min);

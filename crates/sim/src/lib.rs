@@ -8,14 +8,12 @@
 pub mod capacity;
 pub mod client;
 pub mod hgrm;
-pub mod interval;
 pub mod population;
 pub mod report;
 pub mod simulate;
 pub mod slo;
 pub mod summary;
 pub mod texts;
-pub mod units;
 pub mod watch;
 pub mod workload;
 
@@ -28,7 +26,7 @@ mod progress;
 mod run;
 mod scenario;
 
-pub use interval::Interval;
+pub use charts::units;
 pub use options::{Drive, SimulateOptions};
 pub use population::Population;
 pub use simulate::{SimError, Simulation, simulate};

@@ -1,22 +1,16 @@
 //! The report of a simulation: one self-contained HTML file, and the raw data beside it.
 //!
-//! The file contains its style and its plots as SVG. It has no scripts and loads nothing over the
-//! network, which its Content-Security-Policy enforces. Its source is a [`Summary`] and a
+//! The page is one of `charts`: no scripts, and nothing loaded over the network. Its source is a [`Summary`] and a
 //! [`Recording`], or the [`Capacity`] that a search found.
 //!
-//! **Invariant:** text from outside (a command line, a server's responses) passes `html::escape`.
+//! **Invariant:** text from outside (a command line, a server's responses) passes `charts::html::escape`.
 
-mod axis;
 mod files;
-mod html;
-mod layout;
-mod marks;
 mod page;
 mod plots;
 mod recording;
 mod search;
 mod sections;
-mod svg;
 mod trials;
 
 use std::io;

@@ -10,8 +10,13 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
-use crate::interval::normal;
 use crate::slo::Latency;
+
+/// A draw from the standard normal distribution (Box and Muller).
+fn normal(rng: &mut StdRng) -> f64 {
+    let (radius, angle) = (1.0 - rng.random::<f64>(), rng.random::<f64>());
+    (-2.0 * radius.ln()).sqrt() * (angle * std::f64::consts::TAU).cos()
+}
 
 /// A server whose answer depends on the repeat (0 in the climb) and the rate.
 struct Fake<F> {
@@ -62,8 +67,8 @@ fn held(found: &Capacity) -> Interval {
     let Finding::Holds { per_s, least_per_s, most_per_s } = found.finding else {
         panic!("{found:#?}");
     };
-    assert!(least_per_s <= per_s.mean && per_s.mean <= most_per_s);
-    assert!(per_s.low <= per_s.mean && per_s.mean <= per_s.high);
+    assert!(least_per_s <= per_s.estimate && per_s.estimate <= most_per_s);
+    assert!(per_s.low <= per_s.estimate && per_s.estimate <= per_s.high);
     per_s
 }
 
@@ -76,8 +81,8 @@ fn a_sharp_limit_is_found_wherever_it_is() {
                 let options =
                     Search { start_per_s, repeats, rate_per_s_max: 1e7, ..Search::default() };
                 let found = search(options, |_, rate| measures(rate < limit, rate));
-                let Interval { mean, low, high } = held(&found);
-                assert!((mean / limit).ln().abs() < 0.05_f64.ln_1p(), "{limit}: {mean}");
+                let Interval { estimate, low, high } = held(&found);
+                assert!((estimate / limit).ln().abs() < 0.05_f64.ln_1p(), "{limit}: {estimate}");
                 assert!(low < limit && limit < high, "{limit}: {low} to {high}");
                 assert_eq!(found.repeats_per_s.len(), repeats);
             }
@@ -221,7 +226,7 @@ fn invalid_search_options_are_refused() {
         check(Search { start_per_s, ..usual }, "starts at 1 to 1000000 requests/s");
     }
     check(Search { rate_per_s_max: f64::INFINITY, ..usual }, "starts at 1 to");
-    for repeats in [0, 1, SAMPLES_MAX + 1] {
+    for repeats in [0, 1, REPEATS_MAX + 1] {
         check(Search { repeats, ..usual }, "2 to 31 repeats");
     }
     for resolution in [0.0, 0.009, 0.11, f64::NAN] {
@@ -306,7 +311,7 @@ fn searches(count: u32, repeats: usize, slope: f64, spread: f64) -> Searches {
         });
         if let Finding::Holds { per_s, .. } = found.finding {
             covered += u32::from(per_s.low < truth && truth < per_s.high);
-            off += (per_s.mean / truth).ln();
+            off += (per_s.estimate / truth).ln();
         } else {
             others += 1;
         }

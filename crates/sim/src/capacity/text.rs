@@ -2,9 +2,12 @@
 
 use std::fmt;
 
+use serde::Serializer;
+use serde::ser::SerializeStruct as _;
+use stats::{CONFIDENCE_PERCENT, Interval};
+
 use super::{Capacity, Finding, Trial, Verdict};
-use crate::interval::CONFIDENCE_PERCENT;
-use crate::{Interval, units};
+use crate::units;
 
 /// A step of a search. `Display` formats it as one line.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,12 +82,12 @@ impl Capacity {
     pub fn sentence(&self) -> String {
         let slo = &self.slo;
         match &self.finding {
-            Finding::Holds { per_s: Interval { mean, low, high }, least_per_s, most_per_s } => {
+            Finding::Holds { per_s: Interval { estimate, low, high }, least_per_s, most_per_s } => {
                 let (low, high, repeats) = (rate(*low), rate(*high), self.repeats_per_s.len());
                 format!(
                     "holds {} requests/s [{low} to {high}, {CONFIDENCE_PERCENT} %] with {slo}; \
                      {repeats} repeats found {} to {}",
-                    rate(*mean),
+                    rate(*estimate),
                     rate(*least_per_s),
                     rate(*most_per_s)
                 )
@@ -105,6 +108,18 @@ impl Capacity {
             ),
         }
     }
+}
+
+/// The interval of a mean in JSON.
+pub(super) fn mean_and_bounds<S: Serializer>(
+    of: &Interval,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut fields = serializer.serialize_struct("Interval", 3)?;
+    fields.serialize_field("mean", &of.estimate)?;
+    fields.serialize_field("low", &of.low)?;
+    fields.serialize_field("high", &of.high)?;
+    fields.end()
 }
 
 /// A rate rounded to three significant digits: 9,800 or 3.20.

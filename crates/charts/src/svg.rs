@@ -5,9 +5,9 @@
 
 use std::fmt::Write as _;
 
-use super::axis::Axis;
-use super::html::escape;
-use super::marks::{Along, Band, Mark};
+use crate::axis::Axis;
+use crate::html::escape;
+use crate::marks::{Along, Band, Mark, Outline};
 
 /// Space above the highest and below the lowest value; ticks of time are below.
 const TOP: f64 = 10.0;
@@ -19,55 +19,69 @@ const BOLD_CHARACTER: f64 = 7.6;
 /// The least distance of two labels at line ends.
 const LABEL_APART: f64 = 14.0;
 
-/// A value at a place, or none where nothing was measured.
-pub(super) type Point = Option<(f64, f64)>;
+/// A value at a place, x and y, or none where nothing was measured.
+pub type Point = Option<(f64, f64)>;
 
 /// A line with what is written at its end.
 #[derive(Debug, Default)]
-pub(super) struct Line {
-    pub(super) label: String,
+pub struct Line {
+    /// What is written at its end.
+    pub label: String,
     /// Its color and weight, as classes of the page's style.
-    pub(super) class: String,
-    pub(super) points: Vec<Point>,
+    pub class: String,
+    /// The points of the line; it is interrupted where there is none.
+    pub points: Vec<Point>,
     /// The lower bound of the filled area: another line's points, or the lower axis.
-    pub(super) fill: Option<Fill>,
+    pub fill: Option<Fill>,
 }
 
 /// The lower end of a filled area.
 #[derive(Debug)]
-pub(super) enum Fill {
+pub enum Fill {
+    /// The lower axis.
     ToAxis,
+    /// Another line.
     To(Vec<Point>),
 }
 
 /// A part of the plot, from one x to another, that shows its numbers under the pointer.
 #[derive(Debug)]
-pub(super) struct Strip {
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) text: String,
+pub struct Strip {
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Its numbers.
+    pub text: String,
 }
 
 /// Everything there is to draw.
 #[derive(Debug)]
-pub(super) struct Plot<'a> {
+pub(crate) struct Plot<'a> {
     /// Unique in the page.
-    pub(super) id: &'a str,
-    pub(super) title: &'a str,
+    pub id: &'a str,
+    /// What it shows.
+    pub title: &'a str,
     /// Description for screen readers.
-    pub(super) description: &'a str,
+    pub description: &'a str,
     /// Width and height, in the units that text of 12 is measured in.
-    pub(super) size: (f64, f64),
-    pub(super) x: &'a Axis,
-    pub(super) y: &'a Axis,
-    pub(super) lines: &'a [Line],
-    pub(super) strips: &'a [Strip],
+    pub size: (f64, f64),
+    /// The lower axis.
+    pub x: &'a Axis,
+    /// The left axis.
+    pub y: &'a Axis,
+    /// In the order in which they are drawn.
+    pub lines: &'a [Line],
+    /// Invisible until the pointer is over them.
+    pub strips: &'a [Strip],
+    /// They lie above bands and below lines.
+    pub outlines: &'a [Outline],
     /// They lie above everything else.
-    pub(super) marks: &'a [Mark],
+    pub marks: &'a [Mark],
     /// They lie below everything else.
-    pub(super) bands: &'a [Band],
+    pub bands: &'a [Band],
     /// Whether there are labels at line ends.
-    pub(super) is_labeled: bool,
+    pub is_labeled: bool,
 }
 
 /// Position of the axes.
@@ -80,8 +94,8 @@ struct Area {
 
 impl Plot<'_> {
     /// The drawing as an element.
-    pub(super) fn draw(&self) -> String {
-        let Plot { id, size: (width, height), .. } = self;
+    pub(crate) fn draw(&self) -> String {
+        let (id, (width, height)) = (escape(self.id), self.size);
         let (title, description) = (escape(self.title), escape(self.description));
         let mut svg = format!(
             "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
@@ -91,6 +105,9 @@ impl Plot<'_> {
         self.draw_axes(&area, &mut svg);
         for band in self.bands {
             self.draw_band(&area, band, &mut svg);
+        }
+        for outline in self.outlines {
+            outline.draw(|point| self.at(&area, point), &mut svg);
         }
         for line in self.lines {
             self.draw_fill(&area, line, &mut svg);
@@ -104,7 +121,8 @@ impl Plot<'_> {
         }
         self.draw_strips(&area, &mut svg);
         for mark in self.marks {
-            mark.draw(self.at(&area, mark.at), &mut svg);
+            let ends = mark.interval.map(|ends| ends.map(|y| self.at(&area, (mark.at.0, y)).1));
+            mark.draw(self.at(&area, mark.at), ends, &mut svg);
         }
         svg.push_str("</svg>\n");
         svg
@@ -117,7 +135,9 @@ impl Plot<'_> {
         let labels = self.lines.iter().filter(|_| self.is_labeled);
         let label = labels.map(|line| length(&line.label)).max().unwrap_or(0);
         // The last tick of the lower axis is centered and may need room of its own.
-        let ends = label as f64 * BOLD_CHARACTER + 13.0;
+        let at_end = self.x.ticks.last().filter(|(value, _)| self.x.part(*value) > 0.98);
+        let tick = at_end.map_or(0.0, |(_, label)| length(label) as f64 * CHARACTER / 2.0);
+        let ends = (label as f64 * BOLD_CHARACTER + 13.0).max(tick);
         let (width, height) = self.size;
         Area { left, right: width - ends.max(18.0), top: TOP, bottom: height - BOTTOM }
     }
@@ -132,15 +152,21 @@ impl Plot<'_> {
         let (mut grid, mut texts) = (String::new(), String::new());
         for (value, label) in &self.y.ticks {
             let (_, y) = self.at(area, (0.0, *value));
-            let _ = write!(grid, "M{left:.1} {y:.1}H{right:.1}");
+            if !self.y.is_grouped() {
+                let _ = write!(grid, "M{left:.1} {y:.1}H{right:.1}");
+            }
             let (x, y) = (left - 6.0, y + 4.0);
-            let _ = write!(texts, "<text class=\"y\" x=\"{x:.1}\" y=\"{y:.1}\">{label}</text>");
+            let _ = write!(
+                texts,
+                "<text class=\"y\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>",
+                escape(label)
+            );
         }
         let mut marks = format!("M{left:.1} {bottom:.1}H{right:.1}");
         for (value, label) in &self.x.ticks {
             let (x, _) = self.at(area, (*value, 0.0));
             let _ = write!(marks, "M{x:.1} {bottom:.1}v5");
-            if self.x.is_log() {
+            if self.x.is_log() || self.y.is_grouped() {
                 let _ = write!(grid, "M{x:.1} {bottom:.1}V{top:.1}");
             }
             let y = bottom + 19.0;
@@ -284,6 +310,7 @@ mod tests {
             y: &Axis::linear(10.0, units::tick),
             lines: &[line],
             strips: &[Strip { from: 0.0, to: 10.0, text: "1 & 2".into() }],
+            outlines: &[],
             marks: &[],
             bands: &[],
             is_labeled: true,

@@ -1,0 +1,166 @@
+//! Comparison of two designs by their times, and the verdict in one of four words.
+
+use crate::interval::CONFIDENCE;
+use crate::{Interval, MannWhitney, Welch, holm, mann_whitney, ratio_of_means, welch};
+
+/// What there is to say about the times of two designs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    /// The mean time of the new design divided by that of the base; below 1 is faster.
+    pub ratio: Interval,
+    /// The test that verdicts use.
+    pub welch: Welch,
+    /// To look at beside it: it does not mind outliers. If the two disagree, look at the values.
+    pub mann_whitney: MannWhitney,
+}
+
+/// Compares times, or costs of another kind for which less is better. `None` with fewer than 2
+/// values on a side, unless all are above 0, or if the base varies so much that its mean could be 0.
+pub fn compare(new: &[f64], base: &[f64]) -> Option<Comparison> {
+    if new.iter().chain(base).any(|&value| value <= 0.0) {
+        return None;
+    }
+    Some(Comparison {
+        ratio: ratio_of_means(new, base)?,
+        welch: welch(new, base)?,
+        mann_whitney: mann_whitney(new, base)?,
+    })
+}
+
+/// What follows from a comparison.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Verdict {
+    /// The new design takes less time.
+    Faster,
+    /// The new design takes more time.
+    Slower,
+    /// If there is a difference, it is at most this: 0.03 is 3 %, in either direction.
+    NoDifferenceLargerThan(f64),
+    /// A difference that matters is neither shown nor excluded: more trials are needed.
+    CannotTell,
+}
+
+impl Verdict {
+    /// The verdict on a ratio of times, given the p of its test, adjusted for the number of tests, and
+    /// the `margin` from which on a difference matters: 0.05 is 5 %.
+    ///
+    /// - `p` below 0.05 and an interval below 1: faster; above 1: slower.
+    /// - Otherwise, an interval within `1 / (1 + margin)` to `1 + margin`: no difference larger than
+    ///   the bound that is farther from 1 (Schuirmann's two one-sided tests, 1987, stated more
+    ///   strictly: with the 95 % interval instead of the 90 % interval).
+    /// - Otherwise it cannot be told.
+    pub fn of(ratio: &Interval, p_adjusted: f64, margin: f64) -> Verdict {
+        let Interval { low, high, .. } = *ratio;
+        let is_significant = p_adjusted < 1.0 - CONFIDENCE;
+        if is_significant && high < 1.0 {
+            return Verdict::Faster;
+        }
+        if is_significant && low > 1.0 {
+            return Verdict::Slower;
+        }
+        let farthest = if low > 0.0 { (high - 1.0).max(1.0 / low - 1.0) } else { f64::INFINITY };
+        if farthest <= margin {
+            Verdict::NoDifferenceLargerThan(farthest.max(0.0))
+        } else {
+            Verdict::CannotTell
+        }
+    }
+}
+
+/// A verdict, and the p that it is from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judged {
+    /// The p of Welch's test after Holm's correction over the table.
+    pub p_adjusted: f64,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// Judges all comparisons of a table together. The chance of even one false "faster" or "slower" in
+/// the whole table is at most 5 %. In the order given.
+pub fn verdicts(table: &[Comparison], margin: f64) -> Vec<Judged> {
+    let p: Vec<f64> = table.iter().map(|comparison| comparison.welch.p).collect();
+    let judge = |(comparison, p_adjusted): (&Comparison, f64)| {
+        let verdict = Verdict::of(&comparison.ratio, p_adjusted, margin);
+        Judged { p_adjusted, verdict }
+    };
+    table.iter().zip(holm(&p)).map(judge).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn verdicts_follow_from_interval_p_and_margin() {
+        let check = |(low, high): (f64, f64), p: f64, expect: Verdict| {
+            let ratio = Interval { estimate: f64::midpoint(low, high), low, high };
+            let found = Verdict::of(&ratio, p, 0.05);
+            match (found, expect) {
+                (Verdict::NoDifferenceLargerThan(a), Verdict::NoDifferenceLargerThan(b)) => {
+                    assert!((a - b).abs() < 1e-9, "{low} {high} {p}: {found:?}");
+                }
+                _ => assert_eq!(found, expect, "{low} {high} {p}"),
+            }
+        };
+        check((0.80, 0.90), 0.001, Verdict::Faster);
+        check((1.10, 1.20), 0.001, Verdict::Slower);
+        check((0.99, 0.995), 0.001, Verdict::Faster);
+        // One test of many: not significant after the correction.
+        check((0.80, 0.90), 0.06, Verdict::CannotTell);
+        check((0.97, 0.99), 0.06, Verdict::NoDifferenceLargerThan(1.0 / 0.97 - 1.0));
+        check((0.98, 1.03), 0.7, Verdict::NoDifferenceLargerThan(0.03));
+        check((1.0 / 1.04, 1.01), 0.7, Verdict::NoDifferenceLargerThan(0.04));
+        check((0.94, 1.03), 0.7, Verdict::CannotTell);
+        check((0.98, 1.06), 0.7, Verdict::CannotTell);
+        check((-0.10, 1.02), 0.7, Verdict::CannotTell);
+        check((1.0, 1.0), 1.0, Verdict::NoDifferenceLargerThan(0.0));
+    }
+
+    #[test]
+    fn a_table_is_judged_as_a_whole() {
+        // Welch's p is 0.0184 for each pair: significant alone, not as one of three.
+        let (new, base) = ([9.2, 9.6, 9.5, 9.1, 10.1], [10.0, 10.1, 10.4, 9.9, 10.3]);
+        let one = compare(&new, &base).unwrap();
+        assert!((0.0167..0.025).contains(&one.welch.p), "{one:?}");
+        let alone = verdicts(&[one], 0.05);
+        assert_eq!(alone[0].verdict, Verdict::Faster);
+        for Judged { p_adjusted, verdict } in verdicts(&[one; 3], 0.05) {
+            assert!((p_adjusted - 3.0 * one.welch.p).abs() < 1e-12);
+            assert_eq!(verdict, Verdict::CannotTell);
+        }
+    }
+
+    #[test]
+    fn times_are_above_zero() {
+        assert_eq!(compare(&[1.0, 0.0], &[1.0, 2.0]), None);
+        assert_eq!(compare(&[1.0, 2.0], &[1.0]), None);
+        assert_eq!(compare(&[1.0, f64::NAN], &[1.0, 2.0]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn exchanged_designs_get_opposite_verdicts(
+            new in proptest::collection::vec(95.0..105.0, 3..12),
+            base in proptest::collection::vec(95.0..110.0, 3..12),
+        ) {
+            let judge = |new: &[f64], base: &[f64]| {
+                let Comparison { ratio, welch, .. } = compare(new, base).unwrap();
+                Verdict::of(&ratio, welch.p, 0.05)
+            };
+            let opposite = match judge(&base, &new) {
+                Verdict::Faster => Verdict::Slower,
+                Verdict::Slower => Verdict::Faster,
+                same => same,
+            };
+            match (judge(&new, &base), opposite) {
+                (Verdict::NoDifferenceLargerThan(a), Verdict::NoDifferenceLargerThan(b)) => {
+                    prop_assert!((a - b).abs() < 1e-9);
+                }
+                (one, other) => prop_assert_eq!(one, other),
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Power laws: a straight line where both axes are logarithmic.
+
+use super::{Measured, Point, fit, places};
+use crate::{Bootstrap, Interval};
+
+/// `y = factor * x^exponent`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PowerLaw {
+    /// The value at 1.
+    pub factor: Interval,
+    /// 0 is constant, 1 linear, 2 quadratic.
+    pub exponent: Interval,
+}
+
+impl PowerLaw {
+    /// The law at a place above 0.
+    pub fn at(&self, x: f64) -> f64 {
+        self.factor.estimate * x.powf(self.exponent.estimate)
+    }
+}
+
+/// Fits a power law by least squares on the logarithms, where errors are relative:
+///
+/// ```text
+/// exponent = Σ (u - mean u) (v - mean v) / Σ (u - mean u)²,   u = ln x, v = ln y
+/// ```
+///
+/// That is a curve for a growth that was measured, with x chosen by the experiment. It is not how the
+/// exponent of a distribution is estimated (Clauset, Shalizi, Newman: Power-law distributions in
+/// empirical data, 2009).
+///
+/// `None` with fewer than 2 different places, fewer than 2 trials at one, unless everything is above
+/// 0, or without resamples.
+pub fn fit_power_law(measured: &[Measured], bootstrap: Bootstrap) -> Option<PowerLaw> {
+    let logarithms = |of: &Measured| Measured {
+        x: of.x.ln(),
+        trials: of.trials.iter().map(|value| value.ln()).collect(),
+    };
+    let measured: Vec<Measured> = measured.iter().map(logarithms).collect();
+    let [level, exponent] = fit(&measured, bootstrap, line)?;
+    let Interval { estimate, low, high } = level;
+    let factor = Interval { estimate: estimate.exp(), low: low.exp(), high: high.exp() };
+    Some(PowerLaw { factor, exponent })
+}
+
+/// The level at 0 and the slope of the line of least squares.
+fn line(points: &[Point]) -> Option<[f64; 2]> {
+    if places(points) < 2 {
+        return None;
+    }
+    let weight: f64 = points.iter().map(|point| point.weight).sum();
+    let average =
+        |of: fn(&Point) -> f64| points.iter().map(|p| p.weight * of(p)).sum::<f64>() / weight;
+    let (x, y) = (average(|point| point.x), average(|point| point.y));
+    let across: f64 = points.iter().map(|p| p.weight * (p.x - x) * (p.y - y)).sum();
+    let slope = across / points.iter().map(|p| p.weight * (p.x - x).powi(2)).sum::<f64>();
+    Some([y - slope * x, slope])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(places: &[f64], law: impl Fn(f64) -> f64) -> Vec<Measured> {
+        let trials = |&x: &f64| Measured { x, trials: vec![law(x) * 0.99, law(x), law(x) / 0.99] };
+        places.iter().map(trials).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_law_is_found_again(factor in 1e-3..1e3_f64, exponent in -2.0..3.0_f64) {
+            let measured = at(&[1.0, 10.0, 100.0, 1e4], |x: f64| factor * x.powf(exponent));
+            let bootstrap = Bootstrap { resamples: 100, seed: 1 };
+            let found = fit_power_law(&measured, bootstrap).unwrap();
+            prop_assert!((found.exponent.estimate - exponent).abs() < 1e-9, "{:?}", found);
+            prop_assert!((found.factor.estimate / factor - 1.0).abs() < 1e-9, "{:?}", found);
+            prop_assert!((found.at(50.0) / (factor * 50_f64.powf(exponent)) - 1.0).abs() < 1e-9);
+            prop_assert!(found.exponent.low < exponent && exponent < found.exponent.high);
+        }
+    }
+
+    #[test]
+    fn what_is_not_defined_is_none() {
+        let bootstrap = Bootstrap { resamples: 100, seed: 1 };
+        let fit = |measured: &[Measured]| fit_power_law(measured, bootstrap);
+        assert_eq!(fit(&[]), None);
+        assert_eq!(fit(&at(&[3.0], |x| x)), None);
+        assert_eq!(fit(&at(&[3.0, 3.0], |x| x)), None);
+        assert_eq!(fit(&at(&[0.0, 3.0], |x| x + 1.0)), None);
+        assert_eq!(fit(&at(&[1.0, 3.0], |x| x - 1.0)), None);
+        let mut single = at(&[1.0, 3.0], |x| x);
+        single[0].trials.truncate(1);
+        assert_eq!(fit(&single), None);
+        let never = Bootstrap { resamples: 0, seed: 1 };
+        assert_eq!(fit_power_law(&at(&[1.0, 3.0], |x| x), never), None);
+    }
+}

@@ -1,0 +1,40 @@
+//! Statistics of measurements that repeat: how large, how sure, faster or not, and how it scales.
+//!
+//! Samples are slices of values in any unit, one for each trial. A function returns `None` where its
+//! result is not defined: too few values, or one that is not finite. Nothing here has a clock, reads
+//! or writes anything, or is random without a seed: the same input gives the same output.
+//!
+//! **Invariant:** every interval has the same confidence, [`CONFIDENCE`].
+//!
+//! Sources that several parts share:
+//!
+//! - Georges, Buytaert, Eeckhout: Statistically rigorous Java performance evaluation. OOPSLA 2007.
+//! - Kalibera, Jones: Rigorous benchmarking in reasonable time. ISMM 2013.
+//! - Efron, Tibshirani: An introduction to the bootstrap. Chapman & Hall 1993.
+
+mod bootstrap;
+mod compare;
+mod density;
+mod describe;
+mod distribution;
+mod fit;
+mod interval;
+mod noise;
+mod plan;
+mod ratio;
+mod significance;
+mod warm_up;
+
+pub use bootstrap::{Bootstrap, Center};
+pub use compare::{Comparison, Judged, Verdict, compare, verdicts};
+pub use density::{Density, density};
+pub use describe::{BoxSummary, deviation, mean, median, quantile, variance};
+pub use fit::{
+    Amdahl, Measured, PowerLaw, Scalability, fit_amdahl, fit_power_law, fit_scalability,
+};
+pub use interval::{CONFIDENCE, CONFIDENCE_PERCENT, Interval};
+pub use noise::{CALIBRATIONS_MIN, Calibration, Noise, NoiseVerdict, TOLERANCE};
+pub use plan::trials_for;
+pub use ratio::{Ratio, geometric_mean, ratio_of_means};
+pub use significance::{MannWhitney, Welch, holm, mann_whitney, welch};
+pub use warm_up::{WarmUp, warm_up};

@@ -1,0 +1,47 @@
+# What R says about the samples of reference.rs.
+# Rscript reference.R > reference.txt, with R 4.2.2 and boot 1.3-28.1
+options(digits = 10)
+sleep1 <- c(0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0) # Student 1908, R's data set sleep
+sleep2 <- c(1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4)
+cat("describe:", mean(sleep1), median(sleep1), var(sleep1), sd(sleep1), "\n")
+cat("quantiles:", quantile(sleep1, c(0, 0.1, 0.25, 0.5, 0.75, 0.9, 1)), "\n")
+cat("interval:", t.test(sleep1)$conf.int, "\n")
+welch <- t.test(sleep1, sleep2)
+cat("welch:", welch$statistic, welch$parameter, welch$p.value, "\n")
+tied <- wilcox.test(sleep1, sleep2, exact = FALSE)
+cat("mann-whitney with ties:", tied$statistic, tied$p.value, "\n")
+# Hollander and Wolfe 1973, page 69, as in ?wilcox.test
+term <- c(0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46)
+early <- c(1.15, 0.88, 0.90, 0.74, 1.21)
+exact <- wilcox.test(term, early)
+cat("mann-whitney exact:", exact$statistic, exact$p.value, "\n")
+many <- sapply(1:60, function(i) (i * 37) %% 101)
+more <- sapply(1:55, function(i) (i * 53) %% 97 + 10.5)
+large <- wilcox.test(many, more)
+cat("mann-whitney large:", large$statistic, large$p.value, "\n")
+cat("holm:", p.adjust(c(0.01, 0.02, 0.03, 0.005, 0.5, 0.04), "holm"), "\n")
+cat("bandwidth:", bw.nrd0(sleep1), "\n")
+kernel <- function(x) mean(dnorm(x, sleep1, bw.nrd0(sleep1)))
+cat("density:", sapply(seq(min(sleep1), max(sleep1), length.out = 5), kernel), "\n")
+
+scalability <- function(n, x, start, ...)
+  coef(nls(x ~ l * n / (1 + s * (n - 1) + k * n * (n - 1)), start = start, ...))
+amdahl <- function(n, x, start) coef(nls(x ~ l * n / (1 + s * (n - 1)), start = start))
+# A ray tracer on up to 64 processors (Gunther, Guerrilla capacity planning, 2007)
+n <- c(1, 4, 8, 12, 16, 20, 24, 28, 32, 48, 64)
+x <- c(20, 78, 130, 170, 190, 200, 210, 230, 260, 280, 310)
+cat("ray tracer, amdahl:", amdahl(n, x, list(l = 20, s = 0.05)), "\n")
+cat("ray tracer, scalability within bounds:",
+    scalability(n, x, list(l = 20, s = 0.05, k = 1e-4), algorithm = "port", lower = 0), "\n")
+# SPEC SDM91 on a SPARCcenter 2000 (the same book)
+n <- c(1, 18, 36, 72, 108, 144, 216)
+x <- c(64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2)
+cat("sdm91, scalability:", scalability(n, x, list(l = 65, s = 0.05, k = 1e-4)), "\n")
+cat("power law:", coef(lm(log(c(2.1, 6.5, 19, 66)) ~ log(c(1, 10, 100, 1000)))), "\n")
+
+library(boot)
+skewed <- c(1.1, 1.3, 1.2, 1.0, 1.4, 1.9, 2.7, 1.2, 1.1, 5.2, 1.6, 1.3, 1.8, 1.2, 3.1)
+set.seed(7)
+resampled <- boot(skewed, function(data, drawn) mean(data[drawn]), 1e5)
+bounds <- boot.ci(resampled, type = c("perc", "bca"))
+cat("bootstrap:", signif(c(bounds$percent[4:5], bounds$bca[4:5]), 4), "\n") # percentile, BCa
