@@ -84,19 +84,10 @@ impl Figure {
     }
 }
 
-/// The middle of samples.
-pub(crate) fn median(samples: &[f64]) -> f64 {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let at = |index: usize| sorted.get(index).copied().unwrap_or(f64::NAN);
-    let half = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { at(half) } else { (at(half.wrapping_sub(1)) + at(half)) / 2.0 }
-}
-
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sorted = self.sorted();
-        let middle = median(&sorted);
+        let middle = stats::median(&sorted).unwrap_or(f64::NAN);
         let extreme = |end: Option<&f64>| end.copied().unwrap_or(f64::NAN);
         let (low, high) = (extreme(sorted.first()), extreme(sorted.last()));
         write!(f, "{:<62} {} {:<8}", self.name, number(middle), self.unit)?;

@@ -16,7 +16,7 @@ use tokio::process::Command;
 use tokio::task::JoinSet;
 
 use crate::Plan;
-use crate::report::{Report, Target, median};
+use crate::report::{Report, Target};
 use crate::rig::{KEY, Server, post_line};
 
 /// Posts of a user, on average.
@@ -64,7 +64,7 @@ async fn measure_size(plan: &Plan, users: u32, report: &mut Report) -> anyhow::R
 
     let summary = load(&roost, users).await?;
     let mut add = |name, unit, samples: Vec<f64>, target| {
-        size.figures.push((name, median(&samples)));
+        size.figures.push((name, stats::median(&samples).unwrap_or(f64::NAN)));
         report.add(format!("{users} users: {name}"), unit, samples, target);
     };
     add("loading", "s", vec![summary.load_s], target(Target::AtMost(150.0)));
@@ -197,7 +197,8 @@ async fn cold_homes(
     Ok(ColdHomes { per_second: latency.len() as f64 / start.elapsed().as_secs_f64(), latency })
 }
 
-/// The exponent of a power law through the points, by least squares of the logarithms.
+/// The exponent of a power law through the points, by least squares of the logarithms; without an interval, because most
+/// figures have one sample for each size.
 fn exponent(points: &[(f64, f64)]) -> f64 {
     let logs: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
     let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / logs.len() as f64;

@@ -30,7 +30,7 @@ const EDGES: [(&str, &[&str]); 24] = [
     ("charts", &["stats"]),
     ("sim", &["charts", "stats"]),
     ("roost", &["api", "backup", "edge", "knn", "node", "redis", "sim", "web"]),
-    ("bench", &["feed", "knn", "kv", "node", "sim", "testkit"]),
+    ("bench", &["feed", "knn", "kv", "node", "sim", "stats", "testkit"]),
     ("xtask", &[]),
     // For tests alone: no crate may depend on them otherwise.
     ("testkit", &["commitlog", "kv", "rows"]),
