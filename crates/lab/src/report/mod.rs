@@ -1,0 +1,10 @@
+//! What is told of raw data. Everything here is a pure function of it.
+
+mod analysis;
+mod comparison;
+mod figures;
+mod text;
+
+pub use analysis::{Analysis, CellResult, ExperimentResult, Judgement, MARGIN, Scaling};
+pub use comparison::compare;
+pub use text::text;
