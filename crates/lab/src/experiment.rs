@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use crate::measured::Measured;
 use crate::parameters::Parameters;
 use crate::trial::TrialError;
-use crate::{feed, keys, recognizer, stories, threads};
+use crate::{feed, keys, recognizer, simulator, stories, threads};
 
 /// All experiments, by number.
-pub static EXPERIMENTS: [&Experiment; 11] = [
+pub static EXPERIMENTS: [&Experiment; 12] = [
     &feed::USERS_PER_ACTOR,
     &feed::TIMELINES,
     &feed::PROFILES,
@@ -18,6 +18,7 @@ pub static EXPERIMENTS: [&Experiment; 11] = [
     &keys::EXPERIMENT,
     &recognizer::LATENCY,
     &recognizer::THROUGHPUT,
+    &simulator::EXPERIMENT,
     &feed::CELEBRITY,
     &feed::STALENESS,
 ];

@@ -26,6 +26,7 @@ pub mod record;
 pub mod report;
 mod runner;
 mod settings;
+mod simulator;
 mod stories;
 pub mod threads;
 pub mod trial;
