@@ -14,7 +14,6 @@ pub mod simulate;
 pub mod slo;
 pub mod summary;
 pub mod texts;
-pub mod units;
 pub mod watch;
 pub mod workload;
 
@@ -27,6 +26,7 @@ mod progress;
 mod run;
 mod scenario;
 
+pub use charts::units;
 pub use options::{Drive, SimulateOptions};
 pub use population::Population;
 pub use simulate::{SimError, Simulation, simulate};

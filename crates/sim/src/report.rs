@@ -1,22 +1,15 @@
 //! The report of a simulation: one self-contained HTML file, and the raw data beside it.
 //!
-//! The file holds its style and its plots, which are SVG made here. It has no script and
-//! loads nothing over the network, which its Content-Security-Policy enforces. It is made from
-//! a [`Summary`] and a [`Recording`], or from the [`Capacity`] that a search found.
+//! The page is one of `charts`: no script, nothing loaded over the network. It is made from a [`Summary`] and a [`Recording`], or from the [`Capacity`] that a search found.
 //!
-//! **Invariant:** text from outside (a command line, a server's answers) passes `html::escape`.
+//! **Invariant:** text from outside (a command line, a server's answers) passes `charts::html::escape`.
 
-mod axis;
 mod files;
-mod html;
-mod layout;
-mod marks;
 mod page;
 mod plots;
 mod recording;
 mod search;
 mod sections;
-mod svg;
 mod trials;
 
 use std::io;

@@ -5,8 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
 
+use charts::html::address;
+
 use super::Recording;
-use super::html::address;
 use crate::capacity::{Capacity, Trial, Verdict};
 use crate::hgrm;
 use crate::slo::Latency;

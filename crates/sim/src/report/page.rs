@@ -1,15 +1,12 @@
-//! The whole page: the head with its policy and style, and the sections in the order in which
+//! The whole page: the sections in the order in which
 //! questions come up.
 
-use super::files::DataLink;
-use super::html::escape;
-use super::{Recording, layout, plots, sections};
-use crate::summary::Summary;
+use charts::Figure;
+use charts::page::section;
 
-const STYLE: &str = include_str!("style.css");
-/// Nothing but the style in the page itself: no script, no picture, no request.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
-                      form-action 'none'";
+use super::files::DataLink;
+use super::{Recording, plots, sections};
+use crate::summary::Summary;
 
 /// What the files beside the report of a run are.
 const OF_RUN: &str = "<p>The <code>.hgrm</code> files are percentile distributions in milliseconds for \
@@ -41,22 +38,13 @@ pub(super) fn page(
 
 /// A whole document; `body` is markup.
 pub(super) fn document(title: &str, body: &str) -> String {
-    let title = escape(title);
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title} · roost simulate</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <header><p class=\"eyebrow\">roost simulate</p>\n<h1>{title}</h1></header>\n\
-         <main>\n{body}</main>\n</body>\n</html>\n"
-    )
+    charts::page::document("roost simulate", title, body)
 }
 
 /// The sections with plots.
 fn drawn(summary: &Summary, recording: &Recording) -> String {
     if recording.windows().is_empty() {
-        return sections::section("Over time", "<p>Nothing was measured.</p>");
+        return section("Over time", "<p>Nothing was measured.</p>");
     }
     let from = if summary.closed { "when it was sent" } else { "when it was due" };
     let latency = format!(
@@ -85,11 +73,11 @@ fn drawn(summary: &Summary, recording: &Recording) -> String {
     .concat()
 }
 
-fn rows(title: &str, lead: String, figures: &[layout::Figure]) -> String {
+fn rows(title: &str, lead: String, figures: &[Figure]) -> String {
     if figures.is_empty() {
         return String::new();
     }
-    sections::section(title, &(lead + &layout::rows(figures)))
+    section(title, &(lead + &charts::rows(figures)))
 }
 
 fn left_out(recording: &Recording) -> String {

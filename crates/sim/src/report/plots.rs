@@ -1,9 +1,8 @@
 //! The plots of a run. What was not measured is left out.
 
+use charts::{Axis, Figure, Fill, Line, Point, Strip, color};
+
 use super::Recording;
-use super::axis::Axis;
-use super::layout::Figure;
-use super::svg::{Fill, Line, Point, Strip};
 use crate::units;
 use crate::watch::{Delivery, Window, WindowKind};
 
@@ -11,20 +10,13 @@ use crate::watch::{Delivery, Window, WindowKind};
 const STRIPS_MAX: usize = 120;
 /// Rows for each halving of the distance to 100 % in a percentile curve.
 const CURVE_TICKS: u32 = 10;
-/// Colors there are for kinds.
-const COLOURS: usize = 7;
-
-/// The color of a kind.
-pub(super) fn color(kind: usize) -> String {
-    format!("k{}", kind % COLOURS)
-}
 
 /// Requests done per second, one figure per kind.
 pub(super) fn rates(recording: &Recording) -> Vec<Figure> {
     each_kind(recording, |at, kind| {
         let of = |window: &Window| window.kinds.get(at).map_or(0, |kind| kind.count);
         let (id, color) = (format!("rate-{at}"), color(at));
-        per_second(recording, (id, kind.to_owned(), "per second"), &color, of)
+        per_second(recording, (id, kind.to_owned(), "per second"), color, of)
     })
 }
 
@@ -44,7 +36,7 @@ pub(super) fn latencies(recording: &Recording) -> Vec<Figure> {
     each_kind(recording, |at, kind| {
         let of = |window: &Window| window.kinds.get(at).map(quantiles);
         let names = (format!("latency-{at}"), kind.to_owned(), latency_unit(recording));
-        three_over_time(recording, names, &color(at), &y, of)
+        three_over_time(recording, names, color(at), &y, of)
     })
 }
 
@@ -99,7 +91,7 @@ pub(super) fn percentiles(recording: &Recording) -> Option<Figure> {
     let (x, y) = (Axis::rarity(count), log_axis(ends)?);
     let line = |&(at, (kind, latencies)): &(usize, (&&str, &hdrhistogram::Histogram<u64>))| Line {
         label: (*kind).to_owned(),
-        class: color(at),
+        class: color(at).to_owned(),
         points: latencies
             .iter_quantiles(CURVE_TICKS)
             .map(|row| {
@@ -124,10 +116,11 @@ pub(super) fn percentiles(recording: &Recording) -> Option<Figure> {
     Some(Figure {
         id: "percentiles".to_owned(),
         title: "Latency by percentile".to_owned(),
-        unit: latency_unit(recording),
+        unit: latency_unit(recording).to_owned(),
         description: format!("99 % took at most: {}", at(0.99).replace('\n', ", ")),
         lines: measured.iter().map(line).collect(),
         strips: strips.collect(),
+        outlines: Vec::new(),
         marks: Vec::new(),
         bands: Vec::new(),
         x,
@@ -183,7 +176,7 @@ fn one_over_time(
         id,
         description: format!("{title}: between {} and {}", text(low), text(high)),
         title,
-        unit,
+        unit: unit.to_owned(),
         x: time_axis(recording),
         y,
         lines: vec![Line {
@@ -193,6 +186,7 @@ fn one_over_time(
             fill: Some(Fill::ToAxis),
         }],
         strips: strips(recording, report),
+        outlines: Vec::new(),
         marks: Vec::new(),
         bands: Vec::new(),
     })
@@ -227,7 +221,7 @@ fn three_over_time(
         id,
         description: format!("{title}: p99 of a window is {} at most", units::ms(p99)),
         title,
-        unit,
+        unit: unit.to_owned(),
         x: time_axis(recording),
         y: y.clone(),
         lines: vec![
@@ -236,6 +230,7 @@ fn three_over_time(
             line(0, "p50", "", None),
         ],
         strips: strips(recording, report),
+        outlines: Vec::new(),
         marks: Vec::new(),
         bands: Vec::new(),
     })

@@ -1,10 +1,11 @@
 //! The page of a search for the capacity: the result, the trials and an explanation.
 
+use charts::html::escape;
+use charts::page::{Tone, section, table, tiles};
 use stats::{CONFIDENCE_PERCENT, Interval};
 
 use super::files::DataLink;
-use super::html::escape;
-use super::{layout, marks, page, sections, trials};
+use super::{page, sections, trials};
 use crate::capacity::text::rate;
 use crate::capacity::{Capacity, Finding, Trial, Verdict};
 use crate::units::{count, ms, plain, several};
@@ -25,7 +26,7 @@ pub(super) fn page(
         figures_of_note(capacity),
         what_was_run(capacity, scenario, command),
         drawn(capacity),
-        table(capacity),
+        all_trials(capacity),
         what_it_means(capacity),
         sections::raw_data(links, OF_SEARCH),
     ]
@@ -35,30 +36,29 @@ pub(super) fn page(
 
 /// The result of the search, in a sentence.
 fn verdict(capacity: &Capacity) -> String {
-    let (class, word) = match capacity.finding {
-        Finding::Holds { .. } => ("good", "Found"),
-        Finding::AtLeast { rate_per_s, .. } if rate_per_s > 0.0 => ("warn", "Lower bound only"),
+    let (tone, word) = match capacity.finding {
+        Finding::Holds { .. } => (Tone::Good, "Found"),
+        Finding::AtLeast { rate_per_s, .. } if rate_per_s > 0.0 => (Tone::Warn, "Lower bound only"),
         Finding::AtLeast { .. } | Finding::Nothing { .. } | Finding::Unsteady { .. } => {
-            ("bad", "Not found")
+            (Tone::Bad, "Not found")
         }
     };
-    let sentence = escape(&capacity.sentence());
-    format!("<p class=\"verdict {class}\"><strong>{word}</strong>: {sentence}.</p>\n")
+    charts::page::verdict(tone, word, &format!(": {}.", capacity.sentence()))
 }
 
 /// The most important figures, in large type.
 fn figures_of_note(capacity: &Capacity) -> String {
-    let mut tiles = Vec::new();
+    let mut shown = Vec::new();
     match capacity.finding {
         Finding::Holds { per_s: Interval { estimate, low, high }, least_per_s, most_per_s } => {
             let interval = format!("{} to {}, {CONFIDENCE_PERCENT} %", rate(low), rate(high));
-            tiles.push(("Holds", format!("{}/s", rate(estimate)), interval));
+            shown.push(("Holds", format!("{}/s", rate(estimate)), interval));
             let range = format!("found {} to {}", rate(least_per_s), rate(most_per_s));
-            tiles.push(("Repeats", count(capacity.repeats_per_s.len() as u64), range));
+            shown.push(("Repeats", count(capacity.repeats_per_s.len() as u64), range));
         }
         Finding::AtLeast { rate_per_s, .. } if rate_per_s > 0.0 => {
             let more = "the upper limit is unknown".to_owned();
-            tiles.push(("Holds at least", format!("{}/s", rate(rate_per_s)), more));
+            shown.push(("Holds at least", format!("{}/s", rate(rate_per_s)), more));
         }
         Finding::AtLeast { .. } | Finding::Nothing { .. } | Finding::Unsteady { .. } => {}
     }
@@ -68,8 +68,8 @@ fn figures_of_note(capacity: &Capacity) -> String {
     if unknown > 0 {
         more += &format!(", {unknown} inconclusive");
     }
-    tiles.push(("Trials", count(capacity.trials.len() as u64), more));
-    sections::tiles_of(tiles)
+    shown.push(("Trials", count(capacity.trials.len() as u64), more));
+    tiles(shown)
 }
 
 /// What is needed to repeat the search.
@@ -95,7 +95,7 @@ fn what_was_run(capacity: &Capacity, scenario: &str, command: &str) -> String {
 /// The sections with plots.
 fn drawn(capacity: &Capacity) -> String {
     if capacity.trials.is_empty() {
-        return sections::section("Trials", "<p>No trial was run.</p>\n");
+        return section("Trials", "<p>No trial was run.</p>\n");
     }
     let without =
         capacity.trials.iter().filter(|trial| trial.measures.latency.p99_ms <= 0.0).count();
@@ -113,19 +113,17 @@ fn drawn(capacity: &Capacity) -> String {
         ("Search", in_order.to_owned(), trials::rates(capacity)),
     ]
     .into_iter()
-    .filter_map(|(title, lead, figure)| {
-        Some(sections::section(title, &(lead + &layout::rows(&[figure?]))))
-    })
+    .filter_map(|(title, lead, figure)| Some(section(title, &(lead + &charts::rows(&[figure?])))))
     .collect()
 }
 
 /// Every trial.
-fn table(capacity: &Capacity) -> String {
+fn all_trials(capacity: &Capacity) -> String {
     let head = ["trial", "repeat", "asked/s", "done/s", "p99", "errors %", "lag p99", "verdict"];
     let row = |trial: &Trial| {
         let Trial { number, repeat, rate_per_s, measures, .. } = trial;
         let (shape, class) = trials::sign(trial.verdict);
-        let (sign, why) = (marks::sign(shape, class), escape(&trial.why()));
+        let (sign, why) = (charts::sign(shape, class), escape(&trial.why()));
         vec![
             number.to_string(),
             repeat.map_or_else(|| "climb".to_owned(), |repeat| repeat.to_string()),
@@ -138,8 +136,8 @@ fn table(capacity: &Capacity) -> String {
         ]
     };
     let rows: Vec<_> = capacity.trials.iter().map(row).collect();
-    let html = sections::table("Trials in their order", &head, &rows);
-    sections::section("All trials", &format!("<div class=\"trials\">{html}</div>\n"))
+    let html = table("Trials in their order", &head, &rows);
+    section("All trials", &format!("<div class=\"trials\">{html}</div>\n"))
 }
 
 /// What follows from the finding, and what does not.
@@ -168,5 +166,5 @@ fn what_it_means(capacity: &Capacity) -> String {
              work on the machine; use longer trials and an idle machine.</p>\n"
         }
     };
-    sections::section("What this means", html)
+    section("What this means", html)
 }

@@ -2,38 +2,35 @@
 
 use std::fmt::Write as _;
 
+use charts::color;
+use charts::html::escape;
+use charts::page::{self, Tone, section, table, tiles};
+
+use super::Recording;
 use super::files::DataLink;
-use super::html::escape;
-use super::{Recording, plots};
 use crate::population::{Aim, Measured, Share};
 use crate::summary::{Correctness, ErrorCount, FeedSummary, KindSummary, Summary};
 use crate::units::{bytes, count, ms, number, percent, seconds, several};
 use crate::workload::{KeyLoad, Load};
 
-/// A part of the page under a heading of its own; `html` is markup.
-pub(super) fn section(title: &str, html: &str) -> String {
-    format!("<section>\n<h2>{title}</h2>\n{html}</section>\n")
-}
-
 /// What the run comes to, in a sentence.
 pub(super) fn verdict(summary: &Summary) -> String {
     let faults = summary.correctness.as_ref().map_or(0, Correctness::faults);
-    let (class, word) = if !summary.inconclusive.is_empty() {
-        ("bad", "Inconclusive")
+    let (tone, word) = if !summary.inconclusive.is_empty() {
+        (Tone::Bad, "Inconclusive")
     } else if summary.error_count() > 0 || faults > 0 {
-        ("warn", "Valid, with errors")
+        (Tone::Warn, "Valid, with errors")
     } else if summary.interrupted {
-        ("warn", "Valid, but cut short")
+        (Tone::Warn, "Valid, but cut short")
     } else {
-        ("good", "Valid")
+        (Tone::Good, "Valid")
     };
     let because = if summary.inconclusive.is_empty() {
         String::new()
     } else {
         format!(" because {}", summary.inconclusive.join("; "))
     };
-    let sentence = escape(&format!("{because}: {}.", found(summary).join(", ")));
-    format!("<p class=\"verdict {class}\"><strong>{word}</strong>{sentence}</p>\n")
+    page::verdict(tone, word, &format!("{because}: {}.", found(summary).join(", ")))
 }
 
 /// What was found, in parts of a sentence.
@@ -80,7 +77,7 @@ fn worst(summary: &Summary) -> Option<&KindSummary> {
 /// The most important figures, in large type.
 pub(super) fn figures_of_note(summary: &Summary) -> String {
     let errors = summary.error_count();
-    let mut tiles = vec![
+    let mut shown = vec![
         (
             "Requests",
             format!("{}/s", number(rate(summary))),
@@ -89,31 +86,21 @@ pub(super) fn figures_of_note(summary: &Summary) -> String {
         ("Errors", count(errors), percent(errors, errors + done(summary))),
     ];
     if let Some(worst) = worst(summary) {
-        tiles.push(("Worst p99", ms(worst.p99_ms), worst.kind.to_owned()));
+        shown.push(("Worst p99", ms(worst.p99_ms), worst.kind.to_owned()));
     }
     if let Some(delivery) = summary.delivery.filter(|delivery| delivery.samples > 0) {
         let samples = several(delivery.samples, "post sampled", "posts sampled");
-        tiles.push(("Delivery p99", ms(delivery.p99_ms), samples));
+        shown.push(("Delivery p99", ms(delivery.p99_ms), samples));
     }
     if let Some(found) = summary.correctness.as_ref().filter(|found| found.pages > 0) {
         let pages = several(found.pages, "page compared", "pages compared");
-        tiles.push(("Faults in home timelines", count(found.faults()), pages));
+        shown.push(("Faults in home timelines", count(found.faults()), pages));
     }
     if let Some(server) = summary.server {
         let cores = format!("{} cores", number(server.cores));
-        tiles.push(("Server memory", bytes(server.memory_bytes_max as f64), cores));
+        shown.push(("Server memory", bytes(server.memory_bytes_max as f64), cores));
     }
-    tiles_of(tiles)
-}
-
-/// Figures with what they are and what belongs to them, large.
-pub(super) fn tiles_of(tiles: Vec<(&str, String, String)>) -> String {
-    let mut html = String::from("<dl class=\"tiles\">\n");
-    for (name, value, more) in tiles {
-        let (value, more) = (escape(&value), escape(&more));
-        let _ = writeln!(html, "<div><dt>{name}</dt><dd>{value}</dd><dd>{more}</dd></div>");
-    }
-    html + "</dl>\n"
+    tiles(shown)
 }
 
 /// What is needed to repeat the run.
@@ -127,11 +114,7 @@ pub(super) fn what_was_run(summary: &Summary, recording: &Recording, command: &s
 
 /// What was run, by name; values are markup.
 pub(super) fn facts(rows: &[(&str, String)]) -> String {
-    let mut html = String::from("<dl class=\"facts\">\n");
-    for (name, value) in rows {
-        let _ = writeln!(html, "<div><dt>{name}</dt><dd>{value}</dd></div>");
-    }
-    section("Run", &(html + "</dl>\n"))
+    section("Run", &page::facts(rows))
 }
 
 /// The users and their load; values are markup.
@@ -202,33 +185,11 @@ const CLOSED: &str = "closed: the next request waits for the answer to the one b
                       server gets fewer requests and a stall shows once per connection; not \
                       comparable with an open loop";
 
-/// A table in a frame that scrolls by itself where the page is too narrow.
-/// A short one is as wide as it needs to be.
-pub(super) fn table(label: &str, head: &[&str], rows: &[Vec<String>]) -> String {
-    let class = if head.len() < 3 { " class=\"short\"" } else { "" };
-    let mut html = format!(
-        "<div class=\"scrolls\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table{class}>\n<thead><tr>"
-    );
-    for name in head {
-        let _ = write!(html, "<th scope=\"col\">{name}</th>");
-    }
-    html.push_str("</tr></thead>\n<tbody>\n");
-    for row in rows {
-        for (at, cell) in row.iter().enumerate() {
-            let (open, close) =
-                if at == 0 { ("<tr><th scope=\"row\">", "</th>") } else { ("<td>", "</td>") };
-            let _ = write!(html, "{open}{cell}{close}");
-        }
-        html.push_str("</tr>\n");
-    }
-    html + "</tbody></table></div>\n"
-}
-
 /// Counts and latencies by kind of request.
 pub(super) fn kinds(summary: &Summary) -> String {
     let head = ["kind", "count", "per s", "errors", "p50", "p90", "p99", "p99.9", "max"];
     let row = |(at, kind): (usize, &KindSummary)| {
-        let (color, name) = (plots::color(at), escape(kind.kind));
+        let (color, name) = (color(at), escape(kind.kind));
         let mut cells = vec![format!("<i class=\"{color}\"></i>{name}")];
         cells.extend([count(kind.count), number(kind.per_second), count(kind.errors)]);
         let times = [kind.p50_ms, kind.p90_ms, kind.p99_ms, kind.p999_ms, kind.max_ms];
@@ -368,10 +329,6 @@ pub(super) fn how_to_read(summary: &Summary) -> String {
 
 /// Links to the raw data; `about` is markup that describes the files.
 pub(super) fn raw_data(links: &[DataLink], about: &str) -> String {
-    let mut html = String::from("<ul class=\"links\">\n");
-    for DataLink { name, address } in links {
-        let _ = writeln!(html, "<li><a href=\"{address}\">{}</a></li>", escape(name));
-    }
-    html.push_str("</ul>\n");
-    section("Raw data", &(html + about))
+    let links = links.iter().map(|link| (link.name.as_str(), link.address.as_str()));
+    section("Raw data", &(page::links(links) + about))
 }

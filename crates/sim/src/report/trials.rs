@@ -1,12 +1,9 @@
 //! The plots of a search: its trials by rate, and one after the other.
 
+use charts::{Along, Axis, Band, Figure, Line, Mark, Point, Shape};
 use stats::{CONFIDENCE_PERCENT, Interval};
 
-use super::axis::Axis;
-use super::layout::Figure;
-use super::marks::{Along, Band, Mark, Shape};
 use super::plots::{largest, log_axis};
-use super::svg::{Line, Point};
 use crate::capacity::text::rate;
 use crate::capacity::{Capacity, Finding, Trial, Verdict};
 use crate::units;
@@ -39,7 +36,7 @@ pub(super) fn latencies(capacity: &Capacity) -> Option<Figure> {
     Some(Figure {
         id: "trials-p99".to_owned(),
         title: "p99 at each rate".to_owned(),
-        unit: "of the slowest kind, by the rate that was asked for; both logarithmic",
+        unit: "of the slowest kind, by the rate that was asked for; both logarithmic".to_owned(),
         description: format!(
             "{} at {}; p99 is {} at most",
             units::several(measured.len() as u64, "trial", "trials"),
@@ -50,6 +47,7 @@ pub(super) fn latencies(capacity: &Capacity) -> Option<Figure> {
         y: log_axis(shown)?,
         lines: objective.into_iter().map(objective_line).collect(),
         strips: Vec::new(),
+        outlines: Vec::new(),
         marks: marks.collect(),
         bands: band(capacity, Along::X).into_iter().collect(),
     })
@@ -65,7 +63,7 @@ pub(super) fn rates(capacity: &Capacity) -> Option<Figure> {
     Some(Figure {
         id: "trials-rate".to_owned(),
         title: "Trial after trial".to_owned(),
-        unit: "rate that was asked for, logarithmic, by the number of the trial",
+        unit: "rate that was asked for, logarithmic, by the number of the trial".to_owned(),
         description: format!(
             "{} at {}",
             units::several(trials.len() as u64, "trial", "trials"),
@@ -75,6 +73,7 @@ pub(super) fn rates(capacity: &Capacity) -> Option<Figure> {
         y: rate_axis(capacity)?,
         lines,
         strips: Vec::new(),
+        outlines: Vec::new(),
         marks: trials.iter().map(|trial| mark(trial, at(trial))).collect(),
         bands: band(capacity, Along::Y).into_iter().collect(),
     })
@@ -95,7 +94,7 @@ fn mark(trial: &Trial, at: (f64, f64)) -> Mark {
     let (asked, done) = (rate(trial.rate_per_s), rate(trial.measures.done_per_s));
     let (number, p99, why) = (trial.number, units::ms(p99_ms(trial)), trial.why());
     let text = format!("Trial {number} ({part}): {asked}/s asked, {done}/s done, p99 {p99}\n{why}");
-    Mark { shape, class, label, at, text }
+    Mark { shape, class, label: label.to_owned(), at, interval: None, text }
 }
 
 /// From edge to edge.

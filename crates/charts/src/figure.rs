@@ -1,14 +1,14 @@
-//! The layout of plots on the page: several small ones side by side, or one as wide as the page.
+//! A plot with what belongs to it, and the layout of plots on the page: several small ones side by side, or one as wide as the page.
 //!
 //! A drawing is scaled with its text, so one as wide as the page would be unreadable on a phone. It is
 //! therefore drawn twice, and the style shows the one that fits.
 
 use std::fmt::Write as _;
 
-use super::axis::Axis;
-use super::html::escape;
-use super::marks::{self, Band, Mark};
-use super::svg::{Line, Plot, Strip};
+use crate::axis::Axis;
+use crate::html::escape;
+use crate::marks::{self, Band, Mark};
+use crate::svg::{Line, Outline, Plot, Strip};
 
 /// One of three in a row.
 const THIRD: (f64, f64) = (360.0, 215.0);
@@ -21,32 +21,57 @@ const NARROW: (f64, f64) = (400.0, 330.0);
 
 /// A plot whose size is not known yet.
 #[derive(Debug)]
-pub(super) struct Figure {
+pub struct Figure {
     /// Unique in the page.
-    pub(super) id: String,
-    pub(super) title: String,
+    pub id: String,
+    /// What it shows.
+    pub title: String,
     /// What the values are, after the title.
-    pub(super) unit: &'static str,
-    pub(super) description: String,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
-    pub(super) lines: Vec<Line>,
-    pub(super) strips: Vec<Strip>,
-    pub(super) marks: Vec<Mark>,
-    pub(super) bands: Vec<Band>,
+    pub unit: String,
+    /// Description for screen readers.
+    pub description: String,
+    /// The lower axis.
+    pub x: Axis,
+    /// The left axis.
+    pub y: Axis,
+    /// In the order in which they are drawn.
+    pub lines: Vec<Line>,
+    /// Invisible until the pointer is over them.
+    pub strips: Vec<Strip>,
+    /// Boxes and other shapes, below lines.
+    pub outlines: Vec<Outline>,
+    /// They lie above everything else.
+    pub marks: Vec<Mark>,
+    /// They lie below everything else.
+    pub bands: Vec<Band>,
 }
 
 impl Figure {
     fn draw(&self, id: &str, size: (f64, f64), is_labeled: bool) -> String {
-        let Figure { title, description, x, y, lines, strips, marks, bands, .. } = self;
-        Plot { id, title, description, size, x, y, lines, strips, marks, bands, is_labeled }.draw()
+        let Figure { title, description, x, y, lines, strips, outlines, marks, bands, .. } = self;
+        Plot {
+            id,
+            title,
+            description,
+            size,
+            x,
+            y,
+            lines,
+            strips,
+            outlines,
+            marks,
+            bands,
+            is_labeled,
+        }
+        .draw()
     }
 
     /// What the marks and bands are; lines have their labels at their ends.
     fn legend(&self) -> String {
         let mut reported: Vec<(String, &str)> = Vec::new();
         let bands = self.bands.iter().map(|band| (band.sign(), band.label.as_str()));
-        let signs = self.marks.iter().map(|mark| (marks::sign(mark.shape, mark.class), mark.label));
+        let named = self.marks.iter().filter(|mark| !mark.label.is_empty());
+        let signs = named.map(|mark| (marks::sign(mark.shape, mark.class), mark.label.as_str()));
         for (sign, label) in bands.chain(signs) {
             if !reported.iter().any(|(_, before)| *before == label) {
                 reported.push((sign, label));
@@ -63,7 +88,7 @@ impl Figure {
     }
 
     fn caption(&self) -> String {
-        let (title, unit) = (escape(&self.title), self.unit);
+        let (title, unit) = (escape(&self.title), escape(&self.unit));
         format!("<figcaption><h3>{title}</h3> <span>{unit}</span></figcaption>\n")
     }
 
@@ -94,7 +119,7 @@ impl Figure {
 }
 
 /// Figures that belong together, in rows.
-pub(super) fn rows(figures: &[Figure]) -> String {
+pub fn rows(figures: &[Figure]) -> String {
     let (columns, size) = match figures.len() {
         0 => return String::new(),
         1 => return figures.iter().map(Figure::wide).collect(),

@@ -5,9 +5,9 @@
 
 use std::fmt::Write as _;
 
-use super::axis::Axis;
-use super::html::escape;
-use super::marks::{Along, Band, Mark};
+use crate::axis::Axis;
+use crate::html::escape;
+use crate::marks::{Along, Band, Mark};
 
 /// Space above the highest and below the lowest value; ticks of time are below.
 const TOP: f64 = 10.0;
@@ -19,55 +19,82 @@ const BOLD_CHARACTER: f64 = 7.6;
 /// The least distance of two labels at line ends.
 const LABEL_APART: f64 = 14.0;
 
-/// A value at a place, or none where nothing was measured.
-pub(super) type Point = Option<(f64, f64)>;
+/// A value at a place, x and y, or none where nothing was measured.
+pub type Point = Option<(f64, f64)>;
 
 /// A line with what is written at its end.
 #[derive(Debug, Default)]
-pub(super) struct Line {
-    pub(super) label: String,
+pub struct Line {
+    /// What is written at its end.
+    pub label: String,
     /// Its color and weight, as classes of the page's style.
-    pub(super) class: String,
-    pub(super) points: Vec<Point>,
+    pub class: String,
+    /// What it goes through; where there is none, it is interrupted.
+    pub points: Vec<Point>,
     /// What the area down to is filled: another line's points, or the lower axis.
-    pub(super) fill: Option<Fill>,
+    pub fill: Option<Fill>,
 }
 
 /// The lower end of a filled area.
 #[derive(Debug)]
-pub(super) enum Fill {
+pub enum Fill {
+    /// The lower axis.
     ToAxis,
+    /// Another line.
     To(Vec<Point>),
 }
 
 /// A part of the plot, from one x to another, that shows its numbers under the pointer.
 #[derive(Debug)]
-pub(super) struct Strip {
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) text: String,
+pub struct Strip {
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Its numbers.
+    pub text: String,
+}
+
+/// The outline of a shape, or an open line without a label.
+#[derive(Debug)]
+pub struct Outline {
+    /// Its color and weight, as classes of the page's style.
+    pub class: String,
+    /// Its corners.
+    pub points: Vec<(f64, f64)>,
+    /// Whether it goes back to its first point and is filled.
+    pub is_closed: bool,
+    /// Its numbers, shown under the pointer; may be empty.
+    pub text: String,
 }
 
 /// Everything there is to draw.
 #[derive(Debug)]
-pub(super) struct Plot<'a> {
+pub(crate) struct Plot<'a> {
     /// Unique in the page.
-    pub(super) id: &'a str,
-    pub(super) title: &'a str,
+    pub id: &'a str,
+    /// What it shows.
+    pub title: &'a str,
     /// Description for screen readers.
-    pub(super) description: &'a str,
+    pub description: &'a str,
     /// Width and height, in the units that text of 12 is measured in.
-    pub(super) size: (f64, f64),
-    pub(super) x: &'a Axis,
-    pub(super) y: &'a Axis,
-    pub(super) lines: &'a [Line],
-    pub(super) strips: &'a [Strip],
+    pub size: (f64, f64),
+    /// The lower axis.
+    pub x: &'a Axis,
+    /// The left axis.
+    pub y: &'a Axis,
+    /// In the order in which they are drawn.
+    pub lines: &'a [Line],
+    /// Invisible until the pointer is over them.
+    pub strips: &'a [Strip],
+    /// They lie above bands and below lines.
+    pub outlines: &'a [Outline],
     /// They lie above everything else.
-    pub(super) marks: &'a [Mark],
+    pub marks: &'a [Mark],
     /// They lie below everything else.
-    pub(super) bands: &'a [Band],
+    pub bands: &'a [Band],
     /// Whether there are labels at line ends.
-    pub(super) is_labeled: bool,
+    pub is_labeled: bool,
 }
 
 /// Where the axes are.
@@ -80,7 +107,7 @@ struct Area {
 
 impl Plot<'_> {
     /// The drawing as an element.
-    pub(super) fn draw(&self) -> String {
+    pub(crate) fn draw(&self) -> String {
         let Plot { id, size: (width, height), .. } = self;
         let (title, description) = (escape(self.title), escape(self.description));
         let mut svg = format!(
@@ -91,6 +118,9 @@ impl Plot<'_> {
         self.draw_axes(&area, &mut svg);
         for band in self.bands {
             self.draw_band(&area, band, &mut svg);
+        }
+        for outline in self.outlines {
+            self.draw_outline(&area, outline, &mut svg);
         }
         for line in self.lines {
             self.draw_fill(&area, line, &mut svg);
@@ -104,7 +134,8 @@ impl Plot<'_> {
         }
         self.draw_strips(&area, &mut svg);
         for mark in self.marks {
-            mark.draw(self.at(&area, mark.at), &mut svg);
+            let ends = mark.interval.map(|ends| ends.map(|y| self.at(&area, (mark.at.0, y)).1));
+            mark.draw(self.at(&area, mark.at), ends, &mut svg);
         }
         svg.push_str("</svg>\n");
         svg
@@ -132,15 +163,21 @@ impl Plot<'_> {
         let (mut grid, mut texts) = (String::new(), String::new());
         for (value, label) in &self.y.ticks {
             let (_, y) = self.at(area, (0.0, *value));
-            let _ = write!(grid, "M{left:.1} {y:.1}H{right:.1}");
+            if !self.y.is_grouped() {
+                let _ = write!(grid, "M{left:.1} {y:.1}H{right:.1}");
+            }
             let (x, y) = (left - 6.0, y + 4.0);
-            let _ = write!(texts, "<text class=\"y\" x=\"{x:.1}\" y=\"{y:.1}\">{label}</text>");
+            let _ = write!(
+                texts,
+                "<text class=\"y\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>",
+                escape(label)
+            );
         }
         let mut marks = format!("M{left:.1} {bottom:.1}H{right:.1}");
         for (value, label) in &self.x.ticks {
             let (x, _) = self.at(area, (*value, 0.0));
             let _ = write!(marks, "M{x:.1} {bottom:.1}v5");
-            if self.x.is_log() {
+            if self.x.is_log() || self.y.is_grouped() {
                 let _ = write!(grid, "M{x:.1} {bottom:.1}V{top:.1}");
             }
             let y = bottom + 19.0;
@@ -218,6 +255,22 @@ impl Plot<'_> {
         let _ = write!(svg, "<path class=\"fill {}\" d=\"{path}\"/>", line.class);
     }
 
+    fn draw_outline(&self, area: &Area, outline: &Outline, svg: &mut String) {
+        let Outline { class, points, is_closed, text } = outline;
+        let mut path = String::new();
+        for (at, point) in points.iter().enumerate() {
+            let (x, y) = self.at(area, *point);
+            let _ = write!(path, "{}{x:.1} {y:.1}", if at == 0 { 'M' } else { 'L' });
+        }
+        let kind = if *is_closed { "outline" } else { "line" };
+        path.push_str(if *is_closed { "Z" } else { "" });
+        let _ = write!(svg, "<path class=\"{kind} {class}\" d=\"{path}\">");
+        if !text.is_empty() {
+            let _ = write!(svg, "<title>{}</title>", escape(text));
+        }
+        svg.push_str("</path>");
+    }
+
     fn draw_labels(&self, area: &Area, svg: &mut String) {
         let end = |line: &Line| line.points.iter().rev().find_map(|point| *point);
         let mut labels: Vec<(f64, &Line)> = self
@@ -284,6 +337,7 @@ mod tests {
             y: &Axis::linear(10.0, units::tick),
             lines: &[line],
             strips: &[Strip { from: 0.0, to: 10.0, text: "1 & 2".into() }],
+            outlines: &[],
             marks: &[],
             bands: &[],
             is_labeled: true,

@@ -20,19 +20,21 @@ const NUMBERS_MAX: f64 = 12.0;
 /// From so many powers of ten on, only these are labeled.
 const DECADES_ALONE: f64 = 2.2;
 
-/// One axis of a plot.
+/// One axis of a plot: its scale and its ticks.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Axis {
+pub struct Axis {
     low: f64,
     high: f64,
     log: bool,
     /// Values with what is written at them, all within the axis.
-    pub(super) ticks: Vec<(f64, String)>,
+    pub ticks: Vec<(f64, String)>,
+    /// Whether each tick is a group of its own, and not a value on a scale.
+    grouped: bool,
 }
 
 impl Axis {
     /// Time from the start of a run.
-    pub(super) fn time(end_s: f64) -> Axis {
+    pub fn time(end_s: f64) -> Axis {
         let end_s = end_s.max(0.1);
         let fits = |step: &f64| end_s / step <= TIME_TICKS_MAX;
         let step = TIME_STEPS.into_iter().find(fits).unwrap_or(end_s / TIME_TICKS_MAX);
@@ -42,19 +44,25 @@ impl Axis {
             _ => (3_600.0, "h"),
         };
         let label = |at: f64| format!("{} {unit}", units::plain(at / unit_s));
-        Axis { low: 0.0, high: end_s, log: false, ticks: multiples(step, end_s, label) }
+        Axis {
+            low: 0.0,
+            high: end_s,
+            log: false,
+            ticks: multiples(step, end_s, label),
+            grouped: false,
+        }
     }
 
     /// From zero to at least `max`, which may be zero; `label` writes the number at a tick.
-    pub(super) fn linear(max: f64, label: impl Fn(f64) -> String) -> Axis {
+    pub fn linear(max: f64, label: impl Fn(f64) -> String) -> Axis {
         let max = if max > 0.0 { max } else { 1.0 };
         let step = round_from(&DISTANCES, max / LINEAR_TICKS);
         let high = (max / step - 1e-9).ceil() * step;
-        Axis { low: 0.0, high, log: false, ticks: multiples(step, high, label) }
+        Axis { low: 0.0, high, log: false, ticks: multiples(step, high, label), grouped: false }
     }
 
     /// The numbers of things, from 1 to `count`, with room for half a thing at either end.
-    pub(super) fn numbers(count: usize) -> Axis {
+    pub fn numbers(count: usize) -> Axis {
         let count = count.max(1) as f64;
         let step = round_from(&STEPS, (count / NUMBERS_MAX).max(1.0));
         let mut ticks = multiples(step, count, units::plain);
@@ -62,20 +70,22 @@ impl Axis {
         if step > 1.0 {
             ticks.insert(0, (1.0, "1".to_owned()));
         }
-        Axis { low: 0.5, high: count + 0.5, log: false, ticks }
+        Axis { low: 0.5, high: count + 0.5, log: false, ticks, grouped: false }
     }
 
     /// A logarithmic axis of milliseconds over everything between `min` and `max`, both above zero.
-    pub(super) fn log_ms(min: f64, max: f64) -> Axis {
+    pub fn log_ms(min: f64, max: f64) -> Axis {
         Axis::log(min, max, tick_ms)
     }
 
-    /// The same of things per second.
-    pub(super) fn log_rate(min: f64, max: f64) -> Axis {
+    /// A logarithmic axis of things per second over everything between `min` and `max`, both above zero.
+    pub fn log_rate(min: f64, max: f64) -> Axis {
         Axis::log(min, max, |per_s| format!("{}/s", units::tick(per_s)))
     }
 
-    fn log(min: f64, max: f64, label: impl Fn(f64) -> String) -> Axis {
+    /// A logarithmic axis over everything between `min` and `max`, both above zero; `label` writes the
+    /// number at a tick.
+    pub fn log(min: f64, max: f64, label: impl Fn(f64) -> String) -> Axis {
         let (low, mut high) = (step_to(min), step_from(max));
         if high <= low {
             high = step_from(low * 1.5);
@@ -90,12 +100,12 @@ impl Axis {
             }
             value = step_from(value * 1.5);
         }
-        Axis { low, high, log: true, ticks }
+        Axis { low, high, log: true, ticks, grouped: false }
     }
 
     /// Percentiles by how rare what lies beyond them is, as far as `count` values show.
     /// A value at this axis is `1 / (1 - quantile)`.
-    pub(super) fn rarity(count: u64) -> Axis {
+    pub fn rarity(count: u64) -> Axis {
         let high = (count as f64).max(100.0);
         let mut ticks = vec![(2.0, "50 %".to_owned()), (10.0, "90 %".to_owned())];
         let mut decimals = 0;
@@ -105,16 +115,42 @@ impl Axis {
             ticks.push((10_f64.powi(decimals + 2), format!("{percent:.places$} %")));
             decimals += 1;
         }
-        Axis { low: 1.0, high, log: true, ticks }
+        Axis { low: 1.0, high, log: true, ticks, grouped: false }
+    }
+
+    /// Values between `min` and `max`, not from zero; `label` writes the number at a tick.
+    pub fn range(min: f64, max: f64, label: impl Fn(f64) -> String) -> Axis {
+        // Where all values are the same, a little around them.
+        let width = (max - min).max(max.abs() * 0.01).max(f64::MIN_POSITIVE * 1e9);
+        let step = round_from(&DISTANCES, width / LINEAR_TICKS);
+        let first = (min / step + 1e-9).floor();
+        let last = (max / step - 1e-9).ceil().max(first + 1.0);
+        let tick = |at: u32| (first + f64::from(at)) * step;
+        let ticks = (0..=(last - first) as u32).map(tick).map(|value| (value, label(value)));
+        let (low, high) = (first * step, last * step);
+        Axis { low, high, log: false, ticks: ticks.collect(), grouped: false }
+    }
+
+    /// Groups from 1, the first at the top of a vertical axis.
+    pub fn groups<'a>(labels: impl IntoIterator<Item = &'a str>) -> Axis {
+        let at = |(at, label): (usize, &str)| ((at + 1) as f64, label.to_owned());
+        let ticks: Vec<_> = labels.into_iter().enumerate().map(at).collect();
+        let count = ticks.len().max(1) as f64;
+        Axis { low: count + 0.5, high: 0.5, log: false, ticks, grouped: true }
+    }
+
+    /// Whether each tick is a group of its own, and not a value on a scale.
+    pub fn is_grouped(&self) -> bool {
+        self.grouped
     }
 
     /// Whether equal distances are equal ratios.
-    pub(super) fn is_log(&self) -> bool {
+    pub fn is_log(&self) -> bool {
         self.log
     }
 
     /// Where a value lies, from 0 to 1; what lies beyond an end is put there.
-    pub(super) fn part(&self, value: f64) -> f64 {
+    pub fn part(&self, value: f64) -> f64 {
         let part = if self.log {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
         } else {

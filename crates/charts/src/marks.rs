@@ -3,15 +3,17 @@
 
 use std::fmt::Write as _;
 
-use super::html::escape;
+use crate::html::escape;
 
 /// From the middle of a mark to its edge.
 const RADIUS: f64 = 4.5;
 
 /// The form of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub enum Shape {
+    /// Round and filled.
     Disc,
+    /// Two lines.
     Cross,
     /// Hollow, so that what lies below shows.
     Diamond,
@@ -19,27 +21,36 @@ pub(super) enum Shape {
 
 /// A single value.
 #[derive(Debug)]
-pub(super) struct Mark {
-    pub(super) shape: Shape,
+pub struct Mark {
+    /// Its form.
+    pub shape: Shape,
     /// Its color, as a class of the page's style.
-    pub(super) class: &'static str,
+    pub class: &'static str,
     /// What marks of its kind are, in the legend.
-    pub(super) label: &'static str,
-    pub(super) at: (f64, f64),
+    pub label: String,
+    /// Where it is, x and y.
+    pub at: (f64, f64),
+    /// The bounds of its value along y, drawn as a line through it.
+    pub interval: Option<[f64; 2]>,
     /// Its numbers, shown under the pointer.
-    pub(super) text: String,
+    pub text: String,
 }
 
 impl Mark {
-    /// The mark with its middle at `x`, `y` of the drawing.
-    pub(super) fn draw(&self, at: (f64, f64), svg: &mut String) {
+    /// The mark with its middle at `x`, `y` of the drawing, and the ends of its interval there.
+    pub(crate) fn draw(&self, at: (f64, f64), ends: Option<[f64; 2]>, svg: &mut String) {
+        if let Some([low, high]) = ends {
+            let (x, class) = (at.0, self.class);
+            let _ =
+                write!(svg, "<path class=\"bounds {class}\" d=\"M{x:.1} {low:.1}V{high:.1}\"/>");
+        }
         let text = escape(&self.text);
         drawn(self.shape, self.class, at, &format!("<title>{text}</title>"), svg);
     }
 }
 
 /// A mark by itself, for a legend.
-pub(super) fn sign(shape: Shape, class: &str) -> String {
+pub fn sign(shape: Shape, class: &str) -> String {
     let mut svg = "<svg class=\"sign\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">".to_owned();
     drawn(shape, class, (6.0, 6.0), "", &mut svg);
     svg + "</svg>"
@@ -68,27 +79,33 @@ fn drawn(shape: Shape, class: &str, (x, y): (f64, f64), inner: &str, svg: &mut S
 
 /// The axis that a band's values lie on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Along {
+pub enum Along {
+    /// The lower axis.
     X,
+    /// The left axis.
     Y,
 }
 
 /// An interval of values, with a line at the one it is about.
 #[derive(Debug)]
-pub(super) struct Band {
-    pub(super) along: Along,
+pub struct Band {
+    /// The axis that its values lie on.
+    pub along: Along,
     /// Its color, as a class of the page's style.
-    pub(super) class: &'static str,
+    pub class: &'static str,
     /// What it is, in the legend.
-    pub(super) label: String,
-    pub(super) low: f64,
-    pub(super) middle: f64,
-    pub(super) high: f64,
+    pub label: String,
+    /// Where it begins.
+    pub low: f64,
+    /// Where its line is.
+    pub middle: f64,
+    /// Where it ends.
+    pub high: f64,
 }
 
 impl Band {
     /// The band for a legend.
-    pub(super) fn sign(&self) -> String {
+    pub(crate) fn sign(&self) -> String {
         let class = self.class;
         format!(
             "<svg class=\"sign\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">\

@@ -1,7 +1,7 @@
 //! Text in HTML and SVG, and addresses of files beside the page.
 
 /// Text with markup escaped, for use between tags and within double quotes.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -20,7 +20,7 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 /// A relative path as an address: whatever could mean something else in one is written in percent.
-pub(super) fn address(path: &str) -> String {
+pub fn address(path: &str) -> String {
     let mut address = String::new();
     for byte in path.bytes() {
         match byte {

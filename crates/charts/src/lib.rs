@@ -1,0 +1,44 @@
+//! Reports as one self-contained HTML page: plots as SVG, tables, and the style for both.
+//!
+//! The page has no script and loads nothing, which its Content-Security-Policy enforces. It follows the
+//! light or dark scheme of the reader, and can be read on a phone and on paper.
+//!
+//! **Invariant:** text from outside passes [`html::escape`]. What a function takes as markup, it says.
+
+pub mod html;
+pub mod page;
+pub mod units;
+
+mod axis;
+mod figure;
+mod growth;
+mod marks;
+mod spread;
+mod svg;
+
+pub use axis::Axis;
+pub use figure::{Figure, rows};
+pub use growth::{Series, power_law, speedup};
+pub use marks::{Along, Band, Mark, Shape, sign};
+pub use spread::{Group, box_plot, violins};
+pub use svg::{Fill, Line, Outline, Point, Strip};
+
+/// The colors that there are, as classes of the page's style.
+const COLORS: [&str; 7] = ["k0", "k1", "k2", "k3", "k4", "k5", "k6"];
+
+/// The color of the kind or series with this index, as a class of the page's style; they repeat after
+/// the seventh.
+pub fn color(at: usize) -> &'static str {
+    COLORS.get(at % COLORS.len()).unwrap_or(&"k0")
+}
+
+/// What a figure is called.
+#[derive(Debug, Clone, Copy)]
+pub struct Names<'a> {
+    /// Unique in the page.
+    pub id: &'a str,
+    /// What it shows.
+    pub title: &'a str,
+    /// What the values are, after the title.
+    pub unit: &'a str,
+}
