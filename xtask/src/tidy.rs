@@ -27,7 +27,7 @@ const EDGES: [(&str, &[&str]); 23] = [
     ("web", &["edge"]),
     ("stats", &[]),
     ("sim", &["stats"]),
-    ("lab", &["feed", "knn", "kv", "node", "stats"]),
+    ("lab", &["charts", "feed", "knn", "kv", "node", "stats"]),
     ("roost", &["api", "backup", "edge", "knn", "lab", "node", "redis", "sim", "web"]),
     ("bench", &["feed", "knn", "kv", "node", "sim", "testkit"]),
     ("xtask", &[]),

@@ -148,6 +148,18 @@ impl Settings {
         Ok(cells)
     }
 
+    /// The command that repeats the run.
+    pub(crate) fn command(&self) -> String {
+        let list = |values: &[u64]| values.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let mut words = vec![format!("roost lab run {}", self.experiments.join(" "))];
+        words.extend((self.scale == Scale::Full).then(|| "--full".to_owned()));
+        words.extend(self.threads.as_ref().map(|threads| format!("--threads {}", list(threads))));
+        words.extend(self.values.iter().map(|(name, of)| format!("--set {name}={}", list(of))));
+        words.extend(self.trials.map(|trials| format!("--trials {trials}")));
+        words.push(format!("--seed {}", self.seed));
+        words.join(" ")
+    }
+
     fn check_threads(&self) -> Result<(), String> {
         let (cores, allowed) = (threads::cores(), threads::allowed());
         let wrong = self.threads.iter().flatten().find(|threads| !(1..=allowed).contains(threads));

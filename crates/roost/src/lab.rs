@@ -1,6 +1,7 @@
 //! `roost lab`: experiments with concurrency designs, in processes of their own.
 
 use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -36,6 +37,9 @@ enum Command {
         /// Directory with the raw data
         #[arg(value_name = "DIR")]
         data: PathBuf,
+        /// Write the report as a page with plots to this file
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
     },
     /// Compare two runs: of two machines, or of two versions
     Compare {
@@ -82,6 +86,9 @@ struct Run {
     /// Directory for the raw data, created if it does not exist
     #[arg(long, value_name = "DIR", default_value = "roost-lab")]
     data: PathBuf,
+    /// Write the report as a page with plots to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Continue the run in the directory, which must have been begun with the same settings
     #[arg(long)]
     resume: bool,
@@ -106,7 +113,7 @@ impl Lab {
         match self.command {
             Command::List => print(&list()),
             Command::Run(run) => run.run().await,
-            Command::Report { data } => report(&data),
+            Command::Report { data, html } => report(&data, html.as_deref()),
             Command::Compare { first, second } => {
                 let text = lab::report::compare(&RawData::read(&first)?, &RawData::read(&second)?);
                 print(&text)
@@ -119,8 +126,13 @@ impl Lab {
 impl Run {
     async fn run(&self) -> anyhow::Result<()> {
         let settings = self.settings();
-        // Before a directory is made.
+        // Before anything is made.
         settings.cells().map_err(|why| Exit::usage(&why))?;
+        if let Some(path) = &self.html {
+            // Later, after hours, would be too late to say that it cannot be written.
+            let file = File::options().append(true).create(true).open(path);
+            file.with_context(|| format!("cannot write {}", path.display()))?;
+        }
         let program = std::env::current_exe().context("cannot find this program")?;
         let arguments = vec!["lab".to_owned(), "trial".to_owned()];
         let mut processes = Processes { program, arguments, version: version() };
@@ -130,7 +142,7 @@ impl Run {
         let place = (self.data.as_path(), self.resume);
         match lab::run(&settings, place, &mut processes, show, cancelled).await {
             Ok(End::Complete) => {
-                report(&self.data)?;
+                report(&self.data, self.html.as_deref())?;
                 eprintln!("raw data: {}", self.data.display());
                 Ok(())
             }
@@ -157,8 +169,15 @@ impl Run {
     }
 }
 
-fn report(data: &Path) -> anyhow::Result<()> {
-    print(&lab::report::text(&Analysis::of(&RawData::read(data)?)))
+/// Prints the report of a run, and writes it as a page.
+fn report(data: &Path, html: Option<&Path>) -> anyhow::Result<()> {
+    let analysis = Analysis::of(&RawData::read(data)?);
+    if let Some(path) = html {
+        fs::write(path, lab::report::page(&analysis))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("report: {}", path.display());
+    }
+    print(&lab::report::text(&analysis))
 }
 
 fn print(text: &str) -> anyhow::Result<()> {

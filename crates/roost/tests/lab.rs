@@ -58,7 +58,8 @@ fn every_experiment_runs_in_processes_and_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (data, text) = (folder.path().join("data"), folder.path().display().to_string() + "/data");
     let run = ["run", "all", "--threads", "1", "--trials", "2", "--data", &text];
-    let launch = ["--set", "load=1", "--set", "seconds=1"];
+    let html = folder.path().join("report.html");
+    let launch = ["--set", "load=1", "--set", "seconds=1", "--html", html.to_str().unwrap()];
     let ended = lab(&[&run[..], &launch].concat(), &set(&TINY));
     assert!(ended.status.success(), "{ended:#?}");
     let trials = trials(&data);
@@ -77,6 +78,11 @@ fn every_experiment_runs_in_processes_and_is_reported() {
     // The report is a function of the raw data.
     let again = lab(&["report", &text], &[]);
     assert_eq!(again.out, ended.out);
+    let page = fs::read_to_string(&html).unwrap();
+    for part in ["<!doctype html>", "</html>", "<svg", "6. Key-value store: ", "--trials 2"] {
+        assert!(page.contains(part), "{part}?");
+    }
+    assert!(!page.contains("<script") && !page.contains("http://") && !page.contains("https://"));
     let compared = lab(&["compare", &text, &text], &[]);
     assert!(compared.status.success() && compared.out.contains("1.00 ["), "{compared:#?}");
     assert!(!compared.out.contains("faster") && !compared.out.contains("slower"), "{compared:#?}");
@@ -129,6 +135,9 @@ fn what_is_not_possible_is_refused_before_anything_runs() {
     check(&["keys", "--resume"], 1, "has no trials to resume");
     let ended = lab(&["run", "keys", "--data", "/dev/null/data"], &[]);
     assert!(ended.err.contains("cannot use /dev/null/data"), "{ended:#?}");
+    let page = lab(&["run", "keys", "--data", &data, "--html", "/dev/null/page.html"], &[]);
+    assert!(page.err.contains("cannot write /dev/null/page.html"), "{page:#?}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     let ended = lab(&["report", &data], &[]);
     assert!(!ended.status.success() && ended.err.contains("cannot use"), "{ended:#?}");
 }

@@ -32,6 +32,8 @@ pub struct Analysis {
     pub noise: Option<Noise>,
     /// The machines and versions, without their load.
     pub environments: Vec<Environment>,
+    /// The command that repeats the run.
+    pub command: String,
 }
 
 /// The results of an experiment.
@@ -121,6 +123,7 @@ impl Analysis {
             marked: during.iter().filter(is_off).count(),
             noise: calibration.and_then(|usual| usual.judge(&during)),
             environments: environments(&counted),
+            command: data.run.settings.command(),
         }
     }
 }

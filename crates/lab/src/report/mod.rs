@@ -3,8 +3,10 @@
 mod analysis;
 mod comparison;
 mod figures;
+mod page;
 mod text;
 
 pub use analysis::{Analysis, CellResult, ExperimentResult, Judgement, MARGIN, Scaling};
 pub use comparison::compare;
+pub use page::page;
 pub use text::text;

@@ -125,7 +125,8 @@ pub(super) fn columns(rows: &[Vec<String>]) -> String {
     out
 }
 
-fn named(parameters: &Parameters) -> String {
+/// Parameters by name; all that do not vary are left out before.
+pub(super) fn named(parameters: &Parameters) -> String {
     let text = parameters.to_string();
     if text.is_empty() { "all".to_owned() } else { text }
 }
