@@ -1,7 +1,8 @@
 //! Writes a page with every kind of plot of made-up trials, to look at: `plots [FILE]`.
 
 use charts::page::{Tone, document, facts, section, table, verdict};
-use charts::{Group, Names, Series, box_plot, power_law, rows, speedup, units, violins};
+use charts::units::Format;
+use charts::{Group, Names, Series, box_plot, power_law, rows, speedup, violins};
 use stats::{
     Bootstrap, Comparison, Interval, Measured, compare, fit_amdahl, fit_power_law, fit_scalability,
     verdicts,
@@ -34,9 +35,9 @@ fn body() -> Option<String> {
     let apart = [groups.first().copied()?, Group { label: "far slower", values: &slow }];
     let named = |id, title| Names { id, title, unit: "ms per trial" };
     let spread = [
-        box_plot(named("box", "Times of trials"), &groups, units::ms)?,
-        violins(named("violin", "Where they are dense"), &groups, units::ms)?,
-        violins(named("apart", "Far from each other"), &apart, units::ms)?,
+        box_plot(named("box", "Times of trials"), &groups, Format::MS)?,
+        violins(named("violin", "Where they are dense"), &groups, Format::MS)?,
+        violins(named("apart", "Far from each other"), &apart, Format::MS)?,
     ];
     let (first, second) = spread.split_at(2);
     let base = times.first()?;
@@ -114,7 +115,7 @@ fn growth() -> Option<charts::Figure> {
             Series { label: "central", points: &central, fit: Some(&one) },
             Series { label: "sharded", points: &sharded, fit: Some(&other) },
         ],
-        units::tick,
-        units::ms,
+        Format::NUMBER,
+        Format::MS,
     )
 }

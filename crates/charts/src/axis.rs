@@ -17,6 +17,8 @@ const TIME_TICKS_MAX: f64 = 6.0;
 const LINEAR_TICKS: f64 = 5.0;
 /// Most numbers of things along an axis.
 const NUMBERS_MAX: f64 = 12.0;
+/// Most numbers of threads along an axis.
+const THREADS_MAX: f64 = 16.0;
 /// From so many powers of ten on, only these are labeled.
 const DECADES_ALONE: f64 = 2.2;
 
@@ -75,12 +77,12 @@ impl Axis {
 
     /// A logarithmic axis of milliseconds over everything between `min` and `max`, both above zero.
     pub fn log_ms(min: f64, max: f64) -> Axis {
-        Axis::log(min, max, tick_ms)
+        Axis::log(min, max, units::tick_ms)
     }
 
     /// A logarithmic axis of things per second over everything between `min` and `max`, both above zero.
     pub fn log_rate(min: f64, max: f64) -> Axis {
-        Axis::log(min, max, |per_s| format!("{}/s", units::tick(per_s)))
+        Axis::log(min, max, units::tick_rate)
     }
 
     /// A logarithmic axis over everything between `min` and `max`, both above zero; `label` writes the
@@ -120,8 +122,10 @@ impl Axis {
 
     /// Values between `min` and `max`, not from zero; `label` writes the number at a tick.
     pub fn range(min: f64, max: f64, label: impl Fn(f64) -> String) -> Axis {
-        // Where all values are the same, a little around them.
-        let width = (max - min).max(max.abs() * 0.01).max(f64::MIN_POSITIVE * 1e9);
+        // Where all values are about the same, a little around them.
+        let least = if max == 0.0 { 1.0 } else { max.abs() * 0.01 };
+        let (middle, width) = (f64::midpoint(min, max), (max - min).max(least));
+        let (min, max) = (middle - width / 2.0, middle + width / 2.0);
         let step = round_from(&DISTANCES, width / LINEAR_TICKS);
         let first = (min / step + 1e-9).floor();
         let last = (max / step - 1e-9).ceil().max(first + 1.0);
@@ -129,6 +133,21 @@ impl Axis {
         let ticks = (0..=(last - first) as u32).map(tick).map(|value| (value, label(value)));
         let (low, high) = (first * step, last * step);
         Axis { low, high, log: false, ticks: ticks.collect(), grouped: false }
+    }
+
+    /// Numbers of threads from 0, with ticks where there is something, as far as there is room.
+    pub fn threads(places: impl IntoIterator<Item = f64>) -> Axis {
+        let mut places: Vec<f64> = places.into_iter().collect();
+        places.sort_by(f64::total_cmp);
+        let high = places.last().copied().filter(|&most| most > 0.0).unwrap_or(1.0);
+        let mut ticks: Vec<(f64, String)> = Vec::new();
+        for place in places {
+            let before = ticks.last().map_or(0.0, |(before, _)| *before);
+            if place - before >= high / THREADS_MAX {
+                ticks.push((place, units::plain(place)));
+            }
+        }
+        Axis { low: 0.0, high, log: false, ticks, grouped: false }
     }
 
     /// Groups from 1, the first at the top of a vertical axis.
@@ -186,14 +205,6 @@ fn step_to(value: f64) -> f64 {
 
 fn is_power_of_ten(value: f64) -> bool {
     (value.log10() - value.log10().round()).abs() < 1e-6
-}
-
-fn tick_ms(ms: f64) -> String {
-    match ms {
-        ..0.999 => format!("{} µs", units::plain(ms * 1_000.0)),
-        ..999.0 => format!("{} ms", units::plain(ms)),
-        _ => format!("{} s", units::plain(ms / 1_000.0)),
-    }
 }
 
 #[cfg(test)]
@@ -257,6 +268,27 @@ mod tests {
         check(&Axis::numbers(4), &["1", "2", "3", "4"]);
         check(&Axis::numbers(29), &["1", "5", "10", "15", "20", "25"]);
         check(&Axis::numbers(124), &["1", "20", "40", "60", "80", "100", "120"]);
+    }
+
+    #[test]
+    fn threads_have_ticks_where_they_were_measured() {
+        let check = |places: &[f64], expect: &[&str]| {
+            check(&Axis::threads(places.iter().copied()), expect);
+        };
+        check(&[4.0, 1.0, 2.0, 2.0], &["1", "2", "4"]);
+        check(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0], &["4", "8", "16", "32", "64"]);
+        check(&[], &[]);
+    }
+
+    #[test]
+    fn a_range_does_not_begin_at_zero() {
+        let check = |min, max, expect: &[&str]| {
+            check(&Axis::range(min, max, units::tick), expect);
+        };
+        check(66.0, 135.0, &["60", "80", "100", "120", "140"]);
+        check(7.0, 7.0, &["6.96", "6.98", "7", "7.02", "7.04"]);
+        check(-3.0, 12.0, &["-5", "0", "5", "10", "15"]);
+        check(0.0, 0.0, &["-0.6", "-0.4", "-0.2", "0", "0.2", "0.4", "0.6"]);
     }
 
     #[test]

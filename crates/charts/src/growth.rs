@@ -6,7 +6,8 @@ use crate::axis::Axis;
 use crate::figure::Figure;
 use crate::marks::{Mark, Shape};
 use crate::svg::{Line, Point};
-use crate::{Names, color, units};
+use crate::units::{self, Format};
+use crate::{Names, color};
 
 /// Points along a fitted curve.
 const POINTS: u32 = 60;
@@ -38,21 +39,15 @@ pub fn speedup(names: Names<'_>, series: &[Series<'_>]) -> Option<Figure> {
     lines.extend(series.iter().enumerate().map(|(at, one)| line(at, one, curve)));
     let text = |value: f64| format!("{} times", units::number(value));
     Some(Figure {
-        x: Axis::linear(threads, units::plain),
+        x: Axis::threads(series.iter().flat_map(|one| one.points).map(|point| point.0)),
         y: Axis::linear(most.max(threads), units::plain),
         description: format!("at the most threads: {}", last(series, text)),
         ..figure(names, series, lines, &thread_count, &text)
     })
 }
 
-/// Growth with a size where both axes are logarithmic, so that a power law is a straight line. `x` and
-/// `y` write numbers at ticks. `None` without any point, or unless everything is above 0 and finite.
-pub fn power_law(
-    names: Names<'_>,
-    series: &[Series<'_>],
-    x: impl Fn(f64) -> String,
-    y: impl Fn(f64) -> String,
-) -> Option<Figure> {
+/// Growth with a size where both axes are logarithmic, so that a power law is a straight line. `None` without any point, or unless everything is above 0 and finite.
+pub fn power_law(names: Names<'_>, series: &[Series<'_>], x: Format, y: Format) -> Option<Figure> {
     let (first, last_x) = ends(series, |point| point.0)?;
     let lowest = ends(series, |point| point.1.estimate)?.0;
     if first <= 0.0 || lowest <= 0.0 {
@@ -63,11 +58,11 @@ pub fn power_law(
     let high = ends(series, |point| point.1.high)?.1;
     let curve = |from: f64, to: f64, part: f64| from * (to / from).powf(part);
     let lines = series.iter().enumerate().map(|(at, one)| line(at, one, curve)).collect();
-    let description = format!("at the greatest size: {}", last(series, &y));
-    let drawn = figure(names, series, lines, &x, &y);
+    let description = format!("at the greatest size: {}", last(series, y.text));
+    let drawn = figure(names, series, lines, &x.text, &y.text);
     Some(Figure {
-        x: Axis::log(first, last_x, &x),
-        y: Axis::log(low, high, &y),
+        x: Axis::log(first, last_x, x.tick),
+        y: Axis::log(low, high, y.tick),
         description,
         unit: format!("{}; both logarithmic", names.unit),
         ..drawn
@@ -195,7 +190,7 @@ mod tests {
         let points = [point(100.0, 3.0), point(10_000.0, 300.0)];
         let law = |x: f64| 0.03 * x;
         let series = [Series { label: "central", points: &points, fit: Some(&law) }];
-        let figure = power_law(NAMES, &series, units::tick, units::plain).unwrap();
+        let figure = power_law(NAMES, &series, Format::NUMBER, Format::NUMBER).unwrap();
         let parts: Vec<(f64, f64)> = figure.lines[0]
             .points
             .iter()
@@ -212,7 +207,12 @@ mod tests {
     fn what_cannot_be_drawn_is_left_out() {
         let speedup = |points: &[_]| speedup(NAMES, &[Series { label: "a", points, fit: None }]);
         let power_law = |points: &[_]| {
-            power_law(NAMES, &[Series { label: "a", points, fit: None }], units::tick, units::tick)
+            power_law(
+                NAMES,
+                &[Series { label: "a", points, fit: None }],
+                Format::NUMBER,
+                Format::NUMBER,
+            )
         };
         for points in [vec![], vec![point(1.0, f64::NAN)], vec![point(f64::INFINITY, 1.0)]] {
             assert!(speedup(&points).is_none() && power_law(&points).is_none(), "{points:?}");

@@ -9,6 +9,7 @@ use crate::axis::Axis;
 use crate::figure::Figure;
 use crate::marks::{Mark, Shape};
 use crate::svg::Outline;
+use crate::units::Format;
 use crate::{Names, color};
 
 /// Values that differ by a greater factor need a logarithmic axis.
@@ -33,13 +34,9 @@ pub struct Group<'a> {
 
 /// A box plot after Tukey: the box holds the middle half of the trials, the line in it is the median,
 /// whiskers reach to the last value within 1.5 lengths of the box, and what is beyond is a mark.
-/// `label` writes the number at a tick. `None` without any value, or if one is not finite.
-pub fn box_plot(
-    names: Names<'_>,
-    groups: &[Group<'_>],
-    label: impl Fn(f64) -> String,
-) -> Option<Figure> {
-    let mut figure = frame(names, groups, &label)?;
+/// `None` without any value, or if one is not finite.
+pub fn box_plot(names: Names<'_>, groups: &[Group<'_>], format: Format) -> Option<Figure> {
+    let mut figure = frame(names, groups, format)?;
     for (at, group) in groups.iter().enumerate() {
         let (row, class) = ((at + 1) as f64, color(at));
         let Some(summary) = BoxSummary::of(group.values) else { continue };
@@ -47,9 +44,9 @@ pub fn box_plot(
         let text = format!(
             "{}: median {}, middle half {} to {}",
             group.label,
-            label(median),
-            label(lower_quartile),
-            label(upper_quartile)
+            (format.text)(median),
+            (format.text)(lower_quartile),
+            (format.text)(upper_quartile)
         );
         let (top, bottom) = (row - BOX, row + BOX);
         figure.outlines.extend([
@@ -76,26 +73,21 @@ pub fn box_plot(
             label: "trial far from the others".to_owned(),
             at: (value, row),
             interval: None,
-            text: format!("{}: {}", group.label, label(value)),
+            text: format!("{}: {}", group.label, (format.text)(value)),
         }));
     }
     Some(figure)
 }
 
 /// A violin plot: as wide as the trials are dense, all of the same greatest width, with a line at the
-/// median and a dot for each trial if there are few. `label` writes the number at a tick. `None`
-/// without any value, or if one is not finite.
-pub fn violins(
-    names: Names<'_>,
-    groups: &[Group<'_>],
-    label: impl Fn(f64) -> String,
-) -> Option<Figure> {
-    let mut figure = frame(names, groups, &label)?;
+/// median and a dot for each trial. `None` without any value, or if one is not finite.
+pub fn violins(names: Names<'_>, groups: &[Group<'_>], format: Format) -> Option<Figure> {
+    let mut figure = frame(names, groups, format)?;
     let is_log = figure.x.is_log();
     for (at, group) in groups.iter().enumerate() {
         let (row, class) = ((at + 1) as f64, color(at));
         let Some(median) = median(group.values) else { continue };
-        let text = format!("{}: median {}", group.label, label(median));
+        let text = format!("{}: median {}", group.label, (format.text)(median));
         // On a logarithmic axis the density is that of the logarithms, as the eye compares lengths.
         let scaled: Vec<f64> =
             group.values.iter().map(|&value| if is_log { value.ln() } else { value }).collect();
@@ -122,7 +114,7 @@ pub fn violins(
             class: format!("{class} dot"),
             points: vec![(value, row), (value, row)],
             is_closed: false,
-            text: format!("{}: {}", group.label, label(value)),
+            text: format!("{}: {}", group.label, (format.text)(value)),
         }));
     }
     Some(figure)
@@ -133,16 +125,21 @@ fn open(class: &str, points: Vec<(f64, f64)>) -> Outline {
 }
 
 /// The figure without its rows.
-fn frame(names: Names<'_>, groups: &[Group<'_>], label: &impl Fn(f64) -> String) -> Option<Figure> {
+fn frame(names: Names<'_>, groups: &[Group<'_>], format: Format) -> Option<Figure> {
     let values = || groups.iter().flat_map(|group| group.values.iter().copied());
     let (low, high) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
     if !values().all(f64::is_finite) {
         return None;
     }
     let is_log = low > 0.0 && high / low > FACTOR_MAX;
-    let x = if is_log { Axis::log(low, high, label) } else { Axis::range(low, high, label) };
-    let report =
-        |group: &Group<'_>| Some(format!("{} {}", group.label, label(median(group.values)?)));
+    let x = if is_log {
+        Axis::log(low, high, format.tick)
+    } else {
+        Axis::range(low, high, format.tick)
+    };
+    let report = |group: &Group<'_>| {
+        Some(format!("{} {}", group.label, (format.text)(median(group.values)?)))
+    };
     let reported: Vec<_> = groups.iter().filter_map(report).collect();
     let unit = if is_log { format!("{}, logarithmic", names.unit) } else { names.unit.to_owned() };
     Some(Figure {
@@ -165,7 +162,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::units;
 
     const NAMES: Names<'_> = Names { id: "times", title: "Times", unit: "ms" };
 
@@ -176,12 +172,12 @@ mod tests {
     #[test]
     fn a_box_has_its_quartiles_and_what_is_far_away_is_marked() {
         let values = [1.0, 2.0, 3.0, 4.0, 5.0, 9.9];
-        let figure = box_plot(NAMES, &[group("central", &values)], units::plain).unwrap();
+        let figure = box_plot(NAMES, &[group("central", &values)], Format::NUMBER).unwrap();
         let closed: Vec<_> = figure.outlines.iter().filter(|outline| outline.is_closed).collect();
         assert_eq!(closed.len(), 1);
         let xs: Vec<f64> = closed[0].points.iter().map(|point| point.0).collect();
         assert_eq!(xs, [2.25, 4.75, 4.75, 2.25]);
-        assert_eq!(closed[0].text, "central: median 3.5, middle half 2.25 to 4.75");
+        assert_eq!(closed[0].text, "central: median 3.50, middle half 2.25 to 4.75");
         assert_eq!(figure.marks.iter().map(|mark| mark.at).collect::<Vec<_>>(), [(9.9, 1.0)]);
         assert!(!figure.x.is_log());
     }
@@ -190,7 +186,7 @@ mod tests {
     fn a_violin_is_widest_where_trials_are_dense() {
         let values = [10.0, 10.1, 10.0, 9.9, 10.05, 13.0];
         let groups = [group("a", &values), group("b", &[12.0, 12.0])];
-        let figure = violins(NAMES, &groups, units::plain).unwrap();
+        let figure = violins(NAMES, &groups, Format::NUMBER).unwrap();
         let violin: Vec<_> = figure.outlines.iter().filter(|outline| outline.is_closed).collect();
         assert_eq!(violin.len(), 1, "values that do not differ are only a line");
         let widest = violin[0].points.iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
@@ -203,7 +199,7 @@ mod tests {
     fn values_that_differ_much_have_a_logarithmic_axis() {
         let groups = [group("a", &[1.0, 1.1]), group("b", &[400.0, 410.0])];
         for figure in
-            [box_plot(NAMES, &groups, units::plain), violins(NAMES, &groups, units::plain)]
+            [box_plot(NAMES, &groups, Format::NUMBER), violins(NAMES, &groups, Format::NUMBER)]
         {
             let figure = figure.unwrap();
             assert!(figure.x.is_log());
@@ -214,11 +210,11 @@ mod tests {
 
     #[test]
     fn without_values_there_is_no_figure() {
-        assert!(box_plot(NAMES, &[], units::plain).is_none());
-        assert!(violins(NAMES, &[group("a", &[])], units::plain).is_none());
-        assert!(box_plot(NAMES, &[group("a", &[1.0, f64::NAN])], units::plain).is_none());
+        assert!(box_plot(NAMES, &[], Format::NUMBER).is_none());
+        assert!(violins(NAMES, &[group("a", &[])], Format::NUMBER).is_none());
+        assert!(box_plot(NAMES, &[group("a", &[1.0, f64::NAN])], Format::NUMBER).is_none());
         let empty = [group("a", &[]), group("b", &[1.0])];
-        assert_eq!(box_plot(NAMES, &empty, units::plain).unwrap().y.ticks.len(), 2);
+        assert_eq!(box_plot(NAMES, &empty, Format::NUMBER).unwrap().y.ticks.len(), 2);
     }
 
     proptest! {
@@ -227,7 +223,7 @@ mod tests {
             values in proptest::collection::vec(proptest::collection::vec(1e-3..1e4, 0..30), 1..8),
         ) {
             let groups: Vec<_> = values.iter().map(|values| group("design", values)).collect();
-            let plots = [box_plot(NAMES, &groups, units::plain), violins(NAMES, &groups, units::plain)];
+            let plots = [box_plot(NAMES, &groups, Format::NUMBER), violins(NAMES, &groups, Format::NUMBER)];
             for figure in plots.into_iter().flatten() {
                 let rows = values.len() as f64;
                 let ends = figure.x.ticks.iter().map(|tick| tick.0);

@@ -108,7 +108,7 @@ struct Area {
 impl Plot<'_> {
     /// The drawing as an element.
     pub(crate) fn draw(&self) -> String {
-        let Plot { id, size: (width, height), .. } = self;
+        let (id, (width, height)) = (escape(self.id), self.size);
         let (title, description) = (escape(self.title), escape(self.description));
         let mut svg = format!(
             "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\

@@ -81,6 +81,45 @@ pub fn tick(value: f64) -> String {
     format!("{}{unit}", plain(value))
 }
 
+/// A time in milliseconds at a tick: 200 µs, 5 ms, 10 s.
+pub fn tick_ms(ms: f64) -> String {
+    match ms {
+        ..0.999 => format!("{} µs", plain(ms * 1_000.0)),
+        ..999.0 => format!("{} ms", plain(ms)),
+        _ => format!("{} s", plain(ms / 1_000.0)),
+    }
+}
+
+/// A rate at a tick: 500/s, 2k/s.
+pub fn tick_rate(per_s: f64) -> String {
+    format!("{}/s", tick(per_s))
+}
+
+/// A rate: 1,234/s.
+pub fn rate(per_s: f64) -> String {
+    format!("{}/s", number(per_s))
+}
+
+/// How values are written, shortly at a tick and exactly in a text.
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// At a tick, where values are round.
+    pub tick: fn(f64) -> String,
+    /// In a text.
+    pub text: fn(f64) -> String,
+}
+
+impl Format {
+    /// Numbers of things.
+    pub const NUMBER: Format = Format { tick, text: number };
+    /// Times in milliseconds.
+    pub const MS: Format = Format { tick: tick_ms, text: ms };
+    /// Things per second.
+    pub const RATE: Format = Format { tick: tick_rate, text: rate };
+    /// Numbers of bytes.
+    pub const BYTES: Format = Format { tick: bytes, text: bytes };
+}
+
 /// As few decimals as say it all, at most six.
 pub fn plain(value: f64) -> String {
     let text = format!("{value:.6}");

@@ -2,6 +2,7 @@
 
 use charts::html::escape;
 use charts::page::{document, facts, section, table};
+use charts::units::Format;
 use charts::{Figure, Group, Names, Series};
 use stats::{Interval, Verdict};
 
@@ -10,6 +11,9 @@ use crate::parameters::Parameters;
 use crate::report::analysis::{Analysis, CellResult, ExperimentResult, Judgement, Scaling};
 use crate::report::figures::{figure, interval, probability};
 use crate::report::text::{claims, laws, named, noise, verdict, warm_up};
+
+/// How values are written in plots.
+const FIGURE: Format = Format { tick: charts::units::tick, text: figure };
 
 /// Values with their place on the lower axis.
 type Points = Vec<(f64, Interval)>;
@@ -192,8 +196,8 @@ fn plots(result: &ExperimentResult) -> String {
         let names = |id| Names { id, title: &title, unit: quantity.unit };
         let [box_id, violin_id] = &ids;
         let drawn = [
-            charts::box_plot(names(box_id), &groups, figure),
-            charts::violins(names(violin_id), &groups, figure),
+            charts::box_plot(names(box_id), &groups, FIGURE),
+            charts::violins(names(violin_id), &groups, FIGURE),
         ];
         let drawn: Vec<Figure> = drawn.into_iter().flatten().collect();
         html.push_str(&charts::rows(&drawn));
@@ -273,5 +277,5 @@ fn growth(result: &ExperimentResult, quantity: &Quantity) -> Option<Figure> {
     let id = format!("{}-growth", result.experiment.name);
     let title = format!("{} over {SIZE}", quantity.title);
     let names = Names { id: &id, title: &title, unit: quantity.unit };
-    charts::power_law(names, &series, figure, figure)
+    charts::power_law(names, &series, FIGURE, FIGURE)
 }
