@@ -109,14 +109,11 @@ fn cells<'a>(
 
 fn experiment(result: &ExperimentResult) -> String {
     let experiment = result.experiment;
-    let designs: Vec<Vec<String>> = experiment
-        .designs
-        .iter()
-        .map(|design| vec![design.name.to_owned(), design.about.to_owned()])
-        .collect();
+    let designs: Vec<(&str, String)> =
+        experiment.designs.iter().map(|design| (design.name, escape(design.about))).collect();
     let mut html = paragraph(experiment.question);
     html.push_str(&paragraph(&format!("{} {}.", experiment.setup, result.constant)));
-    html.push_str(&text_table("Designs", &["design", "what it is"], &designs));
+    html.push_str(&facts(&designs));
     html.push_str(&plots(result));
     for quantity in experiment.quantities {
         html.push_str(&values(result, quantity));
@@ -251,6 +248,9 @@ fn speedup(scaling: &Scaling) -> Option<Points> {
         return None;
     }
     let ratio = |point: &stats::Measured| {
+        if point.x == base.x {
+            return Some((point.x, Interval { estimate: 1.0, low: 1.0, high: 1.0 }));
+        }
         Some((point.x, stats::ratio_of_means(&point.trials, &base.trials)?))
     };
     scaling.points.iter().map(ratio).collect()

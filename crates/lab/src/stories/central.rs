@@ -1,5 +1,7 @@
 //! The central design: one actor that has all users and stories, and gathers every home page.
 
+use std::time::Instant;
+
 use crate::actor::{Address, Mailbox, ReplyTo, spawn};
 use crate::stories::{Client, Design, Friends, Stories};
 
@@ -14,7 +16,7 @@ async fn stories(mut mailbox: Mailbox<Message>, friends: Friends) {
         match message {
             Message::Post { author, number, life_s, reply_to } => {
                 if let Some(stories) = by_author.get_mut(author as usize) {
-                    stories.post(number, life_s);
+                    stories.post(number, life_s, Instant::now());
                 }
                 reply_to.send(());
             }
@@ -22,7 +24,7 @@ async fn stories(mut mailbox: Mailbox<Message>, friends: Friends) {
                 let mut page = Vec::new();
                 for friend in friends.of(user) {
                     if let Some(stories) = by_author.get_mut(friend as usize) {
-                        page.extend(stories.live());
+                        page.extend(stories.live(Instant::now()));
                     }
                 }
                 reply_to.send(page);

@@ -46,13 +46,12 @@ trait Client: Send + 'static {
 struct Stories(VecDeque<(u64, Instant)>);
 
 impl Stories {
-    fn post(&mut self, number: u64, life_s: u32) {
-        self.0.push_back((number, Instant::now() + Duration::from_secs(life_s.into())));
+    fn post(&mut self, number: u64, life_s: u32, now: Instant) {
+        self.0.push_back((number, now + Duration::from_secs(life_s.into())));
     }
 
     /// Removes what has expired, and returns the others.
-    fn live(&mut self) -> impl Iterator<Item = u64> {
-        let now = Instant::now();
+    fn live(&mut self, now: Instant) -> impl Iterator<Item = u64> {
         while self.0.front().is_some_and(|(_, expires)| *expires <= now) {
             self.0.pop_front();
         }

@@ -2,6 +2,7 @@
 //! friends at the same time: so the user's actor is free for other requests meanwhile.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::mpsc;
 
@@ -34,13 +35,13 @@ async fn user(mut mailbox: Mailbox<Message>) {
         match message {
             Message::Befriend { friends } => all = friends.into(),
             Message::Post { number, life_s, reply_to } => {
-                stories.post(number, life_s);
+                stories.post(number, life_s, Instant::now());
                 reply_to.send(());
             }
             Message::Home { reply_to } => drop(tokio::spawn(gather(Arc::clone(&all), reply_to))),
             Message::Live { send_to } => {
                 // The task waits for everybody's.
-                let _sent = send_to.send(stories.live().collect());
+                let _sent = send_to.send(stories.live(Instant::now()).collect());
             }
         }
     }

@@ -1,13 +1,14 @@
 //! All designs show what a plain model shows, and experiments know the right answers.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
 use super::central::Central;
 use super::per_user::PerUser;
 use super::roost::Roost;
-use super::{Client as _, Design, Friends};
+use super::{Client as _, Design, Friends, Stories};
 use crate::experiment::{Experiment, THREADS};
 use crate::{Parameters, trial};
 
@@ -69,6 +70,17 @@ proptest! {
     fn roost_shows_what_a_plain_model_shows(authors in prop::collection::vec(0..7_u32, 1..40)) {
         let friends = Friends { users: 7, friends: 4 };
         prop_assert_eq!(block_on(pages::<Roost>(friends, &authors)), model(friends, &authors));
+    }
+}
+
+#[test]
+fn a_story_is_live_until_it_expires() {
+    let (mut stories, start) = (Stories::default(), Instant::now());
+    let after = |ms: u64| start + Duration::from_millis(ms);
+    stories.post(1, 2, start);
+    stories.post(2, 2, after(500));
+    for (ms, expect) in [(1_999, &[1, 2][..]), (2_000, &[2]), (2_499, &[2]), (2_500, &[])] {
+        assert_eq!(stories.live(after(ms)).collect::<Vec<_>>(), expect, "{ms} ms");
     }
 }
 
