@@ -50,7 +50,7 @@ pub struct Experiment {
     pub parameters: &'static [Parameter],
     /// Which combinations of their values are measured.
     pub combine: Combine,
-    /// The full experiment uses up to this many threads for each core.
+    /// A full run uses up to this many threads for each core: more than 1 if the experiment is about threads.
     pub threads_per_core: u64,
     /// What is compared, the most important first.
     pub quantities: &'static [Quantity],

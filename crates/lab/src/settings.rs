@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Combine, EXPERIMENTS, Experiment, THREADS};
+use crate::experiment::{Combine, DesignInfo, EXPERIMENTS, Experiment, THREADS};
 use crate::parameters::Parameters;
 use crate::threads;
 
@@ -28,7 +28,7 @@ impl Scale {
     /// Trials of each cell before the number of trials is decided.
     pub(crate) const fn pilot_trials(self) -> u64 {
         match self {
-            Self::Quick => 5,
+            Self::Quick => 4,
             Self::Full => 10,
         }
     }
@@ -36,7 +36,7 @@ impl Scale {
     /// Most trials of each cell that the pilot may ask for.
     pub(crate) const fn trials_max(self) -> u64 {
         match self {
-            Self::Quick => 8,
+            Self::Quick => 6,
             Self::Full => 40,
         }
     }
@@ -58,6 +58,8 @@ pub struct Settings {
     pub experiments: Vec<String>,
     /// How much is measured.
     pub scale: Scale,
+    /// Names of the designs that take part, instead of all.
+    pub designs: Option<Vec<String>>,
     /// Numbers of threads, instead of those of the scale.
     pub threads: Option<Vec<u64>>,
     /// Values of parameters by name, instead of those of the scale.
@@ -133,12 +135,12 @@ impl Settings {
         }
         let mut cells = Vec::new();
         for experiment in experiments {
+            let designs = self.designs_of(experiment)?;
             for parameters in self.combinations(experiment) {
                 experiment
                     .validate(&parameters)
                     .map_err(|why| format!("experiment {}: {why}", experiment.name))?;
-                let here = experiment.designs.iter().filter(|design| (design.is_available)());
-                cells.extend(here.map(|design| Cell {
+                cells.extend(designs.iter().map(|design| Cell {
                     experiment,
                     design: design.name,
                     parameters: parameters.clone(),
@@ -148,11 +150,28 @@ impl Settings {
         Ok(cells)
     }
 
+    /// The designs that are chosen and can run here.
+    fn designs_of(&self, experiment: &Experiment) -> Result<Vec<&'static DesignInfo>, String> {
+        let chosen = self.designs.as_deref();
+        let is_chosen = |design: &&DesignInfo| {
+            chosen.is_none_or(|chosen| chosen.iter().any(|name| name == design.name))
+        };
+        let here = experiment.designs.iter().filter(|design| (design.is_available)());
+        let designs: Vec<_> = here.filter(is_chosen).collect();
+        if designs.is_empty() {
+            let all: Vec<_> = experiment.designs.iter().map(|design| design.name).collect();
+            let (name, all) = (experiment.name, all.join(", "));
+            return Err(format!("experiment {name} has no such design; it has: {all}"));
+        }
+        Ok(designs)
+    }
+
     /// The command that repeats the run.
     pub(crate) fn command(&self) -> String {
         let list = |values: &[u64]| values.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
         let mut words = vec![format!("roost lab run {}", self.experiments.join(" "))];
         words.extend((self.scale == Scale::Full).then(|| "--full".to_owned()));
+        words.extend(self.designs.as_ref().map(|names| format!("--designs {}", names.join(","))));
         words.extend(self.threads.as_ref().map(|threads| format!("--threads {}", list(threads))));
         words.extend(self.values.iter().map(|(name, of)| format!("--set {name}={}", list(of))));
         words.extend(self.trials.map(|trials| format!("--trials {trials}")));
@@ -193,12 +212,15 @@ impl Settings {
         }
     }
 
+    /// 1, 2, 4 and so on, and the most; in a quick run only the most, unless the experiment is about threads.
     fn threads_of(&self, experiment: &Experiment) -> Vec<u64> {
         let most = match self.scale {
             Scale::Quick => threads::cores(),
             Scale::Full => threads::cores() * experiment.threads_per_core,
         };
-        // 1, 2, 4 and so on, and the most.
+        if self.scale == Scale::Quick && experiment.threads_per_core == 1 {
+            return vec![most];
+        }
         let mut numbers: Vec<u64> =
             (0..).map(|power| 1 << power).take_while(|number| *number < most).collect();
         numbers.push(most);

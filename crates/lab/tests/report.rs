@@ -47,6 +47,7 @@ fn data(times: &[(&str, u64, f64)]) -> RawData {
     let settings = Settings {
         experiments: vec!["keys".to_owned()],
         scale: Scale::Quick,
+        designs: None,
         threads: None,
         values: [("reads".to_owned(), vec![50])].into(),
         trials: Some(8),

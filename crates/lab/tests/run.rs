@@ -45,6 +45,9 @@ fn tiny() -> Settings {
     Settings {
         experiments: vec!["keys".to_owned()],
         scale: Scale::Quick,
+        designs: Some(
+            ["central", "sharded", "worker", "locked", "roost"].map(str::to_owned).into(),
+        ),
         threads: Some(vec![1, 2]),
         values: values.map(|(name, value)| (name.to_owned(), vec![value])).into(),
         trials: Some(3),
@@ -180,7 +183,7 @@ fn the_pilot_decides_the_number_of_trials() {
     let mut threads = Threads { change: Some(change), ..Threads::default() };
     run(&settings, (dir.path(), false), &mut threads, Some(12)).unwrap();
     run(&settings, (dir.path(), true), &mut threads, None).unwrap();
-    let expected = [("central", 8), ("locked", 5), ("roost", 5), ("sharded", 5), ("worker", 5)];
+    let expected = [("central", 6), ("locked", 4), ("roost", 4), ("sharded", 4), ("worker", 4)];
     assert_eq!(counts(dir.path()), expected.map(|(name, count)| (name.to_owned(), count)).into());
 }
 
@@ -211,6 +214,7 @@ fn impossible_settings_are_refused_before_anything_runs() {
     check(&set("reads", 101), "reads must be from 0 to 100, not 101");
     check(&set("users", 5), "no chosen experiment has a parameter \"users\"");
     check(&set("clients", 7), "7 clients need as many keys; there are 6");
+    check(&|settings| settings.designs = Some(vec!["best".to_owned()]), "keys has no such design");
     check(&|settings| settings.threads = Some(Vec::new()), "no values");
     check(&|settings| drop(settings.values.insert("keys".to_owned(), Vec::new())), "no values");
 }

@@ -71,6 +71,9 @@ struct Run {
     /// The values of the reports, and as many trials as the pilot asks for
     #[arg(long)]
     full: bool,
+    /// Names of the designs that take part, with commas between [default: all that can run on this machine]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    designs: Option<Vec<String>>,
     /// Numbers of threads, with commas between [default: 1, 2, 4 and so on up to the number of cores]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     threads: Option<Vec<u64>>,
@@ -161,6 +164,7 @@ impl Run {
         Settings {
             experiments: if all { every() } else { self.experiments.clone() },
             scale: if self.full { Scale::Full } else { Scale::Quick },
+            designs: self.designs.clone(),
             threads: self.threads.clone(),
             values: self.values.iter().cloned().collect::<BTreeMap<_, _>>(),
             trials: self.trials,
@@ -236,14 +240,15 @@ fn list() -> String {
         lines.push(format!("{}: {}", experiment.name, experiment.title));
         lines.push("  designs".to_owned());
         for design in experiment.designs {
-            lines.push(format!("    {:<12} {}", design.name, design.about));
+            let absent = if (design.is_available)() { "" } else { " (not on this machine)" };
+            lines.push(format!("    {:<15} {}{absent}", design.name, design.about));
         }
         lines.push("  parameters, with the values of a full run".to_owned());
         for parameter in experiment.parameters {
             let (from, to) = parameter.range.clone().into_inner();
             let full: Vec<String> = parameter.full.iter().map(u64::to_string).collect();
             let (name, about, full) = (parameter.name, parameter.about, full.join(", "));
-            lines.push(format!("    {name:<12} {about}: {full} (from {from} to {to})"));
+            lines.push(format!("    {name:<15} {about}: {full} (from {from} to {to})"));
         }
         lines.push(String::new());
     }

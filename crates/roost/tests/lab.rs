@@ -47,7 +47,7 @@ fn the_list_names_every_experiment_with_its_designs_and_parameters() {
     let ended = lab(&["list"], &[]);
     assert!(ended.status.success(), "{ended:#?}");
     for part in
-        ["\nkeys: ", "    worker ", "    clients      number of clients: 100 (from 1 to 1000)"]
+        ["\nkeys: ", "    worker ", "    clients         number of clients: 100 (from 1 to 1000)"]
     {
         assert!(ended.out.contains(part), "{part}? {}", ended.out);
     }
@@ -92,7 +92,9 @@ fn every_experiment_runs_in_processes_and_is_reported() {
 fn an_interrupted_run_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let (text, tiny) = (folder.path().display().to_string(), set(&TINY[..OF_KEYS]));
-    let run = ["run", "keys", "--threads", "1", "--trials", "40", "--data", &text];
+    let designs = "central,sharded,worker,locked,roost";
+    let run =
+        ["run", "keys", "--threads", "1", "--trials", "40", "--data", &text, "--designs", designs];
     let process = Process::start(roost(["lab"].iter().chain(&run)).args(&tiny));
     assert!(process.logged(" of 200 trials").is_some());
     process.signal(Signal::INT);

@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 use crate::answers::Answers;
 use crate::experiment::{Combine, DesignInfo, Experiment, Parameter, Quantity};
 use crate::keys::central::Central;
+use crate::keys::erlang;
 use crate::keys::locked::Locked;
 use crate::keys::roost::Roost;
 use crate::keys::sharded::Sharded;
@@ -39,7 +40,7 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-const DESIGNS: [DesignInfo; 5] = [
+const DESIGNS: [DesignInfo; 8] = [
     DesignInfo::new("central", "one actor with a dictionary of dictionaries"),
     DesignInfo::new(
         "sharded",
@@ -54,7 +55,15 @@ const DESIGNS: [DesignInfo; 5] = [
         "roost",
         "roost's engine in process, which logs every write; it has threads of its own",
     ),
+    erlang("erlang-central", "the design central, in Erlang"),
+    erlang("erlang-sharded", "the design sharded, in Erlang"),
+    erlang("erlang-worker", "the design worker, in Erlang"),
 ];
+
+/// A design that needs Erlang.
+const fn erlang(name: &'static str, about: &'static str) -> DesignInfo {
+    DesignInfo { name, about, is_available: erlang::is_available }
+}
 
 const PARAMETERS: [Parameter; 5] = [
     Parameter {
@@ -122,7 +131,10 @@ fn run(design: &str, parameters: &Parameters, seed: u64) -> Result<Measured, Tri
         "worker" => block_on(threads, trial::<Worker>(workload)),
         "locked" => block_on(threads, trial::<Locked>(workload)),
         "roost" => block_on(threads, trial::<Roost>(workload)),
-        _ => Err(TrialError::UnknownDesign(design.to_owned())),
+        _ => match design.strip_prefix("erlang-") {
+            Some(design) => erlang::run(design, threads, &workload),
+            None => Err(TrialError::UnknownDesign(design.to_owned())),
+        },
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod bucket;
 mod central;
+mod erlang;
 mod experiment;
 mod locked;
 mod roost;

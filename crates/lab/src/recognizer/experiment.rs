@@ -72,7 +72,7 @@ const BASE: Experiment = Experiment {
             name: "requests",
             about: "number of requests",
             range: 1..=1_000_000,
-            quick: &[200],
+            quick: &[100],
             full: &[1_000],
         },
     ],
@@ -98,6 +98,7 @@ pub(crate) static THROUGHPUT: Experiment = Experiment {
         quick: &[1_000],
         full: &[5_000],
     }],
+    threads_per_core: 2,
     quantities: &[Quantity::THROUGHPUT, Quantity::CPU],
     ..BASE
 };

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
-use tokio::task::JoinSet;
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
 use crate::answers::Answers;
@@ -196,7 +197,7 @@ async fn trial<D: Design>(workload: Workload) -> Measured {
     }
     let requests = u64::from(CLIENTS) * u64::from(workload.requests);
     let mut measured = stopwatch.end(requests, marks);
-    renewal.abort();
+    renewal.end().await;
     latencies.put(&mut measured);
     measured.checksum = Answers::checksum(all.into_iter().map(|pages| {
         let mut answers = Answers::default();
@@ -208,25 +209,43 @@ async fn trial<D: Design>(workload: Workload) -> Measured {
     measured
 }
 
+/// The task that posts stories again.
+struct Renewal {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Renewal {
+    /// Ends it after the story that it is posting, whose number is known then.
+    async fn end(self) {
+        drop(self.stop);
+        let ended = self.task.await;
+        assert!(ended.is_ok(), "posting a story does not panic");
+    }
+}
+
 /// Posts every story, and starts a task that does so again and again, in half of their life each time.
-async fn post_all<D: Design>(design: &Arc<D>, workload: Workload) -> tokio::task::JoinHandle<()> {
-    let users = workload.friends.users;
+async fn post_all<D: Design>(design: &Arc<D>, workload: Workload) -> Renewal {
     let mut client = design.connect();
-    let mut round = async move |pause: Duration| {
+    for author in 0..workload.friends.users {
+        for story in workload.stories_of(author) {
+            client.post(author, story, workload.life_s).await;
+        }
+    }
+    let pause = Duration::from_secs(workload.life_s.into()) / 2 / workload.friends.users;
+    let (stop, mut stopped) = oneshot::channel();
+    let task = tokio::spawn(async move {
         let mut next = Instant::now();
-        for author in 0..users {
+        for author in (0..workload.friends.users).cycle() {
+            next += pause;
+            tokio::select! {
+                _ = &mut stopped => return,
+                () = sleep_until(next) => {}
+            }
             for story in workload.stories_of(author) {
                 client.post(author, story, workload.life_s).await;
             }
-            next += pause;
-            sleep_until(next).await;
         }
-    };
-    round(Duration::ZERO).await;
-    let pause = Duration::from_secs(workload.life_s.into()) / 2 / users;
-    tokio::spawn(async move {
-        loop {
-            round(pause).await;
-        }
-    })
+    });
+    Renewal { stop, task }
 }

@@ -106,7 +106,7 @@ fn trials_of_all_designs_get_the_answers_of_the_model() {
         ("requests", 3_000),
         ("stories", 2),
         ("friends", 4),
-        ("life", 1),
+        ("life", 2),
     ]);
     let mut parameters = Parameters::default();
     parameters.set(THREADS, 2);
