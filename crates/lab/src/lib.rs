@@ -1,10 +1,10 @@
 //! Experiments that measure which concurrency design scales: the same workload drives several designs of the same
 //! system, and their answers must be equal.
 //!
-//! - A **design** (`keys/central.rs` and so on) is written to be read: actors are tasks with mailboxes ([`actor`]).
+//! - A **design** (`keys/central.rs` and so on) is written to be read: actors are tasks with mailboxes (`actor`).
 //! - An [`Experiment`] has a question, designs, parameters, and a plain model that knows the right answers.
 //! - A [`trial`] measures one design once, in a process of its own.
-//! - A [`run`] makes the trials of a [plan](plan) and keeps the raw data ([`record`]).
+//! - A [`run`] makes the trials of a plan and keeps the raw data ([`record`]).
 //! - [`report`] says what follows from the raw data. [`values`] computes what is compared from the raw data, with the statistics of the crate `stats`.
 //!
 //! **Invariant:** the engine is used through its public interface alone.
