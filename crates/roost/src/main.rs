@@ -7,6 +7,7 @@ mod descriptors;
 mod exit;
 mod generate;
 mod key;
+mod lab;
 mod logging;
 mod memory;
 mod operate;
@@ -52,6 +53,7 @@ enum Command {
     Simulate(simulate::Simulate),
     Population(population::Population),
     Recognise(recognise::Recognise),
+    Lab(lab::Lab),
     #[command(hide = true)]
     Generate(generate::Generate),
 }
@@ -69,6 +71,11 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> anyhow::Result<()> {
+    if let Command::Lab(lab) = &command
+        && lab.is_trial()
+    {
+        return lab.trial();
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .event_interval(TURNS_PER_POLL)
@@ -87,6 +94,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             Command::Simulate(simulate) => simulate.run().await,
             Command::Population(population) => population.run(),
             Command::Recognise(recognise) => recognise.run(),
+            Command::Lab(lab) => lab.run().await,
             Command::Generate(generate) => generate.run(),
         }
     })

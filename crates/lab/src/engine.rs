@@ -1,0 +1,62 @@
+//! roost's engine in a temporary directory, which is removed with it.
+
+use feed::{Bio, Command, Handle, Name, Refusal, Request};
+use node::{Durability, Node, NodeOptions, SUBMISSION_COMMANDS_MAX};
+use tempfile::TempDir;
+
+/// A running engine that syncs nothing, with the memory budgets of a server.
+pub(crate) struct Engine {
+    node: Node,
+    /// Removed after the node is closed: fields are dropped in this order.
+    _data: TempDir,
+}
+
+impl Engine {
+    /// Opens an empty one. Blocks.
+    ///
+    /// # Panics
+    /// If the directory for temporary files cannot be written: the trial cannot be made then.
+    pub(crate) fn open() -> Self {
+        let data = match tempfile::Builder::new().prefix("roost-lab-").tempdir() {
+            Ok(data) => data,
+            Err(error) => panic!("cannot make a temporary directory: {error}"),
+        };
+        let mut options = NodeOptions::new(data.path());
+        options.durability = Durability::Never;
+        match Node::open(&options) {
+            Ok(node) => Self { node, _data: data },
+            Err(error) => panic!("cannot open the engine in {}: {error}", data.path().display()),
+        }
+    }
+
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Submits commands that are all valid, in order.
+    ///
+    /// # Panics
+    /// If one is refused.
+    pub(crate) async fn load(&self, requests: &[Request]) {
+        for batch in requests.chunks(SUBMISSION_COMMANDS_MAX) {
+            let replies = self.node.submit_all_waiting(batch.to_vec()).await.unwrap_or_default();
+            let accepted = replies.iter().filter(|reply| reply.outcome.is_ok()).count();
+            assert_eq!(accepted, batch.len(), "the lab submits what is valid");
+        }
+    }
+}
+
+/// Registers the user of this number; the first is 0.
+pub(crate) fn register(user: u32) -> Request {
+    let name = format!("user{user}");
+    let (handle, name) = (valid(Handle::parse(&name)), valid(Name::parse(&name)));
+    Command::Register { handle, name, bio: valid(Bio::parse("")) }.into()
+}
+
+/// A text that the lab made.
+pub(crate) fn valid<T>(text: Result<T, Refusal>) -> T {
+    match text {
+        Ok(text) => text,
+        Err(refusal) => unreachable!("the lab makes valid texts: {refusal}"),
+    }
+}

@@ -1,0 +1,85 @@
+//! Experiments 1 to 4 and 9: users who follow each other, and timelines of their own posts and of those whom they
+//! follow, in three designs. Posts are delivered: every post is put into the timelines of all followers.
+
+mod broadcast;
+mod central;
+mod experiments;
+mod network;
+mod requests;
+mod roost;
+mod sharded;
+mod timeline;
+
+#[cfg(test)]
+mod tests;
+
+use tokio::sync::mpsc;
+
+pub(crate) use broadcast::{BROADCAST, CELEBRITY};
+pub(crate) use experiments::{PROFILES, SENDS, STALENESS, TIMELINES, USERS_PER_ACTOR};
+
+use network::Network;
+
+/// Number of posts on a page.
+const PAGE: usize = 20;
+
+/// A design of the feed.
+trait Design: Sized + Send + Sync + 'static {
+    type Client: Client;
+
+    /// Starts a feed with the users and follows of a network, and without posts, on the runtime of the caller.
+    fn start(network: &Network) -> impl Future<Output = Self> + Send;
+
+    /// What a client uses. A client acts for any user.
+    fn connect(&self) -> Self::Client;
+
+    /// The number of the post that a page names so.
+    fn number(&self, post: u64) -> u64 {
+        post
+    }
+}
+
+/// One client, who has one request under way.
+trait Client: Send + 'static {
+    /// Publishes a post with a number that no other has; greater numbers are newer. When this returns, the post is
+    /// accepted.
+    fn post(&mut self, author: u32, number: u64) -> impl Future<Output = Delivery> + Send;
+
+    /// Adds the newest posts in a user's timeline to a page, the newest first.
+    fn timeline(&mut self, user: u32, page: &mut Vec<u64>) -> impl Future<Output = ()> + Send;
+
+    /// Reads the newest posts by a user, and adds the first and the last of them to a page.
+    fn profile(&mut self, user: u32, page: &mut Vec<u64>) -> impl Future<Output = ()> + Send;
+
+    /// All posts in a user's timeline, in any order.
+    fn everything(&mut self, user: u32) -> impl Future<Output = Vec<u64>> + Send;
+
+    /// Waits until a post that is accepted is in the timelines of all followers.
+    fn delivered(
+        &mut self,
+        delivery: Delivery,
+        followers: &[u32],
+    ) -> impl Future<Output = ()> + Send {
+        let _unused = followers;
+        delivery.end()
+    }
+}
+
+/// A post on its way into timelines.
+struct Delivery(mpsc::Receiver<()>);
+
+/// Held by everyone who still has to deliver a post.
+#[derive(Clone)]
+struct Undelivered(#[expect(dead_code, reason = "held, and dropped")] mpsc::Sender<()>);
+
+impl Delivery {
+    fn begin() -> (Undelivered, Self) {
+        let (sender, receiver) = mpsc::channel(1);
+        (Undelivered(sender), Self(receiver))
+    }
+
+    /// Waits until nobody has to deliver it any more.
+    async fn end(mut self) {
+        while self.0.recv().await.is_some() {}
+    }
+}

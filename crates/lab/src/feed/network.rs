@@ -1,0 +1,61 @@
+//! Who follows whom.
+
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+use rand::seq::index::sample;
+
+/// Users by number, from 0, with their followers.
+pub(super) struct Network {
+    /// The followers of each user, in order.
+    followers: Vec<Vec<u32>>,
+}
+
+impl Network {
+    /// Everybody follows so many others, chosen at random. There are more users than follows.
+    pub(super) fn random(users: u32, follows: u32, seed: u64) -> Self {
+        let mut random = StdRng::seed_from_u64(seed);
+        let mut followers = vec![Vec::new(); users as usize];
+        for user in 0..users {
+            // Others by their distance, so that nobody follows themselves.
+            for step in sample(&mut random, users as usize - 1, follows as usize) {
+                let other = (user as usize + 1 + step) % users as usize;
+                if let Some(followers) = followers.get_mut(other) {
+                    followers.push(user);
+                }
+            }
+        }
+        Self { followers }
+    }
+
+    /// User 0 is followed by the next so many users, and nobody else by anybody.
+    pub(super) fn star(users: u32, followers_of_first: u32) -> Self {
+        let mut followers = vec![Vec::new(); users as usize];
+        if let Some(first) = followers.first_mut() {
+            first.extend(1..=followers_of_first);
+        }
+        Self { followers }
+    }
+
+    pub(super) fn users(&self) -> u32 {
+        self.followers.len() as u32
+    }
+
+    /// In ascending order.
+    pub(super) fn followers(&self, user: u32) -> &[u32] {
+        self.followers.get(user as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// The users whose posts are in each user's timeline, in ascending order: those they follow, and themselves.
+    pub(super) fn sources(&self) -> Vec<Vec<u32>> {
+        let mut sources: Vec<Vec<u32>> = (0..self.users()).map(|user| vec![user]).collect();
+        for user in 0..self.users() {
+            for follower in self.followers(user) {
+                if let Some(sources) = sources.get_mut(*follower as usize) {
+                    sources.push(user);
+                }
+            }
+        }
+        sources.iter_mut().for_each(|sources| sources.sort_unstable());
+        sources
+    }
+}

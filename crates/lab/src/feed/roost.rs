@@ -1,0 +1,117 @@
+//! roost's engine in process. A post is a change in the log; timelines that were read lately are kept in memory, and a
+//! read applies what is not yet delivered to them. So a post is in every timeline as soon as it is accepted.
+//!
+//! The log is written without syncing (policy `never`), because the other designs store nothing. The engine has threads
+//! of its own beside the workers of the runtime.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use feed::{Command, Cursor, Done, Page, PostId, PostText, Request, UserId, UserRef};
+use parking_lot::Mutex;
+
+use crate::engine::{Engine, register, valid};
+use crate::feed::network::Network;
+use crate::feed::timeline::text;
+use crate::feed::{Client, Delivery, Design, PAGE};
+
+const NEWEST: Page = Page { cursor: Cursor::Newest, limit: PAGE };
+
+/// The engine, and the number of each post by the id that the engine gave it.
+pub(super) struct Roost {
+    engine: Arc<Engine>,
+    numbers: Arc<Mutex<HashMap<PostId, u64>>>,
+}
+
+impl Design for Roost {
+    type Client = RoostClient;
+
+    async fn start(network: &Network) -> Self {
+        let engine = Arc::new(Engine::open());
+        let mut requests: Vec<Request> = (0..network.users()).map(register).collect();
+        for user in 0..network.users() {
+            let other = || UserRef::Id(UserId(user));
+            requests.extend(network.followers(user).iter().map(|follower| {
+                let user = UserRef::Id(UserId(*follower));
+                Request::from(Command::Follow { user, other: other() })
+            }));
+        }
+        engine.load(&requests).await;
+        Self { engine, numbers: Arc::default() }
+    }
+
+    fn connect(&self) -> RoostClient {
+        let (engine, numbers) = (Arc::clone(&self.engine), Arc::clone(&self.numbers));
+        RoostClient { engine, numbers, out: Vec::new() }
+    }
+
+    fn number(&self, post: u64) -> u64 {
+        self.numbers.lock().get(&PostId(post)).copied().unwrap_or(u64::MAX)
+    }
+}
+
+/// A client, with a buffer for the pages that are rendered for it.
+pub(super) struct RoostClient {
+    engine: Arc<Engine>,
+    numbers: Arc<Mutex<HashMap<PostId, u64>>>,
+    out: Vec<u8>,
+}
+
+impl Client for RoostClient {
+    async fn post(&mut self, author: u32, number: u64) -> Delivery {
+        let (author, text) = (UserRef::Id(UserId(author)), valid(PostText::parse(&text(number))));
+        let reply = self.engine.node().submit(Command::Post { author, text }.into()).await;
+        let Ok(Ok(Done::Posted(post))) = reply.map(|reply| reply.outcome) else {
+            unreachable!("the post is valid, and its author exists")
+        };
+        self.numbers.lock().insert(post, number);
+        Delivery::begin().1
+    }
+
+    async fn timeline(&mut self, user: u32, page: &mut Vec<u64>) {
+        let (node, user) = (self.engine.node(), UserId(user));
+        let found =
+            node.try_home_ids(user, &NEWEST).unwrap_or_else(|| node.home_ids(user, &NEWEST));
+        self.out.clear();
+        for post in found.items {
+            // The page as the server sends it.
+            if !node.try_post(post, &mut self.out) {
+                node.post(post, &mut self.out);
+            }
+            page.push(post.0);
+        }
+    }
+
+    async fn profile(&mut self, user: u32, page: &mut Vec<u64>) {
+        self.out.clear();
+        let ends = self.engine.node().posts_by(UserId(user), &NEWEST, &mut self.out);
+        page.extend([ends.first, ends.last].into_iter().flatten().map(|post| post.0));
+    }
+
+    async fn everything(&mut self, user: u32) -> Vec<u64> {
+        let (mut all, mut page) = (Vec::new(), NEWEST);
+        loop {
+            let found = self.engine.node().home_ids(UserId(user), &page);
+            all.extend(found.items.iter().map(|post| post.0));
+            match found.items.last() {
+                Some(last) if found.more => page.cursor = Cursor::Before(*last),
+                _ => return all,
+            }
+        }
+    }
+
+    /// Nothing is on its way: what is measured is that a read of each timeline has the post.
+    async fn delivered(&mut self, _: Delivery, followers: &[u32]) {
+        let newest = Page { limit: 1, ..NEWEST };
+        let node = self.engine.node();
+        for follower in followers {
+            let user = UserId(*follower);
+            let page =
+                node.try_home_ids(user, &newest).unwrap_or_else(|| node.home_ids(user, &newest));
+            assert!(
+                !page.items.is_empty(),
+                "an accepted post is in the timelines of all followers"
+            );
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The same designs in Erlang, as a peer: how much of a time is the design's, and how much the runtime's?
+//!
+//! The program is `peers/erlang/keys.erl`. It is compiled for each trial, gets the same operations in a file, and
+//! writes what its clients read, which is checked like any other answer.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::answers::Answers;
+use crate::keys::workload::{Op, Workload, add};
+use crate::keys::{VALUE_BYTES, Value};
+use crate::measured::Measured;
+use crate::trial::TrialError;
+
+/// The program.
+const PROGRAM: &str = include_str!("../../peers/erlang/keys.erl");
+
+/// Whether Erlang is installed.
+pub(super) fn is_available() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let has = |name: &str| std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+    has("erl") && has("erlc")
+}
+
+/// Makes a trial of a design, by its name in the program, with so many schedulers.
+pub(super) fn run(design: &str, threads: u32, workload: &Workload) -> Result<Measured, TrialError> {
+    let folder = tempfile::tempdir()?;
+    let file = |name: &str| folder.path().join(name);
+    fs::write(file("keys.erl"), PROGRAM)?;
+    fs::write(file("first"), first_values(workload))?;
+    fs::write(file("operations"), operations(workload))?;
+    said(Command::new("erlc").arg("keys.erl"), folder.path())?;
+    let mut erl = Command::new("erl");
+    erl.args(["-noshell", "-noinput", "+S", &format!("{threads}:{threads}")]);
+    erl.args(["-run", "keys", "main", design, &workload.buckets.to_string()]);
+    // `-run` passes all words to the function as one list.
+    let said = said(erl.args(["first", "operations", "answers"]), folder.path())?;
+    let numbers: Vec<u64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [wall_ns, cpu_ns] = numbers[..] else {
+        return Err(io::Error::other(format!("Erlang printed no times: {said}")).into());
+    };
+    Ok(Measured {
+        wall_ns,
+        cpu_ns,
+        operations: u64::from(workload.clients) * u64::from(workload.operations),
+        checksum: checksum(&fs::read(file("answers"))?),
+        ..Measured::default()
+    })
+}
+
+/// Runs a program in a folder; returns what it printed.
+fn said(command: &mut Command, folder: &Path) -> io::Result<String> {
+    let output = command.current_dir(folder).stdin(Stdio::null()).output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        let error = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(format!("Erlang failed: {text}{error}")));
+    }
+    Ok(text)
+}
+
+fn first_values(workload: &Workload) -> Vec<u8> {
+    let write = |(bucket, key, value)| Op::Write { bucket, key, value };
+    by_client(workload, |client| workload.keys_of(client).map(write).collect())
+}
+
+fn operations(workload: &Workload) -> Vec<u8> {
+    by_client(workload, |client| workload.operations_of(client))
+}
+
+/// The operations of all clients, as the program reads them.
+fn by_client(workload: &Workload, operations: impl Fn(u32) -> Vec<Op>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for client in 0..workload.clients {
+        let of_client: Vec<u8> = operations(client).iter().flat_map(encode).collect();
+        bytes.extend((of_client.len() as u64).to_le_bytes());
+        bytes.extend(of_client);
+    }
+    bytes
+}
+
+fn encode(op: &Op) -> Vec<u8> {
+    let (kind, bucket, key, value) = match op {
+        Op::Read { bucket, key } => (0, bucket, key, &[0; VALUE_BYTES]),
+        Op::Write { bucket, key, value } => (1, bucket, key, value),
+    };
+    [&[kind][..], &bucket.to_le_bytes(), &key.to_le_bytes(), value].concat()
+}
+
+/// The checksum of the answers that the program wrote; another one if they are cut short.
+fn checksum(mut bytes: &[u8]) -> u64 {
+    let mut clients = Vec::new();
+    while let Some((length, rest)) = bytes.split_first_chunk::<8>() {
+        let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        let (mut of_client, rest) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+        let mut answers = Answers::default();
+        while let Some((has_value, after)) = of_client.split_first() {
+            of_client = after;
+            if *has_value == 0 {
+                add(&mut answers, None);
+            } else if let Some((value, after)) = of_client.split_first_chunk::<VALUE_BYTES>() {
+                let value: Value = *value;
+                add(&mut answers, Some(value));
+                of_client = after;
+            }
+        }
+        clients.push(answers);
+        bytes = rest;
+    }
+    Answers::checksum(clients)
+}

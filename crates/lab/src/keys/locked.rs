@@ -1,0 +1,55 @@
+//! Locks instead of actors: dictionaries behind locks, each for a share of the buckets. No message, no task, no
+//! scheduler: what the processor itself allows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use crate::keys::{Client, Design, Value};
+
+/// Number of locks: so many that two threads seldom need the same one.
+const SHARDS: usize = 64;
+
+/// The buckets of a shard, by number.
+type Shard = RwLock<HashMap<u32, HashMap<u32, Value>>>;
+
+/// The dictionaries with their locks, which all clients share.
+#[derive(Clone)]
+pub(super) struct Locked(Arc<[Shard; SHARDS]>);
+
+impl Locked {
+    fn shard(&self, bucket: u32) -> &Shard {
+        match self.0.get(bucket as usize % SHARDS) {
+            Some(shard) => shard,
+            None => unreachable!("a remainder is less than the divisor"),
+        }
+    }
+}
+
+impl Design for Locked {
+    type Client = Self;
+
+    async fn start(_clients: u32) -> Self {
+        Self(Arc::new(std::array::from_fn(|_| Shard::default())))
+    }
+
+    fn connect(&self, _client: u32) -> Self {
+        self.clone()
+    }
+}
+
+impl Client for Locked {
+    async fn create(&mut self, bucket: u32) {
+        self.shard(bucket).write().entry(bucket).or_default();
+    }
+
+    async fn read(&mut self, bucket: u32, key: u32) -> Option<Value> {
+        self.shard(bucket).read().get(&bucket)?.get(&key).copied()
+    }
+
+    async fn write(&mut self, bucket: u32, key: u32, value: Value) -> bool {
+        let mut shard = self.shard(bucket).write();
+        shard.get_mut(&bucket).map(|values| values.insert(key, value)).is_some()
+    }
+}

@@ -1,0 +1,45 @@
+//! Experiment 6: buckets of keys and values in five designs. The same clients drive all of them.
+
+mod bucket;
+mod central;
+mod erlang;
+mod experiment;
+mod locked;
+mod roost;
+mod sharded;
+mod worker;
+mod workload;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use experiment::EXPERIMENT;
+
+/// Length of a value in bytes.
+const VALUE_BYTES: usize = 32;
+
+/// A value, which is stored by copying it.
+type Value = [u8; VALUE_BYTES];
+
+/// A design of the store.
+trait Design: Sized + Send + Sync + 'static {
+    type Client: Client;
+
+    /// Starts an empty store for so many clients on the runtime of the caller.
+    fn start(clients: u32) -> impl Future<Output = Self> + Send;
+
+    /// What the client of this number uses; the numbers begin at 0.
+    fn connect(&self, client: u32) -> Self::Client;
+}
+
+/// One client, who has one request under way.
+trait Client: Send + 'static {
+    /// Creates a bucket, unless it exists. Every client can use it afterwards.
+    fn create(&mut self, bucket: u32) -> impl Future<Output = ()> + Send;
+
+    /// The value of a key; `None` if there is no such key or bucket.
+    fn read(&mut self, bucket: u32, key: u32) -> impl Future<Output = Option<Value>> + Send;
+
+    /// Sets the value of a key; false if there is no such bucket.
+    fn write(&mut self, bucket: u32, key: u32, value: Value) -> impl Future<Output = bool> + Send;
+}

@@ -1,0 +1,42 @@
+//! Experiments that measure which concurrency design scales: the same workload drives several designs of the same
+//! system, and their answers must be equal.
+//!
+//! - A **design** (`keys/central.rs` and so on) is written to be read: actors are tasks with mailboxes (`actor`).
+//! - An [`Experiment`] has a question, designs, parameters, and a plain model that knows the right answers.
+//! - A [`trial`] measures one design once, in a process of its own.
+//! - A [`run`] makes the trials of a plan and keeps the raw data ([`record`]).
+//! - [`report`] says what follows from the raw data. [`values`] computes what is compared from the raw data, with the statistics of the crate `stats`.
+//!
+//! **Invariant:** the engine is used through its public interface alone.
+
+mod actor;
+mod answers;
+mod calibration;
+mod engine;
+mod environment;
+mod experiment;
+mod feed;
+mod keys;
+mod launch;
+mod measured;
+mod parameters;
+mod plan;
+mod recognizer;
+pub mod record;
+pub mod report;
+mod runner;
+mod settings;
+mod simulator;
+mod stories;
+pub mod threads;
+pub mod trial;
+pub mod values;
+
+pub use environment::Environment;
+pub use experiment::{Combine, DesignInfo, EXPERIMENTS, Experiment, Parameter, Quantity, THREADS};
+pub use launch::Processes;
+pub use measured::Measured;
+pub use parameters::Parameters;
+pub use recognizer::port::serve as serve_port;
+pub use runner::{End, Launch, Progress, RunError, run};
+pub use settings::{Cell, Scale, Settings, TRIALS_MAX, TRIALS_MIN};

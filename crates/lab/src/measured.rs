@@ -1,0 +1,200 @@
+//! What a trial measures: the time of a workload, its processor time, and how it went on.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::Quantity;
+
+/// Number of marks that are kept of a trial.
+pub(crate) const MARKS: usize = 100;
+
+/// What was measured in one trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Time of the measured part, in nanoseconds.
+    pub wall_ns: u64,
+    /// Processor time of the process in the measured part, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Operations in the measured part.
+    pub operations: u64,
+    /// Checksum of the answers.
+    pub checksum: u64,
+    /// When so many more operations were done, again and again, in nanoseconds since the start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks_ns: Vec<u64>,
+    /// Number of operations between two marks.
+    #[serde(default)]
+    pub mark_operations: u64,
+    /// Further quantities by name, each with its unit at the end of the name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub quantities: BTreeMap<String, f64>,
+}
+
+/// Measures from its start to its end.
+pub(crate) struct Stopwatch {
+    start: Instant,
+    cpu: Duration,
+}
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self { cpu: cpu_time(), start: Instant::now() }
+    }
+
+    /// When it was started: marks are relative to this.
+    pub(crate) fn started(&self) -> Instant {
+        self.start
+    }
+
+    /// Ends the measurement. `marks` are those of all clients, who did equally many operations.
+    pub(crate) fn end(self, operations: u64, marks: Vec<Marks>) -> Measured {
+        let (wall, cpu) = (self.start.elapsed(), cpu_time() - self.cpu);
+        let (marks_ns, mark_operations) = Marks::together(marks);
+        Measured {
+            wall_ns: nanoseconds(wall),
+            cpu_ns: nanoseconds(cpu),
+            operations,
+            marks_ns,
+            mark_operations,
+            ..Measured::default()
+        }
+    }
+}
+
+/// When shares of one client's operations were done: at most [`MARKS`], at equal numbers of operations.
+pub(crate) struct Marks {
+    start: Instant,
+    every: usize,
+    done: usize,
+    at_ns: Vec<u64>,
+}
+
+impl Marks {
+    /// For a client who will do so many operations.
+    pub(crate) fn new(start: Instant, operations: usize) -> Self {
+        let every = operations.div_ceil(MARKS).max(1);
+        Self { start, every, done: 0, at_ns: Vec::with_capacity(MARKS) }
+    }
+
+    /// Counts an operation that is done.
+    pub(crate) fn done(&mut self) {
+        self.done += 1;
+        if self.done == self.every {
+            self.done = 0;
+            self.at_ns.push(nanoseconds(self.start.elapsed()));
+        }
+    }
+
+    /// The marks of all clients as those of one, and the number of operations between two of these.
+    fn together(clients: Vec<Self>) -> (Vec<u64>, u64) {
+        let operations = clients.first().map_or(0, |client| client.every);
+        let mut all: Vec<u64> = clients.into_iter().flat_map(|client| client.at_ns).collect();
+        all.sort_unstable();
+        let every = all.len().div_ceil(MARKS).max(1);
+        let marks = all.chunks_exact(every).filter_map(|share| share.last().copied()).collect();
+        (marks, (every * operations) as u64)
+    }
+}
+
+impl Measured {
+    /// Adds a quantity.
+    pub(crate) fn put(&mut self, quantity: &Quantity, value: f64) {
+        self.quantities.insert(quantity.name.to_owned(), value);
+    }
+}
+
+/// How long requests took, in nanoseconds; up to 4 s each.
+#[derive(Default)]
+pub(crate) struct Latencies(Vec<u32>);
+
+impl Latencies {
+    pub(crate) fn for_requests(count: usize) -> Self {
+        Self(Vec::with_capacity(count))
+    }
+
+    pub(crate) fn add(&mut self, took: Duration) {
+        self.0.push(u32::try_from(took.as_nanos()).unwrap_or(u32::MAX));
+    }
+
+    pub(crate) fn add_all(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
+    /// Adds the median and the 99th percentile to what was measured.
+    pub(crate) fn put(mut self, measured: &mut Measured) {
+        self.0.sort_unstable();
+        measured.put(&Quantity::P50, self.percentile_us(50));
+        measured.put(&Quantity::P99, self.percentile_us(99));
+    }
+
+    /// The median in microseconds.
+    pub(crate) fn median_us(mut self) -> f64 {
+        self.0.sort_unstable();
+        self.percentile_us(50)
+    }
+
+    /// Of sorted times; 0 without any.
+    fn percentile_us(&self, percent: usize) -> f64 {
+        let rank = (self.0.len() * percent).div_ceil(100).max(1) - 1;
+        self.0.get(rank).map_or(0.0, |took| f64::from(*took) / 1e3)
+    }
+}
+
+/// Memory of this process that is resident, in bytes; 0 if the system does not say.
+pub(crate) fn memory_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages.unwrap_or_default() * rustix::param::page_size() as u64
+}
+
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Processor time that this process has taken.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_clients_become_those_of_one() {
+        let start = Instant::now();
+        let client = |at_ns: Vec<u64>| Marks { start, every: 1, done: 0, at_ns };
+        let two = vec![client(vec![1, 4]), client(vec![2, 3])];
+        assert_eq!(Marks::together(two), (vec![1, 2, 3, 4], 1));
+        let many = (0..10).map(|number| client((0..50).map(|at| at * 10 + number).collect()));
+        let (together, operations) = Marks::together(many.collect());
+        assert_eq!((together.len(), operations), (MARKS, 5));
+        assert_eq!((together[0], together[MARKS - 1]), (4, 499));
+        assert_eq!(Marks::together(Vec::new()), (Vec::new(), 0));
+    }
+
+    #[test]
+    fn percentiles_are_those_of_all_clients() {
+        let mut all = Latencies::default();
+        for client in 0..4 {
+            let mut latencies = Latencies::for_requests(50);
+            (0..50).for_each(|nth| latencies.add(Duration::from_micros(1 + client + 4 * nth)));
+            all.add_all(latencies);
+        }
+        let mut measured = Measured::default();
+        all.put(&mut measured);
+        let quantity = |quantity: &Quantity| measured.quantities[quantity.name];
+        assert_eq!((quantity(&Quantity::P50), quantity(&Quantity::P99)), (100.0, 198.0));
+    }
+
+    #[test]
+    fn a_client_marks_equal_shares() {
+        let mut marks = Marks::new(Instant::now(), 1_000);
+        (0..995).for_each(|_| marks.done());
+        assert_eq!(marks.at_ns.len(), 99);
+    }
+}

@@ -1,0 +1,66 @@
+//! The parameters of a trial, by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The parameters of a trial, by name; all are whole numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Parameters(BTreeMap<String, u64>);
+
+impl Parameters {
+    /// Sets one.
+    pub fn set(&mut self, name: &str, value: u64) {
+        self.0.insert(name.to_owned(), value);
+    }
+
+    /// The value of one, if there is one of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<u64> {
+        self.0.get(name).copied()
+    }
+
+    /// The names and values, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), *value))
+    }
+
+    /// With one of them set.
+    #[must_use]
+    pub fn with(&self, name: &str, value: u64) -> Self {
+        let mut with = self.clone();
+        with.set(name, value);
+        with
+    }
+
+    /// Without one of them: trials that differ only in this one have equal others.
+    #[must_use]
+    pub fn without(&self, name: &str) -> Self {
+        let mut others = self.clone();
+        others.0.remove(name);
+        others
+    }
+
+    /// One that the experiment has: they were checked before.
+    ///
+    /// # Panics
+    /// If there is none of this name, or it does not fit 32 bits.
+    pub(crate) fn count(&self, name: &str) -> u32 {
+        match self.get(name).map(u32::try_from) {
+            Some(Ok(value)) => value,
+            _ => unreachable!("{name} is a parameter of the experiment and was checked"),
+        }
+    }
+}
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, value)) in self.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(out, "{comma}{name} {value}")?;
+        }
+        Ok(())
+    }
+}

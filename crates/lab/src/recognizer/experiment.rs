@@ -1,0 +1,239 @@
+//! The experiments' descriptions, and their trials: requests that come at their times whatever the answers do, and
+//! requests that follow each other.
+
+use std::future::ready;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use knn::{Bits, InstructionSet};
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::answers::Answers;
+use crate::experiment::{Combine, DesignInfo, Experiment, Parameter, Quantity};
+use crate::measured::{Latencies, Marks, Measured, Stopwatch};
+use crate::parameters::Parameters;
+use crate::recognizer::inline::Inline;
+use crate::recognizer::pool::Pool;
+use crate::recognizer::port::Port;
+use crate::recognizer::tasks::Tasks;
+use crate::recognizer::{Design, Nearest, references, select};
+use crate::trial::{TrialError, block_on};
+
+/// Bits of a drawing that differ from the sample it is made of.
+const NOISE_BITS: usize = 60;
+/// Requests under way for each thread, if they follow each other.
+const CLIENTS_PER_THREAD: u32 = 4;
+
+/// Experiment 7, latency: an open loop.
+pub(crate) static LATENCY: Experiment = BASE;
+
+const BASE: Experiment = Experiment {
+    name: "recognizer",
+    number: "7",
+    title: "Recognizer: what does each boundary cost?",
+    question: "How long does a recognition take, and how much processor time, behind each kind of boundary?",
+    setup: "Requests come at random times with a given mean rate, whatever the answers do. Latency counts from when \
+            the request was made, by a thread beside those of the runtime. A request is one drawing, compared with \
+            2,339 others; the answer is the 15 nearest.",
+    original: "The original had a process for each distance, and native code in an external process behind pipes, and \
+               asked whether native code is needed. If it is, port is faster than tasks.",
+    claims: &[("port", "tasks")],
+    baseline: "scalar",
+    designs: &[
+        DesignInfo::new("scalar", "on the task that was asked, without special instructions"),
+        DesignInfo {
+            is_available: || InstructionSet::Popcnt.is_available(),
+            ..DesignInfo::new("popcount", "the same, with an instruction that counts ones")
+        },
+        DesignInfo {
+            is_available: || InstructionSet::Avx2.is_available(),
+            ..DesignInfo::new("avx2", "the same, with vectors of 256 bits")
+        },
+        DesignInfo {
+            is_available: || InstructionSet::Avx512.is_available(),
+            ..DesignInfo::new("avx512", "the same, with vectors of 512 bits")
+        },
+        DesignInfo::new("tasks", "a task for each of the 2,339 distances"),
+        DesignInfo::new("pool", "an actor for each thread, with the best instructions"),
+        DesignInfo::new("port", "an external process behind pipes, with the best instructions"),
+    ],
+    parameters: &[
+        Parameter {
+            name: "rate",
+            about: "requests per second, on average",
+            range: 1..=100_000,
+            quick: &[100, 1_000],
+            full: &[100, 1_000],
+        },
+        Parameter {
+            name: "requests",
+            about: "number of requests",
+            range: 1..=1_000_000,
+            quick: &[100],
+            full: &[1_000],
+        },
+    ],
+    combine: Combine::All,
+    threads_per_core: 1,
+    quantities: &[Quantity::P50, Quantity::P99, Quantity::CPU],
+    check: |_| Ok(()),
+    expected: |parameters, seed| expected(parameters.count("requests"), seed),
+    run: |design, parameters, seed| run(design, parameters, seed),
+};
+
+/// Experiment 7, throughput: requests that follow each other.
+pub(crate) static THROUGHPUT: Experiment = Experiment {
+    name: "recognizer-throughput",
+    title: "Recognizer: how many recognitions per second?",
+    question: "How does the number of recognitions per second grow with threads, behind each kind of boundary?",
+    setup: "Four clients for each thread, each with one request under way. A request is one drawing, compared with \
+            2,339 others; the answer is the 15 nearest.",
+    parameters: &[Parameter {
+        name: "requests",
+        about: "number of requests",
+        range: 1..=1_000_000,
+        quick: &[1_000],
+        full: &[5_000],
+    }],
+    threads_per_core: 2,
+    quantities: &[Quantity::THROUGHPUT, Quantity::CPU],
+    ..BASE
+};
+
+/// The drawings of the requests.
+fn queries(count: u32, seed: u64) -> Vec<Bits> {
+    let (mut random, references) = (StdRng::seed_from_u64(seed), references());
+    let query = |_| {
+        let (_, bits) = references
+            .get(random.random_range(0..references.len()))
+            .copied()
+            .unwrap_or((0, Bits::ZERO));
+        let flipped: Vec<usize> =
+            (0..NOISE_BITS).map(|_| random.random_range(0..knn::BITS)).collect();
+        Bits::from_fn(|index| bits.bit(index) ^ flipped.contains(&index))
+    };
+    (0..count).map(query).collect()
+}
+
+/// The checksum of the answers of a plain model.
+fn expected(requests: u32, seed: u64) -> u64 {
+    let references = references();
+    Answers::checksum(queries(requests, seed).into_iter().map(|query| {
+        let distance = |(id, bits): &(u64, Bits)| (query.distance(bits), *id);
+        answers(select(references.iter().map(distance).collect()))
+    }))
+}
+
+fn answers(nearest: Nearest) -> Answers {
+    let mut answers = Answers::default();
+    for (distance, id) in nearest {
+        answers.add(&[&distance.to_le_bytes()[..], &id.to_le_bytes()].concat());
+    }
+    answers
+}
+
+fn run(design: &str, parameters: &Parameters, seed: u64) -> Result<Measured, TrialError> {
+    let threads = parameters.count("threads");
+    let queries = queries(parameters.count("requests"), seed);
+    let rate = parameters.get("rate").map(|_| parameters.count("rate"));
+    let load = Load { queries, rate, clients: threads * CLIENTS_PER_THREAD, seed };
+    let instructions = |instructions| {
+        Inline::with(instructions).map_err(|why| TrialError::BadParameters(why.to_string()))
+    };
+    match design {
+        "scalar" => block_on(threads, load.drive(ready(instructions(InstructionSet::Plain)?))),
+        "popcount" => block_on(threads, load.drive(ready(instructions(InstructionSet::Popcnt)?))),
+        "avx2" => block_on(threads, load.drive(ready(instructions(InstructionSet::Avx2)?))),
+        "avx512" => block_on(threads, load.drive(ready(instructions(InstructionSet::Avx512)?))),
+        "tasks" => block_on(threads, load.drive(async { Tasks::start() })),
+        "pool" => block_on(threads, load.drive(async move { Pool::start(threads) })),
+        "port" => block_on(threads, load.drive(async { Port::start() })),
+        _ => Err(TrialError::UnknownDesign(design.to_owned())),
+    }
+}
+
+/// The requests of a trial.
+struct Load {
+    queries: Vec<Bits>,
+    /// Requests per second; `None` if each follows an answer.
+    rate: Option<u32>,
+    clients: u32,
+    seed: u64,
+}
+
+impl Load {
+    async fn drive<D: Design>(self, design: impl Future<Output = D>) -> Measured {
+        let design = Arc::new(design.await);
+        // The first request starts what is started late.
+        design.nearest(Bits::ZERO).await;
+        match self.rate {
+            Some(rate) => self.open_loop(design, rate).await,
+            None => self.closed_loop(design).await,
+        }
+    }
+
+    /// Makes requests at their times.
+    async fn open_loop<D: Design>(self, design: Arc<D>, rate: u32) -> Measured {
+        let (runtime, (done, wait)) = (tokio::runtime::Handle::current(), oneshot::channel());
+        let (mut random, queries) = (StdRng::seed_from_u64(!self.seed), self.queries);
+        let count = queries.len();
+        let stopwatch = Stopwatch::start();
+        // A thread of its own: it makes requests while all workers are busy.
+        std::thread::spawn(move || {
+            let (mut requests, mut due) = (JoinSet::new(), Instant::now());
+            for (number, query) in queries.into_iter().enumerate() {
+                due += Duration::from_secs_f64(exponential(&mut random) / f64::from(rate));
+                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                let (design, made) = (Arc::clone(&design), Instant::now());
+                let request = async move { (number, design.nearest(query).await, made.elapsed()) };
+                requests.spawn_on(request, &runtime);
+            }
+            let _ended = done.send(requests);
+        });
+        let Ok(requests) = wait.await else { unreachable!("the thread sends what it made") };
+        let answered = requests.join_all().await;
+        measured(stopwatch.end(count as u64, Vec::new()), answered)
+    }
+
+    /// Makes a request after each answer.
+    async fn closed_loop<D: Design>(self, design: Arc<D>) -> Measured {
+        let stopwatch = Stopwatch::start();
+        let (mut clients, step) = (JoinSet::new(), self.clients as usize);
+        for client in 0..step {
+            let numbered = self.queries.iter().copied().enumerate().skip(client).step_by(step);
+            let (own, design) = (numbered.collect::<Vec<_>>(), Arc::clone(&design));
+            let mut marks = Marks::new(stopwatch.started(), own.len());
+            clients.spawn(async move {
+                let mut answered = Vec::with_capacity(own.len());
+                for (number, query) in own {
+                    let made = Instant::now();
+                    answered.push((number, design.nearest(query).await, made.elapsed()));
+                    marks.done();
+                }
+                (answered, marks)
+            });
+        }
+        let (answered, marks): (Vec<_>, Vec<_>) = clients.join_all().await.into_iter().unzip();
+        let measured_so_far = stopwatch.end(self.queries.len() as u64, marks);
+        measured(measured_so_far, answered.into_iter().flatten().collect())
+    }
+}
+
+/// A value with the exponential distribution of mean 1.
+fn exponential(random: &mut StdRng) -> f64 {
+    -(1.0 - random.random::<f64>()).ln()
+}
+
+/// Adds checksum and latencies.
+fn measured(mut measured: Measured, mut answered: Vec<(usize, Nearest, Duration)>) -> Measured {
+    answered.sort_unstable_by_key(|(number, ..)| *number);
+    let mut latencies = Latencies::for_requests(answered.len());
+    answered.iter().for_each(|(.., took)| latencies.add(*took));
+    latencies.put(&mut measured);
+    measured.checksum =
+        Answers::checksum(answered.into_iter().map(|(_, nearest, _)| answers(nearest)));
+    measured
+}

@@ -1,0 +1,39 @@
+//! Experiment 7: a drawing is compared with 2,339 others, and the 15 nearest are the answer. The designs differ in the
+//! instructions that compute distances, and in the boundary that a request crosses.
+
+mod experiment;
+mod inline;
+mod pool;
+pub(crate) mod port;
+mod tasks;
+
+#[cfg(test)]
+mod tests;
+
+use knn::{Bits, K};
+
+pub(crate) use experiment::{LATENCY, THROUGHPUT};
+
+/// What the nearest samples are: the distance and the id of each, the nearest first.
+type Nearest = Vec<(u32, u64)>;
+
+/// Number of nearest samples.
+const NEIGHBORS: K = K::DEFAULT;
+
+/// A design of the recognizer.
+trait Design: Send + Sync + 'static {
+    /// The nearest samples to a drawing.
+    fn nearest(&self, query: Bits) -> impl Future<Output = Nearest> + Send;
+}
+
+/// The samples that drawings are compared with, each with its id.
+fn references() -> Vec<(u64, Bits)> {
+    knn::digits().iter().map(|(id, _, bits)| (id, bits)).collect()
+}
+
+/// The nearest of all distances.
+fn select(mut distances: Nearest) -> Nearest {
+    distances.sort_unstable();
+    distances.truncate(NEIGHBORS.count());
+    distances
+}

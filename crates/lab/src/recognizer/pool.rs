@@ -1,0 +1,46 @@
+//! A fixed pool: as many actors as threads, which share the requests by turns. A request is one message and one reply.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use knn::Bits;
+
+use crate::actor::{Address, Mailbox, ReplyTo, spawn};
+use crate::recognizer::inline::Inline;
+use crate::recognizer::{Design, Nearest};
+
+struct Recognize {
+    query: Bits,
+    reply_to: ReplyTo<Nearest>,
+}
+
+async fn worker(mut mailbox: Mailbox<Recognize>, samples: Inline) {
+    while let Some(Recognize { query, reply_to }) = mailbox.recv().await {
+        reply_to.send(samples.compute(&query));
+    }
+}
+
+/// The actors, and whose turn it is.
+pub(super) struct Pool {
+    workers: Vec<Address<Recognize>>,
+    turn: AtomicUsize,
+}
+
+impl Pool {
+    /// On the runtime of the caller.
+    pub(super) fn start(workers: u32) -> Self {
+        let samples = Inline::best();
+        let worker = |_| spawn(|mailbox| worker(mailbox, samples.clone()));
+        Self { workers: (0..workers).map(worker).collect(), turn: AtomicUsize::new(0) }
+    }
+}
+
+impl Design for Pool {
+    async fn nearest(&self, query: Bits) -> Nearest {
+        // Relaxed: which worker gets which request does not matter.
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.workers.len();
+        match self.workers.get(turn) {
+            Some(worker) => worker.ask(|reply_to| Recognize { query, reply_to }).await,
+            None => unreachable!("a remainder is less than the divisor"),
+        }
+    }
+}

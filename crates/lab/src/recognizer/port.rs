@@ -1,0 +1,109 @@
+//! The port design: an external process that computes the answers, and pipes to and from it. An actor owns the process
+//! and handles one request at a time.
+//!
+//! A request is the 128 bytes of a drawing. An answer is 12 bytes for each of the nearest samples: the distance in 4
+//! bytes and the id in 8, little endian.
+
+use std::io::{self, Read, Write};
+use std::process::Stdio;
+
+use knn::{BYTES, Bits};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use crate::actor::{Address, Mailbox, ReplyTo, spawn};
+use crate::recognizer::inline::Inline;
+use crate::recognizer::{Design, NEIGHBORS, Nearest};
+
+/// The arguments of this program with which it is the external process.
+pub(crate) const ARGUMENTS: [&str; 2] = ["lab", "port"];
+/// Bytes of one neighbor in an answer.
+const NEIGHBOR_BYTES: usize = 12;
+
+/// Answers requests until the input ends: what the external process does. Blocks.
+///
+/// # Errors
+/// If the pipes break.
+pub fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
+    let samples = Inline::best();
+    let mut query = [0; BYTES];
+    loop {
+        match input.read_exact(&mut query) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            read => read?,
+        }
+        let mut answer = Vec::with_capacity(NEIGHBORS.count() * NEIGHBOR_BYTES);
+        for (distance, id) in samples.compute(&Bits::from_bytes(&query)) {
+            answer.extend_from_slice(&distance.to_le_bytes());
+            answer.extend_from_slice(&id.to_le_bytes());
+        }
+        output.write_all(&answer)?;
+        output.flush()?;
+    }
+}
+
+struct Recognize {
+    query: Bits,
+    reply_to: ReplyTo<Nearest>,
+}
+
+/// The external process with its pipes; killed with the actor.
+struct Process {
+    input: ChildStdin,
+    output: ChildStdout,
+    _child: Child,
+}
+
+impl Process {
+    fn start() -> io::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(ARGUMENTS).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn()?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            unreachable!("both are piped")
+        };
+        Ok(Self { input, output, _child: child })
+    }
+
+    async fn nearest(&mut self, query: &Bits) -> io::Result<Nearest> {
+        self.input.write_all(&query.to_bytes()).await?;
+        let mut answer = vec![0; NEIGHBORS.count() * NEIGHBOR_BYTES];
+        self.output.read_exact(&mut answer).await?;
+        let (neighbors, _) = answer.as_chunks::<NEIGHBOR_BYTES>();
+        let neighbor = |[a, b, c, d, id @ ..]: &[u8; NEIGHBOR_BYTES]| {
+            (u32::from_le_bytes([*a, *b, *c, *d]), u64::from_le_bytes(*id))
+        };
+        Ok(neighbors.iter().map(neighbor).collect())
+    }
+}
+
+async fn port(mut mailbox: Mailbox<Recognize>, mut process: Process) {
+    while let Some(Recognize { query, reply_to }) = mailbox.recv().await {
+        match process.nearest(&query).await {
+            Ok(nearest) => reply_to.send(nearest),
+            Err(error) => panic!("the external process does not answer: {error}"),
+        }
+    }
+}
+
+/// The actor that owns the process.
+pub(super) struct Port(Address<Recognize>);
+
+impl Port {
+    /// On the runtime of the caller.
+    ///
+    /// # Panics
+    /// If the process cannot be started: the trial cannot be made then.
+    pub(super) fn start() -> Self {
+        match Process::start() {
+            Ok(process) => Self(spawn(|mailbox| port(mailbox, process))),
+            Err(error) => panic!("cannot start the external process: {error}"),
+        }
+    }
+}
+
+impl Design for Port {
+    async fn nearest(&self, query: Bits) -> Nearest {
+        self.0.ask(|reply_to| Recognize { query, reply_to }).await
+    }
+}

@@ -1,0 +1,285 @@
+//! Medians with intervals, comparisons and verdicts, from the trials of a run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stats::{
+    Amdahl, Bootstrap, Calibration, Center, Comparison, Interval, Noise, Scalability, Verdict,
+};
+
+use crate::environment::Environment;
+use crate::experiment::{EXPERIMENTS, Experiment, Quantity, THREADS};
+use crate::parameters::Parameters;
+use crate::record::{RawData, Record};
+use crate::values::{self, WarmUp};
+
+/// A difference that matters: smaller ones count as none.
+pub const MARGIN: f64 = 0.05;
+
+/// Seed of everything that is resampled: the same raw data make the same report.
+const BOOTSTRAP: Bootstrap = Bootstrap { resamples: 2_000, seed: 1 };
+
+/// What follows from the raw data of a run.
+pub struct Analysis {
+    /// The experiments that have trials, in their order.
+    pub experiments: Vec<ExperimentResult>,
+    /// Number of trials that count.
+    pub trials: usize,
+    /// Number of trials that do not count, because their answers were wrong.
+    pub void: usize,
+    /// Number of trials that were made while the machine was busy with something else.
+    pub marked: usize,
+    /// How quiet the machine was; `None` if there are too few trials to say.
+    pub noise: Option<Noise>,
+    /// The machines and versions, without their load.
+    pub environments: Vec<Environment>,
+    /// The command that repeats the run.
+    pub command: String,
+}
+
+/// The results of an experiment.
+pub struct ExperimentResult {
+    /// The experiment.
+    pub experiment: &'static Experiment,
+    /// Parameters that have the same value in all trials.
+    pub constant: Parameters,
+    /// The trials by parameters, design and quantity.
+    pub cells: Vec<CellResult>,
+    /// The designs compared: each with the baseline, and what the original claims.
+    pub judgements: Vec<Judgement>,
+    /// How throughput grows with threads.
+    pub scaling: Vec<Scaling>,
+    /// Share of trials of which a warm-up was left out, and the largest share of a trial that was.
+    pub warm_up: (f64, f64),
+}
+
+/// The trials of one design with one set of parameters, for one quantity.
+pub struct CellResult {
+    /// The quantity.
+    pub quantity: &'static Quantity,
+    /// Name of the design.
+    pub design: &'static str,
+    /// The parameters that vary within the experiment.
+    pub parameters: Parameters,
+    /// The values, in the order of the trials.
+    pub values: Vec<f64>,
+    /// The median with its interval.
+    pub median: Option<Interval>,
+    /// The mean with its interval.
+    pub mean: Option<Interval>,
+}
+
+/// Two designs compared.
+pub struct Judgement {
+    /// The quantity.
+    pub quantity: &'static Quantity,
+    /// The design.
+    pub design: &'static str,
+    /// The design it is compared with.
+    pub base: &'static str,
+    /// The parameters that vary within the experiment.
+    pub parameters: Parameters,
+    /// Value of the design divided by that of the other.
+    pub ratio: Interval,
+    /// The tests.
+    pub comparison: Comparison,
+    /// The probability after Holm's correction over all comparisons of the experiment.
+    pub p_adjusted: f64,
+    /// What follows: a faster design is the better one.
+    pub verdict: Verdict,
+}
+
+/// Laws of scaling, fitted to the throughput of a design over threads.
+pub struct Scaling {
+    /// Name of the design.
+    pub design: &'static str,
+    /// The parameters that vary within the experiment, without threads.
+    pub parameters: Parameters,
+    /// Numbers of threads, each with the trials' throughput.
+    pub points: Vec<stats::Measured>,
+    /// Amdahl's law, if it can be fitted.
+    pub amdahl: Option<Amdahl>,
+    /// The universal scalability law, if it can be fitted.
+    pub scalability: Option<Scalability>,
+}
+
+impl Analysis {
+    /// Of a run. Trials of experiments that this version does not have are left out.
+    #[must_use]
+    pub fn of(data: &RawData) -> Self {
+        let counted: Vec<&Record> =
+            data.records.iter().filter(|record| !record.is_void()).collect();
+        let before: Vec<f64> = data.run.calibrations_ns.iter().map(|time| *time as f64).collect();
+        let during: Vec<f64> = counted.iter().map(|record| record.calibration_ns as f64).collect();
+        let calibration = Calibration::of(&before);
+        let is_off = |time: &&f64| calibration.is_some_and(|usual| usual.is_off(**time));
+        let of = |experiment: &&'static Experiment| {
+            let own = counted.iter().copied().filter(|record| record.experiment == experiment.name);
+            ExperimentResult::of(experiment, &own.collect::<Vec<_>>())
+        };
+        Self {
+            experiments: EXPERIMENTS.iter().filter_map(of).collect(),
+            trials: counted.len(),
+            void: data.records.len() - counted.len(),
+            marked: during.iter().filter(is_off).count(),
+            noise: calibration.and_then(|usual| usual.judge(&during)),
+            environments: environments(&counted),
+            command: data.run.settings.command(),
+        }
+    }
+}
+
+fn environments(records: &[&Record]) -> Vec<Environment> {
+    let mut all: Vec<Environment> = Vec::new();
+    for record in records {
+        let environment = Environment { load: 0.0, ..record.environment.clone() };
+        if !all.contains(&environment) {
+            all.push(environment);
+        }
+    }
+    all
+}
+
+impl ExperimentResult {
+    /// `None` without trials.
+    fn of(experiment: &'static Experiment, records: &[&Record]) -> Option<Self> {
+        let first = &records.first()?.parameters;
+        let mut constant = Parameters::default();
+        for (name, value) in first.iter() {
+            if records.iter().all(|record| record.parameters.get(name) == Some(value)) {
+                constant.set(name, value);
+            }
+        }
+        let cells = cells(experiment, records, &constant);
+        Some(Self {
+            experiment,
+            judgements: judgements(experiment, &cells),
+            scaling: scaling(experiment, &cells),
+            warm_up: warm_up(records),
+            constant,
+            cells,
+        })
+    }
+
+    /// The combinations of parameters, in order.
+    #[must_use]
+    pub fn combinations(&self) -> BTreeSet<&Parameters> {
+        self.cells.iter().map(|cell| &cell.parameters).collect()
+    }
+}
+
+fn cells(
+    experiment: &'static Experiment,
+    records: &[&Record],
+    constant: &Parameters,
+) -> Vec<CellResult> {
+    let mut by_cell: BTreeMap<(usize, Parameters, usize), Vec<f64>> = BTreeMap::new();
+    for record in records {
+        let design = experiment.designs.iter().position(|design| design.name == record.design);
+        let Some(design) = design else { continue };
+        let varying =
+            constant.iter().fold(record.parameters.clone(), |all, (name, _)| all.without(name));
+        for (index, quantity) in experiment.quantities.iter().enumerate() {
+            let key = (index, varying.clone(), design);
+            by_cell.entry(key).or_default().extend(values::value(&record.measured, quantity));
+        }
+    }
+    let cell = |((quantity, parameters, design), values): (_, Vec<f64>)| {
+        let (quantity, design): (usize, usize) = (quantity, design);
+        Some(CellResult {
+            quantity: experiment.quantities.get(quantity)?,
+            design: experiment.designs.get(design)?.name,
+            parameters,
+            median: BOOTSTRAP.bca(&values, Center::Median),
+            mean: Interval::of_mean(&values),
+            values,
+        })
+    };
+    by_cell.into_iter().filter_map(cell).filter(|cell| !cell.values.is_empty()).collect()
+}
+
+/// Compares each design with the baseline, and the pairs of the original's claims, for every quantity and combination
+/// of parameters.
+fn judgements(experiment: &'static Experiment, cells: &[CellResult]) -> Vec<Judgement> {
+    let others = experiment.designs.iter().map(|design| design.name);
+    let pairs: BTreeSet<(&str, &str)> = others
+        .filter(|design| *design != experiment.baseline)
+        .map(|design| (design, experiment.baseline))
+        .chain(experiment.claims.iter().copied())
+        .collect();
+    let mut found = Vec::new();
+    for cell in cells {
+        for (_, base) in pairs.iter().filter(|(design, _)| *design == cell.design) {
+            let same = |other: &&CellResult| {
+                other.design == *base
+                    && other.quantity.name == cell.quantity.name
+                    && other.parameters == cell.parameters
+            };
+            let Some(base) = cells.iter().find(same) else { continue };
+            if let Some(comparison) = compared(cell.quantity, &cell.values, &base.values) {
+                found.push((cell, base.design, comparison));
+            }
+        }
+    }
+    let comparisons: Vec<Comparison> = found.iter().map(|(.., comparison)| *comparison).collect();
+    let judged = stats::verdicts(&comparisons, MARGIN);
+    let judgement = |((cell, base, comparison), judged): ((&CellResult, _, _), stats::Judged)| {
+        let ratio = ratio_of_values(cell.quantity, &comparison);
+        Some(Judgement {
+            quantity: cell.quantity,
+            design: cell.design,
+            base,
+            parameters: cell.parameters.clone(),
+            ratio: ratio?,
+            comparison,
+            p_adjusted: judged.p_adjusted,
+            verdict: judged.verdict,
+        })
+    };
+    found.into_iter().zip(judged).filter_map(judgement).collect()
+}
+
+/// Compares two samples as costs: of a quantity of which more is better, the inverse.
+pub(super) fn compared(quantity: &Quantity, new: &[f64], base: &[f64]) -> Option<Comparison> {
+    let costs = |values: &[f64]| -> Vec<f64> {
+        let cost = |value: &f64| if quantity.more_is_better { 1.0 / value } else { *value };
+        values.iter().map(cost).collect()
+    };
+    stats::compare(&costs(new), &costs(base))
+}
+
+/// The ratio of the values, not of the costs.
+pub(super) fn ratio_of_values(quantity: &Quantity, comparison: &Comparison) -> Option<Interval> {
+    if quantity.more_is_better { comparison.ratio.inverse() } else { Some(comparison.ratio) }
+}
+
+fn scaling(experiment: &Experiment, cells: &[CellResult]) -> Vec<Scaling> {
+    let mut series: BTreeMap<(Parameters, &'static str), Vec<stats::Measured>> = BTreeMap::new();
+    for cell in cells.iter().filter(|cell| cell.quantity.name == Quantity::THROUGHPUT.name) {
+        let Some(threads) = cell.parameters.get(THREADS) else { continue };
+        let point = stats::Measured { x: threads as f64, trials: cell.values.clone() };
+        series.entry((cell.parameters.without(THREADS), cell.design)).or_default().push(point);
+    }
+    let place = |design: &str| experiment.designs.iter().position(|other| other.name == design);
+    let mut all: Vec<Scaling> = series
+        .into_iter()
+        .map(|((parameters, design), points)| Scaling {
+            amdahl: stats::fit_amdahl(&points, BOOTSTRAP),
+            scalability: stats::fit_scalability(&points, BOOTSTRAP),
+            design,
+            parameters,
+            points,
+        })
+        .collect();
+    all.sort_by_key(|scaling| (scaling.parameters.clone(), place(scaling.design)));
+    all
+}
+
+fn warm_up(records: &[&Record]) -> (f64, f64) {
+    let share = |record: &&Record| match values::warm_up(&record.measured) {
+        WarmUp::Marks(0) | WarmUp::Unknown => None,
+        WarmUp::Marks(marks) => Some(marks as f64 / record.measured.marks_ns.len() as f64),
+    };
+    let shares: Vec<f64> = records.iter().filter_map(share).collect();
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    (shares.len() as f64 / records.len() as f64, most)
+}

@@ -1,0 +1,254 @@
+//! What a run measures, as asked for on the command line. It is stored beside the raw data, so that a run can be
+//! continued.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::{Combine, DesignInfo, EXPERIMENTS, Experiment, THREADS};
+use crate::parameters::Parameters;
+use crate::threads;
+
+/// Most trials of each design with the same parameters.
+pub const TRIALS_MAX: u64 = 1_000;
+/// Fewest trials: an interval needs two.
+pub const TRIALS_MIN: u64 = 2;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Few values of each parameter and few trials: minutes.
+    Quick,
+    /// The values of the reports, and as many trials as the pilot says.
+    Full,
+}
+
+impl Scale {
+    /// Trials of each cell before the number of trials is decided.
+    pub(crate) const fn pilot_trials(self) -> u64 {
+        match self {
+            Self::Quick => 4,
+            Self::Full => 10,
+        }
+    }
+
+    /// Most trials of each cell that the pilot may ask for.
+    pub(crate) const fn trials_max(self) -> u64 {
+        match self {
+            Self::Quick => 6,
+            Self::Full => 40,
+        }
+    }
+
+    /// Half the width of the interval of the mean that is wanted, relative to the mean.
+    pub(crate) const fn half_width(self) -> f64 {
+        match self {
+            Self::Quick => 0.05,
+            Self::Full => 0.02,
+        }
+    }
+}
+
+/// What a run measures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Names of experiments, each once.
+    pub experiments: Vec<String>,
+    /// How much is measured.
+    pub scale: Scale,
+    /// Names of the designs that take part, instead of all.
+    pub designs: Option<Vec<String>>,
+    /// Numbers of threads, instead of those of the scale.
+    pub threads: Option<Vec<u64>>,
+    /// Values of parameters by name, instead of those of the scale.
+    pub values: BTreeMap<String, Vec<u64>>,
+    /// Number of trials, instead of what the pilot says.
+    pub trials: Option<u64>,
+    /// Seed of the order and of all workloads.
+    pub seed: u64,
+}
+
+/// One design with one set of parameters: its trials are repetitions.
+#[derive(Clone)]
+pub struct Cell {
+    /// The experiment.
+    pub experiment: &'static Experiment,
+    /// Name of the design.
+    pub design: &'static str,
+    /// All parameters.
+    pub parameters: Parameters,
+}
+
+impl Cell {
+    /// As [`Record::key`](crate::record::Record::key).
+    pub(crate) fn key(&self) -> (&str, &str, &Parameters) {
+        (self.experiment.name, self.design, &self.parameters)
+    }
+}
+
+impl Settings {
+    /// The experiments, by number.
+    ///
+    /// # Errors
+    /// If one is unknown, or none is named.
+    pub fn experiments(&self) -> Result<Vec<&'static Experiment>, String> {
+        let all = EXPERIMENTS.map(|experiment| experiment.name).join(", ");
+        for name in &self.experiments {
+            if Experiment::named(name).is_none() {
+                return Err(format!("there is no experiment {name:?}; there are: {all}, or all"));
+            }
+        }
+        if self.experiments.is_empty() {
+            return Err(format!("name an experiment: {all}, or all"));
+        }
+        let named =
+            |experiment: &&Experiment| self.experiments.iter().any(|name| *name == experiment.name);
+        Ok(EXPERIMENTS.iter().copied().filter(named).collect())
+    }
+
+    /// All cells, each design with each combination of the values.
+    ///
+    /// # Errors
+    /// If an experiment, a parameter or a value is impossible, with what is possible.
+    pub fn cells(&self) -> Result<Vec<Cell>, String> {
+        let experiments = self.experiments()?;
+        if let Some(trials) = self.trials
+            && !(TRIALS_MIN..=TRIALS_MAX).contains(&trials)
+        {
+            return Err(format!(
+                "--trials must be from {TRIALS_MIN} to {TRIALS_MAX}, not {trials}"
+            ));
+        }
+        if self.threads.iter().chain(self.values.values()).any(Vec::is_empty) {
+            return Err("a parameter has no values".to_owned());
+        }
+        self.check_threads()?;
+        for name in self.values.keys() {
+            let has = |experiment: &&Experiment| {
+                experiment.parameters.iter().any(|parameter| parameter.name == name)
+            };
+            if !experiments.iter().any(has) {
+                return Err(format!("no chosen experiment has a parameter {name:?}"));
+            }
+        }
+        let mut cells = Vec::new();
+        for experiment in experiments {
+            let designs = self.designs_of(experiment)?;
+            for parameters in self.combinations(experiment) {
+                experiment
+                    .validate(&parameters)
+                    .map_err(|why| format!("experiment {}: {why}", experiment.name))?;
+                cells.extend(designs.iter().map(|design| Cell {
+                    experiment,
+                    design: design.name,
+                    parameters: parameters.clone(),
+                }));
+            }
+        }
+        Ok(cells)
+    }
+
+    /// The designs that are chosen and can run here.
+    fn designs_of(&self, experiment: &Experiment) -> Result<Vec<&'static DesignInfo>, String> {
+        let chosen = self.designs.as_deref();
+        let is_chosen = |design: &&DesignInfo| {
+            chosen.is_none_or(|chosen| chosen.iter().any(|name| name == design.name))
+        };
+        let here = experiment.designs.iter().filter(|design| (design.is_available)());
+        let designs: Vec<_> = here.filter(is_chosen).collect();
+        if designs.is_empty() {
+            let all: Vec<_> = experiment.designs.iter().map(|design| design.name).collect();
+            let (name, all) = (experiment.name, all.join(", "));
+            return Err(format!("experiment {name} has no such design; it has: {all}"));
+        }
+        Ok(designs)
+    }
+
+    /// The command that repeats the run.
+    pub(crate) fn command(&self) -> String {
+        let list = |values: &[u64]| values.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let mut words = vec![format!("roost lab run {}", self.experiments.join(" "))];
+        words.extend((self.scale == Scale::Full).then(|| "--full".to_owned()));
+        words.extend(self.designs.as_ref().map(|names| format!("--designs {}", names.join(","))));
+        words.extend(self.threads.as_ref().map(|threads| format!("--threads {}", list(threads))));
+        words.extend(self.values.iter().map(|(name, of)| format!("--set {name}={}", list(of))));
+        words.extend(self.trials.map(|trials| format!("--trials {trials}")));
+        words.push(format!("--seed {}", self.seed));
+        words.join(" ")
+    }
+
+    fn check_threads(&self) -> Result<(), String> {
+        let (cores, allowed) = (threads::cores(), threads::allowed());
+        let wrong = self.threads.iter().flatten().find(|threads| !(1..=allowed).contains(threads));
+        match wrong {
+            Some(wrong) => Err(format!(
+                "--threads {wrong} is not possible: this machine has {cores} cores, so 1 to {allowed} threads are \
+                 allowed"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The combinations of values that are measured.
+    fn combinations(&self, experiment: &Experiment) -> Vec<Parameters> {
+        let mut values: Vec<(&str, Vec<u64>)> = Vec::new();
+        for parameter in experiment.parameters {
+            let usual = match self.scale {
+                Scale::Quick => parameter.quick,
+                Scale::Full => parameter.full,
+            };
+            let chosen = self.values.get(parameter.name).map_or(usual, Vec::as_slice);
+            values.push((parameter.name, chosen.to_vec()));
+        }
+        let threads = self.threads.clone().unwrap_or_else(|| self.threads_of(experiment));
+        match experiment.combine {
+            Combine::All => all_combinations(values.into_iter().chain([(THREADS, threads)])),
+            Combine::OneAtATime => {
+                let most_first: Vec<u64> = threads.into_iter().rev().collect();
+                one_at_a_time(values.into_iter().chain([(THREADS, most_first)]))
+            }
+        }
+    }
+
+    /// 1, 2, 4 and so on, and the most; in a quick run only the most, unless the experiment is about threads.
+    fn threads_of(&self, experiment: &Experiment) -> Vec<u64> {
+        let most = match self.scale {
+            Scale::Quick => threads::cores(),
+            Scale::Full => threads::cores() * experiment.threads_per_core,
+        };
+        if self.scale == Scale::Quick && experiment.threads_per_core == 1 {
+            return vec![most];
+        }
+        let mut numbers: Vec<u64> =
+            (0..).map(|power| 1 << power).take_while(|number| *number < most).collect();
+        numbers.push(most);
+        numbers
+    }
+}
+
+fn all_combinations<'a>(values: impl Iterator<Item = (&'a str, Vec<u64>)>) -> Vec<Parameters> {
+    let mut all = vec![Parameters::default()];
+    for (name, values) in values {
+        let with = |parameters: &Parameters, value: &u64| parameters.with(name, *value);
+        all = all
+            .iter()
+            .flat_map(|parameters| values.iter().map(|value| with(parameters, value)))
+            .collect();
+    }
+    all
+}
+
+/// All with their first values, and then with each other value of each alone.
+fn one_at_a_time<'a>(values: impl Iterator<Item = (&'a str, Vec<u64>)>) -> Vec<Parameters> {
+    let (mut first, mut others) = (Parameters::default(), Vec::new());
+    for (name, values) in values {
+        if let Some((value, rest)) = values.split_first() {
+            first.set(name, *value);
+            others.extend(rest.iter().map(|other| (name, *other)));
+        }
+    }
+    let each = others.iter().map(|(name, value)| first.with(name, *value));
+    std::iter::once(first.clone()).chain(each).collect()
+}

@@ -1,0 +1,251 @@
+//! The experiment's description, and its trials.
+//!
+//! Every story is posted again before it expires, so that the load is constant and every home page is known: it has all
+//! stories of all friends. While the old and the new one both live a page has both, which counts as once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+use crate::answers::Answers;
+use crate::experiment::{Combine, DesignInfo, Experiment, Parameter, Quantity};
+use crate::measured::{Latencies, Marks, Measured, Stopwatch};
+use crate::parameters::Parameters;
+use crate::stories::central::Central;
+use crate::stories::per_user::PerUser;
+use crate::stories::roost::Roost;
+use crate::stories::{Client as _, Design, Friends};
+use crate::trial::{TrialError, block_on};
+
+/// Experiment 5.
+pub(crate) static EXPERIMENT: Experiment = Experiment {
+    name: "stories",
+    number: "5",
+    title: "Stories: the home page of a user with many friends",
+    question: "How does the number of home pages per second depend on users, requests, stories, friends and their life?",
+    setup: "Everybody has the same number of friends and of live stories; a story is posted again before it expires. \
+            100 clients, each with one request under way, read the home pages of random users: all live stories of \
+            all friends. One parameter is varied at a time, the others have their first value.",
+    original: "The original had an actor per user and a task for each request, and measured the speed-up over threads.",
+    claims: &[("per-user", "central")],
+    baseline: "central",
+    designs: &[
+        DesignInfo::new("central", "one actor that has all users and stories"),
+        DesignInfo::new(
+            "per-user",
+            "an actor for each user; a task for each home page, which asks all friends",
+        ),
+        DesignInfo::new(
+            "roost",
+            "roost's engine in process, which logs every story; it has threads of its own",
+        ),
+    ],
+    parameters: &[
+        Parameter {
+            name: "users",
+            about: "number of users",
+            range: 3..=100_000,
+            quick: &[500],
+            full: &[500, 1_000, 2_000, 5_000, 10_000],
+        },
+        Parameter {
+            name: "requests",
+            about: "requests of all clients together; each makes the same number, rounded up",
+            range: 1..=10_000_000,
+            quick: &[2_000],
+            full: &[5_000, 500, 1_000, 2_000, 10_000],
+        },
+        Parameter {
+            name: "stories",
+            about: "live stories of each user",
+            range: 1..=100,
+            quick: &[10, 50],
+            full: &[10, 1, 5, 20, 50],
+        },
+        Parameter {
+            name: "friends",
+            about: "friends of each user, an even number",
+            range: 2..=1_000,
+            quick: &[10, 50],
+            full: &[10, 2, 20, 50],
+        },
+        Parameter {
+            name: "life",
+            about: "seconds until a story expires",
+            range: 1..=86_400,
+            quick: &[300, 2],
+            full: &[300, 1, 10, 60],
+        },
+    ],
+    combine: Combine::OneAtATime,
+    threads_per_core: 2,
+    quantities: &[Quantity::THROUGHPUT, Quantity::P50, Quantity::P99, Quantity::CPU],
+    check,
+    expected,
+    run,
+};
+
+/// Number of clients.
+const CLIENTS: u32 = 100;
+
+#[derive(Clone, Copy)]
+struct Workload {
+    friends: Friends,
+    stories: u32,
+    life_s: u32,
+    /// Requests of each client.
+    requests: u32,
+    seed: u64,
+}
+
+fn workload(parameters: &Parameters, seed: u64) -> Workload {
+    Workload {
+        friends: Friends { users: parameters.count("users"), friends: parameters.count("friends") },
+        stories: parameters.count("stories"),
+        life_s: parameters.count("life"),
+        requests: parameters.count("requests").div_ceil(CLIENTS),
+        seed,
+    }
+}
+
+fn check(parameters: &Parameters) -> Result<(), String> {
+    let Friends { users, friends } = workload(parameters, 0).friends;
+    if !friends.is_multiple_of(2) {
+        return Err(format!("friends must be an even number, not {friends}"));
+    }
+    match friends < users {
+        true => Ok(()),
+        false => Err(format!("nobody can have {friends} friends among {users} users")),
+    }
+}
+
+impl Workload {
+    /// The numbers of a user's stories.
+    fn stories_of(self, user: u32) -> impl Iterator<Item = u64> {
+        let first = u64::from(user) * u64::from(self.stories);
+        first..first + u64::from(self.stories)
+    }
+
+    /// The users whose home pages a client reads.
+    fn requests_of(self, client: u32) -> impl Iterator<Item = u32> {
+        let mut random = StdRng::seed_from_u64(self.seed ^ u64::from(client + 1).rotate_left(32));
+        (0..self.requests).map(move |_| random.random_range(0..self.friends.users))
+    }
+}
+
+fn expected(parameters: &Parameters, seed: u64) -> u64 {
+    let workload = workload(parameters, seed);
+    Answers::checksum((0..CLIENTS).map(|client| {
+        let mut answers = Answers::default();
+        for user in workload.requests_of(client) {
+            let page = workload.friends.of(user).flat_map(|friend| workload.stories_of(friend));
+            add(&mut answers, page.collect());
+        }
+        answers
+    }))
+}
+
+/// Adds a home page, with each story once.
+fn add(answers: &mut Answers, mut page: Vec<u64>) {
+    page.sort_unstable();
+    page.dedup();
+    answers.add(&page.into_iter().flat_map(u64::to_le_bytes).collect::<Vec<_>>());
+}
+
+fn run(design: &str, parameters: &Parameters, seed: u64) -> Result<Measured, TrialError> {
+    let (threads, workload) = (parameters.count("threads"), workload(parameters, seed));
+    match design {
+        "central" => block_on(threads, trial::<Central>(workload)),
+        "per-user" => block_on(threads, trial::<PerUser>(workload)),
+        "roost" => block_on(threads, trial::<Roost>(workload)),
+        _ => Err(TrialError::UnknownDesign(design.to_owned())),
+    }
+}
+
+async fn trial<D: Design>(workload: Workload) -> Measured {
+    let design = Arc::new(D::start(&workload.friends).await);
+    let renewal = post_all(&design, workload).await;
+    let stopwatch = Stopwatch::start();
+    let mut running = JoinSet::new();
+    for number in 0..CLIENTS {
+        let (mut client, requests) = (design.connect(), workload.requests as usize);
+        let mut marks = Marks::new(stopwatch.started(), requests);
+        running.spawn(async move {
+            let (mut latencies, mut pages) = (Latencies::for_requests(requests), Vec::new());
+            for user in workload.requests_of(number) {
+                let (begin, mut page) = (Instant::now(), Vec::new());
+                client.home(user, &mut page).await;
+                latencies.add(begin.elapsed());
+                marks.done();
+                pages.push(page);
+            }
+            (number, pages, marks, latencies)
+        });
+    }
+    let mut done = running.join_all().await;
+    done.sort_unstable_by_key(|(number, ..)| *number);
+    let (mut all, mut marks, mut latencies) = (Vec::new(), Vec::new(), Latencies::default());
+    for (_, pages, of_client, took) in done {
+        all.push(pages);
+        marks.push(of_client);
+        latencies.add_all(took);
+    }
+    let requests = u64::from(CLIENTS) * u64::from(workload.requests);
+    let mut measured = stopwatch.end(requests, marks);
+    renewal.end().await;
+    latencies.put(&mut measured);
+    measured.checksum = Answers::checksum(all.into_iter().map(|pages| {
+        let mut answers = Answers::default();
+        for page in pages {
+            add(&mut answers, page.into_iter().map(|story| design.number(story)).collect());
+        }
+        answers
+    }));
+    measured
+}
+
+/// The task that posts stories again.
+struct Renewal {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Renewal {
+    /// Ends it after the story that it is posting, whose number is known then.
+    async fn end(self) {
+        drop(self.stop);
+        let ended = self.task.await;
+        assert!(ended.is_ok(), "posting a story does not panic");
+    }
+}
+
+/// Posts every story, and starts a task that does so again and again, in half of their life each time.
+async fn post_all<D: Design>(design: &Arc<D>, workload: Workload) -> Renewal {
+    let mut client = design.connect();
+    for author in 0..workload.friends.users {
+        for story in workload.stories_of(author) {
+            client.post(author, story, workload.life_s).await;
+        }
+    }
+    let pause = Duration::from_secs(workload.life_s.into()) / 2 / workload.friends.users;
+    let (stop, mut stopped) = oneshot::channel();
+    let task = tokio::spawn(async move {
+        let mut next = Instant::now();
+        for author in (0..workload.friends.users).cycle() {
+            next += pause;
+            tokio::select! {
+                _ = &mut stopped => return,
+                () = sleep_until(next) => {}
+            }
+            for story in workload.stories_of(author) {
+                client.post(author, story, workload.life_s).await;
+            }
+        }
+    });
+    Renewal { stop, task }
+}

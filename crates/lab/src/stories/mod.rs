@@ -1,0 +1,60 @@
+//! Experiment 5: stories that expire, shown to the friends of their authors, in three designs.
+
+mod central;
+mod experiment;
+mod friends;
+mod per_user;
+mod roost;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+pub(crate) use experiment::EXPERIMENT;
+
+use friends::Friends;
+
+/// A design of stories.
+trait Design: Sized + Send + Sync + 'static {
+    type Client: Client;
+
+    /// Starts without stories, on the runtime of the caller.
+    fn start(friends: &Friends) -> impl Future<Output = Self> + Send;
+
+    /// What a client uses. A client acts for any user.
+    fn connect(&self) -> Self::Client;
+
+    /// The number of the story that a home page names so.
+    fn number(&self, story: u64) -> u64 {
+        story
+    }
+}
+
+/// One client, who has one request under way.
+trait Client: Send + 'static {
+    /// Posts a story, which expires after a number of whole seconds.
+    fn post(&mut self, author: u32, number: u64, life_s: u32) -> impl Future<Output = ()> + Send;
+
+    /// Adds the live stories of a user's friends to a home page, in any order.
+    fn home(&mut self, user: u32, page: &mut Vec<u64>) -> impl Future<Output = ()> + Send;
+}
+
+/// The stories of one author, the oldest first. All live for the same time, so the oldest expires first.
+#[derive(Default)]
+struct Stories(VecDeque<(u64, Instant)>);
+
+impl Stories {
+    fn post(&mut self, number: u64, life_s: u32, now: Instant) {
+        self.0.push_back((number, now + Duration::from_secs(life_s.into())));
+    }
+
+    /// Removes what has expired, and returns the others.
+    fn live(&mut self, now: Instant) -> impl Iterator<Item = u64> {
+        while self.0.front().is_some_and(|(_, expires)| *expires <= now) {
+            self.0.pop_front();
+        }
+        self.0.iter().map(|(number, _)| *number)
+    }
+}

@@ -1,0 +1,81 @@
+//! roost's engine in process: a story is a change in the log, and the newest stories of each author are in memory.
+//!
+//! The log is written without syncing (policy `never`), because the other designs store nothing. The engine has threads
+//! of its own beside the workers of the runtime.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use feed::{Command, Done, Lifetime, PostText, Request, StoryId, UserId, UserRef};
+use parking_lot::Mutex;
+
+use crate::engine::{Engine, register, valid};
+use crate::stories::{Client, Design, Friends};
+
+/// More stories than a home page has.
+const PAGE_MAX: usize = 1 << 20;
+
+/// The engine, and the number of each story by the id that the engine gave it.
+#[derive(Clone)]
+pub(super) struct Roost {
+    engine: Arc<Engine>,
+    numbers: Arc<Mutex<HashMap<StoryId, u64>>>,
+}
+
+impl Design for Roost {
+    type Client = RoostClient;
+
+    async fn start(friends: &Friends) -> Self {
+        let engine = Arc::new(Engine::open());
+        let mut requests: Vec<Request> = (0..friends.users).map(register).collect();
+        for user in 0..friends.users {
+            requests.extend(friends.of(user).filter(|friend| *friend > user).map(|friend| {
+                let [user, other] = [user, friend].map(|user| UserRef::Id(UserId(user)));
+                Request::from(Command::Befriend { user, other })
+            }));
+        }
+        engine.load(&requests).await;
+        Self { engine, numbers: Arc::default() }
+    }
+
+    fn connect(&self) -> RoostClient {
+        RoostClient { roost: self.clone(), out: Vec::new() }
+    }
+
+    fn number(&self, story: u64) -> u64 {
+        self.numbers.lock().get(&StoryId(story)).copied().unwrap_or(u64::MAX)
+    }
+}
+
+/// A client, with a buffer for the pages that are rendered for it.
+pub(super) struct RoostClient {
+    roost: Roost,
+    out: Vec<u8>,
+}
+
+impl Client for RoostClient {
+    async fn post(&mut self, author: u32, number: u64, life_s: u32) {
+        let text = valid(PostText::parse(&format!("story {number}")));
+        let (author, life) =
+            (UserRef::Id(UserId(author)), valid(Lifetime::from_secs(life_s.into())));
+        let command = Command::PostStory { author, text, life };
+        let reply = self.roost.engine.node().submit(command.into()).await;
+        let Ok(Ok(Done::StoryPosted { story, .. })) = reply.map(|reply| reply.outcome) else {
+            unreachable!("the story is valid, and its author exists")
+        };
+        self.roost.numbers.lock().insert(story, number);
+    }
+
+    async fn home(&mut self, user: u32, page: &mut Vec<u64>) {
+        let (node, user) = (self.roost.engine.node(), UserId(user));
+        let found = node.try_stories_of_friends(user, PAGE_MAX);
+        self.out.clear();
+        for story in found.unwrap_or_else(|| node.stories_of_friends(user, PAGE_MAX)) {
+            // The page as the server sends it.
+            if !node.try_story(story, user, &mut self.out) {
+                node.story(story.story, Some(user), &mut self.out);
+            }
+            page.push(story.story.0);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! One trial, which has a process of its own: it reads what to do from its standard input and writes what it measured
+//! to its standard output, a line of JSON each.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Builder;
+
+use crate::experiment::Experiment;
+use crate::measured::Measured;
+use crate::parameters::Parameters;
+
+/// What a trial is to measure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Name of the design.
+    pub design: String,
+    /// Parameters, all of them.
+    pub parameters: Parameters,
+    /// Seed of the workload.
+    pub seed: u64,
+}
+
+/// Why a trial was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    /// No line of JSON, or another one.
+    #[error("the request of a trial cannot be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
+    /// The streams of the process do not work.
+    #[error("the trial cannot be made: {0}")]
+    Io(#[from] io::Error),
+    /// There is no such experiment.
+    #[error("there is no experiment {0}")]
+    UnknownExperiment(String),
+    /// The experiment has no such design.
+    #[error("the experiment has no design {0}")]
+    UnknownDesign(String),
+    /// The parameters are not those of the experiment.
+    #[error("{0}")]
+    BadParameters(String),
+}
+
+/// Makes the trial that a line of `input` requests, and writes a line to `output`. Blocks; no runtime may be running
+/// in this process.
+///
+/// # Errors
+/// [`TrialError`]
+pub fn serve(input: impl io::Read, mut output: impl io::Write) -> Result<(), TrialError> {
+    let request: Request = serde_json::from_reader(input)?;
+    let measured = run(&request)?;
+    serde_json::to_writer(&mut output, &measured)?;
+    output.write_all(b"\n")?;
+    Ok(output.flush()?)
+}
+
+/// Makes a trial in this process. Blocks.
+///
+/// # Errors
+/// [`TrialError`]
+pub fn run(request: &Request) -> Result<Measured, TrialError> {
+    let experiment = Experiment::named(&request.experiment)
+        .ok_or_else(|| TrialError::UnknownExperiment(request.experiment.clone()))?;
+    experiment.validate(&request.parameters).map_err(TrialError::BadParameters)?;
+    (experiment.run)(&request.design, &request.parameters, request.seed)
+}
+
+/// Runs a future on a runtime with so many worker threads.
+pub(crate) fn block_on<F>(threads: u32, future: F) -> Result<Measured, TrialError>
+where
+    F: Future<Output = Measured> + Send + 'static,
+{
+    let runtime =
+        Builder::new_multi_thread().worker_threads(threads as usize).enable_all().build()?;
+    // On a worker: this thread would be one more than was asked for.
+    Ok(runtime.block_on(async { tokio::spawn(future).await }).map_err(io::Error::other)?)
+}

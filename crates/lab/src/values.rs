@@ -1,0 +1,64 @@
+//! The values that are compared, computed from the raw data of a trial.
+
+use crate::experiment::{Experiment, Quantity};
+use crate::measured::Measured;
+use crate::record::Record;
+
+/// How a trial began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarmUp {
+    /// So many of the marks are before the steady part, and do not count.
+    Marks(usize),
+    /// The trial was never steady, or too short to say: all of it counts.
+    Unknown,
+}
+
+/// The part of the marks that is the warm-up, by the rule of [`stats::warm_up`] on the times between marks.
+#[must_use]
+pub fn warm_up(measured: &Measured) -> WarmUp {
+    let mut before = 0;
+    let times = measured.marks_ns.iter().map(|at| {
+        let time = at - before;
+        before = *at;
+        time as f64
+    });
+    match stats::warm_up(&times.collect::<Vec<_>>()) {
+        stats::WarmUp::Ends { at } => WarmUp::Marks(at),
+        stats::WarmUp::NeverSteady | stats::WarmUp::TooShort => WarmUp::Unknown,
+    }
+}
+
+/// Operations per second after the warm-up.
+fn throughput(measured: &Measured) -> f64 {
+    let WarmUp::Marks(cold) = warm_up(measured) else { return whole(measured) };
+    let steady = measured.marks_ns.get(cold..).unwrap_or_default();
+    let before = cold.checked_sub(1).and_then(|last| measured.marks_ns.get(last));
+    let (start, Some(end)) = (before.copied().unwrap_or(0), steady.last()) else {
+        return whole(measured);
+    };
+    let operations = steady.len() as u64 * measured.mark_operations;
+    operations as f64 / ((end - start) as f64 / 1e9)
+}
+
+fn whole(measured: &Measured) -> f64 {
+    measured.operations as f64 / (measured.wall_ns as f64 / 1e9)
+}
+
+/// The value of a quantity in a trial; `None` if it was not measured.
+#[must_use]
+pub fn value(measured: &Measured, quantity: &Quantity) -> Option<f64> {
+    let value = match quantity.name {
+        name if name == Quantity::THROUGHPUT.name => throughput(measured),
+        name if name == Quantity::CPU.name => {
+            measured.cpu_ns as f64 / 1e3 / measured.operations as f64
+        }
+        name => *measured.quantities.get(name)?,
+    };
+    value.is_finite().then_some(value)
+}
+
+/// The value that decides how many trials are made.
+pub(crate) fn main(record: &Record) -> Option<f64> {
+    let quantity = Experiment::named(&record.experiment)?.quantities.first()?;
+    value(&record.measured, quantity)
+}

@@ -1,0 +1,256 @@
+//! `roost lab`: experiments with concurrency designs, in processes of their own.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use lab::record::RawData;
+use lab::report::Analysis;
+use lab::{EXPERIMENTS, End, Processes, Progress, RunError, Scale, Settings};
+
+use crate::exit::Exit;
+use crate::simulate::cancelled_by_signal;
+
+/// Measure which concurrency design scales, by the experiments of earlier systems.
+///
+/// The same workload drives several designs of the same system: actors, locks, and roost itself. Every trial has a
+/// process of its own, designs take turns in random order, and the answers of all designs are compared with a plain
+/// model before their times are.
+#[derive(Args)]
+pub(crate) struct Lab {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List experiments, designs and parameters
+    List,
+    // Described at its arguments.
+    Run(Run),
+    /// Print what follows from the raw data of a run
+    Report {
+        /// Directory with the raw data
+        #[arg(value_name = "DIR")]
+        data: PathBuf,
+        /// Write the report as a page with plots to this file
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
+    /// Compare two runs: of two machines, or of two versions
+    Compare {
+        /// Directory with the raw data of the first run
+        #[arg(value_name = "FIRST")]
+        first: PathBuf,
+        /// Directory with the raw data of the second run, which is faster or slower than the first
+        #[arg(value_name = "SECOND")]
+        second: PathBuf,
+    },
+    #[command(hide = true)]
+    Trial,
+    #[command(hide = true)]
+    Port,
+}
+
+/// Run experiments and write raw data.
+///
+/// The first trials of each design are a pilot, which decides how many more there are. Ctrl-C ends the run and keeps what
+/// was measured; --resume continues it.
+#[derive(Args)]
+struct Run {
+    /// Names of experiments, or all
+    #[arg(required = true, value_name = "EXPERIMENT")]
+    experiments: Vec<String>,
+    /// Few values of each parameter and few trials: at most 10 minutes on two cores (the default)
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// The values of the reports, and as many trials as the pilot asks for
+    #[arg(long)]
+    full: bool,
+    /// Names of the designs that take part, with commas between [default: all that can run on this machine]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    designs: Option<Vec<String>>,
+    /// Numbers of threads, with commas between [default: 1, 2, 4 and so on up to the number of cores]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    threads: Option<Vec<u64>>,
+    /// Values of a parameter, with commas between, instead of the usual ones; `roost lab list` has the names
+    #[arg(long = "set", value_name = "NAME=N,...", value_parser = values)]
+    values: Vec<(String, Vec<u64>)>,
+    /// Number of trials of each design with the same parameters [default: as the pilot says]
+    #[arg(long, value_name = "N")]
+    trials: Option<u64>,
+    /// Seed of the order of trials and of all workloads
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Directory for the raw data, created if it does not exist
+    #[arg(long, value_name = "DIR", default_value = "roost-lab")]
+    data: PathBuf,
+    /// Write the report as a page with plots to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Continue the run in the directory, which must have been begun with the same settings
+    #[arg(long)]
+    resume: bool,
+}
+
+impl Lab {
+    /// Whether this process is a trial, or a part of one: it must run without the runtime of the program.
+    pub(crate) fn is_trial(&self) -> bool {
+        matches!(self.command, Command::Trial | Command::Port)
+    }
+
+    /// Is the trial, or its part. Blocks.
+    pub(crate) fn trial(&self) -> anyhow::Result<()> {
+        let (input, output) = (io::stdin().lock(), io::stdout().lock());
+        match self.command {
+            Command::Port => Ok(lab::serve_port(input, output)?),
+            _ => Ok(lab::trial::serve(input, output)?),
+        }
+    }
+
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        match self.command {
+            Command::List => print(&list()),
+            Command::Run(run) => run.run().await,
+            Command::Report { data, html } => report(&data, html.as_deref()),
+            Command::Compare { first, second } => {
+                let text = lab::report::compare(&RawData::read(&first)?, &RawData::read(&second)?);
+                print(&text)
+            }
+            Command::Trial | Command::Port => self.trial(),
+        }
+    }
+}
+
+impl Run {
+    async fn run(&self) -> anyhow::Result<()> {
+        let settings = self.settings();
+        // Before anything is made.
+        settings.cells().map_err(|why| Exit::usage(&why))?;
+        if let Some(path) = &self.html {
+            // Later, after hours, would be too late to say that it cannot be written.
+            let file = File::options().append(true).create(true).open(path);
+            file.with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let arguments = vec!["lab".to_owned(), "trial".to_owned()];
+        let mut processes = Processes { program, arguments, version: version() };
+        let (_cancel, cancelled) = cancelled_by_signal()?;
+        let mut shown = Shown::default();
+        let show = |progress: &Progress<'_>| shown.show(progress);
+        let place = (self.data.as_path(), self.resume);
+        match lab::run(&settings, place, &mut processes, show, cancelled).await {
+            Ok(End::Complete) => {
+                report(&self.data, self.html.as_deref())?;
+                eprintln!("raw data: {}", self.data.display());
+                Ok(())
+            }
+            Ok(End::Cancelled) => {
+                let data = self.data.display();
+                anyhow::bail!("cancelled; what was measured is in {data}; continue with --resume")
+            }
+            Err(error @ RunError::WrongAnswers { .. }) => Err(Exit::failed(error.to_string())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        let all = self.experiments.iter().any(|name| name == "all");
+        let every = || EXPERIMENTS.iter().map(|experiment| experiment.name.to_owned()).collect();
+        Settings {
+            experiments: if all { every() } else { self.experiments.clone() },
+            scale: if self.full { Scale::Full } else { Scale::Quick },
+            designs: self.designs.clone(),
+            threads: self.threads.clone(),
+            values: self.values.iter().cloned().collect::<BTreeMap<_, _>>(),
+            trials: self.trials,
+            seed: self.seed,
+        }
+    }
+}
+
+/// Prints the report of a run, and writes it as a page.
+fn report(data: &Path, html: Option<&Path>) -> anyhow::Result<()> {
+    let analysis = Analysis::of(&RawData::read(data)?);
+    if let Some(path) = html {
+        fs::write(path, lab::report::page(&analysis))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("report: {}", path.display());
+    }
+    print(&lab::report::text(&analysis))
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        // The reader has closed the pipe.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => done.context("cannot write to the standard output"),
+    }
+}
+
+/// Prints progress on standard error: a line that is written over on a terminal, else a line every 3 s.
+#[derive(Default)]
+struct Shown {
+    last: Option<Instant>,
+}
+
+impl Shown {
+    fn show(&mut self, progress: &Progress<'_>) {
+        const EVERY: Duration = Duration::from_secs(3);
+        let is_terminal = io::stderr().is_terminal();
+        let is_last = progress.left.is_zero();
+        if !is_terminal && !is_last && self.last.is_some_and(|last| last.elapsed() < EVERY) {
+            return;
+        }
+        self.last = Some(Instant::now());
+        let Progress { record, done, total, left } = progress;
+        let left = left.as_secs().div_ceil(60);
+        let line = format!(
+            "{done} of {total} trials, about {left} min left: {} {}, {}",
+            record.experiment, record.design, record.parameters
+        );
+        // Nobody may be reading.
+        let _unread = match is_terminal {
+            true if is_last => writeln!(io::stderr(), "\r\x1b[K{line}"),
+            true => write!(io::stderr(), "\r\x1b[K{line}"),
+            false => writeln!(io::stderr(), "{line}"),
+        };
+    }
+}
+
+/// Reads `NAME=N,...`.
+fn values(text: &str) -> Result<(String, Vec<u64>), String> {
+    let (name, values) = text.split_once('=').ok_or("write NAME=N,...")?;
+    let number = |value: &str| value.trim().parse().map_err(|_| format!("{value:?} is no number"));
+    Ok((name.to_owned(), values.split(',').map(number).collect::<Result<_, _>>()?))
+}
+
+fn version() -> String {
+    let build = if cfg!(debug_assertions) { ", not optimized" } else { "" };
+    format!("roost {}{build}", env!("ROOST_VERSION"))
+}
+
+fn list() -> String {
+    let mut lines = Vec::new();
+    for experiment in EXPERIMENTS {
+        lines.push(format!("{}: {}", experiment.name, experiment.title));
+        lines.push("  designs".to_owned());
+        for design in experiment.designs {
+            let absent = if (design.is_available)() { "" } else { " (not on this machine)" };
+            lines.push(format!("    {:<15} {}{absent}", design.name, design.about));
+        }
+        lines.push("  parameters, with the values of a full run".to_owned());
+        for parameter in experiment.parameters {
+            let (from, to) = parameter.range.clone().into_inner();
+            let full: Vec<String> = parameter.full.iter().map(u64::to_string).collect();
+            let (name, about, full) = (parameter.name, parameter.about, full.join(", "));
+            lines.push(format!("    {name:<15} {about}: {full} (from {from} to {to})"));
+        }
+        lines.push(String::new());
+    }
+    lines.join("\n")
+}
