@@ -4,9 +4,11 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::{Duration, Instant};
 
 use ::backup::{Header, Summary};
 use anyhow::Context as _;
+use bytesize::ByteSize;
 use clap::Args;
 use node::NodeOptions;
 use sim::client::{Connection, Dial as _, Requests, Target};
@@ -16,6 +18,10 @@ use super::describe;
 use crate::permissions;
 use crate::simulate::{TARGET_KEY, target};
 
+/// Bytes of a backup that are written before they are synced.
+const SYNC_BYTES: usize = 1 << 20;
+/// The `nice` value of the command while it backs up a running server.
+const NICE: i32 = 10;
 /// Number of received pieces that may wait to be checked and written.
 pub(super) const PIECES_MAX: usize = 64;
 
@@ -49,6 +55,10 @@ pub(crate) struct Backup {
     /// Data directory of a stopped server
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Highest rate at which the backup of a running server is made, per second; 0 for no limit. A higher rate
+    /// slows down other clients of the server
+    #[arg(long, value_name = "BYTES", default_value = "16MiB", conflicts_with = "data")]
+    rate: ByteSize,
     /// File to write, or - for standard output. An existing file is replaced
     #[arg(long, value_name = "FILE", required_unless_present = "archive")]
     to: Option<PathBuf>,
@@ -65,7 +75,7 @@ impl Backup {
         }
         let to = self.to.as_deref().context("--to is missing")?;
         let (header, summary) = if to == Path::new("-") {
-            self.make(io::stdout()).await?.1
+            self.make(io::stdout(), None).await?.1
         } else {
             let folder = match to.parent() {
                 Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -73,7 +83,8 @@ impl Backup {
             };
             let cannot = || format!("cannot write {}", to.display());
             let file = NamedTempFile::new_in(folder).with_context(cannot)?;
-            let (file, made) = self.make(file).await?;
+            let synced = file.as_file().try_clone().with_context(cannot)?;
+            let (file, made) = self.make(file, Some(synced)).await?;
             file.as_file().sync_all().with_context(cannot)?;
             file.persist(to).with_context(cannot)?;
             File::open(folder).and_then(|folder| folder.sync_all()).with_context(cannot)?;
@@ -89,9 +100,10 @@ impl Backup {
     async fn make<W: Write + Send + 'static>(
         &self,
         out: W,
+        synced: Option<File>,
     ) -> anyhow::Result<(W, (Header, Summary))> {
         match &self.data {
-            None => self.fetch(out).await,
+            None => self.fetch(out, synced).await,
             Some(data) => {
                 let data = data.clone();
                 tokio::task::spawn_blocking(move || of_directory(&data, out)).await?
@@ -102,10 +114,14 @@ impl Backup {
     async fn fetch<W: Write + Send + 'static>(
         &self,
         out: W,
+        synced: Option<File>,
     ) -> anyhow::Result<(W, (Header, Summary))> {
+        // The server may run on this machine, and comes first.
+        let _ = rustix::process::nice(NICE);
         let target = target::parse(&self.server, self.ca.as_deref())?;
         let (sender, pieces) = sync_channel::<Vec<u8>>(PIECES_MAX);
-        let mut tee = Tee { pieces: Pieces::new(pieces), out };
+        let pace = Pace::new(self.rate.as_u64(), synced);
+        let mut tee = Tee { pieces: Pieces::new(pieces), out, pace };
         let checked = std::thread::spawn(move || {
             let checked = ::backup::verify(&mut tee);
             (tee.out, checked)
@@ -211,6 +227,7 @@ impl Read for Pieces {
 struct Tee<W> {
     pieces: Pieces,
     out: W,
+    pace: Pace,
 }
 
 impl<W: Write> Read for Tee<W> {
@@ -220,6 +237,39 @@ impl<W: Write> Read for Tee<W> {
         if read == 0 {
             self.out.flush()?;
         }
+        self.pace.wrote(read)?;
         Ok(read)
+    }
+}
+
+/// Keeps the rate of a backup, and syncs its file in small parts: otherwise the syncs of the server's log wait
+/// while the system writes much of it at once.
+struct Pace {
+    start: Instant,
+    per_second: u64,
+    written: u64,
+    synced: Option<File>,
+    unsynced: usize,
+}
+
+impl Pace {
+    fn new(per_second: u64, synced: Option<File>) -> Self {
+        Self { start: Instant::now(), per_second, written: 0, synced, unsynced: 0 }
+    }
+
+    fn wrote(&mut self, bytes: usize) -> io::Result<()> {
+        self.written += bytes as u64;
+        self.unsynced += bytes;
+        if self.unsynced >= SYNC_BYTES
+            && let Some(file) = &self.synced
+        {
+            file.sync_data()?;
+            self.unsynced = 0;
+        }
+        if self.per_second > 0 {
+            let due = Duration::from_secs_f64(self.written as f64 / self.per_second as f64);
+            std::thread::sleep(due.saturating_sub(self.start.elapsed()));
+        }
+        Ok(())
     }
 }
