@@ -10,7 +10,7 @@ use crate::experiment::{Experiment, Quantity, THREADS};
 use crate::parameters::Parameters;
 use crate::report::analysis::{Analysis, CellResult, ExperimentResult, Judgement, Scaling};
 use crate::report::figures::{figure, interval, probability};
-use crate::report::text::{claims, laws, named, noise, verdict, warm_up};
+use crate::report::text::{about, claims, laws, measured_designs, named, noise, verdict, warm_up};
 
 /// How values are written in plots.
 const FIGURE: Format = Format { tick: charts::units::tick, text: figure };
@@ -109,8 +109,11 @@ fn cells<'a>(
 
 fn experiment(result: &ExperimentResult) -> String {
     let experiment = result.experiment;
-    let designs: Vec<(&str, String)> =
-        experiment.designs.iter().map(|design| (design.name, escape(design.about))).collect();
+    let designs: Vec<(&str, String)> = experiment
+        .designs
+        .iter()
+        .map(|design| (design.name, escape(&about(result, design))))
+        .collect();
     let mut html = paragraph(experiment.question);
     html.push_str(&paragraph(&format!("{} {}.", experiment.setup, result.constant)));
     html.push_str(&facts(&designs));
@@ -130,7 +133,7 @@ fn experiment(result: &ExperimentResult) -> String {
 
 /// A row for each combination of parameters, a column for each design.
 fn values(result: &ExperimentResult, quantity: &Quantity) -> String {
-    let designs = result.experiment.designs;
+    let designs = measured_designs(result);
     let head: Vec<&str> =
         std::iter::once("parameters").chain(designs.iter().map(|design| design.name)).collect();
     let row = |parameters: &&Parameters| {
@@ -155,12 +158,12 @@ fn judgements(result: &ExperimentResult) -> String {
         };
         vec![
             format!("{} against {}", judgement.design, judgement.base),
+            word,
             judgement.quantity.title.to_owned(),
             named(&judgement.parameters),
             interval(&judgement.ratio),
             probability(judgement.p_adjusted),
             probability(judgement.comparison.mann_whitney.p),
-            word,
         ]
     };
     let rows: Vec<Vec<String>> = result.judgements.iter().map(row).collect();
@@ -169,12 +172,12 @@ fn judgements(result: &ExperimentResult) -> String {
     }
     let head = [
         "designs",
+        "verdict",
         "quantity",
         "parameters",
         "ratio of means",
         "p (Welch, Holm)",
         "p (Mann-Whitney)",
-        "verdict",
     ];
     format!("<h3>Verdicts</h3>\n{}", text_table("Verdicts", &head, &rows))
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use stats::{NoiseVerdict, Verdict};
 
-use crate::experiment::Quantity;
+use crate::experiment::{DesignInfo, Quantity};
 use crate::parameters::Parameters;
 use crate::report::analysis::{Analysis, ExperimentResult, Judgement, MARGIN};
 use crate::report::figures::{figure, interval, probability};
@@ -61,7 +61,7 @@ fn section(result: &ExperimentResult, out: &mut String) {
     line(out, &format!("\nQuestion: {}", experiment.question));
     line(out, &format!("Setup: {} {}.", experiment.setup, result.constant));
     for design in experiment.designs {
-        line(out, &format!("  {}: {}", design.name, design.about));
+        line(out, &format!("  {}: {}", design.name, about(result, design)));
     }
     for quantity in experiment.quantities {
         table(result, quantity, out);
@@ -81,10 +81,22 @@ fn section(result: &ExperimentResult, out: &mut String) {
     line(out, &format!("\nRepeat with: roost lab run {}\n", experiment.name));
 }
 
+/// The designs that have trials.
+pub(super) fn measured_designs(result: &ExperimentResult) -> Vec<&'static DesignInfo> {
+    let designs = result.experiment.designs.iter();
+    designs.filter(|design| result.cells.iter().any(|cell| cell.design == design.name)).collect()
+}
+
+/// The description of a design, and whether it has no trials: a peer may not be installed.
+pub(super) fn about(result: &ExperimentResult, design: &DesignInfo) -> String {
+    let is_measured = result.cells.iter().any(|cell| cell.design == design.name);
+    format!("{}{}", design.about, if is_measured { "" } else { " (not measured)" })
+}
+
 /// A row for each combination of parameters, a column for each design.
 fn table(result: &ExperimentResult, quantity: &Quantity, out: &mut String) {
     let mut rows = vec![vec![String::new()]];
-    let designs = result.experiment.designs;
+    let designs = measured_designs(result);
     if let Some(head) = rows.first_mut() {
         head.extend(designs.iter().map(|design| design.name.to_owned()));
     }
