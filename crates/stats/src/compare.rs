@@ -48,7 +48,7 @@ impl Verdict {
     /// - Otherwise, an interval within `1 / (1 + margin)` to `1 + margin`: no difference larger than
     ///   the bound that is farther from 1 (Schuirmann's two one-sided tests, 1987, stated more
     ///   strictly: with the 95 % interval instead of the 90 % interval).
-    /// - Otherwise it cannot be told.
+    /// - Otherwise the data do not decide.
     pub fn of(ratio: &Interval, p_adjusted: f64, margin: f64) -> Verdict {
         let Interval { low, high, .. } = *ratio;
         let is_significant = p_adjusted < 1.0 - CONFIDENCE;

@@ -135,7 +135,9 @@ impl Disk {
         manifest::check(path)?;
         // The engine refuses a database without its lock, which is an empty file.
         let lock = path.join(LOCK);
-        File::options().append(true).create(true).open(&lock).map_err(at(&lock))?;
+        if !lock.exists() {
+            File::create(&lock).map_err(at(&lock))?;
+        }
         Self::open_at(path, cache_bytes)
     }
 

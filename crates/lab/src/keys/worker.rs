@@ -26,7 +26,7 @@ enum ToWorker {
 }
 
 enum ToRegistrar {
-    /// A worker that is told about all buckets from now on.
+    /// A worker that gets the addresses of all buckets from now on.
     Join(Address<ToWorker>),
     Create {
         bucket: u32,

@@ -19,7 +19,7 @@ pub(crate) fn interval(interval: &Interval) -> String {
     format!("{} [{}, {}]", figure(*estimate), figure(*low), figure(*high))
 }
 
-/// A probability: small ones are not told exactly.
+/// A probability: small ones are rounded to a bound.
 pub(crate) fn probability(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }

@@ -1,4 +1,4 @@
-//! What is told of raw data. Everything here is a pure function of it.
+//! The text of a report of raw data. Everything here is a pure function of it.
 
 mod analysis;
 mod comparison;
