@@ -15,11 +15,12 @@ use testkit::disk::Faults;
 impl Run {
     /// Closes the node, and compares its rows with those of a node that has only the log.
     pub(crate) fn end(&mut self) {
-        // From here on nothing fails, so that the last checkpoint has everything.
+        // From here on nothing fails, so that the last checkpoint has everything. A process that stopped in the
+        // last step may be noticed only when it is closed.
         self.set_faults(Faults::default());
         self.drain();
         self.check_all();
-        self.reopen();
+        while !self.reopen() {}
         self.check_all();
         let totals = self.node().node().facts().totals();
         let live = self.rows.rows();

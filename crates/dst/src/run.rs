@@ -281,20 +281,22 @@ impl Run {
         self.disk.set_faults(faults);
     }
 
-    /// Closes the node and opens it again.
-    pub(crate) fn reopen(&mut self) {
+    /// Closes the node and opens it again. False if it stopped instead: then there was no last checkpoint.
+    pub(crate) fn reopen(&mut self) -> bool {
         self.record(Event::Close);
         self.drain();
         let Some(node) = self.node.take() else { unreachable!("it is restarted at once") };
         if node.close().is_err() {
             self.record(Event::Stopped);
-            return self.crash(None);
+            self.crash(None);
+            return false;
         }
         let appended = self.history.lock().appended;
         // It may have swept.
         self.catch_up_to(appended);
         self.lied |= self.disk.take_lie();
         self.open(if self.lied { 0 } else { appended }, 0);
+        true
     }
 }
 

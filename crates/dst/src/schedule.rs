@@ -101,7 +101,9 @@ pub(crate) fn run(seed: u64) -> Tally {
                 let crash = if random.once_in(2) { Crash::Kill } else { Crash::PowerLoss };
                 run.crash(Some(crash));
             }
-            Step::Reopen => run.reopen(),
+            Step::Reopen => {
+                run.reopen();
+            }
             Step::Fault => run.set_faults(faults(&mut random, &schedule.faults)),
             Step::Drain => run.drain(),
             Step::Warm => run.warm(),
