@@ -4,13 +4,19 @@
 //! long lane is for reads of many rows or much computation (KEYS, LCS, long listings); it has few
 //! threads, so that quick reads never wait for it. **Invariant:** the number of running reads of a lane is
 //! limited, and [`WAITING_PER_RUNNING`] times as many may wait.
+//!
+//! A thread of a lane takes reads from its queue until the queue is empty. A quick read does not get a thread
+//! of its own while there are fewer waiting reads than threads: waking a thread costs more than a read that
+//! finds its rows in memory, and one that waits for a disk delays at most one other.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::num::NonZero;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// Number of reads that may wait for each that may run.
 const WAITING_PER_RUNNING: usize = 16;
@@ -65,21 +71,81 @@ impl Drop for SetOnDrop {
     }
 }
 
+/// A read that waits, with its permit of the lane. It does not panic.
+struct Waiting {
+    read: Box<dyn FnOnce() + Send>,
+    _admitted: OwnedSemaphorePermit,
+}
+
 #[derive(Clone, Debug)]
 struct Lane {
+    threads_max: usize,
+    /// Reads that may wait for each thread before another thread is woken.
+    waiting_per_thread: usize,
     /// Permits of reads that run or wait.
     admitted: Arc<Semaphore>,
-    /// Permits of reads that run.
-    running: Arc<Semaphore>,
+    queue: Arc<Mutex<Queue>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// Threads that take reads from the queue.
+    threads: usize,
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let waiting = self.waiting.len();
+        f.debug_struct("Queue").field("waiting", &waiting).field("threads", &self.threads).finish()
+    }
 }
 
 impl Lane {
-    fn new(running_max: usize, waiting_per_running: usize) -> Self {
-        let running_max = running_max.max(1);
+    fn new(threads_max: usize, waiting_per_running: usize, waiting_per_thread: usize) -> Self {
+        let threads_max = threads_max.max(1);
         Self {
-            admitted: Arc::new(Semaphore::new(running_max * (1 + waiting_per_running))),
-            running: Arc::new(Semaphore::new(running_max)),
+            threads_max,
+            waiting_per_thread,
+            admitted: Arc::new(Semaphore::new(threads_max * (1 + waiting_per_running))),
+            queue: Arc::default(),
         }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        // No code that may panic runs while it is locked.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a read to the queue, and a thread if too many wait.
+    fn push(&self, read: Waiting) {
+        {
+            let mut queue = self.queue();
+            queue.waiting.push_back(read);
+            let is_enough = queue.waiting.len() <= queue.threads * self.waiting_per_thread;
+            if is_enough || queue.threads == self.threads_max {
+                return;
+            }
+            queue.threads += 1;
+        }
+        let lane = self.clone();
+        tokio::task::spawn_blocking(move || lane.work());
+    }
+
+    /// Runs the reads of the queue until there are none.
+    fn work(&self) {
+        while let Some(next) = self.pop() {
+            (next.read)();
+        }
+    }
+
+    fn pop(&self) -> Option<Waiting> {
+        let mut queue = self.queue();
+        let next = queue.waiting.pop_front();
+        if next.is_none() {
+            queue.threads -= 1;
+        }
+        next
     }
 }
 
@@ -89,15 +155,15 @@ impl BlockingReads {
     pub fn new(quick_max: usize) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         Self {
-            quick: Lane::new(quick_max, WAITING_PER_RUNNING),
-            long: Lane::new(processors / 2, WAITING_PER_RUNNING_LONG),
+            quick: Lane::new(quick_max, WAITING_PER_RUNNING, 1),
+            long: Lane::new(processors / 2, WAITING_PER_RUNNING_LONG, 0),
         }
     }
 
     /// Most threads that reads take at a time.
     #[must_use]
     pub fn threads_max(&self) -> usize {
-        self.quick.running.available_permits() + self.long.running.available_permits()
+        self.quick.threads_max + self.long.threads_max
     }
 
     /// Runs a quick read where blocking is allowed.
@@ -136,23 +202,27 @@ impl BlockingReads {
             Length::Quick => &self.quick,
             Length::Long => &self.long,
         };
-        let Ok(_admitted) = lane.admitted.try_acquire() else {
+        let Ok(admitted) = Arc::clone(&lane.admitted).try_acquire_owned() else {
             return Err(ReadError::Overloaded);
-        };
-        let Ok(turn) = Arc::clone(&lane.running).acquire_owned().await else {
-            unreachable!("the semaphore is never closed");
         };
         let abandoned = Abandoned::default();
         let _set = SetOnDrop(abandoned.clone());
-        let read = tokio::task::spawn_blocking(move || {
-            // Held by the read itself, which continues when the caller is dropped.
-            let _turn = turn;
-            read(&abandoned)
+        let (answer, answered) = oneshot::channel();
+        let read = Box::new(move || {
+            if abandoned.is_set() {
+                return;
+            }
+            // As a thread of the runtime does; what the read shares with others is locked without poisoning
+            // or not at all.
+            let result = catch_unwind(AssertUnwindSafe(|| read(&abandoned)));
+            // An error means that the caller is gone.
+            let _ = answer.send(result);
         });
-        read.await.map_err(|error| match error.try_into_panic() {
-            Ok(payload) => ReadError::Panicked(payload),
-            Err(cancelled) => ReadError::Panicked(Box::new(cancelled)),
-        })
+        lane.push(Waiting { read, _admitted: admitted });
+        match answered.await {
+            Ok(result) => result.map_err(ReadError::Panicked),
+            Err(dropped) => Err(ReadError::Panicked(Box::new(dropped))),
+        }
     }
 }
 
@@ -168,7 +238,7 @@ mod tests {
             let reads = Arc::clone(&reads);
             async move { reads.run(move || held.recv().is_ok()).await }
         });
-        while reads.quick.running.available_permits() > 0 {
+        while reads.quick.queue().threads == 0 || !reads.quick.queue().waiting.is_empty() {
             tokio::task::yield_now().await;
         }
         let mut waiting = Vec::new();
@@ -191,14 +261,43 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_quick_read_waits_for_at_most_one_other() {
+        let reads = BlockingReads::new(4);
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let slow = tokio::spawn({
+            let reads = reads.clone();
+            async move { reads.run(move || held.recv().is_ok()).await }
+        });
+        while reads.quick.queue().threads == 0 || !reads.quick.queue().waiting.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let second = tokio::spawn({
+            let reads = reads.clone();
+            async move { reads.run(|| 2).await }
+        });
+        while reads.quick.queue().waiting.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(reads.quick.queue().threads, 1);
+        // One more than the thread may keep waiting: another thread takes both.
+        assert_eq!(reads.run(|| 3).await.unwrap(), 3);
+        assert_eq!(second.await.unwrap().unwrap(), 2);
+        release.send(()).unwrap();
+        assert!(slow.await.unwrap().unwrap());
+        while reads.quick.queue().threads > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
     async fn quick_reads_run_while_all_long_reads_are_blocked() {
-        let reads = BlockingReads { long: Lane::new(1, 1), ..BlockingReads::new(1) };
+        let reads = BlockingReads { long: Lane::new(1, 1, 0), ..BlockingReads::new(1) };
         let (release, held) = std::sync::mpsc::channel::<()>();
         let stuck = tokio::spawn({
             let reads = reads.clone();
             async move { reads.run_long(move |_| held.recv().is_ok()).await }
         });
-        while reads.long.running.available_permits() > 0 {
+        while reads.long.queue().threads == 0 || !reads.long.queue().waiting.is_empty() {
             tokio::task::yield_now().await;
         }
         assert_eq!(reads.run(|| 7).await.unwrap(), 7);
@@ -208,8 +307,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_read_can_check_that_its_caller_is_gone() {
-        let reads = BlockingReads { long: Lane::new(1, 1), ..BlockingReads::new(1) };
-        let (started, starts) = tokio::sync::oneshot::channel();
+        let reads = BlockingReads { long: Lane::new(1, 1, 0), ..BlockingReads::new(1) };
+        let (started, starts) = oneshot::channel();
         let caller = tokio::spawn({
             let reads = reads.clone();
             async move {
@@ -225,7 +324,7 @@ mod tests {
         starts.await.unwrap();
         caller.abort();
         // The permit of the lane is released only when the read has ended.
-        while reads.long.running.available_permits() == 0 {
+        while reads.long.queue().threads > 0 {
             tokio::task::yield_now().await;
         }
     }

@@ -38,7 +38,8 @@ impl Views {
         Some(more)
     }
 
-    /// A page of home(user); makes the user active. May read the facts.
+    /// A page of home(user); makes the user active if there is room, or at the second read. May read the
+    /// facts.
     pub(crate) fn home<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -58,17 +59,23 @@ impl Views {
             // position.
             let position = self.stream.head();
             let following = facts.following_all(user);
-            let newest = Page { cursor: Cursor::Newest, limit: KEPT };
+            let is_kept =
+                self.shard(user).lock().admits(user, following.len(), self.shard_bytes_max);
+            let limit = if is_kept { KEPT } else { page.limit };
+            let newest = Page { cursor: Cursor::Newest, limit };
             let newest = self.gather(facts, user, &following, &newest, Some(page.limit));
-            let timeline = Timeline::new(user, following.into(), &newest, position);
-            let mut shard = self.shard(user).lock();
-            if shard.insert(&self.stream, timeline, self.shard_bytes_max) {
-                drop(shard);
-                self.rebuilds.fetch_add(1, Ordering::Relaxed);
-                if let Some(more) = self.try_home(user, page, &mut items) {
-                    return PageOf { items, more };
-                }
-                break;
+            let mut timeline = Timeline::new(user, following.into(), &newest, position);
+            if timeline.catch_up(&self.stream, position).invalidated {
+                continue;
+            }
+            self.rebuilds.fetch_add(1, Ordering::Relaxed);
+            let more = timeline.page(page, &mut items);
+            if is_kept {
+                self.shard(user).lock().insert(&self.stream, timeline, self.shard_bytes_max);
+            }
+            match more {
+                Some(more) => return PageOf { items, more },
+                None => break,
             }
         }
         self.gather(facts, user, &facts.following_all(user), page, None)

@@ -18,6 +18,7 @@ use feed::{Effect, Page, PostId, UserId};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use super::SHARDS;
 use super::followers::{Followers, Slot};
 use super::stream::Stream;
 use super::timeline::Timeline;
@@ -44,6 +45,9 @@ struct Gap {
 /// more effects again than they need to.
 const GAPS_MAX: usize = 8;
 
+/// For no user.
+const NOBODY: UserId = UserId(u32::MAX);
+
 /// The timelines of some users.
 #[derive(Default)]
 pub(super) struct Shard {
@@ -64,6 +68,8 @@ pub(super) struct Shard {
     watchers: Arc<Watchers>,
     bytes: usize,
     hand: usize,
+    /// Users whose timelines were not admitted, the last one for each remainder of their numbers.
+    refused: Vec<UserId>,
     pub(super) tally: Tally,
 }
 
@@ -298,6 +304,26 @@ impl Shard {
             return None;
         }
         self.timeline(user)?.page(page, out)
+    }
+
+    /// Whether a new timeline of `user`, who follows `following` others, is to be kept within `bytes_max`. If
+    /// others would have to go for it, it is kept only for watchers, and for a user who was refused a short
+    /// time ago: users who each read once do not drop the timelines of those who come back.
+    pub(super) fn admits(&mut self, user: UserId, following: usize, bytes_max: usize) -> bool {
+        let has_room = self.bytes + Timeline::bytes_of(following) <= bytes_max;
+        let is_watched = || self.watchers.any().is_some_and(|watchers| watchers.watches(user));
+        if has_room || self.is_active(user) || is_watched() {
+            return true;
+        }
+        self.refused.resize(self.slots.len().next_power_of_two(), NOBODY);
+        let place = user.0 as usize / SHARDS % self.refused.len();
+        let Some(refused) = self.refused.get_mut(place) else { return true };
+        if *refused == user {
+            *refused = NOBODY;
+            return true;
+        }
+        *refused = user;
+        false
     }
 
     /// Puts a timeline in, in place of the user's earlier one, and evicts others while the shard holds more

@@ -290,6 +290,23 @@ fn watchers_are_woken_when_posts_are_not_spread() {
 }
 
 #[test]
+fn readers_who_come_once_drop_no_timeline_of_those_who_come_back() {
+    let watchers = Arc::new(Watchers::default());
+    let (stream, mut shard) = (Stream::default(), Shard::new(Arc::clone(&watchers), 10));
+    let bytes_max = 10 * follower(1).bytes();
+    for user in 1..=10 {
+        assert!(shard.admits(UserId(user), 1, bytes_max));
+        shard.insert(&stream, follower(user), bytes_max);
+    }
+    assert!((1_000..2_000).all(|user| !shard.admits(UserId(user), 1, bytes_max)));
+    assert!(shard.admits(UserId(1), 1, bytes_max), "it would replace the earlier one");
+    assert!(!shard.admits(UserId(11), 1, bytes_max));
+    assert!(shard.admits(UserId(11), 1, bytes_max), "the second time soon after");
+    let _news = watchers.watch(UserId(12));
+    assert!(shard.admits(UserId(12), 1, bytes_max), "whoever watches needs it");
+}
+
+#[test]
 fn watched_timelines_are_evicted_last_and_the_budget_still_holds() {
     let watchers = Arc::new(Watchers::default());
     let (stream, mut shard) = (Stream::default(), Shard::new(Arc::clone(&watchers), 10));

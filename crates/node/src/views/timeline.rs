@@ -185,7 +185,12 @@ impl Timeline {
 
     /// Bytes held, with those of the index entries that point here.
     pub(super) fn bytes(&self) -> usize {
+        Self::bytes_of(self.following.len())
+    }
+
+    /// Bytes of a timeline of a user who follows `following` others.
+    pub(super) fn bytes_of(following: usize) -> usize {
         const INDEX_ENTRY_BYTES: usize = 12;
-        size_of::<Self>() + KEPT * 8 + (self.following.len() + 1) * (4 + INDEX_ENTRY_BYTES)
+        size_of::<Self>() + KEPT * 8 + (following + 1) * (4 + INDEX_ENTRY_BYTES)
     }
 }
