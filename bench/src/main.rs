@@ -187,7 +187,7 @@ fn measure(plan: &Plan, arguments: &Arguments, report: &mut Report) -> anyhow::R
             cold::measure(plan, report).await?;
         }
         if arguments.what.contains(&What::Scale) {
-            scale::measure(plan, &arguments.users, report).await?;
+            scale::measure(plan, &arguments.users, arguments.out.as_deref(), report).await?;
         }
         if wanted(What::Fairness) {
             fairness::measure(plan, &arguments.flood, report).await?;

@@ -7,11 +7,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use charts::units::Format;
 use hdrhistogram::Histogram;
 use sim::client::Connection;
 use sim::population::Making;
 use sim::workload::Load;
 use sim::{Drive, SimulateOptions, simulate};
+use stats::Interval;
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
@@ -34,12 +36,19 @@ struct Size {
     figures: Vec<(&'static str, f64)>,
 }
 
-pub(crate) async fn measure(plan: &Plan, sizes: &[u32], report: &mut Report) -> anyhow::Result<()> {
+/// Measures each size. Writes a page with a plot of each figure over the sizes into `out`.
+pub(crate) async fn measure(
+    plan: &Plan,
+    sizes: &[u32],
+    out: Option<&Path>,
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let mut measured = Vec::new();
     for users in sizes {
         measured.push(measure_size(plan, *users, report).await?);
     }
     let Some(first) = measured.first() else { return Ok(()) };
+    let mut plots = Vec::new();
     for (at, (name, _)) in first.figures.iter().enumerate() {
         let points: Vec<(f64, f64)> = measured
             .iter()
@@ -47,10 +56,36 @@ pub(crate) async fn measure(plan: &Plan, sizes: &[u32], report: &mut Report) -> 
             .filter(|(_, value)| *value > 0.0)
             .collect();
         if points.len() > 1 {
-            report.add(format!("exponent of: {name}"), "", vec![exponent(&points)], None);
+            let law = PowerLaw::of(&points);
+            report.add(format!("exponent of: {name}"), "", vec![law.exponent], None);
+            plots.extend(plot(name, &points, &law));
         }
     }
+    if let Some(out) = out.filter(|_| !plots.is_empty()) {
+        std::fs::create_dir_all(out)?;
+        let page = charts::page::document(
+            "roost bench",
+            "Growth with the number of users",
+            &charts::rows(&plots),
+        );
+        std::fs::write(out.join("growth.html"), page)?;
+    }
     Ok(())
+}
+
+/// A figure over the number of users, with the law that was fitted.
+fn plot(name: &str, points: &[(f64, f64)], law: &PowerLaw) -> Option<charts::Figure> {
+    let exact = |value| Interval { estimate: value, low: value, high: value };
+    let points: Vec<_> = points.iter().map(|(users, value)| (*users, exact(*value))).collect();
+    let fit = |users: f64| law.at(users);
+    let label = format!("users^{:.2}", law.exponent);
+    let series = charts::Series { label: &label, points: &points, fit: Some(&fit) };
+    let names = charts::Names {
+        id: &name.replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
+        title: name,
+        unit: "over users",
+    };
+    charts::power_law(names, &[series], Format::NUMBER, Format::NUMBER)
 }
 
 async fn measure_size(plan: &Plan, users: u32, report: &mut Report) -> anyhow::Result<Size> {
@@ -211,14 +246,27 @@ async fn cold_homes(
     Ok(ColdHomes { per_second: latency.len() as f64 / start.elapsed().as_secs_f64(), latency })
 }
 
-/// The exponent of a power law through the points, by least squares of the logarithms; without an interval, because most
+/// `y = factor * x^exponent` through points, by least squares of the logarithms; without intervals, because most
 /// figures have one sample for each size.
-fn exponent(points: &[(f64, f64)]) -> f64 {
-    let logs: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
-    let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / logs.len() as f64;
-    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-    let slope: f64 = logs.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
-    slope / logs.iter().map(|point| (point.0 - x).powi(2)).sum::<f64>()
+struct PowerLaw {
+    factor: f64,
+    exponent: f64,
+}
+
+impl PowerLaw {
+    fn of(points: &[(f64, f64)]) -> Self {
+        let logs: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
+        let mean =
+            |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / logs.len() as f64;
+        let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+        let slope: f64 = logs.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+        let exponent = slope / logs.iter().map(|point| (point.0 - x).powi(2)).sum::<f64>();
+        Self { factor: (y - exponent * x).exp(), exponent }
+    }
+
+    fn at(&self, x: f64) -> f64 {
+        self.factor * x.powf(self.exponent)
+    }
 }
 
 fn disk_mb(directory: &Path) -> anyhow::Result<f64> {

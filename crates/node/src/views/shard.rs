@@ -12,13 +12,14 @@
 //! **Invariant:** a timeline has applied everything before its [`Shard::position`], and nothing after it
 //! except a post that is being spread.
 
+mod budget;
+
 use std::sync::Arc;
 
 use feed::{Effect, Page, PostId, UserId};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
-use super::SHARDS;
 use super::followers::{Followers, Slot};
 use super::stream::Stream;
 use super::timeline::Timeline;
@@ -44,9 +45,6 @@ struct Gap {
 /// Gaps that are remembered. More make one of the two oldest: then timelines that were not read since apply
 /// more effects again than they need to.
 const GAPS_MAX: usize = 8;
-
-/// For no user.
-const NOBODY: UserId = UserId(u32::MAX);
 
 /// The timelines of some users.
 #[derive(Default)]
@@ -306,26 +304,6 @@ impl Shard {
         self.timeline(user)?.page(page, out)
     }
 
-    /// Whether a new timeline of `user`, who follows `following` others, is to be kept within `bytes_max`. If
-    /// others would have to go for it, it is kept only for watchers, and for a user who was refused a short
-    /// time ago: users who each read once do not drop the timelines of those who come back.
-    pub(super) fn admits(&mut self, user: UserId, following: usize, bytes_max: usize) -> bool {
-        let has_room = self.bytes + Timeline::bytes_of(following) <= bytes_max;
-        let is_watched = || self.watchers.any().is_some_and(|watchers| watchers.watches(user));
-        if has_room || self.is_active(user) || is_watched() {
-            return true;
-        }
-        self.refused.resize(self.slots.len().next_power_of_two(), NOBODY);
-        let place = user.0 as usize / SHARDS % self.refused.len();
-        let Some(refused) = self.refused.get_mut(place) else { return true };
-        if *refused == user {
-            *refused = NOBODY;
-            return true;
-        }
-        *refused = user;
-        false
-    }
-
     /// Puts a timeline in, in place of the user's earlier one, and evicts others while the shard holds more
     /// than `bytes_max`. False, and nothing put in, if it is out of date and must be gathered anew.
     pub(super) fn insert(
@@ -368,27 +346,6 @@ impl Shard {
         }
         for author in authors(&timeline) {
             self.followers.remove(author, slot);
-        }
-    }
-
-    /// Second chance: the hand passes over timelines that were read since it last came by, for two
-    /// rounds over watched ones, and over `newest`.
-    fn evict(&mut self, newest: UserId, bytes_max: usize) {
-        let mut steps = 3 * self.slots.len();
-        while self.bytes > bytes_max && steps > 0 {
-            steps -= 1;
-            self.hand = if self.hand + 1 < self.slots.len() { self.hand + 1 } else { 0 };
-            let Some(Some(timeline)) = self.slots.get_mut(self.hand) else { continue };
-            let user = timeline.user;
-            if std::mem::take(&mut timeline.touched) || user == newest {
-                continue;
-            }
-            let watched = || self.watchers.any().is_some_and(|watchers| watchers.watches(user));
-            if steps >= self.slots.len() && watched() {
-                continue;
-            }
-            self.drop_timeline(user);
-            self.tally.evictions += 1;
         }
     }
 }

@@ -290,44 +290,6 @@ fn watchers_are_woken_when_posts_are_not_spread() {
 }
 
 #[test]
-fn readers_who_come_once_drop_no_timeline_of_those_who_come_back() {
-    let watchers = Arc::new(Watchers::default());
-    let (stream, mut shard) = (Stream::default(), Shard::new(Arc::clone(&watchers), 10));
-    let bytes_max = 10 * follower(1).bytes();
-    for user in 1..=10 {
-        assert!(shard.admits(UserId(user), 1, bytes_max));
-        shard.insert(&stream, follower(user), bytes_max);
-    }
-    assert!((1_000..2_000).all(|user| !shard.admits(UserId(user), 1, bytes_max)));
-    assert!(shard.admits(UserId(1), 1, bytes_max), "it would replace the earlier one");
-    assert!(!shard.admits(UserId(11), 1, bytes_max));
-    assert!(shard.admits(UserId(11), 1, bytes_max), "the second time soon after");
-    let _news = watchers.watch(UserId(12));
-    assert!(shard.admits(UserId(12), 1, bytes_max), "whoever watches needs it");
-}
-
-#[test]
-fn watched_timelines_are_evicted_last_and_the_budget_still_holds() {
-    let watchers = Arc::new(Watchers::default());
-    let (stream, mut shard) = (Stream::default(), Shard::new(Arc::clone(&watchers), 10));
-    let bytes_max = 10 * follower(1).bytes();
-    let watched: Vec<_> = (1..=5).map(|user| watchers.watch(UserId(user))).collect();
-    for user in 1..=40 {
-        shard.insert(&stream, follower(user), bytes_max);
-        shard.check();
-        assert!(shard.bytes() <= bytes_max);
-    }
-    assert!((1..=5).all(|user| shard.is_active(UserId(user))));
-    let all: Vec<_> = (6..=40).map(|user| watchers.watch(UserId(user))).collect();
-    for user in (1..=40).rev() {
-        shard.insert(&stream, follower(user), bytes_max);
-        assert!(shard.bytes() <= bytes_max, "even if all are watched");
-        assert!(shard.is_active(UserId(user)), "the newest stays");
-    }
-    drop((watched, all));
-}
-
-#[test]
 fn a_post_adds_one_effect_however_many_it_mentions_and_wakes_them() {
     let views = Views::new(1 << 20, 1 << 20, PostId(0));
     let rows = MemoryRows::default();
