@@ -294,6 +294,27 @@ fn lost_follows_come_back_without_a_look_up_for_each() {
     }
 }
 
+#[test]
+fn lost_follows_and_posts_are_counted_for_each_user() {
+    let mut world = World::new();
+    let (ada, bob) = (support::id(0), support::id(1));
+    world.run(support::follow(ada, bob)).unwrap();
+    for text in ["one", "two", "three"] {
+        world.run(support::post(1, text)).unwrap();
+    }
+    world.rows.put_member(SetTable::Following, 0, 1, None);
+    world.rows.put_member(SetTable::Followers, 1, 0, None);
+    let (posts, _) = world.rows.points_from(PointTable::Post, 0, 1);
+    world.rows.put_point(PointTable::Post, posts[0].0, None);
+    world.rows.put_member(SetTable::AuthorPosts, 1, posts[0].0, None);
+    let findings = mend(&mut world.rows).into_iter().filter(|finding| finding.is_lost);
+    let lost: Vec<_> = findings.map(|finding| finding.what).collect();
+    assert_eq!(
+        lost,
+        ["user 0: 1 of 1 follows", "user 1: 1 of 3 posts", "user 1: 1 of 1 followers"]
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
