@@ -234,7 +234,9 @@ impl Client {
             let answer = match answers {
                 Ok(replies) => replies.answers.get(at),
                 Err(error) => {
-                    self.output.encoder(self.protocol).error(Failure::from(*error));
+                    let failure = Failure::from(*error);
+                    failure.log(&self.registered.entry, self.last);
+                    self.output.encoder(self.protocol).error(failure);
                     continue;
                 }
             };
