@@ -50,7 +50,7 @@ fn open(
     last: Position,
     new: bool,
 ) -> Result<Archive, ArchiveError> {
-    let archive = Archive::open(dir, id, new)?;
+    let archive = Archive::open(Arc::new(RealDisk), dir, id, new)?;
     let before = Position(archive.last().0.saturating_sub(1));
     archive.check_continued_by(&read_log(log_dir, before)?, last)?;
     Ok(archive)
