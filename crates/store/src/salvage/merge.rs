@@ -97,7 +97,7 @@ impl Merge {
                 let version = source.next.as_ref().filter(|version| version.key == key)?;
                 Some((version.clone(), source.level))
             });
-            // Equal numbers: the first one, of the newer run.
+            // Of versions with equal sequence numbers the first one counts: it is of the newer run.
             let newest = newest
                 .reduce(|best, other| if other.0.seqno > best.0.seqno { other } else { best });
             let Some((version, level)) = newest else { continue };
