@@ -38,7 +38,7 @@ fn read_log(log_dir: &Path, after: Position) -> Result<LogReader, LogError> {
 
 /// Makes the log durable up to `last`.
 fn sync_log(log_dir: &Path, last: Position) -> Result<Result<(), LogError>, LogError> {
-    // Older segments are durable.
+    // All segments but the last are durable.
     Ok(read_log(log_dir, last)?.sync())
 }
 

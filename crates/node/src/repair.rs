@@ -181,7 +181,7 @@ impl Plan {
             .find(|stretch| (stretch.first.0..=stretch.last.0).contains(&(applied + 1)));
         let last = holds.map_or(applied, |stretch| stretch.last.0);
         let is_damaged = survey.damage.iter().any(|damage| damage.position.0 > last);
-        // A log that is missing, or ends before the store, has lost its end, whatever that was.
+        // If the log is missing or ends before the store, its last groups are lost, and how many is unknown.
         let has_end = survey.last == Some(Position(last)) && last >= newest;
         Self { base, last, is_complete: has_end && !is_damaged }
     }

@@ -171,7 +171,7 @@ impl Client {
             return;
         }
         let words = command.arguments().len();
-        // Each may be a key to look up.
+        // Each word may be a key to look up.
         self.work += words;
         let covered = words <= WORDS_FREE || self.memory.words.cover(words * WORD_BYTES);
         let words: WordList<'_> =

@@ -146,7 +146,7 @@ impl From<SubmitError> for Failure {
         let code = match error {
             SubmitError::Busy => "BUSY",
             SubmitError::Stopped | SubmitError::Unreadable => "ERR",
-            // What clients know from Redis when its memory is full.
+            // The code that Redis returns when its memory is full.
             SubmitError::DiskFull => "OOM",
         };
         Self::of(format!("{code} {error}"))

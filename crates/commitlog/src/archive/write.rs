@@ -149,7 +149,7 @@ impl Archive {
         self.check_present()?;
         let up_to = log.end_of_segment(after).min(up_to);
         let path = self.dir.join(TEMPORARY);
-        // What does not become a file would only take room.
+        // A file that is not completed only takes space.
         self.copy(log, after, up_to, &path).inspect_err(|_| drop(self.disk.remove(&path)))?;
         let span = Span { first: after.0 + 1, last: up_to.0 };
         let name = self.dir.join(span.name());

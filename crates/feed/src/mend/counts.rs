@@ -21,7 +21,7 @@ impl Mend {
         let end = users.min(from + STEP_USERS);
         for user in from..end {
             let id = UserId(user as u32);
-            // Those of deleted users are not shown, and removed with the last row.
+            // Counts of deleted users are not shown, and are removed with the last row.
             if step.is_deleted(id) {
                 continue;
             }

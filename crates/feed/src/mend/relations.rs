@@ -169,7 +169,7 @@ impl Relations {
             while let Some(from) = next {
                 let (found, rest) = step.rows.members_from(table, from, READ_ROWS);
                 let found = found.iter().map(|(owner, item, _)| {
-                    // The first pass has removed rows of other numbers.
+                    // The first pass has removed rows whose numbers are no users.
                     pair(table, *owner as u32, *item as u32)
                 });
                 pairs.extend(
