@@ -264,7 +264,9 @@ impl RowsMut for Counting {
 fn lost_follows_come_back_without_a_look_up_for_each() {
     let mut world = World::new();
     let users = 60;
-    (2..users).for_each(|user| drop(world.run(support::register(&format!("u{user}"))).unwrap()));
+    for user in 2..users {
+        world.run(support::register(&format!("u{user}"))).unwrap();
+    }
     let ids = || (0..users).flat_map(|a| (0..users).map(move |b| (a, b)));
     for (a, b) in ids().filter(|(a, b)| a != b && (a * b) % 7 < 3) {
         world.run(support::follow(support::id(a), support::id(b))).unwrap();
@@ -391,7 +393,7 @@ proptest! {
         let (all, rows) = (all_of(&world.rows), derived(&world.rows));
         for index in &points {
             let (table, key) = *index.get(&all);
-            let value = malformed.then(|| rows::Value::from_slice(&[0xff; 3]));
+            let value = malformed.then(|| Value::from_slice(&[0xff; 3]));
             world.rows.put_point(table, key, value);
         }
         for index in members.iter().filter(|_| !rows.is_empty()) {
