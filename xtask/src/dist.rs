@@ -21,7 +21,7 @@ pub(crate) const USAGE: &str = "cargo xtask dist [--binary FILE] [--out DIR] [--
     --maintainer TEXT  who answers for the Debian package. Set it if you give the package to others";
 
 /// The maintainer of a package that nobody answers for: Debian requires an address, and this one can never exist.
-const NO_MAINTAINER: &str = "Local build, no maintainer <nobody@roost.invalid>";
+const NO_MAINTAINER: &str = "Local build without a maintainer <nobody@roost.invalid>";
 
 /// The time that everything in an archive has, for programs that follow this convention, in seconds since 1970.
 const TIME: &str = "SOURCE_DATE_EPOCH";
@@ -102,7 +102,8 @@ fn maintainer_of(text: &str) -> anyhow::Result<String> {
         });
         !name.trim().is_empty() && is_address
     });
-    ensure!(is_field && !text.contains(char::is_control), "--maintainer is NAME <ADDRESS>");
+    let is_one = !text.contains(|c: char| c.is_control() || c == ',');
+    ensure!(is_field && is_one, "--maintainer is NAME <ADDRESS>, without a comma");
     Ok(text.to_owned())
 }
 
@@ -208,9 +209,15 @@ mod tests {
         assert_eq!(parse("Ann B <ann@feeds.example>").unwrap(), "Ann B <ann@feeds.example>");
         assert_eq!(Options::parse(Path::new("/"), &[]).unwrap().maintainer, NO_MAINTAINER);
         assert_eq!(maintainer_of(NO_MAINTAINER).unwrap(), NO_MAINTAINER);
-        for text in
-            ["", "ann@feeds.example", "Ann <ann>", " <a@b>", "A <a@b> x", "A\nDepends: x <a@b>"]
-        {
+        for text in [
+            "",
+            "B, Ann <a@b>",
+            "ann@feeds.example",
+            "Ann <ann>",
+            " <a@b>",
+            "A <a@b> x",
+            "A\nDepends: x <a@b>",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }
