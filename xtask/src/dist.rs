@@ -15,9 +15,13 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::{cargo, step, target};
 
-pub(crate) const USAGE: &str = "cargo xtask dist [--binary FILE] [--out DIR]
-    --binary FILE  package this program instead of building one for release
-    --out DIR      directory to write to [default: target/dist]";
+pub(crate) const USAGE: &str = "cargo xtask dist [--binary FILE] [--out DIR] [--maintainer 'NAME <ADDRESS>']
+    --binary FILE      package this program instead of building one for release
+    --out DIR          directory to write to [default: target/dist]
+    --maintainer TEXT  who answers for the Debian package. Set it if you give the package to others";
+
+/// The maintainer of a package that nobody answers for: Debian requires an address, and this one can never exist.
+const NO_MAINTAINER: &str = "Local build without a maintainer <nobody@roost.invalid>";
 
 /// The time that everything in an archive has, for programs that follow this convention, in seconds since 1970.
 const TIME: &str = "SOURCE_DATE_EPOCH";
@@ -26,6 +30,7 @@ const TIME: &str = "SOURCE_DATE_EPOCH";
 struct Options {
     binary: Option<PathBuf>,
     out: PathBuf,
+    maintainer: String,
 }
 
 /// The sources of a distribution.
@@ -36,6 +41,7 @@ struct Distribution<'a> {
     version: String,
     /// Seconds since 1970.
     time: String,
+    maintainer: String,
 }
 
 /// Builds everything and prints the paths.
@@ -50,6 +56,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         tree: options.out.join(format!("roost-{version}")),
         version,
         time: time(root)?,
+        maintainer: options.maintainer,
     };
     let binary = match options.binary {
         Some(binary) => binary,
@@ -69,19 +76,35 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
 
 impl Options {
     fn parse(root: &Path, arguments: &[String]) -> anyhow::Result<Self> {
-        let mut options = Self { binary: None, out: target(root).join("dist") };
+        let maintainer = NO_MAINTAINER.to_owned();
+        let mut options = Self { binary: None, out: target(root).join("dist"), maintainer };
         let mut rest = arguments.iter();
         while let Some(option) = rest.next() {
-            let value = || rest.clone().next().map(PathBuf::from).context(USAGE);
+            let value = || rest.clone().next().context(USAGE);
             match option.as_str() {
-                "--binary" => options.binary = Some(value()?),
-                "--out" => options.out = value()?,
+                "--binary" => options.binary = Some(value()?.into()),
+                "--out" => options.out = value()?.into(),
+                "--maintainer" => options.maintainer = maintainer_of(value()?)?,
                 _ => bail!(USAGE),
             }
             rest.next();
         }
         Ok(options)
     }
+}
+
+/// The text as Debian's field `Maintainer`: one line, a name and an address.
+fn maintainer_of(text: &str) -> anyhow::Result<String> {
+    let parts = text.strip_suffix('>').and_then(|text| text.split_once(" <"));
+    let is_field = parts.is_some_and(|(name, address)| {
+        let is_address = address.split_once('@').is_some_and(|(user, host)| {
+            !user.is_empty() && !host.is_empty() && !address.contains([' ', '<', '>'])
+        });
+        !name.trim().is_empty() && is_address
+    });
+    let is_one = !text.contains(|c: char| c.is_control() || c == ',');
+    ensure!(is_field && is_one, "--maintainer is NAME <ADDRESS>, without a comma");
+    Ok(text.to_owned())
 }
 
 impl Distribution<'_> {
@@ -171,4 +194,31 @@ fn tool(command: &mut Command) -> anyhow::Result<String> {
     let problem = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{name} failed: {problem}");
     Ok(String::from_utf8(output.stdout)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_maintainer_is_a_name_and_an_address() {
+        let parse = |text: &str| {
+            let arguments = ["--maintainer".to_owned(), text.to_owned()];
+            Options::parse(Path::new("/"), &arguments).map(|options| options.maintainer)
+        };
+        assert_eq!(parse("Ann B <ann@feeds.example>").unwrap(), "Ann B <ann@feeds.example>");
+        assert_eq!(Options::parse(Path::new("/"), &[]).unwrap().maintainer, NO_MAINTAINER);
+        assert_eq!(maintainer_of(NO_MAINTAINER).unwrap(), NO_MAINTAINER);
+        for text in [
+            "",
+            "B, Ann <a@b>",
+            "ann@feeds.example",
+            "Ann <ann>",
+            " <a@b>",
+            "A <a@b> x",
+            "A\nDepends: x <a@b>",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
 }

@@ -42,7 +42,7 @@ pub(crate) enum RouteKind {
 
 /// Routes whose scope differs from the default for the method.
 const SCOPES: [(&str, &str, Scope); 4] = [
-    // Holds everything.
+    // The response contains all data.
     ("GET", "/v1/backup", Scope::Admin),
     // The drawing is in the body, and nothing changes.
     ("POST", "/v1/recognitions", Scope::Read),

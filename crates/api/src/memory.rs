@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(memory.reserve(LARGE).unwrap_err().code, "overloaded");
         let small = memory.reserve(SMALL_BYTES_MAX).unwrap();
         assert_eq!(memory.used(), (12 * LARGE + SMALL_BYTES_MAX) as u64);
-        // It exceeds the whole budget.
+        // It is larger than the whole budget.
         assert_eq!(memory.reserve(13 * LARGE).unwrap_err().code, "beyond_memory");
         drop((most, small));
         assert_eq!(memory.used(), 0);

@@ -98,7 +98,7 @@ pub(crate) async fn keep_history(state: Arc<AppState>) -> Infallible {
     let mut last = None;
     loop {
         turn.tick().await;
-        // A reading that is refused because too many reads are queued is skipped.
+        // If too many reads are queued, this measurement is skipped.
         if let Ok(text) = encoded(&state).await {
             state.history.add(&mut last, &text);
         }

@@ -84,6 +84,9 @@ pub struct Summary {
     pub bytes: u64,
     /// SHA-256 of these bytes, as 64 hexadecimal digits.
     pub sha256: String,
+    /// Bytes of the whole stream. The last block cannot hold it: its own length is part of it.
+    #[serde(skip)]
+    pub total_bytes: u64,
 }
 
 /// A keyspace of the store.

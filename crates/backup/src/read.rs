@@ -174,6 +174,7 @@ impl<R: Read> Reader<R> {
         if !after.is_empty() {
             return Err(next.damaged("something follows the last block"));
         }
+        self.summary.total_bytes = self.tally.bytes;
         Ok(self.summary)
     }
 

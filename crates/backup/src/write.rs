@@ -79,6 +79,7 @@ impl<W: Write> Writer<W> {
         summary.bytes = self.tally.bytes;
         summary.sha256 = self.tally.clone().sha256();
         self.block(block::DONE, &serde_json::to_vec(&summary)?)?;
+        summary.total_bytes = self.tally.bytes;
         self.out.flush()?;
         Ok((self.out, summary))
     }

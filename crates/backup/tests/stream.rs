@@ -93,6 +93,7 @@ proptest! {
         let (found, checked) = read(&bytes).unwrap();
         prop_assert_eq!(&found, &content);
         prop_assert_eq!(&checked, &summary);
+        prop_assert_eq!(summary.total_bytes, bytes.len() as u64);
         prop_assert_eq!(verify(bytes.as_slice()).unwrap().1, summary);
     }
 

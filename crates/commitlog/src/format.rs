@@ -151,6 +151,15 @@ pub(crate) struct NewGroup<'a> {
 
 /// Appends the sectors of a group to `out`.
 pub(crate) fn write_group(group: &NewGroup<'_>, out: &mut Vec<Sector>) {
+    let (first, more) = sectors_of(group);
+    out.push(first);
+    out.extend(more);
+}
+
+/// The first sector of a group, and the others.
+pub(crate) fn sectors_of<'a>(
+    group: &NewGroup<'a>,
+) -> (Sector, impl ExactSizeIterator<Item = Sector> + use<'a>) {
     let NewGroup { position, durable, time_ms, payload } = *group;
     assert!((1..=PAYLOAD_BYTES_MAX).contains(&payload.len()));
     assert!(durable < position, "a group is durable after it is written");
@@ -164,8 +173,7 @@ pub(crate) fn write_group(group: &NewGroup<'_>, out: &mut Vec<Sector>) {
     header.extend(crc32c::crc32c(&header).to_le_bytes());
 
     let (first, more) = payload.split_at(payload.len().min(SECTOR_BYTES - header.len()));
-    out.push(sector_of(&header, first));
-    out.extend(more.chunks(MORE_BYTES).map(|part| sector_of(&MORE, part)));
+    (sector_of(&header, first), more.chunks(MORE_BYTES).map(|part| sector_of(&MORE, part)))
 }
 
 /// Reads a sector where a group is due, in a file of this version.
@@ -206,6 +214,7 @@ pub(crate) fn read_group(
         unreachable!("a group has at least one sector")
     };
     payload.clear();
+    payload.reserve_exact(sectors.as_flattened().len());
     payload.extend_from_slice(first.split_at(header_bytes(version)).1);
     let mut marked = true;
     for sector in more {

@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::disk::DiskFile;
 
-pub use archive::{Archive, ArchiveError, ArchiveReader};
+pub use archive::{ARCHIVE_MEMORY, Archive, ArchiveError, ArchiveReader};
 pub use format::PAYLOAD_BYTES_MAX;
 pub use local::{LocalLog, LogOptions, SEGMENT_BYTES};
 pub use read_only::{Checked, check, check_all};

@@ -88,7 +88,7 @@ impl LogReader {
     /// # Errors
     /// [`LogError::Disk`].
     pub fn sync(&self) -> Result<(), LogError> {
-        // Older segments are durable.
+        // All segments but the last are durable.
         let Some(newest) = self.files.values().next_back() else { return Ok(()) };
         newest.file.sync_data().map_err(disk_error("sync", &newest.path))
     }

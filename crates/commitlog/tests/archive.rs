@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use commitlog::disk::RealDisk;
+use commitlog::disk::{Disk, DiskFile, RealDisk};
 use commitlog::{
     Archive, ArchiveError, ArchiveReader, LocalLog, Log as _, LogError, LogOptions, LogReader,
     Position,
@@ -69,7 +71,7 @@ fn files(dir: &Path) -> BTreeMap<u64, PathBuf> {
 fn archived(dir: &Path) -> PathBuf {
     let (log_dir, to) = (dir.join("log"), dir.join("archive"));
     let mut log = open(&log_dir);
-    let mut archive_of_it = Archive::open(&to, ID, true).unwrap();
+    let mut archive_of_it = Archive::open(Arc::new(RealDisk), &to, ID, true).unwrap();
     for _ in 0..6 {
         append(&mut log, 10);
         archive(&mut archive_of_it, &log_dir, log.last());
@@ -82,7 +84,7 @@ fn an_archive_has_every_group_whatever_the_log_has_cut_since() {
     let dir = tempfile::tempdir().unwrap();
     let (log_dir, to) = (dir.path().join("log"), dir.path().join("archive"));
     let mut log = open(&log_dir);
-    let mut writer = Archive::open(&to, ID, true).unwrap();
+    let mut writer = Archive::open(Arc::new(RealDisk), &to, ID, true).unwrap();
     assert_eq!(ArchiveReader::open(&to).unwrap().ends(), None);
     for count in [1, 30, 3, 40] {
         append(&mut log, count);
@@ -92,7 +94,7 @@ fn an_archive_has_every_group_whatever_the_log_has_cut_since() {
     drop(writer);
     // Another process continues.
     append(&mut log, 5);
-    let mut writer = Archive::open(&to, ID, true).unwrap();
+    let mut writer = Archive::open(Arc::new(RealDisk), &to, ID, true).unwrap();
     assert_eq!(writer.last(), Position(74));
     archive(&mut writer, &log_dir, log.last());
     for after in [0, 1, 17, 78, 79, 100] {
@@ -108,14 +110,20 @@ fn an_archive_has_every_group_whatever_the_log_has_cut_since() {
 #[test]
 fn an_archive_belongs_to_one_log_and_has_one_writer() {
     let dir = tempfile::tempdir().unwrap();
-    let writer = Archive::open(dir.path(), ID, true).unwrap();
-    assert!(matches!(Archive::open(dir.path(), ID, true), Err(ArchiveError::InUse(_))));
+    let writer = Archive::open(Arc::new(RealDisk), dir.path(), ID, true).unwrap();
+    assert!(matches!(
+        Archive::open(Arc::new(RealDisk), dir.path(), ID, true),
+        Err(ArchiveError::InUse(_))
+    ));
     drop(writer);
-    assert!(matches!(Archive::open(dir.path(), "other", true), Err(ArchiveError::Foreign(_))));
-    drop(Archive::open(dir.path(), ID, true).unwrap());
+    assert!(matches!(
+        Archive::open(Arc::new(RealDisk), dir.path(), "other", true),
+        Err(ArchiveError::Foreign(_))
+    ));
+    drop(Archive::open(Arc::new(RealDisk), dir.path(), ID, true).unwrap());
     for mark in ["roost archive 2 x\n", "roost archive 1 x", "x", "\u{fffd}"] {
         fs::write(dir.path().join("roost-archive"), mark).unwrap();
-        let refused = Archive::open(dir.path(), "x", true);
+        let refused = Archive::open(Arc::new(RealDisk), dir.path(), "x", true);
         assert!(matches!(refused, Err(ArchiveError::NotAnArchive(_))), "{mark:?}");
         let refused = ArchiveReader::open(dir.path());
         assert!(matches!(refused, Err(ArchiveError::NotAnArchive(_))), "{mark:?}");
@@ -123,7 +131,10 @@ fn an_archive_belongs_to_one_log_and_has_one_writer() {
     // A folder with other things does not become one.
     fs::remove_file(dir.path().join("roost-archive")).unwrap();
     fs::write(dir.path().join("photo"), "").unwrap();
-    assert!(matches!(Archive::open(dir.path(), ID, true), Err(ArchiveError::NotAnArchive(_))));
+    assert!(matches!(
+        Archive::open(Arc::new(RealDisk), dir.path(), ID, true),
+        Err(ArchiveError::NotAnArchive(_))
+    ));
     assert!(!ArchiveReader::is_archive(dir.path()));
 }
 
@@ -203,14 +214,14 @@ fn what_was_carried_away_may_be_copied_again_and_overlap() {
     let (log_dir, to) = (dir.path().join("log"), dir.path().join("archive"));
     let mut log = open(&log_dir);
     append(&mut log, 1);
-    let mut writer = Archive::open(&to, ID, true).unwrap();
+    let mut writer = Archive::open(Arc::new(RealDisk), &to, ID, true).unwrap();
     archive(&mut writer, &log_dir, log.last());
     drop(writer);
     let kept = files(&to)[&1].clone();
     let aside = dir.path().join(kept.file_name().unwrap());
     fs::rename(&kept, &aside).unwrap();
     append(&mut log, 20);
-    let mut writer = Archive::open(&to, ID, true).unwrap();
+    let mut writer = Archive::open(Arc::new(RealDisk), &to, ID, true).unwrap();
     assert_eq!(writer.last(), Position(0));
     archive(&mut writer, &log_dir, log.last());
     fs::rename(&aside, &kept).unwrap();
@@ -228,7 +239,7 @@ fn what_the_log_no_longer_has_is_not_archived() {
     append(&mut log, 40);
     log.cut(Position(30)).unwrap();
     let reader = LogReader::open(Arc::new(RealDisk), &log_dir).unwrap();
-    let mut writer = Archive::open(&to, ID, true).unwrap();
+    let mut writer = Archive::open(Arc::new(RealDisk), &to, ID, true).unwrap();
     let refused = writer.add(&reader, Position(0), Position(40)).unwrap_err();
     assert!(matches!(refused, ArchiveError::Log(LogError::StartsAfterStore { .. })), "{refused:?}");
     assert!(files(&to).is_empty());
@@ -241,7 +252,7 @@ fn a_log_that_does_not_continue_the_archive_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let to = archived(dir.path());
     let log_dir = dir.path().join("log");
-    let writer = Archive::open(&to, ID, false).unwrap();
+    let writer = Archive::open(Arc::new(RealDisk), &to, ID, false).unwrap();
     let check = |log_dir: &Path, last: u64| {
         let log = LogReader::open(Arc::new(RealDisk), log_dir).unwrap();
         writer.check_continued_by(&log, Position(last))
@@ -265,12 +276,18 @@ fn a_log_that_does_not_continue_the_archive_is_found() {
 fn nothing_is_written_where_the_archive_is_no_longer() {
     let dir = tempfile::tempdir().unwrap();
     let (log_dir, to) = (dir.path().join("log"), dir.path().join("archive"));
-    assert!(matches!(Archive::open(&to, ID, false), Err(ArchiveError::Disk { .. })));
+    assert!(matches!(
+        Archive::open(Arc::new(RealDisk), &to, ID, false),
+        Err(ArchiveError::Disk { .. })
+    ));
     let below = to.join("archive");
-    assert!(matches!(Archive::open(&below, ID, true), Err(ArchiveError::Disk { .. })));
+    assert!(matches!(
+        Archive::open(Arc::new(RealDisk), &below, ID, true),
+        Err(ArchiveError::Disk { .. })
+    ));
     let mut log = open(&log_dir);
     append(&mut log, 5);
-    let mut writer = Archive::open(&to, ID, true).unwrap();
+    let mut writer = Archive::open(Arc::new(RealDisk), &to, ID, true).unwrap();
     // As if its disk was unmounted: the directory is an empty one.
     fs::rename(&to, dir.path().join("away")).unwrap();
     fs::create_dir(&to).unwrap();
@@ -279,5 +296,127 @@ fn nothing_is_written_where_the_archive_is_no_longer() {
     assert!(matches!(refused, ArchiveError::Disk { .. }), "{refused:?}");
     assert_eq!(fs::read_dir(&to).unwrap().count(), 0);
     drop(writer);
-    assert!(matches!(Archive::open(&to, ID, false), Err(ArchiveError::Disk { .. })));
+    assert!(matches!(
+        Archive::open(Arc::new(RealDisk), &to, ID, false),
+        Err(ArchiveError::Disk { .. })
+    ));
+}
+
+/// Real files, until the number of operations is used up: then one fails, a write after its first half.
+#[derive(Clone)]
+struct Failing(Arc<AtomicU64>);
+
+impl Failing {
+    fn after(operations: u64) -> Self {
+        Self(Arc::new(AtomicU64::new(operations + 1)))
+    }
+
+    fn has_failed(&self) -> bool {
+        self.0.load(Ordering::SeqCst) == 0
+    }
+
+    fn operation(&self) -> io::Result<()> {
+        let left = self.0.load(Ordering::SeqCst);
+        self.0.store(left.saturating_sub(1), Ordering::SeqCst);
+        if left == 1 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
+    fn file(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
+        Arc::new(FailingFile(self.clone(), file))
+    }
+}
+
+impl Disk for Failing {
+    fn make_dir(&self, dir: &Path) -> io::Result<()> {
+        self.operation()?;
+        RealDisk.make_dir(dir)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.operation()?;
+        RealDisk.list(dir)
+    }
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.operation()?;
+        Ok(self.file(RealDisk.open(path)?))
+    }
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.operation()?;
+        Ok(self.file(RealDisk.create(path)?))
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.operation()?;
+        RealDisk.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.operation()?;
+        RealDisk.remove(path)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.operation()?;
+        RealDisk.sync_dir(dir)
+    }
+}
+
+struct FailingFile(Failing, Arc<dyn DiskFile>);
+
+impl DiskFile for FailingFile {
+    fn bytes(&self) -> io::Result<u64> {
+        self.1.bytes()
+    }
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.1.read_at(into, offset)
+    }
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        if let Err(error) = self.0.operation() {
+            self.1.write_at(&bytes[..bytes.len() / 2], offset)?;
+            return Err(error);
+        }
+        self.1.write_at(bytes, offset)
+    }
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.operation()?;
+        self.1.sync_data()
+    }
+}
+
+#[test]
+fn whatever_fails_under_an_archive_its_files_are_whole_and_nothing_is_missing_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let log_dir = folder.path().join("log");
+    let mut log = open(&log_dir);
+    append(&mut log, 12);
+    let mut failures = 0;
+    for operations in 0.. {
+        let to = folder.path().join(format!("archive{operations}"));
+        drop(Archive::open(Arc::new(RealDisk), &to, ID, true).unwrap());
+        let disk = Failing::after(operations);
+        let reader = LogReader::open(Arc::new(RealDisk), &log_dir).unwrap();
+        let add = |archive: &mut Archive| {
+            while archive.last() < log.last() {
+                archive.add(&reader, archive.last(), log.last())?;
+            }
+            Ok(())
+        };
+        let added =
+            Archive::open(Arc::new(disk.clone()), &to, ID, false).and_then(|mut to| add(&mut to));
+        match added {
+            Err(ArchiveError::Disk { .. }) => failures += 1,
+            added => added.unwrap(),
+        }
+        // A file has its name only if it is whole.
+        assert!(check(&to).is_empty(), "{operations}: {:?}", check(&to));
+        let (before, _) = read(&to, 0);
+        assert_eq!(before, (1..=before.len() as u64).collect::<Vec<_>>(), "{operations}");
+        // As the node does: it opens the archive again and goes on.
+        let mut again = Archive::open(Arc::new(RealDisk), &to, ID, false).unwrap();
+        assert_eq!(again.last().0, before.len() as u64, "{operations}");
+        add(&mut again).unwrap();
+        let (after, ended) = read(&to, 0);
+        ended.unwrap();
+        assert_eq!(after, (1..=12).collect::<Vec<_>>(), "{operations}");
+        if !disk.has_failed() {
+            break;
+        }
+    }
+    assert!(failures > 20, "{failures}");
 }

@@ -111,7 +111,7 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     /// Users related to `user` in `table` (following, followers or friends) within `span` of ids.
     #[must_use]
     pub fn users_in(&self, table: SetTable, user: UserId, span: Span) -> Vec<UserId> {
-        // Before the rows: of a user who is not among these any more, no rows are left.
+        // Read before the rows: if a user has been erased meanwhile, the rows do not contain them either.
         let erasing = self.erasing();
         let wider = Span { limit: span.limit.saturating_add(erasing.len()), ..span };
         let rows = self.rows.members(table, user.0.into(), wider);

@@ -5,11 +5,13 @@
 
 mod support;
 
+use std::cell::Cell;
+
 use feed::{Command, Label, Mend, PostId, Remains, SampleBits, SampleId, SetName, StoryId, UserId};
 use proptest::prelude::*;
 use rows::{
-    Finding, NameTable, PointTable, PutRows as _, Rows as _, RowsMut as _, Scan as _, SetTable,
-    Span,
+    Finding, MemberRow, NameTable, PointTable, PutRows, Rows, RowsMut, Scan, SetTable, Span,
+    Totals, Value,
 };
 use support::World;
 use testkit::MemoryRows;
@@ -178,6 +180,143 @@ fn without_dead_stories(rows: &MemoryRows) -> MemoryRows {
     rows
 }
 
+/// Rows that count how often a member is looked up.
+struct Counting {
+    rows: MemoryRows,
+    looked_up: Cell<usize>,
+}
+
+impl Rows for Counting {
+    fn point(&self, table: PointTable, key: u64) -> Option<Value> {
+        self.rows.point(table, key)
+    }
+    fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8])) {
+        self.rows.each_point(table, each);
+    }
+    fn points_below(
+        &self,
+        table: PointTable,
+        below: u64,
+        limit: usize,
+        each: &mut dyn FnMut(u64, &[u8]),
+    ) {
+        self.rows.points_below(table, below, limit, each);
+    }
+    fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64> {
+        if table != SetTable::DeletedUsers {
+            self.looked_up.set(self.looked_up.get() + 1);
+        }
+        self.rows.member(table, owner, item)
+    }
+    fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)> {
+        self.rows.members(table, owner, span)
+    }
+    fn name(&self, table: NameTable, key: &[u8]) -> Option<Value> {
+        self.rows.name(table, key)
+    }
+    fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
+        self.rows.first_names(table, from, limit)
+    }
+    fn totals(&self) -> Totals {
+        self.rows.totals()
+    }
+}
+
+impl Scan for Counting {
+    fn points_from(
+        &self,
+        table: PointTable,
+        from: u64,
+        limit: usize,
+    ) -> (Vec<(u64, Value)>, Option<u64>) {
+        self.rows.points_from(table, from, limit)
+    }
+    fn members_from(
+        &self,
+        table: SetTable,
+        from: (u64, u64),
+        limit: usize,
+    ) -> (Vec<MemberRow>, Option<(u64, u64)>) {
+        self.rows.members_from(table, from, limit)
+    }
+}
+
+impl PutRows for Counting {
+    fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
+        self.rows.put_point(table, key, value);
+    }
+    fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
+        self.rows.put_member(table, owner, item, value);
+    }
+    fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>) {
+        self.rows.put_name(table, key, value);
+    }
+}
+
+impl RowsMut for Counting {
+    fn put_totals(&mut self, totals: Totals) {
+        self.rows.put_totals(totals);
+    }
+}
+
+/// A look-up may read a block of the disk: millions of them take minutes.
+#[test]
+fn lost_follows_come_back_without_a_look_up_for_each() {
+    let mut world = World::new();
+    let users = 60;
+    for user in 2..users {
+        world.run(support::register(&format!("u{user}"))).unwrap();
+    }
+    let ids = || (0..users).flat_map(|a| (0..users).map(move |b| (a, b)));
+    for (a, b) in ids().filter(|(a, b)| a != b && (a * b) % 7 < 3) {
+        world.run(support::follow(support::id(a), support::id(b))).unwrap();
+        // It may be the friend of the first already.
+        let _ = world.run(support::befriend(support::id(a), support::id(b)));
+    }
+    let whole = world.rows;
+    for (kept, lost) in [
+        (SetTable::Following, SetTable::Followers),
+        (SetTable::Followers, SetTable::Following),
+        (SetTable::Friends, SetTable::Friends),
+    ] {
+        let mut rows = whole.clone();
+        let (found, _) = whole.members_from(lost, (0, 0), usize::MAX);
+        let of_one_direction =
+            |row: &&MemberRow| kept != lost || (row.0 + row.1) % 2 == u64::from(row.0 < row.1);
+        let removed = found.iter().filter(of_one_direction);
+        let removed = removed.map(|row| rows.put_member(lost, row.0, row.1, None)).count();
+        assert!(removed > 800, "{lost:?}: {removed}");
+        let mut counting = Counting { rows, looked_up: Cell::new(0) };
+        let (mut check, mut findings) = (Mend::new(false), 0);
+        while check.step(&mut counting, &mut |finding| findings += usize::from(!finding.is_lost)) {}
+        assert_eq!(findings, removed);
+        assert_eq!(counting.rows, whole);
+        let looked_up = counting.looked_up.get();
+        assert!(looked_up < removed / 2, "{lost:?}: {looked_up} look-ups for {removed} rows");
+    }
+}
+
+#[test]
+fn lost_follows_and_posts_are_counted_for_each_user() {
+    let mut world = World::new();
+    let (ada, bob) = (support::id(0), support::id(1));
+    world.run(support::follow(ada, bob)).unwrap();
+    for text in ["one", "two", "three"] {
+        world.run(support::post(1, text)).unwrap();
+    }
+    world.rows.put_member(SetTable::Following, 0, 1, None);
+    world.rows.put_member(SetTable::Followers, 1, 0, None);
+    let (posts, _) = world.rows.points_from(PointTable::Post, 0, 1);
+    world.rows.put_point(PointTable::Post, posts[0].0, None);
+    world.rows.put_member(SetTable::AuthorPosts, 1, posts[0].0, None);
+    let findings = mend(&mut world.rows).into_iter().filter(|finding| finding.is_lost);
+    let lost: Vec<_> = findings.map(|finding| finding.what).collect();
+    assert_eq!(
+        lost,
+        ["user 0: 1 of 1 follows", "user 1: 1 of 3 posts", "user 1: 1 of 1 followers"]
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
@@ -254,7 +393,7 @@ proptest! {
         let (all, rows) = (all_of(&world.rows), derived(&world.rows));
         for index in &points {
             let (table, key) = *index.get(&all);
-            let value = malformed.then(|| rows::Value::from_slice(&[0xff; 3]));
+            let value = malformed.then(|| Value::from_slice(&[0xff; 3]));
             world.rows.put_point(table, key, value);
         }
         for index in members.iter().filter(|_| !rows.is_empty()) {

@@ -163,7 +163,7 @@ fn each<T>(items: &[T], cost: impl Fn(&T) -> Cost) -> Cost {
 
 /// Rows of the sweep, and one more that is read before it ends, with a key and a value of any length.
 fn sweep() -> Cost {
-    // One more than the sweep may remove, and the rows that its walks read.
+    // The rows that the sweep may remove, one more, and the 64 that its walks read.
     let rows = SWEEP_ROWS_MAX as usize + 65;
     let keys = SWEEP_BYTES_MAX + KEY_BYTES_MAX;
     Cost {

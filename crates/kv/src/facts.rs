@@ -288,7 +288,7 @@ impl<'a> Txn<'a> {
 
     /// Stores the cursor of the first row left in an orphaned space; `None` if there are none.
     pub(crate) fn put_orphaned_space(&mut self, space: Space, cursor: Option<u64>) {
-        // A set cannot store the largest number. From one step before it, a row may be read twice.
+        // The number of a set row is less than `u64::MAX`. A walk from the number before it reads one row again.
         let cursor = cursor.map(|cursor| cursor.min(u64::MAX - 1));
         self.rows.put_member(SetTable::OrphanedSpaces, 0, space.0.into(), cursor);
     }

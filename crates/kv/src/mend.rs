@@ -176,7 +176,12 @@ impl Mend {
         let counted = self.spaces.get(&bucket.space).copied();
         let counted = counted.unwrap_or(Bucket::empty(bucket.space));
         if counted != bucket {
-            report(Finding::derived(format!("bucket {}: {bucket:?} instead of {counted:?}", id.0)));
+            report(match bucket.keys.saturating_sub(counted.keys) {
+                0 => {
+                    Finding::derived(format!("bucket {}: {bucket:?} instead of {counted:?}", id.0))
+                }
+                lost => Finding::lost(format!("bucket {}: {lost} of {} keys", id.0, bucket.keys)),
+            });
             rows.put_bucket(id, Some(counted));
         }
         let named = bucket_of(rows, bucket.space);

@@ -63,7 +63,7 @@ impl KeyOps {
     /// and no operation belongs to a transaction.
     #[must_use]
     pub fn known_cost(&self) -> Option<Cost> {
-        // Read back from the log, they have a count and no cost.
+        // Operations that were read from the log have a count and no cost.
         self.cost.0.filter(|cost| cost.rows > 0 || self.count == 0)
     }
 

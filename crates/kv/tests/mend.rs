@@ -121,7 +121,7 @@ proptest! {
         }
         for (id, bucket) in before.buckets() {
             if bucket.keys > 0 {
-                world.rows.put_bucket(id, Some(kv::Bucket { keys: 7, bytes: 7, ..bucket }));
+                world.rows.put_bucket(id, Some(kv::Bucket { keys: 0, bytes: 7, ..bucket }));
             }
         }
         let mut totals = before.totals();
@@ -130,6 +130,17 @@ proptest! {
         let findings = mend(&mut world.rows);
         prop_assert!(findings.iter().all(|finding| !finding.is_lost), "{findings:?}");
         prop_assert_eq!(&world.rows, &before);
+    }
+
+    #[test]
+    fn keys_that_are_lost_are_counted(acts in prop::collection::vec(act(), 10..100)) {
+        let mut world = world_of(&acts);
+        for (id, bucket) in world.rows.buckets() {
+            world.rows.put_bucket(id, Some(kv::Bucket { keys: bucket.keys + 3, ..bucket }));
+            let findings = mend(&mut world.rows);
+            let lost = format!("bucket {}: 3 of {} keys", id.0, bucket.keys + 3);
+            prop_assert_eq!(findings, vec![Finding::lost(lost)]);
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn read_log(log_dir: &Path, after: Position) -> Result<LogReader, LogError> {
 
 /// Makes the log durable up to `last`.
 fn sync_log(log_dir: &Path, last: Position) -> Result<Result<(), LogError>, LogError> {
-    // Older segments are durable.
+    // All segments but the last are durable.
     Ok(read_log(log_dir, last)?.sync())
 }
 
@@ -50,7 +50,7 @@ fn open(
     last: Position,
     new: bool,
 ) -> Result<Archive, ArchiveError> {
-    let archive = Archive::open(dir, id, new)?;
+    let archive = Archive::open(Arc::new(RealDisk), dir, id, new)?;
     let before = Position(archive.last().0.saturating_sub(1));
     archive.check_continued_by(&read_log(log_dir, before)?, last)?;
     Ok(archive)

@@ -90,7 +90,7 @@ impl Backup {
     ) -> Result<Self, NodeBackupError> {
         let start = Instant::now();
         loop {
-            // What an earlier checkpoint has is not needed: many segments may be kept for an archive.
+            // Groups before the checkpoint are not needed, and many of their segments may be kept for an archive.
             let before = Position(store.snapshot()?.map_or(0, |rows| rows.applied()));
             // Before the rows, so that no segment with groups after them can be cut before it is open.
             let disk = Arc::new(RealDisk);

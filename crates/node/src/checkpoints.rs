@@ -160,7 +160,7 @@ impl Checkpoints {
             self.start(rows, log);
             self.finish(log)?;
         }
-        // It holds the store, which may be opened again as soon as this node is closed.
+        // The thread of the erasure holds the store, which may be opened again as soon as this node is closed.
         if let Some(erasure) = self.erasure.take() {
             erasure.join()?;
         }

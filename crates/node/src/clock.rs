@@ -249,7 +249,7 @@ mod tests {
             // It goes back: the time goes on at its rate.
             (5, 20, 20),
             (6, 1_000, 1_000),
-            // It is ahead again.
+            // It is ahead of the time again.
             (2_000, 1_500, 2_000),
             (2_000, 1_600, 2_100),
             // It jumps, but not too far.

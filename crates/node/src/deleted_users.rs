@@ -31,7 +31,7 @@ impl Shared {
         for _ in 0..COMMANDS_AT_ONCE {
             let Some(reply) = self.submit_erasure(progress) else { return false };
             if reply.blocking_recv().is_err() {
-                // The node closes.
+                // The node is closing.
                 return false;
             }
         }

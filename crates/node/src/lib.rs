@@ -65,7 +65,9 @@ pub use metrics::Metrics;
 pub use node::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
 pub use node::{Node, PageEnds, SUBMISSION_COMMANDS_MAX, Sizes, Watch};
 pub use open_error::OpenError;
-pub use options::{ArchiveOptions, Durability, FIXED_MEMORY, NodeOptions, SAMPLE_MEMORY_MIN};
+pub use options::{
+    ARCHIVE_MEMORY, ArchiveOptions, Durability, FIXED_MEMORY, NodeOptions, SAMPLE_MEMORY_MIN,
+};
 pub use progress::OpenProgress;
 pub use repair::{RepairError, Repaired, repair};
 pub use restore::{Restored, restore};

@@ -28,6 +28,8 @@ pub enum Durability {
 /// its sectors on their way into the log, a group beyond each of two full overlays, and answers.
 pub const FIXED_MEMORY: usize =
     crate::inbox::BYTES_MAX + 2 * KEY_OPS_BYTES_MAX + 2 * CHANGE_BYTES_MAX + ANSWER_BYTES;
+/// Memory that a node with an archive takes in addition, in bytes, at most.
+pub use commitlog::ARCHIVE_MEMORY;
 /// Rows of keys that answers keep until they are sent.
 pub(crate) const ANSWER_BYTES: usize = 32 * MIB;
 

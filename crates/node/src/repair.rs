@@ -20,8 +20,8 @@ use crate::open_error::OpenError;
 use crate::options::NodeOptions;
 use crate::restore;
 
-/// Findings that are reported one by one.
-const FINDINGS_MAX: usize = 10_000;
+/// Findings of each kind that are reported one by one; of the others their number is.
+const FINDINGS_MAX: usize = 1_000;
 
 /// Memory of the changes of a check, which are dropped at its end: more are not looked for.
 const CHECK_BYTES_MAX: usize = 64 << 20;
@@ -97,6 +97,8 @@ pub struct Repaired {
     pub positions: (u64, u64),
     /// Number of users, posts and follows.
     pub counts: (u64, u64, u64),
+    /// Number of findings that `corrected` and `lost` lack.
+    more: (u64, u64),
 }
 
 /// Makes the directory `to`, which must be empty or missing, of what can be read in `from`, which is not changed.
@@ -145,6 +147,11 @@ pub fn repair(
     keys().map_err(io)?;
     let totals = restore::complete(&new, &mut lock)?;
     repaired.positions = (plan.applied(), plan.last);
+    for (list, more) in
+        [(&mut repaired.corrected, repaired.more.0), (&mut repaired.lost, repaired.more.1)]
+    {
+        list.extend((more > 0).then(|| and_more(more)));
+    }
     let users = totals.users - totals.users_deleted;
     repaired.counts = (users.into(), totals.posts, totals.follows);
     Ok(repaired)
@@ -174,7 +181,7 @@ impl Plan {
             .find(|stretch| (stretch.first.0..=stretch.last.0).contains(&(applied + 1)));
         let last = holds.map_or(applied, |stretch| stretch.last.0);
         let is_damaged = survey.damage.iter().any(|damage| damage.position.0 > last);
-        // A log that is missing, or ends before the store, has lost its end, whatever that was.
+        // If the log is missing or ends before the store, its last groups are lost, and how many is unknown.
         let has_end = survey.last == Some(Position(last)) && last >= newest;
         Self { base, last, is_complete: has_end && !is_damaged }
     }
@@ -299,7 +306,14 @@ pub(crate) fn check(
     };
     while feed.step(rows, &mut counted) && rows.overlay_bytes() < CHECK_BYTES_MAX {}
     while rows.overlay_bytes() < CHECK_BYTES_MAX && kv.step(rows, &mut counted) {}
+    if found > FINDINGS_MAX {
+        report(Finding::derived(and_more((found - FINDINGS_MAX) as u64)));
+    }
     Ok(())
+}
+
+fn and_more(count: u64) -> String {
+    format!("and {count} more")
 }
 
 impl Repaired {
@@ -318,7 +332,7 @@ impl Repaired {
                     format!("; {older} rows there are kept from older files and may be out of date")
                 }
             };
-            self.lost.push(format!("{hole} are lost, unless they follow from others{older}"));
+            self.lost.push(format!("{hole} are lost, unless other rows have the same data{older}"));
         }
         for hole in &salvaged.ephemeral {
             self.lost.push(format!("{hole} (texts and views of stories) are lost"));
@@ -326,11 +340,13 @@ impl Repaired {
     }
 
     fn found(&mut self, finding: Finding) {
-        let list = if finding.is_lost { &mut self.lost } else { &mut self.corrected };
-        match list.len() {
-            0..FINDINGS_MAX => list.push(finding.what),
-            FINDINGS_MAX => list.push("and more".to_owned()),
-            _ => {}
+        let (list, more) = match finding.is_lost {
+            true => (&mut self.lost, &mut self.more.1),
+            false => (&mut self.corrected, &mut self.more.0),
+        };
+        match list.len() < FINDINGS_MAX {
+            true => list.push(finding.what),
+            false => *more += 1,
         }
     }
 }

@@ -136,7 +136,7 @@ impl Archived {
             Ok(())
         });
         match read {
-            // What was not read is after the time to restore.
+            // The groups that were not read are after the time to restore.
             Err(source) if until_ms.is_none_or(|until_ms| until_ms >= known_ms) => {
                 // The group that cannot be read may have the same time as the last one before it.
                 Err(NodeBackupError::ArchiveDamaged {
@@ -190,7 +190,7 @@ fn restore_log<R: Read>(
     read?;
     let done = archive.is_none_or(|archive| archive.last <= log.last().0);
     match archived {
-        // What is left out ends the reading.
+        // Reading ends at the first group that is left out.
         Err(error) if !done => return Err(error.into()),
         _ => {}
     }

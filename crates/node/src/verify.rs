@@ -45,7 +45,7 @@ pub fn verify(data: &Path) -> Result<DataReport, OpenError> {
             None => report.damage.push("rows cannot be read".to_owned()),
         }
     }
-    // Without the position of the store, every group that exists can still be checked.
+    // Without the position of the store, the groups that exist can still be checked.
     let applied = store.as_ref().map(|report| Position(report.applied));
     let log = match applied {
         Ok(applied) => commitlog::check(&options.log_dir(), applied),

@@ -109,6 +109,48 @@ fn a_repaired_directory_holds_what_the_repair_says() {
     );
 }
 
+/// Damage to adjacent blocks is one finding, however many they are.
+#[test]
+fn a_range_of_damaged_blocks_is_named_once_and_what_it_had_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, to) = (folder.path().join("data"), folder.path().join("to"));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let node = node::Node::open(&subject::options(&data)).unwrap();
+    let keys = 100_u32;
+    let mut random = 1_u64;
+    // Values that cannot be compressed.
+    let mut byte = || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 56) as u8
+    };
+    for number in 0..keys {
+        let value: Vec<u8> = (0..1_000).map(|_| byte()).collect();
+        let row = (&number.to_be_bytes()[..], &value[..]);
+        subject::set_key(&node, &runtime, kv::BucketId(0), row);
+    }
+    node.close();
+    drop(node);
+    let log = data.join("log");
+    let applied = Position(node::verify(&data).unwrap().store.unwrap().applied);
+    fs::remove_dir_all(&log).unwrap();
+    commitlog::begin_after(&RealDisk, &log, applied, SEGMENT_BYTES).unwrap();
+    let tables = fs::read_dir(data.join("store/facts/keyspaces/1/tables")).unwrap();
+    let longest = tables.map(|table| table.unwrap().path());
+    let path = longest.max_by_key(|path| path.metadata().unwrap().len()).unwrap();
+    let mut content = fs::read(&path).unwrap();
+    let part = content.len() / 4..content.len() / 2;
+    assert!(part.len() > 12_000, "{part:?}");
+    content[part].fill(0x55);
+    fs::write(&path, content).unwrap();
+    let lost = repair(&data, &to).unwrap().lost;
+    let named = lost.iter().filter(|line| line.contains(path.to_str().unwrap()));
+    assert_eq!(named.clone().count(), 1, "{lost:#?}");
+    let is_range = |line: &String| line.contains("more faults after it: rows after the key ");
+    assert!(named.clone().all(is_range), "{lost:#?}");
+    let counted = format!(" of {keys} keys");
+    assert!(lost.iter().any(|line| line.ends_with(&counted)), "{lost:#?}");
+}
+
 /// Without the log, rows come from the tables alone: of several versions the newest counts, and damage loses no more
 /// than what is said.
 #[test]

@@ -111,7 +111,7 @@ impl Client {
     ) -> Result<Option<ReplyWriter>, Failure> {
         self.flush_changes().await;
         let bytes: usize = words.iter().map(|word| word.len()).sum();
-        // The words are kept, and then part of the operation.
+        // The words are copied, and copied again into the operation.
         let held = Kept::memory_of(words) + bytes + words.len() * OPERATION_WORD_BYTES;
         if !self.reserve_change(held, 0) {
             return Err(Failure::BUSY);
@@ -234,7 +234,9 @@ impl Client {
             let answer = match answers {
                 Ok(replies) => replies.answers.get(at),
                 Err(error) => {
-                    self.output.encoder(self.protocol).error(Failure::from(*error));
+                    let failure = Failure::from(*error);
+                    failure.log(&self.registered.entry, self.last);
+                    self.output.encoder(self.protocol).error(failure);
                     continue;
                 }
             };

@@ -73,7 +73,7 @@ pub(crate) struct Client {
     /// Steps of work of this turn, beside one for each command.
     pub(crate) work: usize,
     pub(crate) turn: Turn,
-    last: &'static str,
+    pub(crate) last: &'static str,
 }
 
 /// The replies that the client wants.
@@ -171,7 +171,7 @@ impl Client {
             return;
         }
         let words = command.arguments().len();
-        // Each may be a key to look up.
+        // Each word may be a key to look up.
         self.work += words;
         let covered = words <= WORDS_FREE || self.memory.words.cover(words * WORD_BYTES);
         let words: WordList<'_> =
@@ -206,6 +206,7 @@ impl Client {
     async fn end(&mut self, done: Result<(), Failure>, silent: bool, start: Option<usize>) {
         if let Err(failure) = done {
             self.flush_changes().await;
+            failure.log(&self.registered.entry, self.last);
             if !silent {
                 self.reply().error(failure);
             }
@@ -359,8 +360,12 @@ impl Client {
         length: Length,
         what: impl FnOnce(&Node, &Abandoned) -> T + Send + 'static,
     ) -> Result<T, Failure> {
-        let node = self.shared.node.clone();
-        let done = self.shared.reads.run_in(length, move |abandoned| what(&node, abandoned)).await;
+        let (node, connection_id) = (self.shared.node.clone(), self.registered.entry.id);
+        let read = move |abandoned: &Abandoned| {
+            let _span = tracing::error_span!("redis", connection_id).entered();
+            what(&node, abandoned)
+        };
+        let done = self.shared.reads.run_in(length, read).await;
         self.waited();
         Ok(done?)
     }

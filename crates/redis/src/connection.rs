@@ -85,13 +85,22 @@ pub(crate) async fn serve<S: Stream>(stream: S, client: Client) {
         retry: Alarm::default(),
         moved: 0,
     };
+    let entry = Arc::clone(&connection.session.client.registered.entry);
+    tracing::debug!(connection_id = entry.id, peer = %entry.peer, "a Redis client has connected");
     poll_fn(|cx| {
-        connection.session.client.registered.entry.woken_by(cx.waker());
+        entry.woken_by(cx.waker());
         Poll::Ready(())
     })
     .await;
-    if let Err(error) = connection.run().await {
-        tracing::debug!(%error, "a Redis client has disconnected");
+    drop(entry);
+    let ended = connection.run().await;
+    let client = &connection.session.client;
+    let (connection_id, last_command) = (client.registered.entry.id, client.last);
+    match ended {
+        Ok(()) => tracing::debug!(connection_id, last_command, "a Redis client has disconnected"),
+        Err(error) => {
+            tracing::debug!(connection_id, last_command, %error, "a Redis connection was lost or closed");
+        }
     }
 }
 

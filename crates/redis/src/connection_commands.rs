@@ -290,7 +290,7 @@ fn list(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
     for entry in &entries {
         lines.push_str(&entry.line(now));
         lines.push('\n');
-        // The text, which doubles when it grows, and the reply with it.
+        // The text, whose buffer doubles when it grows, and the reply that contains it.
         client.admit(3 * lines.len())?;
     }
     client.work += entries.len();

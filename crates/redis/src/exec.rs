@@ -313,6 +313,7 @@ async fn reply(client: &mut Client, steps: Vec<Step>, replies: KeyReplies) {
         }
         if let Err(failure) = done {
             client.output.truncate(before);
+            failure.log(&client.registered.entry, "exec");
             client.reply().error(failure);
         }
     }

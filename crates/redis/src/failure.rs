@@ -8,7 +8,8 @@ use kv::limits::KEY_BYTES_MAX;
 use node::{SubmitError, Unreadable};
 
 use super::dump::DumpError;
-use edge::ReadError;
+use super::registry::ConnectionInfo;
+use edge::{LineGate, ReadError};
 
 /// The error reply to a command: a code in capitals, a space, a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +55,17 @@ impl Failure {
     pub(crate) const GONE: Self = Self::said("ERR the client is gone");
     pub(crate) const CLIENTS: Self = Self::said("ERR max number of clients reached");
     pub(crate) const NO_BUCKET: Self = Self::said("ERR there is no such bucket");
+
+    /// Logs a failure that is the server's fault, with the connection that met it, at most once per second.
+    pub(crate) fn log(&self, connection: &ConnectionInfo, last_command: &'static str) {
+        static LINES: LineGate = LineGate::new();
+        let is_fault = *self == Self::INTERNAL || *self == SubmitError::Unreadable.into();
+        if is_fault && let Some(failures) = LINES.due() {
+            let (connection_id, peer) = (connection.id, connection.peer);
+            let text = "commands failed because of the server; this is the last";
+            tracing::error!(connection_id, %peer, last_command, error = %self, failures, "{text}");
+        }
+    }
 
     /// A fixed text.
     pub(crate) const fn said(text: &'static str) -> Self {
@@ -134,7 +146,7 @@ impl From<SubmitError> for Failure {
         let code = match error {
             SubmitError::Busy => "BUSY",
             SubmitError::Stopped | SubmitError::Unreadable => "ERR",
-            // What clients know from Redis when its memory is full.
+            // The code that Redis returns when its memory is full.
             SubmitError::DiskFull => "OOM",
         };
         Self::of(format!("{code} {error}"))
@@ -157,10 +169,7 @@ impl From<ReadError> for Failure {
             ReadError::Panicked(payload) if payload.is::<Unreadable>() => {
                 SubmitError::Unreadable.into()
             }
-            ReadError::Panicked(_) => {
-                tracing::error!("a read panicked");
-                Self::INTERNAL
-            }
+            ReadError::Panicked(_) => Self::INTERNAL,
         }
     }
 }

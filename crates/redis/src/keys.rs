@@ -254,7 +254,7 @@ fn restore<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Fail
         } else if is(option, "absttl") {
             absolute = true;
         } else if is(option, "idletime") || is(option, "freq") {
-            // They are ignored: later reads decide which keys stay in memory.
+            // IDLETIME and FREQ are ignored: later reads decide which keys stay in memory.
             integer(options.next().ok_or(Failure::SYNTAX)?)?;
         } else {
             return Err(Failure::SYNTAX);

@@ -206,7 +206,7 @@ fn spawn(
     alive: &mpsc::Sender<Infallible>,
 ) -> io::Result<mpsc::UnboundedSender<Accepted>> {
     let (shared, alive) = (Arc::clone(shared), alive.clone());
-    // Not bounded itself: what is in it holds permits.
+    // Unbounded, but each connection in it holds a permit.
     let (sender, receiver) = mpsc::unbounded_channel();
     let (built, started) = std::sync::mpsc::sync_channel(1);
     std::thread::Builder::new().name(format!("redis-{number}")).spawn(move || {

@@ -147,7 +147,7 @@ fn arguments(text: &str) -> Vec<Argument<'_>> {
             all.push(Argument { optional: true, ..one(inner) });
             continue;
         };
-        // What precedes it repeats, or it is there any number of times.
+        // `a [a ...]` is one or more, `[a ...]` alone is any number, or none.
         let names = parts(again, " ").len();
         let repeats = all.len() >= names && text.contains(&format!("{again} [{again} ...]"));
         let block = if repeats { all.split_off(all.len() - names) } else { vec![one(again)] };

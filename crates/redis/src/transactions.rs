@@ -98,7 +98,7 @@ impl Transaction {
         }
         // A vector that grows has room for twice as many at most.
         self.memory += Kept::memory_of(words) + 2 * size_of::<(&Spec, Kept)>();
-        // One operation is what makes them a transaction.
+        // One more operation marks the others as a transaction.
         if self.memory > QUEUE_BYTES_MAX || self.changes >= SUBMISSION_COMMANDS_MAX {
             return Err(TOO_LARGE);
         }

@@ -12,6 +12,8 @@ const MIB: u64 = 1 << 20;
 const DEFAULT: u64 = 2_400 * MIB;
 /// Memory that cannot be set: changes being processed by the writer, and 32 MiB for the program itself.
 const FIXED: u64 = node::FIXED_MEMORY as u64 + 32 * MIB;
+/// Memory that cannot be set either, with `--archive`: the longest group of the log on its way into the archive.
+const ARCHIVE: u64 = node::ARCHIVE_MEMORY as u64;
 /// The overlay takes up to this many times its setting while checkpoints run.
 const OVERLAY_TIMES: u64 = 4;
 /// With less for samples not even the built-in ones are served.
@@ -33,6 +35,8 @@ pub(crate) struct Given {
     pub(crate) request: Option<ByteSize>,
     pub(crate) redis: Option<ByteSize>,
     pub(crate) max_connections: Option<u32>,
+    /// Whether the log is archived.
+    pub(crate) archive: bool,
 }
 
 /// Bytes of every part.
@@ -49,6 +53,8 @@ pub(crate) struct Memory {
     pub(crate) redis: u64,
     /// Memory of HTTP connections, in addition to that of their requests.
     pub(crate) connections: u64,
+    /// Memory that cannot be set.
+    pub(crate) fixed: u64,
 }
 
 impl Memory {
@@ -77,9 +83,10 @@ impl Memory {
             (8, bytes(given.redis)),
             (6, connections),
         ];
+        let fixed = FIXED + if given.archive { ARCHIVE } else { 0 };
         let unit = match whole {
-            Some(whole) => unit(whole.as_u64(), &parts)?,
-            None => unit(DEFAULT, &parts.map(|(units, _)| (units, None)))?,
+            Some(whole) => unit((whole.as_u64(), fixed), &parts)?,
+            None => unit((DEFAULT, FIXED), &parts.map(|(units, _)| (units, None)))?,
         };
         let [timeline, post, bucket, sample, store_cache, overlay, request, redis, connections] =
             parts.map(|(units, given)| given.unwrap_or(units * unit));
@@ -93,6 +100,7 @@ impl Memory {
             request,
             redis,
             connections,
+            fixed,
         })
     }
 
@@ -110,7 +118,7 @@ impl Memory {
             self.connections,
         ]
         .into_iter()
-        .fold(overlay.saturating_add(FIXED), u64::saturating_add)
+        .fold(overlay.saturating_add(self.fixed), u64::saturating_add)
     }
 
     /// Largest number of connections.
@@ -151,7 +159,7 @@ impl Memory {
             requests = mib(self.request),
             redis = mib(self.redis),
             connections = mib(self.connections),
-            other = mib(FIXED),
+            other = mib(self.fixed),
             "memory at most, in MiB"
         );
     }
@@ -161,10 +169,10 @@ fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Bytes of a unit when the parts that are not given share what is left of `whole`. The overlay, which is
+/// Bytes of a unit when the parts that are not given share what is left of `whole` without `fixed`. The overlay, which is
 /// the sixth, counts four times.
-fn unit(whole: u64, parts: &[(u64, Option<u64>); 9]) -> anyhow::Result<u64> {
-    let (mut taken, mut units) = (FIXED, 0);
+fn unit((whole, fixed): (u64, u64), parts: &[(u64, Option<u64>); 9]) -> anyhow::Result<u64> {
+    let (mut taken, mut units) = (fixed, 0);
     for (place, (share, given)) in parts.iter().enumerate() {
         let times = if place == 5 { OVERLAY_TIMES } else { 1 };
         match given {
@@ -222,8 +230,9 @@ mod tests {
         let timeline = Given { timeline: mib(100), ..Given::default() };
         let several =
             Given { overlay: mib(32), redis: mib(1), max_connections: Some(100), ..timeline };
-        for given in [Given::default(), timeline, several] {
-            for whole in [800, 900, 1_000, 5_000, 1_000_000] {
+        let archive = Given { archive: true, ..several };
+        for given in [Given::default(), timeline, several, archive] {
+            for whole in [850, 900, 1_000, 5_000, 1_000_000] {
                 let memory = Memory::divide(mib(whole), &given).unwrap();
                 assert!(memory.total() <= whole * MIB, "{whole} {memory:?}");
                 assert!(memory.total() > (whole - 1) * MIB, "{whole} {memory:?}");
@@ -246,6 +255,8 @@ mod tests {
         check(0, &Given::default(), "710MiB");
         let large = Given { overlay: mib(500), ..Given::default() };
         check(1_000, &large, "2662MiB");
+        // Archiving takes 132 MiB more.
+        check(841, &Given { archive: true, ..Given::default() }, "842MiB");
         check(1_000, &Given { sample: mib(14), ..Given::default() }, "15MiB");
     }
 }

@@ -244,6 +244,7 @@ impl Settings {
             request: self.request_memory,
             redis: self.redis_memory,
             max_connections: self.max_connections,
+            archive: self.archive.is_some(),
         };
         Memory::divide(self.memory, &given)
     }

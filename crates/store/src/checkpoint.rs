@@ -16,7 +16,7 @@ use crate::layout::{self, WriteRow};
 use crate::overlay::Overlay;
 use crate::owners::{Owners, State};
 use crate::packed::{self, Plan};
-use crate::store::{Layers, Shared};
+use crate::shared::{Layers, Shared};
 
 /// Everything that changed up to one position of the log, frozen. Rows stay readable from memory
 /// until [`Checkpoint::run`] has put them on disk.

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use rows::{PointTable, Rows as _, Value};
 
-use crate::store::Store;
+use crate::shared::Store;
 
 /// Users whose counts are read together.
 const PAGE_USERS: usize = 512;

@@ -1,6 +1,6 @@
-//! Formats keys of rows on disk for operators: the table, and the numbers or names in the key.
+//! Describes keys of rows on disk to operators: what the row says, and the ids and names in the key.
 
-use rows::{NameTable, PointTable};
+use rows::{NameTable, PointTable, SetTable};
 
 use crate::layout::{self, PackedRow};
 
@@ -9,33 +9,110 @@ pub(crate) fn describe(key: &[u8]) -> String {
     let (tag, rest) = key.split_first().unwrap_or((&0, &[]));
     if let Some((space, _, key)) = layout::read_key(key).filter(|_| *tag == layout::KEYS_PREFIX[0])
     {
-        return format!("key \"{}\" in space {}", key.escape_ascii(), space.0);
+        return format!("the key \"{}\" in space {}", key.escape_ascii(), space.0);
     }
     if let Some(bucket) = layout::read_bucket(key).filter(|_| *tag == layout::BUCKETS_PREFIX[0]) {
         return format!("bucket {}", bucket.0);
     }
     if let Some(table) = PointTable::ALL.into_iter().find(|table| table.tag() == *tag) {
-        return format!("{table:?} {}", numbers(rest));
+        return format!("{} {}", of_point(table), numbers(rest).0);
     }
     if let Some(table) = layout::set_table(key) {
+        let (what, item) = of_set(table);
         return match layout::read_packed(key).filter(|_| table.is_packed()) {
-            Some((owner, PackedRow::Chunk(low))) => format!("{table:?} {owner}, from {low} on"),
-            Some((owner, PackedRow::Delta(number))) => format!("{table:?} {owner}, delta {number}"),
-            None => format!("{table:?} {}", numbers(rest)),
+            Some((owner, PackedRow::Chunk(0))) => format!("{what} {owner}"),
+            Some((owner, PackedRow::Chunk(low))) => format!("{what} {owner}, from {item} {low} on"),
+            Some((owner, PackedRow::Delta(_))) => format!("newest {what} {owner}"),
+            None => match numbers(rest) {
+                (owner, Some(number)) => format!("{what} {owner}: {item} {number}"),
+                (owner, None) => format!("{what} {owner}"),
+            },
         };
     }
     if let Some(table) = NameTable::ALL.into_iter().find(|table| table.tag() == *tag) {
-        return format!("{table:?} \"{}\"", rest.escape_ascii());
+        return of_name(table, rest);
     }
     match key == layout::HEAD {
         true => "the row that describes the store".to_owned(),
-        false if layout::is_owners(key) => "a block of states of owners".to_owned(),
+        false if layout::is_owners(key) => "the index of packed lists".to_owned(),
         false => format!("\"{}\"", key.escape_ascii()),
     }
 }
 
-fn numbers(bytes: &[u8]) -> String {
-    let numbers =
-        bytes.as_chunks::<8>().0.iter().map(|number| u64::from_be_bytes(*number).to_string());
-    numbers.collect::<Vec<_>>().join(", ")
+fn of_point(table: PointTable) -> &'static str {
+    match table {
+        PointTable::User => "user",
+        PointTable::Counts => "counts of user",
+        PointTable::Post => "post",
+        PointTable::Story => "story",
+        PointTable::StoryText => "text of story",
+        PointTable::Sample => "sample",
+        PointTable::BucketOfSpace => "bucket of space",
+    }
+}
+
+/// The list, up to the number of its owner; and what its items are.
+fn of_set(table: SetTable) -> (&'static str, &'static str) {
+    match table {
+        SetTable::Expiring => ("stories that expire in second", "story"),
+        SetTable::StoryViews => ("views of story", "user"),
+        SetTable::Seen => ("stories seen by user", "story"),
+        SetTable::Samples => ("samples of set", "sample"),
+        SetTable::OrphanedSpaces => ("spaces to be emptied", "space"),
+        SetTable::FreeSpaces => ("free spaces", "space"),
+        SetTable::Replies => ("replies to post", "post"),
+        SetTable::ErasingUsers => ("users to be erased", "user"),
+        SetTable::Following => ("follows of user", "user"),
+        SetTable::Followers => ("followers of user", "user"),
+        SetTable::AuthorPosts => ("posts of user", "post"),
+        SetTable::Mentions => ("mentions of user", "post"),
+        SetTable::Friends => ("friends of user", "user"),
+        SetTable::AuthorStories => ("stories of user", "story"),
+        SetTable::DeletedUsers => ("deletion of user", "item"),
+    }
+}
+
+fn of_name(table: NameTable, name: &[u8]) -> String {
+    let shown = name.escape_ascii();
+    match table {
+        NameTable::Handle => format!("the handle \"{shown}\""),
+        NameTable::Bucket => format!("the bucket named \"{shown}\""),
+        NameTable::SampleSet => format!("the set of samples \"{shown}\""),
+        NameTable::SampleLabel => format!("a label of samples, \"{shown}\""),
+        NameTable::Idempotency => "the result of a request with an idempotency key".to_owned(),
+        NameTable::KeyExpiry => "the expiry of a key".to_owned(),
+        NameTable::Sender => format!("the sender \"{shown}\""),
+    }
+}
+
+/// The first number of a key, as text, and the second one if there is one.
+fn numbers(bytes: &[u8]) -> (String, Option<u64>) {
+    let mut numbers = bytes.as_chunks::<8>().0.iter().map(|number| u64::from_be_bytes(*number));
+    let first = numbers.next().map_or_else(String::new, |number| number.to_string());
+    (first, numbers.next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_rows_are_described_in_words_of_users() {
+        let cases = [
+            (layout::point(PointTable::Post, 77).to_vec(), "post 77"),
+            (layout::point(PointTable::Counts, 5).to_vec(), "counts of user 5"),
+            (layout::chunk(SetTable::Followers, 6, 0).to_vec(), "followers of user 6"),
+            (
+                layout::chunk(SetTable::Following, 6, 9).to_vec(),
+                "follows of user 6, from user 9 on",
+            ),
+            (layout::delta(SetTable::AuthorPosts, 6, 1).to_vec(), "newest posts of user 6"),
+            (layout::set(SetTable::Replies, 8, 9).to_vec(), "replies to post 8: post 9"),
+            (layout::name(NameTable::Handle, b"ann").to_vec(), "the handle \"ann\""),
+            (layout::HEAD.to_vec(), "the row that describes the store"),
+        ];
+        for (key, text) in cases {
+            assert_eq!(describe(&key), text);
+        }
+    }
 }

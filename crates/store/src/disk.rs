@@ -287,7 +287,7 @@ impl Disk {
         let _whole = (part == Part::Ephemeral).then(|| self.ingesting.lock());
         let done = self.keyspace(part).ingest(rows)?;
         if let Some(database) = &self.database {
-            // An ingestion does not notice that the compaction thread died; this does, and writes
+            // An ingestion succeeds even if the compaction thread has died; this returns its error, and writes
             // nothing.
             database.persist(PersistMode::Buffer)?;
         }
@@ -302,7 +302,7 @@ impl Disk {
     /// version. The file of a table is deleted with the end of the last read that began before.
     pub(crate) fn erase(&self) -> Result<(), StoreError> {
         let Some(ephemeral) = self.ephemeral.fjall() else {
-            // In memory a removed row is nowhere.
+            // In memory nothing of a removed row is left.
             return Ok(());
         };
         let tables = ephemeral.path().join(TABLES);

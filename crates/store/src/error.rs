@@ -65,7 +65,7 @@ pub enum StoreError {
     Damaged(&'static str),
 }
 
-// Not as the source of the error: its own text has all that its sources say.
+// Without `#[source]`: the text of this error includes that of its sources.
 impl From<fjall::Error> for StoreError {
     fn from(error: fjall::Error) -> Self {
         Self::Engine(error)
@@ -102,7 +102,7 @@ pub fn unreadable_reads() -> u64 {
 /// a request refuses that request; the writer, which cannot refuse what is in the log, ends the process.
 pub(crate) fn unreadable(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
     let count = UNREADABLE.fetch_add(1, Ordering::Relaxed) + 1;
-    // The first ones, and then few: a client may repeat a request without end.
+    // The first ten, then one of a thousand: a client may repeat a request without end.
     if count <= 10 || count.is_multiple_of(1_000) {
         let causes = causes(error);
         tracing::error!(

@@ -35,7 +35,7 @@ pub(crate) fn fold(
     }
     let changes = packed::overlay(changes, &deltas);
     let mut rest = changes.as_slice();
-    // Items below the first chunk make one of their own.
+    // Items below the first chunk get a chunk of their own.
     let (mut low, mut chunk) = (0, None);
     while !rest.is_empty() {
         let after = match &row {
@@ -88,7 +88,7 @@ impl Owner<'_, '_> {
         if present.is_empty() {
             return if place.existed { (self.write)(&key(place.low), None) } else { Ok(()) };
         }
-        // New items of the last chunk mostly come after all others: full chunks stay full.
+        // Most new items are greater than all others: the last chunk is filled before another begins.
         let pieces = present.len().div_ceil(CHUNK_ITEMS);
         let size = if place.is_last { CHUNK_ITEMS } else { present.len().div_ceil(pieces) };
         let alone = place.low == 0 && place.is_last && pieces == 1;

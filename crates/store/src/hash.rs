@@ -5,6 +5,8 @@ use std::fmt;
 use kv::Space;
 use siphasher::sip::SipHasher13;
 
+use crate::error::StoreError;
+
 /// Length of the secret in bytes.
 pub(crate) const SEED_BYTES: usize = 16;
 
@@ -38,6 +40,13 @@ impl fmt::Debug for KeyHasher {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("KeyHasher")
     }
+}
+
+/// A random secret.
+pub(crate) fn random_hasher() -> Result<KeyHasher, StoreError> {
+    let mut seed = [0; SEED_BYTES];
+    getrandom::fill(&mut seed).map_err(|_| StoreError::NoRandomness)?;
+    Ok(KeyHasher::new(seed))
 }
 
 #[cfg(test)]

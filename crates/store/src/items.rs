@@ -136,7 +136,7 @@ impl Items {
             return (at, 0);
         }
         if at + 1 == count && chunk.items.last() < Some(&item) {
-            // In ascending order full chunks stay full.
+            // Items that arrive in ascending order fill the last chunk before another begins.
             self.chunks.push(Chunk::empty(item));
             return (at + 1, 0);
         }

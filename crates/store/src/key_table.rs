@@ -124,7 +124,7 @@ impl KeyTable {
         let mut shard = self.shard(number & LAST_SHARD).write();
         let shard = &mut *shard;
         let places = shard.rows.num_buckets();
-        // Two passes: the first may find that all rows were read.
+        // Two rounds: in the first one all rows may turn out to be recently read.
         for _ in 0..2 * places {
             let place = shard.hand % places;
             shard.hand = place + 1;

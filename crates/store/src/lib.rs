@@ -13,6 +13,7 @@
 //! **Invariants:** one [`StoreWriter`] changes rows; at most one [`Checkpoint`] exists; a row in a
 //! higher layer hides the same row below it; nothing is written through fjall's journal.
 
+mod bucket_keys;
 mod buckets;
 mod checkpoint;
 mod count;
@@ -32,8 +33,11 @@ mod load;
 mod manifest;
 #[cfg(feature = "simulation")]
 mod memory;
+#[cfg(feature = "simulation")]
+mod memory_rows;
 mod merge;
 mod migrate;
+mod open;
 mod overlay;
 mod owners;
 mod pack;
@@ -44,6 +48,7 @@ mod salvage;
 mod scan;
 mod sections;
 mod sets;
+mod shared;
 mod snapshot;
 mod sort;
 mod store;
@@ -58,11 +63,14 @@ pub use error::panic_when_fatal;
 pub use error::{StoreError, Unreadable, fatal, unless_unreadable, unreadable_reads};
 pub use load::{EachSet, Loader};
 #[cfg(feature = "simulation")]
-pub use memory::{Gate, MemoryDisk, MemoryRow};
+pub use memory::{Gate, MemoryDisk};
+#[cfg(feature = "simulation")]
+pub use memory_rows::MemoryRow;
+pub use open::StoreOptions;
 pub use salvage::{Base, Hole, Salvage, Salvaged};
+pub use shared::Store;
 pub use snapshot::{EachRow, PutRow, Snapshot, restore};
 pub use sort::{Merge, Record, SortedRow, Sorter};
-pub use store::{Store, StoreOptions};
 pub use table_check::{TableCheck, TableStep};
 pub use verify::{Counted, RowsReport, verify};
 pub use writer::StoreWriter;

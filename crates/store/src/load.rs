@@ -13,12 +13,12 @@ use rows::{NameTable, PointTable, PutRows, SetTable, Totals, Value};
 
 use crate::disk::{Disk, Part};
 use crate::error::StoreError;
+use crate::hash::random_hasher;
 use crate::head::Head;
 use crate::layout::{self, WriteRow};
 use crate::owners::{Owners, State};
 use crate::pack::Packer;
 use crate::sort::{Merge, SortedRow, Sorter};
-use crate::store::random_hasher;
 
 /// Memory of each of the five sorters, in bytes.
 const CHUNK_BYTES: usize = 48 << 20;
@@ -299,7 +299,7 @@ mod tests {
         let mut sizes = Vec::new();
         loader.write(&mut |table, owner, items| sizes.push((table, owner, items))).unwrap();
         assert_eq!(sizes, [(SetTable::Following, 1, 1), (SetTable::Following, 2, 2)]);
-        // Rows that depend on the sizes.
+        // Rows that are computed from the sizes.
         loader.put_point(PointTable::Counts, 1, value(b"counts"));
         loader.finish(Totals { users: 8, ..Totals::default() }).unwrap();
         let (writer, applied) = Store::open(folder.path(), OPTIONS).unwrap();

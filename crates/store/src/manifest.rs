@@ -14,8 +14,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::StoreError;
 use crate::flipped;
-use crate::salvage::compare;
 use crate::sections::{self, take};
+use crate::table_check::compare;
 
 /// The file that names the manifest: its number (`u64`), its checksum (`u128`), and 0 for xxh3; numbers little
 /// endian.
@@ -97,7 +97,8 @@ fn tables_of(keyspace: &Path) -> Result<Vec<Vec<TableFile>>, StoreError> {
     let current = keyspace.join(CURRENT);
     let tables = keyspace.join(TABLES);
     let Some(bytes) = read(&current)? else {
-        // The engine stopped while it made this keyspace, and begins again. But one with tables was whole.
+        // Without tables, the process ended while the engine made this keyspace, and the engine makes it again. With
+        // tables, the keyspace was complete, and the file was lost.
         let is_new = match fs::read_dir(&tables) {
             Ok(mut files) => files.next().is_none(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => true,

@@ -9,21 +9,14 @@ use std::sync::Arc;
 
 use fjall::Slice;
 use parking_lot::RwLock;
-use rows::{SetTable, Span};
 
 use crate::error::StoreError;
-use crate::keyspace::Keyspace;
-use crate::layout::{self, WriteRow};
-use crate::owners::State;
-use crate::sets::Set;
+use crate::layout::WriteRow;
 
 /// Asked before and after an ingestion becomes durable; an error is what the disk reports.
 pub type Gate = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 type Map = BTreeMap<Vec<u8>, Slice>;
-
-/// Key and value.
-pub type MemoryRow = (Vec<u8>, Vec<u8>);
 
 /// The rows of one store. Clones are the same rows.
 #[derive(Clone)]
@@ -35,7 +28,7 @@ pub struct MemoryDisk {
 /// The rows of one keyspace.
 #[derive(Clone)]
 pub(crate) struct MemoryKeyspace {
-    rows: Arc<RwLock<Map>>,
+    pub(crate) rows: Arc<RwLock<Map>>,
     gate: Gate,
 }
 
@@ -54,13 +47,6 @@ impl MemoryDisk {
         Self { facts: keyspace(), ephemeral: keyspace() }
     }
 
-    /// All rows, of the facts and the ephemeral ones, without those that depend on when checkpoints were
-    /// taken: the description of the store, and the states of owners. Packed sets have a row per item here.
-    #[must_use]
-    pub fn rows(&self) -> [Vec<MemoryRow>; 2] {
-        [&self.facts, &self.ephemeral].map(MemoryKeyspace::rows_of_tables)
-    }
-
     /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -75,29 +61,6 @@ impl MemoryDisk {
 }
 
 impl MemoryKeyspace {
-    fn rows_of_tables(&self) -> Vec<MemoryRow> {
-        let mut found = Vec::new();
-        let keyspace = Keyspace::Memory(self.clone());
-        let mut last = None;
-        for (key, value) in self.rows.read().range(vec![layout::TABLES_MIN]..) {
-            let table = SetTable::ALL.into_iter().find(|table| key.first() == Some(&table.tag()));
-            let Some(table) = table.filter(|table| table.is_packed()) else {
-                found.push((key.clone(), value.to_vec()));
-                continue;
-            };
-            let owner = layout::read_packed(key).map(|(owner, _)| (table, owner));
-            if let Some((table, owner)) = owner.filter(|_| owner != last) {
-                let set = Set { keyspace: &keyspace, table, owner, state: State::MOST };
-                let items = set.items(Span::ALL).filter_map(|(item, number)| Some((item, number?)));
-                found.extend(items.map(|(item, number)| {
-                    (layout::set(table, owner, item).to_vec(), number.to_be_bytes().to_vec())
-                }));
-            }
-            last = owner;
-        }
-        found
-    }
-
     pub(crate) fn get(&self, key: &[u8]) -> Option<Slice> {
         self.rows.read().get(key).cloned()
     }

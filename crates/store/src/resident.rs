@@ -52,7 +52,7 @@ impl Resident {
 
     /// Records that every row on disk was added: if none was dropped, all are in memory.
     pub(crate) fn all_offered(&self) {
-        // Fails if a row was dropped, as it must.
+        // Does nothing if a row was dropped meanwhile: then not all rows are in memory.
         let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);
         self.state.compare_exchange(FILLING, COMPLETE, done, failed).ok();
     }

@@ -7,7 +7,7 @@ use rows::{MemberRow, PointTable, Scan, SetTable, Span, Value};
 use crate::disk::Part;
 use crate::error::{StoreError, unreadable};
 use crate::layout;
-use crate::store::Store;
+use crate::shared::Store;
 use crate::writer::StoreWriter;
 
 /// Owner and item of a row of a set.

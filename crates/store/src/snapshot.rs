@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::head::Head;
 use crate::keyspace::RowIter;
 use crate::layout;
-use crate::store::Store;
+use crate::shared::Store;
 
 /// Receives a row: key and value.
 pub type EachRow<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), StoreError>;

@@ -181,7 +181,7 @@ pub struct SortedRow {
 
 impl Record for SortedRow {
     fn bytes(&self) -> usize {
-        // Each allocation takes some bytes more.
+        // The allocator adds some bytes to each allocation.
         size_of::<Self>() + self.key.len() + self.value.len() + 32
     }
 
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn records_come_back_in_order_however_many_runs_there_are() {
         let folder = tempfile::tempdir().unwrap();
-        // Two numbers a run: more runs than are merged at a time, twice over.
+        // With 16 bytes a run holds two numbers, so runs are merged in more than one round.
         for (count, chunk) in [(0, 16), (1, 16), (1_000, 1 << 20), (5_001, 16)] {
             let mut sorter = Sorter::new(folder.path(), chunk);
             let numbers = (0..count).map(|at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54);

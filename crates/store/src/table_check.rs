@@ -4,7 +4,7 @@
 //! the disk is damaged, and direct reads evict nothing from the cache.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,8 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 /// Bytes read at a time.
 const PIECE_BYTES: usize = 256 << 10;
+/// Bytes read at a time of a file that is not in use.
+const READ_BYTES: usize = 1 << 20;
 /// Alignment of direct reads, in bytes, for any disk.
 const ALIGNMENT: usize = 4_096;
 
@@ -68,7 +70,7 @@ impl TableCheck {
         let piece = self.buffer.get_mut(begin..begin + PIECE_BYTES).unwrap_or_default();
         let mut read = self.file.read_at(piece, self.at);
         if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput) {
-            // A file system that opens files for such reads and does not do them.
+            // Some file systems open a file for direct reads and then refuse them.
             read = File::open(&self.path).and_then(|file| {
                 self.file = file;
                 self.file.read_at(piece, self.at)
@@ -84,5 +86,25 @@ impl TableCheck {
             }
             Err(error) => TableStep::Damaged(error.to_string()),
         }
+    }
+}
+
+/// The fault of a file that should have this checksum, if any.
+pub(crate) fn compare(file: &Path, checksum: u128) -> Option<String> {
+    let mut hash = Xxh3Default::new();
+    let mut buffer = vec![0; READ_BYTES];
+    let mut read = || -> io::Result<u128> {
+        let mut file = File::open(file)?;
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(hash.digest128()),
+                bytes => hash.update(buffer.get(..bytes).unwrap_or_default()),
+            }
+        }
+    };
+    match read() {
+        Ok(found) if found == checksum => None,
+        Ok(_) => Some("the file does not match its checksum".to_owned()),
+        Err(error) => Some(error.to_string()),
     }
 }

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::head::Head;
 use crate::layout;
 use crate::owners;
-use crate::salvage::compare;
+use crate::table_check::compare;
 
 /// Numbers of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

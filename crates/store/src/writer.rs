@@ -10,7 +10,7 @@ use rows::{NameTable, Order, PointTable, PutRows, Rows, RowsMut, SetTable, Span,
 use crate::checkpoint::Checkpoint;
 use crate::counts::CountsCache;
 use crate::overlay::Overlay;
-use crate::store::{Layers, Store};
+use crate::shared::{Layers, Store};
 
 /// The only way to change rows. Readers see a change as soon as the call returns.
 pub struct StoreWriter {

@@ -73,7 +73,7 @@ fn documents(distribution: &Distribution<'_>, folder: &Path, version: &str) -> a
     let changes = format!(
         "roost ({version}) unstable; urgency=medium\n\n  * Package of this version; its changes are in changelog.gz.\n\n \
          -- {}  {date}",
-        field(&template(distribution)?, "Maintainer")?,
+        distribution.maintainer,
     );
     let plain = documents.join("changelog.Debian");
     write(&plain, changes.as_bytes(), 0o644)?;
@@ -95,10 +95,11 @@ fn control(
     let names =
         files.iter().map(|file| file.strip_prefix(folder)).collect::<Result<Vec<_>, _>>()?;
     let sums = tool(Command::new("md5sum").current_dir(folder).args(&names))?;
-    let control = template(distribution)?
+    let control = fs::read_to_string(distribution.root.join("packaging/debian/control"))?
         .replace("{version}", version)
         .replace("{architecture}", architecture)
         .replace("{installed_kib}", &bytes.div_ceil(1_024).to_string())
+        .replace("{maintainer}", &distribution.maintainer)
         .replace("{libraries}", &libraries()?);
     let settings = names.iter().filter(|name| name.starts_with("etc"));
     let conffiles: String = settings.map(|name| format!("/{}\n", name.display())).collect();
@@ -111,15 +112,6 @@ fn control(
         install(&from, &debian.join(script), 0o755)?;
     }
     Ok(())
-}
-
-fn template(distribution: &Distribution<'_>) -> anyhow::Result<String> {
-    Ok(fs::read_to_string(distribution.root.join("packaging/debian/control"))?)
-}
-
-fn field(control: &str, name: &str) -> anyhow::Result<String> {
-    let found = control.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-    Ok(found.with_context(|| format!("control has no {name}"))?.to_owned())
 }
 
 /// The libraries that the program is linked to, at least as new as on this machine, where it was built.

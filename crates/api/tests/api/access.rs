@@ -40,6 +40,50 @@ fn with_keys_only_paths_without_data_are_public() {
     }
 }
 
+/// Method and path of every documented route that is not public, with 0 for each parameter.
+fn protected_routes(server: &TestServer) -> Vec<(String, String, String)> {
+    let description = server.get("/v1/openapi.json").json();
+    let mut routes = Vec::new();
+    for (path, operations) in description["paths"].as_object().unwrap() {
+        let segments = path.split('/').map(|part| if part.starts_with('{') { "0" } else { part });
+        let concrete = segments.collect::<Vec<_>>().join("/");
+        for method in operations.as_object().unwrap().keys().filter(|key| *key != "parameters") {
+            routes.push((method.to_uppercase(), path.clone(), concrete.clone()));
+        }
+    }
+    routes.retain(|(_, path, _)| !["/healthz", "/readyz", "/v1/openapi.json"].contains(&&**path));
+    assert!(routes.len() > 30, "{routes:?}");
+    routes
+}
+
+#[test]
+fn no_documented_route_is_open_without_a_key() {
+    let server = TestServer::with_key();
+    for (method, path, concrete) in protected_routes(&server) {
+        let answer = server.send(&method, &concrete, &[], b"");
+        answer.assert_error(401, "unauthorized", &format!("{method} {path}"));
+    }
+}
+
+#[test]
+fn a_key_without_the_scope_of_a_route_changes_and_reads_nothing() {
+    let server = TestServer::start(Access::with_keys(scoped_keys()), |_, _| ());
+    for (method, path, concrete) in protected_routes(&server) {
+        let needed = match (method.as_str(), path.as_str()) {
+            ("GET", "/v1/backup") | ("DELETE", "/v1/buckets/{bucket}" | "/v1/users/{user}") => {
+                "admin"
+            }
+            ("POST", "/v1/recognitions") | ("GET" | "HEAD", _) => "read",
+            _ => "write",
+        };
+        for scope in Scope::ALL.map(Scope::name).into_iter().filter(|scope| *scope != needed) {
+            let key = format!("Bearer {scope}");
+            let answer = server.send(&method, &concrete, &[("Authorization", &key)], b"");
+            answer.assert_error(403, "missing_scope", &format!("{method} {path} with {scope}"));
+        }
+    }
+}
+
 #[test]
 fn only_the_whole_key_as_a_bearer_token_is_accepted() {
     let server = TestServer::with_key();

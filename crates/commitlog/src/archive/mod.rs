@@ -18,11 +18,11 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk as _, RealDisk};
+use crate::disk::Disk;
 use crate::{LogError, Position};
 
 pub use read::ArchiveReader;
-pub use write::Archive;
+pub use write::{ARCHIVE_MEMORY, Archive};
 
 const MARK: &str = "roost-archive";
 const MARK_PREFIX: &str = "roost archive 1 ";
@@ -103,8 +103,8 @@ impl Span {
     }
 }
 
-fn spans(dir: &Path) -> Result<Vec<Span>, ArchiveError> {
-    let names = RealDisk.list(dir).map_err(disk_error("list", dir))?;
+fn spans(disk: &dyn Disk, dir: &Path) -> Result<Vec<Span>, ArchiveError> {
+    let names = disk.list(dir).map_err(disk_error("list", dir))?;
     let mut spans: Vec<Span> = names.iter().filter_map(|name| Span::of_name(name)).collect();
     spans.sort_unstable();
     Ok(spans)

@@ -35,7 +35,7 @@ impl ArchiveReader {
         };
         let id = read_mark(dir, &mark)?;
         let id = id.ok_or_else(|| ArchiveError::NotAnArchive(dir.to_owned()))?;
-        Ok(Self { dir: dir.to_owned(), id, spans: spans(dir)? })
+        Ok(Self { dir: dir.to_owned(), id, spans: spans(&ReadOnlyDisk, dir)? })
     }
 
     /// Whether a directory is an archive.

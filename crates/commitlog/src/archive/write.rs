@@ -2,15 +2,20 @@
 //!
 //! State: the lock of the archive, and the last group that it has.
 
+use std::fmt;
 use std::fs::{File, TryLockError};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{ArchiveError, ArchiveReader, MARK, MARK_PREFIX, Span, disk_error, read_mark, spans};
 use crate::Position;
-use crate::disk::{Disk as _, DiskFile, RealDisk};
-use crate::format::{NewGroup, SECTOR_BYTES, Sector, segment_sector, write_group};
+use crate::disk::{Disk, DiskFile};
+use crate::format::{
+    NewGroup, PAYLOAD_BYTES_MAX, SECTOR_BYTES, Sector, sectors_of, segment_sector,
+};
 use crate::reader::LogReader;
 
 const TEMPORARY: &str = "next.tmp";
@@ -18,27 +23,47 @@ const TEMPORARY: &str = "next.tmp";
 /// these writes, is not delayed for long.
 const SECTORS_AT_ONCE: usize = (1 << 20) / SECTOR_BYTES;
 
+/// Most memory that writing to an archive takes, in bytes: the longest group of the log and its sectors, and the
+/// sectors that are written at a time. Usually far less, because most groups are short.
+pub const ARCHIVE_MEMORY: usize =
+    2 * PAYLOAD_BYTES_MAX + PAYLOAD_BYTES_MAX / 32 + 2 * SECTORS_AT_ONCE * SECTOR_BYTES;
+
 /// An archive that this process writes to.
-#[derive(Debug)]
 pub struct Archive {
+    disk: Arc<dyn Disk>,
     dir: PathBuf,
     /// Locked until it is dropped.
     mark: File,
     last: Position,
 }
 
+impl fmt::Debug for Archive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Archive")
+            .field("dir", &self.dir)
+            .field("last", &self.last)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Archive {
     /// Opens the archive in `dir` of the log that is called `id`. If it may be `new`, a directory that is missing or
-    /// empty becomes one; its parent must exist.
+    /// empty becomes one; its parent must exist. Its files are written through `disk`; only the mark, which is locked, is
+    /// not.
     ///
     /// # Errors
     /// [`ArchiveError`]
-    pub fn open(dir: &Path, id: &str, new: bool) -> Result<Self, ArchiveError> {
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        id: &str,
+        new: bool,
+    ) -> Result<Self, ArchiveError> {
         if new && !dir.is_dir() {
             std::fs::create_dir(dir).map_err(disk_error("make", dir))?;
         }
         let path = dir.join(MARK);
-        let names = RealDisk.list(dir).map_err(disk_error("list", dir))?;
+        let names = disk.list(dir).map_err(disk_error("list", dir))?;
         if !names.is_empty() && !names.iter().any(|name| name == MARK) {
             return Err(ArchiveError::NotAnArchive(dir.to_owned()));
         }
@@ -60,9 +85,9 @@ impl Archive {
             }
         }
         // A process that was killed may have renamed a file and not synced the name.
-        RealDisk.sync_dir(dir).map_err(disk_error("sync", dir))?;
-        let last = spans(dir)?.iter().map(|span| span.last).max().unwrap_or_default();
-        Ok(Self { dir: dir.to_owned(), mark, last: Position(last) })
+        disk.sync_dir(dir).map_err(disk_error("sync", dir))?;
+        let last = spans(&*disk, dir)?.iter().map(|span| span.last).max().unwrap_or_default();
+        Ok(Self { disk, dir: dir.to_owned(), mark, last: Position(last) })
     }
 
     /// Checks that the log, whose last group is `log_last`, continues the archive.
@@ -81,15 +106,14 @@ impl Archive {
         if last.0 == 0 || log.first().is_none_or(|first| first > last) {
             return Ok(());
         }
-        let of = |group: &crate::Group<'_>| (group.time_ms, group.payload.to_vec());
         let (mut ours, mut theirs) = (None, None);
         let before = Position(last.0 - 1);
         ArchiveReader::open(&self.dir)?.read(before, &mut |group| {
-            ours = Some(of(&group));
+            ours = Some(digest(&group));
             Ok(())
         })?;
         log.read(before, last, &mut |group| {
-            theirs = Some(of(&group));
+            theirs = Some(digest(&group));
             Ok(())
         })?;
         if ours == theirs { Ok(()) } else { Err(ArchiveError::Diverged(self.dir.clone())) }
@@ -125,12 +149,12 @@ impl Archive {
         self.check_present()?;
         let up_to = log.end_of_segment(after).min(up_to);
         let path = self.dir.join(TEMPORARY);
-        // What does not become a file would only take room.
-        self.copy(log, after, up_to, &path).inspect_err(|_| drop(RealDisk.remove(&path)))?;
+        // A file that is not completed only takes space.
+        self.copy(log, after, up_to, &path).inspect_err(|_| drop(self.disk.remove(&path)))?;
         let span = Span { first: after.0 + 1, last: up_to.0 };
         let name = self.dir.join(span.name());
-        RealDisk.rename(&path, &name).map_err(disk_error("rename", &path))?;
-        RealDisk.sync_dir(&self.dir).map_err(disk_error("sync", &self.dir))?;
+        self.disk.rename(&path, &name).map_err(disk_error("rename", &path))?;
+        self.disk.sync_dir(&self.dir).map_err(disk_error("sync", &self.dir))?;
         self.last = self.last.max(up_to);
         Ok(up_to)
     }
@@ -143,7 +167,7 @@ impl Archive {
         up_to: Position,
         path: &Path,
     ) -> Result<(), ArchiveError> {
-        let file = RealDisk.create(path).map_err(disk_error("create", path))?;
+        let file = self.disk.create(path).map_err(disk_error("create", path))?;
         let mut copy = Copy { file: &*file, sectors: Vec::new(), end: SECTOR_BYTES as u64 };
         let mut failed = None;
         let read = log.read(after, up_to, &mut |group| {
@@ -158,6 +182,13 @@ impl Archive {
         read?;
         copy.finish(after.0 + 1).map_err(disk_error("write to", path))
     }
+}
+
+/// Of the time and the payload of a group: a copy of the payload would take memory.
+fn digest(group: &crate::Group<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (group.time_ms, group.payload).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A file of an archive that is being written.
@@ -177,18 +208,21 @@ impl Copy<'_> {
             return Err(io::Error::other("an earlier version wrote the log"));
         };
         let payload = group.payload;
-        write_group(
-            &NewGroup { position, durable: position - 1, time_ms, payload },
-            &mut self.sectors,
-        );
-        if self.sectors.len() >= SECTORS_AT_ONCE { self.write() } else { Ok(()) }
+        let durable = position - 1;
+        let (first, more) = sectors_of(&NewGroup { position, durable, time_ms, payload });
+        for sector in std::iter::once(first).chain(more) {
+            self.sectors.push(sector);
+            if self.sectors.len() >= SECTORS_AT_ONCE {
+                self.write()?;
+            }
+        }
+        Ok(())
     }
 
     fn write(&mut self) -> io::Result<()> {
         self.file.write_all_at(self.sectors.as_flattened(), self.end)?;
         self.end += (self.sectors.len() * SECTOR_BYTES) as u64;
         self.sectors.clear();
-        self.sectors.shrink_to(2 * SECTORS_AT_ONCE);
         self.file.sync_data()
     }
 

@@ -108,7 +108,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 impl Txn<'_> {
     /// Hides all that a user made and empties the profile, of which the handle is needed to show mentions.
     pub fn delete_user(&mut self, id: UserId, user: User) {
-        // Relations with users who are deleted already were subtracted then.
+        // Without relations with deleted users: they were subtracted when those users were deleted.
         let counts = self.facts().counts(id);
         let (name, bio) = (Name::default(), Bio::default());
         let user = User { name, bio, ..user };

@@ -21,7 +21,7 @@ impl Mend {
         let end = users.min(from + STEP_USERS);
         for user in from..end {
             let id = UserId(user as u32);
-            // Those of deleted users are not shown, and removed with the last row.
+            // Counts of deleted users are not shown, and are removed with the last row.
             if step.is_deleted(id) {
                 continue;
             }
@@ -33,7 +33,7 @@ impl Mend {
             };
             let stored = step.facts().stored_counts(id);
             if stored != counted {
-                step.derived(format!("Counts {user}: {stored:?} instead of {counted:?}"));
+                step.missing(user, stored, counted);
                 step.put(PointTable::Counts, user, Some(counted.encode()));
             }
             let shown = step.facts().counts(id);
@@ -65,6 +65,25 @@ impl Mend {
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
+    /// Reports stored counts that differ: where they are greater, rows were lost that no other row has.
+    fn missing(&mut self, user: u64, stored: Counts, counted: Counts) {
+        let mut is_lost = false;
+        for (what, stored, counted) in [
+            ("posts", stored.posts, counted.posts),
+            ("followers", stored.followers, counted.followers),
+            ("follows", stored.following, counted.following),
+            ("friends", stored.friends, counted.friends),
+        ] {
+            if counted < stored {
+                self.lost(format!("user {user}: {} of {stored} {what}", stored - counted));
+                is_lost = true;
+            }
+        }
+        if !is_lost {
+            self.derived(format!("counts of user {user}: {stored:?} instead of {counted:?}"));
+        }
+    }
+
     fn count(&self, table: SetTable, owner: u64) -> u32 {
         let (mut count, mut rest) = (0, Some(Span { limit: PIECE, ..Span::ALL }));
         while let Some(span) = rest {

@@ -38,7 +38,7 @@ pub struct Mend {
     /// The next user id that should have a row.
     next_user: u64,
     sets: BTreeMap<SetName, samples::Counted>,
-    relations: relations::Compared,
+    relations: relations::Relations,
     /// Deleted stories that are not swept: the author, and whether the row was found by which they will be.
     dead: BTreeMap<u64, (u64, bool)>,
 }
@@ -74,10 +74,10 @@ struct Rows<'a, R> {
 enum Pass {
     Points(PointTable),
     Members(SetTable),
-    /// Compares the directions of follows and friendships as wholes.
-    Compare(SetTable),
-    /// As `Members`, if they differ.
+    /// Compares the directions of follows or friendships as wholes.
     Relations(SetTable),
+    /// Adds rows that only the other direction has.
+    Complete(SetTable),
     Names(NameTable),
     /// Whether a name is a record at all.
     NameRecords(NameTable),
@@ -89,7 +89,7 @@ enum Pass {
 }
 
 /// Later passes rely on what earlier ones have made consistent.
-const PASSES: [Pass; 36] = [
+const PASSES: [Pass; 35] = [
     Pass::PointRecords(PointTable::User),
     Pass::PointRecords(PointTable::Counts),
     Pass::PointRecords(PointTable::Post),
@@ -109,12 +109,11 @@ const PASSES: [Pass; 36] = [
     Pass::Members(SetTable::AuthorPosts),
     Pass::Members(SetTable::Mentions),
     Pass::Members(SetTable::Replies),
-    Pass::Compare(SetTable::Following),
-    Pass::Compare(SetTable::Followers),
-    Pass::Compare(SetTable::Friends),
     Pass::Relations(SetTable::Following),
     Pass::Relations(SetTable::Followers),
+    Pass::Complete(SetTable::Following),
     Pass::Relations(SetTable::Friends),
+    Pass::Complete(SetTable::Friends),
     Pass::Points(PointTable::Story),
     Pass::Members(SetTable::AuthorStories),
     Pass::Members(SetTable::Expiring),
@@ -147,11 +146,9 @@ impl Mend {
         let next = match *pass {
             Pass::Points(table) => self.points(table, &mut step, from.place.0),
             Pass::PointRecords(table) => step.point_records(table, from.place.0),
-            Pass::Relations(_) if self.relations.agree() => None,
-            Pass::Members(table) | Pass::Relations(table) => {
-                self.members(table, &mut step, from.place)
-            }
-            Pass::Compare(table) => self.compare(table, &mut step, from.place),
+            Pass::Members(table) => self.members(table, &mut step, from.place),
+            Pass::Relations(table) => self.add_relations(table, &mut step, from.place),
+            Pass::Complete(table) => self.complete_relations(table, &mut step, from.place.0),
             Pass::Names(table) => step.each_name(table, &from.name, |step, name, value| {
                 step.handle(name, value);
             }),
@@ -202,15 +199,16 @@ impl Mend {
                 SetTable::AuthorPosts => step.author_post(owner, item),
                 SetTable::Mentions => step.mention(owner, item),
                 SetTable::Replies => step.reply(owner, item),
-                SetTable::Following => step.relation((table, SetTable::Followers), owner, item),
-                SetTable::Followers => step.relation((table, SetTable::Following), owner, item),
-                SetTable::Friends => step.relation((table, table), owner, item),
                 SetTable::AuthorStories => step.author_story(owner, item, number),
                 SetTable::Expiring => self.expiring(step, owner, item),
                 SetTable::StoryViews => self.view(step, (table, SetTable::Seen), owner, item),
                 SetTable::Seen => self.view(step, (table, SetTable::StoryViews), owner, item),
                 SetTable::Samples => self.sample_of_set(step, owner, item),
-                SetTable::OrphanedSpaces | SetTable::FreeSpaces => {}
+                SetTable::Following
+                | SetTable::Followers
+                | SetTable::Friends
+                | SetTable::OrphanedSpaces
+                | SetTable::FreeSpaces => {}
             }
         }
         next.map(|place| From { place, ..From::default() })

@@ -1,84 +1,238 @@
 //! Follows and friendships: each has a row for both users.
 //!
-//! To look up the other row of each would take ten minutes for ten million follows. So sums of hashes of all rows of both
-//! directions are compared first: they are equal if the rows agree, and otherwise differ but for a chance of
-//! 2^-64. Rows are looked up one by one only if they differ.
+//! Looking up the other row of each takes minutes, so whole tables are read in order. A first pass adds up hashes of the
+//! rows of both directions, for each block of users: the sums are equal if the rows agree, and otherwise differ but
+//! for a chance of 2^-64. A second pass collects the rows of the blocks that differ and compares the two
+//! directions. What it holds in memory is bounded: more blocks take more passes over the tables.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Range;
 
 use rows::{RowsMut, Scan, SetTable};
 
 use super::{From, Mend, Rows, STEP_ROWS};
 
-/// What the comparison of all rows has found so far.
+/// Users of one block.
+const BLOCK_USERS: u64 = 256;
+/// Rows whose directions are compared at a time, 8 bytes each: 8 Mi. The users of a block have fewer.
+const COMPARED_ROWS_MAX: u64 = 8 << 20;
+/// Rows that are read at a time to be compared.
+const READ_ROWS: usize = 1 << 16;
+
+/// A relation without its direction: the user who follows and the one who is followed, or two friends, the
+/// smaller id first.
+type Pair = (u32, u32);
+
+/// Follows or friendships, while they are compared.
 #[derive(Debug, Default)]
-pub(super) struct Compared {
-    /// Hashes of the rows of one direction, less those of the other.
-    sum: u64,
-    /// Whether a row was met that no command writes.
-    is_wrong: bool,
+pub(super) struct Relations {
+    /// By the first user of each pair.
+    blocks: Vec<Block>,
+    /// Pairs of which only the row of the other direction exists.
+    no_forward: Vec<Pair>,
+    no_backward: Vec<Pair>,
 }
 
-impl Compared {
-    /// Whether both directions have the same rows, and no wrong one. Once all tables are compared.
-    pub(super) fn agree(&self) -> bool {
-        self.sum == 0 && !self.is_wrong
+/// The rows of both directions whose pairs begin with some users.
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    /// Hashes of the rows of one direction, less those of the other.
+    sum: u64,
+    rows: u64,
+}
+
+/// Whether a row is the first of the two rows of its pair.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+impl Relations {
+    fn add(&mut self, (direction, pair): (Direction, Pair)) {
+        let at = block_of(pair);
+        if self.blocks.len() <= at {
+            self.blocks.resize(at + 1, Block::default());
+        }
+        let Some(block) = self.blocks.get_mut(at) else { return };
+        block.rows += 1;
+        block.sum = match direction {
+            Direction::Forward => block.sum.wrapping_add(hash(pair)),
+            Direction::Backward => block.sum.wrapping_sub(hash(pair)),
+        };
+    }
+}
+
+fn block_of((first, _): Pair) -> usize {
+    (u64::from(first) / BLOCK_USERS) as usize
+}
+
+fn hash(pair: Pair) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    pair.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Blocks from `from` on that differ: from the first one to the last that fits into `rows_max` rows with it.
+fn differing(blocks: &[Block], from: usize, rows_max: u64) -> Option<Range<usize>> {
+    let differing = blocks.iter().enumerate().skip(from).filter(|(_, block)| block.sum != 0);
+    let (mut range, mut rows) = (None, 0);
+    for (at, block) in differing {
+        rows += block.rows;
+        match &mut range {
+            None => range = Some(at..at + 1),
+            Some(range) if rows <= rows_max => range.end = at + 1,
+            Some(_) => break,
+        }
+    }
+    range
+}
+
+/// Direction and pair of a row of one of the three tables.
+fn pair(table: SetTable, owner: u32, item: u32) -> (Direction, Pair) {
+    match table {
+        SetTable::Followers => (Direction::Backward, (item, owner)),
+        SetTable::Friends if owner > item => (Direction::Backward, (item, owner)),
+        _ => (Direction::Forward, (owner, item)),
+    }
+}
+
+/// The tables of the forward and the backward rows of a relation.
+fn tables(table: SetTable) -> (SetTable, SetTable) {
+    match table {
+        SetTable::Friends => (SetTable::Friends, SetTable::Friends),
+        _ => (SetTable::Following, SetTable::Followers),
     }
 }
 
 impl Mend {
-    /// Adds some rows of a table to the comparison.
-    pub(super) fn compare<R: Scan + RowsMut>(
+    /// Adds rows of a table to the comparison, and removes or corrects those that no command writes.
+    pub(super) fn add_relations<R: Scan + RowsMut>(
         &mut self,
         table: SetTable,
         step: &mut Rows<'_, R>,
         from: (u64, u64),
     ) -> Option<From> {
         let (found, next) = step.rows.members_from(table, from, STEP_ROWS);
-        let Compared { sum, is_wrong } = &mut self.relations;
         for (owner, item, number) in found {
-            *is_wrong |= number != 0 || !step.is_possible(owner, item);
-            if table != SetTable::Followers {
-                *sum = sum.wrapping_add(hash((table == SetTable::Friends, owner, item)));
+            let Some((owner_id, item_id)) = step.possible(owner, item) else {
+                step.derived(format!(
+                    "{table:?} {owner}, {item}: one of the two is no user, or deleted"
+                ));
+                step.rows.put_member(table, owner, item, None);
+                continue;
+            };
+            if number != 0 {
+                step.derived(format!("{table:?} {owner}, {item}: the row is malformed"));
+                step.rows.put_member(table, owner, item, Some(0));
             }
-            if table != SetTable::Following {
-                *sum = sum.wrapping_sub(hash((table == SetTable::Friends, item, owner)));
-            }
+            self.relations.add(pair(table, owner_id, item_id));
         }
         next.map(|place| From { place, ..From::default() })
     }
+
+    /// Adds the missing rows of follows or friendships. `from`: the first block that is not compared.
+    pub(super) fn complete_relations<R: Scan + RowsMut>(
+        &mut self,
+        table: SetTable,
+        step: &mut Rows<'_, R>,
+        from: u64,
+    ) -> Option<From> {
+        let here = From { place: (from, 0), ..From::default() };
+        if self.relations.put_missing(table, step) {
+            return Some(here);
+        }
+        let Some(range) = differing(&self.relations.blocks, from as usize, COMPARED_ROWS_MAX)
+        else {
+            self.relations = Relations::default();
+            return None;
+        };
+        self.relations.find_missing(table, step, &range);
+        Some(From { place: (range.end as u64, 0), ..here })
+    }
 }
 
-fn hash(row: (bool, u64, u64)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    row.hash(&mut hasher);
-    hasher.finish()
+impl Relations {
+    /// Reads the rows of some blocks and notes the pairs that have only one.
+    fn find_missing<R: Scan + RowsMut>(
+        &mut self,
+        table: SetTable,
+        step: &Rows<'_, R>,
+        range: &Range<usize>,
+    ) {
+        let (forward_table, backward_table) = tables(table);
+        let is_differing =
+            |at| range.contains(&at) && self.blocks.get(at).is_some_and(|block| block.sum != 0);
+        let read = |table, wanted| {
+            let mut pairs = Vec::new();
+            let mut next = Some((0, 0));
+            while let Some(from) = next {
+                let (found, rest) = step.rows.members_from(table, from, READ_ROWS);
+                let found = found.iter().map(|(owner, item, _)| {
+                    // The first pass has removed rows whose numbers are no users.
+                    pair(table, *owner as u32, *item as u32)
+                });
+                pairs.extend(
+                    found
+                        .filter(|(direction, pair)| {
+                            *direction == wanted && is_differing(block_of(*pair))
+                        })
+                        .map(|(_, pair)| pair),
+                );
+                next = rest;
+            }
+            pairs.sort_unstable();
+            pairs
+        };
+        let forward = read(forward_table, Direction::Forward);
+        let mut backward = read(backward_table, Direction::Backward);
+        let no_backward = forward.iter().filter(|pair| backward.binary_search(pair).is_err());
+        self.no_backward = no_backward.copied().collect();
+        backward.retain(|pair| forward.binary_search(pair).is_err());
+        self.no_forward = backward;
+    }
+
+    /// Adds some of the missing rows; false if there are none.
+    fn put_missing<R: Scan + RowsMut>(&mut self, table: SetTable, step: &mut Rows<'_, R>) -> bool {
+        let (forward, backward) = tables(table);
+        let is_forward = !self.no_forward.is_empty();
+        let (table, pairs) = match is_forward {
+            true => (forward, &mut self.no_forward),
+            false => (backward, &mut self.no_backward),
+        };
+        let some = pairs.split_off(pairs.len().saturating_sub(STEP_ROWS));
+        for (first, second) in &some {
+            let (owner, item) = if is_forward { (*first, *second) } else { (*second, *first) };
+            step.derived(format!("{table:?} {owner}, {item}: only the other direction has a row"));
+            step.rows.put_member(table, owner.into(), item.into(), Some(0));
+        }
+        !some.is_empty()
+    }
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// A row of one table, of which the other has the opposite direction.
-    pub(super) fn relation(
-        &mut self,
-        (table, opposite): (SetTable, SetTable),
-        owner: u64,
-        item: u64,
-    ) {
-        if !self.is_possible(owner, item) {
-            self.derived(format!(
-                "{table:?} {owner}, {item}: one of the two is no user, or deleted"
-            ));
-            self.set(table, owner, item, None);
-            self.set(opposite, item, owner, None);
-        } else if self.set(table, owner, item, Some(0)) | self.set(opposite, item, owner, Some(0)) {
-            self.derived(format!(
-                "{table:?} {owner}, {item}: the row of the other direction is missing"
-            ));
-        }
+    /// The ids of two users, if they can have a relation.
+    fn possible(&self, owner: u64, item: u64) -> Option<Pair> {
+        let (user, other) = self.user(owner).zip(self.user(item))?;
+        let is_possible = user != other && !self.is_gone(user) && !self.is_gone(other);
+        is_possible.then_some((user.0, other.0))
     }
+}
 
-    /// Whether two users can have a relation.
-    fn is_possible(&self, owner: u64, item: u64) -> bool {
-        let users = self.user(owner).zip(self.user(item)).filter(|(user, other)| user != other);
-        users.is_some_and(|(user, other)| !self.is_gone(user) && !self.is_gone(other))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_compared_in_groups_that_fit_into_memory() {
+        let block = |(sum, rows)| Block { sum, rows };
+        let blocks = [(0, 9), (1, 4), (0, 9), (2, 4), (3, 4), (4, 50), (5, 1)].map(block);
+        let (mut from, mut groups) = (0, Vec::new());
+        while let Some(range) = differing(&blocks, from, 8) {
+            from = range.end;
+            groups.push(range);
+        }
+        assert_eq!(groups, [1..4, 4..5, 5..6, 6..7]);
+        assert_eq!(differing(&[block((0, 1))], 0, 8), None);
     }
 }

@@ -29,7 +29,7 @@ impl Mend {
         self.counted.last_stamp = self.counted.last_stamp.max(key);
         let facts = step.facts();
         let set = self.sets.entry(sample.set.clone()).or_insert_with(|| {
-            // An id that is not known any more is replaced by that of the oldest sample, which no set has.
+            // If the id of the set is lost, it gets the id of its oldest sample, which no other set can have.
             let id = facts.sample_set(&sample.set).map_or(SampleSetId(key), |set| set.id);
             Counted { id, samples: 0, labels: BTreeMap::new() }
         });

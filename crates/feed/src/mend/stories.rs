@@ -48,7 +48,7 @@ impl Mend {
                     missing.push("by the second in which it expires");
                 }
             }
-            // A deleted story has a row for the second of its deletion, which nothing else says.
+            // Only its row in `Expiring` says when a deleted story was deleted.
             None => drop(self.dead.insert(key, (author, false))),
         }
         let span = Span { limit: story.views as usize + 1, ..Span::ALL };

@@ -89,7 +89,7 @@ impl Keys<'_, '_> {
             }
             let limit = WalkLimit { bytes: budget.bytes, ..WalkLimit::rows(budget.rows) };
             let (rows, next) = self.txn.facts().rows_of_keys(space, cursor, limit);
-            // A walk reads rows of other spaces as well.
+            // A walk may also read rows of other spaces.
             budget.rows = budget.rows.saturating_sub(WALK_ROWS);
             self.txn.add_work(WALK_ROWS * WORK_PER_ROW);
             for row in &rows {

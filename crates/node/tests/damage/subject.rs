@@ -129,12 +129,16 @@ pub(crate) fn fill(node: &Node, runtime: &Runtime, round: u32) {
     }
     for (bucket, number) in BUCKETS.iter().flat_map(|bucket| (0..12).map(move |n| (*bucket, n))) {
         let (key, value) = (format!("k{number}"), format!("{round}-{}", "v".repeat(number * 9)));
-        let (key, value) = (Bytes::new(key.as_bytes()), Bytes::new(value.as_bytes()));
-        let (expiry, only) = (Expiry::Never, Only::Always);
-        let put = KeyOp::Put { bucket, key, value, expiry, only, old: false };
-        let ops: KeyOps = std::iter::once(put).collect();
-        runtime.block_on(node.submit_keys(ops, Vec::new())).unwrap();
+        set_key(node, runtime, bucket, (key.as_bytes(), value.as_bytes()));
     }
+}
+
+pub(crate) fn set_key(node: &Node, runtime: &Runtime, bucket: BucketId, row: (&[u8], &[u8])) {
+    let (key, value) = (Bytes::new(row.0), Bytes::new(row.1));
+    let (expiry, only) = (Expiry::Never, Only::Always);
+    let put = KeyOp::Put { bucket, key, value, expiry, only, old: false };
+    let ops: KeyOps = std::iter::once(put).collect();
+    runtime.block_on(node.submit_keys(ops, Vec::new())).unwrap();
 }
 
 fn view(node: &Node, runtime: &Runtime, story: StoryId, viewer: UserId) {

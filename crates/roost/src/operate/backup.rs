@@ -93,7 +93,7 @@ impl Backup {
         let to =
             if to == Path::new("-") { "standard output".into() } else { to.display().to_string() };
         // Standard output may be the backup.
-        eprintln!("wrote {to}: {} bytes, {}", summary.bytes, describe(&header, &summary));
+        eprintln!("wrote {to}: {} bytes, {}", summary.total_bytes, describe(&header, &summary));
         Ok(())
     }
 

@@ -60,7 +60,7 @@ impl Verify {
         match ::backup::verify(stream) {
             Ok((header, summary)) => {
                 println!("{}: no damage", self.path.display());
-                println!("{} bytes, {}", summary.bytes, describe(&header, &summary));
+                println!("{} bytes, {}", summary.total_bytes, describe(&header, &summary));
                 Ok(())
             }
             Err(error @ (BackupError::Truncated { .. } | BackupError::Damaged { .. })) => {

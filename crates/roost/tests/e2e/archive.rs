@@ -1,5 +1,6 @@
 //! Archives of the log: restores to any time, and archives that are missing, full, foreign or damaged.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -352,7 +353,16 @@ fn a_missing_archive_stops_nothing_and_gets_everything_later() {
     fs::create_dir(&disk).unwrap();
     assert!(server.process.logged("the archive can be written again").is_some());
     wait_for(&server, "roost_archive_lag_seconds", |lag| lag == 0.0);
+    // A disk that is full for one file.
+    let failures = Cell::new(f64::MAX);
+    wait_for(&server, "roost_archive_failures_total", |count| {
+        failures.set(count);
+        true
+    });
+    std::os::unix::fs::symlink("/dev/full", archive.join("next.tmp")).unwrap();
     client.publish(0, "after");
+    wait_for(&server, "roost_archive_failures_total", |count| count > failures.get());
+    wait_for(&server, "roost_archive_lag_seconds", |lag| lag == 0.0);
     server.stop();
     done(&["verify", path(&archive)]);
     let restored = folder.path().join("restored");

@@ -181,7 +181,11 @@ fn what_is_restored_has_the_rows_and_keys_of_what_was_backed_up() {
     let [data, first, restored, second] =
         ["data", "first", "restored", "second"].map(|name| folder.path().join(name));
     something(&data);
-    done(&["backup", "--data", path(&data), "--to", path(&first)]);
+    let made = done(&["backup", "--data", path(&data), "--to", path(&first)]);
+    let size = format!("{} bytes, ", fs::metadata(&first).unwrap().len());
+    assert!(made.err.contains(&size), "{size}: {}", made.err);
+    let checked = done(&["verify", path(&first)]);
+    assert!(checked.out.contains(&size), "{size}: {}", checked.out);
     done(&["restore", path(&first), "--data", path(&restored)]);
     done(&["backup", "--data", path(&restored), "--to", path(&second)]);
     let (one, two) = (contents(&first), contents(&second));

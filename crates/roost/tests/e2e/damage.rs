@@ -65,6 +65,13 @@ fn a_damaged_row_refuses_what_needs_it_and_nothing_else() {
         }
     }
     assert_eq!(refused, 1);
+    // The log says which connection met it: CLIENT ID has the same number.
+    let Reply::Integer(id) = redis.run(&[b"CLIENT", b"ID"]) else { panic!("no number") };
+    let id = format!("\"connection_id\":{id}");
+    for message in ["commands failed because of the server", "the disk is damaged"] {
+        let line = |line: &String| line.contains(&id) && line.contains(message);
+        assert!(server.process.logged_line(line).is_some(), "{message}");
+    }
     let mut client = server.client();
     let answer = client.get(&format!("/v1/buckets/0/keys/k%{DAMAGED:02x}")).expect(500);
     assert_eq!(answer.json()["error"], "damaged");

@@ -67,8 +67,9 @@ fn a_damaged_row_comes_from_the_log_or_is_named_as_lost() {
     damage(&data.join("store"), &value(DAMAGED));
     let to = folder.path().join("to");
     let printed = repair(&data, &to, &[], 3);
-    let named = "a block does not match its checksum: rows between key ";
+    let named = "a block does not match its checksum: rows after the key ";
     assert!(printed.contains(named) && printed.contains("are lost"), "{printed}");
+    assert!(printed.contains(&format!("bucket 0: 1 of {KEYS} keys")), "{printed}");
     let mut expected = all;
     expected[usize::from(DAMAGED)] = None;
     assert_eq!(keys(&to), expected);

@@ -42,7 +42,7 @@ impl Lists {
             owner.into_iter().for_each(|owner| self.note(table, owner, State::ROWS));
             return write(&key, Some(&value));
         }
-        // A row with an invalid key is useless.
+        // Nothing reads a row with an invalid key.
         let Some((owner, row)) = layout::read_packed(&key) else { return Ok(()) };
         match row {
             PackedRow::Delta(number) => {

@@ -19,6 +19,8 @@ pub struct Hole {
     pub offset: u64,
     /// The fault at that position.
     pub what: &'static str,
+    /// Number of faults in this file without a readable row between them; `offset` and `what` are those of the first.
+    pub faults: u64,
     /// The last key before; none if there is no row before.
     pub after: Option<Vec<u8>>,
     /// The first key that can be read again; none if there is none.
@@ -29,18 +31,18 @@ pub struct Hole {
 
 impl fmt::Display for Hole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = |key: &Option<Vec<u8>>, none: &str| {
-            key.as_ref().map_or_else(|| none.to_owned(), |key| describe(key))
-        };
-        let (after, before) =
-            (key(&self.after, "the first row"), key(&self.before, "the last row"));
-        write!(
-            f,
-            "{} at byte {}: {}: rows between {after} and {before}",
-            self.file.display(),
-            self.offset,
-            self.what
-        )
+        write!(f, "{} at byte {}: {}", self.file.display(), self.offset, self.what)?;
+        if self.faults > 1 {
+            write!(f, ", and {} more faults after it", self.faults - 1)?;
+        }
+        match (&self.after, &self.before) {
+            (Some(after), Some(before)) => {
+                write!(f, ": rows after {} and before {}", describe(after), describe(before))
+            }
+            (Some(after), None) => write!(f, ": rows after {}", describe(after)),
+            (None, Some(before)) => write!(f, ": rows before {}", describe(before)),
+            (None, None) => write!(f, ": all its rows"),
+        }
     }
 }
 
@@ -95,7 +97,7 @@ impl Merge {
                 let version = source.next.as_ref().filter(|version| version.key == key)?;
                 Some((version.clone(), source.level))
             });
-            // Equal numbers: the first one, of the newer run.
+            // Of versions with equal sequence numbers the first one counts: it is of the newer run.
             let newest = newest
                 .reduce(|best, other| if other.0.seqno > best.0.seqno { other } else { best });
             let Some((version, level)) = newest else { continue };
@@ -165,8 +167,13 @@ impl Source {
     }
 
     fn hole(&mut self, table: &TableFile, offset: u64, what: &'static str, holes: &mut Vec<Hole>) {
+        let open = self.open.last().and_then(|(hole, _)| holes.get_mut(*hole));
+        if let Some(hole) = open.filter(|hole| hole.file == table.path) {
+            hole.faults += 1;
+            return;
+        }
         let (file, after) = (table.path.clone(), self.last.clone());
         self.open.push((holes.len(), table.seqno));
-        holes.push(Hole { file, offset, what, after, before: None, older: 0 });
+        holes.push(Hole { file, offset, what, faults: 1, after, before: None, older: 0 });
     }
 }

@@ -11,11 +11,7 @@ mod merge;
 mod table;
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
-
-use xxhash_rust::xxh3::Xxh3Default;
 
 use lists::Lists;
 pub use merge::Hole;
@@ -26,9 +22,8 @@ use crate::error::StoreError;
 use crate::head::Head;
 use crate::layout::{self, WriteRow};
 use crate::manifest::{self, TableFile, Tables};
+use crate::table_check::compare;
 
-/// Bytes read at a time.
-const READ_BYTES: usize = 1 << 20;
 /// The folders of the two keyspaces: the engine numbers them in the order in which they were made.
 const FACTS: &str = "facts/keyspaces/1";
 const EPHEMERAL: &str = "facts/keyspaces/2";
@@ -104,7 +99,7 @@ impl Salvage {
     pub fn bases(&self) -> Result<Vec<Base>, StoreError> {
         let mut bases = Vec::new();
         for facts_below in self.facts.bounds() {
-            // An earlier checkpoint may be of an earlier format, which is no way then.
+            // A checkpoint that an earlier version wrote cannot be used; the newest one reports it.
             let head = self.facts.head(facts_below);
             let head = if facts_below == u64::MAX { head? } else { head.unwrap_or_default() };
             let Some(applied) = head else { continue };
@@ -219,25 +214,5 @@ impl Keyspace {
             disk.ingest(self.part, put)?;
         }
         Ok(merge)
-    }
-}
-
-/// The fault of a file that should have this checksum, if any.
-pub(crate) fn compare(file: &Path, checksum: u128) -> Option<String> {
-    let mut hash = Xxh3Default::new();
-    let mut buffer = vec![0; READ_BYTES];
-    let mut read = || -> std::io::Result<u128> {
-        let mut file = File::open(file)?;
-        loop {
-            match file.read(&mut buffer)? {
-                0 => return Ok(hash.digest128()),
-                bytes => hash.update(buffer.get(..bytes).unwrap_or_default()),
-            }
-        }
-    };
-    match read() {
-        Ok(found) if found == checksum => None,
-        Ok(_) => Some("the file does not match its checksum".to_owned()),
-        Err(error) => Some(error.to_string()),
     }
 }

@@ -78,7 +78,7 @@ impl TableScan {
             scan.starts = scan.index(&sections);
             scan.starts.sort_unstable_by(|a, b| b.cmp(a));
         }
-        // Blocks of the index that were corrected are no loss.
+        // Corrected blocks of the index lose no rows.
         scan.corrected.clear();
         Ok(scan)
     }

@@ -1,0 +1,245 @@
+//! Reads of the keys of buckets.
+//!
+//! A key's row is looked up in the active overlay, in the frozen one, among the resident rows, and on
+//! disk; the first layer that has it is used.
+
+use kv::{KeyRow, Space, WalkLimit, is_possible_key};
+use rows::Stamp;
+
+use crate::disk::Part;
+use crate::error::{StoreError, unreadable};
+use crate::key_table::{KeyTable, SHARD_BITS, shard_of};
+use crate::layout;
+use crate::shared::{Layers, Store};
+
+/// Number of rows that one warm-up step reads from disk.
+const WARM_ROWS: usize = 1_024;
+/// Bytes of rows after which such a step ends, since a row may be as long as a value: in addition to the
+/// budget, a step needs at most this and one row.
+const WARM_BYTES: usize = 4 << 20;
+
+impl Layers {
+    fn key(&self, hash: u64, space: Space, key: &[u8]) -> Option<KeyRow> {
+        self.find(|layer| layer.keys.find(hash, space, key))
+    }
+}
+
+impl Store {
+    /// The row of a key if it is known without reading the disk: `Some(None)` if there is none.
+    #[must_use]
+    pub fn key_in_memory(&self, space: Space, key: &[u8]) -> Option<Option<KeyRow>> {
+        self.known_key(self.shared().hasher.hash(space, key), space, key)
+    }
+
+    fn known_key(&self, hash: u64, space: Space, key: &[u8]) -> Option<Option<KeyRow>> {
+        let shared = self.shared();
+        if !is_possible_key(key) {
+            // No layer has such a key, and the engine does not accept it.
+            return Some(None);
+        }
+        if let Some(row) = shared.layers.load().key(hash, space, key) {
+            return Some(Some(row).filter(|row| !row.is_removed()));
+        }
+        if let Some(row) = shared.resident.table.find(hash, space, key) {
+            row.touch();
+            return Some(Some(row).filter(|row| !row.is_removed()));
+        }
+        shared.resident.is_complete().then_some(None)
+    }
+
+    /// See [`kv::KeyRows::prefetch_key`].
+    pub fn prefetch_key(&self, space: Space, key: &[u8]) {
+        let shared = self.shared();
+        let hash = shared.hasher.hash(space, key);
+        let layers = shared.layers.load();
+        let in_layers = layers.find(|layer| layer.keys.prefetch(hash).then_some(()));
+        if in_layers.is_none() {
+            shared.resident.table.prefetch(hash);
+        }
+    }
+
+    pub(crate) fn has_cold_keys(&self) -> bool {
+        !self.shared().resident.is_complete()
+    }
+
+    /// See [`kv::KeyRows::load_key`].
+    pub(crate) fn load_key(&self, space: Space, key: &[u8]) -> bool {
+        let cold = self.key_in_memory(space, key).is_none();
+        if cold {
+            // Reading it brings it into memory.
+            drop(self.find_key(space, key));
+        }
+        cold
+    }
+
+    pub(crate) fn find_key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
+        let shared = self.shared();
+        let hash = shared.hasher.hash(space, key);
+        let noted = shared.resident.checkpoints();
+        if let Some(known) = self.known_key(hash, space, key) {
+            return known;
+        }
+        let row = match shared.disk.point(Part::Facts, &layout::key(space, hash, key)) {
+            Some(bytes) => decode(space, key, &bytes),
+            // That there is no such row is stored in memory like a row.
+            None => KeyRow::removed(space, key, Stamp(0)),
+        };
+        shared.resident.offer(hash, row.clone(), noted);
+        Some(row).filter(|row| !row.is_removed())
+    }
+
+    /// Rows in the order of their hashes; see [`kv::KeyRows::keys`].
+    pub(crate) fn walk_keys(
+        &self,
+        space: Space,
+        cursor: u64,
+        limit: WalkLimit,
+    ) -> (Vec<KeyRow>, Option<u64>) {
+        let mut found = Vec::new();
+        let (mut next, mut left) = (Some(cursor), limit);
+        while let Some(begin) = next.filter(|_| left.rows > 0 && left.bytes > 0 && left.visits > 0)
+        {
+            let before = found.len();
+            next = self.walk_piece(space, begin, &mut left, &mut found);
+            let new = found.get(before..).unwrap_or_default();
+            left.rows = left.rows.saturating_sub(new.len());
+            left.bytes = left.bytes.saturating_sub(bytes_of(new.iter()));
+        }
+        (found, next)
+    }
+
+    /// Appends some rows from `from` on, and returns where to continue, if there may be more.
+    fn walk_piece(
+        &self,
+        space: Space,
+        from: u64,
+        left: &mut WalkLimit,
+        found: &mut Vec<KeyRow>,
+    ) -> Option<u64> {
+        let limit = *left;
+        let shared = self.shared();
+        let layers = shared.layers.load();
+        let mut below = Vec::new();
+        let was_complete = shared.resident.is_complete();
+        let mut visited = 1;
+        if was_complete {
+            visited += shared.resident.table.collect(shard_of(from), space, from, &mut below);
+        }
+        // Checked again after the look-up: a row may have been dropped meanwhile.
+        let end = if was_complete && shared.resident.is_complete() {
+            from | u64::MAX >> SHARD_BITS
+        } else {
+            below.clear();
+            self.rows_on_disk(space, from, limit, &mut below)
+        };
+        let mut rows: Vec<(u64, u8, KeyRow)> = Vec::new();
+        let mut collect = |rank: u8, table: &KeyTable| {
+            let mut taken = Vec::new();
+            for shard in shard_of(from)..=shard_of(end) {
+                visited += table.collect(shard, space, from, &mut taken);
+            }
+            let within = taken.into_iter().filter(|(hash, _)| *hash <= end);
+            rows.extend(within.map(|(hash, row)| (hash, rank, row)));
+        };
+        collect(0, &layers.active.keys);
+        if let Some(frozen) = &layers.frozen {
+            collect(1, &frozen.keys);
+        }
+        left.visits = left.visits.saturating_sub(visited);
+        rows.extend(below.into_iter().map(|(hash, row)| (hash, 2, row)));
+        rows.sort_unstable_by(|(hash, rank, row), (other_hash, other_rank, other)| {
+            (hash, row.key(), rank).cmp(&(other_hash, other.key(), other_rank))
+        });
+        rows.dedup_by(|(_, _, row), (_, _, above)| row.key() == above.key());
+        rows.retain(|(_, _, row)| !row.is_removed());
+        let last = last_within(&rows, limit).unwrap_or(end);
+        found.extend(rows.into_iter().filter(|(hash, ..)| *hash <= last).map(|(_, _, row)| row));
+        last.checked_add(1)
+    }
+
+    /// Collects rows on disk from `from` on, as many as `limit` says and all with the last one's hash;
+    /// returns the hash up to which these are all.
+    fn rows_on_disk(
+        &self,
+        space: Space,
+        from: u64,
+        limit: WalkLimit,
+        rows: &mut Vec<(u64, KeyRow)>,
+    ) -> u64 {
+        let low = layout::key(space, from, &[]);
+        let mut bytes = 0;
+        for (key, row) in self.shared().disk.rows(&low, &layout::space_end(space)) {
+            let Some((space, hash, key)) = layout::read_key(&key) else {
+                unreadable(
+                    "reading keys",
+                    &StoreError::Damaged("the name of a key's row is too short"),
+                )
+            };
+            let full = rows.len() >= limit.rows || bytes >= limit.bytes;
+            match rows.last() {
+                Some((last, _)) if full && *last != hash => return *last,
+                _ => {
+                    bytes += key.len() + row.len();
+                    rows.push((hash, decode(space, key, &row)));
+                }
+            }
+        }
+        u64::MAX
+    }
+
+    /// Reads keys from disk into memory until all are in memory, the budget is used up, or `stopped`
+    /// returns true. Blocks; for a background thread.
+    pub fn warm_keys(&self, stopped: impl Fn() -> bool) {
+        let shared = self.shared();
+        let mut low = layout::KEYS_PREFIX.to_vec();
+        let end: Vec<u8> = layout::KEYS_PREFIX.iter().map(|tag| tag + 1).collect();
+        while shared.resident.has_room() && !stopped() {
+            let noted = shared.resident.checkpoints();
+            let (mut next, mut left) = (None, WARM_BYTES);
+            for (name, bytes) in shared.disk.rows(&low, &end).take(WARM_ROWS) {
+                if let Some((space, hash, key)) = layout::read_key(&name) {
+                    shared.resident.offer(hash, decode(space, key, &bytes), noted);
+                }
+                left = left.saturating_sub(name.len() + bytes.len());
+                next = Some([&name, &[0][..]].concat());
+                if left == 0 {
+                    break;
+                }
+            }
+            if shared.resident.checkpoints() != noted {
+                // A checkpoint changed the disk meanwhile, so some rows were not added: read them again.
+                continue;
+            }
+            match next {
+                Some(next) => low = next,
+                None => return shared.resident.all_offered(),
+            }
+        }
+    }
+
+    /// Bytes of memory that resident rows of keys take.
+    #[must_use]
+    pub fn resident_bytes(&self) -> usize {
+        self.shared().resident.bytes()
+    }
+}
+
+fn bytes_of<'a>(rows: impl Iterator<Item = &'a KeyRow>) -> usize {
+    rows.map(|row| row.data_bytes() as usize).sum()
+}
+
+/// The hash of the row with which the limit is reached; none if it is not.
+fn last_within(rows: &[(u64, u8, KeyRow)], limit: WalkLimit) -> Option<u64> {
+    let mut bytes = 0;
+    let reached = rows.iter().enumerate().find(|(at, (_, _, row))| {
+        bytes += row.data_bytes() as usize;
+        at + 1 >= limit.rows || bytes >= limit.bytes
+    });
+    reached.map(|(_, (hash, ..))| *hash)
+}
+
+fn decode(space: Space, key: &[u8], bytes: &[u8]) -> KeyRow {
+    layout::decode_key_row(space, key, bytes).unwrap_or_else(|| {
+        unreadable("reading a key", &StoreError::Damaged("the row of a key is malformed"))
+    })
+}

@@ -1,0 +1,46 @@
+//! All rows of a store in memory, for the simulator to compare.
+
+use rows::{SetTable, Span};
+
+use crate::keyspace::Keyspace;
+use crate::layout;
+use crate::memory::{MemoryDisk, MemoryKeyspace};
+use crate::owners::State;
+use crate::sets::Set;
+
+/// Key and value.
+pub type MemoryRow = (Vec<u8>, Vec<u8>);
+
+impl MemoryDisk {
+    /// All rows, of the facts and the ephemeral ones, without those that depend on when checkpoints were
+    /// taken: the description of the store, and the states of owners. Packed sets have a row per item here.
+    #[must_use]
+    pub fn rows(&self) -> [Vec<MemoryRow>; 2] {
+        [&self.facts, &self.ephemeral].map(MemoryKeyspace::rows_of_tables)
+    }
+}
+
+impl MemoryKeyspace {
+    fn rows_of_tables(&self) -> Vec<MemoryRow> {
+        let mut found = Vec::new();
+        let keyspace = Keyspace::Memory(self.clone());
+        let mut last = None;
+        for (key, value) in self.rows.read().range(vec![layout::TABLES_MIN]..) {
+            let table = SetTable::ALL.into_iter().find(|table| key.first() == Some(&table.tag()));
+            let Some(table) = table.filter(|table| table.is_packed()) else {
+                found.push((key.clone(), value.to_vec()));
+                continue;
+            };
+            let owner = layout::read_packed(key).map(|(owner, _)| (table, owner));
+            if let Some((table, owner)) = owner.filter(|_| owner != last) {
+                let set = Set { keyspace: &keyspace, table, owner, state: State::MOST };
+                let items = set.items(Span::ALL).filter_map(|(item, number)| Some((item, number?)));
+                found.extend(items.map(|(item, number)| {
+                    (layout::set(table, owner, item).to_vec(), number.to_be_bytes().to_vec())
+                }));
+            }
+            last = owner;
+        }
+        found
+    }
+}

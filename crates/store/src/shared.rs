@@ -1,0 +1,73 @@
+//! The state that readers, the writer and a checkpoint share: the disk, and the layers above it.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::RwLock;
+use rows::{PointTable, Totals};
+
+use crate::buckets::Buckets;
+use crate::disk::Disk;
+use crate::hash::KeyHasher;
+use crate::overlay::Overlay;
+use crate::owners::Owners;
+use crate::resident::Resident;
+
+/// Read access for any thread; clones share one store.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+/// State shared by readers, the writer and a checkpoint.
+pub(crate) struct Shared {
+    pub(crate) disk: Disk,
+    /// Orders the keys of buckets. Its seed is a secret of the data directory.
+    pub(crate) hasher: KeyHasher,
+    pub(crate) owners: Owners,
+    /// Replaced by the writer while nothing is frozen (it freezes), and by the checkpoint while
+    /// something is (it publishes): never by both.
+    ///
+    /// A reader loads the layers before it reads the disk, so what leaves the frozen layer is on
+    /// disk by then. A reader that holds older layers finds the same rows twice, equal or with the
+    /// layer it holds on top: it reads the state from when it began.
+    pub(crate) layers: ArcSwap<Layers>,
+    pub(crate) totals: RwLock<Totals>,
+    pub(crate) buckets: RwLock<Buckets>,
+    pub(crate) resident: Resident,
+}
+
+/// The layers in memory.
+pub(crate) struct Layers {
+    pub(crate) active: Arc<Overlay>,
+    pub(crate) frozen: Option<Arc<Overlay>>,
+}
+
+impl Layers {
+    pub(crate) fn find<T>(&self, look: impl Fn(&Overlay) -> Option<T>) -> Option<T> {
+        if rows::has_bug("wrong-layer") {
+            return self.frozen.as_deref().and_then(&look).or_else(|| look(&self.active));
+        }
+        look(&self.active).or_else(|| self.frozen.as_deref().and_then(look))
+    }
+
+    /// The keys of all points within `keys` that the layers have changed, removed ones included, ascending.
+    pub(crate) fn point_keys(&self, table: PointTable, keys: RangeInclusive<u64>) -> Vec<u64> {
+        let mut changed = self.active.point_keys(table, &keys);
+        changed.extend(self.frozen.iter().flat_map(|layer| layer.point_keys(table, &keys)));
+        changed.sort_unstable();
+        changed.dedup();
+        changed
+    }
+}
+
+impl Store {
+    pub(crate) fn new(shared: Shared) -> Self {
+        Self { shared: Arc::new(shared) }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}
