@@ -6,7 +6,7 @@ use std::time::Duration;
 use rows::CHANGE_BYTES_MAX;
 use store::StoreOptions;
 
-use crate::applier::KEY_OPS_BYTES_MAX;
+use crate::applier::{ANSWER_BYTES, KEY_OPS_BYTES_MAX};
 use crate::clock::Clock;
 use crate::progress::OpenProgress;
 
@@ -28,8 +28,6 @@ pub enum Durability {
 /// its sectors on their way into the log, a group beyond each of two full overlays, and answers.
 pub const FIXED_MEMORY: usize =
     crate::inbox::BYTES_MAX + 2 * KEY_OPS_BYTES_MAX + 2 * CHANGE_BYTES_MAX + ANSWER_BYTES;
-/// Rows of keys that answers keep until they are sent.
-pub(crate) const ANSWER_BYTES: usize = 32 * MIB;
 
 /// Least memory for samples, in bytes: enough for the built-in digits alone.
 pub const SAMPLE_MEMORY_MIN: usize = 3 * crate::samples::SETS_BYTES;
