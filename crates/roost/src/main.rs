@@ -1,6 +1,7 @@
 //! The binary: the command line and its subcommands.
 
 mod address;
+mod cluster;
 mod dashboard;
 mod demo;
 mod descriptors;
@@ -49,6 +50,7 @@ enum Command {
     Export(operate::Export),
     Import(operate::Import),
     Repair(operate::Repair),
+    Cluster(cluster::Cluster),
     Demo(demo::Demo),
     Simulate(simulate::Simulate),
     Population(population::Population),
@@ -90,6 +92,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             Command::Export(export) => export.run().await,
             Command::Import(import) => import.run(),
             Command::Repair(repair) => repair.run(),
+            Command::Cluster(cluster) => cluster.run().await,
             Command::Demo(demo) => demo.run().await,
             Command::Simulate(simulate) => simulate.run().await,
             Command::Population(population) => population.run(),
