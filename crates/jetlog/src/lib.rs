@@ -64,9 +64,9 @@ pub struct JetLog {
     arrivals: mpsc::Receiver<Result<Held, JetLogError>>,
     node: NodeId,
     /// The last position of the stream when it was opened.
-    last: Position,
+    last_at_open: Position,
     /// The position of the last group that was taken.
-    taken: Position,
+    last: Position,
     payload_bytes_max: usize,
     stopped: bool,
     /// The last field: its tasks end when the others are dropped.
@@ -147,14 +147,22 @@ impl JetLog {
             tokio::spawn(reader.run());
             Ok::<_, JetLogError>((last, message_bytes_max.saturating_sub(HEADER_BYTES)))
         })?;
-        let (taken, stopped) = (after, false);
-        Ok(Self { shared, arrivals, node, last, taken, payload_bytes_max, stopped, runtime })
+        Ok(Self {
+            shared,
+            arrivals,
+            node,
+            last_at_open: last,
+            last: after,
+            payload_bytes_max,
+            stopped: false,
+            runtime,
+        })
     }
 
     /// The last position of the stream when it was opened.
     #[must_use]
     pub fn last_at_open(&self) -> Position {
-        self.last
+        self.last_at_open
     }
 
     /// The longest payload that the servers accept, in bytes.
@@ -222,7 +230,7 @@ impl JetLog {
         };
         match held {
             Ok(Held { arrived, _room }) => {
-                self.taken = arrived.position;
+                self.last = arrived.position;
                 Ok(Some(arrived))
             }
             Err(error) => {

@@ -23,7 +23,7 @@ impl Log for JetLog {
     }
 
     fn sync_point(&self) -> SyncPoint {
-        SyncPoint::durable(self.taken)
+        SyncPoint::durable(self.last)
     }
 
     /// Nothing is on this machine.
@@ -40,7 +40,7 @@ impl Log for JetLog {
     }
 
     fn last(&self) -> Position {
-        self.taken
+        self.last
     }
 
     fn size(&self) -> u64 {
@@ -54,7 +54,7 @@ impl SharedLog for JetLog {
     }
 
     fn last_at_open(&self) -> Position {
-        self.last
+        self.last_at_open
     }
 
     fn payload_bytes_max(&self) -> usize {

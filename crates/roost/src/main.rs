@@ -42,7 +42,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     // Each is described at its arguments.
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     Key(key::Key),
     Backup(operate::Backup),
     Restore(operate::Restore),

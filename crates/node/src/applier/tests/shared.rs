@@ -216,7 +216,7 @@ fn what_has_become_too_large_is_refused_by_all_nodes_alike() {
     other.step(Input::Submit(vec![Submission { changes, ticket: 0 }]));
     let log = [other.message(START_MS).unwrap(), one.message(START_MS).unwrap()];
     one.refusals_allowed = true;
-    [&mut one, &mut other, &mut fresh].map(|node| node.read(&log, 2));
+    [&mut one, &mut other, &mut fresh].into_iter().for_each(|node| node.read(&log, 2));
     assert_eq!(one.answers, BTreeMap::from([(0, -4), (1, 1)]), "four copies refused, one sum");
     for node in [&one, &other, &fresh] {
         assert_eq!(node.applier.rows, one.applier.rows);
@@ -226,7 +226,7 @@ fn what_has_become_too_large_is_refused_by_all_nodes_alike() {
     // What comes later has the same stamps everywhere.
     other.step(Input::Submit(vec![add(1)]));
     let log = [log.to_vec(), vec![other.message(START_MS).unwrap()]].concat();
-    [&mut one, &mut other, &mut fresh].map(|node| node.read(&log, 1));
+    [&mut one, &mut other, &mut fresh].into_iter().for_each(|node| node.read(&log, 1));
     assert_eq!(one.applier.rows, other.applier.rows);
     assert_eq!(one.applier.rows, fresh.applier.rows);
 }
