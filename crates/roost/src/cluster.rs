@@ -6,10 +6,10 @@ use std::sync::mpsc::sync_channel;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use jetlog::{JetLog, JetLogOptions};
-use node::{ClusterId, LogError, NodeId, Position, SharedLog};
 use serde::Deserialize;
 use sim::client::{Connection, Dial as _, Requests, Target};
 
+use crate::cluster_log::log_options;
 use crate::operate::{PIECES_MAX, Pieces, fetch};
 use crate::simulate::{TARGET_KEY, target};
 use crate::{key, permissions};
@@ -94,25 +94,6 @@ impl LogArguments {
     fn options(self) -> JetLogOptions {
         log_options(&self.log, self.nats_creds, self.nats_tls_ca)
     }
-}
-
-/// The log on these NATS servers.
-pub(crate) fn log_options(
-    servers: &str,
-    credentials: Option<PathBuf>,
-    tls_ca: Option<PathBuf>,
-) -> JetLogOptions {
-    JetLogOptions { credentials, tls_ca, ..JetLogOptions::new(servers) }
-}
-
-/// Opens the log for a node. Blocks.
-pub(crate) fn open_log(
-    options: &JetLogOptions,
-    cluster: ClusterId,
-    node: NodeId,
-    after: Position,
-) -> Result<Box<dyn SharedLog>, LogError> {
-    Ok(Box::new(JetLog::open(options, (cluster, node), after)?))
 }
 
 impl Cluster {

@@ -2,6 +2,7 @@
 
 mod address;
 mod cluster;
+mod cluster_log;
 mod dashboard;
 mod demo;
 mod descriptors;

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::cluster::open_log;
+use crate::cluster_log::open_log;
 use crate::key::ServerKeys;
 use crate::memory::Memory;
 use crate::settings::Settings;

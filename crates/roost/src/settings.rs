@@ -15,7 +15,7 @@ use serde::Deserialize;
 use web::Pages;
 
 use crate::address::{in_file, resolve};
-use crate::cluster::log_options;
+use crate::cluster_log::log_options;
 use crate::logging::LogFormat;
 use crate::memory::{Given, Memory};
 
