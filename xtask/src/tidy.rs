@@ -30,7 +30,7 @@ const EDGES: [(&str, &[&str]); 25] = [
     ("charts", &["stats"]),
     ("sim", &["charts", "stats"]),
     ("lab", &["charts", "feed", "knn", "kv", "node", "stats"]),
-    ("roost", &["api", "backup", "edge", "knn", "lab", "node", "redis", "sim", "web"]),
+    ("roost", &["api", "backup", "edge", "jetlog", "knn", "lab", "node", "redis", "sim", "web"]),
     ("bench", &["charts", "feed", "knn", "kv", "node", "sim", "stats", "testkit"]),
     ("xtask", &[]),
     // For tests alone: no crate may depend on them otherwise.

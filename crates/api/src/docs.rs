@@ -24,7 +24,7 @@ use crate::v1::{
     batch, buckets, context, events, follows, friends, keys, posts, recognitions, samples, stories,
     timelines, users,
 };
-use crate::{backup, operations};
+use crate::{backup, cluster, operations};
 
 use common::Common;
 
@@ -74,7 +74,7 @@ pub(crate) fn route(routes: &mut Routes<'_>) {
         recognitions::recognize, recognitions::overview,
         samples::add, samples::show, samples::delete,
         batch::batch,
-        operations::health, operations::readiness, operations::metrics, operations::history, backup::backup, description,
+        operations::health, operations::readiness, operations::metrics, operations::history, backup::backup, cluster::cluster, description,
     ),
     modifiers(&Common),
     security(("key" = [])),

@@ -208,6 +208,17 @@ impl ApiError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "beyond_memory", message)
     }
 
+    pub(crate) fn no_cluster() -> Self {
+        let message = "this server is not one of a cluster";
+        Self::new(StatusCode::NOT_FOUND, "no_cluster", message)
+    }
+
+    /// The node has not reached a position in time.
+    pub(crate) fn lagging(position: u64) -> Self {
+        let message = format!("this server has not reached position {position} yet; try again");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "lagging", message)
+    }
+
     pub(crate) fn overloaded() -> Self {
         let message = "the server is overloaded; try again in 1 to 3 seconds";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
@@ -271,6 +282,13 @@ impl From<SubmitError> for ApiError {
     fn from(error: SubmitError) -> Self {
         match error {
             SubmitError::Busy => Self::overloaded(),
+            SubmitError::NoLog => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "log_unavailable", error.to_string())
+            }
+            SubmitError::Unconfirmed => {
+                let message = format!("{error}; try again with the same Idempotency-Key");
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "unconfirmed", message)
+            }
             SubmitError::Stopped => Self::stopping(),
             SubmitError::Unreadable => Self::unreadable(),
             SubmitError::DiskFull => {

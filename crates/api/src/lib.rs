@@ -14,6 +14,7 @@ mod auth;
 mod backup;
 mod body;
 mod changes;
+mod cluster;
 mod deadline;
 mod docs;
 pub mod drawing;

@@ -16,7 +16,7 @@ use crate::guard::{Guarded, RouteKind};
 use crate::memory::RequestMemory;
 use crate::metrics::HttpMetrics;
 use crate::state::AppState;
-use crate::{ApiOptions, backup, docs, files, legacy, operations, v1};
+use crate::{ApiOptions, backup, cluster, docs, files, legacy, operations, v1};
 
 /// All routes over `node`, and a future that must run as long as they are served.
 pub(crate) fn routes(
@@ -40,6 +40,7 @@ pub(crate) fn routes_of(
     v1::route(&mut routes);
     operations::route(&mut routes);
     backup::route(&mut routes);
+    cluster::route(&mut routes);
     docs::route(&mut routes);
     if let Some(pages) = pages {
         files::route(&mut routes, pages);
@@ -47,7 +48,8 @@ pub(crate) fn routes_of(
     if state.access.is_open() {
         legacy::route(&mut routes);
     }
-    routes.finish(state)
+    let node = state.node.clone();
+    cluster::with_positions(routes.finish(state), &node)
 }
 
 /// Routes under construction.

@@ -2,7 +2,7 @@
 //! the source of truth: all other data can be rebuilt from it. It does not interpret the payloads.
 //!
 //! [`Log`] is the interface. [`LocalLog`] keeps groups in segment files of one directory, through
-//! the layer of files in [`disk`]. [`Archive`] copies them elsewhere.
+//! the layer of files in [`disk`]. [`Archive`] copies them elsewhere. A [`SharedLog`] is one of several nodes.
 //!
 //! State: that of each kind of log; `Durability` is shared by a log and its sync points.
 //! What always holds:
@@ -22,6 +22,7 @@ mod recover;
 mod salvage;
 mod segment;
 mod segment_check;
+mod shared;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ pub use read_only::{Checked, check, check_all};
 pub use reader::{LogReader, begin_after};
 pub use salvage::{LogDamage, LogSurvey, Stretch, salvage};
 pub use segment_check::{SegmentCheck, closed_segments};
+pub use shared::{Arrived, ClusterId, GroupId, NodeId, SharedLog};
 
 /// The position of a group in the log. The first group is at 1; 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -63,41 +65,20 @@ pub struct Placed {
     pub time_ms: u64,
 }
 
-/// Identifies a node for ever: the identity of its data directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub u128);
-
-impl std::fmt::Display for NodeId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-/// Who appended a group to a log that several nodes share, and as which one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GroupId {
-    /// The node.
-    pub node: NodeId,
-    /// Greater at each start of the node.
-    pub epoch: u64,
-    /// Counts the groups of an epoch from 1.
-    pub number: u64,
-}
-
 /// The operations of a log that the writer uses.
 pub trait Log: Send {
-    /// Writes a group of 1 to [`PAYLOAD_BYTES_MAX`] bytes after the last one. `time_ms` is the caller's
-    /// time in milliseconds since 1970; a log that keeps its own time gives the group that instead.
-    /// The group survives the end of the process, but not yet a power loss. A payload of another length
-    /// is refused and changes nothing; any other error poisons the log.
-    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Placed, LogError>;
+    /// Hands over a group of 1 to [`PAYLOAD_BYTES_MAX`] bytes. A log of one node writes it after the last one and
+    /// returns its place: the group survives the end of the process, but not yet a power loss. A log that several
+    /// nodes share returns none: the group is durable, and has its place, when [`Log::next`] gives it back.
+    /// `time_ms` is the caller's time in milliseconds since 1970; a log that keeps its own time gives the group that
+    /// instead. A payload of another length is refused and changes nothing; any other error poisons the log.
+    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Option<Placed>, LogError>;
 
-    /// Gives every group after `after` to `each`, in order, and stops at its first error.
-    fn read(
-        &self,
-        after: Position,
-        each: &mut dyn FnMut(Group<'_>) -> Result<(), ReadError>,
-    ) -> Result<(), LogError>;
+    /// The next group of a log that several nodes share, of this node or another one, if it is here. Does not wait.
+    /// An error poisons the log.
+    fn next(&mut self) -> Result<Option<Arrived>, LogError> {
+        Ok(None)
+    }
 
     /// Waits until every group appended so far survives a power loss. An error poisons the log.
     fn sync(&mut self) -> Result<(), LogError> {
@@ -118,11 +99,21 @@ pub trait Log: Send {
     /// Whether the last segment has no groups yet.
     fn is_renewed(&self) -> bool;
 
-    /// The position of the last group appended; 0 if there has never been one.
+    /// The position of the last group that has its place here; 0 if there has never been one.
     fn last(&self) -> Position;
 
-    /// The bytes from the oldest group kept to the last one, with headers and padding.
+    /// The bytes on this machine from the oldest group kept to the last one, with headers and padding.
     fn size(&self) -> u64;
+}
+
+/// A log of one node, which can be read again.
+pub trait OwnLog: Log {
+    /// Gives every group after `after` to `each`, in order, and stops at its first error.
+    fn read(
+        &self,
+        after: Position,
+        each: &mut dyn FnMut(Group<'_>) -> Result<(), ReadError>,
+    ) -> Result<(), LogError>;
 }
 
 /// The error of the callback that receives the groups.
@@ -193,6 +184,9 @@ pub enum LogError {
         /// The error.
         source: io::Error,
     },
+    /// A log that several nodes share has stopped.
+    #[error(transparent)]
+    Shared(ReadError),
     /// There was an error from the disk before; every operation of the log fails.
     #[error("the log has stopped after an earlier error from the disk")]
     Poisoned,
@@ -207,13 +201,23 @@ fn disk_error(doing: &'static str, file: &Path) -> impl FnOnce(io::Error) -> Log
 /// Everything that had been appended at one moment, to be made durable on any thread.
 #[must_use = "nothing is durable before `sync`"]
 pub struct SyncPoint {
+    last: Position,
+    /// None if it is durable.
+    unsynced: Option<Unsynced>,
+}
+
+struct Unsynced {
     file: Arc<dyn DiskFile>,
     path: Arc<Path>,
-    last: Position,
     durability: Arc<Durability>,
 }
 
 impl SyncPoint {
+    /// Of a log whose groups are durable before they have their place.
+    pub fn durable(last: Position) -> Self {
+        Self { last, unsynced: None }
+    }
+
     /// The last group that `sync` makes durable.
     pub fn last(&self) -> Position {
         self.last
@@ -222,7 +226,8 @@ impl SyncPoint {
     /// Waits until the groups up to `last` survive a power loss. An error poisons the log: groups that
     /// were acknowledged may be lost, and another sync would only hide it.
     pub fn sync(&self) -> Result<(), LogError> {
-        self.durability.sync(self.last, &*self.file, &self.path)
+        let Some(Unsynced { file, path, durability }) = &self.unsynced else { return Ok(()) };
+        durability.sync(self.last, &**file, path)
     }
 }
 

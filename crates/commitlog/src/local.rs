@@ -17,7 +17,7 @@ use crate::format::{
 };
 use crate::recover::{EachGroup, Recovered, read_groups, recover};
 use crate::segment::{Blank, Segment, install, make_blank};
-use crate::{Durability, Log, LogError, Placed, Position, SyncPoint, disk_error};
+use crate::{Durability, Log, LogError, OwnLog, Placed, Position, SyncPoint, Unsynced, disk_error};
 
 /// The length of a segment file, unless a single group needs a longer one.
 pub const SEGMENT_BYTES: u64 = 16 << 20;
@@ -123,6 +123,39 @@ impl LocalLog {
         })
     }
 
+    /// As [`Log::append`]; the group has its place at once.
+    ///
+    /// # Errors
+    /// [`LogError`]
+    pub fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Placed, LogError> {
+        let bytes = payload.len();
+        if !(1..=PAYLOAD_BYTES_MAX).contains(&bytes) {
+            return Err(LogError::Length { bytes });
+        }
+        self.guarded(|log| log.write(payload, time_ms))
+    }
+
+    /// As [`OwnLog::read`].
+    ///
+    /// # Errors
+    /// [`LogError`]
+    pub fn read(&self, after: Position, each: EachGroup<'_>) -> Result<(), LogError> {
+        let mut sectors = Vec::new();
+        let mut segments = self.closed.iter().chain([&self.tail]).peekable();
+        while let Some(segment) = segments.next() {
+            let next = segments.peek().map_or(self.last + 1, |next| next.first);
+            // Whole segments that the caller has already are not read again.
+            if next <= after.0.saturating_add(1) {
+                continue;
+            }
+            let mut wanted = |group: crate::Group<'_>| {
+                if group.position > after { each(group) } else { Ok(()) }
+            };
+            read_groups(&*self.disk, &self.dir, segment.first, &mut sectors, &mut wanted)?;
+        }
+        Ok(())
+    }
+
     /// Does `act` unless the log is poisoned, and poisons it if that fails.
     fn guarded<T>(
         &mut self,
@@ -206,39 +239,18 @@ impl LocalLog {
 }
 
 impl Log for LocalLog {
-    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Placed, LogError> {
-        let bytes = payload.len();
-        if !(1..=PAYLOAD_BYTES_MAX).contains(&bytes) {
-            return Err(LogError::Length { bytes });
-        }
-        self.guarded(|log| log.write(payload, time_ms))
-    }
-
-    fn read(&self, after: Position, each: EachGroup<'_>) -> Result<(), LogError> {
-        let mut sectors = Vec::new();
-        let mut segments = self.closed.iter().chain([&self.tail]).peekable();
-        while let Some(segment) = segments.next() {
-            let next = segments.peek().map_or(self.last + 1, |next| next.first);
-            // Whole segments that the caller has already are not read again.
-            if next <= after.0.saturating_add(1) {
-                continue;
-            }
-            let mut wanted = |group: crate::Group<'_>| {
-                if group.position > after { each(group) } else { Ok(()) }
-            };
-            read_groups(&*self.disk, &self.dir, segment.first, &mut sectors, &mut wanted)?;
-        }
-        Ok(())
+    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Option<Placed>, LogError> {
+        self.append(payload, time_ms).map(Some)
     }
 
     fn sync_point(&self) -> SyncPoint {
         // Older segments are durable, so only the last file needs a sync.
-        SyncPoint {
+        let unsynced = Unsynced {
             file: self.file.clone(),
             path: self.tail.path.clone(),
-            last: self.last(),
             durability: self.durability.clone(),
-        }
+        };
+        SyncPoint { last: self.last(), unsynced: Some(unsynced) }
     }
 
     fn cut(&mut self, up_to: Position) -> Result<u64, LogError> {
@@ -281,6 +293,12 @@ impl Log for LocalLog {
 
     fn size(&self) -> u64 {
         self.closed.iter().map(|segment| segment.bytes).sum::<u64>() + self.end
+    }
+}
+
+impl OwnLog for LocalLog {
+    fn read(&self, after: Position, each: EachGroup<'_>) -> Result<(), LogError> {
+        self.read(after, each)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use commitlog::{Group, LocalLog, Log, LogError, Placed, Position, ReadError, SyncPoint};
+use commitlog::{Group, LocalLog, Log, LogError, OwnLog, Placed, Position, ReadError, SyncPoint};
 use parking_lot::Mutex;
 
 /// A recorded group.
@@ -31,7 +31,7 @@ pub(crate) struct RecordingLog {
 }
 
 impl Log for RecordingLog {
-    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Placed, LogError> {
+    fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<Option<Placed>, LogError> {
         let position = self.inner.last().0 + 1;
         {
             let mut history = self.history.lock();
@@ -42,33 +42,7 @@ impl Log for RecordingLog {
         let placed = self.inner.append(payload, time_ms)?;
         assert_eq!(placed, Placed { position: Position(position), time_ms });
         self.history.lock().appended = position;
-        Ok(placed)
-    }
-
-    fn read(
-        &self,
-        after: Position,
-        each: &mut dyn FnMut(Group<'_>) -> Result<(), ReadError>,
-    ) -> Result<(), LogError> {
-        let mut next = after.0 + 1;
-        self.inner.read(after, &mut |group| {
-            assert_eq!(group.position.0, next, "the log reads its groups in order, each once");
-            next += 1;
-            {
-                let history = self.history.lock();
-                let Some(recorded) = history.groups.get(group.position.0 as usize - 1) else {
-                    panic!("the log has a group at {} that was never appended", group.position.0)
-                };
-                assert!(
-                    recorded.payload == group.payload && group.time_ms == Some(recorded.time_ms),
-                    "the log has another group at {} than was appended",
-                    group.position.0
-                );
-            }
-            each(group)
-        })?;
-        assert_eq!(next, self.inner.last().0 + 1, "the log reads all of its groups");
-        Ok(())
+        Ok(Some(placed))
     }
 
     fn sync(&mut self) -> Result<(), LogError> {
@@ -100,5 +74,33 @@ impl Log for RecordingLog {
 
     fn size(&self) -> u64 {
         self.inner.size()
+    }
+}
+
+impl OwnLog for RecordingLog {
+    fn read(
+        &self,
+        after: Position,
+        each: &mut dyn FnMut(Group<'_>) -> Result<(), ReadError>,
+    ) -> Result<(), LogError> {
+        let mut next = after.0 + 1;
+        self.inner.read(after, &mut |group| {
+            assert_eq!(group.position.0, next, "the log reads its groups in order, each once");
+            next += 1;
+            {
+                let history = self.history.lock();
+                let Some(recorded) = history.groups.get(group.position.0 as usize - 1) else {
+                    panic!("the log has a group at {} that was never appended", group.position.0)
+                };
+                assert!(
+                    recorded.payload == group.payload && group.time_ms == Some(recorded.time_ms),
+                    "the log has another group at {} than was appended",
+                    group.position.0
+                );
+            }
+            each(group)
+        })?;
+        assert_eq!(next, self.inner.last().0 + 1, "the log reads all of its groups");
+        Ok(())
     }
 }

@@ -7,8 +7,8 @@
 
 use std::time::{Duration, Instant};
 
-use commitlog::{NodeId, Position};
-use jetlog::{ClusterId, JetLog, JetLogError, JetLogOptions};
+use commitlog::{ClusterId, NodeId, Position};
+use jetlog::{JetLog, JetLogError, JetLogOptions};
 
 const CLUSTER: ClusterId = ClusterId(1);
 const PATIENCE: Duration = Duration::from_secs(10);

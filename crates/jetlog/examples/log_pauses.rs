@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use commitlog::{NodeId, Position};
-use jetlog::{ClusterId, JetLog, JetLogError, JetLogOptions};
+use commitlog::{ClusterId, NodeId, Position};
+use jetlog::{JetLog, JetLogError, JetLogOptions};
 use rustix::process::Signal;
 use testkit::nats::NatsServers;
 

@@ -70,12 +70,12 @@ pub enum JetLogError {
     )]
     NoJetStream,
     /// There is no such stream.
-    #[error("there is no stream `{stream}`; make it with: {command}")]
+    #[error(
+        "there is no stream `{stream}` on the NATS servers: check their addresses, or make a new cluster with roost cluster init"
+    )]
     NoStream {
         /// Its name.
         stream: String,
-        /// The command that makes it.
-        command: String,
     },
     /// JetStream does not answer, or refuses a request.
     #[error("JetStream cannot {doing} ({reason})")]

@@ -18,6 +18,7 @@
 
 mod connect;
 mod error;
+mod log;
 mod message;
 mod publisher;
 mod reader;
@@ -31,15 +32,14 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::context::{
     CreateStreamErrorKind, GetStreamErrorKind, RequestError, RequestErrorKind,
 };
+use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{Context, ErrorCode};
-use bytes::Bytes;
-use commitlog::{GroupId, NodeId, Position};
+use commitlog::{Arrived, ClusterId, NodeId, Position};
 use tokio::runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 pub use connect::JetLogOptions;
 pub use error::JetLogError;
-pub use stream::ClusterId;
 
 use connect::with_causes;
 use message::HEADER_BYTES;
@@ -52,21 +52,6 @@ pub(crate) const QUEUE_BYTES: usize = 16 << 20;
 /// Groups that arrived and were not taken.
 const QUEUE_GROUPS: usize = 4_096;
 
-/// A group of the stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arrived {
-    /// Its position.
-    pub position: Position,
-    /// The time that the stream gave it, in milliseconds since 1970.
-    pub time_ms: u64,
-    /// Who appended it.
-    pub id: GroupId,
-    /// Whether it is the oldest group of this log that had not come back. A duplicate is not.
-    pub is_own: bool,
-    /// The payload as it was appended.
-    pub payload: Bytes,
-}
-
 /// A group with the memory that is reserved for it.
 struct Held {
     arrived: Arrived,
@@ -77,7 +62,10 @@ struct Held {
 pub struct JetLog {
     shared: Arc<Shared>,
     arrivals: mpsc::Receiver<Result<Held, JetLogError>>,
+    node: NodeId,
     /// The last position of the stream when it was opened.
+    last_at_open: Position,
+    /// The position of the last group that was taken.
     last: Position,
     payload_bytes_max: usize,
     stopped: bool,
@@ -103,6 +91,18 @@ impl JetLog {
                 Err(error) if has_no_jetstream(&error.kind()) => Err(JetLogError::NoJetStream),
                 Err(error) => Err(request("make the stream", &error)),
             }
+        })
+    }
+
+    /// The cluster to which the stream belongs. Blocks.
+    ///
+    /// # Errors
+    /// [`JetLogError`]; also if the stream was not made for roost.
+    pub fn cluster(options: &JetLogOptions) -> Result<ClusterId, JetLogError> {
+        runtime()?.block_on(async {
+            let (_, context) = connect::connect(options, || ()).await?;
+            let stream = find_stream(&context, options).await?;
+            stream::cluster(&stream.cached_info().config, options)
         })
     }
 
@@ -147,13 +147,22 @@ impl JetLog {
             tokio::spawn(reader.run());
             Ok::<_, JetLogError>((last, message_bytes_max.saturating_sub(HEADER_BYTES)))
         })?;
-        Ok(Self { shared, arrivals, last, payload_bytes_max, stopped: false, runtime })
+        Ok(Self {
+            shared,
+            arrivals,
+            node,
+            last_at_open: last,
+            last: after,
+            payload_bytes_max,
+            stopped: false,
+            runtime,
+        })
     }
 
     /// The last position of the stream when it was opened.
     #[must_use]
     pub fn last_at_open(&self) -> Position {
-        self.last
+        self.last_at_open
     }
 
     /// The longest payload that the servers accept, in bytes.
@@ -219,8 +228,16 @@ impl JetLog {
                 }
             }
         };
-        self.stopped |= held.is_err();
-        held.map(|held| Some(held.arrived))
+        match held {
+            Ok(Held { arrived, _room }) => {
+                self.last = arrived.position;
+                Ok(Some(arrived))
+            }
+            Err(error) => {
+                self.stopped = true;
+                Err(error)
+            }
+        }
     }
 
     /// Number of groups of this node that have not come back.
@@ -251,22 +268,25 @@ async fn open_stream(
     context: &Context,
     options: &JetLogOptions,
     cluster: ClusterId,
-) -> Result<async_nats::jetstream::stream::Stream, JetLogError> {
-    let stream = context.get_stream(&options.stream).await.map_err(|error| match error.kind() {
+) -> Result<Stream, JetLogError> {
+    let stream = find_stream(context, options).await?;
+    stream::check(&stream.cached_info().config, options, cluster)?;
+    Ok(stream)
+}
+
+async fn find_stream(context: &Context, options: &JetLogOptions) -> Result<Stream, JetLogError> {
+    context.get_stream(&options.stream).await.map_err(|error| match error.kind() {
         GetStreamErrorKind::JetStream(refusal)
             if refusal.error_code() == ErrorCode::STREAM_NOT_FOUND =>
         {
-            let command = stream::add_command(options, cluster, 1);
-            JetLogError::NoStream { stream: options.stream.clone(), command }
+            JetLogError::NoStream { stream: options.stream.clone() }
         }
         GetStreamErrorKind::JetStream(refusal) if is_not_enabled(refusal.error_code()) => {
             JetLogError::NoJetStream
         }
         GetStreamErrorKind::Request if has_no_responders(&error) => JetLogError::NoJetStream,
         _ => request("find the stream", &error),
-    })?;
-    stream::check(&stream.cached_info().config, options, cluster)?;
-    Ok(stream)
+    })
 }
 
 fn is_not_enabled(code: ErrorCode) -> bool {

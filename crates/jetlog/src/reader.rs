@@ -13,7 +13,7 @@ use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::pull::{Config, MessagesErrorKind};
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy};
 use async_nats::jetstream::stream::{Info, RawMessageErrorKind, State, Stream};
-use commitlog::Position;
+use commitlog::{Arrived, ClusterId, Position};
 use futures_util::StreamExt as _;
 use tokio::sync::{Semaphore, mpsc};
 
@@ -22,7 +22,7 @@ use crate::error::JetLogError;
 use crate::message::{FORMAT_VERSION, Malformed, decode};
 use crate::shared::Shared;
 use crate::window::Arrival;
-use crate::{Arrived, ClusterId, Held, JetLogOptions, stream};
+use crate::{Held, JetLogOptions, stream};
 
 /// Interval of the messages by which a server shows that the consumer exists. After two intervals it is made again.
 const HEARTBEAT: Duration = Duration::from_millis(500);
@@ -84,6 +84,7 @@ impl Reader {
                 Interrupted::Closed => return,
                 Interrupted::Stop(error) => {
                     self.arrivals.send(Err(error)).await.ok();
+                    self.shared.wake();
                     return;
                 }
                 Interrupted::Retry(reason) => self.shared.report(&reason),
@@ -190,7 +191,9 @@ impl Reader {
         let room = Arc::clone(&self.room).acquire_many_owned(bytes).await;
         let room = room.map_err(|_| Interrupted::Closed)?;
         let sent = self.arrivals.send(Ok(Held { arrived, _room: room })).await;
-        sent.map_err(|_| Interrupted::Closed)
+        sent.map_err(|_| Interrupted::Closed)?;
+        self.shared.wake();
+        Ok(())
     }
 
     /// Whether the message that should come instead is lost, or only did not arrive.

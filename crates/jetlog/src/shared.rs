@@ -1,5 +1,7 @@
 //! What the log and its two tasks share.
 
+use std::sync::OnceLock;
+
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -12,11 +14,14 @@ pub(crate) struct Shared {
     pub(crate) changed: Notify,
     /// The last trouble; none once a group arrived after it.
     trouble: Mutex<Option<String>>,
+    /// Called after each group or error that arrived.
+    pub(crate) wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Shared {
     pub(crate) fn new(window: Window) -> Self {
-        Self { window: Mutex::new(window), changed: Notify::new(), trouble: Mutex::new(None) }
+        let (changed, trouble, wake) = (Notify::new(), Mutex::new(None), OnceLock::new());
+        Self { window: Mutex::new(window), changed, trouble, wake }
     }
 
     /// Takes note of a trouble that may pass by itself.
@@ -26,6 +31,11 @@ impl Shared {
             tracing::warn!(trouble, "the log of the cluster");
             *last = Some(trouble.to_owned());
         }
+    }
+
+    /// Something can be taken.
+    pub(crate) fn wake(&self) {
+        self.wake.get().inspect(|wake| wake());
     }
 
     /// Groups arrive.

@@ -4,21 +4,13 @@ use async_nats::jetstream::stream::{
     Compression, Config, DiscardPolicy, PersistenceMode, RetentionPolicy, StorageType,
 };
 
+use commitlog::ClusterId;
+
 use crate::JetLogOptions;
 use crate::error::JetLogError;
 
 /// The field of a stream's metadata that says to which cluster it belongs.
 pub(crate) const CLUSTER: &str = "roost_cluster";
-
-/// Identifies the nodes that share a log: 32 hexadecimal digits in the stream's metadata.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ClusterId(pub u128);
-
-impl std::fmt::Display for ClusterId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
 
 /// The configuration of a new stream whose first group is at `first`.
 pub(crate) fn wanted(options: &JetLogOptions, cluster: ClusterId, first: u64) -> Config {
@@ -135,6 +127,12 @@ pub(crate) fn add_command(options: &JetLogOptions, cluster: ClusterId, first: u6
     words.extend((first > 1).then(|| format!("--first-sequence={first}")));
     words.retain(|word| !word.is_empty());
     words.join(" ")
+}
+
+/// The cluster to which the stream belongs.
+pub(crate) fn cluster(config: &Config, options: &JetLogOptions) -> Result<ClusterId, JetLogError> {
+    let id = config.metadata.get(CLUSTER).and_then(|id| u128::from_str_radix(id, 16).ok());
+    id.map(ClusterId).ok_or_else(|| JetLogError::NotOurs { stream: options.stream.clone() })
 }
 
 /// Checks that the stream is the log of this cluster, and that it loses nothing.

@@ -77,7 +77,8 @@ pub(crate) fn time(ms: u64) -> String {
 pub struct Backup {
     header: Header,
     rows: Snapshot,
-    log: LogReader,
+    /// None of a node of a cluster: its rows have everything.
+    log: Option<LogReader>,
 }
 
 impl Backup {
@@ -98,7 +99,7 @@ impl Backup {
             if let Some(rows) = store.snapshot()? {
                 let last = last();
                 log.refresh()?;
-                return Ok(Self::of(rows, log, last, (roost, Some(directory), made_ms)));
+                return Ok(Self::of(rows, Some(log), last, (roost, Some(directory), made_ms)));
             }
             if start.elapsed() > WAIT {
                 return Err(NodeBackupError::Busy);
@@ -107,9 +108,32 @@ impl Backup {
         }
     }
 
+    /// Of a running node of a cluster, once its rows have everything up to `needed`; asks for a checkpoint with
+    /// `request_checkpoint`. Blocks.
+    pub(crate) fn of_member(
+        store: &Store,
+        needed: Position,
+        request_checkpoint: impl Fn(),
+        (roost, directory, made_ms): (&str, String, u64),
+    ) -> Result<Self, NodeBackupError> {
+        let start = Instant::now();
+        loop {
+            let rows = store.snapshot()?.filter(|rows| rows.applied() >= needed.0);
+            if let Some(rows) = rows {
+                let last = rows.applied();
+                return Ok(Self::of(rows, None, last, (roost, Some(directory), made_ms)));
+            }
+            if start.elapsed() > WAIT {
+                return Err(NodeBackupError::Busy);
+            }
+            request_checkpoint();
+            thread::sleep(PAUSE);
+        }
+    }
+
     fn of(
         rows: Snapshot,
-        log: LogReader,
+        log: Option<LogReader>,
         last: u64,
         (roost, directory, made_ms): (&str, Option<String>, u64),
     ) -> Self {
@@ -146,7 +170,7 @@ impl Backup {
         let log = LogReader::open(Arc::new(RealDisk), &log)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let made = (roost, identity::read(&options.data)?, now.as_millis() as u64);
-        write(Self::of(snapshot, log, last, made))
+        write(Self::of(snapshot, Some(log), last, made))
     }
 
     /// The header.
@@ -167,7 +191,9 @@ impl Backup {
         let Self { header, rows, log } = self;
         let mut writer = Writer::new(out, &header).map_err(BackupError::Io)?;
         write_rows(rows, &mut writer)?;
-        write_groups(&log, &header, &mut writer)?;
+        if let Some(log) = log {
+            write_groups(&log, &header, &mut writer)?;
+        }
         if let Some(keys) = keys {
             writer.keys(keys).map_err(BackupError::Io)?;
         }

@@ -124,6 +124,29 @@ impl Checkpoints {
         Ok(())
     }
 
+    /// The older of the last two that have ended: nothing before it is needed.
+    pub(crate) fn oldest(&self) -> Position {
+        self.completed.front().copied().unwrap_or_default()
+    }
+
+    /// Starts a checkpoint even if little has changed, unless one is under way or the disk is used up.
+    pub(crate) fn take_soon(
+        &mut self,
+        rows: &mut StoreWriter,
+        log: &mut dyn Log,
+    ) -> Result<(), DiskError> {
+        self.conclude(rows, log)?;
+        if !self.is_running() && !self.space.is_used_up() {
+            self.start(rows, log);
+        }
+        Ok(())
+    }
+
+    /// Whether the disk is used up and the overlay is full: changes of others have to wait.
+    pub(crate) fn is_overdue(&self, overlay_bytes: usize) -> bool {
+        self.space.is_used_up() && overlay_bytes >= 2 * self.overlay_bytes_max
+    }
+
     /// Requests that what removed stories left in the files is erased: the log is dropped up to the next
     /// checkpoint, and after that the store rewrites the rows of those that remain.
     pub(crate) fn want_erasure(&mut self) {

@@ -54,6 +54,11 @@ impl Clock {
         Self { unix_ms: Arc::new(unix_ms), elapsed: Arc::new(elapsed), checked: true }
     }
 
+    /// Milliseconds since 1970, as the machine says.
+    pub(crate) fn unix_ms(&self) -> u64 {
+        (self.unix_ms)()
+    }
+
     /// The time since some moment before the first call. Never goes back.
     pub(crate) fn elapsed(&self) -> Duration {
         (self.elapsed)()

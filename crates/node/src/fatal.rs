@@ -3,12 +3,17 @@
 use commitlog::LogError;
 use store::StoreError;
 
+use crate::applier::SharedError;
+
 /// Why a thread of the node cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DiskError {
     /// The log could not be written, made durable or cut.
     #[error("the log failed")]
     Log(#[from] LogError),
+    /// A group of a log that several nodes share cannot be applied.
+    #[error("the log of the cluster cannot be applied")]
+    Shared(#[from] SharedError),
     /// A checkpoint or an erasure could not be written.
     #[error("the store failed")]
     Store(#[from] StoreError),

@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use commitlog::NodeId;
+
 use crate::open_error::OpenError;
 
 const FILE: &str = "identity";
@@ -33,6 +35,14 @@ pub(crate) fn read_or_make(data: &Path) -> Result<String, OpenError> {
         return Ok(id);
     }
     make(data).map_err(|error| OpenError::Directory(data.to_owned(), error))
+}
+
+/// The node of a directory with this id, in a log that several nodes share.
+pub(crate) fn node(id: &str) -> NodeId {
+    let Ok(number) = u128::from_str_radix(id, 16) else {
+        unreachable!("an id has hexadecimal digits")
+    };
+    NodeId(number)
 }
 
 fn make(data: &Path) -> io::Result<String> {

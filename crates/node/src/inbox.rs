@@ -84,7 +84,7 @@ impl Submission<Ticket> {
     }
 }
 
-/// Why a command was not accepted. It was not applied and will not be.
+/// Why a command was not accepted. Unless it is [`SubmitError::Unconfirmed`], it was not applied and will not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// Too many commands wait already.
@@ -93,6 +93,14 @@ pub enum SubmitError {
     /// The disk is full, and the change is not a deletion, or the disk is used up.
     #[error("the disk of the server is full; delete data, or free space on the disk")]
     DiskFull,
+    /// The log that several nodes share cannot be written now.
+    #[error(
+        "the log of the cluster cannot be written now, and the change was not made; try again in a second"
+    )]
+    NoLog,
+    /// The log that several nodes share has not confirmed the change in time. It may still be made.
+    #[error("the log of the cluster has not confirmed the change in time; it may still be made")]
+    Unconfirmed,
     /// The change depends on a row that cannot be read.
     #[error("the server cannot read the data for this change: its disk is damaged")]
     Unreadable,
@@ -125,6 +133,8 @@ struct State {
     /// Of everything that is not answered.
     under_way: Size,
     closed: bool,
+    /// Whether the writer has something to do that is not in the inbox.
+    woken: bool,
 }
 
 impl Inbox {
@@ -180,17 +190,26 @@ impl Inbox {
         }
     }
 
-    /// Moves everything that waits to `out`; waits up to `patience` for the first.
+    /// Moves everything that waits to `out`; waits up to `patience` for the first, or for [`Inbox::wake`].
     pub(crate) fn take(&self, out: &mut Vec<Submission<Ticket>>, patience: Duration) -> Wakeup {
         let mut state = self.state.lock();
-        if state.waiting.is_empty() && !state.closed {
+        if state.waiting.is_empty() && !state.closed && !state.woken {
             self.filled.wait_for(&mut state, patience);
         }
+        state.woken = false;
         if state.waiting.is_empty() {
             return if state.closed { Wakeup::Closed } else { Wakeup::Idle };
         }
         std::mem::swap(&mut state.waiting, out);
         Wakeup::Work
+    }
+
+    /// Ends the wait of the writer, or its next one.
+    pub(crate) fn wake(&self) {
+        let mut state = self.state.lock();
+        if !std::mem::replace(&mut state.woken, true) {
+            self.filled.notify_one();
+        }
     }
 
     /// Frees the room of submissions that are about to be answered.

@@ -11,6 +11,9 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use commitlog::ClusterId;
+
+use crate::membership;
 use crate::open_error::OpenError;
 
 const FILE: &str = "lock";
@@ -41,9 +44,34 @@ impl DataLock {
     /// [`OpenError`]: another process uses it, it is a copy or an unfinished restore, or it cannot be used.
     pub(crate) fn take(data: &Path) -> Result<Self, OpenError> {
         let mut lock = Self::take_to_read(data)?;
-        let mark = format!("used {}\n", lock.identity().map_err(at(data))?);
-        lock.mark(&mark).map_err(at(data))?;
+        lock.mark_used(data)?;
         Ok(lock)
+    }
+
+    /// Locks the directory of a node of a cluster, and leaves in the file what it says. Returns the cluster.
+    ///
+    /// # Errors
+    /// As [`DataLock::take`], and if it belongs to no cluster.
+    pub(crate) fn take_member(data: &Path) -> Result<(Self, ClusterId), OpenError> {
+        let lock = Self::take_any(data)?;
+        Ok((lock, membership::member_of(data)?))
+    }
+
+    /// Notes in the file that a server uses the directory.
+    ///
+    /// # Errors
+    /// [`OpenError::Directory`]
+    pub(crate) fn mark_used(&mut self, data: &Path) -> Result<(), OpenError> {
+        let mark = format!("used {}\n", self.identity().map_err(at(data))?);
+        self.mark(&mark).map_err(at(data))
+    }
+
+    /// Whether the last server that used the directory closed it.
+    ///
+    /// # Errors
+    /// [`OpenError::Directory`]
+    pub(crate) fn was_closed(&mut self, data: &Path) -> Result<bool, OpenError> {
+        Ok(matches!(self.read_mark().map_err(at(data))?, Mark::Closed))
     }
 
     /// Locks the directory, and leaves in the file what it says.
@@ -51,6 +79,12 @@ impl DataLock {
     /// # Errors
     /// As [`DataLock::take`].
     pub(crate) fn take_to_read(data: &Path) -> Result<Self, OpenError> {
+        let lock = Self::take_any(data)?;
+        membership::refuse_member(data)?;
+        Ok(lock)
+    }
+
+    fn take_any(data: &Path) -> Result<Self, OpenError> {
         let mut lock = Self::lock(data)?;
         match lock.read_mark().map_err(at(data))? {
             Mark::Closed | Mark::Used => Ok(lock),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use commitlog::{ArchiveError, LogError};
+use commitlog::{ArchiveError, ClusterId, LogError};
 use store::StoreError;
 
 use crate::clock::ClockError;
@@ -31,6 +31,38 @@ pub enum OpenError {
     /// A restore or an import needs an empty directory.
     #[error("{} is not empty; choose another directory with --data", .0.display())]
     NotEmpty(PathBuf),
+    /// The directory belongs to a node of a cluster.
+    #[error(
+        "{path} belongs to a node of the cluster {cluster}: start it with roost serve --log nats://HOST:4222, or make it \
+         a server of its own with roost cluster leave --data {path}",
+        path = data.display()
+    )]
+    Member {
+        /// The directory.
+        data: PathBuf,
+        /// The cluster.
+        cluster: ClusterId,
+    },
+    /// The directory belongs to no cluster.
+    #[error(
+        "{path} belongs to no cluster: make a new cluster with roost cluster init --data {path} --log nats://HOST:4222, or \
+         join one with roost cluster join --from URL in another directory, or start it without --log",
+        path = .0.display()
+    )]
+    NoMember(PathBuf),
+    /// The node was not stopped in order, so the log of the cluster may have changes that the directory lacks.
+    #[error(
+        "the server of {path} was not stopped in order: start it once more with roost serve --data {path} --log \
+         nats://HOST:4222 and stop it with SIGTERM. If the log is lost, add --accept-loss: changes after the last \
+         checkpoint are lost then",
+        path = .0.display()
+    )]
+    NotClosed(PathBuf),
+    /// The servers of the log accept only very short messages.
+    #[error(
+        "the NATS servers accept messages of {0} bytes at most: set max_payload to 8MB in their configuration"
+    )]
+    ShortMessages(usize),
     /// The operating system reports an error.
     #[error("cannot use {}", .0.display())]
     Directory(PathBuf, #[source] std::io::Error),

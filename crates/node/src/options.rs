@@ -6,7 +6,7 @@ use std::time::Duration;
 use rows::CHANGE_BYTES_MAX;
 use store::StoreOptions;
 
-use crate::applier::KEY_OPS_BYTES_MAX;
+use crate::applier::{ANSWER_BYTES, KEY_OPS_BYTES_MAX};
 use crate::clock::Clock;
 use crate::progress::OpenProgress;
 
@@ -30,8 +30,6 @@ pub const FIXED_MEMORY: usize =
     crate::inbox::BYTES_MAX + 2 * KEY_OPS_BYTES_MAX + 2 * CHANGE_BYTES_MAX + ANSWER_BYTES;
 /// Memory that a node with an archive takes in addition, in bytes, at most.
 pub use commitlog::ARCHIVE_MEMORY;
-/// Rows of keys that answers keep until they are sent.
-pub(crate) const ANSWER_BYTES: usize = 32 * MIB;
 
 /// Least memory for samples, in bytes: enough for the built-in digits alone.
 pub const SAMPLE_MEMORY_MIN: usize = 3 * crate::samples::SETS_BYTES;

@@ -82,7 +82,10 @@ impl Scrub {
         self.damaged_now.clear();
         let tables = self.store.table_files().into_iter();
         self.rest = tables.map(|(path, checksum)| Target::Table(path, checksum)).collect();
-        match closed_segments(&self.log_dir) {
+        // A node of a cluster has no log of its own.
+        let segments =
+            if self.log_dir.is_dir() { closed_segments(&self.log_dir) } else { Ok(Vec::new()) };
+        match segments {
             Ok(segments) => {
                 self.rest
                     .extend(segments.into_iter().map(|(first, end)| Target::Segment(first, end)));
@@ -226,7 +229,7 @@ mod tests {
     #[test]
     fn damage_of_a_segment_is_found() {
         use commitlog::disk::RealDisk;
-        use commitlog::{LocalLog, Log as _, LogOptions};
+        use commitlog::{LocalLog, LogOptions};
         let (data, log) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let options = StoreOptions { cache_bytes: 1 << 20, bucket_bytes: 1 << 20 };
         let (rows, _) = Store::open(data.path(), options).unwrap();

@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::archive_progress::ArchiveProgress;
 use crate::clock::Time;
+use crate::cluster::{CONFIRMED_WITHIN, Cluster};
 use crate::inbox::{Inbox, SubmitError, Ticket};
 use crate::metrics::Metrics;
 use crate::samples::SampleSets;
@@ -61,6 +62,10 @@ pub(crate) struct Shared {
     /// Before this second since 1970 the sweeper has found nothing left to sweep.
     pub(crate) sweep_from: AtomicU64,
     pub(crate) erasure_due: AtomicBool,
+    /// Whether a checkpoint is wanted as soon as possible.
+    pub(crate) checkpoint_due: AtomicBool,
+    /// None if the log is the node's own.
+    pub(crate) cluster: Option<Cluster>,
     pub(crate) stopped: AtomicBool,
 }
 
@@ -68,6 +73,9 @@ impl Shared {
     /// Adds a submission to the inbox, unless there is no room for it, for its effects in the views, or on the
     /// disk.
     pub(crate) fn put(&self, submission: Submission<Ticket>) -> Result<(), SubmitError> {
+        if self.cluster.as_ref().is_some_and(Cluster::is_stalled) {
+            return Err(SubmitError::NoLog);
+        }
         self.admit(&submission)?;
         if submission.has_effects() && !self.views.has_room() {
             return Err(SubmitError::Busy);
@@ -111,6 +119,17 @@ impl Shared {
             self.views.room().await;
         }
         self.inbox.put_waiting(submission).await
+    }
+
+    /// Waits for the reply to a submission that was accepted; for a bounded time, if several nodes share the log.
+    pub(crate) async fn reply<T>(&self, reply: oneshot::Receiver<T>) -> Result<T, SubmitError> {
+        let reply = match &self.cluster {
+            None => reply.await,
+            Some(_) => tokio::time::timeout(CONFIRMED_WITHIN, reply)
+                .await
+                .map_err(|_| SubmitError::Unconfirmed)?,
+        };
+        reply.map_err(|_| SubmitError::Stopped)
     }
 
     /// Submits a command of the node itself; `None` if the inbox does not accept it.

@@ -4,6 +4,8 @@
 //! **Invariant:** a reply is sent only when its group is in the log (durable, under policy
 //! `always`), applied, and visible to reads.
 
+mod shared_log;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -21,6 +23,7 @@ use crate::metrics::Metrics;
 use crate::options::Durability;
 use crate::shared::Shared;
 use crate::submission::Answer;
+pub(crate) use shared_log::Waiting;
 
 /// Longest time for which the writer sleeps before it checks whether a checkpoint is due.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -40,6 +43,8 @@ pub(crate) struct Writer {
     pub(crate) sync_slot: Arc<SyncSlot>,
     /// None until it is started.
     pub(crate) deliverer: Option<std::thread::Thread>,
+    /// For a log that several nodes share.
+    pub(crate) waiting: Waiting,
 }
 
 impl Writer {
@@ -54,6 +59,9 @@ impl Writer {
 
     /// Longest time for which the writer may wait for new submissions.
     fn patience(&self) -> Duration {
+        if self.shared.cluster.is_some() {
+            return self.patience_with_others();
+        }
         if self.applier.has_work() && !self.is_out_of_space() {
             Duration::ZERO
         } else if self.applier.expects_sweep() {
@@ -75,16 +83,24 @@ impl Writer {
     /// See [`Writer::run`].
     pub(crate) fn turn(&mut self, patience: Duration) -> Result<bool, DiskError> {
         let mut taken = Vec::new();
-        let input = match self.shared.inbox.take(&mut taken, patience) {
+        let wakeup = self.shared.inbox.take(&mut taken, patience);
+        if self.shared.cluster.is_some() {
+            self.apply_arrived(matches!(wakeup, Wakeup::Closed))?;
+        }
+        let input = match wakeup {
             Wakeup::Work => Input::Submit(taken),
-            Wakeup::Closed if !self.applier.has_queue() => return Ok(false),
+            Wakeup::Closed if self.is_done() => return Ok(false),
             // Not even a sweep is logged then.
             Wakeup::Idle if self.is_out_of_space() => return Ok(true),
             Wakeup::Idle | Wakeup::Closed => Input::Tick,
         };
         let output = self.applier.step(input, self.shared.time.now_ms());
         match output.append {
-            Some(payload) => self.commit(&payload)?,
+            Some(payload) => {
+                if let Some(placed) = self.append(&payload)? {
+                    self.apply(placed)?;
+                }
+            }
             None if output.answers.is_empty() => {
                 self.checkpoints.when_idle(self.applier.rows_mut(), &mut *self.log)?;
             }
@@ -105,9 +121,16 @@ impl Writer {
         self.checkpoints.last(self.applier.rows_mut(), &mut *self.log)
     }
 
-    /// Logs and applies the proposed group.
-    fn commit(&mut self, payload: &[u8]) -> Result<(), DiskError> {
-        let placed = self.append(payload)?;
+    /// Whether everything that was submitted is answered.
+    fn is_done(&self) -> bool {
+        match self.shared.cluster {
+            None => !self.applier.has_queue(),
+            Some(_) => self.is_done_with_others(),
+        }
+    }
+
+    /// Applies the proposed group, which has its place.
+    fn apply(&mut self, placed: Placed) -> Result<(), DiskError> {
         let placed = match rows::has_bug("stamp-from-clock") {
             true => Placed { time_ms: self.shared.time.now_ms() + 1, ..placed },
             false => placed,
@@ -119,6 +142,11 @@ impl Writer {
             let _snapshot = self.applier.proposes_keys().then(|| self.shared.snapshot_lock.write());
             self.applier.step(Input::Placed(placed), placed.time_ms)
         };
+        self.show(output, placed)
+    }
+
+    /// Lets readers see an applied group, sends the answers, and takes a checkpoint if it is time.
+    fn show(&mut self, output: Output<Ticket>, placed: Placed) -> Result<(), DiskError> {
         let metrics = &self.shared.metrics;
         metrics.group_commands.observe(output.commands as f64);
         metrics.commands.inc_by(output.commands as u64);
@@ -128,6 +156,9 @@ impl Writer {
         if let Some(last) = self.applier.facts().totals().last_stamp {
             self.shared.visible_up_to.store(last.0, Ordering::Release);
         }
+        if let Some(cluster) = &self.shared.cluster {
+            cluster.note(placed.position, placed.time_ms, self.applier.digest());
+        }
         self.answer(answers);
         self.checkpoints.when_due(self.applier.rows_mut(), &mut *self.log, work)?;
         let overlay_bytes = self.applier.rows_mut().overlay_bytes() as u64;
@@ -135,8 +166,12 @@ impl Writer {
         Ok(())
     }
 
-    fn append(&mut self, payload: &[u8]) -> Result<Placed, DiskError> {
-        let placed = self.log.append(payload, self.shared.time.now_ms())?;
+    /// Hands the proposed group to the log; returns its place if it has one already.
+    fn append(&mut self, payload: &[u8]) -> Result<Option<Placed>, DiskError> {
+        let Some(placed) = self.log.append(payload, self.shared.time.now_ms())? else {
+            self.waiting.begin();
+            return Ok(None);
+        };
         match self.durability {
             Durability::Always if rows::has_bug("acknowledge-before-sync") => {}
             Durability::Always => {
@@ -149,7 +184,7 @@ impl Writer {
         }
         self.shared.log_last.store(placed.position.0, Ordering::Release);
         self.shared.log_bytes.store(self.log.size(), Ordering::Relaxed);
-        Ok(placed)
+        Ok(Some(placed))
     }
 
     fn publish(&self, effects: &[Effect], placed: Placed) {

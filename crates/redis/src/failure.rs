@@ -145,6 +145,8 @@ impl From<SubmitError> for Failure {
     fn from(error: SubmitError) -> Self {
         let code = match error {
             SubmitError::Busy => "BUSY",
+            // What clients of Redis know of a cluster that cannot answer now.
+            SubmitError::NoLog | SubmitError::Unconfirmed => "TRYAGAIN",
             SubmitError::Stopped | SubmitError::Unreadable => "ERR",
             // The code that Redis returns when its memory is full.
             SubmitError::DiskFull => "OOM",

@@ -1,6 +1,8 @@
 //! The binary: the command line and its subcommands.
 
 mod address;
+mod cluster;
+mod cluster_log;
 mod dashboard;
 mod demo;
 mod descriptors;
@@ -41,7 +43,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     // Each is described at its arguments.
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     Key(key::Key),
     Backup(operate::Backup),
     Restore(operate::Restore),
@@ -49,6 +51,7 @@ enum Command {
     Export(operate::Export),
     Import(operate::Import),
     Repair(operate::Repair),
+    Cluster(cluster::Cluster),
     Demo(demo::Demo),
     Simulate(simulate::Simulate),
     Population(population::Population),
@@ -90,6 +93,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             Command::Export(export) => export.run().await,
             Command::Import(import) => import.run(),
             Command::Repair(repair) => repair.run(),
+            Command::Cluster(cluster) => cluster.run().await,
             Command::Demo(demo) => demo.run().await,
             Command::Simulate(simulate) => simulate.run().await,
             Command::Population(population) => population.run(),

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use api::ApiOptions;
 use clap::Args;
 use edge::{Access, BlockingReads};
+use jetlog::JetLogOptions;
 use node::{Node, NodeOptions};
 use prometheus_client::registry::Registry;
 use redis::{RedisMetrics, RedisOptions};
@@ -15,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::cluster_log::open_log;
 use crate::key::ServerKeys;
 use crate::memory::Memory;
 use crate::settings::Settings;
@@ -61,6 +63,7 @@ impl Serve {
                  listen on 127.0.0.1 or remove --open"
             );
         }
+        let log = settings.cluster_log()?;
         let memory = settings.memory()?;
         let connections_max = connections_max(&settings, &memory)?;
         memory.log();
@@ -71,7 +74,7 @@ impl Serve {
         let mut options = settings.node_options(&memory);
         options.accept_clock = self.accept_clock;
         let node = tokio::select! {
-            node = open_node(options.clone()) => node?,
+            node = open_node(options.clone(), log) => node?,
             never = starting::answer(&listener, redis.as_ref(), &options.progress) => match never {},
             () = &mut stop => end_start(),
         };
@@ -156,9 +159,16 @@ fn server_options(
     (api, redis)
 }
 
-async fn open_node(options: NodeOptions) -> anyhow::Result<Node> {
+/// Opens the node; `log` is that of its cluster, if it is one of a cluster.
+async fn open_node(options: NodeOptions, log: Option<JetLogOptions>) -> anyhow::Result<Node> {
     let data = options.data.display().to_string();
-    let opened = tokio::task::spawn_blocking(move || Node::open(&options)).await?;
+    let open = move || match log {
+        None => Node::open(&options),
+        Some(log) => {
+            Node::open_shared(&options, |cluster, node, after| open_log(&log, cluster, node, after))
+        }
+    };
+    let opened = tokio::task::spawn_blocking(open).await?;
     opened.map_err(|error| match error.is_damage() {
         true => anyhow::anyhow!(
             "{}; roost verify {data} lists the damage, roost repair {data} --to DIR copies the readable data to \

@@ -9,11 +9,13 @@ use anyhow::Context as _;
 use api::Lifetime;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
+use jetlog::JetLogOptions;
 use node::{ArchiveOptions, Durability, NodeOptions};
 use serde::Deserialize;
 use web::Pages;
 
 use crate::address::{in_file, resolve};
+use crate::cluster_log::log_options;
 use crate::logging::LogFormat;
 use crate::memory::{Given, Memory};
 
@@ -51,6 +53,16 @@ pub(crate) struct Settings {
         value_name = "true|false"
     )]
     pub(crate) open: Option<bool>,
+    /// Addresses of the NATS servers with the log of the cluster that the data directory belongs to: nats://HOST:PORT or
+    /// tls://HOST:PORT, several with commas between. See docs/cluster.md [default: none, a log in the data directory]
+    #[arg(long, env = "ROOST_LOG_SERVERS", value_name = "URL,...")]
+    pub(crate) log: Option<String>,
+    /// File of NATS credentials [default: none]
+    #[arg(long, env = "ROOST_NATS_CREDS", value_name = "FILE")]
+    pub(crate) nats_creds: Option<PathBuf>,
+    /// Trusted certificate authorities of the NATS servers, in a PEM file [default: those of the system]
+    #[arg(long, env = "ROOST_NATS_TLS_CA", value_name = "FILE")]
+    pub(crate) nats_tls_ca: Option<PathBuf>,
     /// When a change is synced to disk: before it is acknowledged (always), at most --fsync-interval
     /// later (interval), or whenever the operating system writes it (never). A crash of the process
     /// loses nothing under any policy; a power loss may, except under always [default: always]
@@ -183,6 +195,9 @@ impl Settings {
             redis_listen: self.redis_listen.or(file.redis_listen),
             redis_threads: self.redis_threads.or(file.redis_threads),
             open: self.open.or(file.open),
+            log: self.log.or(file.log),
+            nats_creds: self.nats_creds.or(file.nats_creds),
+            nats_tls_ca: self.nats_tls_ca.or(file.nats_tls_ca),
             durability: self.durability.or(file.durability),
             fsync_interval: self.fsync_interval.or(file.fsync_interval),
             memory: self.memory.or(file.memory),
@@ -218,6 +233,29 @@ impl Settings {
     /// The address to bind to.
     pub(crate) fn listen(&self) -> SocketAddr {
         self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8998)))
+    }
+
+    /// The log of the cluster, if the server is a node of one.
+    ///
+    /// # Errors
+    /// If there are settings that do not go together.
+    pub(crate) fn cluster_log(&self) -> anyhow::Result<Option<JetLogOptions>> {
+        let Some(servers) = &self.log else {
+            anyhow::ensure!(
+                self.nats_creds.is_none() && self.nats_tls_ca.is_none(),
+                "--nats-creds and --nats-tls-ca are for the log of a cluster: add --log nats://HOST:4222"
+            );
+            return Ok(None);
+        };
+        anyhow::ensure!(
+            self.durability.is_none_or(|policy| policy == Policy::Always),
+            "with --log every change is synced by the NATS servers before it is acknowledged: remove --durability"
+        );
+        anyhow::ensure!(
+            self.archive.is_none(),
+            "--archive copies the log of the data directory, and with --log there is none: make backups with roost backup"
+        );
+        Ok(Some(log_options(servers, self.nats_creds.clone(), self.nats_tls_ca.clone())))
     }
 
     /// The source of the pages.

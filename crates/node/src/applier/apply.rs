@@ -4,12 +4,11 @@ use std::{mem, vec};
 
 use commitlog::Placed;
 use feed::{Effect, Reply, Request};
-use kv::{KeyAnswer, KeyOps, KeyRowsMut};
+use kv::{KeyAnswer, KeyOps, KeyRefusal, KeyRowsMut};
 use rows::{Stamp, StampClock, WORK_PER_ROW};
 
 use super::group::Group;
 use super::queue::{Part, Piece, Waiting};
-use super::senders::{SharedGroup, accept};
 use super::{Applier, Output, Partial};
 use crate::budget::Reservation;
 use crate::entry::Entry;
@@ -114,6 +113,13 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         reads: Vec<ReadAt>,
         partial: &mut Partial,
     ) -> usize {
+        if !self.admits(ops) {
+            let refused = KeyAnswer::Refused(KeyRefusal::Busy);
+            partial.answers.extend(std::iter::repeat_n(refused, ops.len()));
+            partial.reads.extend(reads.iter().map(|_| ReadRows::default()));
+            partial.now_ms = time_ms;
+            return 0;
+        }
         let stamp = self.clock.next_run(time_ms, ops.stamps());
         let now_ms = stamp.unix_ms();
         let mut reads = reads.into_iter().peekable();
@@ -132,34 +138,6 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         work
     }
 
-    /// Applies the next group of a log that several nodes share, unless it does not count.
-    ///
-    /// # Errors
-    /// If the bytes are not commands, which the checksum makes very unlikely.
-    ///
-    /// # Panics
-    /// If the proposed group came back and does not count: then two nodes write with one identity, or this node
-    /// began an epoch before it had applied its last one.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the writer has only a log of its own yet"))]
-    pub(crate) fn apply_shared(
-        &mut self,
-        group: &SharedGroup<'_>,
-    ) -> Result<Output<T>, postcard::Error> {
-        let (position, time_ms) = (group.position, group.time_ms);
-        let mut output = Output::default();
-        let counts = accept(&mut self.rows, &mut self.digest, group);
-        assert!(counts || !group.is_own, "a group that came back counts");
-        if group.is_own {
-            self.apply(Placed { position, time_ms }, &mut output);
-        } else if counts {
-            let group =
-                commitlog::Group { position, time_ms: Some(time_ms), payload: group.payload };
-            let done = self.apply_payload(group, Some(&mut output.effects))?;
-            (output.commands, output.work) = (done.commands, done.work);
-        }
-        Ok(output)
-    }
-
     /// Applies a group that is read back from the log. Its effects are dropped: views begin empty.
     ///
     /// # Errors
@@ -168,17 +146,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         &mut self,
         group: commitlog::Group<'_>,
     ) -> Result<Replayed, postcard::Error> {
-        self.apply_payload(group, None)
-    }
-
-    /// Applies a group for which nobody here waits. Effects are added to `kept`, or dropped.
-    fn apply_payload(
-        &mut self,
-        group: commitlog::Group<'_>,
-        mut kept: Option<&mut Vec<Effect>>,
-    ) -> Result<Replayed, postcard::Error> {
         let mut replayed = Replayed::default();
-        let (mut effects, mut answers) = (Vec::new(), Vec::new());
+        let mut effects = Vec::new();
         let mut payload = group.payload;
         while !payload.is_empty() {
             let (stamp, entry, rest) = match group.time_ms {
@@ -196,29 +165,35 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             let stamps = entry.stamps();
             self.clock = StampClock::new(stamp.after(stamps as u64 - 1));
             replayed.commands += stamps;
-            replayed.work += match entry {
-                Entry::Feed(request) => {
-                    let mut txn = feed::Txn::new(&mut self.rows);
-                    feed::apply(&mut txn, &request.stamped(stamp), &mut effects);
-                    txn.work()
-                }
-                Entry::Kv(ops) => {
-                    // Keys of it may expire.
-                    self.may_sweep = true;
-                    let mut txn = kv::Txn::new(&mut self.rows);
-                    kv::apply(&mut txn, stamp, &ops, &mut |_, _| (), &mut answers);
-                    txn.work()
-                }
-            };
-            match kept.as_deref_mut() {
-                Some(kept) => kept.append(&mut effects),
-                None => effects.clear(),
-            }
-            answers.clear();
+            replayed.work += self.apply_entry(entry, stamp, &mut effects);
+            effects.clear();
             payload = rest;
         }
         replayed.work += replayed.commands * WORK_PER_ROW;
         Ok(replayed)
+    }
+
+    /// Applies an entry for whose answers nobody here waits; returns the work that it took.
+    pub(super) fn apply_entry(
+        &mut self,
+        entry: Entry,
+        stamp: Stamp,
+        effects: &mut Vec<Effect>,
+    ) -> usize {
+        match entry {
+            Entry::Feed(request) => {
+                let mut txn = feed::Txn::new(&mut self.rows);
+                feed::apply(&mut txn, &request.stamped(stamp), effects);
+                txn.work()
+            }
+            Entry::Kv(ops) => {
+                // Keys of it may expire.
+                self.may_sweep = true;
+                let mut txn = kv::Txn::new(&mut self.rows);
+                kv::apply(&mut txn, stamp, &ops, &mut |_, _| (), &mut Vec::new());
+                txn.work()
+            }
+        }
     }
 }
 

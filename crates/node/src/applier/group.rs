@@ -38,8 +38,10 @@ pub(crate) const KEY_OPS_BYTES_MAX: usize = 48 << 20;
 /// Bytes with which a payload begins.
 const PAYLOAD_BYTES: usize = 4 << 10;
 
-const _: () = assert!(GROUP_COMMANDS_MAX * REQUEST_BYTES_MAX <= PAYLOAD_BYTES_MAX);
-const _: () = assert!(KEY_OPS_BYTES_MAX + ENTRY_BYTES_MAX <= PAYLOAD_BYTES_MAX);
+// One more for a sweep.
+const _: () =
+    assert!(GROUP_COMMANDS_MAX * REQUEST_BYTES_MAX + ENTRY_BYTES_MAX <= PAYLOAD_BYTES_MAX);
+const _: () = assert!(KEY_OPS_BYTES_MAX + 2 * ENTRY_BYTES_MAX <= PAYLOAD_BYTES_MAX);
 
 /// Commands that share one append.
 pub(super) struct Group<T> {
@@ -53,6 +55,8 @@ pub(super) struct Group<T> {
     pub(super) commands: usize,
     payload: Vec<u8>,
     cost: Cost,
+    /// Longest payload, in bytes.
+    bytes_max: usize,
     /// Work up to which the current submission may fill the group.
     share: usize,
     pub(super) samples: GroupSamples,
@@ -71,8 +75,9 @@ pub(super) enum Grouped<T> {
 }
 
 impl<T> Group<T> {
-    fn new() -> Self {
+    fn new(bytes_max: usize) -> Self {
         Self {
+            bytes_max,
             entries: Vec::new(),
             waiting: Vec::new(),
             sweeps: false,
@@ -88,11 +93,6 @@ impl<T> Group<T> {
         self.entries.iter().any(|entry| matches!(entry, Entry::Kv(_)))
     }
 
-    /// Number of stamps that it takes.
-    pub(super) fn stamps(&self) -> usize {
-        self.entries.iter().map(Entry::stamps).sum()
-    }
-
     fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.entries.is_empty()
     }
@@ -100,12 +100,13 @@ impl<T> Group<T> {
     /// Whether a change of this cost, with this number of commands and of bytes in the log, can be added.
     pub(super) fn has_room(&self, cost: &Cost, commands: usize, bytes: usize) -> bool {
         let sum = self.cost.and(*cost);
-        self.is_empty() && self.commands == 0
-            || self.commands + commands <= GROUP_COMMANDS_MAX
-                && self.payload.len() + bytes <= PAYLOAD_BYTES_MAX
-                && sum.bytes <= CHANGE_BYTES_MAX
-                && sum.rows <= CHANGE_ROWS_MAX
-                && sum.work <= GROUP_WORK_MAX
+        let first = self.is_empty() && self.commands == 0;
+        self.payload.len() + bytes <= self.bytes_max
+            && (first
+                || self.commands + commands <= GROUP_COMMANDS_MAX
+                    && sum.bytes <= CHANGE_BYTES_MAX
+                    && sum.rows <= CHANGE_ROWS_MAX
+                    && sum.work <= GROUP_WORK_MAX)
     }
 
     /// Whether the current submission has had its share.
@@ -148,7 +149,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         if self.proposed.is_some() {
             return;
         }
-        let mut group = Group::new();
+        let mut group = Group::new(self.payload_bytes_max.saturating_sub(ENTRY_BYTES_MAX));
         // Groups of each kind by turns: a change that costs little waits for one group of those that cost
         // much, however many of these wait.
         if std::mem::take(&mut self.costly_next) {
@@ -275,6 +276,10 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             }
             let count = after.ops - taken.up_to.ops;
             let mut refusal = self.refusal(&cost, possible);
+            // Such a change is no message of the log, whatever it costs.
+            if ENTRY_BYTES_MAX + ops.bytes_between(taken.up_to, after) > group.bytes_max {
+                refusal = refusal.or(Some(KeyRefusal::TooLarge));
+            }
             if refusal == Some(KeyRefusal::TooLarge) && group.commands > 0 {
                 // Others in the group may have left long values, so the cost is only an upper bound: in the
                 // next group it is that of the change alone.

@@ -24,6 +24,11 @@ impl<'a, R: KeyRows> GroupLengths<'a, R> {
     pub(super) fn new(facts: Facts<'a, R>, longest: usize) -> Self {
         Self { facts, longest: Cell::new(longest), cold: facts.has_cold_keys() }
     }
+
+    /// For the first operations of a group, wherever their keys are.
+    pub(super) fn in_memory_or_not(facts: Facts<'a, R>) -> Self {
+        Self { facts, longest: Cell::new(0), cold: false }
+    }
 }
 
 impl<R: KeyRows> GroupLengths<'_, R> {

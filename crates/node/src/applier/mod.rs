@@ -19,18 +19,20 @@ mod pieces;
 mod queue;
 mod requests;
 mod senders;
+mod shared;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
-use commitlog::Placed;
+use commitlog::{NodeId, PAYLOAD_BYTES_MAX, Placed};
 use feed::{Effect, Reply};
 use kv::{KeyAnswer, KeyRowsMut};
-use rows::StampClock;
+use rows::{Cost, StampClock};
 use smallvec::SmallVec;
 
 use crate::budget::{MemoryBudget, Reservation};
+use crate::entry::Entry;
 use crate::submission::{Answer, ReadRows, Submission};
 pub(crate) use apply::Replayed;
 use group::Group;
@@ -38,6 +40,7 @@ pub(crate) use group::{GROUP_COMMANDS_MAX, KEY_OPS_BYTES_MAX, PLAIN_WORK_MAX};
 use queue::Queued;
 #[cfg(feature = "simulation")]
 pub use queue::TakenPart;
+pub(crate) use shared::{ANSWER_BYTES, SharedError};
 
 /// Interval at which a busy applier checks whether keys have expired, in milliseconds.
 const SWEEP_PAUSE_MS: u64 = 250;
@@ -69,6 +72,10 @@ pub(crate) struct Applier<R, T> {
     sweep_more: bool,
     /// Of the groups that count in a log that several nodes share.
     digest: u64,
+    /// Longest payload that the log accepts, in bytes.
+    payload_bytes_max: usize,
+    /// Of the operations on keys of the group that is applied, if it is one of a log that several nodes share.
+    applied_cost: Option<Cost>,
     /// The part of each submission in groups, for the simulator.
     #[cfg(feature = "simulation")]
     pub(crate) taken: Vec<(u64, TakenPart)>,
@@ -124,6 +131,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         let last = if rows::has_bug("forget-last-stamp") { rows::Stamp(0) } else { last };
         Self {
             digest: senders::last_digest(&rows),
+            payload_bytes_max: PAYLOAD_BYTES_MAX,
+            applied_cost: None,
             rows,
             clock: StampClock::new(last),
             plain: VecDeque::new(),
@@ -160,6 +169,26 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         output
     }
 
+    /// Proposes no group of more than this number of bytes.
+    pub(crate) fn limit_payload(&mut self, bytes: usize) {
+        self.payload_bytes_max = bytes.min(PAYLOAD_BYTES_MAX);
+    }
+
+    /// Whether a proposed group has no place yet. No other one is proposed then.
+    pub(crate) fn awaits_place(&self) -> bool {
+        self.proposed.is_some()
+    }
+
+    /// The last epoch of a node in a log that several nodes share; 0 if there is none.
+    pub(crate) fn last_epoch(&self, node: NodeId) -> u64 {
+        senders::last(&self.rows, node).epoch
+    }
+
+    /// The digest of the groups that count in a log that several nodes share.
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest
+    }
+
     /// The facts of the feed.
     pub(crate) fn facts(&self) -> feed::Facts<'_, R> {
         feed::Facts::new(&self.rows)
@@ -183,7 +212,12 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// The time of the last stamp of the proposed group, in milliseconds since 1970, if the log gives it
     /// `time_ms`.
     pub(crate) fn last_ms(&self, time_ms: u64) -> u64 {
-        let stamps = self.proposed.as_ref().map_or(0, Group::stamps);
+        let entries = self.proposed.as_ref().map_or(&[][..], |group| &group.entries);
+        self.last_ms_of(entries, time_ms)
+    }
+
+    fn last_ms_of(&self, entries: &[Entry], time_ms: u64) -> u64 {
+        let stamps: usize = entries.iter().map(Entry::stamps).sum();
         self.clock.clone().next_run(time_ms, stamps).after(stamps as u64).unix_ms()
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use commitlog::Position;
+
 use super::Node;
 use crate::backup::{Backup, NodeBackupError};
 
@@ -16,6 +18,13 @@ impl Node {
         let shared = &self.shared;
         let last = || shared.log_last.load(Ordering::Acquire);
         let made = (roost, shared.identity.clone(), shared.time.now_ms());
+        if shared.cluster.is_some() {
+            let request_checkpoint = || {
+                shared.checkpoint_due.store(true, Ordering::Release);
+                shared.inbox.wake();
+            };
+            return Backup::of_member(&shared.store, Position(last()), request_checkpoint, made);
+        }
         Backup::of_running(&shared.store, &shared.log_dir, last, made)
     }
 }

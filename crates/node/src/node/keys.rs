@@ -89,7 +89,7 @@ impl Node {
     /// the operations [may need the disk](Node::may_need_disk), [load](Node::load_keys) their keys before.
     ///
     /// # Errors
-    /// [`SubmitError`]; none of the operations was applied then.
+    /// [`SubmitError`]
     ///
     /// # Panics
     /// If the operations take more than 48 MiB.
@@ -100,7 +100,7 @@ impl Node {
     ) -> Result<KeyReplies, SubmitError> {
         let (submission, replies) = keys_submission(ops, reads);
         self.shared.put(submission)?;
-        replies.await.map_err(|_| SubmitError::Stopped)
+        self.shared.reply(replies).await
     }
 
     /// Whether a change is accepted as far as the disk is concerned.
@@ -151,7 +151,7 @@ impl Node {
     /// for a small number of callers, each of which limits how much it submits.
     ///
     /// # Errors
-    /// [`SubmitError::Stopped`]; none of the operations was applied then.
+    /// [`SubmitError::Stopped`] and [`SubmitError::Unconfirmed`]
     ///
     /// # Panics
     /// If the operations take more than 48 MiB.
@@ -162,7 +162,7 @@ impl Node {
     ) -> Result<KeyReplies, SubmitError> {
         let (submission, replies) = keys_submission(ops, reads);
         self.shared.put_waiting(submission).await?;
-        replies.await.map_err(|_| SubmitError::Stopped)
+        self.shared.reply(replies).await
     }
 }
 

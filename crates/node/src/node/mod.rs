@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use commitlog::disk::RealDisk;
-use commitlog::{LocalLog, Position};
+use commitlog::{ClusterId, LocalLog, LogError, NodeId, Position, SharedLog};
 use feed::{Reply, Request};
 use parking_lot::Mutex;
 use rows::Rows as _;
@@ -27,8 +27,9 @@ pub use self::reads::{PageEnds, Watch};
 #[cfg(feature = "simulation")]
 pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
 
-pub(crate) use self::open::{Parts, recover_once};
+pub(crate) use self::open::{Parts, recover_once, store_once};
 use crate::applier::GROUP_COMMANDS_MAX;
+use crate::cluster::{Cluster, ClusterStatus};
 use crate::identity;
 use crate::inbox::SubmitError;
 use crate::last_run::LastRun;
@@ -121,37 +122,76 @@ impl Node {
         parts.start(options, lock, last_run)
     }
 
+    /// Opens the node in `options.data` as one of the cluster that the directory belongs to, on the log that `open_log`
+    /// opens for it from a position on: takes what the log has after the last checkpoint. Blocks.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_shared(
+        options: &NodeOptions,
+        open_log: impl FnOnce(ClusterId, NodeId, Position) -> Result<Box<dyn SharedLog>, LogError>,
+    ) -> Result<Self, OpenError> {
+        let (mut lock, cluster) = DataLock::take_member(&options.data)?;
+        let recover = || {
+            let store = Store::open(&options.store_dir(), options.store())?;
+            let identity = identity::read_or_make(&options.data)?;
+            let node = identity::node(&identity);
+            let log = open_log(cluster, node, Position(store.1))?;
+            // Not before: a start that fails for the log changes nothing.
+            lock.mark_used(&options.data)?;
+            let beside = (identity, Background::Threads);
+            Parts::recover_shared(options, store, log, (cluster, beside))
+        };
+        let parts = unless_unreadable(recover).ok_or_else(|| OpenError::unreadable(options))??;
+        let last_run = LastRun::open(&options.data)?;
+        parts.check_clock(options, last_run.read())?;
+        parts.start(options, lock, last_run)
+    }
+
+    /// The cluster that this node is one of; none if its log is its own.
+    #[must_use]
+    pub fn cluster(&self) -> Option<ClusterStatus> {
+        self.shared.cluster.as_ref().map(Cluster::status)
+    }
+
+    /// Waits until this node has applied the group at `position`, as long as others wait for an answer; returns whether
+    /// it has. True if its log is its own.
+    pub async fn applied(&self, position: u64) -> bool {
+        match &self.shared.cluster {
+            Some(cluster) => cluster.applied(position).await,
+            None => true,
+        }
+    }
+
     /// Submits one command and waits until it is durable, under the node's policy, and applied.
     ///
     /// # Errors
-    /// [`SubmitError`]; the command was not applied then.
+    /// [`SubmitError`]
     pub async fn submit(&self, request: Request) -> Result<Reply, SubmitError> {
         let (submission, reply) = Submission::of_requests(smallvec![request]);
         self.shared.put(submission)?;
-        match reply.await.map(|replies| replies.first().copied()) {
-            Ok(Some(reply)) => Ok(reply),
-            _ => Err(SubmitError::Stopped),
-        }
+        let replies = self.shared.reply(reply).await?;
+        replies.first().copied().ok_or(SubmitError::Stopped)
     }
 
     /// Submits commands that are applied in this order; commands of other callers may be applied between
     /// them.
     ///
     /// # Errors
-    /// [`SubmitError`]; none of the commands was applied then.
+    /// [`SubmitError`]
     ///
     /// # Panics
     /// If there are more than [`SUBMISSION_COMMANDS_MAX`].
     pub async fn submit_all(&self, requests: Vec<Request>) -> Result<Vec<Reply>, SubmitError> {
         let (submission, reply) = Submission::of_requests(requests.into());
         self.shared.put(submission)?;
-        reply.await.map(SmallVec::into_vec).map_err(|_| SubmitError::Stopped)
+        self.shared.reply(reply).await.map(SmallVec::into_vec)
     }
 
     /// As [`Node::submit_all`], but waits for room instead of reporting [`SubmitError::Busy`].
     ///
     /// # Errors
-    /// [`SubmitError::Stopped`]; none of the commands was applied then.
+    /// [`SubmitError::Stopped`] and [`SubmitError::Unconfirmed`]
     ///
     /// # Panics
     /// If there are more than [`SUBMISSION_COMMANDS_MAX`].
@@ -161,7 +201,7 @@ impl Node {
     ) -> Result<Vec<Reply>, SubmitError> {
         let (submission, reply) = Submission::of_requests(requests.into());
         self.shared.put_waiting(submission).await?;
-        reply.await.map(SmallVec::into_vec).map_err(|_| SubmitError::Stopped)
+        self.shared.reply(reply).await.map(SmallVec::into_vec)
     }
 
     /// Accepts no more commands, applies those that wait and takes a last checkpoint. Blocks. Reads still

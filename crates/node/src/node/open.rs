@@ -1,31 +1,32 @@
 //! Opening a node: recovering its state, and starting its threads.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
 
 use commitlog::disk::RealDisk;
-use commitlog::{LocalLog, Log, Position};
+use commitlog::{ClusterId, LocalLog, Log, LogError, OwnLog, Position, SharedLog};
 use feed::PostId;
 use parking_lot::{Mutex, RwLock};
 use quick_cache::sync::Cache;
 use rows::Rows as _;
-use store::{Store, StoreWriter, unless_unreadable};
+use store::{Store, StoreError, StoreWriter, unless_unreadable};
 
 use super::{Node, Threads};
-use crate::applier::{Applier, Replayed};
+use crate::applier::{ANSWER_BYTES, Applier, Replayed};
 use crate::archive::Archiver;
 use crate::archive_progress::ArchiveProgress;
 use crate::budget::MemoryBudget;
 use crate::checkpoints::{Checkpoints, WORK_MAX};
 use crate::clock::{ClockError, Time};
+use crate::cluster::Cluster;
 use crate::deliverer;
 use crate::inbox::{Inbox, Ticket};
 use crate::last_run::LastRun;
 use crate::lock::DataLock;
 use crate::metrics::Metrics;
 use crate::open_error::OpenError;
-use crate::options::{ANSWER_BYTES, Durability, NodeOptions};
+use crate::options::{Durability, NodeOptions};
 use crate::samples::{SampleSets, memory_for, taught_bytes, taught_bytes_max};
 use crate::scrub::Scrub;
 use crate::shared::{NAMES, Shared};
@@ -33,10 +34,15 @@ use crate::space::Space;
 use crate::sweeper::Sweeper;
 use crate::threads::{Background, spawn};
 use crate::views::Views;
-use crate::writer::{self, Writer};
+use crate::writer::{self, Waiting, Writer};
 
 /// More memory than any samples need, in bytes.
 const SAMPLE_MEMORY_ANY: usize = 1 << 40;
+
+/// Shortest messages that a shared log must accept, in bytes: longer than any command but operations on keys.
+const SHARED_PAYLOAD_MIN: usize = 64 << 10;
+/// A start reports that it waits for the log after this time.
+const CATCH_UP_WAIT: Duration = Duration::from_secs(5);
 
 /// A node whose threads do not run yet.
 pub(crate) struct Parts {
@@ -66,7 +72,7 @@ impl Parts {
     pub(crate) fn recover(
         options: &NodeOptions,
         (rows, applied): (StoreWriter, u64),
-        log: Box<dyn Log>,
+        log: Box<dyn OwnLog>,
         (identity, background): (String, Background),
     ) -> Result<Self, OpenError> {
         let start = Instant::now();
@@ -74,14 +80,57 @@ impl Parts {
         let taught_bytes_max = taught_bytes_max(options.sample_memory);
         let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES), taught_bytes_max);
         let work = replay(&*log, applied, &mut applier, options)?;
-        let taught = taught_bytes(applier.facts());
-        if taught > taught_bytes_max {
-            return Err(OpenError::Samples(memory_for(taught).div_ceil(1 << 20)));
-        }
+        check_samples(&applier, taught_bytes_max)?;
         tracing::info!(
             replayed = work.commands, applied = applied.0, elapsed = ?start.elapsed(), "recovered"
         );
-        Ok(Self::new(options, applier, log, (applied, work.work), (identity, background)))
+        let of = (identity, background, None);
+        Ok(Self::new(options, applier, log, (applied, work.work), of))
+    }
+
+    /// As [`Parts::recover`], with a log that several nodes share: applies what it has, and begins to append.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub(crate) fn recover_shared(
+        options: &NodeOptions,
+        (rows, applied): (StoreWriter, u64),
+        mut log: Box<dyn SharedLog>,
+        (cluster, (identity, background)): (ClusterId, (String, Background)),
+    ) -> Result<Self, OpenError> {
+        let start = Instant::now();
+        let applied = Position(applied);
+        if log.payload_bytes_max() < SHARED_PAYLOAD_MIN {
+            return Err(OpenError::ShortMessages(log.payload_bytes_max()));
+        }
+        let taught_bytes_max = taught_bytes_max(options.sample_memory);
+        let mut applier = Applier::new(rows, MemoryBudget::new(ANSWER_BYTES), taught_bytes_max);
+        applier.limit_payload(log.payload_bytes_max());
+        let work = catch_up(&mut *log, applied, &mut applier, options)?;
+        check_samples(&applier, taught_bytes_max)?;
+        tracing::info!(
+            %cluster, node = %log.node(), replayed = work.commands, applied = log.last().0,
+            elapsed = ?start.elapsed(), "recovered"
+        );
+        let now_ms = options.clock.unix_ms();
+        let epoch = now_ms.max(applier.last_epoch(log.node()) + 1);
+        // The log's threads outlive the node by a moment, and must not keep its store open.
+        let woken = Arc::new(OnceLock::<Weak<Shared>>::new());
+        let wake = Arc::clone(&woken);
+        log.begin(
+            epoch,
+            Box::new(move || {
+                if let Some(shared) = wake.get().and_then(Weak::upgrade) {
+                    shared.inbox.wake();
+                }
+            }),
+        );
+        let cluster = Cluster::new((cluster, log.node()), (applied, log.last()), applier.digest());
+        let of = (identity, background, Some(cluster));
+        let parts = Self::new(options, applier, log, (applied, work.work), of);
+        assert!(woken.set(Arc::downgrade(&parts.shared)).is_ok(), "it is set once");
+        parts.shared.inbox.wake();
+        Ok(parts)
     }
 
     fn new(
@@ -89,7 +138,7 @@ impl Parts {
         mut applier: Applier<StoreWriter, Ticket>,
         log: Box<dyn Log>,
         (applied, replayed): (Position, usize),
-        (identity, background): (String, Background),
+        (identity, background, cluster): (String, Background, Option<Cluster>),
     ) -> Self {
         let rows = applier.rows_mut();
         let first_post = PostId(rows.totals().last_stamp.map_or(0, |last| last.0 + 1));
@@ -121,6 +170,8 @@ impl Parts {
             space: Arc::clone(&space),
             sweep_from: AtomicU64::new(0),
             erasure_due: AtomicBool::new(false),
+            checkpoint_due: AtomicBool::new(false),
+            cluster,
             stopped: AtomicBool::new(false),
         });
         let beside = (options.clock.clone(), background);
@@ -138,6 +189,7 @@ impl Parts {
             durability: options.durability,
             sync_slot: Arc::new(Mutex::new(None)),
             deliverer: None,
+            waiting: Waiting::default(),
         };
         Self { shared, writer }
     }
@@ -230,10 +282,27 @@ pub(crate) fn recover_once(options: &NodeOptions) -> Result<Store, OpenError> {
     Ok(parts.shared.store.clone())
 }
 
+/// As [`recover_once`], and writes everything to the store; returns the last position of the log.
+///
+/// # Errors
+/// See [`OpenError`].
+pub(crate) fn store_once(options: &NodeOptions) -> Result<Position, OpenError> {
+    let options = NodeOptions { sample_memory: SAMPLE_MEMORY_ANY, ..options.clone() };
+    let store = Store::open(&options.store_dir(), options.store())?;
+    let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
+    let last = Log::last(&log);
+    let beside = (String::new(), Background::Threads);
+    let mut parts = Parts::recover(&options, store, Box::new(log), beside)?;
+    if let Some(checkpoint) = parts.writer.applier.rows_mut().freeze(last.0) {
+        checkpoint.run()?;
+    }
+    Ok(last)
+}
+
 /// Applies what the log has after `applied`; returns what is not in the store yet. It takes checkpoints as
 /// a running node does: that bounds memory, and a start that is killed part-way still makes progress.
 fn replay(
-    log: &dyn Log,
+    log: &dyn OwnLog,
     applied: Position,
     applier: &mut Applier<StoreWriter, Ticket>,
     options: &NodeOptions,
@@ -248,15 +317,61 @@ fn replay(
         }
         replayed.commands += done.commands;
         replayed.work += done.work;
-        let rows = applier.rows_mut();
-        if rows.overlay_bytes() >= options.overlay_memory || replayed.work >= WORK_MAX {
-            if let Some(checkpoint) = rows.freeze(position) {
-                checkpoint.run()?;
-            }
-            replayed.work = 0;
-        }
+        write_if_much(applier.rows_mut(), position, &mut replayed, options)?;
         options.progress.replayed(position - applied.0);
         Ok(())
     })?;
     Ok(replayed)
+}
+
+/// As [`replay`], for what a shared log had when it was opened. Waits for it as long as it takes.
+fn catch_up(
+    log: &mut dyn SharedLog,
+    applied: Position,
+    applier: &mut Applier<StoreWriter, Ticket>,
+    options: &NodeOptions,
+) -> Result<Replayed, OpenError> {
+    let mut replayed = Replayed::default();
+    options.progress.begin(log.last_at_open().0.saturating_sub(applied.0));
+    while log.last() < log.last_at_open() {
+        let Some(group) = log.next_within(CATCH_UP_WAIT)? else {
+            tracing::warn!(position = log.last().0, "waiting for groups of the cluster's log");
+            continue;
+        };
+        let done = applier.apply_shared(&group, |_| ());
+        let done = done.map_err(|error| LogError::Shared(Box::new(error)))?;
+        replayed.commands += done.commands;
+        replayed.work += done.work;
+        let position = group.position.0;
+        write_if_much(applier.rows_mut(), position, &mut replayed, options)?;
+        options.progress.replayed(position - applied.0);
+    }
+    Ok(replayed)
+}
+
+/// Takes a checkpoint of what was replayed up to `position`, if it is much.
+fn write_if_much(
+    rows: &mut StoreWriter,
+    position: u64,
+    replayed: &mut Replayed,
+    options: &NodeOptions,
+) -> Result<(), StoreError> {
+    if rows.overlay_bytes() >= options.overlay_memory || replayed.work >= WORK_MAX {
+        if let Some(checkpoint) = rows.freeze(position) {
+            checkpoint.run()?;
+        }
+        replayed.work = 0;
+    }
+    Ok(())
+}
+
+fn check_samples(
+    applier: &Applier<StoreWriter, Ticket>,
+    taught_bytes_max: usize,
+) -> Result<(), OpenError> {
+    let taught = taught_bytes(applier.facts());
+    match taught > taught_bytes_max {
+        true => Err(OpenError::Samples(memory_for(taught).div_ceil(1 << 20))),
+        false => Ok(()),
+    }
 }

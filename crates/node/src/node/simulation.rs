@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use commitlog::{Log, LogError, Position};
+use commitlog::{LogError, OwnLog, Position};
 use feed::{Reply, Request};
 use kv::KeyOps;
 use parking_lot::Mutex;
@@ -90,7 +90,7 @@ impl SimulatedNode {
         options: &NodeOptions,
         rows: &MemoryDisk,
         seed: [u8; 16],
-        open_log: impl FnOnce(Position) -> Result<Box<dyn Log>, LogError>,
+        open_log: impl FnOnce(Position) -> Result<Box<dyn OwnLog>, LogError>,
     ) -> Result<Self, OpenError> {
         let store = Store::open_in_memory(rows.clone(), options.store(), seed)?;
         let log = open_log(Position(store.1))?;

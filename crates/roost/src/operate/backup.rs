@@ -23,7 +23,7 @@ const SYNC_BYTES: usize = 1 << 20;
 /// The `nice` value of the command while it backs up a running server.
 const NICE: i32 = 10;
 /// Number of received pieces that may wait to be checked and written.
-pub(super) const PIECES_MAX: usize = 64;
+pub(crate) const PIECES_MAX: usize = 64;
 
 /// Make a backup of a running server, or of the data directory of a stopped one.
 ///
@@ -152,7 +152,7 @@ fn add_to_archive(data: &Path, archive: &Path) -> anyhow::Result<()> {
 }
 
 /// Gives the bytes of a backup of the server to `each`.
-pub(super) async fn fetch(
+pub(crate) async fn fetch(
     target: &Target,
     each: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send),
 ) -> anyhow::Result<()> {
@@ -197,14 +197,14 @@ fn of_directory<W: Write>(data: &Path, out: W) -> anyhow::Result<(W, (Header, Su
 }
 
 /// The received pieces, as a stream.
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     receiver: Receiver<Vec<u8>>,
     piece: Vec<u8>,
     at: usize,
 }
 
 impl Pieces {
-    pub(super) fn new(receiver: Receiver<Vec<u8>>) -> Self {
+    pub(crate) fn new(receiver: Receiver<Vec<u8>>) -> Self {
         Self { receiver, piece: Vec::new(), at: 0 }
     }
 }

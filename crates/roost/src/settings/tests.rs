@@ -15,7 +15,9 @@ fn every_setting_has_a_flag_and_an_environment_variable_of_its_name() {
     let line = Line::command();
     for argument in line.get_arguments().filter(|argument| argument.get_id() != "help") {
         let flag = argument.get_long().unwrap();
-        let variable = format!("ROOST_{}", flag.replace('-', "_").to_uppercase());
+        // ROOST_LOG is the level of the messages on standard error.
+        let name = if flag == "log" { "log-servers" } else { flag };
+        let variable = format!("ROOST_{}", name.replace('-', "_").to_uppercase());
         assert_eq!(argument.get_env().unwrap().to_str(), Some(variable.as_str()));
         let help = argument.get_help().unwrap().to_string();
         assert!(help.contains("[default: "), "--{flag} reports its default");
@@ -47,6 +49,27 @@ fn a_flag_overrides_the_file_and_the_file_overrides_the_default() {
     assert_eq!(by_default.erase_within, Duration::from_secs(3_600));
     assert_eq!(options.post_memory, NodeOptions::new("x").post_memory);
     assert_eq!(Settings::default().listen().to_string(), "127.0.0.1:8998");
+}
+
+#[test]
+fn what_a_cluster_cannot_have_is_refused() {
+    let log = ["--log", "nats://a:1,nats://b:2"];
+    for (arguments, expected) in [
+        (&[][..], "none"),
+        (&log, "nats://a:1,nats://b:2"),
+        (&[log[0], log[1], "--durability", "always"], "nats://a:1,nats://b:2"),
+        (&[log[0], log[1], "--durability", "never"], "remove --durability"),
+        (&[log[0], log[1], "--archive", "x"], "roost backup"),
+        (&["--nats-creds", "x"], "add --log"),
+        (&["--nats-tls-ca", "x"], "add --log"),
+    ] {
+        let line = Line::parse_from(["roost"].iter().chain(arguments));
+        let found = match line.settings.cluster_log() {
+            Ok(log) => log.map_or("none".into(), |log| log.servers),
+            Err(error) => error.to_string(),
+        };
+        assert!(found.contains(expected), "{arguments:?}: {found}");
+    }
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Several appliers on one log: what counts, and that all of them end with the same rows.
 
-use commitlog::{GroupId, NodeId};
+use bytes::Bytes as Payload;
+use commitlog::{Arrived, GroupId, NodeId};
 use rows::{NameTable, PutRows as _, encode};
 
 use super::*;
-use crate::applier::senders::{Sender, SharedGroup, accept, last_digest};
+use crate::applier::senders::{Sender, accept, last_digest};
 use crate::submission::KeyReplies;
 
 /// A message of the log; its index is its position less 1.
@@ -13,6 +14,16 @@ struct Message {
     id: GroupId,
     time_ms: u64,
     payload: Vec<u8>,
+}
+
+fn arrived(message: &Message, position: u64, is_own: bool) -> Arrived {
+    let Message { id, time_ms, ref payload } = *message;
+    let payload = Payload::from(payload.clone());
+    Arrived { position: Position(position), time_ms, id, is_own, payload }
+}
+
+fn group(id: GroupId, position: u64) -> Arrived {
+    arrived(&Message { id, time_ms: 9, payload: b"x".to_vec() }, position, false)
 }
 
 /// A node that has one group under way at most, as long as its log has not given it back.
@@ -25,7 +36,9 @@ struct Node {
     under_way: Option<Vec<u8>>,
     /// How many messages it has read.
     read: usize,
+    /// A sum, the number of successes, or the number of refusals below 0.
     answers: BTreeMap<usize, i64>,
+    refusals_allowed: bool,
     effects: usize,
 }
 
@@ -39,6 +52,7 @@ impl Node {
             under_way: None,
             read: 0,
             answers: BTreeMap::new(),
+            refusals_allowed: false,
             effects: 0,
         }
     }
@@ -57,6 +71,10 @@ impl Node {
             let sum = match answer {
                 Answer::Keys(KeyReplies { answers, .. }) => match answers[..] {
                     [KeyAnswer::Number(sum)] => sum,
+                    ref answers if self.refusals_allowed => {
+                        let refused = |answer: &&KeyAnswer| matches!(answer, KeyAnswer::Refused(_));
+                        -(answers.iter().filter(refused).count() as i64)
+                    }
                     ref other => panic!("{other:?}"),
                 },
                 Answer::Requests(replies) => i64::from(replies[0].outcome.is_ok()),
@@ -77,14 +95,11 @@ impl Node {
             let id = GroupId { node: self.node, epoch: self.epoch, number: self.number };
             let is_own = message.id == id && self.under_way.is_some();
             self.read += 1;
-            let group = SharedGroup {
-                id: message.id,
-                position: Position(self.read as u64),
-                time_ms: message.time_ms,
-                payload: &message.payload,
-                is_own,
-            };
-            let output = self.applier.apply_shared(&group).unwrap();
+            let group = arrived(message, self.read as u64, is_own);
+            let mut before = 0;
+            let output = self.applier.apply_shared(&group, |last_ms| before = last_ms).unwrap();
+            let last = self.applier.facts().totals().last_stamp.map_or(0, Stamp::unix_ms);
+            assert!(output.commands == 0 || before >= last, "readers know the time first");
             assert!(output.append.is_none());
             self.effects += output.effects.len();
             self.note(output.answers);
@@ -133,9 +148,8 @@ fn a_group_counts_once_and_only_in_its_place() {
     ] {
         position += 1;
         let id = GroupId { node: NodeId(node), epoch, number };
-        let (before, position) = (digest, Position(position));
-        let group = SharedGroup { id, position, time_ms: 9, payload: b"x", is_own: false };
-        assert_eq!(accept(&mut rows, &mut digest, &group), counts, "{id:?}");
+        let before = digest;
+        assert_eq!(accept(&mut rows, &mut digest, &group(id, position)).unwrap(), counts, "{id:?}");
         assert_eq!(digest != before, counts);
         assert_eq!(last_digest(&rows), digest);
     }
@@ -144,35 +158,106 @@ fn a_group_counts_once_and_only_in_its_place() {
 #[test]
 fn the_digest_depends_on_everything_that_a_group_is() {
     let id = GroupId { node: NodeId(1), epoch: 1, number: 1 };
-    let group = SharedGroup { id, position: Position(3), time_ms: 9, payload: b"x", is_own: false };
-    let digest = |group: SharedGroup<'_>| {
+    let group = group(id, 3);
+    let digest = |group: &Arrived| {
         let (mut rows, mut digest) = (MemoryRows::default(), 7);
-        assert!(accept(&mut rows, &mut digest, &group));
+        assert!(accept(&mut rows, &mut digest, group).unwrap());
         digest
     };
-    let same = digest(SharedGroup { is_own: true, ..group });
-    assert_eq!(digest(group), same, "all nodes have the same, the one that appended it too");
+    let same = digest(&Arrived { is_own: true, ..group.clone() });
+    assert_eq!(digest(&group), same, "all nodes have the same, the one that appended it too");
     for other in [
-        SharedGroup { id: GroupId { node: NodeId(2), ..id }, ..group },
-        SharedGroup { id: GroupId { epoch: 2, ..id }, ..group },
-        SharedGroup { position: Position(4), ..group },
-        SharedGroup { time_ms: 8, ..group },
-        SharedGroup { payload: b"y", ..group },
+        Arrived { id: GroupId { node: NodeId(2), ..id }, ..group.clone() },
+        Arrived { id: GroupId { epoch: 2, ..id }, ..group.clone() },
+        Arrived { position: Position(4), ..group.clone() },
+        Arrived { time_ms: 8, ..group.clone() },
+        Arrived { payload: Payload::from_static(b"y"), ..group.clone() },
     ] {
-        assert_ne!(digest(other), same, "{other:?}");
+        assert_ne!(digest(&other), same, "{other:?}");
     }
 }
 
+/// What cannot be applied stops the node, which says where.
 #[test]
-#[should_panic(expected = "a group that came back counts")]
-fn a_group_of_an_epoch_that_is_over_does_not_count_as_ones_own() {
+fn groups_that_cannot_be_applied_are_named() {
     let mut node = Node::new(1);
-    let sender = Sender { epoch: 9, number: 1, position: 1, digest: 1 };
+    let sender = Sender { epoch: 9, number: 1, position: 3, digest: 1 };
     let name = node.node.0.to_be_bytes();
     node.applier.rows.put_name(NameTable::Sender, &name, Some(encode(&sender)));
     node.step(Input::Submit(vec![add(0)]));
-    let log = [node.message(START_MS).unwrap()];
-    node.read(&log, 1);
+    let message = node.message(START_MS).unwrap();
+    let mut refused = |group: &Arrived| {
+        node.applier.apply_shared(group, |_| ()).err().expect("it is refused").to_string()
+    };
+    let of_old_epoch = refused(&arrived(&message, 7, true));
+    assert!(of_old_epoch.starts_with("group 7 of the log is of this node but"), "{of_old_epoch}");
+    let id = GroupId { node: NodeId(1), epoch: 9, number: 2 };
+    assert_eq!(refused(&group(id, 3)), "the log gave group 3 after group 3");
+    let unreadable = refused(&group(id, 8));
+    assert!(unreadable.starts_with("group 8 of the log cannot be read"), "{unreadable}");
+}
+
+/// A copy costs little when it is accepted, and much when another node has made the value long meanwhile.
+#[test]
+fn what_has_become_too_large_is_refused_by_all_nodes_alike() {
+    let [mut one, mut other, mut fresh] = [1, 2, 3].map(Node::new);
+    let keys = ["a", "b", "c", "d"].map(|key| Bytes::new(key.as_bytes()));
+    let copies: KeyOps = keys
+        .iter()
+        .map(|to| {
+            let key = Bytes::new(b"long");
+            KeyOp::Copy { bucket: ZERO, key, to_bucket: ZERO, to, replace: true }
+        })
+        .collect();
+    let changes = Changes::Keys { ops: copies, reads: Vec::new() };
+    one.step(Input::Submit(vec![Submission { changes, ticket: 0 }, add(1)]));
+    let grow: KeyOps = [set_range("long", VALUE_BYTES_MAX - 1)].into_iter().collect();
+    let changes = Changes::Keys { ops: grow, reads: Vec::new() };
+    other.step(Input::Submit(vec![Submission { changes, ticket: 0 }]));
+    let log = [other.message(START_MS).unwrap(), one.message(START_MS).unwrap()];
+    one.refusals_allowed = true;
+    [&mut one, &mut other, &mut fresh].into_iter().for_each(|node| node.read(&log, 2));
+    assert_eq!(one.answers, BTreeMap::from([(0, -4), (1, 1)]), "four copies refused, one sum");
+    for node in [&one, &other, &fresh] {
+        assert_eq!(node.applier.rows, one.applier.rows);
+        assert!(node.applier.keys().key(kv::Space(0), b"a").is_none());
+        assert!(node.applier.keys().key(kv::Space(0), b"sum").is_some());
+    }
+    // What comes later has the same stamps everywhere.
+    other.step(Input::Submit(vec![add(1)]));
+    let log = [log.to_vec(), vec![other.message(START_MS).unwrap()]].concat();
+    [&mut one, &mut other, &mut fresh].into_iter().for_each(|node| node.read(&log, 1));
+    assert_eq!(one.applier.rows, other.applier.rows);
+    assert_eq!(one.applier.rows, fresh.applier.rows);
+}
+
+/// A log of short messages gets no longer ones.
+#[test]
+fn a_group_is_no_longer_than_the_log_accepts() {
+    let mut node = Node::new(1);
+    node.applier.limit_payload(64 << 10);
+    let value = vec![b'v'; 40_000];
+    let put = |key: &'static str, value: &[u8]| {
+        let (key, value) = (Bytes::new(key.as_bytes()), Bytes::new(value));
+        let (expiry, only) = (Expiry::Never, Only::Always);
+        let op = KeyOp::Put { bucket: ZERO, key, value, expiry, only, old: false };
+        Changes::Keys { ops: [op].into_iter().collect(), reads: Vec::new() }
+    };
+    let submit = |ticket, changes| Submission { changes, ticket };
+    node.refusals_allowed = true;
+    node.step(Input::Submit(vec![
+        submit(0, put("a", &value)),
+        submit(1, put("b", &value)),
+        submit(2, put("c", &[b'v'; 70_000])),
+    ]));
+    let mut log = Vec::new();
+    while let Some(message) = node.message(START_MS) {
+        assert!(message.payload.len() <= 64 << 10, "{}", message.payload.len());
+        log.push(message);
+        node.read(&log, usize::MAX);
+    }
+    assert_eq!(log.len(), 2);
+    assert_eq!(node.answers, BTreeMap::from([(0, 0), (1, 0), (2, -1)]));
 }
 
 #[test]

@@ -1,0 +1,73 @@
+//! A log that several nodes share: a group gets its place when it comes back, among those of other nodes.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::{Log, LogError, Position};
+
+/// Identifies a node for ever: the identity of its data directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u128);
+
+impl std::fmt::Display for NodeId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// Who appended a group to a log that several nodes share, and as which one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId {
+    /// The node.
+    pub node: NodeId,
+    /// Greater at each start of the node.
+    pub epoch: u64,
+    /// Counts the groups of an epoch from 1.
+    pub number: u64,
+}
+
+/// A group that a shared log gives to each of its nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// Its position.
+    pub position: Position,
+    /// The time that the log gave it, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// Who appended it.
+    pub id: GroupId,
+    /// Whether it is the oldest group of this log that had not come back. A duplicate is not.
+    pub is_own: bool,
+    /// The payload as it was appended.
+    pub payload: Bytes,
+}
+
+/// A log that several nodes share, while it is opened: a node first takes what the log has already. [`Log::last`] is
+/// the position of the last group that was taken.
+pub trait SharedLog: Log {
+    /// The node that appends.
+    fn node(&self) -> NodeId;
+
+    /// The position of the last group when it was opened.
+    fn last_at_open(&self) -> Position;
+
+    /// The longest payload that it accepts, in bytes.
+    fn payload_bytes_max(&self) -> usize;
+
+    /// As [`Log::next`], but waits up to `wait` for a group.
+    fn next_within(&mut self, wait: Duration) -> Result<Option<Arrived>, LogError>;
+
+    /// Lets this node append, in an epoch that must be greater than all of it before. From then on `wake` is called
+    /// after each group, or error, that [`Log::next`] can give.
+    fn begin(&mut self, epoch: u64, wake: Box<dyn Fn() + Send + Sync>);
+}
+
+/// Identifies the nodes that share a log: 32 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClusterId(pub u128);
+
+impl std::fmt::Display for ClusterId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}

@@ -1,0 +1,74 @@
+//! The log as the writer of a node uses it.
+
+use std::time::Duration;
+
+use commitlog::{Arrived, Log, LogError, NodeId, Placed, Position, SharedLog, SyncPoint};
+
+use crate::{JetLog, JetLogError};
+
+impl From<JetLogError> for LogError {
+    fn from(error: JetLogError) -> Self {
+        Self::Shared(Box::new(error))
+    }
+}
+
+impl Log for JetLog {
+    fn append(&mut self, payload: &[u8], _: u64) -> Result<Option<Placed>, LogError> {
+        self.append(payload)?;
+        Ok(None)
+    }
+
+    fn next(&mut self) -> Result<Option<Arrived>, LogError> {
+        Ok(self.next(Duration::ZERO)?)
+    }
+
+    fn sync_point(&self) -> SyncPoint {
+        SyncPoint::durable(self.last)
+    }
+
+    /// Nothing is on this machine.
+    fn cut(&mut self, _: Position) -> Result<u64, LogError> {
+        Ok(0)
+    }
+
+    fn renew(&mut self) -> Result<bool, LogError> {
+        Ok(true)
+    }
+
+    fn is_renewed(&self) -> bool {
+        true
+    }
+
+    fn last(&self) -> Position {
+        self.last
+    }
+
+    fn size(&self) -> u64 {
+        0
+    }
+}
+
+impl SharedLog for JetLog {
+    fn node(&self) -> NodeId {
+        self.node
+    }
+
+    fn last_at_open(&self) -> Position {
+        self.last_at_open
+    }
+
+    fn payload_bytes_max(&self) -> usize {
+        self.payload_bytes_max
+    }
+
+    fn next_within(&mut self, wait: Duration) -> Result<Option<Arrived>, LogError> {
+        Ok(self.next(wait)?)
+    }
+
+    fn begin(&mut self, epoch: u64, wake: Box<dyn Fn() + Send + Sync>) {
+        assert!(self.shared.wake.set(wake).is_ok(), "a log begins once");
+        self.begin(epoch);
+        // What arrived before was not announced.
+        self.shared.wake();
+    }
+}

@@ -1,0 +1,78 @@
+//! Making a data directory that of a node of a cluster, and that of a server of its own again.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use commitlog::disk::RealDisk;
+use commitlog::{ClusterId, Position, SEGMENT_BYTES, begin_after};
+use store::Store;
+
+use crate::lock::DataLock;
+use crate::membership;
+use crate::node::store_once;
+use crate::open_error::OpenError;
+use crate::options::NodeOptions;
+
+/// Makes the directory `data` of a stopped server, or a new one, that of the first node of a new cluster: `make_log`
+/// makes the log of the cluster, which continues after a position. Blocks.
+///
+/// # Errors
+/// [`OpenError`], and those of `make_log`; nothing has changed then.
+pub fn init_cluster<E: From<OpenError>>(
+    data: &Path,
+    make_log: impl FnOnce(ClusterId, Position) -> Result<(), E>,
+) -> Result<ClusterId, E> {
+    let mut random = [0; 16];
+    let at = |error| OpenError::Directory(data.to_owned(), error);
+    getrandom::fill(&mut random).map_err(|error| at(io::Error::other(error)))?;
+    let cluster = ClusterId(u128::from_be_bytes(random));
+    mark(data, cluster, |applied| make_log(cluster, applied))?;
+    Ok(cluster)
+}
+
+/// Makes a directory that was restored from a backup of a node of `cluster` that of another node. Blocks.
+///
+/// # Errors
+/// [`OpenError`]
+pub fn mark_member(data: &Path, cluster: ClusterId) -> Result<(), OpenError> {
+    mark(data, cluster, |_| Ok(()))
+}
+
+fn mark<E: From<OpenError>>(
+    data: &Path,
+    cluster: ClusterId,
+    ready: impl FnOnce(Position) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut lock = DataLock::take(data)?;
+    let options = NodeOptions::new(data);
+    // The log is not needed then.
+    ready(store_once(&options)?)?;
+    let at = |error| OpenError::Directory(data.to_owned(), error);
+    membership::write(data, cluster).map_err(at)?;
+    fs::remove_dir_all(options.log_dir()).and_then(|()| lock.close()).map_err(at)?;
+    Ok(())
+}
+
+/// Makes the directory of a node of a cluster that of a server of its own. If the node was stopped in order, it has all
+/// that the node had applied; else it has what the last checkpoint had, and `accept_loss` is necessary. Blocks.
+///
+/// # Errors
+/// [`OpenError`]
+pub fn leave_cluster(data: &Path, accept_loss: bool) -> Result<(), OpenError> {
+    let (mut lock, _) = DataLock::take_member(data)?;
+    if !accept_loss && !lock.was_closed(data)? {
+        return Err(OpenError::NotClosed(data.to_owned()));
+    }
+    let options = NodeOptions::new(data);
+    let (store, applied) = Store::open(&options.store_dir(), options.store())?;
+    drop(store);
+    let at = |error| OpenError::Directory(data.to_owned(), error);
+    match fs::remove_dir_all(options.log_dir()) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(error)),
+        _ => {}
+    }
+    begin_after(&RealDisk, &options.log_dir(), Position(applied), SEGMENT_BYTES)?;
+    lock.close().map_err(at)?;
+    membership::remove(data).and_then(|()| File::open(data)?.sync_all()).map_err(at)
+}

@@ -1,0 +1,72 @@
+//! Whether a data directory belongs to a node of a cluster: then it has a file `cluster` with the id of the cluster,
+//! and no log of its own.
+//!
+//! **Invariant:** a directory with the file is opened with the log of its cluster, and one without it with its own.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use commitlog::ClusterId;
+
+use crate::open_error::OpenError;
+
+const FILE: &str = "cluster";
+const TEMPORARY: &str = "cluster.tmp";
+
+/// The cluster of a directory, if it belongs to one.
+///
+/// # Errors
+/// [`OpenError::Directory`]; also if the file is damaged.
+pub(crate) fn read(data: &Path) -> Result<Option<ClusterId>, OpenError> {
+    let at = |error| OpenError::Directory(data.to_owned(), error);
+    let text = match fs::read_to_string(data.join(FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(at)?,
+    };
+    let damaged =
+        || io::Error::new(io::ErrorKind::InvalidData, "its file `cluster` has no id of a cluster");
+    let id = text.strip_suffix('\n').filter(|id| id.len() == 32);
+    let id = id.and_then(|id| u128::from_str_radix(id, 16).ok());
+    id.map(|id| Some(ClusterId(id))).ok_or_else(damaged).map_err(at)
+}
+
+/// The cluster of a directory that is opened as one of a cluster.
+///
+/// # Errors
+/// [`OpenError::NoMember`], and those of [`read`].
+pub(crate) fn member_of(data: &Path) -> Result<ClusterId, OpenError> {
+    read(data)?.ok_or_else(|| OpenError::NoMember(data.to_owned()))
+}
+
+/// Checks that a directory that is opened with a log of its own belongs to no cluster.
+///
+/// # Errors
+/// [`OpenError::Member`], and those of [`read`].
+pub(crate) fn refuse_member(data: &Path) -> Result<(), OpenError> {
+    match read(data)? {
+        Some(cluster) => Err(OpenError::Member { data: data.to_owned(), cluster }),
+        None => Ok(()),
+    }
+}
+
+/// Marks a directory as one of a node of `cluster`.
+///
+/// # Errors
+/// The operating system reports one.
+pub(crate) fn write(data: &Path, cluster: ClusterId) -> io::Result<()> {
+    let temporary = data.join(TEMPORARY);
+    let mut file = File::create(&temporary)?;
+    file.write_all(format!("{cluster}\n").as_bytes())?;
+    file.sync_all()?;
+    fs::rename(temporary, data.join(FILE))?;
+    File::open(data)?.sync_all()
+}
+
+/// Removes the mark.
+///
+/// # Errors
+/// The operating system reports one.
+pub(crate) fn remove(data: &Path) -> io::Result<()> {
+    fs::remove_file(data.join(FILE))
+}

@@ -1,0 +1,352 @@
+//! Several nodes on one log, without a broker: the log is in memory, gives groups twice, and can be stopped and damaged.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes as Payload;
+use commitlog::{
+    Arrived, ClusterId, GroupId, Log, LogError, NodeId, Placed, Position, SharedLog, SyncPoint,
+};
+use kv::{BucketId, Bytes, KeyAnswer, KeyOp, KeyOps};
+use node::{Durability, Node, NodeOptions, OpenError, SubmitError};
+use parking_lot::{Condvar, Mutex};
+use tempfile::TempDir;
+use testkit::PATIENCE;
+use tokio::runtime::Runtime;
+
+const ZERO: BucketId = BucketId(0);
+const TIME_MS: u64 = 1_800_000_000_000;
+
+/// The log of a cluster.
+#[derive(Default)]
+struct Stream {
+    state: Mutex<State>,
+    grown: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Groups at positions after this.
+    after: u64,
+    groups: Vec<(GroupId, Payload)>,
+    /// What was appended while the log is stopped.
+    held: Option<Vec<(GroupId, Payload)>>,
+    wakes: Vec<Arc<dyn Fn() + Send + Sync>>,
+}
+
+impl Stream {
+    fn add(&self, id: GroupId, payload: Payload) {
+        let mut state = self.state.lock();
+        match &mut state.held {
+            Some(held) => held.push((id, payload)),
+            // Everything comes twice.
+            None => state.groups.extend([(id, payload.clone()), (id, payload)]),
+        }
+        let wakes = state.wakes.clone();
+        drop(state);
+        self.grown.notify_all();
+        wakes.iter().for_each(|wake| wake());
+    }
+
+    fn stop(&self) {
+        self.state.lock().held = Some(Vec::new());
+    }
+
+    fn go_on(&self) {
+        let held = self.state.lock().held.take().unwrap();
+        held.into_iter().for_each(|(id, payload)| self.add(id, payload));
+    }
+
+    fn last(&self) -> u64 {
+        let state = self.state.lock();
+        state.after + state.groups.len() as u64
+    }
+}
+
+/// A node's access to it.
+struct Access {
+    stream: Arc<Stream>,
+    node: NodeId,
+    epoch: u64,
+    number: u64,
+    back: u64,
+    taken: Position,
+    last_at_open: Position,
+}
+
+impl Log for Access {
+    fn append(&mut self, payload: &[u8], _: u64) -> Result<Option<Placed>, LogError> {
+        self.number += 1;
+        let id = GroupId { node: self.node, epoch: self.epoch, number: self.number };
+        self.stream.add(id, Payload::copy_from_slice(payload));
+        Ok(None)
+    }
+
+    fn next(&mut self) -> Result<Option<Arrived>, LogError> {
+        let state = self.stream.state.lock();
+        let at = (self.taken.0 - state.after) as usize;
+        let Some((id, payload)) = state.groups.get(at).cloned() else { return Ok(None) };
+        self.taken.0 += 1;
+        let is_own = (id.node, id.epoch, id.number) == (self.node, self.epoch, self.back + 1);
+        self.back += u64::from(is_own);
+        Ok(Some(Arrived {
+            position: self.taken,
+            time_ms: TIME_MS + at as u64,
+            id,
+            is_own,
+            payload,
+        }))
+    }
+
+    fn sync_point(&self) -> SyncPoint {
+        SyncPoint::durable(self.taken)
+    }
+
+    fn cut(&mut self, _: Position) -> Result<u64, LogError> {
+        Ok(0)
+    }
+
+    fn renew(&mut self) -> Result<bool, LogError> {
+        Ok(true)
+    }
+
+    fn is_renewed(&self) -> bool {
+        true
+    }
+
+    fn last(&self) -> Position {
+        self.taken
+    }
+
+    fn size(&self) -> u64 {
+        0
+    }
+}
+
+impl SharedLog for Access {
+    fn node(&self) -> NodeId {
+        self.node
+    }
+
+    fn last_at_open(&self) -> Position {
+        self.last_at_open
+    }
+
+    fn payload_bytes_max(&self) -> usize {
+        1 << 20
+    }
+
+    fn next_within(&mut self, wait: Duration) -> Result<Option<Arrived>, LogError> {
+        let mut state = self.stream.state.lock();
+        if (self.taken.0 - state.after) as usize >= state.groups.len() {
+            self.stream.grown.wait_for(&mut state, wait);
+        }
+        drop(state);
+        self.next()
+    }
+
+    fn begin(&mut self, epoch: u64, wake: Box<dyn Fn() + Send + Sync>) {
+        self.epoch = epoch;
+        self.stream.state.lock().wakes.push(wake.into());
+    }
+}
+
+/// A node and its directory.
+struct Member {
+    node: Option<Node>,
+    options: NodeOptions,
+    stream: Arc<Stream>,
+    runtime: Runtime,
+    _data: TempDir,
+}
+
+impl Member {
+    fn in_dir(data: TempDir, stream: &Arc<Stream>) -> Self {
+        let mut options = NodeOptions::new(data.path());
+        options.durability = Durability::Never;
+        options.accept_clock = true;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let stream = Arc::clone(stream);
+        let mut member = Self { node: None, options, stream, runtime, _data: data };
+        member.start().unwrap();
+        member
+    }
+
+    fn start(&mut self) -> Result<(), OpenError> {
+        let stream = Arc::clone(&self.stream);
+        self.node = Some(Node::open_shared(&self.options, |_, node, after| {
+            let last_at_open = Position(stream.last());
+            let (epoch, number, back) = (0, 0, 0);
+            let log = Access { stream, node, epoch, number, back, taken: after, last_at_open };
+            Ok(Box::new(log))
+        })?);
+        Ok(())
+    }
+
+    fn node(&self) -> &Node {
+        self.node.as_ref().unwrap()
+    }
+
+    fn try_add(&self, key: &str) -> Result<i64, SubmitError> {
+        let op = KeyOp::Add { bucket: ZERO, key: Bytes::new(key.as_bytes()), by: 1 };
+        let ops: KeyOps = [op].into_iter().collect();
+        let replies = self.runtime.block_on(self.node().submit_keys(ops, Vec::new()))?;
+        match replies.answers[..] {
+            [KeyAnswer::Number(sum)] => Ok(sum),
+            ref other => panic!("{other:?}"),
+        }
+    }
+
+    fn add(&self, key: &str) -> i64 {
+        self.try_add(key).unwrap()
+    }
+
+    fn sum(&self, key: &str) -> String {
+        let row = self.node().keys().row(ZERO, key.as_bytes());
+        row.map_or_else(String::new, |row| String::from_utf8_lossy(row.value()).into_owned())
+    }
+
+    /// Waits until it has applied everything in the log.
+    fn catch_up(&self) {
+        let last = self.stream.last();
+        assert!(self.runtime.block_on(self.node().applied(last)), "it catches up");
+    }
+}
+
+/// The directory of the first node of a cluster whose log is `stream`, and its id.
+fn first(stream: &Stream, data: TempDir) -> (TempDir, ClusterId) {
+    let cluster = node::init_cluster(data.path(), |_, after| {
+        stream.state.lock().after = after.0;
+        Ok::<_, OpenError>(())
+    });
+    (data, cluster.unwrap())
+}
+
+/// Copies a directory that is closed, as another node.
+fn copied(from: &TempDir) -> TempDir {
+    let to = tempfile::tempdir().unwrap();
+    let contents = format!("{}/.", from.path().display());
+    let status = Command::new("cp").args(["-r", &contents]).arg(to.path()).status().unwrap();
+    assert!(status.success());
+    // A node that has not run has none yet.
+    std::fs::remove_file(to.path().join("identity")).ok();
+    to
+}
+
+/// Two nodes of a new cluster.
+fn two() -> (Arc<Stream>, [Member; 2]) {
+    let stream = Arc::new(Stream::default());
+    let (one, _) = first(&stream, tempfile::tempdir().unwrap());
+    let other = copied(&one);
+    let members = [one, other].map(|data| Member::in_dir(data, &stream));
+    (stream, members)
+}
+
+fn wait_until(what: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !what() {
+        assert!(start.elapsed() < PATIENCE, "it happens in time");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_change_on_one_node_is_read_on_all_and_happens_once() {
+    let (_stream, [one, other]) = two();
+    for round in 0..50 {
+        assert_eq!(one.add("sum"), 2 * round + 1);
+        assert_eq!(other.add("sum"), 2 * round + 2);
+    }
+    for member in [&one, &other] {
+        member.catch_up();
+        assert_eq!(member.sum("sum"), "100");
+    }
+    let [of_one, of_other] = [&one, &other].map(|member| member.node().cluster().unwrap());
+    assert_eq!((of_one.position, of_one.digest), (of_other.position, of_other.digest));
+    assert_eq!(of_one.cluster, of_other.cluster);
+    assert_ne!(of_one.node, of_other.node);
+}
+
+#[test]
+fn a_node_that_was_away_goes_on_where_it_was() {
+    let (stream, [one, mut other]) = two();
+    assert_eq!((one.add("sum"), other.add("sum")), (1, 2));
+    other.node = None;
+    (3..=100).for_each(|sum| assert_eq!(one.add("sum"), sum));
+    // What a process that ended had sent comes late, and does not count.
+    let late = stream.state.lock().groups[2].clone();
+    stream.add(late.0, late.1);
+    other.start().unwrap();
+    assert_eq!(other.sum("sum"), "100", "it has everything when it opens");
+    assert_eq!(other.add("sum"), 101);
+    one.catch_up();
+    assert_eq!(one.sum("sum"), "101");
+}
+
+#[test]
+fn without_the_log_changes_are_refused_after_a_while_and_reads_go_on() {
+    let (stream, [one, other]) = two();
+    assert_eq!(one.add("sum"), 1);
+    stream.stop();
+    assert_eq!(one.try_add("sum"), Err(SubmitError::Unconfirmed));
+    // From then on at once, and the change is not made.
+    let mut refused = 0;
+    wait_until(|| one.try_add("other") == Err(SubmitError::NoLog));
+    while one.try_add("other") == Err(SubmitError::NoLog) && refused < 1_000 {
+        refused += 1;
+    }
+    assert_eq!(refused, 1_000);
+    assert!(!one.node().cluster().unwrap().accepts_changes);
+    assert!(other.node().cluster().unwrap().accepts_changes, "it has nothing under way");
+    assert_eq!(one.sum("sum"), "1");
+    let after = stream.last() + 1;
+    assert!(!one.runtime.block_on(one.node().applied(after)), "a wait for a position ends");
+    stream.go_on();
+    wait_until(|| one.node().cluster().unwrap().accepts_changes);
+    assert_eq!(one.sum("sum"), "2", "what was not confirmed was made, once");
+    assert_eq!(other.add("sum"), 3);
+}
+
+#[test]
+fn a_directory_opens_only_in_its_own_way() {
+    let (_stream, [mut one, _other]) = two();
+    assert_eq!(one.add("sum"), 1);
+    let running = node::leave_cluster(&one.options.data, true).unwrap_err();
+    assert!(matches!(running, OpenError::InUse(_)), "{running}");
+    one.node = None;
+    let member = Node::open(&one.options).err().unwrap().to_string();
+    assert!(member.contains("roost serve --log nats://HOST:4222"), "{member}");
+    for refused in [
+        node::verify(&one.options.data).err().map(|error| error.to_string()),
+        node::leave_cluster(tempfile::tempdir().unwrap().path(), true).err().map(|e| e.to_string()),
+    ] {
+        assert!(refused.is_some_and(|error| error.contains("roost cluster")));
+    }
+    node::leave_cluster(&one.options.data, false).unwrap();
+    let of_none = one.start().unwrap_err();
+    assert!(matches!(of_none, OpenError::NoMember(_)), "{of_none}");
+    one.node = Some(Node::open(&one.options).unwrap());
+    assert_eq!(one.add("sum"), 2);
+    one.node = None;
+    // It can become the first node of another cluster, with what it has.
+    let stream = Arc::new(Stream::default());
+    node::init_cluster(&one.options.data, |_, after| {
+        stream.state.lock().after = after.0;
+        Ok::<_, OpenError>(())
+    })
+    .unwrap();
+    one.stream = stream;
+    one.start().unwrap();
+    assert_eq!(one.add("sum"), 3);
+}
+
+#[test]
+fn a_log_that_cannot_be_made_leaves_the_directory_as_it_was() {
+    let data = tempfile::tempdir().unwrap();
+    let options = NodeOptions::new(data.path());
+    let failed = node::init_cluster(data.path(), |_, _| Err(OpenError::Unreadable));
+    assert!(matches!(failed, Err(OpenError::Unreadable)), "{failed:?}");
+    drop(Node::open(&options).unwrap());
+}

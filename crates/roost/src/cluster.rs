@@ -1,0 +1,234 @@
+//! `roost cluster`: makes a cluster, adds a node to one, and takes a node out of it.
+
+use std::path::PathBuf;
+use std::sync::mpsc::sync_channel;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use jetlog::{JetLog, JetLogOptions};
+use serde::Deserialize;
+use sim::client::{Connection, Dial as _, Requests, Target};
+
+use crate::cluster_log::log_options;
+use crate::operate::{PIECES_MAX, Pieces, fetch};
+use crate::simulate::{TARGET_KEY, target};
+use crate::{key, permissions};
+
+/// Make a cluster of several servers, join one, or leave it.
+///
+/// The servers of a cluster, called nodes, share one log on NATS JetStream; each has all data in a directory of its
+/// own. docs/cluster.md describes it.
+#[derive(Args)]
+pub(crate) struct Cluster {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Init(Init),
+    Join(Join),
+    Leave(Leave),
+}
+
+/// Make a new cluster, with the data of a stopped server or with none.
+///
+/// Makes the stream `roost` on the NATS servers, with three replicas. Then the data directory belongs to the first
+/// node: start it with `roost serve --log`.
+#[derive(Args)]
+struct Init {
+    /// Data directory of the first node, created if it does not exist
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    #[command(flatten)]
+    log: LogArguments,
+}
+
+/// Add a node to a cluster: create its data directory with the data of a running node.
+///
+/// Set the environment variable ROOST_TARGET_KEY to an application key of that node with the scope `admin`. The new
+/// node gets its application keys, too.
+#[derive(Args)]
+struct Join {
+    /// URL of a running node
+    #[arg(long, value_name = "URL")]
+    from: String,
+    /// Trusted certificate authorities for an https URL, in a PEM file [default: those of the system]
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Data directory to create; it must be empty or missing
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    #[command(flatten)]
+    log: LogArguments,
+}
+
+/// Make the data directory of a stopped node that of a server of its own, with all data.
+///
+/// The other nodes do not change.
+#[derive(Args)]
+struct Leave {
+    /// Data directory of the node
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Leave although the node was not stopped in order. Changes after its last checkpoint are lost
+    #[arg(long)]
+    accept_loss: bool,
+}
+
+/// Where the log of a cluster is.
+#[derive(Args)]
+struct LogArguments {
+    /// Addresses of the NATS servers: nats://HOST:PORT or tls://HOST:PORT, several with commas between
+    #[arg(long, env = "ROOST_LOG_SERVERS", value_name = "URL,...")]
+    log: String,
+    /// File of NATS credentials
+    #[arg(long, env = "ROOST_NATS_CREDS", value_name = "FILE")]
+    nats_creds: Option<PathBuf>,
+    /// Trusted certificate authorities of the NATS servers, in a PEM file
+    #[arg(long, env = "ROOST_NATS_TLS_CA", value_name = "FILE")]
+    nats_tls_ca: Option<PathBuf>,
+}
+
+impl LogArguments {
+    fn options(self) -> JetLogOptions {
+        log_options(&self.log, self.nats_creds, self.nats_tls_ca)
+    }
+}
+
+impl Cluster {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        permissions::keep_new_files_private();
+        match self.command {
+            Command::Init(init) => tokio::task::spawn_blocking(|| init.run()).await?,
+            Command::Join(join) => join.run().await,
+            Command::Leave(leave) => {
+                node::leave_cluster(&leave.data, leave.accept_loss)?;
+                let data = leave.data.display();
+                println!("{data} has left its cluster; start it with roost serve --data {data}");
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Init {
+    fn run(self) -> anyhow::Result<()> {
+        let (data, servers) = (self.data.display().to_string(), self.log.log.clone());
+        let options = self.log.options();
+        let cluster = node::init_cluster(&self.data, |cluster, after| {
+            JetLog::create(&options, cluster, after).map_err(anyhow::Error::from)
+        })?;
+        println!(
+            "made the cluster {cluster}; start its first node with roost serve --data {data} --log {}",
+            without_password(&servers)
+        );
+        Ok(())
+    }
+}
+
+impl Join {
+    async fn run(self) -> anyhow::Result<()> {
+        let Self { from, ca, data, log } = self;
+        let servers = without_password(&log.log);
+        let options = log.options();
+        let of_log = tokio::task::spawn_blocking(move || JetLog::cluster(&options)).await??;
+        let target = target::parse(&from, ca.as_deref())?;
+        let of_node = cluster_of(&target).await.with_context(|| format!("cannot use {from}"))?;
+        anyhow::ensure!(
+            of_log.to_string() == of_node,
+            "the log belongs to the cluster {of_log}, and {from} to the cluster {of_node}"
+        );
+        let (sender, pieces) = sync_channel::<Vec<u8>>(PIECES_MAX);
+        let restored = std::thread::spawn({
+            let data = data.clone();
+            move || {
+                let keys = |file: &[u8]| key::restore(&data, file);
+                let restored = node::restore(Pieces::new(pieces), &data, (None, None), keys)?;
+                node::mark_member(&data, of_log)?;
+                Ok::<_, anyhow::Error>(restored)
+            }
+        });
+        let mut each = |bytes: &[u8]| {
+            sender.send(bytes.to_vec()).map_err(|_| std::io::ErrorKind::BrokenPipe.into())
+        };
+        let fetched = fetch(&target, &mut each).await;
+        drop(sender);
+        let restored = tokio::task::spawn_blocking(|| restored.join()).await?;
+        let Ok(restored) = restored else { anyhow::bail!("the restore has failed") };
+        let data = data.display();
+        // If the directory cannot be used, the transfer breaks off: that error says why.
+        let restored = match (restored, fetched) {
+            (Ok(restored), Ok(())) => restored,
+            (Ok(_), Err(error)) => return Err(error.context("cannot receive the data")),
+            (Err(error), Err(fetch)) if error.downcast_ref::<node::OpenError>().is_none() => {
+                return Err(fetch.context(error).context("cannot receive the data"));
+            }
+            (Err(error), _) => return Err(error.context(format!("cannot create {data}"))),
+        };
+        let (users, posts, _) = restored.counts;
+        println!(
+            "joined the cluster {of_log} with {users} users and {posts} posts; start the node with roost serve --data {data} --log {servers}"
+        );
+        Ok(())
+    }
+}
+
+/// The addresses as they may be shown.
+fn without_password(servers: &str) -> String {
+    let shown = |server: &str| match server.rsplit_once('@') {
+        Some((before, host)) => {
+            let scheme = before.split_once("://").map_or("nats", |(scheme, _)| scheme);
+            format!("{scheme}://USER:PASSWORD@{host}")
+        }
+        None => server.to_owned(),
+    };
+    servers.split(',').map(|server| shown(server.trim())).collect::<Vec<_>>().join(",")
+}
+
+/// The cluster of a running node.
+async fn cluster_of(target: &Target) -> anyhow::Result<String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        cluster: Option<String>,
+        message: Option<String>,
+    }
+    let key = std::env::var(TARGET_KEY).ok();
+    let stream = target.dial().await.with_context(|| format!("cannot connect to {target:?}"))?;
+    let mut request = Vec::new();
+    Requests::new(target.authority(), key.as_deref()).get("/v1/cluster", &mut request);
+    let mut connection = Connection::over(stream);
+    let mut body = Vec::new();
+    let mut keep = |bytes: &[u8]| {
+        body.extend_from_slice(bytes);
+        Ok(())
+    };
+    let response = connection.download(&request, &mut keep).await?;
+    let (status, error) = (response.status, response.body.to_vec());
+    let text = if (200..300).contains(&status) { &body } else { &error };
+    let answer: Option<Answer> = serde_json::from_slice(text).ok();
+    match answer {
+        Some(Answer { cluster: Some(cluster), .. }) => Ok(cluster),
+        _ if matches!(status, 401 | 403) => anyhow::bail!(
+            "the server refused the request: set {TARGET_KEY} to an application key with the scope admin"
+        ),
+        Some(Answer { message: Some(message), .. }) => anyhow::bail!("{message}"),
+        _ => anyhow::bail!("the server returned {status}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        for (servers, expected) in [
+            ("nats://a:4222,tls://b", "nats://a:4222,tls://b"),
+            ("tls://me:se@cret@a:1, nats://b", "tls://USER:PASSWORD@a:1,nats://b"),
+            ("me:secret@a", "nats://USER:PASSWORD@a"),
+        ] {
+            assert_eq!(without_password(servers), expected);
+        }
+    }
+}
