@@ -4,6 +4,7 @@ mod central;
 mod experiment;
 mod friends;
 mod per_user;
+mod posted;
 mod roost;
 
 #[cfg(test)]
