@@ -19,6 +19,7 @@ use crate::experiment::{Combine, DesignInfo, Experiment, Parameter, Quantity};
 use crate::measured::{Latencies, Marks, Measured, Stopwatch};
 use crate::parameters::Parameters;
 use crate::stories::central::Central;
+use crate::stories::http::Http;
 use crate::stories::per_user::PerUser;
 use crate::stories::posted::{Posted, Span};
 use crate::stories::roost::Roost;
@@ -46,6 +47,10 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
         DesignInfo::new(
             "roost",
             "roost's engine in process, which logs every story; it has threads of its own",
+        ),
+        DesignInfo::new(
+            "roost-http",
+            "roost as a server, in a process of its own, over HTTP: a connection for each client",
         ),
     ],
     parameters: &[
@@ -169,6 +174,7 @@ fn run(design: &str, parameters: &Parameters, seed: u64) -> Result<Measured, Tri
         "central" => block_on(threads, trial::<Central>(workload)),
         "per-user" => block_on(threads, trial::<PerUser>(workload)),
         "roost" => block_on(threads, trial::<Roost>(workload)),
+        "roost-http" => block_on(threads, trial::<Http>(workload)),
         _ => Err(TrialError::UnknownDesign(design.to_owned())),
     }
 }
@@ -261,8 +267,7 @@ async fn post_all<D: Design>(design: &Arc<D>, workload: Workload) -> Renewal {
 /// Posts all stories of an author.
 async fn post(client: &mut impl Client, author: u32, workload: Workload) -> Span {
     let begin = Instant::now();
-    for story in workload.stories_of(author) {
-        client.post(author, story, workload.life_s).await;
-    }
+    let stories: Vec<u64> = workload.stories_of(author).collect();
+    client.post_all(author, &stories, workload.life_s).await;
     Span { begin, end: Instant::now() }
 }
