@@ -1,4 +1,4 @@
-// The report of a simulation, and a page with every plot there is, opened as a file, without a server.
+// The reports of a simulation and of the lab, and a page with every plot there is, opened as a file, without a server.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -8,11 +8,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { WIDE, close, launch, open } from "../browser.mjs";
+import { WIDE, close, launch, open, until } from "../browser.mjs";
 import { binary } from "../server.mjs";
 
 /** Pages that axe checks: it takes seconds, and the other pages only differ in the number of plots. */
-const AUDITED = ["3 kinds", "real", "found", "every plot"];
+const AUDITED = ["3 kinds", "real", "found", "every plot", "lab"];
 /** Synthetic searches for the capacity, by their outcome. */
 const SEARCHES = ["found", "at-least", "nothing", "unsteady"];
 const PHONE = { width: 400, height: 800 };
@@ -44,6 +44,10 @@ before(async () => {
   write(join(dirname(binary), "examples", "plots"), [join(folder, "every plot.html")], "every plot");
   const small = ["simulate", "--users", "300", "--load", "heavy", "--duration", "4s"];
   write(binary, [...small, "--html", join(folder, "real.html")], "real");
+  const lab = ["lab", "run", "keys", "broadcast", "--threads", "1,2", "--trials", "3", "--data", join(folder, "lab")];
+  const few = ["clients=3", "operations=50", "buckets=2", "keys=3", "reads=50,60", "users=100", "followers=10,20,50", "posts=3"];
+  const designs = "central,sharded,worker,locked,roost,per-100,per-1,roost-http,erlang-central";
+  write(binary, [...lab, ...few.flatMap((one) => ["--set", one]), "--designs", designs, "--html", join(folder, "lab.html")], "lab");
 });
 after(async () => {
   await browser.close();
@@ -154,7 +158,7 @@ test("a search has a mark of its own form for each verdict, and a band only arou
 });
 
 test("in print every plot exists once, wide and light, and no table is cut", async () => {
-  for (const report of ["1 kinds", "3 kinds", "found", "every plot"]) {
+  for (const report of ["1 kinds", "3 kinds", "found", "every plot", "lab"]) {
     // As wide as A4 is between its margins.
     const page = await read(report, { colorScheme: "dark", viewport: { width: 720, height: 1000 } });
     await page.emulateMedia({ media: "print" });
@@ -167,4 +171,25 @@ test("in print every plot exists once, wide and light, and no table is cut", asy
     assert.deepEqual(cut, [], report);
     await close(page);
   }
+});
+
+test("the lab's page answers before it shows figures, and every experiment can be reached from its summary", async () => {
+  const page = await read("lab", { viewport: PHONE });
+  assert.equal(await page.locator("script").count(), 0);
+  const links = page.locator(".facts a[href^='#']");
+  assert.deepEqual(await links.evaluateAll((all) => all.map((link) => link.hash)), ["#broadcast", "#keys"]);
+  for (const name of ["broadcast", "keys"]) {
+    const experiment = page.locator(`[id=${name}]`);
+    const order = await experiment.evaluate((all) => [...all.querySelectorAll("section > .lead, section > .verdict, section > h3, section > .row")]
+      .map((part) => part.className || part.textContent));
+    assert.deepEqual([order[0], order[1].split(" ")[0], order[2]], ["lead", "verdict", "Setup"]);
+    assert.deepEqual(order.slice(-2), ["What the original found, and whether it holds here", "How to repeat it"]);
+    await links.filter({ hasText: name }).click();
+    await until(() => experiment.evaluate((part) => Math.abs(part.getBoundingClientRect().top) < innerHeight), `the page shows ${name}`);
+  }
+  const text = await page.locator("body").textContent();
+  for (const part of ["Speed-up over threads", "ideal", "over followers", "roost lab run keys"]) {
+    assert.ok(text.includes(part), part);
+  }
+  await close(page);
 });

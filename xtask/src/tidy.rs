@@ -29,7 +29,7 @@ const EDGES: [(&str, &[&str]); 25] = [
     ("stats", &[]),
     ("charts", &["stats"]),
     ("sim", &["charts", "stats"]),
-    ("lab", &["charts", "feed", "knn", "kv", "node", "stats"]),
+    ("lab", &["charts", "feed", "knn", "kv", "node", "sim", "stats"]),
     ("roost", &["api", "backup", "edge", "jetlog", "knn", "lab", "node", "redis", "sim", "web"]),
     ("bench", &["charts", "feed", "knn", "kv", "node", "sim", "stats", "testkit"]),
     ("xtask", &[]),

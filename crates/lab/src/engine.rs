@@ -1,6 +1,6 @@
 //! roost's engine in a temporary directory, which is removed with it.
 
-use feed::{Bio, Command, Handle, Name, Refusal, Request};
+use feed::{Bio, Command, Done, Handle, Name, Refusal, Request};
 use node::{Durability, Node, NodeOptions, SUBMISSION_COMMANDS_MAX};
 use tempfile::TempDir;
 
@@ -33,16 +33,18 @@ impl Engine {
         &self.node
     }
 
-    /// Submits commands that are all valid, in order.
+    /// Submits commands that are all valid, in order; returns what each has done.
     ///
     /// # Panics
     /// If one is refused.
-    pub(crate) async fn load(&self, requests: &[Request]) {
+    pub(crate) async fn load(&self, requests: &[Request]) -> Vec<Done> {
+        let mut done = Vec::with_capacity(requests.len());
         for batch in requests.chunks(SUBMISSION_COMMANDS_MAX) {
             let replies = self.node.submit_all_waiting(batch.to_vec()).await.unwrap_or_default();
-            let accepted = replies.iter().filter(|reply| reply.outcome.is_ok()).count();
-            assert_eq!(accepted, batch.len(), "the lab submits what is valid");
+            done.extend(replies.into_iter().filter_map(|reply| reply.outcome.ok()));
         }
+        assert_eq!(done.len(), requests.len(), "the lab submits what is valid");
+        done
     }
 }
 

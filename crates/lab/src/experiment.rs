@@ -68,14 +68,14 @@ pub struct DesignInfo {
     pub name: &'static str,
     /// What it is, in one line.
     pub about: &'static str,
-    /// Whether it can run on this machine; if not it is left out.
-    pub is_available: fn() -> bool,
+    /// Why it cannot run on this machine: then it is skipped.
+    pub absent: fn() -> Option<&'static str>,
 }
 
 impl DesignInfo {
     /// One that can run everywhere.
     pub(crate) const fn new(name: &'static str, about: &'static str) -> Self {
-        Self { name, about, is_available: || true }
+        Self { name, about, absent: || None }
     }
 }
 
@@ -160,6 +160,14 @@ impl Quantity {
         unit: "bytes",
         more_is_better: false,
         words: NEED,
+    };
+    /// Reads that had the post that was accepted before.
+    pub const FRESH: Self = Self {
+        name: "fresh_percent",
+        title: "Fresh reads",
+        unit: "% of reads",
+        more_is_better: true,
+        words: ["fresher", "staler"],
     };
     /// Reads that lacked a post that was accepted before.
     pub const STALE: Self = Self {

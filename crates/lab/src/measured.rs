@@ -1,6 +1,7 @@
 //! What a trial measures: the time of a workload, its processor time, and how it went on.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -16,7 +17,7 @@ pub(crate) const MARKS: usize = 100;
 pub struct Measured {
     /// Time of the measured part, in nanoseconds.
     pub wall_ns: u64,
-    /// Processor time of the process in the measured part, in nanoseconds.
+    /// Processor time of the process, and of those that it started, in the measured part, in nanoseconds.
     pub cpu_ns: u64,
     /// Operations in the measured part.
     pub operations: u64,
@@ -91,11 +92,17 @@ impl Marks {
     /// The marks of all clients as those of one, and the number of operations between two of these.
     fn together(clients: Vec<Self>) -> (Vec<u64>, u64) {
         let operations = clients.first().map_or(0, |client| client.every);
-        let mut all: Vec<u64> = clients.into_iter().flat_map(|client| client.at_ns).collect();
-        all.sort_unstable();
-        let every = all.len().div_ceil(MARKS).max(1);
-        let marks = all.chunks_exact(every).filter_map(|share| share.last().copied()).collect();
-        (marks, (every * operations) as u64)
+        let (marks, every) =
+            Self::of(clients.into_iter().flat_map(|client| client.at_ns).collect());
+        (marks, every * operations as u64)
+    }
+
+    /// Marks at equal numbers of things that were done at these times, and this number.
+    pub(crate) fn of(mut done_ns: Vec<u64>) -> (Vec<u64>, u64) {
+        done_ns.sort_unstable();
+        let every = done_ns.len().div_ceil(MARKS).max(1);
+        let marks = done_ns.chunks_exact(every).filter_map(|share| share.last().copied());
+        (marks.collect(), every as u64)
     }
 }
 
@@ -154,10 +161,35 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Processor time that this process has taken.
+/// Processor time that this process has taken, and the threads of those that it started and that still run: of designs
+/// that have a process of their own.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::try_from(time).unwrap_or_default()
+    let children: u64 = children().into_iter().map(cpu_time_ns_of).sum();
+    Duration::try_from(time).unwrap_or_default() + Duration::from_nanos(children)
+}
+
+/// The entries of a folder of numbers.
+fn numbered(folder: &str) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// The processes that the threads of this process started.
+fn children() -> Vec<u32> {
+    let of_thread = |thread: PathBuf| {
+        let text = std::fs::read_to_string(thread.join("children")).unwrap_or_default();
+        text.split_whitespace().filter_map(|number| number.parse().ok()).collect::<Vec<_>>()
+    };
+    numbered("/proc/self/task").into_iter().flat_map(of_thread).collect()
+}
+
+/// Processor time of all threads of a process, in nanoseconds; 0 if the system does not say.
+fn cpu_time_ns_of(process: u32) -> u64 {
+    let of_thread = |thread: PathBuf| {
+        let text = std::fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
+        text.split(' ').next().and_then(|time| time.parse::<u64>().ok()).unwrap_or_default()
+    };
+    numbered(&format!("/proc/{process}/task")).into_iter().map(of_thread).sum()
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Which trials are made, and in what order: a function of the settings and of what was measured so far. So a run that
 //! was interrupted continues with the trial that was next.
 //!
-//! Trials are made in blocks. A block has one trial of each cell, in random order, and all with the same workload: so
-//! what disturbs the machine for a while disturbs all designs alike. The first blocks are the pilot. Then the number of
-//! trials of each cell is decided once, from the pilot.
+//! Trials are made in blocks. A block has one trial of each cell, and all with the same workload. Those that are compared,
+//! the designs with the same parameters, follow each other in random order; these groups are in random order too. So what
+//! disturbs the machine for a while disturbs all designs alike, and a ratio within a block hardly. The first blocks are
+//! the pilot. Then the number of trials of each group is decided once, from the pilot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +53,8 @@ impl Plan {
             };
             (from..to).flat_map(planned).collect()
         };
-        let first = self.settings.trials.unwrap_or(self.settings.scale.pilot_trials());
+        let first = self.settings.trials.unwrap_or(self.settings.scale.pilot_trials())
+            * self.settings.repeats.unwrap_or(1);
         let all = blocks(0, first, &vec![first; self.cells.len()]);
         if !all.is_empty() || self.settings.trials.is_some() {
             return all;
@@ -71,29 +73,62 @@ impl Plan {
         counted.filter_map(place).collect()
     }
 
-    /// Number of trials of each cell.
+    /// Number of trials of each cell; the cells of a group have the same.
     fn after_pilot(&self, records: &[Record]) -> Vec<u64> {
-        let scale = self.settings.scale;
-        let mut pilot: BTreeMap<_, Vec<f64>> = BTreeMap::new();
-        for record in records.iter().filter(|record| record.block < scale.pilot_trials()) {
-            pilot.entry(record.key()).or_default().extend(values::main(record));
+        let mut pilot: BTreeMap<_, BTreeMap<u64, f64>> = BTreeMap::new();
+        let blocks = self.settings.scale.pilot_trials();
+        let counts = |record: &&Record| record.block < blocks && !record.is_void();
+        for record in records.iter().filter(counts) {
+            let of_cell = pilot.entry(record.key()).or_default();
+            of_cell.extend(values::main(record).map(|value| (record.block, value)));
         }
-        let needed = |cell: &Cell| {
-            let values = pilot.get(&cell.key()).map_or(&[][..], Vec::as_slice);
-            let needed = stats::trials_for(values, scale.half_width());
-            // Undefined: the values differ by so much that no number that can be made is enough.
-            needed
-                .map_or(scale.trials_max(), |needed| needed as u64)
-                .clamp(scale.pilot_trials(), scale.trials_max())
+        let samples = |group: &[Cell]| {
+            let of = |cell: &Cell| pilot.get(&cell.key()).cloned().unwrap_or_default();
+            let base = group.iter().find(|cell| cell.design == cell.experiment.baseline).map(of);
+            let others = group.iter().filter(|cell| cell.design != cell.experiment.baseline);
+            match base.filter(|_| group.len() > 1) {
+                Some(base) => others.map(|cell| ratios(&of(cell), &base)).collect::<Vec<_>>(),
+                None => group.iter().map(|cell| of(cell).into_values().collect()).collect(),
+            }
         };
-        self.cells.iter().map(needed).collect()
+        let needed = |group: &[Cell]| {
+            let each = samples(group).into_iter().map(|sample| self.needed(&sample));
+            vec![each.max().unwrap_or(0); group.len()]
+        };
+        self.groups().flat_map(needed).collect()
+    }
+
+    /// Number of trials, the pilot included, after which the mean of a sample like this has the wanted interval.
+    fn needed(&self, sample: &[f64]) -> u64 {
+        let scale = self.settings.scale;
+        // Undefined: the values differ by so much that no number that can be made is enough.
+        stats::trials_for(sample, scale.half_width())
+            .map_or(scale.trials_max(), |needed| needed as u64)
+            .clamp(scale.pilot_trials(), scale.trials_max())
+    }
+
+    /// The cells that differ only in their design.
+    fn groups(&self) -> impl Iterator<Item = &[Cell]> {
+        self.cells
+            .chunk_by(|a, b| a.experiment.name == b.experiment.name && a.parameters == b.parameters)
     }
 
     /// The order of the cells in a block, and the seed of its workloads.
     fn block(&self, block: u64) -> (Vec<usize>, u64) {
         let mut random = StdRng::seed_from_u64(self.settings.seed ^ block.rotate_left(40));
-        let mut order: Vec<usize> = (0..self.cells.len()).collect();
-        order.shuffle(&mut random);
-        (order, random.next_u64())
+        let mut first = 0;
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for group in self.groups() {
+            groups.push((first..first + group.len()).collect());
+            first += group.len();
+        }
+        groups.shuffle(&mut random);
+        groups.iter_mut().for_each(|group| group.shuffle(&mut random));
+        (groups.concat(), random.next_u64())
     }
+}
+
+/// The values of a design divided by those of the baseline in the same blocks.
+fn ratios(new: &BTreeMap<u64, f64>, base: &BTreeMap<u64, f64>) -> Vec<f64> {
+    new.iter().filter_map(|(block, value)| Some(value / base.get(block)?)).collect()
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Environment;
 use crate::measured::Measured;
 use crate::parameters::Parameters;
-use crate::settings::Settings;
+use crate::settings::{Settings, Skipped};
 
 /// The file with a line for each trial.
 pub const TRIALS_FILE: &str = "trials.ndjson";
@@ -67,13 +67,16 @@ pub struct Run {
     pub settings: Settings,
     /// Times of the calibration loop before the first trial, in nanoseconds.
     pub calibrations_ns: Vec<u64>,
+    /// Designs that could not run when the run began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
 }
 
 impl Run {
     /// Of the current version.
     #[must_use]
-    pub fn new(settings: Settings, calibrations_ns: Vec<u64>) -> Self {
-        Self { format: FORMAT, settings, calibrations_ns }
+    pub fn new(settings: Settings, calibrations_ns: Vec<u64>, skipped: Vec<Skipped>) -> Self {
+        Self { format: FORMAT, settings, calibrations_ns, skipped }
     }
 }
 

@@ -103,7 +103,8 @@ pub async fn run(
     } else {
         let journal = Journal::create(dir)?;
         let calibrations = (0..CALIBRATIONS).map(|_| launch.calibrate()).collect();
-        journal.begin(&Run::new(settings.clone(), calibrations))?;
+        let skipped = settings.skipped().map_err(RunError::Settings)?;
+        journal.begin(&Run::new(settings.clone(), calibrations, skipped))?;
         (journal, Vec::new())
     };
     let mut pace = Pace::default();
@@ -143,7 +144,7 @@ async fn trial(
     launch: &mut impl Launch,
 ) -> Result<Record, RunError> {
     let (cell, seed) = (planned.cell, planned.seed);
-    let (experiment, design) = (cell.experiment.name.to_owned(), cell.design.to_owned());
+    let (experiment, design) = (cell.experiment.name.to_owned(), cell.design.clone());
     let parameters = cell.parameters.clone();
     let request = Request { experiment, design, parameters, seed };
     let calibration_ns = launch.calibrate();
@@ -180,14 +181,14 @@ fn wrong_answers(record: &Record) -> RunError {
 /// How long trials take, by experiment and design.
 #[derive(Default)]
 struct Pace {
-    taken: HashMap<(&'static str, &'static str), (Duration, u32)>,
+    taken: HashMap<(&'static str, String), (Duration, u32)>,
     all: (Duration, u32),
 }
 
 impl Pace {
     fn add(&mut self, planned: &Planned<'_>, took: Duration) {
         let cell = planned.cell;
-        let of_design = self.taken.entry((cell.experiment.name, cell.design)).or_default();
+        let of_design = self.taken.entry((cell.experiment.name, cell.design.clone())).or_default();
         for sum in [of_design, &mut self.all] {
             *sum = (sum.0 + took, sum.1 + 1);
         }
@@ -196,7 +197,7 @@ impl Pace {
     /// The time that trials will take, if each takes the mean of those of its design, or else of all.
     fn estimate(&self, trials: &[Planned<'_>]) -> Duration {
         let mean = |trial: &Planned<'_>| {
-            let key = (trial.cell.experiment.name, trial.cell.design);
+            let key = (trial.cell.experiment.name, trial.cell.design.clone());
             let (sum, count) = self.taken.get(&key).copied().unwrap_or(self.all);
             sum / count.max(1)
         };

@@ -13,6 +13,10 @@ use crate::threads;
 pub const TRIALS_MAX: u64 = 1_000;
 /// Fewest trials: an interval needs two.
 pub const TRIALS_MIN: u64 = 2;
+/// Most repetitions of a comparison of designs with themselves.
+pub const REPEATS_MAX: u64 = 1_000;
+/// After the name of a design: the same design once more.
+pub(crate) const AGAIN: &str = " again";
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,23 +33,23 @@ impl Scale {
     pub(crate) const fn pilot_trials(self) -> u64 {
         match self {
             Self::Quick => 4,
-            Self::Full => 10,
+            Self::Full => 5,
         }
     }
 
     /// Most trials of each cell that the pilot may ask for.
     pub(crate) const fn trials_max(self) -> u64 {
         match self {
-            Self::Quick => 6,
-            Self::Full => 40,
+            Self::Quick => 5,
+            Self::Full => 10,
         }
     }
 
-    /// Half the width of the interval of the mean that is wanted, relative to the mean.
+    /// Half the width of the interval of a ratio that is wanted, relative to the ratio.
     pub(crate) const fn half_width(self) -> f64 {
         match self {
             Self::Quick => 0.05,
-            Self::Full => 0.02,
+            Self::Full => 0.03,
         }
     }
 }
@@ -66,6 +70,9 @@ pub struct Settings {
     pub values: BTreeMap<String, Vec<u64>>,
     /// Number of trials, instead of what the pilot says.
     pub trials: Option<u64>,
+    /// Compares each design with itself, in so many repetitions of the number of trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u64>,
     /// Seed of the order and of all workloads.
     pub seed: u64,
 }
@@ -75,16 +82,27 @@ pub struct Settings {
 pub struct Cell {
     /// The experiment.
     pub experiment: &'static Experiment,
-    /// Name of the design.
-    pub design: &'static str,
+    /// Name of the design; with an ending if it is compared with itself.
+    pub design: String,
     /// All parameters.
     pub parameters: Parameters,
+}
+
+/// A design that was chosen and cannot run on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Name of the design.
+    pub design: String,
+    /// Why it cannot run.
+    pub reason: String,
 }
 
 impl Cell {
     /// As [`Record::key`](crate::record::Record::key).
     pub(crate) fn key(&self) -> (&str, &str, &Parameters) {
-        (self.experiment.name, self.design, &self.parameters)
+        (self.experiment.name, &self.design, &self.parameters)
     }
 }
 
@@ -121,6 +139,13 @@ impl Settings {
                 "--trials must be from {TRIALS_MIN} to {TRIALS_MAX}, not {trials}"
             ));
         }
+        if let Some(repeats) = self.repeats
+            && (self.trials.is_none() || !(1..=REPEATS_MAX).contains(&repeats))
+        {
+            return Err(format!(
+                "--against-itself must be from 1 to {REPEATS_MAX}, not {repeats}, and needs --trials"
+            ));
+        }
         if self.threads.iter().chain(self.values.values()).any(Vec::is_empty) {
             return Err("a parameter has no values".to_owned());
         }
@@ -140,10 +165,15 @@ impl Settings {
                 experiment
                     .validate(&parameters)
                     .map_err(|why| format!("experiment {}: {why}", experiment.name))?;
-                cells.extend(designs.iter().map(|design| Cell {
+                let endings: &[&str] = if self.repeats.is_some() { &["", AGAIN] } else { &[""] };
+                let names = designs.iter().flat_map(|design| {
+                    endings.iter().map(|ending| format!("{}{ending}", design.name))
+                });
+                let parameters = || parameters.clone();
+                cells.extend(names.map(|design| Cell {
                     experiment,
-                    design: design.name,
-                    parameters: parameters.clone(),
+                    design,
+                    parameters: parameters(),
                 }));
             }
         }
@@ -152,18 +182,47 @@ impl Settings {
 
     /// The designs that are chosen and can run here.
     fn designs_of(&self, experiment: &Experiment) -> Result<Vec<&'static DesignInfo>, String> {
-        let chosen = self.designs.as_deref();
-        let is_chosen = |design: &&DesignInfo| {
-            chosen.is_none_or(|chosen| chosen.iter().any(|name| name == design.name))
-        };
-        let here = experiment.designs.iter().filter(|design| (design.is_available)());
-        let designs: Vec<_> = here.filter(is_chosen).collect();
-        if designs.is_empty() {
+        let chosen: Vec<_> = self.chosen(experiment).collect();
+        if chosen.is_empty() {
             let all: Vec<_> = experiment.designs.iter().map(|design| design.name).collect();
             let (name, all) = (experiment.name, all.join(", "));
             return Err(format!("experiment {name} has no such design; it has: {all}"));
         }
-        Ok(designs)
+        let reasons: Vec<&str> = chosen.iter().filter_map(|design| (design.absent)()).collect();
+        if reasons.len() == chosen.len() {
+            let (name, reasons) = (experiment.name, reasons.join("; "));
+            return Err(format!("no chosen design of experiment {name} can run here: {reasons}"));
+        }
+        Ok(chosen.into_iter().filter(|design| (design.absent)().is_none()).collect())
+    }
+
+    fn chosen<'a>(
+        &'a self,
+        experiment: &Experiment,
+    ) -> impl Iterator<Item = &'static DesignInfo> + 'a {
+        let chosen = self.designs.as_deref();
+        experiment.designs.iter().filter(move |design| {
+            chosen.is_none_or(|chosen| chosen.iter().any(|name| name == design.name))
+        })
+    }
+
+    /// The designs that are chosen and cannot run here.
+    ///
+    /// # Errors
+    /// As [`Settings::experiments`].
+    pub fn skipped(&self) -> Result<Vec<Skipped>, String> {
+        let mut all = Vec::new();
+        for experiment in self.experiments()? {
+            let reason = |design: &'static DesignInfo| Some((design.name, (design.absent)()?));
+            all.extend(self.chosen(experiment).filter_map(reason).map(|(design, reason)| {
+                Skipped {
+                    experiment: experiment.name.to_owned(),
+                    design: design.to_owned(),
+                    reason: reason.to_owned(),
+                }
+            }));
+        }
+        Ok(all)
     }
 
     /// The command that repeats the run.
@@ -175,6 +234,7 @@ impl Settings {
         words.extend(self.threads.as_ref().map(|threads| format!("--threads {}", list(threads))));
         words.extend(self.values.iter().map(|(name, of)| format!("--set {name}={}", list(of))));
         words.extend(self.trials.map(|trials| format!("--trials {trials}")));
+        words.extend(self.repeats.map(|repeats| format!("--against-itself {repeats}")));
         words.push(format!("--seed {}", self.seed));
         words.join(" ")
     }

@@ -9,6 +9,7 @@ use tokio::runtime::Builder;
 use crate::experiment::Experiment;
 use crate::measured::Measured;
 use crate::parameters::Parameters;
+use crate::settings::AGAIN;
 
 /// What a trial is to measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,7 +66,8 @@ pub fn run(request: &Request) -> Result<Measured, TrialError> {
     let experiment = Experiment::named(&request.experiment)
         .ok_or_else(|| TrialError::UnknownExperiment(request.experiment.clone()))?;
     experiment.validate(&request.parameters).map_err(TrialError::BadParameters)?;
-    (experiment.run)(&request.design, &request.parameters, request.seed)
+    let design = request.design.strip_suffix(AGAIN).unwrap_or(&request.design);
+    (experiment.run)(design, &request.parameters, request.seed)
 }
 
 /// Runs a future on a runtime with so many worker threads.

@@ -3,7 +3,7 @@
 
 use lab::record::{RawData, Record, Run};
 use lab::report::{self, Analysis};
-use lab::{Environment, Measured, Parameters, Scale, Settings};
+use lab::{Environment, Measured, Parameters, Scale, Settings, Skipped};
 use stats::Verdict;
 
 /// Small differences between trials, the same for all designs.
@@ -44,6 +44,11 @@ fn record(design: &str, threads: u64, block: usize, time_ms: f64) -> Record {
 }
 
 fn data(times: &[(&str, u64, f64)]) -> RawData {
+    data_in_blocks(times, 0.0)
+}
+
+/// Blocks differ from each other: by so much for each unit of noise.
+fn data_in_blocks(times: &[(&str, u64, f64)], blocks_differ: f64) -> RawData {
     let settings = Settings {
         experiments: vec!["keys".to_owned()],
         scale: Scale::Quick,
@@ -51,27 +56,35 @@ fn data(times: &[(&str, u64, f64)]) -> RawData {
         threads: None,
         values: [("reads".to_owned(), vec![50])].into(),
         trials: Some(8),
+        repeats: None,
         seed: 3,
     };
     let trials = |(design, threads, mean): &(&str, u64, f64)| {
         let (design, threads, mean) = ((*design).to_owned(), *threads, *mean);
+        // Each design has its own noise, and each block is slow in its own way.
+        let of_design = design.len() + threads as usize;
         let trial = move |(block, noise): (usize, &f64)| {
-            record(&design, threads, block, mean * (1.0 + noise / 100.0))
+            let slow = 1.0 + blocks_differ * NOISE[(3 * block) % NOISE.len()];
+            record(&design, threads, block, mean * slow * (1.0 + noise / 100.0))
         };
-        NOISE.iter().enumerate().map(trial).collect::<Vec<_>>()
+        NOISE
+            .iter()
+            .cycle()
+            .skip(of_design)
+            .take(NOISE.len())
+            .enumerate()
+            .map(trial)
+            .collect::<Vec<_>>()
     };
     let records = times.iter().flat_map(trials).collect();
-    RawData { run: Run::new(settings, vec![1_000; 10]), records }
+    RawData { run: Run::new(settings, vec![1_000; 10], Vec::new()), records }
 }
 
 #[test]
-fn designs_are_judged_by_their_times() {
-    let data = data(&[
-        ("central", 1, 10.0),
-        ("sharded", 1, 10.0),
-        ("worker", 1, 5.0),
-        ("locked", 1, 20.0),
-    ]);
+fn designs_are_judged_by_their_times_in_the_same_blocks() {
+    let times =
+        [("central", 1, 10.0), ("sharded", 1, 10.0), ("worker", 1, 5.0), ("locked", 1, 20.0)];
+    let data = data_in_blocks(&times, 0.3);
     let analysis = Analysis::of(&data);
     let [experiment] = &analysis.experiments[..] else { panic!("one experiment") };
     let judged = |design: &str, base: &str| {
@@ -101,6 +114,39 @@ fn designs_are_judged_by_their_times() {
     ] {
         assert!(text.contains(part), "{part}? {text}");
     }
+}
+
+#[test]
+fn a_design_against_itself_is_judged_in_repetitions() {
+    let check = |again: f64, expect: &str| {
+        let mut data = data(&[("central", 1, 10.0), ("central again", 1, again)]);
+        data.run.settings.trials = Some(4);
+        data.run.settings.repeats = Some(2);
+        let text = report::against_itself(&data);
+        assert!(text.contains(expect), "{expect}? {text}");
+        assert!(text.contains("--trials 4 --against-itself 2"), "{text}");
+    };
+    check(
+        10.0,
+        "central of keys against itself, 2 repetitions of 4 blocks: a difference in 0 (0.0 %)",
+    );
+    check(20.0, "a difference in 2 (100.0 %)");
+}
+
+#[test]
+fn what_was_skipped_is_reported_with_its_reason() {
+    let mut data = data(&[("central", 1, 10.0), ("worker", 1, 10.0)]);
+    data.run.skipped = vec![Skipped {
+        experiment: "keys".to_owned(),
+        design: "erlang-worker".to_owned(),
+        reason: "no <erl>".to_owned(),
+    }];
+    let analysis = Analysis::of(&data);
+    let text = report::text(&analysis);
+    assert!(text.contains("\nSkipped: erlang-worker in keys: no <erl>\n"), "{text}");
+    assert!(text.contains("(skipped: no <erl>)") && text.contains("(not measured)"), "{text}");
+    let page = report::page(&analysis);
+    assert!(page.contains("erlang-worker in keys: no &lt;erl&gt;"), "{page}");
 }
 
 #[test]

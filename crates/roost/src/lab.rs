@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use lab::record::RawData;
 use lab::report::Analysis;
-use lab::{EXPERIMENTS, End, Processes, Progress, RunError, Scale, Settings};
+use lab::{EXPERIMENTS, End, Processes, Progress, RunError, Scale, Settings, Skipped};
 
 use crate::exit::Exit;
 use crate::simulate::cancelled_by_signal;
@@ -83,6 +83,9 @@ struct Run {
     /// Number of trials of each design with the same parameters [default: as the pilot says]
     #[arg(long, value_name = "N")]
     trials: Option<u64>,
+    /// Prove the method: compare each design with itself, in N repetitions of --trials trials (A/A)
+    #[arg(long, value_name = "N", requires = "trials", conflicts_with = "html")]
+    against_itself: Option<u64>,
     /// Seed of the order of trials and of all workloads
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -131,6 +134,9 @@ impl Run {
         let settings = self.settings();
         // Before anything is made.
         settings.cells().map_err(|why| Exit::usage(&why))?;
+        for Skipped { experiment, design, reason } in settings.skipped().unwrap_or_default() {
+            eprintln!("skipped: {design} in {experiment}: {reason}");
+        }
         if let Some(path) = &self.html {
             // Later, after hours, would be too late to say that it cannot be written.
             let file = File::options().append(true).create(true).open(path);
@@ -168,6 +174,7 @@ impl Run {
             threads: self.threads.clone(),
             values: self.values.iter().cloned().collect::<BTreeMap<_, _>>(),
             trials: self.trials,
+            repeats: self.against_itself,
             seed: self.seed,
         }
     }
@@ -175,7 +182,12 @@ impl Run {
 
 /// Prints the report of a run, and writes it as a page.
 fn report(data: &Path, html: Option<&Path>) -> anyhow::Result<()> {
-    let analysis = Analysis::of(&RawData::read(data)?);
+    let data = RawData::read(data)?;
+    if data.run.settings.repeats.is_some() {
+        anyhow::ensure!(html.is_none(), "a run with --against-itself has no page");
+        return print(&lab::report::against_itself(&data));
+    }
+    let analysis = Analysis::of(&data);
     if let Some(path) = html {
         fs::write(path, lab::report::page(&analysis))
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -240,7 +252,8 @@ fn list() -> String {
         lines.push(format!("{}: {}", experiment.name, experiment.title));
         lines.push("  designs".to_owned());
         for design in experiment.designs {
-            let absent = if (design.is_available)() { "" } else { " (not on this machine)" };
+            let absent = (design.absent)().map(|why| format!(" (skipped: {why})"));
+            let absent = absent.unwrap_or_default();
             lines.push(format!("    {:<15} {}{absent}", design.name, design.about));
         }
         lines.push("  parameters, with the values of a full run".to_owned());

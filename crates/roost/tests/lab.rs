@@ -65,7 +65,7 @@ fn every_experiment_runs_in_processes_and_is_reported() {
     let trials = trials(&data);
     for experiment in lab::EXPERIMENTS {
         let own = trials.iter().filter(|trial| trial["experiment"] == experiment.name);
-        let designs = experiment.designs.iter().filter(|design| (design.is_available)());
+        let designs = experiment.designs.iter().filter(|design| (design.absent)().is_none());
         assert_eq!(own.count(), 2 * designs.count(), "{}", experiment.name);
         assert!(ended.out.contains(experiment.title), "{}", ended.out);
     }
@@ -142,4 +142,53 @@ fn what_is_not_possible_is_refused_before_anything_runs() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     let ended = lab(&["report", &data], &[]);
     assert!(!ended.status.success() && ended.err.contains("cannot use"), "{ended:#?}");
+}
+
+#[test]
+fn what_is_not_installed_is_skipped_with_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().display().to_string();
+    let reason = "Erlang is not installed (apt-get install erlang-base)";
+    let without_path = |arguments: &[&str]| {
+        let mut command = roost(["lab"].iter().chain(arguments));
+        Process::start(command.env("PATH", "")).ended()
+    };
+    let run = ["run", "keys", "--threads", "1", "--trials", "2", "--data", &data, "--designs"];
+    let tiny = set(&TINY[..OF_KEYS]);
+    let ended = without_path(&[&run[..], &["central,erlang-central"], &tiny].concat());
+    assert!(ended.status.success(), "{ended:#?}");
+    assert!(
+        ended.err.contains(&format!("skipped: erlang-central in keys: {reason}")),
+        "{ended:#?}"
+    );
+    assert!(
+        ended.out.contains(&format!("Skipped: erlang-central in keys: {reason}")),
+        "{ended:#?}"
+    );
+    // The report is that of the run, whatever is installed where it is printed.
+    assert_eq!(lab(&["report", &data], &[]).out, ended.out);
+    let list = without_path(&["list"]).out;
+    assert!(list.contains(&format!("in Erlang (skipped: {reason})")), "{list}");
+    let ended = without_path(&[&run[..], &["erlang-central"], &tiny].concat());
+    assert_eq!(ended.status.code(), Some(2), "{ended:#?}");
+    assert!(ended.err.contains(reason), "{ended:#?}");
+}
+
+#[test]
+fn a_design_is_compared_with_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().display().to_string();
+    let run = ["run", "keys", "--threads", "1", "--trials", "2", "--designs", "central,locked"];
+    let against = ["--against-itself", "3", "--data", &data];
+    let ended = lab(&[&run[..], &against].concat(), &set(&TINY[..OF_KEYS]));
+    assert!(ended.status.success(), "{ended:#?}");
+    for design in ["central", "locked"] {
+        let sentence = format!("{design} of keys against itself, 3 repetitions of 2 blocks: ");
+        assert!(ended.out.contains(&sentence), "{ended:#?}");
+    }
+    assert_eq!(trials(folder.path()).len(), 24);
+    assert_eq!(lab(&["report", &data], &[]).out, ended.out);
+    let page = folder.path().join("page.html");
+    let refused = lab(&["report", &data, "--html", page.to_str().unwrap()], &[]);
+    assert!(refused.err.contains("has no page") && !page.exists(), "{refused:#?}");
 }

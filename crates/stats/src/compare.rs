@@ -6,9 +6,11 @@ use crate::{Interval, MannWhitney, Welch, holm, mann_whitney, ratio_of_means, we
 /// What there is to say about the times of two designs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
-    /// The mean time of the new design divided by that of the base; below 1 is faster.
+    /// The time of the new design divided by that of the base; below 1 is faster.
     pub ratio: Interval,
-    /// The test that verdicts use.
+    /// The p that verdicts use: that of Welch's test, or that of the pairs if there are any.
+    pub p: f64,
+    /// Welch's test of the means.
     pub welch: Welch,
     /// To look at beside it: it does not mind outliers. If the two disagree, look at the values.
     pub mann_whitney: MannWhitney,
@@ -20,9 +22,11 @@ pub fn compare(new: &[f64], base: &[f64]) -> Option<Comparison> {
     if new.iter().chain(base).any(|&value| value <= 0.0) {
         return None;
     }
+    let welch = welch(new, base)?;
     Some(Comparison {
         ratio: ratio_of_means(new, base)?,
-        welch: welch(new, base)?,
+        p: welch.p,
+        welch,
         mann_whitney: mann_whitney(new, base)?,
     })
 }
@@ -70,7 +74,7 @@ impl Verdict {
 /// A verdict, and the p that it is from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
-    /// The p of Welch's test after Holm's correction over the table.
+    /// The p of the comparison after Holm's correction over the table.
     pub p_adjusted: f64,
     /// What follows.
     pub verdict: Verdict,
@@ -79,7 +83,7 @@ pub struct Judged {
 /// Judges all comparisons of a table together. The chance of even one false "faster" or "slower" in
 /// the whole table is at most 5 %. In the order given.
 pub fn verdicts(table: &[Comparison], margin: f64) -> Vec<Judged> {
-    let p: Vec<f64> = table.iter().map(|comparison| comparison.welch.p).collect();
+    let p: Vec<f64> = table.iter().map(|comparison| comparison.p).collect();
     let judge = |(comparison, p_adjusted): (&Comparison, f64)| {
         let verdict = Verdict::of(&comparison.ratio, p_adjusted, margin);
         Judged { p_adjusted, verdict }

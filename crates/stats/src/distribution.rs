@@ -1,6 +1,6 @@
 //! The distributions that intervals and tests are read from.
 
-use statrs::distribution::{ContinuousCDF as _, Normal, StudentsT};
+use statrs::distribution::{Binomial, ContinuousCDF as _, DiscreteCDF as _, Normal, StudentsT};
 
 /// The share of Student's t distribution, of so many degrees of freedom, that is farther from 0 than
 /// `t`, on both sides. `degrees` is above 0.
@@ -32,6 +32,14 @@ pub(crate) fn normal_below(z: f64) -> f64 {
 /// The value that a `share` of the standard normal distribution is below; `share` is within 0 to 1.
 pub(crate) fn normal_quantile(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)
+}
+
+/// The least number that so many tries, each with this probability, exceed in at most the rest of a `share` of cases.
+pub(crate) fn binomial_most(tries: u64, probability: f64, share: f64) -> u64 {
+    let Ok(binomial) = Binomial::new(probability, tries) else {
+        unreachable!("a probability is within 0 to 1")
+    };
+    binomial.inverse_cdf(share)
 }
 
 #[cfg(test)]

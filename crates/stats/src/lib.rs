@@ -20,6 +20,7 @@ mod distribution;
 mod fit;
 mod interval;
 mod noise;
+mod pairs;
 mod plan;
 mod ratio;
 mod significance;
@@ -34,6 +35,7 @@ pub use fit::{
 };
 pub use interval::{CONFIDENCE, CONFIDENCE_PERCENT, Interval};
 pub use noise::{CALIBRATIONS_MIN, Calibration, Noise, NoiseVerdict, TOLERANCE};
+pub use pairs::{Paired, compare_pairs, false_findings_most, paired};
 pub use plan::trials_for;
 pub use ratio::{Ratio, geometric_mean, ratio_of_means};
 pub use significance::{MannWhitney, Welch, holm, mann_whitney, welch};

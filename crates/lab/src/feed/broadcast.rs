@@ -5,7 +5,8 @@ use std::time::Instant;
 use crate::answers::Answers;
 use crate::experiment::{Combine, Experiment, Parameter, Quantity};
 use crate::feed::central::Central;
-use crate::feed::experiments::{CENTRAL, PER_1, PER_100, ROOST};
+use crate::feed::experiments::{CENTRAL, PER_1, PER_100, ROOST, ROOST_HTTP};
+use crate::feed::http::Http;
 use crate::feed::network::Network;
 use crate::feed::roost::Roost;
 use crate::feed::sharded::Sharded;
@@ -29,14 +30,14 @@ const BASE: Experiment = Experiment {
                users.",
     claims: &[],
     baseline: "per-1",
-    designs: &[CENTRAL, PER_100, PER_1, ROOST],
+    designs: &[CENTRAL, PER_100, PER_1, ROOST, ROOST_HTTP],
     parameters: &[
         Parameter {
             name: "followers",
             about: "followers of the user who posts",
             range: 0..=1_000_000,
-            quick: &[0, 10, 100, 500],
-            full: &[0, 10, 20, 50, 100, 500],
+            quick: &[500, 0, 10, 100],
+            full: &[500, 0, 10, 20, 50, 100],
         },
         Parameter {
             name: "users",
@@ -49,11 +50,11 @@ const BASE: Experiment = Experiment {
             name: "posts",
             about: "posts, one after the other",
             range: 1..=10_000,
-            quick: &[200],
-            full: &[500],
+            quick: &[100],
+            full: &[200],
         },
     ],
-    combine: Combine::All,
+    combine: Combine::OneAtATime,
     threads_per_core: 1,
     quantities: &[Quantity::DELIVERY, Quantity::DELIVERY_EACH, Quantity::CPU],
     check,
@@ -67,20 +68,21 @@ pub(crate) static CELEBRITY: Experiment = Experiment {
     number: "9",
     title: "Beyond the reports: a post by a celebrity",
     original: "The original reports had at most 500 followers.",
+    designs: &[CENTRAL, PER_100, PER_1, ROOST],
     parameters: &[
         Parameter {
             name: "followers",
             about: "followers of the user who posts; there are no other users",
             range: 0..=1_000_000,
-            quick: &[100, 10_000],
-            full: &[100, 1_000, 10_000, 100_000, 1_000_000],
+            quick: &[10_000, 100],
+            full: &[10_000, 100, 1_000, 100_000, 1_000_000],
         },
         Parameter {
             name: "posts",
             about: "posts, one after the other",
             range: 1..=10_000,
             quick: &[20],
-            full: &[20],
+            full: &[10],
         },
     ],
     quantities: &[Quantity::DELIVERY, Quantity::DELIVERY_EACH, Quantity::CPU, Quantity::MEMORY],
@@ -134,6 +136,7 @@ fn run(design: &str, parameters: &Parameters, _seed: u64) -> Result<Measured, Tr
         "per-100" => block_on(threads, trial::<Sharded<100>>(workload)),
         "per-1" => block_on(threads, trial::<Sharded<1>>(workload)),
         "roost" => block_on(threads, trial::<Roost>(workload)),
+        "roost-http" => block_on(threads, trial::<Http>(workload)),
         _ => Err(TrialError::UnknownDesign(design.to_owned())),
     }
 }

@@ -15,15 +15,15 @@ const BASE: Experiment = Experiment {
                for the sequential program and for the one with processes.",
     claims: &[("per-1", "central")],
     baseline: "central",
-    designs: &[CENTRAL, PER_1000, PER_1, ROOST],
+    designs: &[CENTRAL, PER_1000, PER_1, ROOST, ROOST_HTTP],
     parameters: &[
         users(&[1_000], &[5_000]),
         FOLLOWS,
         POSTS,
-        Parameter { quick: &[1, 100], full: &[1, 100], ..CLIENTS },
+        Parameter { quick: &[100, 1], full: &[100, 1], ..CLIENTS },
         Parameter { quick: &[2_000], full: &[10_000], ..REQUESTS },
     ],
-    combine: Combine::All,
+    combine: Combine::OneAtATime,
     threads_per_core: 1,
     quantities: &[Quantity::THROUGHPUT, Quantity::P50, Quantity::P99, Quantity::CPU],
     check,
@@ -91,7 +91,7 @@ pub(crate) static STALENESS: Experiment = Experiment {
     claims: &[],
     designs: &[CENTRAL, PER_100, PER_1, ROOST],
     parameters: &[users(&[1_000], &[1_000]), FOLLOWS, POSTS, CLIENTS, REQUESTS],
-    quantities: &[Quantity::STALE, Quantity::THROUGHPUT],
+    quantities: &[Quantity::FRESH, Quantity::STALE, Quantity::THROUGHPUT],
     expected: |parameters, seed| expected(Kind::SendAndRead, parameters, seed),
     run: |design, parameters, seed| run(Kind::SendAndRead, design, parameters, seed),
     ..BASE
@@ -109,6 +109,10 @@ pub(super) const PER_1: DesignInfo =
 pub(super) const ROOST: DesignInfo = DesignInfo::new(
     "roost",
     "roost's engine in process, which logs every post; it has threads of its own",
+);
+pub(super) const ROOST_HTTP: DesignInfo = DesignInfo::new(
+    "roost-http",
+    "roost as a server, in a process of its own, over HTTP: a connection for each client",
 );
 
 const fn users(quick: &'static [u64], full: &'static [u64]) -> Parameter {

@@ -4,6 +4,7 @@
 mod broadcast;
 mod central;
 mod experiments;
+mod http;
 mod network;
 mod requests;
 mod roost;
@@ -44,6 +45,17 @@ trait Client: Send + 'static {
     /// Publishes a post with a number that no other has; greater numbers are newer. When this returns, the post is
     /// accepted.
     fn post(&mut self, author: u32, number: u64) -> impl Future<Output = Delivery> + Send;
+
+    /// Publishes posts in order, before the measurement: together, where a client can.
+    fn post_all(&mut self, posts: &[(u32, u64)]) -> impl Future<Output = Vec<Delivery>> + Send {
+        async move {
+            let mut deliveries = Vec::new();
+            for (author, number) in posts {
+                deliveries.push(self.post(*author, *number).await);
+            }
+            deliveries
+        }
+    }
 
     /// Adds the newest posts in a user's timeline to a page, the newest first.
     fn timeline(&mut self, user: u32, page: &mut Vec<u64>) -> impl Future<Output = ()> + Send;

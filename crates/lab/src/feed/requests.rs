@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use crate::answers::Answers;
 use crate::experiment::Quantity;
 use crate::feed::central::Central;
+use crate::feed::http::Http;
 use crate::feed::network::Network;
 use crate::feed::roost::Roost;
 use crate::feed::sharded::Sharded;
@@ -86,6 +87,7 @@ pub(super) fn run(
         "per-10" => block_on(threads, trial::<Sharded<10>>(workload)),
         "per-1" => block_on(threads, trial::<Sharded<1>>(workload)),
         "roost" => block_on(threads, trial::<Roost>(workload)),
+        "roost-http" => block_on(threads, trial::<Http>(workload)),
         _ => Err(TrialError::UnknownDesign(design.to_owned())),
     }
 }
@@ -200,7 +202,9 @@ async fn trial<D: Design>(workload: Workload) -> Measured {
     latencies.put(&mut measured);
     measured.put(&Quantity::MEMORY, memory);
     if workload.kind == Kind::SendAndRead {
-        measured.put(&Quantity::STALE, 100.0 * stale as f64 / requests as f64);
+        let stale = 100.0 * stale as f64 / requests as f64;
+        measured.put(&Quantity::STALE, stale);
+        measured.put(&Quantity::FRESH, 100.0 - stale);
     }
     measured.checksum = match workload.kind {
         Kind::Timeline | Kind::Profile => Answers::checksum(clients.into_iter().map(|pages| {
@@ -218,11 +222,8 @@ async fn trial<D: Design>(workload: Workload) -> Measured {
 /// Publishes the first posts in order, waits until they are delivered, and reads every timeline once.
 async fn load<D: Design>(feed: &D, workload: &Workload) {
     let mut client = feed.connect();
-    let mut deliveries = Vec::new();
-    for (author, number) in workload.first_posts() {
-        deliveries.push(client.post(author, number).await);
-    }
-    for delivery in deliveries {
+    let posts: Vec<(u32, u64)> = workload.first_posts().collect();
+    for delivery in client.post_all(&posts).await {
         delivery.end().await;
     }
     let mut page = Vec::new();

@@ -50,6 +50,11 @@ impl Design for Roost {
     }
 }
 
+fn new_post(author: u32, number: u64) -> Request {
+    let (author, text) = (UserRef::Id(UserId(author)), valid(PostText::parse(&text(number))));
+    Command::Post { author, text }.into()
+}
+
 /// A client, with a buffer for the pages that are rendered for it.
 pub(super) struct RoostClient {
     engine: Arc<Engine>,
@@ -59,13 +64,23 @@ pub(super) struct RoostClient {
 
 impl Client for RoostClient {
     async fn post(&mut self, author: u32, number: u64) -> Delivery {
-        let (author, text) = (UserRef::Id(UserId(author)), valid(PostText::parse(&text(number))));
-        let reply = self.engine.node().submit(Command::Post { author, text }.into()).await;
+        let reply = self.engine.node().submit(new_post(author, number)).await;
         let Ok(Ok(Done::Posted(post))) = reply.map(|reply| reply.outcome) else {
             unreachable!("the post is valid, and its author exists")
         };
         self.numbers.lock().insert(post, number);
         Delivery::begin().1
+    }
+
+    async fn post_all(&mut self, posts: &[(u32, u64)]) -> Vec<Delivery> {
+        let requests = posts.iter().map(|(author, number)| new_post(*author, *number));
+        let done = self.engine.load(&requests.collect::<Vec<_>>()).await;
+        let mut numbers = self.numbers.lock();
+        for ((_, number), done) in posts.iter().zip(done) {
+            let Done::Posted(post) = done else { unreachable!("every request is a post") };
+            numbers.insert(post, *number);
+        }
+        Vec::new()
     }
 
     async fn timeline(&mut self, user: u32, page: &mut Vec<u64>) {

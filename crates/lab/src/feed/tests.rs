@@ -118,7 +118,8 @@ fn trials_of_all_designs_get_the_answers_of_the_model() {
             parameters.set(parameter.name, small[parameter.name]);
         }
         let expected = (experiment.expected)(&parameters, 9);
-        for design in experiment.designs {
+        // The server is tested with the real program: here it would start the tests.
+        for design in experiment.designs.iter().filter(|design| design.name != "roost-http") {
             let request = trial::Request {
                 experiment: experiment.name.to_owned(),
                 design: design.name.to_owned(),

@@ -4,24 +4,22 @@
 //! writes what its clients read, which is checked like any other answer.
 
 use std::fs;
-use std::io;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::answers::Answers;
 use crate::keys::workload::{Op, Workload, add};
 use crate::keys::{VALUE_BYTES, Value};
 use crate::measured::Measured;
+use crate::peer::{are_installed, printed, times};
 use crate::trial::TrialError;
 
 /// The program.
 const PROGRAM: &str = include_str!("../../peers/erlang/keys.erl");
 
-/// Whether Erlang is installed.
-pub(super) fn is_available() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let has = |name: &str| std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
-    has("erl") && has("erlc")
+/// Why the peer cannot run here.
+pub(super) fn absent() -> Option<&'static str> {
+    (!are_installed(&["erl", "erlc"]))
+        .then_some("Erlang is not installed (apt-get install erlang-base)")
 }
 
 /// Makes a trial of a design, by its name in the program, with so many schedulers.
@@ -31,16 +29,13 @@ pub(super) fn run(design: &str, threads: u32, workload: &Workload) -> Result<Mea
     fs::write(file("keys.erl"), PROGRAM)?;
     fs::write(file("first"), first_values(workload))?;
     fs::write(file("operations"), operations(workload))?;
-    said(Command::new("erlc").arg("keys.erl"), folder.path())?;
+    printed(Command::new("erlc").arg("keys.erl"), folder.path())?;
     let mut erl = Command::new("erl");
     erl.args(["-noshell", "-noinput", "+S", &format!("{threads}:{threads}")]);
     erl.args(["-run", "keys", "main", design, &workload.buckets.to_string()]);
     // `-run` passes all words to the function as one list.
-    let said = said(erl.args(["first", "operations", "answers"]), folder.path())?;
-    let numbers: Vec<u64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [wall_ns, cpu_ns] = numbers[..] else {
-        return Err(io::Error::other(format!("Erlang printed no times: {said}")).into());
-    };
+    let (wall_ns, cpu_ns) =
+        times(&printed(erl.args(["first", "operations", "answers"]), folder.path())?)?;
     Ok(Measured {
         wall_ns,
         cpu_ns,
@@ -48,17 +43,6 @@ pub(super) fn run(design: &str, threads: u32, workload: &Workload) -> Result<Mea
         checksum: checksum(&fs::read(file("answers"))?),
         ..Measured::default()
     })
-}
-
-/// Runs a program in a folder; returns what it printed.
-fn said(command: &mut Command, folder: &Path) -> io::Result<String> {
-    let output = command.current_dir(folder).stdin(Stdio::null()).output()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() {
-        let error = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(format!("Erlang failed: {text}{error}")));
-    }
-    Ok(text)
 }
 
 fn first_values(workload: &Workload) -> Vec<u8> {

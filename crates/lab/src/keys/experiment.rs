@@ -9,6 +9,7 @@ use crate::experiment::{Combine, DesignInfo, Experiment, Parameter, Quantity};
 use crate::keys::central::Central;
 use crate::keys::erlang;
 use crate::keys::locked::Locked;
+use crate::keys::redis::Redis;
 use crate::keys::roost::Roost;
 use crate::keys::sharded::Sharded;
 use crate::keys::worker::Worker;
@@ -40,7 +41,7 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-const DESIGNS: [DesignInfo; 8] = [
+const DESIGNS: [DesignInfo; 9] = [
     DesignInfo::new("central", "one actor with a dictionary of dictionaries"),
     DesignInfo::new(
         "sharded",
@@ -55,6 +56,10 @@ const DESIGNS: [DesignInfo; 8] = [
         "roost",
         "roost's engine in process, which logs every write; it has threads of its own",
     ),
+    DesignInfo::new(
+        "roost-redis",
+        "roost as a server, in a process of its own, for Redis clients: a connection for each client",
+    ),
     erlang("erlang-central", "the design central, in Erlang"),
     erlang("erlang-sharded", "the design sharded, in Erlang"),
     erlang("erlang-worker", "the design worker, in Erlang"),
@@ -62,7 +67,7 @@ const DESIGNS: [DesignInfo; 8] = [
 
 /// A design that needs Erlang.
 const fn erlang(name: &'static str, about: &'static str) -> DesignInfo {
-    DesignInfo { name, about, is_available: erlang::is_available }
+    DesignInfo { name, about, absent: erlang::absent }
 }
 
 const PARAMETERS: [Parameter; 5] = [
@@ -131,6 +136,7 @@ fn run(design: &str, parameters: &Parameters, seed: u64) -> Result<Measured, Tri
         "worker" => block_on(threads, trial::<Worker>(workload)),
         "locked" => block_on(threads, trial::<Locked>(workload)),
         "roost" => block_on(threads, trial::<Roost>(workload)),
+        "roost-redis" => block_on(threads, trial::<Redis>(workload)),
         _ => match design.strip_prefix("erlang-") {
             Some(design) => erlang::run(design, threads, &workload),
             None => Err(TrialError::UnknownDesign(design.to_owned())),
@@ -179,14 +185,14 @@ async fn load<D: Design>(store: &D, workload: &Workload) {
     for bucket in 0..workload.buckets {
         first.create(bucket).await;
     }
+    let mut keys: Vec<_> =
+        (0..workload.clients).flat_map(|client| workload.keys_of(client)).collect();
+    keys.sort_unstable_by_key(|(bucket, key, _)| (*bucket, *key));
+    let share = keys.len().div_ceil(workload.clients as usize).max(1);
     let mut loading = JoinSet::new();
-    for number in 0..workload.clients {
-        let (mut client, keys) = (store.connect(number), workload.keys_of(number));
-        loading.spawn(async move {
-            for (bucket, key, value) in keys {
-                client.write(bucket, key, value).await;
-            }
-        });
+    for (number, keys) in (0..).zip(keys.chunks(share)) {
+        let (mut client, keys) = (store.connect(number), keys.to_vec());
+        loading.spawn(async move { client.write_all(keys).await });
     }
     loading.join_all().await;
 }

@@ -5,6 +5,7 @@ mod central;
 mod erlang;
 mod experiment;
 mod locked;
+mod redis;
 mod roost;
 mod sharded;
 mod worker;
@@ -42,4 +43,13 @@ trait Client: Send + 'static {
 
     /// Sets the value of a key; false if there is no such bucket.
     fn write(&mut self, bucket: u32, key: u32, value: Value) -> impl Future<Output = bool> + Send;
+
+    /// Sets the values of keys, sorted by bucket, before the measurement: together, where a client can.
+    fn write_all(&mut self, keys: Vec<(u32, u32, Value)>) -> impl Future<Output = ()> + Send {
+        async move {
+            for (bucket, key, value) in keys {
+                self.write(bucket, key, value).await;
+            }
+        }
+    }
 }

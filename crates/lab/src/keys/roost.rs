@@ -12,6 +12,9 @@ use node::{Found, Node};
 use crate::engine::Engine;
 use crate::keys::{Client, Design, Value};
 
+/// Keys that are stored by one submission before the measurement.
+const LOADED_AT_ONCE: usize = 500;
+
 /// The engine with its data in a temporary directory.
 pub(super) struct Roost(Arc<Engine>);
 
@@ -74,17 +77,25 @@ impl Client for RoostClient {
     async fn write(&mut self, bucket: u32, key: u32, value: Value) -> bool {
         let Some(bucket) = self.bucket(bucket) else { return false };
         let key = key.to_be_bytes();
-        let (key, value) = (Bytes::new(&key), Bytes::new(&value));
-        let put = KeyOp::Put {
-            bucket,
-            key,
-            value,
-            expiry: Expiry::Never,
-            only: Only::Always,
-            old: false,
-        };
-        matches!(self.change(put).await, KeyAnswer::Written { .. })
+        matches!(self.change(put(bucket, &key, &value)).await, KeyAnswer::Written { .. })
     }
+
+    async fn write_all(&mut self, keys: Vec<(u32, u32, Value)>) {
+        for keys in keys.chunks(LOADED_AT_ONCE) {
+            let found = keys.iter().filter_map(|(bucket, key, value)| {
+                Some((self.bucket(*bucket)?, key.to_be_bytes(), value))
+            });
+            let found: Vec<_> = found.collect();
+            let ops = found.iter().map(|(bucket, key, value)| put(*bucket, key, *value)).collect();
+            let stored = self.engine.node().submit_keys_waiting(ops, Vec::new()).await;
+            assert!(stored.is_ok(), "the engine runs as long as its clients");
+        }
+    }
+}
+
+fn put<'a>(bucket: BucketId, key: &'a [u8], value: &'a [u8]) -> KeyOp<'a> {
+    let (key, value) = (Bytes::new(key), Bytes::new(value));
+    KeyOp::Put { bucket, key, value, expiry: Expiry::Never, only: Only::Always, old: false }
 }
 
 fn name(bucket: u32) -> BucketName {

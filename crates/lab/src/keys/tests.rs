@@ -119,7 +119,11 @@ fn clients_that_run_at_the_same_time_get_the_answers_of_the_model() {
         ];
         values.iter().for_each(|(name, value)| parameters.set(name, *value));
         let expected = (experiment.expected)(&parameters, 3);
-        for design in experiment.designs.iter().filter(|design| (design.is_available)()) {
+        // The server is tested with the real program: here it would start the tests.
+        let here = |design: &&crate::DesignInfo| {
+            (design.absent)().is_none() && design.name != "roost-redis"
+        };
+        for design in experiment.designs.iter().filter(here) {
             let request = trial::Request {
                 experiment: "keys".to_owned(),
                 design: design.name.to_owned(),

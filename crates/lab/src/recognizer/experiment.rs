@@ -16,6 +16,7 @@ use crate::experiment::{Combine, DesignInfo, Experiment, Parameter, Quantity};
 use crate::measured::{Latencies, Marks, Measured, Stopwatch};
 use crate::parameters::Parameters;
 use crate::recognizer::inline::Inline;
+use crate::recognizer::java;
 use crate::recognizer::pool::Pool;
 use crate::recognizer::port::Port;
 use crate::recognizer::tasks::Tasks;
@@ -39,44 +40,48 @@ const BASE: Experiment = Experiment {
             the request was made, by a thread beside those of the runtime. A request is one drawing, compared with \
             2,339 others; the answer is the 15 nearest.",
     original: "The original had a process for each distance, and native code in an external process behind pipes, and \
-               asked whether native code is needed. If it is, port is faster than tasks.",
-    claims: &[("port", "tasks")],
+               asked whether native code is needed. If it is, port is faster than tasks, and than java.",
+    claims: &[("port", "tasks"), ("port", "java"), ("pool", "java")],
     baseline: "scalar",
     designs: &[
         DesignInfo::new("scalar", "on the task that was asked, without special instructions"),
         DesignInfo {
-            is_available: || InstructionSet::Popcnt.is_available(),
+            absent: || without(InstructionSet::Popcnt, "this processor has no POPCNT"),
             ..DesignInfo::new("popcount", "the same, with an instruction that counts ones")
         },
         DesignInfo {
-            is_available: || InstructionSet::Avx2.is_available(),
+            absent: || without(InstructionSet::Avx2, "this processor has no AVX2"),
             ..DesignInfo::new("avx2", "the same, with vectors of 256 bits")
         },
         DesignInfo {
-            is_available: || InstructionSet::Avx512.is_available(),
+            absent: || without(InstructionSet::Avx512, "this processor has no AVX512"),
             ..DesignInfo::new("avx512", "the same, with vectors of 512 bits")
         },
         DesignInfo::new("tasks", "a task for each of the 2,339 distances"),
         DesignInfo::new("pool", "an actor for each thread, with the best instructions"),
         DesignInfo::new("port", "an external process behind pipes, with the best instructions"),
+        DesignInfo {
+            absent: java::absent,
+            ..DesignInfo::new("java", "pure Java: a pool of threads, as the design pool")
+        },
     ],
     parameters: &[
         Parameter {
             name: "rate",
             about: "requests per second, on average",
             range: 1..=100_000,
-            quick: &[100, 1_000],
-            full: &[100, 1_000],
+            quick: &[1_000, 100],
+            full: &[1_000, 100],
         },
         Parameter {
             name: "requests",
             about: "number of requests",
             range: 1..=1_000_000,
             quick: &[100],
-            full: &[1_000],
+            full: &[300],
         },
     ],
-    combine: Combine::All,
+    combine: Combine::OneAtATime,
     threads_per_core: 1,
     quantities: &[Quantity::P50, Quantity::P99, Quantity::CPU],
     check: |_| Ok(()),
@@ -102,6 +107,11 @@ pub(crate) static THROUGHPUT: Experiment = Experiment {
     quantities: &[Quantity::THROUGHPUT, Quantity::CPU],
     ..BASE
 };
+
+/// The reason, unless this processor has the instructions.
+fn without(instructions: InstructionSet, reason: &'static str) -> Option<&'static str> {
+    (!instructions.is_available()).then_some(reason)
+}
 
 /// The drawings of the requests.
 fn queries(count: u32, seed: u64) -> Vec<Bits> {
@@ -151,18 +161,22 @@ fn run(design: &str, parameters: &Parameters, seed: u64) -> Result<Measured, Tri
         "tasks" => block_on(threads, load.drive(async { Tasks::start() })),
         "pool" => block_on(threads, load.drive(async move { Pool::start(threads) })),
         "port" => block_on(threads, load.drive(async { Port::start() })),
+        "java" => java::run(threads, &load),
         _ => Err(TrialError::UnknownDesign(design.to_owned())),
     }
 }
 
 /// The requests of a trial.
-struct Load {
-    queries: Vec<Bits>,
+pub(super) struct Load {
+    pub(super) queries: Vec<Bits>,
     /// Requests per second; `None` if each follows an answer.
-    rate: Option<u32>,
-    clients: u32,
+    pub(super) rate: Option<u32>,
+    pub(super) clients: u32,
     seed: u64,
 }
+
+/// A request by its number, its answer, and the time that it took.
+pub(super) type Answered = (usize, Nearest, Duration);
 
 impl Load {
     async fn drive<D: Design>(self, design: impl Future<Output = D>) -> Measured {
@@ -170,23 +184,35 @@ impl Load {
         // The first request starts what is started late.
         design.nearest(Bits::ZERO).await;
         match self.rate {
-            Some(rate) => self.open_loop(design, rate).await,
+            Some(_) => self.open_loop(design).await,
             None => self.closed_loop(design).await,
         }
     }
 
+    /// When each request is due, since the start: at random times with the mean rate. Without a rate, at once.
+    pub(super) fn due(&self) -> Vec<Duration> {
+        let mut random = StdRng::seed_from_u64(!self.seed);
+        let mut due = Duration::ZERO;
+        let pause = |_| {
+            let mean_s = self.rate.map_or(0.0, |rate| 1.0 / f64::from(rate));
+            due += Duration::from_secs_f64(mean_s * exponential(&mut random));
+            due
+        };
+        self.queries.iter().map(pause).collect()
+    }
+
     /// Makes requests at their times.
-    async fn open_loop<D: Design>(self, design: Arc<D>, rate: u32) -> Measured {
+    async fn open_loop<D: Design>(self, design: Arc<D>) -> Measured {
         let (runtime, (done, wait)) = (tokio::runtime::Handle::current(), oneshot::channel());
-        let (mut random, queries) = (StdRng::seed_from_u64(!self.seed), self.queries);
+        let (due, queries) = (self.due(), self.queries);
         let count = queries.len();
         let stopwatch = Stopwatch::start();
+        let start = stopwatch.started();
         // A thread of its own: it makes requests while all workers are busy.
         std::thread::spawn(move || {
-            let (mut requests, mut due) = (JoinSet::new(), Instant::now());
-            for (number, query) in queries.into_iter().enumerate() {
-                due += Duration::from_secs_f64(exponential(&mut random) / f64::from(rate));
-                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            let mut requests = JoinSet::new();
+            for (number, (query, due)) in queries.into_iter().zip(due).enumerate() {
+                std::thread::sleep((start + due).saturating_duration_since(Instant::now()));
                 let (design, made) = (Arc::clone(&design), Instant::now());
                 let request = async move { (number, design.nearest(query).await, made.elapsed()) };
                 requests.spawn_on(request, &runtime);
@@ -195,7 +221,7 @@ impl Load {
         });
         let Ok(requests) = wait.await else { unreachable!("the thread sends what it made") };
         let answered = requests.join_all().await;
-        measured(stopwatch.end(count as u64, Vec::new()), answered)
+        finished(stopwatch.end(count as u64, Vec::new()), answered)
     }
 
     /// Makes a request after each answer.
@@ -217,8 +243,8 @@ impl Load {
             });
         }
         let (answered, marks): (Vec<_>, Vec<_>) = clients.join_all().await.into_iter().unzip();
-        let measured_so_far = stopwatch.end(self.queries.len() as u64, marks);
-        measured(measured_so_far, answered.into_iter().flatten().collect())
+        let measured = stopwatch.end(self.queries.len() as u64, marks);
+        finished(measured, answered.into_iter().flatten().collect())
     }
 }
 
@@ -228,7 +254,7 @@ fn exponential(random: &mut StdRng) -> f64 {
 }
 
 /// Adds checksum and latencies.
-fn measured(mut measured: Measured, mut answered: Vec<(usize, Nearest, Duration)>) -> Measured {
+pub(super) fn finished(mut measured: Measured, mut answered: Vec<Answered>) -> Measured {
     answered.sort_unstable_by_key(|(number, ..)| *number);
     let mut latencies = Latencies::for_requests(answered.len());
     answered.iter().for_each(|(.., took)| latencies.add(*took));

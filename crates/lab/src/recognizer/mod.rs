@@ -3,6 +3,7 @@
 
 mod experiment;
 mod inline;
+mod java;
 mod pool;
 pub(crate) mod port;
 mod tasks;

@@ -51,7 +51,8 @@ fn trials_of_all_designs_get_the_answers_of_the_model() {
             parameters.set("rate", 2_000);
         }
         let expected = (experiment.expected)(&parameters, 9);
-        let here = |design: &&crate::DesignInfo| (design.is_available)() && design.name != "port";
+        let here =
+            |design: &&crate::DesignInfo| (design.absent)().is_none() && design.name != "port";
         for design in experiment.designs.iter().filter(here) {
             let request = trial::Request {
                 experiment: name.to_owned(),

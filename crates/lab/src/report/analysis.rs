@@ -10,6 +10,7 @@ use crate::environment::Environment;
 use crate::experiment::{EXPERIMENTS, Experiment, Quantity, THREADS};
 use crate::parameters::Parameters;
 use crate::record::{RawData, Record};
+use crate::settings::Skipped;
 use crate::values::{self, WarmUp};
 
 /// A difference that matters: smaller ones count as none.
@@ -34,6 +35,8 @@ pub struct Analysis {
     pub environments: Vec<Environment>,
     /// The command that repeats the run.
     pub command: String,
+    /// The designs that could not run on this machine.
+    pub skipped: Vec<Skipped>,
 }
 
 /// The results of an experiment.
@@ -50,6 +53,8 @@ pub struct ExperimentResult {
     pub scaling: Vec<Scaling>,
     /// Share of trials of which a warm-up was left out, and the largest share of a trial that was.
     pub warm_up: (f64, f64),
+    /// The designs that could not run on this machine.
+    pub skipped: Vec<Skipped>,
 }
 
 /// The trials of one design with one set of parameters, for one quantity.
@@ -62,6 +67,8 @@ pub struct CellResult {
     pub parameters: Parameters,
     /// The values, in the order of the trials.
     pub values: Vec<f64>,
+    /// The block of each value.
+    pub blocks: Vec<u64>,
     /// The median with its interval.
     pub median: Option<Interval>,
     /// The mean with its interval.
@@ -78,11 +85,11 @@ pub struct Judgement {
     pub base: &'static str,
     /// The parameters that vary within the experiment.
     pub parameters: Parameters,
-    /// Value of the design divided by that of the other.
+    /// Value of the design divided by that of the other: the geometric mean over blocks.
     pub ratio: Interval,
     /// The tests.
     pub comparison: Comparison,
-    /// The probability after Holm's correction over all comparisons of the experiment.
+    /// The probability of the pairs, after Holm's correction over all comparisons of the experiment.
     pub p_adjusted: f64,
     /// What follows: a faster design is the better one.
     pub verdict: Verdict,
@@ -114,7 +121,8 @@ impl Analysis {
         let is_off = |time: &&f64| calibration.is_some_and(|usual| usual.is_off(**time));
         let of = |experiment: &&'static Experiment| {
             let own = counted.iter().copied().filter(|record| record.experiment == experiment.name);
-            ExperimentResult::of(experiment, &own.collect::<Vec<_>>())
+            let skipped = data.run.skipped.iter().filter(|of| of.experiment == experiment.name);
+            ExperimentResult::of(experiment, &own.collect::<Vec<_>>(), skipped.cloned().collect())
         };
         Self {
             experiments: EXPERIMENTS.iter().filter_map(of).collect(),
@@ -124,6 +132,7 @@ impl Analysis {
             noise: calibration.and_then(|usual| usual.judge(&during)),
             environments: environments(&counted),
             command: data.run.settings.command(),
+            skipped: data.run.skipped.clone(),
         }
     }
 }
@@ -141,7 +150,11 @@ fn environments(records: &[&Record]) -> Vec<Environment> {
 
 impl ExperimentResult {
     /// `None` without trials.
-    fn of(experiment: &'static Experiment, records: &[&Record]) -> Option<Self> {
+    fn of(
+        experiment: &'static Experiment,
+        records: &[&Record],
+        skipped: Vec<Skipped>,
+    ) -> Option<Self> {
         let first = &records.first()?.parameters;
         let mut constant = Parameters::default();
         for (name, value) in first.iter() {
@@ -157,6 +170,7 @@ impl ExperimentResult {
             warm_up: warm_up(records),
             constant,
             cells,
+            skipped,
         })
     }
 
@@ -172,7 +186,7 @@ fn cells(
     records: &[&Record],
     constant: &Parameters,
 ) -> Vec<CellResult> {
-    let mut by_cell: BTreeMap<(usize, Parameters, usize), Vec<f64>> = BTreeMap::new();
+    let mut by_cell: BTreeMap<(usize, Parameters, usize), Vec<(u64, f64)>> = BTreeMap::new();
     for record in records {
         let design = experiment.designs.iter().position(|design| design.name == record.design);
         let Some(design) = design else { continue };
@@ -180,11 +194,13 @@ fn cells(
             constant.iter().fold(record.parameters.clone(), |all, (name, _)| all.without(name));
         for (index, quantity) in experiment.quantities.iter().enumerate() {
             let key = (index, varying.clone(), design);
-            by_cell.entry(key).or_default().extend(values::value(&record.measured, quantity));
+            let value = values::value(&record.measured, quantity);
+            by_cell.entry(key).or_default().extend(value.map(|value| (record.block, value)));
         }
     }
-    let cell = |((quantity, parameters, design), values): (_, Vec<f64>)| {
+    let cell = |((quantity, parameters, design), values): (_, Vec<(u64, f64)>)| {
         let (quantity, design): (usize, usize) = (quantity, design);
+        let (blocks, values): (Vec<u64>, Vec<f64>) = values.into_iter().unzip();
         Some(CellResult {
             quantity: experiment.quantities.get(quantity)?,
             design: experiment.designs.get(design)?.name,
@@ -192,6 +208,7 @@ fn cells(
             median: BOOTSTRAP.bca(&values, Center::Median),
             mean: Interval::of_mean(&values),
             values,
+            blocks,
         })
     };
     by_cell.into_iter().filter_map(cell).filter(|cell| !cell.values.is_empty()).collect()
@@ -215,7 +232,7 @@ fn judgements(experiment: &'static Experiment, cells: &[CellResult]) -> Vec<Judg
                     && other.parameters == cell.parameters
             };
             let Some(base) = cells.iter().find(same) else { continue };
-            if let Some(comparison) = compared(cell.quantity, &cell.values, &base.values) {
+            if let Some(comparison) = compared_in_blocks(cell.quantity, &cell.pairs(base)) {
                 found.push((cell, base.design, comparison));
             }
         }
@@ -238,13 +255,32 @@ fn judgements(experiment: &'static Experiment, cells: &[CellResult]) -> Vec<Judg
     found.into_iter().zip(judged).filter_map(judgement).collect()
 }
 
-/// Compares two samples as costs: of a quantity of which more is better, the inverse.
+impl CellResult {
+    /// The values of blocks in which both designs were measured, each with that of the other.
+    fn pairs(&self, other: &Self) -> Vec<(f64, f64)> {
+        let others: BTreeMap<_, _> = other.blocks.iter().zip(&other.values).collect();
+        let own = self.blocks.iter().zip(&self.values);
+        own.filter_map(|(block, value)| Some((*value, **others.get(block)?))).collect()
+    }
+}
+
+/// A value as a cost: of a quantity of which more is better, the inverse.
+fn cost(quantity: &Quantity, value: f64) -> f64 {
+    if quantity.more_is_better { 1.0 / value } else { value }
+}
+
+/// Compares two independent samples as costs.
 pub(super) fn compared(quantity: &Quantity, new: &[f64], base: &[f64]) -> Option<Comparison> {
     let costs = |values: &[f64]| -> Vec<f64> {
-        let cost = |value: &f64| if quantity.more_is_better { 1.0 / value } else { *value };
-        values.iter().map(cost).collect()
+        values.iter().map(|value| cost(quantity, *value)).collect()
     };
     stats::compare(&costs(new), &costs(base))
+}
+
+/// Compares the values of a design with those of another in the same blocks, as costs.
+pub(super) fn compared_in_blocks(quantity: &Quantity, pairs: &[(f64, f64)]) -> Option<Comparison> {
+    let costs = pairs.iter().map(|(new, base)| (cost(quantity, *new), cost(quantity, *base)));
+    stats::compare_pairs(&costs.collect::<Vec<_>>())
 }
 
 /// The ratio of the values, not of the costs.

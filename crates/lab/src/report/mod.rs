@@ -1,11 +1,14 @@
 //! The text of a report of raw data. Everything here is a pure function of it.
 
+mod against_itself;
 mod analysis;
 mod comparison;
 mod figures;
 mod page;
+mod plots;
 mod text;
 
+pub use against_itself::against_itself;
 pub use analysis::{Analysis, CellResult, ExperimentResult, Judgement, MARGIN, Scaling};
 pub use comparison::compare;
 pub use page::page;

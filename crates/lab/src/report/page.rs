@@ -1,22 +1,17 @@
 //! A report as one page, without scripts and without requests.
 
 use charts::html::escape;
-use charts::page::{document, facts, section, table};
-use charts::units::Format;
-use charts::{Figure, Group, Names, Series};
-use stats::{Interval, Verdict};
+use charts::page::{Tone, document, facts, section, table};
+use stats::{NoiseVerdict, Verdict};
 
-use crate::experiment::{Experiment, Quantity, THREADS};
+use crate::experiment::Quantity;
 use crate::parameters::Parameters;
-use crate::report::analysis::{Analysis, CellResult, ExperimentResult, Judgement, Scaling};
-use crate::report::figures::{figure, interval, probability};
-use crate::report::text::{about, claims, laws, measured_designs, named, noise, verdict, warm_up};
-
-/// How values are written in plots.
-const FIGURE: Format = Format { tick: charts::units::tick, text: figure };
-
-/// Values with their place on the lower axis.
-type Points = Vec<(f64, Interval)>;
+use crate::report::analysis::{Analysis, CellResult, ExperimentResult, Judgement};
+use crate::report::figures::{interval, probability};
+use crate::report::plots::{cells, plots, speedup_rows};
+use crate::report::text::{
+    about, claims, laws, measured_designs, named, noise, skipped_design, verdict, warm_up,
+};
 
 /// The report of a run.
 #[must_use]
@@ -52,59 +47,120 @@ fn summary(analysis: &Analysis) -> String {
         escape(&format!("{processor}, {cores} cores, {gib:.0} GiB, {}", environment.system))
     });
     let versions = analysis.environments.iter().map(|environment| escape(&environment.version));
+    let skipped = analysis.skipped.iter().map(|skipped| escape(&skipped_design(skipped)));
+    let skipped: Vec<String> = skipped.collect();
     let Analysis { trials, void, marked, .. } = analysis;
     let rows = [
         ("Machine", machines.collect::<Vec<_>>().join("; ")),
         ("Version", versions.collect::<Vec<_>>().join("; ")),
         ("Trials", format!("{trials}; {void} void because of wrong answers; {marked} marked")),
         ("Command", format!("<code>{}</code>", escape(&analysis.command))),
+        ("Skipped", if skipped.is_empty() { "nothing".to_owned() } else { skipped.join("<br>") }),
     ];
-    let best: Vec<Vec<String>> = analysis.experiments.iter().filter_map(best).collect();
-    let best = text_table(
-        "The best design of each experiment",
-        &["experiment", "measured by", "best median"],
-        &best,
-    );
-    let html = [facts(&rows), paragraph(&noise(analysis)), best].concat();
-    section("Which design, when", &html)
+    let choices: Vec<(String, String)> = analysis.experiments.iter().filter_map(choice).collect();
+    let choices: Vec<(&str, String)> =
+        choices.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
+    let (tone, word) = match analysis.noise.map(|noise| noise.verdict) {
+        Some(NoiseVerdict::Quiet) => (Tone::Good, "Usable. "),
+        Some(_) => (Tone::Warn, "Read with care. "),
+        None => (Tone::Warn, "Too short. "),
+    };
+    let noise = charts::page::verdict(tone, word, &noise(analysis));
+    section(
+        "Which design, when",
+        &[noise, facts(&choices), under("The run", &facts(&rows))].concat(),
+    )
 }
 
-/// The designs with the best median of the main quantity, with the number of combinations of parameters.
-fn best(result: &ExperimentResult) -> Option<Vec<String>> {
-    let quantity = result.experiment.quantities.first()?;
-    let combinations = result.combinations();
-    let mut wins: Vec<(&str, usize)> =
-        result.experiment.designs.iter().map(|design| (design.name, 0)).collect();
-    for parameters in &combinations {
-        let median = |cell: &&CellResult| {
-            let median = stats::median(&cell.values).unwrap_or_default();
-            if quantity.more_is_better { -median } else { median }
-        };
-        let cells = cells(result, quantity, parameters);
-        let best = cells.into_iter().min_by(|a, b| median(a).total_cmp(&median(b)));
-        if let Some((_, count)) =
-            wins.iter_mut().find(|(name, _)| best.is_some_and(|best| best.design == *name))
-        {
-            *count += 1;
-        }
+/// A row of the summary, as markup: a link to the experiment, and what follows from it.
+fn choice(result: &ExperimentResult) -> Option<(String, String)> {
+    let [title, measured, best] = best(result)?;
+    let name = escape(result.experiment.name);
+    let text = format!("{title} {measured}: {best}. {}.", sure(result));
+    Some((format!("<a href=\"#{name}\">{name}</a>"), escape(&text)))
+}
+
+/// How often the best designs are better than the baseline, by their verdicts.
+fn sure(result: &ExperimentResult) -> String {
+    let Some(quantity) = result.experiment.quantities.first() else { return String::new() };
+    let base = result.experiment.baseline;
+    let cases: Vec<(&str, Verdict)> = result
+        .combinations()
+        .into_iter()
+        .filter_map(|parameters| {
+            let best = best_cell(result, quantity, parameters)?;
+            let judged = result.judgements.iter().find(|judged| {
+                judged.quantity.name == quantity.name
+                    && (judged.design, judged.base) == (best.design, base)
+                    && judged.parameters == *parameters
+            });
+            judged.map(|judged| (best.design, judged.verdict))
+        })
+        .collect();
+    if cases.is_empty() {
+        return format!("The best, {base}, is what the others are compared with");
     }
-    wins.retain(|(_, count)| *count > 0);
-    wins.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let wins =
-        wins.iter().map(|(name, count)| format!("{name} ({count} of {})", combinations.len()));
-    let title = format!("{}. {}", result.experiment.number, result.experiment.title);
-    Some(vec![title, quantity.title.to_owned(), wins.collect::<Vec<_>>().join(", ")])
+    let is_better = |(_, verdict): &&(&str, Verdict)| matches!(verdict, Verdict::Faster);
+    let better = cases.iter().filter(is_better).count();
+    format!("Against {base}: surely {} in {better} of {} cases", quantity.words[0], cases.len())
 }
 
-/// The trials with these parameters, in the order of the designs.
-fn cells<'a>(
+/// The cell with the best median.
+fn best_cell<'a>(
     result: &'a ExperimentResult,
     quantity: &Quantity,
     parameters: &Parameters,
-) -> Vec<&'a CellResult> {
-    let has =
-        |cell: &&CellResult| cell.quantity.name == quantity.name && cell.parameters == *parameters;
-    result.cells.iter().filter(has).collect()
+) -> Option<&'a CellResult> {
+    let median = |cell: &&CellResult| {
+        let median = stats::median(&cell.values).unwrap_or_default();
+        if quantity.more_is_better { -median } else { median }
+    };
+    let cells = cells(result, quantity, parameters);
+    cells.into_iter().min_by(|a, b| median(a).total_cmp(&median(b)))
+}
+
+/// The title of the experiment, its main quantity, and the designs with the best median of it: with the number of
+/// combinations of parameters, or with the combinations if there are several designs.
+fn best(result: &ExperimentResult) -> Option<[String; 3]> {
+    let quantity = result.experiment.quantities.first()?;
+    let combinations = result.combinations();
+    let mut wins: Vec<(&str, Vec<String>)> =
+        result.experiment.designs.iter().map(|design| (design.name, Vec::new())).collect();
+    for parameters in &combinations {
+        let best = best_cell(result, quantity, parameters);
+        let won = wins.iter_mut().find(|(name, _)| best.is_some_and(|best| best.design == *name));
+        won.into_iter().for_each(|(_, won)| won.push(named(parameters)));
+    }
+    wins.retain(|(_, won)| !won.is_empty());
+    wins.sort_by_key(|(_, won)| std::cmp::Reverse(won.len()));
+    let sentence = |(at, (name, won)): (usize, &(&str, Vec<String>))| match (at, won.len()) {
+        // The others are the exceptions.
+        (1.., 1..=3) => format!("{name} with {}", won.join(" or ")),
+        (_, count) => format!("{name} ({count} of {})", combinations.len()),
+    };
+    let wins: Vec<String> = wins.iter().enumerate().map(sentence).collect();
+    let title = result.experiment.title;
+    let title = format!("{title}{}", if title.ends_with('?') { "" } else { "." });
+    Some([title, quantity.title.to_owned(), wins.join("; ")])
+}
+
+/// The verdict on an experiment in one sentence.
+fn conclusion(result: &ExperimentResult) -> String {
+    let Some([_, measured, best]) = best(result) else { return String::new() };
+    let quantity = result.experiment.quantities.first();
+    let main = result
+        .judgements
+        .iter()
+        .filter(|judged| quantity.is_some_and(|quantity| quantity.name == judged.quantity.name));
+    let verdicts: Vec<Verdict> = main.map(|judged| judged.verdict).collect();
+    let open = verdicts.iter().filter(|verdict| **verdict == Verdict::CannotTell).count();
+    let tone = if 2 * open > verdicts.len() { Tone::Warn } else { Tone::Good };
+    let decided = match verdicts.len() {
+        0 => "There is only one design, which is compared with nothing.".to_owned(),
+        all => format!("{}; of {all} comparisons {open} cannot be told.", sure(result)),
+    };
+    let sentence = format!("{measured} is best with {best}. {decided}");
+    charts::page::verdict(tone, "Verdict: ", &sentence)
 }
 
 fn experiment(result: &ExperimentResult) -> String {
@@ -114,21 +170,49 @@ fn experiment(result: &ExperimentResult) -> String {
         .iter()
         .map(|design| (design.name, escape(&about(result, design))))
         .collect();
-    let mut html = paragraph(experiment.question);
-    html.push_str(&paragraph(&format!("{} {}.", experiment.setup, result.constant)));
+    let mut html = format!("<p class=\"lead\">{}</p>\n", escape(experiment.question));
+    html.push_str(&conclusion(result));
+    html.push_str(&under(
+        "Setup",
+        &paragraph(&format!("{} {}.", experiment.setup, result.constant)),
+    ));
     html.push_str(&facts(&designs));
     html.push_str(&plots(result));
     for quantity in experiment.quantities {
         html.push_str(&values(result, quantity));
     }
+    html.push_str(&speedups(result));
     html.push_str(&paragraph(&warm_up(result)));
     html.push_str(&judgements(result));
     html.push_str(&list(&laws(result)));
-    html.push_str(&paragraph(experiment.original));
-    html.push_str(&list(&claims(result)));
-    let repeat = format!("roost lab run {}", experiment.name);
-    html.push_str(&paragraph(&format!("Repeat with: {repeat}")));
-    section(&escape(&format!("{}. {}", experiment.number, experiment.title)), &html)
+    let original = paragraph(experiment.original) + &list(&claims(result));
+    html.push_str(&under("What the original found, and whether it holds here", &original));
+    let repeat = format!("<p><code>roost lab run {}</code></p>\n", escape(experiment.name));
+    html.push_str(&under("How to repeat it", &repeat));
+    let title = format!("{}. {}", experiment.number, experiment.title);
+    format!("<div id=\"{}\">\n{}</div>\n", escape(experiment.name), section(&escape(&title), &html))
+}
+
+/// The label of a table, which no other experiment has.
+fn of(result: &ExperimentResult, title: &str) -> String {
+    format!("{}: {title}", result.experiment.title)
+}
+
+/// Markup under a small heading.
+fn under(title: &str, html: &str) -> String {
+    format!("<h3>{}</h3>\n{html}", escape(title))
+}
+
+/// The speed-up over threads as a table; nothing with one number of threads.
+fn speedups(result: &ExperimentResult) -> String {
+    let (threads, rows) = speedup_rows(result);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let head: Vec<&str> =
+        std::iter::once("design").chain(threads.iter().map(String::as_str)).collect();
+    let title = "Speed-up over threads, with 95 % intervals and what each step adds";
+    under(title, &text_table(&of(result, title), &head, &rows))
 }
 
 /// A row for each combination of parameters, a column for each design.
@@ -147,7 +231,7 @@ fn values(result: &ExperimentResult, quantity: &Quantity) -> String {
     };
     let rows: Vec<Vec<String>> = result.combinations().iter().map(row).collect();
     let title = format!("{}, {}: medians with 95 % intervals", quantity.title, quantity.unit);
-    format!("<h3>{}</h3>\n{}", escape(&title), text_table(&title, &head, &rows))
+    under(&title, &text_table(&of(result, &title), &head, &rows))
 }
 
 fn judgements(result: &ExperimentResult) -> String {
@@ -163,6 +247,7 @@ fn judgements(result: &ExperimentResult) -> String {
             named(&judgement.parameters),
             interval(&judgement.ratio),
             probability(judgement.p_adjusted),
+            probability(judgement.comparison.welch.p),
             probability(judgement.comparison.mann_whitney.p),
         ]
     };
@@ -175,110 +260,10 @@ fn judgements(result: &ExperimentResult) -> String {
         "verdict",
         "quantity",
         "parameters",
-        "ratio of means",
-        "p (Welch, Holm)",
+        "ratio",
+        "p (pairs, Holm)",
+        "p (Welch)",
         "p (Mann-Whitney)",
     ];
-    format!("<h3>Verdicts</h3>\n{}", text_table("Verdicts", &head, &rows))
-}
-
-/// Trials of the main quantity, speed-up over threads, and growth with followers.
-fn plots(result: &ExperimentResult) -> String {
-    let Some(quantity) = result.experiment.quantities.first() else { return String::new() };
-    let mut html = String::new();
-    for (index, parameters) in result.combinations().into_iter().enumerate() {
-        let cells = cells(result, quantity, parameters);
-        let groups: Vec<Group<'_>> =
-            cells.iter().map(|cell| Group { label: cell.design, values: &cell.values }).collect();
-        let title = format!("{}, {}", quantity.title, named(parameters));
-        let ids =
-            ["box", "violin"].map(|kind| format!("{}-{kind}-{index}", result.experiment.name));
-        let names = |id| Names { id, title: &title, unit: quantity.unit };
-        let [box_id, violin_id] = &ids;
-        let drawn = [
-            charts::box_plot(names(box_id), &groups, FIGURE),
-            charts::violins(names(violin_id), &groups, FIGURE),
-        ];
-        let drawn: Vec<Figure> = drawn.into_iter().flatten().collect();
-        html.push_str(&charts::rows(&drawn));
-    }
-    let speedups: Vec<Figure> = speedups(result.experiment, &result.scaling);
-    html.push_str(&charts::rows(&speedups));
-    html + &charts::rows(&growth(result, quantity).into_iter().collect::<Vec<_>>())
-}
-
-/// A plot for each combination of the other parameters that was measured with two numbers of threads or more.
-fn speedups(experiment: &Experiment, scaling: &[Scaling]) -> Vec<Figure> {
-    let mut plots = Vec::new();
-    for group in scaling.chunk_by(|a, b| a.parameters == b.parameters) {
-        let Some(parameters) = group.first().map(|first| &first.parameters) else { continue };
-        let measured: Vec<(&Scaling, Points, f64)> =
-            group.iter().filter_map(|one| Some((one, speedup(one)?, single(one)?))).collect();
-        let fits: Vec<Option<_>> = measured
-            .iter()
-            .map(|(one, _, single)| {
-                let (law, single) = (one.scalability.as_ref(), *single);
-                law.map(|law| move |threads: f64| law.at(threads) / single)
-            })
-            .collect();
-        let series: Vec<Series<'_>> = measured
-            .iter()
-            .zip(&fits)
-            .map(|((one, points, _), fit)| Series {
-                label: one.design,
-                points,
-                fit: fit.as_ref().map(|fit| fit as &dyn Fn(f64) -> f64),
-            })
-            .collect();
-        let title = format!("Speed-up over threads, {}", named(parameters));
-        let id = format!("{}-speedup-{}", experiment.name, plots.len());
-        let names = Names { id: &id, title: &title, unit: "times one thread" };
-        plots.extend(charts::speedup(names, &series));
-    }
-    plots
-}
-
-/// Mean throughput with one thread.
-fn single(scaling: &Scaling) -> Option<f64> {
-    let first = scaling.points.iter().find(|point| point.x <= 1.0)?;
-    stats::mean(&first.trials)
-}
-
-/// The speed-up for each number of threads, two or more, with intervals.
-fn speedup(scaling: &Scaling) -> Option<Points> {
-    let base = scaling.points.iter().find(|point| point.x <= 1.0)?;
-    if scaling.points.len() < 2 {
-        return None;
-    }
-    let ratio = |point: &stats::Measured| {
-        if point.x == base.x {
-            return Some((point.x, Interval { estimate: 1.0, low: 1.0, high: 1.0 }));
-        }
-        Some((point.x, stats::ratio_of_means(&point.trials, &base.trials)?))
-    };
-    scaling.points.iter().map(ratio).collect()
-}
-
-/// How the main quantity grows with followers, with the most threads.
-fn growth(result: &ExperimentResult, quantity: &Quantity) -> Option<Figure> {
-    const SIZE: &str = "followers";
-    let threads = result.cells.iter().filter_map(|cell| cell.parameters.get(THREADS)).max();
-    let mut series: Vec<(&str, Points)> =
-        result.experiment.designs.iter().map(|design| (design.name, Vec::new())).collect();
-    for cell in &result.cells {
-        let is_shown =
-            cell.quantity.name == quantity.name && cell.parameters.get(THREADS) == threads;
-        let size = cell.parameters.get(SIZE).filter(|size| *size > 0 && is_shown);
-        let of_design = series.iter_mut().find(|(design, _)| *design == cell.design);
-        if let (Some(size), Some(mean), Some((_, points))) = (size, cell.mean, of_design) {
-            points.push((size as f64, mean));
-        }
-    }
-    series.retain(|(_, points)| points.len() > 1);
-    let series: Vec<Series<'_>> =
-        series.iter().map(|(label, points)| Series { label, points, fit: None }).collect();
-    let id = format!("{}-growth", result.experiment.name);
-    let title = format!("{} over {SIZE}", quantity.title);
-    let names = Names { id: &id, title: &title, unit: quantity.unit };
-    charts::power_law(names, &series, FIGURE, FIGURE)
+    under("Verdicts", &text_table(&of(result, "Verdicts"), &head, &rows))
 }

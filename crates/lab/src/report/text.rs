@@ -8,6 +8,7 @@ use crate::experiment::{DesignInfo, Quantity};
 use crate::parameters::Parameters;
 use crate::report::analysis::{Analysis, ExperimentResult, Judgement, MARGIN};
 use crate::report::figures::{figure, interval, probability};
+use crate::settings::Skipped;
 
 /// The report of a run.
 #[must_use]
@@ -20,12 +21,12 @@ pub fn text(analysis: &Analysis) -> String {
     out
 }
 
-fn line(out: &mut String, text: &str) {
+pub(super) fn line(out: &mut String, text: &str) {
     out.push_str(text);
     out.push('\n');
 }
 
-fn machine(analysis: &Analysis, out: &mut String) {
+pub(super) fn machine(analysis: &Analysis, out: &mut String) {
     for environment in &analysis.environments {
         let gib = environment.memory_mib as f64 / 1_024.0;
         let (cores, system) = (environment.cores, &environment.system);
@@ -35,7 +36,15 @@ fn machine(analysis: &Analysis, out: &mut String) {
     let Analysis { trials, void, marked, .. } = analysis;
     line(out, &format!("{trials} trials; {void} void because of wrong answers; {marked} marked"));
     line(out, &noise(analysis));
+    for skipped in &analysis.skipped {
+        line(out, &format!("Skipped: {}", skipped_design(skipped)));
+    }
     out.push('\n');
+}
+
+/// What was skipped, and why.
+pub(super) fn skipped_design(skipped: &Skipped) -> String {
+    format!("{} in {}: {}", skipped.design, skipped.experiment, skipped.reason)
 }
 
 /// How quiet the machine was, as a sentence.
@@ -67,7 +76,7 @@ fn section(result: &ExperimentResult, out: &mut String) {
         table(result, quantity, out);
     }
     line(out, &format!("\n{}", warm_up(result)));
-    line(out, "\nVerdicts, of means, after Holm's correction over all of them:");
+    line(out, "\nVerdicts, of ratios within blocks, after Holm's correction over all of them:");
     for judgement in &result.judgements {
         line(out, &format!("- {}", sentence(judgement)));
     }
@@ -87,10 +96,15 @@ pub(super) fn measured_designs(result: &ExperimentResult) -> Vec<&'static Design
     designs.filter(|design| result.cells.iter().any(|cell| cell.design == design.name)).collect()
 }
 
-/// The description of a design, and whether it has no trials: a peer may not be installed.
+/// The description of a design, and why it has no trials, if so.
 pub(super) fn about(result: &ExperimentResult, design: &DesignInfo) -> String {
-    let is_measured = result.cells.iter().any(|cell| cell.design == design.name);
-    format!("{}{}", design.about, if is_measured { "" } else { " (not measured)" })
+    if result.cells.iter().any(|cell| cell.design == design.name) {
+        return design.about.to_owned();
+    }
+    match result.skipped.iter().find(|skipped| skipped.design == design.name) {
+        Some(Skipped { reason, .. }) => format!("{} (skipped: {reason})", design.about),
+        None => format!("{} (not measured)", design.about),
+    }
 }
 
 /// A row for each combination of parameters, a column for each design.
@@ -148,10 +162,11 @@ pub(super) fn sentence(judgement: &Judgement) -> String {
     let Judgement { quantity, design, base, parameters, ratio, comparison, .. } = judgement;
     let subject = format!("{} of {design} against {base}, {}", quantity.title, named(parameters));
     let verdict = verdict(quantity, judgement.verdict);
-    let (welch, ranks) = (judgement.p_adjusted, comparison.mann_whitney.p);
+    let (welch, ranks) = (comparison.welch.p, comparison.mann_whitney.p);
     format!(
-        "{subject}: {verdict}. {} times as much; p {} (Welch, adjusted), {} (Mann-Whitney)",
+        "{subject}: {verdict}. {} times as much; p {} (pairs, adjusted), {} (Welch), {} (Mann-Whitney)",
         interval(ratio),
+        probability(judgement.p_adjusted),
         probability(welch),
         probability(ranks)
     )

@@ -1,25 +1,29 @@
 //! The experiment's description, and its trials.
 //!
 //! Every story is posted again before it expires, so that the load is constant and every home page is known: it has all
-//! stories of all friends. While the old and the new one both live a page has both, which counts as once.
+//! stories of all friends. While the old and the new one both live a page has both, which counts as once. If the machine
+//! stalls and a story expires first, the page must lack it: `posted` knows when.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep_until;
 
 use crate::answers::Answers;
 use crate::experiment::{Combine, DesignInfo, Experiment, Parameter, Quantity};
 use crate::measured::{Latencies, Marks, Measured, Stopwatch};
 use crate::parameters::Parameters;
 use crate::stories::central::Central;
+use crate::stories::http::Http;
 use crate::stories::per_user::PerUser;
+use crate::stories::posted::{Posted, Span};
 use crate::stories::roost::Roost;
-use crate::stories::{Client as _, Design, Friends};
+use crate::stories::{Client, Design, Friends};
 use crate::trial::{TrialError, block_on};
 
 /// Experiment 5.
@@ -43,6 +47,10 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
         DesignInfo::new(
             "roost",
             "roost's engine in process, which logs every story; it has threads of its own",
+        ),
+        DesignInfo::new(
+            "roost-http",
+            "roost as a server, in a process of its own, over HTTP: a connection for each client",
         ),
     ],
     parameters: &[
@@ -94,7 +102,7 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
 const CLIENTS: u32 = 100;
 
 #[derive(Clone, Copy)]
-struct Workload {
+pub(super) struct Workload {
     friends: Friends,
     stories: u32,
     life_s: u32,
@@ -103,7 +111,7 @@ struct Workload {
     seed: u64,
 }
 
-fn workload(parameters: &Parameters, seed: u64) -> Workload {
+pub(super) fn workload(parameters: &Parameters, seed: u64) -> Workload {
     Workload {
         friends: Friends { users: parameters.count("users"), friends: parameters.count("friends") },
         stories: parameters.count("stories"),
@@ -131,6 +139,12 @@ impl Workload {
         first..first + u64::from(self.stories)
     }
 
+    /// The stories of all friends of a user, each with its author.
+    fn page_of(self, user: u32) -> impl Iterator<Item = (u32, u64)> {
+        let of = move |friend| self.stories_of(friend).map(move |story| (friend, story));
+        self.friends.of(user).flat_map(of)
+    }
+
     /// The users whose home pages a client reads.
     fn requests_of(self, client: u32) -> impl Iterator<Item = u32> {
         let mut random = StdRng::seed_from_u64(self.seed ^ u64::from(client + 1).rotate_left(32));
@@ -143,17 +157,14 @@ fn expected(parameters: &Parameters, seed: u64) -> u64 {
     Answers::checksum((0..CLIENTS).map(|client| {
         let mut answers = Answers::default();
         for user in workload.requests_of(client) {
-            let page = workload.friends.of(user).flat_map(|friend| workload.stories_of(friend));
-            add(&mut answers, page.collect());
+            add(&mut answers, workload.page_of(user).map(|(_, story)| story).collect());
         }
         answers
     }))
 }
 
-/// Adds a home page, with each story once.
-fn add(answers: &mut Answers, mut page: Vec<u64>) {
-    page.sort_unstable();
-    page.dedup();
+/// Adds a home page.
+fn add(answers: &mut Answers, page: BTreeSet<u64>) {
     answers.add(&page.into_iter().flat_map(u64::to_le_bytes).collect::<Vec<_>>());
 }
 
@@ -163,11 +174,12 @@ fn run(design: &str, parameters: &Parameters, seed: u64) -> Result<Measured, Tri
         "central" => block_on(threads, trial::<Central>(workload)),
         "per-user" => block_on(threads, trial::<PerUser>(workload)),
         "roost" => block_on(threads, trial::<Roost>(workload)),
+        "roost-http" => block_on(threads, trial::<Http>(workload)),
         _ => Err(TrialError::UnknownDesign(design.to_owned())),
     }
 }
 
-async fn trial<D: Design>(workload: Workload) -> Measured {
+pub(super) async fn trial<D: Design>(workload: Workload) -> Measured {
     let design = Arc::new(D::start(&workload.friends).await);
     let renewal = post_all(&design, workload).await;
     let stopwatch = Stopwatch::start();
@@ -180,9 +192,10 @@ async fn trial<D: Design>(workload: Workload) -> Measured {
             for user in workload.requests_of(number) {
                 let (begin, mut page) = (Instant::now(), Vec::new());
                 client.home(user, &mut page).await;
-                latencies.add(begin.elapsed());
+                let read = Span { begin, end: Instant::now() };
+                latencies.add(read.end - begin);
                 marks.done();
-                pages.push(page);
+                pages.push((user, read, page));
             }
             (number, pages, marks, latencies)
         });
@@ -197,12 +210,13 @@ async fn trial<D: Design>(workload: Workload) -> Measured {
     }
     let requests = u64::from(CLIENTS) * u64::from(workload.requests);
     let mut measured = stopwatch.end(requests, marks);
-    renewal.end().await;
+    let posted = renewal.end().await;
     latencies.put(&mut measured);
     measured.checksum = Answers::checksum(all.into_iter().map(|pages| {
         let mut answers = Answers::default();
-        for page in pages {
-            add(&mut answers, page.into_iter().map(|story| design.number(story)).collect());
+        for (user, read, page) in pages {
+            let page = page.into_iter().map(|story| design.number(story)).collect();
+            add(&mut answers, posted.right(read, page, workload.page_of(user)));
         }
         answers
     }));
@@ -212,25 +226,26 @@ async fn trial<D: Design>(workload: Workload) -> Measured {
 /// The task that posts stories again.
 struct Renewal {
     stop: oneshot::Sender<()>,
-    task: JoinHandle<()>,
+    task: JoinHandle<Posted>,
 }
 
 impl Renewal {
-    /// Ends it after the story that it is posting, whose number is known then.
-    async fn end(self) {
+    /// Ends it after the story that it is posting, whose number is known then; returns when what was posted.
+    async fn end(self) -> Posted {
         drop(self.stop);
-        let ended = self.task.await;
-        assert!(ended.is_ok(), "posting a story does not panic");
+        match self.task.await {
+            Ok(posted) => posted,
+            Err(error) => panic!("stories could not be posted: {error}"),
+        }
     }
 }
 
 /// Posts every story, and starts a task that does so again and again, in half of their life each time.
 async fn post_all<D: Design>(design: &Arc<D>, workload: Workload) -> Renewal {
     let mut client = design.connect();
+    let mut posted = Posted::new(workload.friends.users, workload.life_s);
     for author in 0..workload.friends.users {
-        for story in workload.stories_of(author) {
-            client.post(author, story, workload.life_s).await;
-        }
+        posted.add(author, post(&mut client, author, workload).await);
     }
     let pause = Duration::from_secs(workload.life_s.into()) / 2 / workload.friends.users;
     let (stop, mut stopped) = oneshot::channel();
@@ -239,13 +254,20 @@ async fn post_all<D: Design>(design: &Arc<D>, workload: Workload) -> Renewal {
         for author in (0..workload.friends.users).cycle() {
             next += pause;
             tokio::select! {
-                _ = &mut stopped => return,
-                () = sleep_until(next) => {}
+                _ = &mut stopped => break,
+                () = sleep_until(next.into()) => {}
             }
-            for story in workload.stories_of(author) {
-                client.post(author, story, workload.life_s).await;
-            }
+            posted.add(author, post(&mut client, author, workload).await);
         }
+        posted
     });
     Renewal { stop, task }
+}
+
+/// Posts all stories of an author.
+async fn post(client: &mut impl Client, author: u32, workload: Workload) -> Span {
+    let begin = Instant::now();
+    let stories: Vec<u64> = workload.stories_of(author).collect();
+    client.post_all(author, &stories, workload.life_s).await;
+    Span { begin, end: Instant::now() }
 }

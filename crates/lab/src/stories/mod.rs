@@ -3,7 +3,9 @@
 mod central;
 mod experiment;
 mod friends;
+mod http;
 mod per_user;
+mod posted;
 mod roost;
 
 #[cfg(test)]
@@ -36,6 +38,20 @@ trait Design: Sized + Send + Sync + 'static {
 trait Client: Send + 'static {
     /// Posts a story, which expires after a number of whole seconds.
     fn post(&mut self, author: u32, number: u64, life_s: u32) -> impl Future<Output = ()> + Send;
+
+    /// Posts several, in any order: together, where a client can.
+    fn post_all(
+        &mut self,
+        author: u32,
+        numbers: &[u64],
+        life_s: u32,
+    ) -> impl Future<Output = ()> + Send {
+        async move {
+            for number in numbers {
+                self.post(author, *number, life_s).await;
+            }
+        }
+    }
 
     /// Adds the live stories of a user's friends to a home page, in any order.
     fn home(&mut self, user: u32, page: &mut Vec<u64>) -> impl Future<Output = ()> + Send;

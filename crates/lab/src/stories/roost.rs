@@ -47,6 +47,12 @@ impl Design for Roost {
     }
 }
 
+fn new_story(author: u32, number: u64, life_s: u32) -> Request {
+    let text = valid(PostText::parse(&format!("story {number}")));
+    let (author, life) = (UserRef::Id(UserId(author)), valid(Lifetime::from_secs(life_s.into())));
+    Command::PostStory { author, text, life }.into()
+}
+
 /// A client, with a buffer for the pages that are rendered for it.
 pub(super) struct RoostClient {
     roost: Roost,
@@ -55,15 +61,23 @@ pub(super) struct RoostClient {
 
 impl Client for RoostClient {
     async fn post(&mut self, author: u32, number: u64, life_s: u32) {
-        let text = valid(PostText::parse(&format!("story {number}")));
-        let (author, life) =
-            (UserRef::Id(UserId(author)), valid(Lifetime::from_secs(life_s.into())));
-        let command = Command::PostStory { author, text, life };
-        let reply = self.roost.engine.node().submit(command.into()).await;
+        let reply = self.roost.engine.node().submit(new_story(author, number, life_s)).await;
         let Ok(Ok(Done::StoryPosted { story, .. })) = reply.map(|reply| reply.outcome) else {
             unreachable!("the story is valid, and its author exists")
         };
         self.roost.numbers.lock().insert(story, number);
+    }
+
+    async fn post_all(&mut self, author: u32, numbers: &[u64], life_s: u32) {
+        let requests = numbers.iter().map(|number| new_story(author, *number, life_s));
+        let done = self.roost.engine.load(&requests.collect::<Vec<_>>()).await;
+        let mut known = self.roost.numbers.lock();
+        for (number, done) in numbers.iter().zip(done) {
+            let Done::StoryPosted { story, .. } = done else {
+                unreachable!("every request is a story")
+            };
+            known.insert(story, *number);
+        }
     }
 
     async fn home(&mut self, user: u32, page: &mut Vec<u64>) {

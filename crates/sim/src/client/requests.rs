@@ -41,7 +41,7 @@ impl Requests {
     }
 
     /// Replaces `buffer` with a POST of NDJSON `lines` to `path`.
-    pub(crate) fn post_lines(&self, path: &str, lines: &[u8], buffer: &mut Vec<u8>) {
+    pub fn post_lines(&self, path: &str, lines: &[u8], buffer: &mut Vec<u8>) {
         self.send_as("POST ", "application/x-ndjson", path, lines, buffer);
     }
 

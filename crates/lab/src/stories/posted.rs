@@ -1,0 +1,130 @@
+//! When stories were posted, and so which of them a home page must show. A machine that stalls can delay a posting until
+//! the story before it has expired: then the page was right without it. So a page is judged by the times that were
+//! measured, and not by the times that were planned.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// How far the clock of a design may be from that of the trial: the engine counts whole milliseconds of the system's
+/// clock, which may be adjusted.
+const CLOCKS_DIFFER: Duration = Duration::from_millis(20);
+
+/// The beginning and the end of something: it happened at some time between.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    pub(super) begin: Instant,
+    pub(super) end: Instant,
+}
+
+/// When the stories of each author were posted, all of them each time, in order.
+pub(super) struct Posted {
+    spans: Vec<Vec<Span>>,
+    life: Duration,
+}
+
+/// What a home page has to do with the stories of an author.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Must {
+    Show,
+    Hide,
+    /// They were being posted, or expired, while the page was read.
+    Either,
+}
+
+impl Posted {
+    /// Nothing is posted by so many authors; stories live for so many seconds.
+    pub(super) fn new(authors: u32, life_s: u32) -> Self {
+        let life = Duration::from_secs(life_s.into());
+        Self { spans: vec![Vec::new(); authors as usize], life }
+    }
+
+    /// The author posted all stories during this time.
+    pub(super) fn add(&mut self, author: u32, span: Span) {
+        if let Some(spans) = self.spans.get_mut(author as usize) {
+            spans.push(span);
+        }
+    }
+
+    fn must(&self, author: u32, read: Span) -> Must {
+        let spans = self.spans.get(author as usize).map_or(&[][..], Vec::as_slice);
+        let is_live = |posted: &Span| {
+            posted.end <= read.begin && posted.begin + self.life > read.end + CLOCKS_DIFFER
+        };
+        let may_be_live = |posted: &Span| {
+            posted.begin <= read.end && posted.end + self.life + CLOCKS_DIFFER > read.begin
+        };
+        if spans.iter().any(is_live) {
+            Must::Show
+        } else if spans.iter().any(may_be_live) {
+            Must::Either
+        } else {
+            Must::Hide
+        }
+    }
+
+    /// The stories about which a home page is right, and those that do not belong there: exactly `wanted`, the stories
+    /// of all friends with their authors, if the page is right.
+    pub(super) fn right(
+        &self,
+        read: Span,
+        page: Vec<u64>,
+        wanted: impl Iterator<Item = (u32, u64)>,
+    ) -> BTreeSet<u64> {
+        let mut page: BTreeSet<u64> = page.into_iter().collect();
+        let mut right = BTreeSet::new();
+        for (author, story) in wanted {
+            let is_shown = page.remove(&story);
+            let is_right = match self.must(author, read) {
+                Must::Show => is_shown,
+                Must::Hide => !is_shown,
+                Must::Either => true,
+            };
+            right.extend(is_right.then_some(story));
+        }
+        right.append(&mut page);
+        right
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Author 0 posts story 7 at 100 to 110 ms and again at 600 to 610 ms, for a second; author 1 posts story 8 once.
+    #[test]
+    fn a_page_is_judged_by_when_stories_were_posted() {
+        let start = Instant::now();
+        let span = |begin: u64, end: u64| Span {
+            begin: start + Duration::from_millis(begin),
+            end: start + Duration::from_millis(end),
+        };
+        let mut posted = Posted::new(2, 1);
+        posted.add(0, span(100, 110));
+        posted.add(0, span(600, 610));
+        posted.add(1, span(0, 5));
+        let check = |read: (u64, u64), page: &[u64], is_right: bool| {
+            let wanted = [(0, 7), (1, 8)].into_iter();
+            let found = posted.right(span(read.0, read.1), page.to_vec(), wanted);
+            assert_eq!(found == [7, 8].into(), is_right, "{read:?} {page:?}: {found:?}");
+        };
+        check((200, 210), &[7, 8], true);
+        check((200, 210), &[8], false);
+        check((200, 210), &[7, 7, 8], true);
+        check((200, 210), &[7, 8, 9], false);
+        // While the first is posted.
+        check((105, 108), &[8], true);
+        check((105, 108), &[7, 8], true);
+        // Before it is posted.
+        check((50, 60), &[7, 8], false);
+        check((50, 60), &[8], true);
+        // The other expires at 1,000 to 1,005 ms; a read that stalls may see it or not.
+        check((700, 1_400), &[7], true);
+        check((900, 990), &[7, 8], true);
+        check((1_100, 1_110), &[7, 8], false);
+        check((1_100, 1_110), &[7], true);
+        // Nobody posted again in time: everything has expired.
+        check((1_700, 1_710), &[], true);
+        check((1_700, 1_710), &[7], false);
+        check((1_605, 1_606), &[7], true);
+    }
+}
