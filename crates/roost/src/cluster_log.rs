@@ -1,9 +1,11 @@
-//! Opening the log of a cluster.
+//! The log of a cluster: which one the settings ask for, and opening it.
 
 use std::path::PathBuf;
 
 use jetlog::{JetLog, JetLogOptions};
 use node::{ClusterId, LogError, NodeId, Position, SharedLog};
+
+use crate::settings::{Policy, Settings};
 
 /// The log on these NATS servers.
 pub(crate) fn log_options(
@@ -22,4 +24,63 @@ pub(crate) fn open_log(
     after: Position,
 ) -> Result<Box<dyn SharedLog>, LogError> {
     Ok(Box::new(JetLog::open(options, (cluster, node), after)?))
+}
+
+impl Settings {
+    /// The log of the cluster, if the server is a node of one.
+    ///
+    /// # Errors
+    /// If there are settings that do not go together.
+    pub(crate) fn cluster_log(&self) -> anyhow::Result<Option<JetLogOptions>> {
+        let Some(servers) = &self.log else {
+            anyhow::ensure!(
+                self.nats_creds.is_none() && self.nats_tls_ca.is_none(),
+                "--nats-creds and --nats-tls-ca are for the log of a cluster: add --log nats://HOST:4222"
+            );
+            return Ok(None);
+        };
+        anyhow::ensure!(
+            self.durability.is_none_or(|policy| policy == Policy::Always),
+            "with --log every change is synced by the NATS servers before it is acknowledged: remove --durability"
+        );
+        anyhow::ensure!(
+            self.archive.is_none(),
+            "--archive copies the log of the data directory, and with --log there is none: make backups with roost backup"
+        );
+        Ok(Some(log_options(servers, self.nats_creds.clone(), self.nats_tls_ca.clone())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        settings: Settings,
+    }
+
+    #[test]
+    fn what_a_cluster_cannot_have_is_refused() {
+        let log = ["--log", "nats://a:1,nats://b:2"];
+        for (arguments, expected) in [
+            (&[][..], "none"),
+            (&log, "nats://a:1,nats://b:2"),
+            (&[log[0], log[1], "--durability", "always"], "nats://a:1,nats://b:2"),
+            (&[log[0], log[1], "--durability", "never"], "remove --durability"),
+            (&[log[0], log[1], "--archive", "x"], "roost backup"),
+            (&["--nats-creds", "x"], "add --log"),
+            (&["--nats-tls-ca", "x"], "add --log"),
+        ] {
+            let line = Line::parse_from(["roost"].iter().chain(arguments));
+            let found = match line.settings.cluster_log() {
+                Ok(log) => log.map_or("none".into(), |log| log.servers),
+                Err(error) => error.to_string(),
+            };
+            assert!(found.contains(expected), "{arguments:?}: {found}");
+        }
+    }
 }

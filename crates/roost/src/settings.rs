@@ -9,13 +9,11 @@ use anyhow::Context as _;
 use api::Lifetime;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
-use jetlog::JetLogOptions;
 use node::{ArchiveOptions, Durability, NodeOptions};
 use serde::Deserialize;
 use web::Pages;
 
 use crate::address::{in_file, resolve};
-use crate::cluster_log::log_options;
 use crate::logging::LogFormat;
 use crate::memory::{Given, Memory};
 
@@ -233,29 +231,6 @@ impl Settings {
     /// The address to bind to.
     pub(crate) fn listen(&self) -> SocketAddr {
         self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8998)))
-    }
-
-    /// The log of the cluster, if the server is a node of one.
-    ///
-    /// # Errors
-    /// If there are settings that do not go together.
-    pub(crate) fn cluster_log(&self) -> anyhow::Result<Option<JetLogOptions>> {
-        let Some(servers) = &self.log else {
-            anyhow::ensure!(
-                self.nats_creds.is_none() && self.nats_tls_ca.is_none(),
-                "--nats-creds and --nats-tls-ca are for the log of a cluster: add --log nats://HOST:4222"
-            );
-            return Ok(None);
-        };
-        anyhow::ensure!(
-            self.durability.is_none_or(|policy| policy == Policy::Always),
-            "with --log every change is synced by the NATS servers before it is acknowledged: remove --durability"
-        );
-        anyhow::ensure!(
-            self.archive.is_none(),
-            "--archive copies the log of the data directory, and with --log there is none: make backups with roost backup"
-        );
-        Ok(Some(log_options(servers, self.nats_creds.clone(), self.nats_tls_ca.clone())))
     }
 
     /// The source of the pages.

@@ -52,27 +52,6 @@ fn a_flag_overrides_the_file_and_the_file_overrides_the_default() {
 }
 
 #[test]
-fn what_a_cluster_cannot_have_is_refused() {
-    let log = ["--log", "nats://a:1,nats://b:2"];
-    for (arguments, expected) in [
-        (&[][..], "none"),
-        (&log, "nats://a:1,nats://b:2"),
-        (&[log[0], log[1], "--durability", "always"], "nats://a:1,nats://b:2"),
-        (&[log[0], log[1], "--durability", "never"], "remove --durability"),
-        (&[log[0], log[1], "--archive", "x"], "roost backup"),
-        (&["--nats-creds", "x"], "add --log"),
-        (&["--nats-tls-ca", "x"], "add --log"),
-    ] {
-        let line = Line::parse_from(["roost"].iter().chain(arguments));
-        let found = match line.settings.cluster_log() {
-            Ok(log) => log.map_or("none".into(), |log| log.servers),
-            Err(error) => error.to_string(),
-        };
-        assert!(found.contains(expected), "{arguments:?}: {found}");
-    }
-}
-
-#[test]
 fn ttls_and_the_time_to_erase_have_bounds() {
     let check = |setting: &str, values: &[&str], right: bool| {
         for value in values {
