@@ -52,7 +52,8 @@ impl Stopwatch {
 
     /// Ends the measurement. `marks` are those of all clients, who did equally many operations.
     pub(crate) fn end(self, operations: u64, marks: Vec<Marks>) -> Measured {
-        let (wall, cpu) = (self.start.elapsed(), cpu_time() - self.cpu);
+        // Less than at the start if a process that ended meanwhile took more than this one.
+        let (wall, cpu) = (self.start.elapsed(), cpu_time().saturating_sub(self.cpu));
         let (marks_ns, mark_operations) = Marks::together(marks);
         Measured {
             wall_ns: nanoseconds(wall),
