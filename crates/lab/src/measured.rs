@@ -52,7 +52,7 @@ impl Stopwatch {
 
     /// Ends the measurement. `marks` are those of all clients, who did equally many operations.
     pub(crate) fn end(self, operations: u64, marks: Vec<Marks>) -> Measured {
-        // Less than at the start if a process that ended meanwhile took more than this one.
+        // In tests trials share a process, and the process of another one may have ended meanwhile.
         let (wall, cpu) = (self.start.elapsed(), cpu_time().saturating_sub(self.cpu));
         let (marks_ns, mark_operations) = Marks::together(marks);
         Measured {

@@ -183,6 +183,8 @@ impl Load {
         let design = Arc::new(design.await);
         // The first request starts what is started late.
         design.nearest(Bits::ZERO).await;
+        // The processor time of its process counts until the end of the measurement.
+        let _kept = Arc::clone(&design);
         match self.rate {
             Some(_) => self.open_loop(design).await,
             None => self.closed_loop(design).await,

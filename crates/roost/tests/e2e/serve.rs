@@ -163,6 +163,9 @@ fn help_names_every_setting_of_the_server() {
         "redis-listen",
         "redis-threads",
         "open",
+        "log",
+        "nats-creds",
+        "nats-tls-ca",
         "durability",
         "fsync-interval",
         "memory",
@@ -192,7 +195,9 @@ fn help_names_every_setting_of_the_server() {
     let flags = [&settings[..1], &["accept-clock"], &settings[1..]].concat();
     let help = help_with("serve", &flags);
     for setting in settings {
-        let variable = format!("[env: ROOST_{}=]", setting.replace('-', "_").to_uppercase());
+        // ROOST_LOG is the level of the messages on standard error.
+        let name = if setting == "log" { "log-servers" } else { setting };
+        let variable = format!("[env: ROOST_{}=]", name.replace('-', "_").to_uppercase());
         assert!(help.contains(&variable), "{variable}? {help}");
     }
     for word in ["ROOST_KEY", "ROOST_LOG", "127.0.0.1:8998", "./roost-data", "always", "never"] {
