@@ -37,6 +37,9 @@ enum Command {
 /// node: start it with `roost serve --log`.
 #[derive(Args)]
 struct Init {
+    /// Required: several nodes are not ready for data that matters. docs/cluster.md lists what is known to go wrong
+    #[arg(long, required = true)]
+    experimental: bool,
     /// Data directory of the first node, created if it does not exist
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
