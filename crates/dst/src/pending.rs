@@ -162,13 +162,14 @@ fn may_be_refused(ops: &KeyOps) -> bool {
         || ops.iter().filter(rewrites_value).count() >= REWRITES_MIN
 }
 
-/// Whether a key gets a value that has about the length of an older one, which may be the longest.
+/// Whether the row of a key is written with a value about as long as an older one, which may be the longest.
 fn rewrites_value(op: &KeyOp<'_>) -> bool {
     matches!(
         op,
         KeyOp::Append { .. }
             | KeyOp::SetRange { .. }
             | KeyOp::SetBit { .. }
+            | KeyOp::Expire { .. }
             | KeyOp::Rename { .. }
             | KeyOp::Copy { .. }
             | KeyOp::Move { .. }
