@@ -1,4 +1,4 @@
-//! roost as a server for Redis clients, in a process of its own: the engine of the design `roost`, behind a socket.
+//! roost as a server for Redis clients, in a process of its own: the engine of the design `roost`, over a socket.
 //!
 //! A client has one connection, which uses one bucket at a time: a request for another bucket is two commands, sent
 //! together.
