@@ -37,11 +37,7 @@ pub(crate) fn routes_of(
     metrics: &HttpMetrics,
 ) -> Router {
     let mut routes = Routes { router: Router::new(), metrics };
-    v1::route(&mut routes);
-    operations::route(&mut routes);
-    backup::route(&mut routes);
-    cluster::route(&mut routes);
-    docs::route(&mut routes);
+    routes.add_described();
     if let Some(pages) = pages {
         files::route(&mut routes, pages);
     }
@@ -59,6 +55,15 @@ pub(crate) struct Routes<'a> {
 }
 
 impl Routes<'_> {
+    /// Adds all routes that `/v1/openapi.json` describes, and its documentation page.
+    fn add_described(&mut self) {
+        v1::route(self);
+        operations::route(self);
+        backup::route(self);
+        cluster::route(self);
+        docs::route(self);
+    }
+
     /// Adds a handler; `method` is a constant of [`Method`] in capitals.
     pub(crate) fn on<H, T>(
         &mut self,
@@ -102,10 +107,7 @@ mod tests {
     fn every_route_is_described_and_every_description_is_a_route() {
         let metrics = HttpMetrics::default();
         let mut routes = Routes { router: Router::new(), metrics: &metrics };
-        v1::route(&mut routes);
-        operations::route(&mut routes);
-        backup::route(&mut routes);
-        docs::route(&mut routes);
+        routes.add_described();
         let served: BTreeSet<(String, String)> = metrics
             .names()
             .into_iter()
