@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Combine, DesignInfo, EXPERIMENTS, Experiment, THREADS};
+use crate::experiment::{Combine, DesignInfo, EXPERIMENTS, Experiment, Parameter, THREADS};
 use crate::parameters::Parameters;
 use crate::threads;
 
@@ -255,12 +255,7 @@ impl Settings {
     fn combinations(&self, experiment: &Experiment) -> Vec<Parameters> {
         let mut values: Vec<(&str, Vec<u64>)> = Vec::new();
         for parameter in experiment.parameters {
-            let usual = match self.scale {
-                Scale::Quick => parameter.quick,
-                Scale::Full => parameter.full,
-            };
-            let chosen = self.values.get(parameter.name).map_or(usual, Vec::as_slice);
-            values.push((parameter.name, chosen.to_vec()));
+            values.push((parameter.name, self.values_of(parameter).to_vec()));
         }
         let threads = self.threads.clone().unwrap_or_else(|| self.threads_of(experiment));
         match experiment.combine {
@@ -270,6 +265,15 @@ impl Settings {
                 one_at_a_time(values.into_iter().chain([(THREADS, most_first)]))
             }
         }
+    }
+
+    /// The values of a parameter that are measured; the first is the main one.
+    pub(crate) fn values_of<'a>(&'a self, parameter: &'a Parameter) -> &'a [u64] {
+        let usual = match self.scale {
+            Scale::Quick => parameter.quick,
+            Scale::Full => parameter.full,
+        };
+        self.values.get(parameter.name).map_or(usual, Vec::as_slice)
     }
 
     /// 1, 2, 4 and so on, and the most; in a quick run only the most, unless the experiment is about threads.

@@ -105,6 +105,9 @@ fn designs_are_judged_by_their_times_in_the_same_blocks() {
 
     let text = report::text(&analysis);
     for part in [
+        "Verdict: Throughput, compared with central (all). Faster: worker (2.0",
+        "Slower: locked (0.5",
+        "No difference larger than 5 %: sharded (",
         "Throughput of worker against central, all: faster. 2.00 [",
         "Throughput of locked against central, all: slower. 0.5",
         "Throughput of sharded against central, all: no difference larger than ",
@@ -114,6 +117,21 @@ fn designs_are_judged_by_their_times_in_the_same_blocks() {
     ] {
         assert!(text.contains(part), "{part}? {text}");
     }
+}
+
+/// Nobody makes so many trials that a correction over all parameters leaves a verdict.
+#[test]
+fn the_answer_does_not_depend_on_how_many_other_parameters_are_measured() {
+    let few = [("central", 1, 10.0), ("worker", 1, 9.8)];
+    let others = (2..=200).map(|threads| (("central", threads, 1.0), ("worker", threads, 1.0)));
+    let many: Vec<_> = few.into_iter().chain(others.flat_map(|(a, b)| [a, b])).collect();
+    let answers = |times: &[(&str, u64, f64)]| {
+        let analysis = Analysis::of(&data(times));
+        let answers = analysis.experiments[0].answers();
+        answers.map(|judged| (judged.design, judged.p_adjusted, judged.verdict)).collect::<Vec<_>>()
+    };
+    assert_eq!(answers(&few), answers(&many));
+    assert_eq!(answers(&few)[0].2, Verdict::Faster, "{:?}", answers(&few));
 }
 
 #[test]
@@ -190,7 +208,7 @@ fn a_page_has_plots_and_tables_and_text_from_outside_is_escaped() {
         "&lt;b&gt;fast&lt;/b&gt;",
         "Speed-up over threads",
         "roost lab run keys --set reads=50 --trials 8 --seed 3",
-        "worker (2 of 2)",
+        "Verdict: </strong>",
     ] {
         assert!(page.contains(part), "{part}?");
     }

@@ -10,7 +10,7 @@ use crate::environment::Environment;
 use crate::experiment::{EXPERIMENTS, Experiment, Quantity, THREADS};
 use crate::parameters::Parameters;
 use crate::record::{RawData, Record};
-use crate::settings::Skipped;
+use crate::settings::{Settings, Skipped};
 use crate::values::{self, WarmUp};
 
 /// A difference that matters: smaller ones count as none.
@@ -45,6 +45,9 @@ pub struct ExperimentResult {
     pub experiment: &'static Experiment,
     /// Parameters that have the same value in all trials.
     pub constant: Parameters,
+    /// The combination that answers the experiment's question, of the parameters that vary: each has its first value, and
+    /// there are as many threads as cores.
+    pub main: Parameters,
     /// The trials by parameters, design and quantity.
     pub cells: Vec<CellResult>,
     /// The designs compared: each with the baseline, and what the original claims.
@@ -89,7 +92,7 @@ pub struct Judgement {
     pub ratio: Interval,
     /// The tests.
     pub comparison: Comparison,
-    /// The probability of the pairs, after Holm's correction over all comparisons of the experiment.
+    /// The probability of the pairs, after Holm's correction over the comparisons of this quantity with these parameters.
     pub p_adjusted: f64,
     /// What follows: a faster design is the better one.
     pub verdict: Verdict,
@@ -122,7 +125,8 @@ impl Analysis {
         let of = |experiment: &&'static Experiment| {
             let own = counted.iter().copied().filter(|record| record.experiment == experiment.name);
             let skipped = data.run.skipped.iter().filter(|of| of.experiment == experiment.name);
-            ExperimentResult::of(experiment, &own.collect::<Vec<_>>(), skipped.cloned().collect())
+            let (own, skipped) = (own.collect::<Vec<_>>(), skipped.cloned().collect());
+            ExperimentResult::of(experiment, &data.run.settings, &own, skipped)
         };
         Self {
             experiments: EXPERIMENTS.iter().filter_map(of).collect(),
@@ -152,6 +156,7 @@ impl ExperimentResult {
     /// `None` without trials.
     fn of(
         experiment: &'static Experiment,
+        settings: &Settings,
         records: &[&Record],
         skipped: Vec<Skipped>,
     ) -> Option<Self> {
@@ -165,6 +170,7 @@ impl ExperimentResult {
         let cells = cells(experiment, records, &constant);
         Some(Self {
             experiment,
+            main: without(&main_parameters(experiment, settings, records), &constant),
             judgements: judgements(experiment, &cells),
             scaling: scaling(experiment, &cells),
             warm_up: warm_up(records),
@@ -174,11 +180,48 @@ impl ExperimentResult {
         })
     }
 
+    /// The comparisons with the baseline that answer the question: of the main quantity with the main parameters.
+    pub fn answers(&self) -> impl Iterator<Item = &Judgement> {
+        let quantity = self.experiment.quantities.first().map(|quantity| quantity.name);
+        self.judgements.iter().filter(move |judged| {
+            judged.base == self.experiment.baseline
+                && Some(judged.quantity.name) == quantity
+                && judged.parameters == self.main
+        })
+    }
+
     /// The combinations of parameters, in order.
     #[must_use]
     pub fn combinations(&self) -> BTreeSet<&Parameters> {
         self.cells.iter().map(|cell| &cell.parameters).collect()
     }
+}
+
+/// Parameters without those that are constant.
+fn without(parameters: &Parameters, constant: &Parameters) -> Parameters {
+    constant.iter().fold(parameters.clone(), |all, (name, _)| all.without(name))
+}
+
+/// The first value of each parameter, and as many threads as cores, or the number of threads that is next to it.
+fn main_parameters(
+    experiment: &Experiment,
+    settings: &Settings,
+    records: &[&Record],
+) -> Parameters {
+    let mut main = Parameters::default();
+    for parameter in experiment.parameters {
+        settings
+            .values_of(parameter)
+            .first()
+            .iter()
+            .for_each(|value| main.set(parameter.name, **value));
+    }
+    let threads = records.iter().filter_map(|record| {
+        let threads = record.parameters.get(THREADS)?;
+        Some((threads.abs_diff(record.environment.cores), threads))
+    });
+    threads.min().into_iter().for_each(|(_, threads)| main.set(THREADS, threads));
+    main
 }
 
 fn cells(
@@ -190,8 +233,7 @@ fn cells(
     for record in records {
         let design = experiment.designs.iter().position(|design| design.name == record.design);
         let Some(design) = design else { continue };
-        let varying =
-            constant.iter().fold(record.parameters.clone(), |all, (name, _)| all.without(name));
+        let varying = without(&record.parameters, constant);
         for (index, quantity) in experiment.quantities.iter().enumerate() {
             let key = (index, varying.clone(), design);
             let value = values::value(&record.measured, quantity);
@@ -214,8 +256,12 @@ fn cells(
     by_cell.into_iter().filter_map(cell).filter(|cell| !cell.values.is_empty()).collect()
 }
 
+/// The values of a design, the name of the design they are compared with, and the comparison.
+type Compared<'a> = (&'a CellResult, &'static str, Comparison);
+
 /// Compares each design with the baseline, and the pairs of the original's claims, for every quantity and combination
-/// of parameters.
+/// of parameters. Each of these tables is corrected for itself: a correction over all would ask for more trials than
+/// anybody makes, and a reader looks for the answer in one of them, [`ExperimentResult::main`].
 fn judgements(experiment: &'static Experiment, cells: &[CellResult]) -> Vec<Judgement> {
     let others = experiment.designs.iter().map(|design| design.name);
     let pairs: BTreeSet<(&str, &str)> = others
@@ -223,7 +269,7 @@ fn judgements(experiment: &'static Experiment, cells: &[CellResult]) -> Vec<Judg
         .map(|design| (design, experiment.baseline))
         .chain(experiment.claims.iter().copied())
         .collect();
-    let mut found = Vec::new();
+    let mut tables: BTreeMap<(usize, &Parameters), Vec<Compared<'_>>> = BTreeMap::new();
     for cell in cells {
         for (_, base) in pairs.iter().filter(|(design, _)| *design == cell.design) {
             let same = |other: &&CellResult| {
@@ -233,26 +279,33 @@ fn judgements(experiment: &'static Experiment, cells: &[CellResult]) -> Vec<Judg
             };
             let Some(base) = cells.iter().find(same) else { continue };
             if let Some(comparison) = compared_in_blocks(cell.quantity, &cell.pairs(base)) {
-                found.push((cell, base.design, comparison));
+                let names = experiment.quantities.iter().map(|quantity| quantity.name);
+                let place = names.take_while(|name| *name != cell.quantity.name).count();
+                let table = tables.entry((place, &cell.parameters)).or_default();
+                table.push((cell, base.design, comparison));
             }
         }
     }
-    let comparisons: Vec<Comparison> = found.iter().map(|(.., comparison)| *comparison).collect();
+    tables.into_values().flat_map(|table| judged(&table)).collect()
+}
+
+/// The verdicts on the comparisons of one table.
+fn judged(table: &[Compared<'_>]) -> Vec<Judgement> {
+    let comparisons: Vec<Comparison> = table.iter().map(|(.., comparison)| *comparison).collect();
     let judged = stats::verdicts(&comparisons, MARGIN);
-    let judgement = |((cell, base, comparison), judged): ((&CellResult, _, _), stats::Judged)| {
-        let ratio = ratio_of_values(cell.quantity, &comparison);
+    let judgement = |((cell, base, comparison), judged): (&Compared<'_>, stats::Judged)| {
         Some(Judgement {
             quantity: cell.quantity,
             design: cell.design,
             base,
             parameters: cell.parameters.clone(),
-            ratio: ratio?,
-            comparison,
+            ratio: ratio_of_values(cell.quantity, comparison)?,
+            comparison: *comparison,
             p_adjusted: judged.p_adjusted,
             verdict: judged.verdict,
         })
     };
-    found.into_iter().zip(judged).filter_map(judgement).collect()
+    table.iter().zip(judged).filter_map(judgement).collect()
 }
 
 impl CellResult {

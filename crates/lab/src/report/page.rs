@@ -6,11 +6,12 @@ use stats::{NoiseVerdict, Verdict};
 
 use crate::experiment::Quantity;
 use crate::parameters::Parameters;
-use crate::report::analysis::{Analysis, CellResult, ExperimentResult, Judgement};
+use crate::report::analysis::{Analysis, ExperimentResult, Judgement};
 use crate::report::figures::{interval, probability};
 use crate::report::plots::{cells, plots, speedup_rows};
 use crate::report::text::{
-    about, claims, laws, measured_designs, named, noise, skipped_design, verdict, warm_up,
+    about, claims, conclusion, laws, measured_designs, named, noise, skipped_design, verdict,
+    warm_up,
 };
 
 /// The report of a run.
@@ -57,7 +58,7 @@ fn summary(analysis: &Analysis) -> String {
         ("Command", format!("<code>{}</code>", escape(&analysis.command))),
         ("Skipped", if skipped.is_empty() { "nothing".to_owned() } else { skipped.join("<br>") }),
     ];
-    let choices: Vec<(String, String)> = analysis.experiments.iter().filter_map(choice).collect();
+    let choices: Vec<(String, String)> = analysis.experiments.iter().map(choice).collect();
     let choices: Vec<(&str, String)> =
         choices.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
     let (tone, word) = match analysis.noise.map(|noise| noise.verdict) {
@@ -72,95 +73,21 @@ fn summary(analysis: &Analysis) -> String {
     )
 }
 
-/// A row of the summary, as markup: a link to the experiment, and what follows from it.
-fn choice(result: &ExperimentResult) -> Option<(String, String)> {
-    let [title, measured, best] = best(result)?;
+/// A row of the summary, as markup: a link to the experiment, and its answer.
+fn choice(result: &ExperimentResult) -> (String, String) {
     let name = escape(result.experiment.name);
-    let text = format!("{title} {measured}: {best}. {}.", sure(result));
-    Some((format!("<a href=\"#{name}\">{name}</a>"), escape(&text)))
-}
-
-/// How often the best designs are better than the baseline, by their verdicts.
-fn sure(result: &ExperimentResult) -> String {
-    let Some(quantity) = result.experiment.quantities.first() else { return String::new() };
-    let base = result.experiment.baseline;
-    let cases: Vec<(&str, Verdict)> = result
-        .combinations()
-        .into_iter()
-        .filter_map(|parameters| {
-            let best = best_cell(result, quantity, parameters)?;
-            let judged = result.judgements.iter().find(|judged| {
-                judged.quantity.name == quantity.name
-                    && (judged.design, judged.base) == (best.design, base)
-                    && judged.parameters == *parameters
-            });
-            judged.map(|judged| (best.design, judged.verdict))
-        })
-        .collect();
-    if cases.is_empty() {
-        return format!("The best, {base}, is what the others are compared with");
-    }
-    let is_better = |(_, verdict): &&(&str, Verdict)| matches!(verdict, Verdict::Faster);
-    let better = cases.iter().filter(is_better).count();
-    format!("Against {base}: surely {} in {better} of {} cases", quantity.words[0], cases.len())
-}
-
-/// The cell with the best median.
-fn best_cell<'a>(
-    result: &'a ExperimentResult,
-    quantity: &Quantity,
-    parameters: &Parameters,
-) -> Option<&'a CellResult> {
-    let median = |cell: &&CellResult| {
-        let median = stats::median(&cell.values).unwrap_or_default();
-        if quantity.more_is_better { -median } else { median }
-    };
-    let cells = cells(result, quantity, parameters);
-    cells.into_iter().min_by(|a, b| median(a).total_cmp(&median(b)))
-}
-
-/// The title of the experiment, its main quantity, and the designs with the best median of it: with the number of
-/// combinations of parameters, or with the combinations if there are several designs.
-fn best(result: &ExperimentResult) -> Option<[String; 3]> {
-    let quantity = result.experiment.quantities.first()?;
-    let combinations = result.combinations();
-    let mut wins: Vec<(&str, Vec<String>)> =
-        result.experiment.designs.iter().map(|design| (design.name, Vec::new())).collect();
-    for parameters in &combinations {
-        let best = best_cell(result, quantity, parameters);
-        let won = wins.iter_mut().find(|(name, _)| best.is_some_and(|best| best.design == *name));
-        won.into_iter().for_each(|(_, won)| won.push(named(parameters)));
-    }
-    wins.retain(|(_, won)| !won.is_empty());
-    wins.sort_by_key(|(_, won)| std::cmp::Reverse(won.len()));
-    let sentence = |(at, (name, won)): (usize, &(&str, Vec<String>))| match (at, won.len()) {
-        // The others are the exceptions.
-        (1.., 1..=3) => format!("{name} with {}", won.join(" or ")),
-        (_, count) => format!("{name} ({count} of {})", combinations.len()),
-    };
-    let wins: Vec<String> = wins.iter().enumerate().map(sentence).collect();
     let title = result.experiment.title;
-    let title = format!("{title}{}", if title.ends_with('?') { "" } else { "." });
-    Some([title, quantity.title.to_owned(), wins.join("; ")])
+    let text =
+        format!("{title}{} {}", if title.ends_with('?') { "" } else { "." }, conclusion(result));
+    (format!("<a href=\"#{name}\">{name}</a>"), escape(&text))
 }
 
-/// The verdict on an experiment in one sentence.
-fn conclusion(result: &ExperimentResult) -> String {
-    let Some([_, measured, best]) = best(result) else { return String::new() };
-    let quantity = result.experiment.quantities.first();
-    let main = result
-        .judgements
-        .iter()
-        .filter(|judged| quantity.is_some_and(|quantity| quantity.name == judged.quantity.name));
-    let verdicts: Vec<Verdict> = main.map(|judged| judged.verdict).collect();
+/// The verdict on an experiment: a warning if most of it cannot be told.
+fn verdict_box(result: &ExperimentResult) -> String {
+    let verdicts: Vec<Verdict> = result.answers().map(|judged| judged.verdict).collect();
     let open = verdicts.iter().filter(|verdict| **verdict == Verdict::CannotTell).count();
     let tone = if 2 * open > verdicts.len() { Tone::Warn } else { Tone::Good };
-    let decided = match verdicts.len() {
-        0 => "There is only one design, which is compared with nothing.".to_owned(),
-        all => format!("{}; of {all} comparisons {open} cannot be told.", sure(result)),
-    };
-    let sentence = format!("{measured} is best with {best}. {decided}");
-    charts::page::verdict(tone, "Verdict: ", &sentence)
+    charts::page::verdict(tone, "Verdict: ", &conclusion(result))
 }
 
 fn experiment(result: &ExperimentResult) -> String {
@@ -171,7 +98,7 @@ fn experiment(result: &ExperimentResult) -> String {
         .map(|design| (design.name, escape(&about(result, design))))
         .collect();
     let mut html = format!("<p class=\"lead\">{}</p>\n", escape(experiment.question));
-    html.push_str(&conclusion(result));
+    html.push_str(&verdict_box(result));
     html.push_str(&under(
         "Setup",
         &paragraph(&format!("{} {}.", experiment.setup, result.constant)),
@@ -265,5 +192,8 @@ fn judgements(result: &ExperimentResult) -> String {
         "p (Welch)",
         "p (Mann-Whitney)",
     ];
-    under("Verdicts", &text_table(&of(result, "Verdicts"), &head, &rows))
+    let note = "Ratios within blocks. The probabilities are corrected after Holm over the comparisons of one quantity with \
+                the same parameters, so each such group has a chance of 5 % of a false verdict.";
+    let table = text_table(&of(result, "All comparisons"), &head, &rows);
+    under("All comparisons", &(paragraph(note) + &table))
 }

@@ -76,7 +76,12 @@ fn section(result: &ExperimentResult, out: &mut String) {
         table(result, quantity, out);
     }
     line(out, &format!("\n{}", warm_up(result)));
-    line(out, "\nVerdicts, of ratios within blocks, after Holm's correction over all of them:");
+    line(out, &format!("\nVerdict: {}", conclusion(result)));
+    line(
+        out,
+        "\nAll comparisons, of ratios within blocks, after Holm's correction over those of a quantity with the same",
+    );
+    line(out, "parameters:");
     for judgement in &result.judgements {
         line(out, &format!("- {}", sentence(judgement)));
     }
@@ -183,6 +188,41 @@ pub(super) fn verdict(quantity: &Quantity, verdict: Verdict) -> String {
         }
         Verdict::CannotTell => "cannot tell".to_owned(),
     }
+}
+
+/// The answer to the question of an experiment: the verdicts on its main quantity with its main parameters.
+pub(super) fn conclusion(result: &ExperimentResult) -> String {
+    let Some(quantity) = result.experiment.quantities.first() else { return String::new() };
+    let baseline = result.experiment.baseline;
+    let same = format!("No difference larger than {:.0} %", 100.0 * MARGIN);
+    let [better, worse] = quantity.words.map(capitalized);
+    let mut groups =
+        [better, worse, same, "Cannot tell".to_owned()].map(|words| (words, Vec::new()));
+    for judged in result.answers() {
+        let [better, worse, same, open] = &mut groups;
+        let (_, designs) = match judged.verdict {
+            Verdict::Faster => better,
+            Verdict::Slower => worse,
+            Verdict::NoDifferenceLargerThan(_) => same,
+            Verdict::CannotTell => open,
+        };
+        designs.push(format!("{} ({} ×)", judged.design, figure(judged.ratio.estimate)));
+    }
+    let found: Vec<String> = groups
+        .iter()
+        .filter(|(_, designs)| !designs.is_empty())
+        .map(|(words, designs)| format!("{words}: {}.", designs.join(", ")))
+        .collect();
+    if found.is_empty() {
+        return format!("There is nothing to compare {baseline} with.");
+    }
+    let (title, found) = (quantity.title, found.join(" "));
+    format!("{title}, compared with {baseline} ({}). {found}", named(&result.main))
+}
+
+fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// What was left out of trials as warm-up.
