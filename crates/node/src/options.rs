@@ -99,7 +99,7 @@ pub struct NodeOptions {
 }
 
 impl NodeOptions {
-    /// With [`Durability::Always`], within budgets of 1,184 MiB, 192 MiB more while checkpoints lag, and
+    /// With [`Durability::Always`], within budgets of 1,408 MiB, 192 MiB more while checkpoints lag, and
     /// [`FIXED_MEMORY`].
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
@@ -107,7 +107,7 @@ impl NodeOptions {
             data: data.into(),
             durability: Durability::Always,
             timeline_memory: 512 * MIB,
-            post_memory: 160 * MIB,
+            post_memory: 384 * MIB,
             bucket_memory: 256 * MIB,
             sample_memory: 128 * MIB,
             store_cache: 64 * MIB,

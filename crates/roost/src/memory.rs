@@ -9,7 +9,7 @@ use node::NodeOptions;
 
 const MIB: u64 = 1 << 20;
 /// The whole if it is not set: the sum of the defaults of the parts.
-const DEFAULT: u64 = 2_400 * MIB;
+const DEFAULT: u64 = 2_624 * MIB;
 /// Memory that cannot be set: changes being processed by the writer, and 32 MiB for the program itself.
 const FIXED: u64 = node::FIXED_MEMORY as u64 + 32 * MIB;
 /// Memory that cannot be set either, with `--archive`: the longest group of the log on its way into the archive.
@@ -58,7 +58,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Divides the whole: parts that are not given get units of the rest, 16 for timelines, 5 for posts and so
+    /// Divides the whole: parts that are not given get units of the rest, 16 for timelines, 12 for posts and so
     /// on. Without a whole, parts that are not given get their defaults.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Memory {
             given.max_connections.map(|count| u64::from(count) * CONNECTION_BYTES as u64);
         let parts = [
             (16, bytes(given.timeline)),
-            (5, bytes(given.post)),
+            (12, bytes(given.post)),
             (8, bytes(given.bucket)),
             (4, bytes(given.sample)),
             (2, bytes(given.store_cache)),
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(divided, defaults);
         assert_eq!(memory.connections(), api.connections_max);
         assert!(memory.total() <= DEFAULT && memory.total() > DEFAULT - MIB);
-        assert_eq!(Memory::divide(mib(2_400), &Given::default()).unwrap(), memory);
+        assert_eq!(Memory::divide(mib(2_624), &Given::default()).unwrap(), memory);
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
             Given { overlay: mib(32), redis: mib(1), max_connections: Some(100), ..timeline };
         let archive = Given { archive: true, ..several };
         for given in [Given::default(), timeline, several, archive] {
-            for whole in [850, 900, 1_000, 5_000, 1_000_000] {
+            for whole in [890, 950, 1_000, 5_000, 1_000_000] {
                 let memory = Memory::divide(mib(whole), &given).unwrap();
                 assert!(memory.total() <= whole * MIB, "{whole} {memory:?}");
                 assert!(memory.total() > (whole - 1) * MIB, "{whole} {memory:?}");
@@ -241,7 +241,7 @@ mod tests {
         }
         // Set one by one, without `--memory`, they have no upper bound.
         let large = Memory::divide(None, &Given { timeline: mib(9_000), ..Given::default() });
-        assert_eq!(large.unwrap().post, 160 * MIB);
+        assert_eq!(large.unwrap().post, 384 * MIB);
     }
 
     #[test]
@@ -250,13 +250,13 @@ mod tests {
             let error = Memory::divide(mib(whole), given).unwrap_err().to_string();
             assert!(error.contains(needed), "{error}");
         };
-        check(709, &Given::default(), "710MiB");
-        assert!(Memory::divide(mib(710), &Given::default()).is_ok());
-        check(0, &Given::default(), "710MiB");
+        check(751, &Given::default(), "752MiB");
+        assert!(Memory::divide(mib(752), &Given::default()).is_ok());
+        check(0, &Given::default(), "752MiB");
         let large = Given { overlay: mib(500), ..Given::default() };
-        check(1_000, &large, "2662MiB");
+        check(1_000, &large, "2704MiB");
         // Archiving takes 132 MiB more.
-        check(841, &Given { archive: true, ..Given::default() }, "842MiB");
+        check(883, &Given { archive: true, ..Given::default() }, "884MiB");
         check(1_000, &Given { sample: mib(14), ..Given::default() }, "15MiB");
     }
 }

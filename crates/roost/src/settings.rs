@@ -71,7 +71,7 @@ pub(crate) struct Settings {
     #[serde(deserialize_with = "duration_in_file")]
     pub(crate) fsync_interval: Option<Duration>,
     /// Memory of the server, divided among the parts below; the rest is divided among those that are not set
-    /// [default: 2400MiB]
+    /// [default: 2624MiB]
     #[arg(long, env = "ROOST_MEMORY", value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
     /// Memory for home timelines of active users; those least recently read are evicted and gathered
@@ -79,7 +79,7 @@ pub(crate) struct Settings {
     #[arg(long, env = "ROOST_TIMELINE_MEMORY", value_name = "SIZE")]
     pub(crate) timeline_memory: Option<ByteSize>,
     /// Memory for rendered posts (half), the newest posts of all users (a quarter) and stories (a quarter)
-    /// [default: 160MiB]
+    /// [default: 384MiB]
     #[arg(long, env = "ROOST_POST_MEMORY", value_name = "SIZE")]
     pub(crate) post_memory: Option<ByteSize>,
     /// Memory for keys of buckets; those least recently read are evicted and read from disk again
