@@ -6,7 +6,14 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use feed::limits::{ERASING_USERS_MAX, SAMPLE_SETS_MAX};
+use feed::accounts::{
+    AccessScopes, AccountCommand, AccountState, AppId, AppName, AppRequest, Email, PasswordHash,
+    RedirectUri, Role, SecretHash, Website,
+};
+use feed::limits::{
+    APP_GRANTS_MAX, ERASING_USERS_MAX, INVITES_MAX, REDIRECT_URIS_MAX, SAMPLE_SETS_MAX,
+    UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX,
+};
 use feed::{
     Bio, Command, Facts, Handle, Idempotency, Label, Lifetime, Name, PostId, PostText, Remains,
     Request, SampleBits, SampleId, SetName, StoryId, Txn, UserId, UserRef, apply,
@@ -617,6 +624,90 @@ fn deletions_cost_no_more_than_they_were_costed_at() {
     let totals = facts.totals();
     assert_eq!((totals.users_erasing, totals.follows, totals.friendships), (0, 0, 0));
     assert!(facts.users_in(SetTable::Followers, UserId(599), Span::ALL).is_empty());
+}
+
+/// Accounts at the limits: users with the most grants, apps with the longest rows and the most tokens.
+#[test]
+fn accounts_cost_no_more_than_they_were_costed_at() {
+    let mut world = World::new();
+    let run = |world: &mut World, command| world.request(Request::from(Command::Account(command)));
+    let mut next = 0_u32;
+    let mut secret = || {
+        next += 1;
+        let mut bytes = [7; 32];
+        bytes[..4].copy_from_slice(&next.to_be_bytes());
+        SecretHash(bytes)
+    };
+    let password = PasswordHash::parse(&format!("$argon2id${}", "x".repeat(246))).unwrap();
+    let email = |n: u32| Email::parse(&format!("{n}@{}", "e".repeat(250))).ok();
+    for n in 0..3 {
+        let handle = Handle::parse(&format!("{n}{}", "h".repeat(29))).unwrap();
+        let (role, state, invite) = (Role::User, AccountState::Active, None);
+        let (email, password) = (email(n), password.clone());
+        run(&mut world, AccountCommand::SignUp { handle, email, password, role, state, invite });
+    }
+    let scopes = AccessScopes::parse("read").unwrap();
+    let long = format!("https://app.example/{}", "p".repeat(URI_BYTES_MAX - 20));
+    let mut apps = Vec::new();
+    for _ in 0..4 {
+        let app = AppRequest {
+            name: AppName::parse(&"n".repeat(60)).unwrap(),
+            website: Some(Website::parse(&long).unwrap()),
+            redirects: vec![RedirectUri::parse(&long).unwrap(); REDIRECT_URIS_MAX],
+            scopes,
+            secret: secret(),
+        };
+        run(&mut world, AccountCommand::RegisterApp(Box::new(app)));
+        apps.push(AppId(world.counting.rows.totals().last_stamp.unwrap().0));
+    }
+    let user = UserId(0);
+    for n in 0..APP_GRANTS_MAX * 4 + 2 {
+        run(&mut world, AccountCommand::GrantApp { app: apps[n % 4], scopes, token: secret() });
+    }
+    // An app registers while the most apps are unused: two are removed, with their tokens.
+    let totals = world.counting.rows.totals();
+    world.counting.rows.put_totals(Totals { apps_unused: UNUSED_APPS_MAX + 5, ..totals });
+    let app = AppRequest {
+        name: AppName::parse("last").unwrap(),
+        website: None,
+        redirects: vec![RedirectUri::parse("app://x").unwrap()],
+        scopes,
+        secret: secret(),
+    };
+    run(&mut world, AccountCommand::RegisterApp(Box::new(app)));
+    assert!(Facts::new(&world.counting.rows).app(apps[1]).is_none());
+    for n in 0..USER_GRANTS_MAX + 10 {
+        let (code, redirect, challenge, app) =
+            (secret(), secret(), Some(secret()), apps[2 + n % 2]);
+        run(&mut world, AccountCommand::Authorize { user, app, scopes, code, redirect, challenge });
+        if n % 3 > 0 {
+            let token = secret();
+            run(&mut world, AccountCommand::Exchange { app, code, redirect, challenge, token });
+        }
+        let (user, password, session) = (UserId(1), password.clone(), secret());
+        run(&mut world, AccountCommand::LogIn { user, password, session });
+    }
+    // Codes and sessions have expired.
+    world.now_ms += 2_600_000_000;
+    for _ in 0..4 {
+        let (user, password, token, app) = (user, password.clone(), secret(), apps[3]);
+        run(&mut world, AccountCommand::GrantUser { app, user, password, scopes, token });
+    }
+    for _ in 0..INVITES_MAX {
+        let code = secret();
+        run(&mut world, AccountCommand::CreateInvite { code, uses: 1, life_secs: 1 });
+    }
+    world.now_ms += 2_000;
+    run(&mut world, AccountCommand::CreateInvite { code: secret(), uses: 1, life_secs: 1 });
+    let one = UserRef::Id(UserId(1));
+    let keep = None;
+    run(&mut world, AccountCommand::SetPassword { user: one, password, keep });
+    world.request(Request::from(Command::DeleteUser { user: UserRef::Id(user) }));
+    while let Some(command) = erasure(Facts::new(&world.counting.rows)) {
+        world.request(Request::from(command));
+    }
+    let facts = Facts::new(&world.counting.rows);
+    assert_eq!(facts.grants_of_user(user).len() + facts.grants_of_user(UserId(1)).len(), 0);
 }
 
 #[test]
