@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use api::Lifetime;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
+use mastodon::{MastodonOptions, Registrations};
 use node::{ArchiveOptions, Durability, NodeOptions};
 use serde::Deserialize;
 use web::Pages;
@@ -71,7 +72,7 @@ pub(crate) struct Settings {
     #[serde(deserialize_with = "duration_in_file")]
     pub(crate) fsync_interval: Option<Duration>,
     /// Memory of the server, divided among the parts below; the rest is divided among those that are not set
-    /// [default: 2400MiB]
+    /// [default: 2440MiB]
     #[arg(long, env = "ROOST_MEMORY", value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
     /// Memory for home timelines of active users; those least recently read are evicted and gathered
@@ -159,6 +160,26 @@ pub(crate) struct Settings {
     /// binary]
     #[arg(long, env = "ROOST_WEB_ASSETS", value_name = "DIR")]
     pub(crate) web_assets: Option<PathBuf>,
+    /// URL of the server as its users see it, without a path: https://HOST behind a proxy [default: http:// and the
+    /// address of --listen]
+    #[arg(long, env = "ROOST_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
+    #[serde(deserialize_with = "public_url_in_file")]
+    pub(crate) public_url: Option<String>,
+    /// Who may sign up: nobody (closed), whoever has an invite (invite), everybody with approval by an operator
+    /// (approval), or everybody (open). See docs/accounts.md [default: closed]
+    #[arg(long, env = "ROOST_REGISTRATIONS", value_name = "WHO")]
+    pub(crate) registrations: Option<SignUp>,
+    /// Let apps ask for passwords themselves (OAuth's grant type password). Old command-line apps need it
+    /// [default: false]
+    #[arg(
+        long,
+        env = "ROOST_PASSWORD_GRANT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_name = "true|false"
+    )]
+    pub(crate) password_grant: Option<bool>,
     /// Format of the log on standard error: text, json, or auto, which is text on a terminal and json
     /// otherwise. ROOST_LOG sets the level, for example ROOST_LOG=debug [default: auto]
     #[arg(long, env = "ROOST_LOG_FORMAT", value_name = "FORMAT")]
@@ -175,6 +196,20 @@ pub(crate) enum Policy {
     Interval,
     /// Syncing is left to the operating system.
     Never,
+}
+
+/// See [`Registrations`].
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SignUp {
+    /// Nobody may sign up.
+    Closed,
+    /// Whoever has an invite.
+    Invite,
+    /// Everybody, with approval.
+    Approval,
+    /// Everybody.
+    Open,
 }
 
 impl Settings {
@@ -219,6 +254,9 @@ impl Settings {
             clock_jump: self.clock_jump.or(file.clock_jump),
             web: self.web.or(file.web),
             web_assets: self.web_assets.or(file.web_assets),
+            public_url: self.public_url.or(file.public_url),
+            registrations: self.registrations.or(file.registrations),
+            password_grant: self.password_grant.or(file.password_grant),
             log_format: self.log_format.or(file.log_format),
         })
     }
@@ -239,6 +277,21 @@ impl Settings {
             _ if self.web == Some(false) => None,
             Some(folder) => Some(Pages::Folder(folder.clone())),
             None => Some(Pages::Embedded),
+        }
+    }
+
+    /// Options of the Mastodon API, without the pool of reads. `listen` is the address that is bound.
+    pub(crate) fn mastodon(&self, listen: SocketAddr) -> MastodonOptions {
+        let base = self.public_url.clone().unwrap_or_else(|| format!("http://{listen}"));
+        MastodonOptions {
+            registrations: match self.registrations.unwrap_or(SignUp::Closed) {
+                SignUp::Closed => Registrations::Closed,
+                SignUp::Invite => Registrations::Invite,
+                SignUp::Approval => Registrations::Approval,
+                SignUp::Open => Registrations::Open,
+            },
+            password_grant: self.password_grant.unwrap_or(false),
+            ..MastodonOptions::new(&base)
         }
     }
 
@@ -314,6 +367,23 @@ fn erase_within_in_file<'de, D: serde::Deserializer<'de>>(
 ) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
     erase_within(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
+/// Scheme and host, with or without a port.
+fn public_url(text: &str) -> anyhow::Result<String> {
+    let text = text.trim_end_matches('/');
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+    let host = host.filter(|host| !host.is_empty() && host.bytes().all(is_plain));
+    host.context("the public URL is https://HOST or http://HOST, without a path")?;
+    Ok(text.to_owned())
+}
+
+fn public_url_in_file<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    public_url(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
 /// The TTL of a story in seconds.
