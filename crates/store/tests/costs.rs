@@ -626,88 +626,114 @@ fn deletions_cost_no_more_than_they_were_costed_at() {
     assert!(facts.users_in(SetTable::Followers, UserId(599), Span::ALL).is_empty());
 }
 
-/// Accounts at the limits: users with the most grants, apps with the longest rows and the most tokens.
-#[test]
-fn accounts_cost_no_more_than_they_were_costed_at() {
-    let mut world = World::new();
-    let run = |world: &mut World, command| world.request(Request::from(Command::Account(command)));
-    let mut next = 0_u32;
-    let mut secret = || {
-        next += 1;
-        let mut bytes = [7; 32];
-        bytes[..4].copy_from_slice(&next.to_be_bytes());
-        SecretHash(bytes)
-    };
-    let password = PasswordHash::parse(&format!("$argon2id${}", "x".repeat(246))).unwrap();
-    let email = |n: u32| Email::parse(&format!("{n}@{}", "e".repeat(250))).ok();
-    for n in 0..3 {
-        let handle = Handle::parse(&format!("{n}{}", "h".repeat(29))).unwrap();
-        let (role, state, invite) = (Role::User, AccountState::Active, None);
-        let (email, password) = (email(n), password.clone());
-        run(&mut world, AccountCommand::SignUp { handle, email, password, role, state, invite });
+/// Accounts under test, at their limits.
+struct Accounts {
+    world: World,
+    secrets: u32,
+    password: PasswordHash,
+    scopes: AccessScopes,
+}
+
+impl Accounts {
+    fn new() -> Self {
+        let password = PasswordHash::parse(&format!("$argon2id${}", "x".repeat(246))).unwrap();
+        let scopes = AccessScopes::parse("read").unwrap();
+        Self { world: World::new(), secrets: 0, password, scopes }
     }
-    let scopes = AccessScopes::parse("read").unwrap();
-    let long = format!("https://app.example/{}", "p".repeat(URI_BYTES_MAX - 20));
-    let mut apps = Vec::new();
-    for _ in 0..4 {
+
+    fn run(&mut self, command: AccountCommand) {
+        self.world.request(Request::from(Command::Account(command)));
+    }
+
+    fn secret(&mut self) -> SecretHash {
+        self.secrets += 1;
+        let mut bytes = [7; 32];
+        bytes[..4].copy_from_slice(&self.secrets.to_be_bytes());
+        SecretHash(bytes)
+    }
+
+    fn sign_up(&mut self, n: u32) {
+        self.run(AccountCommand::SignUp {
+            handle: Handle::parse(&format!("{n}{}", "h".repeat(29))).unwrap(),
+            email: Some(Email::parse(&format!("{n}@{}", "e".repeat(250))).unwrap()),
+            password: self.password.clone(),
+            role: Role::User,
+            state: AccountState::Active,
+            invite: None,
+        });
+    }
+
+    fn register_app(&mut self, redirect: &str) -> AppId {
         let app = AppRequest {
             name: AppName::parse(&"n".repeat(60)).unwrap(),
-            website: Some(Website::parse(&long).unwrap()),
-            redirects: vec![RedirectUri::parse(&long).unwrap(); REDIRECT_URIS_MAX],
-            scopes,
-            secret: secret(),
+            website: Website::parse(redirect).ok(),
+            redirects: vec![RedirectUri::parse(redirect).unwrap(); REDIRECT_URIS_MAX],
+            scopes: self.scopes,
+            secret: self.secret(),
         };
-        run(&mut world, AccountCommand::RegisterApp(Box::new(app)));
-        apps.push(AppId(world.counting.rows.totals().last_stamp.unwrap().0));
+        self.run(AccountCommand::RegisterApp(Box::new(app)));
+        AppId(self.world.counting.rows.totals().last_stamp.unwrap().0)
     }
-    let user = UserId(0);
+
+    /// A code for an app, which becomes a token.
+    fn grant(&mut self, user: UserId, app: AppId, is_exchanged: bool) {
+        let (code, redirect, scopes) = (self.secret(), self.secret(), self.scopes);
+        let challenge = Some(self.secret());
+        self.run(AccountCommand::Authorize { user, app, scopes, code, redirect, challenge });
+        if is_exchanged {
+            let token = self.secret();
+            self.run(AccountCommand::Exchange { app, code, redirect, challenge, token });
+        }
+    }
+
+    fn invite(&mut self) {
+        let code = self.secret();
+        self.run(AccountCommand::CreateInvite { code, uses: 1, life_secs: 1 });
+    }
+}
+
+/// Users with the most grants, apps with the longest rows and the most tokens, the most invites.
+#[test]
+fn accounts_cost_no_more_than_they_were_costed_at() {
+    let mut accounts = Accounts::new();
+    (0..3).for_each(|n| accounts.sign_up(n));
+    let long = format!("https://app.example/{}", "p".repeat(URI_BYTES_MAX - 20));
+    let apps = [(); 4].map(|()| accounts.register_app(&long));
     for n in 0..APP_GRANTS_MAX * 4 + 2 {
-        run(&mut world, AccountCommand::GrantApp { app: apps[n % 4], scopes, token: secret() });
+        let (scopes, token) = (accounts.scopes, accounts.secret());
+        accounts.run(AccountCommand::GrantApp { app: apps[n % 4], scopes, token });
     }
     // An app registers while the most apps are unused: two are removed, with their tokens.
-    let totals = world.counting.rows.totals();
-    world.counting.rows.put_totals(Totals { apps_unused: UNUSED_APPS_MAX + 5, ..totals });
-    let app = AppRequest {
-        name: AppName::parse("last").unwrap(),
-        website: None,
-        redirects: vec![RedirectUri::parse("app://x").unwrap()],
-        scopes,
-        secret: secret(),
-    };
-    run(&mut world, AccountCommand::RegisterApp(Box::new(app)));
-    assert!(Facts::new(&world.counting.rows).app(apps[1]).is_none());
+    let totals = accounts.world.counting.rows.totals();
+    let full = Totals { apps_unused: UNUSED_APPS_MAX + 5, ..totals };
+    accounts.world.counting.rows.put_totals(full);
+    accounts.register_app("app://x");
+    assert!(Facts::new(&accounts.world.counting.rows).app(apps[1]).is_none());
     for n in 0..USER_GRANTS_MAX + 10 {
-        let (code, redirect, challenge, app) =
-            (secret(), secret(), Some(secret()), apps[2 + n % 2]);
-        run(&mut world, AccountCommand::Authorize { user, app, scopes, code, redirect, challenge });
-        if n % 3 > 0 {
-            let token = secret();
-            run(&mut world, AccountCommand::Exchange { app, code, redirect, challenge, token });
-        }
-        let (user, password, session) = (UserId(1), password.clone(), secret());
-        run(&mut world, AccountCommand::LogIn { user, password, session });
+        accounts.grant(UserId(0), apps[2 + n % 2], n % 3 > 0);
+        let (password, session) = (accounts.password.clone(), accounts.secret());
+        accounts.run(AccountCommand::LogIn { user: UserId(1), password, session });
     }
     // Codes and sessions have expired.
-    world.now_ms += 2_600_000_000;
+    accounts.world.now_ms += 2_600_000_000;
     for _ in 0..4 {
-        let (user, password, token, app) = (user, password.clone(), secret(), apps[3]);
-        run(&mut world, AccountCommand::GrantUser { app, user, password, scopes, token });
+        let (app, user, scopes) = (apps[3], UserId(0), accounts.scopes);
+        let (password, token) = (accounts.password.clone(), accounts.secret());
+        accounts.run(AccountCommand::GrantUser { app, user, password, scopes, token });
     }
-    for _ in 0..INVITES_MAX {
-        let code = secret();
-        run(&mut world, AccountCommand::CreateInvite { code, uses: 1, life_secs: 1 });
-    }
-    world.now_ms += 2_000;
-    run(&mut world, AccountCommand::CreateInvite { code: secret(), uses: 1, life_secs: 1 });
-    let one = UserRef::Id(UserId(1));
-    let keep = None;
-    run(&mut world, AccountCommand::SetPassword { user: one, password, keep });
-    world.request(Request::from(Command::DeleteUser { user: UserRef::Id(user) }));
+    (0..INVITES_MAX).for_each(|_| accounts.invite());
+    accounts.world.now_ms += 2_000;
+    accounts.invite();
+    let (user, password) = (UserRef::Id(UserId(1)), accounts.password.clone());
+    accounts.run(AccountCommand::SetPassword { user, password, keep: None });
+    let mut world = accounts.world;
+    world.request(Request::from(Command::DeleteUser { user: UserRef::Id(UserId(0)) }));
     while let Some(command) = erasure(Facts::new(&world.counting.rows)) {
         world.request(Request::from(command));
     }
     let facts = Facts::new(&world.counting.rows);
-    assert_eq!(facts.grants_of_user(user).len() + facts.grants_of_user(UserId(1)).len(), 0);
+    let left = [0, 1].map(|user| facts.grants_of_user(UserId(user)).len());
+    assert_eq!(left, [0, 0]);
 }
 
 #[test]
