@@ -79,7 +79,6 @@ impl MastodonOptions {
 }
 
 /// All routes over `node`.
-#[must_use]
 pub fn router(node: Node, options: MastodonOptions) -> Router {
     routes::routes(state::Server::new(node, options))
 }

@@ -9,7 +9,6 @@ use api::ApiOptions;
 use clap::Args;
 use edge::{Access, BlockingReads};
 use jetlog::JetLogOptions;
-use mastodon::MastodonOptions;
 use node::{Node, NodeOptions};
 use prometheus_client::registry::Registry;
 use redis::{RedisMetrics, RedisOptions};
@@ -84,8 +83,7 @@ impl Serve {
         let keys = if open { None } else { Some(server_keys(&options.data)?) };
         let access = keys.as_ref().map_or(Access::Open, |keys| Access::Keys(keys.set()));
         let (mut api, redis_options) = server_options(&settings, &memory, access, connections_max);
-        let mastodon = settings.mastodon(listener.local_addr()?);
-        let mastodon = MastodonOptions { reads: api.reads.clone(), ..mastodon };
+        let mastodon = settings.mastodon(listener.local_addr()?, &api.reads);
         api.beside = Some(mastodon::router(node.clone(), mastodon));
         // Nothing can fail after this point, so a failed start leaves no unread key.
         if let Some(keys) = keys {
@@ -116,11 +114,7 @@ impl Serve {
         if let Some(redis) = redis {
             redis.await??;
         }
-        if let Some(accounts) = accounts {
-            accounts.abort();
-            // Dropped with the task, which removes its file.
-            drop(accounts.await);
-        }
+        end(accounts).await;
         tracing::info!("taking a last checkpoint");
         tokio::task::spawn_blocking(move || node.close()).await?;
         tracing::info!("stopped");
@@ -138,6 +132,14 @@ fn serve_accounts(data: &Path, node: &Node) -> Option<JoinHandle<()>> {
             tracing::warn!(%error, "roost account works only while this server is stopped");
             None
         }
+    }
+}
+
+/// Ends a task, with what it owns.
+async fn end(task: Option<JoinHandle<()>>) {
+    if let Some(task) = task {
+        task.abort();
+        drop(task.await);
     }
 }
 

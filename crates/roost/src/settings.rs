@@ -9,12 +9,13 @@ use anyhow::Context as _;
 use api::Lifetime;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
+use edge::BlockingReads;
 use mastodon::{MastodonOptions, Registrations};
 use node::{ArchiveOptions, Durability, NodeOptions};
 use serde::Deserialize;
 use web::Pages;
 
-use crate::address::{in_file, resolve};
+use crate::address::{in_file, public_url, public_url_in_file, resolve};
 use crate::logging::LogFormat;
 use crate::memory::{Given, Memory};
 
@@ -280,8 +281,8 @@ impl Settings {
         }
     }
 
-    /// Options of the Mastodon API, without the pool of reads. `listen` is the address that is bound.
-    pub(crate) fn mastodon(&self, listen: SocketAddr) -> MastodonOptions {
+    /// Options of the Mastodon API. `listen` is the address that is bound.
+    pub(crate) fn mastodon(&self, listen: SocketAddr, reads: &BlockingReads) -> MastodonOptions {
         let base = self.public_url.clone().unwrap_or_else(|| format!("http://{listen}"));
         MastodonOptions {
             registrations: match self.registrations.unwrap_or(SignUp::Closed) {
@@ -291,6 +292,7 @@ impl Settings {
                 SignUp::Open => Registrations::Open,
             },
             password_grant: self.password_grant.unwrap_or(false),
+            reads: reads.clone(),
             ..MastodonOptions::new(&base)
         }
     }
@@ -367,23 +369,6 @@ fn erase_within_in_file<'de, D: serde::Deserializer<'de>>(
 ) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
     erase_within(&text).map(Some).map_err(serde::de::Error::custom)
-}
-
-/// Scheme and host, with or without a port.
-fn public_url(text: &str) -> anyhow::Result<String> {
-    let text = text.trim_end_matches('/');
-    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
-    let host = host.filter(|host| !host.is_empty() && host.bytes().all(is_plain));
-    host.context("the public URL is https://HOST or http://HOST, without a path")?;
-    Ok(text.to_owned())
-}
-
-fn public_url_in_file<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<String>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    public_url(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
 /// The TTL of a story in seconds.

@@ -14,11 +14,11 @@ const DELETED_USERS_VERSION: u32 = 6;
 pub(crate) const PACKED_VERSION: u32 = 7;
 /// The first version whose totals count accounts.
 const ACCOUNTS_VERSION: u32 = 8;
-/// What versions added, a zero of one byte each as postcard writes it: numbers of deleted users, and of those whose
-/// rows are not removed; numbers of accounts, of unused apps, and of revocations.
-const ADDED: [u8; 5] = [0; 5];
-/// How many of these are of accounts.
-const ADDED_ACCOUNTS: usize = 3;
+/// What versions added, a zero of one byte each as postcard writes it: numbers of accounts, of unused apps, and of
+/// revocations.
+const NO_ACCOUNTS: [u8; 3] = [0; 3];
+/// Before these, numbers of deleted users, and of those whose rows are not removed.
+const NO_DELETED_USERS: [u8; 5] = [0; 5];
 
 /// The content of the row. Since version 4 of the format: version (`u32`), applied position (`u64`), seed (16 bytes),
 /// totals (postcard); numbers little endian. Earlier versions have no seed.
@@ -86,7 +86,7 @@ impl Head {
             2 => 3,
             _ => 0,
         };
-        totals.resize(totals.len() + missing + ADDED.len(), 0);
+        totals.resize(totals.len() + missing + NO_DELETED_USERS.len(), 0);
         Ok((found, Self { applied, hasher, totals: decode(&totals) }))
     }
 }
@@ -94,8 +94,8 @@ impl Head {
 /// The bytes that totals of a version from [`SEED_VERSION`] on lack at their end.
 fn missing(version: u32) -> &'static [u8] {
     match version {
-        ..DELETED_USERS_VERSION => &ADDED,
-        ..ACCOUNTS_VERSION => &ADDED[..ADDED_ACCOUNTS],
+        0..DELETED_USERS_VERSION => &NO_DELETED_USERS,
+        DELETED_USERS_VERSION..ACCOUNTS_VERSION => &NO_ACCOUNTS,
         _ => &[],
     }
 }

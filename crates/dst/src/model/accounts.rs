@@ -114,6 +114,14 @@ impl Accounts {
                 self.apps.insert(stamp, app.scopes);
                 Ok(AccountDone::AppRegistered(AppId(stamp)))
             }
+            command => self.apply_grant(stamp, command),
+        }
+    }
+
+    /// Applies a command about grants.
+    fn apply_grant(&mut self, stamp: u64, command: &AccountCommand) -> Done {
+        let now_ms = ms_of(stamp);
+        match command {
             AccountCommand::LogIn { user, password, session } => {
                 self.compared(user.0, password.as_str())?;
                 let expires_ms = Some(now_ms + SESSION_SECS * 1_000);
@@ -149,6 +157,7 @@ impl Accounts {
                 self.grants.remove(&grant.0);
                 Ok(AccountDone::Revoked)
             }
+            _ => unreachable!("it is about accounts"),
         }
     }
 

@@ -46,7 +46,7 @@ pub(super) fn log_in(
     let expires_ms = Some(stamp.unix_ms() + limits::SESSION_SECS * 1_000);
     let stage = Stage::Token { token: session, code: None, expires_ms };
     let scopes = AccessScopes::default();
-    add(txn, stamp, Grant { app: None, user: Some(user), scopes, stage })
+    add(txn, stamp, &Grant { app: None, user: Some(user), scopes, stage })
 }
 
 pub(super) fn authorize(
@@ -60,7 +60,7 @@ pub(super) fn authorize(
     registered(txn, app, scopes)?;
     let expires_ms = stamp.unix_ms() + limits::CODE_SECS * 1_000;
     let stage = Stage::Code(Code { hash, redirect, challenge, expires_ms });
-    add(txn, stamp, Grant { app: Some(app), user: Some(user), scopes, stage })
+    add(txn, stamp, &Grant { app: Some(app), user: Some(user), scopes, stage })
 }
 
 /// What must be shown with a code.
@@ -115,7 +115,7 @@ pub(super) fn grant_app(
 ) -> Accounted {
     registered(txn, app, scopes)?;
     let stage = Stage::Token { token, code: None, expires_ms: None };
-    add(txn, stamp, Grant { app: Some(app), user: None, scopes, stage })
+    add(txn, stamp, &Grant { app: Some(app), user: None, scopes, stage })
 }
 
 pub(super) fn grant_user(
@@ -128,7 +128,7 @@ pub(super) fn grant_user(
     compared(txn, user, password)?;
     registered(txn, app, scopes)?;
     let stage = Stage::Token { token, code: None, expires_ms: None };
-    add(txn, stamp, Grant { app: Some(app), user: Some(user), scopes, stage })
+    add(txn, stamp, &Grant { app: Some(app), user: Some(user), scopes, stage })
 }
 
 fn active(txn: &Txn<'_>, user: UserId) -> Result<(), AccountRefusal> {
@@ -153,7 +153,7 @@ fn unused(txn: &Txn<'_>, secret: &SecretHash) -> Result<(), AccountRefusal> {
 }
 
 /// Adds a grant, after the oldest ones of its owner have ended.
-fn add(txn: &mut Txn<'_>, stamp: Stamp, grant: Grant) -> Accounted {
+fn add(txn: &mut Txn<'_>, stamp: Stamp, grant: &Grant) -> Accounted {
     for secret in grant.secrets().into_iter().flatten() {
         unused(txn, &secret)?;
     }
@@ -167,7 +167,7 @@ fn add(txn: &mut Txn<'_>, stamp: Stamp, grant: Grant) -> Accounted {
     for oldest in of_owner.into_iter().take(ended) {
         txn.remove_grant(GrantId(oldest));
     }
-    txn.add_grant(GrantId(stamp.0), &grant);
+    txn.add_grant(GrantId(stamp.0), grant);
     Ok(AccountDone::Granted(GrantId(stamp.0)))
 }
 
